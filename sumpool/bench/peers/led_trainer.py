@@ -85,6 +85,7 @@ class _TimedTraining:
         self.losses: list[tuple[float, float]] = []
         self.speeds: list[float] = []
         self.best: dict[str, Tensor] = {}
+        self.is_over = False
         self._tokens, self._seconds = 0, 0.0
 
     def updated(self, tokens: int) -> None:
@@ -98,6 +99,7 @@ class _TimedTraining:
         if self.clock.is_due():
             self._validate()
         self._report()
+        self.is_over = self.clock.share >= 1  # while it stands still, so that the last validation is not passed over
         self.clock.start()
 
     def _validate(self) -> None:
@@ -125,7 +127,7 @@ def _callback(progress: _TimedTraining) -> Any:  # noqa: ANN401
 
     def end_of_update(_self: Any, _arguments: Any, state: Any, control: Any) -> None:  # noqa: ANN401
         progress.updated(int(state.num_input_tokens_seen))
-        control.should_training_stop = progress.clock.share >= 1
+        control.should_training_stop = progress.is_over
 
     names = {
         "on_train_begin": lambda *_, **__: progress.clock.start(),
