@@ -13,9 +13,10 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import cycle, islice
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
+from multiprocessing.util import Finalize
 from queue import SimpleQueue
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -79,7 +80,7 @@ def caller() -> Callable[[Callable[[], Any]], Any]:
 
 
 class Worker(Generic[Task, Result]):
-    """A worker process and the parent's end of its pipe; it also ends with its parent."""
+    """A worker process and the parent's end of its pipe; it ends with this object, and with its parent."""
 
     def __init__(self, build: Callable[[], Callable[[Task], Result]]) -> None:
         """Start the process, which calls `build`, importable (spawn), when its first task comes."""
@@ -89,6 +90,8 @@ class Worker(Generic[Task, Result]):
         with _blocked_signals():
             self._process.start()
         worker_pipe.close()  # so that the parent's end reports when the process ends
+        # At the end of the parent, too: there multiprocessing would wait forever, as its SIGTERM is blocked.
+        self._end = Finalize(self, _end, (self._process, self._pipe), exitpriority=0)
 
     def send(self, task: Task) -> None:
         """Queue a task, which is pickled."""
@@ -119,9 +122,13 @@ class Worker(Generic[Task, Result]):
 
     def stop(self) -> None:
         """Kill the process."""
-        self._process.kill()
-        self._process.join()
-        self._pipe.close()
+        self._end()
+
+
+def _end(process: SpawnProcess, pipe: Connection) -> None:
+    process.kill()
+    process.join()
+    pipe.close()
 
 
 @contextmanager
@@ -133,6 +140,7 @@ def _blocked_signals() -> Iterator[None]:
     if sys.platform == "win32":
         yield
         return
+    resource_tracker.ensure_running()  # its start, with that of the first worker, would unblock them
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
     try:
         yield

@@ -126,6 +126,46 @@ def test_workers_block_signals() -> None:
     assert ignored_signals() == [False, False]
 
 
+def test_the_first_worker_of_a_process_blocks_signals() -> None:
+    """The resource tracker of multiprocessing, which starts with it, unblocks them."""
+    program = (
+        "from sumpool.data.processes import caller, ordered_map\n"
+        "from test_processes import ignored_signals\n"
+        "if __name__ == '__main__':\n"
+        "    print(*ordered_map(caller, [ignored_signals], 1, lambda: None))\n"
+    )
+    assert fresh_python(program).stdout == "[True, True]\n"
+
+
+def test_a_worker_that_is_not_stopped_ends_with_its_process() -> None:
+    program = (
+        "from sumpool.data.processes import Worker, caller\n"
+        "from test_processes import ignored_signals\n"
+        "if __name__ == '__main__':\n"
+        "    worker = Worker(caller)\n"
+        "    worker.send(ignored_signals)\n"
+        "    print(worker.receive(lambda: None))\n"
+    )
+    assert fresh_python(program).stdout == "[True, True]\n"
+
+
+def fresh_python(program: str) -> "subprocess.CompletedProcess[str]":
+    """Run a program that may import this module."""
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=with_this_folder(),
+        check=True,
+        timeout=60,
+    )
+
+
+def with_this_folder() -> dict[str, str]:
+    """Environment in which programs find the package and this module."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path.cwd()), str(Path(__file__).parent)])}
+
+
 def test_workers_exit_with_their_parent() -> None:
     program = (
         "import os, sys, time, multiprocessing\n"
@@ -134,9 +174,8 @@ def test_workers_exit_with_their_parent() -> None:
         "if __name__ == '__main__':\n"
         "    list(ordered_map(caller, [report_and_sleep], 1, lambda: None))\n"
     )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path.cwd()), str(Path(__file__).parent)])}
     with subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=environment
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=with_this_folder()
     ) as parent:
         assert parent.stdout is not None
         worker = int(parent.stdout.readline())

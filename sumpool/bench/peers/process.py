@@ -4,7 +4,6 @@ CTranslate2 keeps threads of an OpenMP of its own beside those of torch: as long
 products of a model in the same process take twice as long.
 """
 
-import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -76,7 +75,6 @@ class PeerProcess(Contender):
     def _run(self, workload: Workload, *arguments: object) -> None:
         if self._worker is None:
             self._worker = Worker(self._build)
-            weakref.finalize(self, self._worker.stop)
         self._worker.send(_Call(workload, arguments, self._device))
         answer = self._worker.receive(go_on)
         self._precisions[workload], self._peak = answer.precision, answer.peak
