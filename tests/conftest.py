@@ -2,6 +2,8 @@
 
 import random
 from collections.abc import Iterator
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -141,3 +143,14 @@ def write_run(folder: Path) -> Path:
     Manifest({name: FileDigest.of(folder / name) for name in names}).write(folder)
     export(folder, model, {})
     return folder
+
+
+@pytest.fixture
+def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock for LED's training that goes on by a hundredth of a second at each look, however busy the machine is."""
+    from sumpool.bench.peers.trainer_setup import TrainingClock
+
+    ticks = count(step=0.01)
+    monkeypatch.setattr(
+        "sumpool.bench.peers.led_trainer.TrainingClock", partial(TrainingClock, now=lambda: next(ticks))
+    )

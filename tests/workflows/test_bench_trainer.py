@@ -44,6 +44,7 @@ evaluate: {resamples: 100}
     return folder / "run"
 
 
+@pytest.mark.usefixtures("ticking")
 def test_a_run_and_led_stand_side_by_side(finished: Path) -> None:
     heard: list[Progress] = []
     report = bench("trainer", finished, overrides=["bench.seconds=1"], report=heard.append)

@@ -1,8 +1,6 @@
 """LED is trained for a moment, for real: the Trainer must go by our clock and count as we count."""
 
 from dataclasses import replace
-from functools import partial
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,7 @@ from torch import Tensor
 from sumpool.bench.peers import led_trainer
 from sumpool.bench.peers.led import LedDataset, led_batch
 from sumpool.bench.peers.led_trainer import train_led, validation_loss
-from sumpool.bench.peers.trainer_setup import TrainerResult, TrainerSetup, TrainingClock
+from sumpool.bench.peers.trainer_setup import TrainerResult, TrainerSetup
 from sumpool.bench.peers.transformers_peer import led
 from sumpool.bench.systems.workload import Conditions
 from sumpool.data.batches import Item
@@ -99,13 +97,6 @@ def test_the_loss_is_what_their_trainer_calls_so(tmp_path: Any) -> None:  # noqa
         model=model, args=arguments, data_collator=led_batch, eval_dataset=LedDataset(documents(9), CONFIG)
     )
     assert validation_loss(model, setup()) == pytest.approx(trainer.evaluate()["eval_loss"], abs=1e-5)
-
-
-@pytest.fixture
-def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock that goes on by a hundredth of a second whenever it is read, however busy the machine is."""
-    ticks = count(step=0.01)
-    monkeypatch.setattr(led_trainer, "TrainingClock", partial(TrainingClock, now=lambda: next(ticks)))
 
 
 @pytest.mark.usefixtures("ticking")
