@@ -234,8 +234,8 @@ def _find_loose(
         text = tidy_sentence(sentence.text).rstrip(" .;,\u3002\uff1b\uff0c")
         text = change_text(text) if is_changelog else text
         is_text = sentence.kind in PROSE_KINDS and len(text.split()) >= _MIN_CHANGE_WORDS and text[-1:] != ":"
-        is_heading = is_changelog and (text[-1:] == "?" or is_above_list(sentences, place))
-        if place in strict or is_heading or not is_text:
+        is_no_change = is_changelog and (text[-1:] == "?" or is_above_list(sentences, place))
+        if place in strict or is_no_change or not is_text:
             continue
         start = text[:1] if _IDENTIFIER.match(text) else text[:1].upper()
         end = "" if text[-1:] in "?\uff1f" else full_stop(language)

@@ -4,6 +4,7 @@ Of a changelog, its releases: where the latest ends, its name, and changes witho
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePath
@@ -138,11 +139,14 @@ def is_above_list(sentences: Sequence[SourceSentence], place: int) -> bool:
 def without_repeated(candidates: "Sequence[CandidateSentence]") -> "list[CandidateSentence]":
     """Return candidates that are neither the beginning of another one nor equal to an earlier one."""
     first = {item.text: item for item in reversed(candidates)}
-    return [
-        item
-        for item in candidates
-        if item is first[item.text] and not any(text.startswith(f"{item.text[:-1]} ") for text in first)
-    ]
+    texts = sorted(first)
+
+    def begins_another(text: str) -> bool:
+        beginning = f"{text[:-1]} "
+        place = bisect_left(texts, beginning)  # of the first text with this beginning, if there is one
+        return place < len(texts) and texts[place].startswith(beginning)
+
+    return [item for item in candidates if item is first[item.text] and not begins_another(item.text)]
 
 
 def with_releases(

@@ -197,7 +197,7 @@ def _unresolved(sentence: str) -> Iterator[bool]:
 
 @lru_cache(maxsize=16)
 def _omitted(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return wordings that refer to a list, which may follow them, and to other text."""
+    """Return wordings that refer to a list, which may follow them, as all of other languages, and to other text."""
     if language == ENGLISH:
         return any_of(*_ANNOUNCING), any_of(*_OMITTED)
     known = languages().get(language)

@@ -85,11 +85,14 @@ class _TimedTraining:
         self.losses: list[tuple[float, float]] = []
         self.speeds: list[float] = []
         self.best: dict[str, Tensor] = {}
-        self.is_over = False
         self._tokens, self._seconds = 0, 0.0
 
-    def updated(self, tokens: int) -> None:
-        """Record an update, after which so many source tokens were seen, and validate if that is due."""
+    def updated(self, tokens: int) -> bool:
+        """Record an update, after which so many source tokens were seen, and validate if that is due.
+
+        Returns:
+            Whether the time is over, by the same look at the clock, so that the last validation is not passed over.
+        """
         synchronize(self.setup.conditions.device)
         self.clock.stop()
         self.check()
@@ -99,8 +102,9 @@ class _TimedTraining:
         if self.clock.is_due():
             self._validate()
         self._report()
-        self.is_over = self.clock.share >= 1  # while it stands still, so that the last validation is not passed over
+        is_over = self.clock.share >= 1
         self.clock.start()
+        return is_over
 
     def _validate(self) -> None:
         """Validate, and keep the weights if they are the best so far."""
@@ -126,8 +130,7 @@ def _callback(progress: _TimedTraining) -> Any:  # noqa: ANN401
     from transformers import TrainerCallback
 
     def end_of_update(_self: Any, _arguments: Any, state: Any, control: Any) -> None:  # noqa: ANN401
-        progress.updated(int(state.num_input_tokens_seen))
-        control.should_training_stop = progress.is_over
+        control.should_training_stop = progress.updated(int(state.num_input_tokens_seen))
 
     names = {
         "on_train_begin": lambda *_, **__: progress.clock.start(),

@@ -9,6 +9,7 @@ import torch
 
 from sumpool.bench.config import BenchConfig
 from sumpool.bench.peers.build import build_peers, require_peers
+from sumpool.bench.peers.process import PeerProcess
 from sumpool.bench.systems.workload import Conditions, Documents
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
@@ -72,6 +73,7 @@ def test_no_library_is_imported_before_it_is_asked_for() -> None:
 
 def test_ctranslate2_is_in_a_process_of_its_own() -> None:
     peer = build_peers(CONFIG, BenchConfig(lengths=(20,), generate=4), CONDITIONS)["CTranslate2"]
+    assert isinstance(peer, PeerProcess)
     before = libraries()
     peer.generate(Documents.random(1, 20, 4, CONDITIONS), beams=2, tokens=4)
     assert peer.precision_of("generate") is not None
