@@ -46,7 +46,7 @@ _REMARK = re.compile(
 )
 """Reference in brackets or at the end of a sentence."""
 _ADDRESS = re.compile(
-    r"\s*[(\[](?:https?:|www\.)[^)\]\s]*[)\]]|,(?: at| see)? (?:https?://|www\.)\S*[\w/],"
+    r"\s*[(\[<](?:https?:|www\.)[^)\]>\s]*[)\]>]|,(?: at| see)? (?:https?://|www\.)\S*[\w/],"
     r"|(?:,? (?:which|that) (?:is|are|can be|may be) (?:available|described|documented|downloaded|found|obtained))?"
     r"\s(?:at|from|on|under|see) (?:https?://|www\.)\S*[\w/]"
 )

@@ -155,3 +155,4 @@ def test_a_clause_that_only_leads_to_an_address_goes_with_it() -> None:
     text = "Gates is the child of Doors, a program of its own, which can be found at http://doors.example.org."
     assert without_label(text, 9) == "Gates is the child of Doors, a program of its own."
     assert without_label("The log that is available from https://a.org is long.", 9) == "The log is long."
+    assert without_label("Doors opens logs <http://a.org/log> of gates.", 9) == "Doors opens logs of gates."

@@ -10,6 +10,10 @@ from sumpool.documents.rfc_pages import indentation, numbered_lines, split_pages
 _TERMINAL_CODE = re.compile(r"\x1b(?:\[[0-9;?]{0,20}[A-Za-z]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)|[()][A-Z0-9])|\x1b")
 _EDITOR_MODE = re.compile(r"-\*-(?P<mode>[^\n*]{1,200})-\*-")
 _OVERSTRIKE = re.compile(r"[^\n]\x08")
+_FRAME = re.compile(
+    r"^[ \t]*+([*#])\1{9,}+[ \t]*\n((?:[ \t]*+\1(?:[ \t][^\n]*)?[ \t]\1[ \t]*\n)++)[ \t]*\1{10,}+[ \t]*$", re.MULTILINE
+)
+"""Lines between two rules that begin and end with the character of the rules."""
 _CJK_BREAK = re.compile(r"(?<=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]) (?=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])")
 _MIN_PAGE_LINES, _MAX_PAGE_LINES = 20, 90
 """Lines of a printed page."""
@@ -41,9 +45,9 @@ def is_outline(text: str) -> bool:
 
 
 def row_groups(text: str) -> list[list[TextRow]]:
-    """Split a text at empty lines, without terminal codes, modes of editors, overstrikes and page breaks."""
+    """Split a text at empty lines, without terminal codes, modes of editors, frames, overstrikes and page breaks."""
     text = _TERMINAL_CODE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    text = _EDITOR_MODE.sub("", text)
+    text = _FRAME.sub(_unframed, _EDITOR_MODE.sub("", text))
     while "\b" in text:
         text, count = _OVERSTRIKE.subn("", text)
         if not count:
@@ -58,6 +62,11 @@ def row_groups(text: str) -> list[list[TextRow]]:
             groups[-1].append(TextRow(number, indentation(line), stripped))
         in_group = bool(stripped)
     return groups
+
+
+def _unframed(frame: re.Match[str]) -> str:
+    """Return the lines of a frame, one by one, with an empty line for each rule."""
+    return "\n" + "\n".join(line.strip()[1:-1] for line in frame[2].split("\n"))
 
 
 def join_rows(rows: Iterable[TextRow]) -> str:

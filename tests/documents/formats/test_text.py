@@ -63,6 +63,16 @@ def test_stars_are_headings_where_the_mode_says_so() -> None:
     assert blocks(text.replace("outline", "text"))[1][0] == "list_item"
 
 
+@pytest.mark.parametrize("mark", "*#")
+def test_frames_are_no_text(mark: str) -> None:
+    rule, empty = 16 * mark, f"{mark}{14 * ' '}{mark}"
+    text = f"{rule}\n{empty}\n{mark} About birds  {mark}\n{empty}\n{rule}\n\n{mark} The owl hoots.\n"
+    parsed = parse(text.encode(), DEFAULT_OPTIONS)
+    assert parsed.title == "About birds"
+    assert [(block.text, block.line) for block in parsed.blocks][0] == ("About birds", 3)
+    assert "The owl hoots." in parsed.blocks[1].text  # behind the frame marks are those of a list
+
+
 def test_spaces_behind_the_mark_of_an_item_are_no_columns() -> None:
     assert blocks("Birds:\n o    The owl hoots.\n o    The crow caws.\n")[1:] == [
         ("list_item", 1, "The owl hoots."),
