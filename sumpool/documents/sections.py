@@ -95,7 +95,8 @@ def mark_contents(blocks: Sequence[TextBlock]) -> tuple[TextBlock, ...]:
 
 
 def _ends_contents(block: TextBlock, name: str, entries: set[str]) -> bool:
-    if block.kind == "paragraph" and len(block.text) >= _MIN_PROSE and block.text[-1] in ".!?:\u3002":
+    is_long = len(block.text) >= _MIN_PROSE and block.text[-1] in ".!?:"
+    if block.kind == "paragraph" and (is_long or block.text[-1:] == "\u3002"):  # no entry has a Chinese full stop
         return not _PAGE_REFERENCE.search(block.text[-_MAX_ENTRY:])
     return block.kind == "code" or (block.kind == "heading" and name in entries)
 

@@ -116,6 +116,8 @@ _PAIRS = (("(", ")"), ("[", "]"), ("\uff08", "\uff09"), ("\u300c", "\u300d"))
 _QUOTES, _GERMAN_QUOTES = ("\u201c", "\u201d"), ("\u201e", "\u201c")
 _GUILLEMETS = re.compile(r"[\u00ab\u00bb]")
 _WORD = re.compile(r"[^\W\d_]+")
+_AMOUNT = re.compile(r"\d{1,3}(?:[.,]\d{3})+(?:[.,]\d\d)?(?!\d)")
+"""Number of thousands or more, which a statement about money has more than one of."""
 
 
 def tidy_sentence(sentence: str) -> str:
@@ -159,7 +161,7 @@ def is_prose_sentence(
         return False
     if notice_kind(sentence) not in ("", "licence" if is_licence else ""):
         return False
-    characters = "".join(sentence.split())
+    characters = _AMOUNT.sub("0", "".join(sentence.split()))
     if sum(map(str.isalpha, characters)) < _MIN_LETTERS * len(characters) or sentence.isupper():
         return False
     return is_balanced(sentence) and _has_function_words(sentence, language)

@@ -76,6 +76,11 @@ def test_contents_end_with_the_first_paragraph() -> None:
     assert [item.kind for item in mark_contents(blocks)] == [*["notice"] * 3, *["paragraph"] * 2]
 
 
+def test_contents_end_with_a_chinese_sentence() -> None:
+    blocks = [block("目录"), block("3.1. 安装概述"), block("本章涉及准备工作。")]
+    assert [item.kind for item in mark_contents(blocks)] == ["notice", "notice", "paragraph"]
+
+
 def test_lines_with_page_numbers_are_notices() -> None:
     blocks = [block("1. Introduction . . . . . . 7"), block("Figure 2 ........ iv"), block("a . . . b")]
     assert [item.kind for item in mark_contents(blocks)] == ["notice", "notice", "paragraph"]

@@ -32,6 +32,7 @@ def test_marks_and_markup_are_removed(sentence: str, tidy: str) -> None:
         ("The (very) small host sends the packet.", "en"),
         ('She said that "the host sends the packet."', "en"),
         ("The option --force overrides the answer of the user.", "en"),
+        ("We have paid USD 1,103,349.35 of 2,200,000.", "en"),
         ("Der Paketmanager „apt“ ist ein Werkzeug für die Verwaltung von Paketen.", "de"),
         ("Эта программа показывает список файлов в каталоге.", "ru"),
         ("这个程序显示目录中的文件。", "zh"),

@@ -16,9 +16,11 @@ from sumpool.documents.rfc_sections import SECTION_NUMBER, section_name
 
 _CAPTION = re.compile(r"(?:Figure|Table|Fig\.)\s+\d+", re.IGNORECASE)
 _NUMBER = re.compile(r"\s*(?:appendix\s+)?(?P<number>[a-z](?:\.\d+)*|\d+(?:\.\d+)*)\.?\s", re.IGNORECASE)
-_DATE_LINE = re.compile(
+_NO_TITLE = re.compile(
     r"\b(?:19|20)\d\d\b|^(?:Request for Comments|RFC|Category|Obsoletes|Updates|ISSN|STD|BCP|FYI|NIC)\b"
+    r"|^(?i:[\d.]*\s*(?:abstract|foreword|introduction|preface|summary))\W*$|^[\d\s()-]+$"
 )
+"""Date, number of the document or of a telephone, or heading of the first section."""
 _MAX_HEADING = 100
 
 
@@ -109,10 +111,10 @@ def _front_end(blocks: list[RfcBlock]) -> int:
 
 
 def _title(front: list[RfcBlock]) -> str:
-    """Return the title: the last centred block of the front page that is no date or number."""
+    """Return the title: the last centred block of the front page that is no date, number or heading of a section."""
     for block in reversed(front):
         text = unwrap(block.lines)
         centred = all(indentation(line) > 3 for line in block.lines)
-        if centred and len(block.lines) <= 4 and not _DATE_LINE.search(text):
+        if centred and len(block.lines) <= 4 and not _NO_TITLE.search(text):
             return text
     return ""

@@ -34,6 +34,12 @@ def test_parts_of_an_rfc_have_their_kinds() -> None:
     ]
 
 
+def test_a_heading_on_the_front_page_is_no_title() -> None:
+    text = b"Request for Comments: 1\n\n          MINUTES OF A MEETING\n\n%s\n\nNotes are for those who attended it.\n"
+    for line in (b"               Preface", b"             1. SUMMARY", b"          (213) 822-1511"):
+        assert parse(text % line, DEFAULT_OPTIONS).title == "MINUTES OF A MEETING"
+
+
 def test_paragraphs_are_those_of_prepared_data() -> None:
     with tarfile.open(bundled_sample()) as archive:
         members = (member for member in archive if member.name.endswith(".txt"))

@@ -69,7 +69,7 @@ def test_frames_are_no_text(mark: str) -> None:
     text = f"{rule}\n{empty}\n{mark} About birds  {mark}\n{empty}\n{rule}\n\n{mark} The owl hoots.\n"
     parsed = parse(text.encode(), DEFAULT_OPTIONS)
     assert parsed.title == "About birds"
-    assert [(block.text, block.line) for block in parsed.blocks][0] == ("About birds", 3)
+    assert (parsed.blocks[0].text, parsed.blocks[0].line) == ("About birds", 3)
     assert "The owl hoots." in parsed.blocks[1].text  # behind the frame marks are those of a list
 
 
