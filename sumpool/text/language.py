@@ -71,7 +71,8 @@ class Language:
         anaphora: Words at the start of a sentence that refers to the sentence before it.
         self_references: Nouns that refer to the document itself after such a word ("this manual").
         patterns: Regular expressions by purpose: "licence", "contents" and "imprint" (see `notice_kind`); "pointers",
-            the start of a sentence that only refers to another place; and of headings "introductions", "details"
+            the start of a sentence that only refers to another place; "omitted" and "consequences" (see
+            `refers_to_omitted` and `goes_on`); and of headings "introductions", "details"
             (options, errors, examples) and "back_matter" (about the document, such as licence and authors).
     """
 

@@ -110,12 +110,6 @@ _CONNECTIVES = re.compile(
 _LISTED = re.compile(r":\s+\S")
 """A list in the sentence itself."""
 _BRACKETS = re.compile(r" \([^()]*\)")
-_CONSEQUENCE = re.compile(
-    r"^(?:(?!\b(?:and|so|but|because|since|as|if|when|which|that)\b).)*\b(?:therefore|hence)\b"
-    r"|\b(?:at|by|for|from|in|of|on|to|with) that \w+[.,;]|\btoo\.$",
-    re.IGNORECASE,
-)
-"""Consequence of the sentence before it, or a thing that it has named."""
 _SUBJECTLESS = re.compile(
     r"(?!(?:is|was|has|does|as|besides|sometimes|always|perhaps|towards|nowadays|whereas|thus|plus|minus|versus|this)\b)"
     r"[a-z]*[a-rt-z]s (?:(?:up|out|off) \w+|an?|the|all|its|whether)\b|(?:seems?|supersede[sd]|returns?|same as|like)\b"
@@ -172,9 +166,9 @@ def goes_on(sentence: str, language: str = ENGLISH) -> bool:
     start = sentence.lstrip("\"'\u201c(")
     if _CONNECTIVES.match(start):
         return True
-    return language == ENGLISH and (
-        bool(_CONSEQUENCE.search(_BRACKETS.sub("", sentence))) or any(_unresolved(sentence))
-    )
+    if (consequence := _consequences(language)) and consequence.search(_BRACKETS.sub("", sentence)):
+        return True
+    return language == ENGLISH and any(_unresolved(sentence))
 
 
 def _unresolved(sentence: str) -> Iterator[bool]:
@@ -202,3 +196,11 @@ def _omitted(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
         return any_of(*_ANNOUNCING), any_of(*_OMITTED)
     known = languages().get(language)
     return any_of(known.patterns.get("omitted", "") if known else ""), any_of()
+
+
+@lru_cache
+def _consequences(language: str) -> re.Pattern[str] | None:
+    """Compile what says that a sentence follows from the one before it, or names a thing that that one has named."""
+    known = languages().get(language)
+    pattern = known.patterns.get("consequences") if known else None
+    return re.compile(pattern, re.IGNORECASE) if pattern else None
