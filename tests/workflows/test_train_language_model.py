@@ -15,6 +15,7 @@ from sumpool.recipe.language_model import LanguageModelRecipe, load_any_recipe
 from sumpool.recipe.yaml_text import write
 from sumpool.runs.run_details import describe_run
 from sumpool.runs.run_summary import summarize_run
+from sumpool.text.load import load_tokenizer
 from sumpool.training.config import MODEL
 from sumpool.training.weights import read_weights
 from sumpool.workflows.prepare import prepare_running_text
@@ -155,9 +156,13 @@ def test_weights_of_another_run_begin_a_training(make: Make) -> None:
     (note,) = [progress.note for progress in notes if progress.note and "began with" in progress.note]
     assert "fresh: layers." in note
     Path("other.txt").write_text("xyz " * 500)
-    other = make("gumbel", f"train.init_from={first}", "data.source.path=other.txt")
-    with pytest.raises(RecipeError, match=r"train\.init_from must be a run with the vocabulary of"):
-        train_language_model(other, Path("runs/third"))
+    other = make("gumbel", f"train.init_from={first}", "data.source.path=other.txt", "train.steps=0")
+    third = train_language_model(other, Path("runs/third"), report=notes.append)
+    assert any("has another vocabulary" in (progress.note or "") for progress in notes)
+    tokens, known = ([*map(bytes, load_tokenizer(folder).token_bytes())] for folder in (third, first))
+    shared_token = next(token for token in tokens if token in known and token)
+    rows = [read_weights(run)["embedding.weight"] for run in (third, first)]
+    assert torch.equal(rows[0][tokens.index(shared_token)], rows[1][known.index(shared_token)])
 
 
 def test_a_dry_run_measures_an_update(make: Make) -> None:
