@@ -275,8 +275,8 @@ with wide spaces, headings above changes and further German and Russian referenc
 here, had 25 by such a reading, and 22 beside the beginnings of its sources: readings of summaries alone are too
 favourable. Then a change that stood twice in a list was mended, so that {good} are good now. Seeds 95, 96 and 97 had
 24, 23 and 26 of 30 beside the first 80 to 100 words of each source; a frame around a title, an address in a sentence, a
-payment, contents in Chinese and a preface as a title were mended, and the summaries were not counted again. Kinds of few
-packages share documents: the lists of questions, some licences and half of the tutorials were in earlier draws."""
+payment, contents in Chinese and a preface as a title were mended, and the summaries were not counted again. Kinds of
+few packages share documents: the lists of questions, some licences and half of the tutorials were in earlier draws."""
 _ASPECTS = (("true", "true"), ("about the principal thing", "principal"), ("readable", "readable"))
 
 
