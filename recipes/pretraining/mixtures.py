@@ -70,6 +70,7 @@ def _of_kind(file: Path) -> list[dict[str, Any]]:
 
 
 def _hash(name: str) -> int:
+    # Not `hash_split`, which would hold out other documents than those that the shipped model has not seen.
     return int(hashlib.sha256(name.encode()).hexdigest(), 16)
 
 

@@ -21,8 +21,8 @@ def init_weights(model: nn.Module, init_from: Path | Sequence[Path], prepared: P
     """Load the best weights of another run, or the mean of several, into a new model; other weights stay random.
 
     Sentence selections that the other runs lack are initialised from the projections of their cross-attention. An
-    encoder begins with the layers and the boundaries of a language model, and the embeddings of another vocabulary as
-    means, see `transfer_vocabulary`.
+    encoder begins with the layers and the boundaries of a language model. Tokens of another vocabulary are initialised
+    with the mean of their subtokens, see `transfer_vocabulary`.
 
     Raises:
         RecipeError: If a run has no model.
@@ -55,7 +55,7 @@ def _read(run: Path, model: nn.Module, prepared: Path, report: Report) -> dict[s
     weights = read_weights(run)
     if not same_tokenizer(run, prepared):
         old, new = load_tokenizer(run), load_tokenizer(prepared)
-        counts = f"the {new.vocab_size:,} tokens of {prepared} begin as means of its {old.vocab_size:,}"
+        counts = f"the {new.vocab_size:,} tokens of {prepared} are initialised as means of its {old.vocab_size:,}"
         report(Progress("train", note=f"{run} has another vocabulary: {counts}; data.tokenizer={run} keeps it"))
         weights = transfer_vocabulary(weights, weights_of(model), old, new)
     return weights

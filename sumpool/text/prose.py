@@ -117,7 +117,7 @@ _QUOTES, _GERMAN_QUOTES = ("\u201c", "\u201d"), ("\u201e", "\u201c")
 _GUILLEMETS = re.compile(r"[\u00ab\u00bb]")
 _WORD = re.compile(r"[^\W\d_]+")
 _AMOUNT = re.compile(r"\d{1,3}(?:[.,]\d{3})+(?:[.,]\d\d)?(?!\d)")
-"""Number of thousands or more, which a statement about money has more than one of."""
+"""Number with separators of thousands. It counts as one character, as a sentence about money may have several."""
 
 
 def tidy_sentence(sentence: str) -> str:

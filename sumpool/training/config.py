@@ -35,9 +35,9 @@ class TrainConfig(Settings):
     steps: int = Field(1000, ge=0, le=1_000_000_000)
     """Optimizer updates; with 0 the weights of `init_from` are kept."""
     init_from: Path | Annotated[tuple[Path, ...], Field(min_length=1)] | None = None
-    """Run folder whose weights initialise the model; random by default. Tokens of another vocabulary begin as means of
-    those that they consist of. The weights of several runs are averaged (a model soup), which works for runs of the
-    same initialisation with different seeds."""
+    """Run folder whose weights initialise the model; random by default. Tokens of another vocabulary are
+    initialised with the mean of their subtokens. The weights of several runs are averaged (a model soup), which works
+    for runs of the same initialisation with different seeds."""
     teacher: Path | None = None
     """Run folder of a trained model that this one imitates; none by default."""
     distillation: Literal["word", "sequence"] | None = None

@@ -16,7 +16,7 @@ from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.init_from import init_weights
 from sumpool.text.load import load_tokenizer
-from sumpool.training.vocabulary_transfer import token_constituents
+from sumpool.training.vocabulary_transfer import split_tokens
 from sumpool.training.weights import load_weights, read_weights, weights_of
 from sumpool.workflows.train import train
 from tests.conftest import TOY
@@ -123,14 +123,16 @@ def test_no_run_is_refused_before_a_folder_is_made(tmp_path: Path, recipe_with: 
     assert not (tmp_path / "run").exists()
 
 
-def test_another_vocabulary_begins_with_means(folder: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
+def test_another_vocabulary_is_initialised_with_means(
+    folder: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
+) -> None:
     other = recipe_with("data.vocabulary=310", f"data.prepared={tmp_path}/other", "train.steps=0")
     notes = notes_of(other, tmp_path / "run")
-    constituents = token_constituents(load_tokenizer(folder / "run"), load_tokenizer(tmp_path / "run"))
+    subtokens = split_tokens(load_tokenizer(folder / "run"), load_tokenizer(tmp_path / "run"))
     before, after = (read_weights(run)["embedding.weight"] for run in (folder / "run", tmp_path / "run"))
-    expected = f"the {len(after)} tokens of {tmp_path}/other begin as means of its {len(before)}; "
+    expected = f"the {len(after)} tokens of {tmp_path}/other are initialised as means of its {len(before)}; "
     assert any(expected in note for note in notes)
-    assert all(torch.allclose(row, before[ids].mean(0)) for row, ids in zip(after, constituents, strict=True))
+    assert all(torch.allclose(row, before[ids].mean(0)) for row, ids in zip(after, subtokens, strict=True))
 
 
 def test_another_shape_is_refused(tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:

@@ -64,6 +64,7 @@ def test_references_of_other_languages(sentence: str, language: str) -> None:
 
 def test_examples_and_reasons_in_the_sentence_itself_are_no_references() -> None:
     assert not refers_to_omitted("Библиотека нужна таким программам, как эта.", "ru")
+    assert not refers_to_omitted("Das Programm ändert Rechte, daher wird es nur einmal gestartet.", "de")
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_a_run_resumes_and_initialises_another(
     assert any(note.startswith("began with") for note in notes_of(other, tmp_path / "run"))
 
 
-def test_another_vocabulary_begins_with_means_of_the_first(
+def test_another_vocabulary_is_initialised_with_means_of_the_first(
     folder: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
 ) -> None:
     take_over(learn(["other words"], tmp_path / "bart", 300), tmp_path / "taken")
