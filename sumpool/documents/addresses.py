@@ -70,7 +70,8 @@ def fetch(address: str, limits: Limits, timeout: float = TIMEOUT_SECONDS) -> Fet
     """
     try:
         headers = {"User-Agent": f"sumpool/{__version__}", "Accept-Encoding": "gzip, identity"}
-        with _opener().open(request.Request(address, headers=headers), timeout=timeout) as answer:
+        address_request = request.Request(address, headers=headers)  # noqa: S310 - is_address allows http and https
+        with _opener().open(address_request, timeout=timeout) as answer:
             content = read_limited(_TimedStream(answer), limits)
             return _fetched(content, answer.headers, answer.geturl())
     except HTTPError as error:

@@ -21,10 +21,10 @@ def any_of(*patterns: str) -> re.Pattern[str]:
 def _alternatives(pattern: str) -> list[str]:
     """Split a pattern at its vertical bars outside of parentheses and brackets."""
     parts, depth = [""], 0
-    for token in re.findall(r"\\.|\[[^]]*\]|.", pattern):
-        depth += (token == "(") - (token == ")")
-        if token == "|" and not depth:
+    for part in re.findall(r"\\.|\[[^]]*\]|.", pattern):
+        depth += (part == "(") - (part == ")")
+        if part == "|" and not depth:
             parts.append("")
         else:
-            parts[-1] += token
+            parts[-1] += part
     return parts

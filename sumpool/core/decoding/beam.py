@@ -93,7 +93,7 @@ class _DocumentSearch:
 
 
 @torch.inference_mode()
-def search(  # noqa: PLR0913 - all but the first four are optional
+def search(
     step: Step[StateT],
     state: StateT,
     lengths: Sequence[Lengths],
@@ -138,7 +138,7 @@ def search(  # noqa: PLR0913 - all but the first four are optional
     return search_on_host(step, state, lengths, ranking, rules, limits=limits, on_step=on_step, device=device)
 
 
-def search_on_host(  # noqa: PLR0913 - all but the first four are optional
+def search_on_host(
     step: Step[StateT],
     state: StateT,
     lengths: Sequence[Lengths],
