@@ -54,8 +54,14 @@ def test_numbers_and_choices_have_parsers() -> None:
         assert info.parser or "Literal" not in str(kind), (command, name)
 
 
-@pytest.mark.parametrize("word", WORDS, ids=[word[:9] for word in WORDS])
-@pytest.mark.parametrize(("command", "name"), CHECKED)
+REFUSED = [(command, name, WORDS[number % len(WORDS)]) for number, (command, name) in enumerate(CHECKED)]
+"""One word for every option, and every word for a number and for a choice."""
+REFUSED += [(*option, word) for option in (("summarize", "--beams"), ("summarize", "--mode")) for word in WORDS]
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "word"), REFUSED, ids=[f"{command} {name}={word[:9]}" for command, name, word in REFUSED]
+)
 def test_values_that_make_no_sense_are_refused(
     command: str, name: str, word: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
