@@ -1,6 +1,7 @@
 # make demo        summarises three RFCs of the test split with the shipped model (a minute)
 # make quickstart  trains a small model on the bundled RFCs, summarises others, prints ROUGE (about 8 minutes)
-# make test        lint, types, import rule, tests
+# make test        lint, types, import rule, and the fast tests (at most 5 minutes)
+# make test-all    lint, types, import rule, and all tests, with more examples of hypothesis
 # make torture     the figures of docs/reliability.md, with thousands of damaged files and kills (hours; ID=B1 for one)
 # make browser-test  tests of the HTML pages in Chromium, which Debian's packages install (two minutes)
 # make docs        the documentation as an offline site in site/
@@ -23,7 +24,7 @@ PYTHON ?= $(shell for python in $(CANDIDATES); do \
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt --editable
 
-.PHONY: demo quickstart test torture browser-test lint docs dist image clean
+.PHONY: demo quickstart test test-all torture browser-test lint docs dist image clean
 
 demo: .venv/installed
 	$(BIN)/sumpool prepare quickstart
@@ -34,16 +35,23 @@ quickstart: .venv/installed
 	$(BIN)/sumpool summarize prepared/sample/test/texts.jsonl --limit 3 --model $(RUN)
 	$(BIN)/sumpool evaluate $(RUN) --split validation --resume
 
-# The tests of a file run in one process, because they share fixtures.
+# The tests of a file run in one process, because they share fixtures. Processes under test start from bytecode, as
+# those of an installed package do.
+unexport PYTHONDONTWRITEBYTECODE
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --durations 10
+
 test: lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	$(PYTEST)
+
+test-all: lint
+	$(PYTEST) --slow
 
 torture: lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.torture $(ID) --scale $(SCALE)
 
 # Skipped where chromium is missing and cannot be installed.
 browser-test: .venv/installed-browser
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m browser -rs tests/browser
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --slow -rs tests/browser
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check

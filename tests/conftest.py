@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import settings
 
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.document_stats import summarize_split
@@ -33,6 +34,45 @@ model:
   decoder: {layers: 1}
 train: {steps: 4, batch_tokens: 256, learning_rate: 1e-3}
 """
+
+
+SLOW = (
+    "bench/language_models",
+    "bench/lra",
+    "browser",
+    "corpora",
+    "gpu",
+    "onnx",
+    "outside",
+    "pretraining",
+    "running_text",
+    "torture",
+)
+"""Files and folders below tests/ whose tests are all slow; without --slow they are not even imported."""
+
+settings.register_profile("fast", max_examples=25, deadline=None, derandomize=True)
+settings.register_profile("slow", max_examples=200, deadline=None)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="run slow tests too, and hypothesis with more examples")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("slow" if config.getoption("slow") else "fast")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    is_slow = collection_path in {Path(__file__).parent / name for name in SLOW}
+    return True if is_slow and not config.getoption("slow") else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect tests that are marked as slow."""
+    if not config.getoption("slow"):
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if not item.get_closest_marker("slow")]
 
 
 LONGEST_NAME = 60

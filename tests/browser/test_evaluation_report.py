@@ -6,8 +6,6 @@ from tests.browser.conftest import AXE, Browser
 from tests.browser.hostile import PAYLOADS
 from tests.evaluation.test_html_report import page
 
-pytestmark = pytest.mark.browser
-
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [1280, 390])

@@ -18,7 +18,6 @@ from tests.browser.conftest import AXE, Browser
 from tests.browser.hostile import DOCUMENTS, hostile_texts
 from tests.conftest import story
 
-pytestmark = pytest.mark.browser
 WIDTHS = (1280, 390)
 HEADING, ITEM = TextBlock("Hosts and gateways", "heading", 1, page=1), TextBlock("a host that sends", "list_item", 1)
 

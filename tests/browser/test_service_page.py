@@ -15,7 +15,6 @@ from tests.browser.conftest import AXE, Browser
 from tests.browser.hostile import PAYLOADS
 from tests.browser.service_page import PROCESSES, SETTINGS, TEXT, Page, Service, serving
 
-pytestmark = pytest.mark.browser
 MAX_BYTES = 400_000
 HTML = f"<!doctype html><title>Routes</title><h1>Routes</h1><p>{TEXT.replace(chr(10) * 2, '</p><p>')}</p>"
 ROWS = "\n".join(json.dumps({"text": f"{TEXT} Version {number}."}) for number in range(12))

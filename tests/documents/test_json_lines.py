@@ -3,7 +3,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sumpool.documents.json_lines import Line, Reject, guess_field, read_lines, text_of
@@ -45,7 +45,6 @@ def test_invalid_line_does_not_stop_the_next(tmp_path: Path, content: bytes, rea
 
 
 @given(st.lists(st.binary(max_size=30).filter(lambda line: b"\n" not in line), max_size=8))
-@settings(deadline=None)
 def test_each_line_that_is_not_blank_yields_one_result(
     tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]
 ) -> None:

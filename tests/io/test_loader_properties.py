@@ -46,7 +46,7 @@ CONTENTS = st.one_of(
 
 
 @pytest.mark.parametrize("name", list(LOADERS))
-@settings(derandomize=True, max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=CONTENTS)
 def test_arbitrary_bytes_lead_to_errors_of_the_package(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
@@ -54,7 +54,6 @@ def test_arbitrary_bytes_lead_to_errors_of_the_package(tmp_path: Path, name: str
         LOADERS[name](tmp_path / name)
 
 
-@settings(derandomize=True, max_examples=200, deadline=None)
 @given(content=CONTENTS)
 def test_arbitrary_bytes_lead_to_value_errors(content: bytes) -> None:
     with suppress(ValueError):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import tokenizers
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from transformers import BartTokenizer
 
@@ -70,7 +70,6 @@ def ours(bart: Path, tmp_path_factory: pytest.TempPathFactory) -> HuggingFaceTok
 
 
 @given(TEXT)
-@settings(max_examples=150, deadline=None)
 def test_a_text_has_the_tokens_of_the_original(original: Any, ours: HuggingFaceTokenizer, text: str) -> None:  # noqa: ANN401
     ids = [BOS, *ours.encode(text), EOS]
     assert ids == original(clean(text), split_special_tokens=True).input_ids
@@ -88,7 +87,6 @@ def as_one_line(text: str) -> str:
 
 
 @given(TEXT)
-@settings(max_examples=150, deadline=None)
 def test_sentences_have_the_tokens_of_the_whole_line(ours: HuggingFaceTokenizer, text: str) -> None:
     sentences = ours.encode_sentences(text, SPLITTER)
     assert [token for ids in sentences for token in ids] == ours.encode(as_one_line(text))

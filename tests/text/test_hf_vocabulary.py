@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from sumpool.errors import DataError
 from sumpool.pretrained.tokenizer import read_tokenizer
@@ -51,7 +51,6 @@ def without_special(ids: list[int], original: Any) -> list[int]:  # noqa: ANN401
 
 
 @given(TEXT)
-@settings(max_examples=150, deadline=None)
 def test_a_text_has_the_tokens_of_the_original(both: Both, text: str) -> None:
     special = both.ours.special_tokens
     ids = both.original(clean(text), split_special_tokens=True).input_ids
@@ -62,7 +61,6 @@ def test_a_text_has_the_tokens_of_the_original(both: Both, text: str) -> None:
 
 
 @given(TEXT)
-@settings(max_examples=150, deadline=None)
 def test_sentences_have_the_tokens_of_the_whole_line(both: Both, text: str) -> None:
     sentences = both.ours.encode_sentences(text, SPLITTER)
     assert [token for ids in sentences for token in ids] == both.ours.encode(as_one_line(text))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
 
@@ -63,7 +63,6 @@ def test_sentences_of_documents_equal_those_of_nltk(name: str) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 @given(text=st.text(alphabet="aAbBcCdD..??!1 3,;:-\"')(\u2019\u201d \n\t\u00a0E\u00e9", max_size=40))
-@settings(max_examples=400, deadline=None)
 def test_sentences_of_odd_texts_equal_those_of_nltk(name: str, text: str) -> None:
     assert MODELS[name].split(text) == REFERENCES[name](text)
 

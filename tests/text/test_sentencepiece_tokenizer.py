@@ -2,7 +2,7 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sumpool.errors import DataError
@@ -29,7 +29,6 @@ def test_line_feeds_are_paragraph_tokens_and_the_next_word_starts_a_word(tokeniz
 
 
 @given(st.text(max_size=60))
-@settings(max_examples=50, deadline=None)
 def test_every_text_has_tokens_and_batches_equal_single_texts(tokenizer: SentencePieceTokenizer, text: str) -> None:
     ids = tokenizer.encode(text)
     assert UNK not in ids

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sumpool.errors import DataError
@@ -50,13 +50,11 @@ def test_empty_texts_have_no_sentences(text: str) -> None:
 
 
 @given(st.text(alphabet="aB1.?!\"')( \n-,", max_size=200))
-@settings(max_examples=100, deadline=None)
 def test_no_character_is_lost(text: str) -> None:
     assert "".join("".join(DEFAULT.split(text)).split()) == "".join(text.split())
 
 
 @given(st.lists(st.sampled_from(["Aa bb. ", "c", "D? ", "e.g. ", "x" * 30 + " "]), min_size=30, max_size=60))
-@settings(max_examples=10, deadline=None)
 def test_no_character_is_lost_between_windows(parts: list[str]) -> None:
     text = "".join(parts) * 30
     assert "".join("".join(DEFAULT.split(text)).split()) == "".join(text.split())
@@ -90,7 +88,6 @@ def test_time_is_linear_on_hostile_text(unit: str) -> None:
 
 
 @given(st.lists(st.sampled_from(["So", "e.g.", "no.", " ", "\n", "\n\n", '"', ")", "7", "!", "x" * 4000])).map("".join))
-@settings(deadline=None)
 def test_lines_are_split_at_spaces_only(text: str) -> None:
     parts = DEFAULT.split_line(text)
     assert "".join(parts) == " ".join(text.split())
