@@ -110,6 +110,16 @@ def test_keys_that_matter_are_drawn() -> None:
     assert counts[:20].max() < 20
 
 
+def test_importance_is_the_root_of_squared_weights_times_the_norm_of_the_value() -> None:
+    config = SkeinformerAttentionConfig(samples=6, row_normalization="none")  # which returns the odds
+    weights, value = torch.rand(2, 4, 6, 20).double(), torch.randn(2, 4, 20, 4).double()
+    mask = torch.arange(20) < torch.tensor([20, 13])[:, None]
+    index, _, odds = config.build(16, 4)._draw(weights, value, mask, 0)
+    importance = weights.norm(dim=2) * value.norm(dim=3) * mask[:, None]
+    expected = 6 * importance / importance.sum(2, keepdim=True)
+    torch.testing.assert_close(odds, expected.gather(2, index))
+
+
 def test_draws_are_new_in_training_only(make_tokens: Callable[..., Tokens]) -> None:
     attention, tokens = SkeinformerAttentionConfig(redraw=True, samples=5).build(16, 4).double(), make_tokens(30)
 
