@@ -141,6 +141,23 @@ def test_nan_is_named_by_the_first_step_that_has_it(place: int) -> None:
         search_on_device(broken, start(2, 2), [Lengths(30, 30)] * 2, Ranking(2), Rules(), device="cpu")
 
 
+def test_nan_of_a_finished_document_is_ignored() -> None:
+    """It stays in the batch for up to sixteen tokens, whose distributions count for nothing."""
+    model, steps = RandomModel(1, 1_009, -9.0), 0
+    lengths = [Lengths(3, 3), Lengths(30, 30)]
+
+    def broken(last: Tensor, state: HashedState) -> tuple[Tensor, HashedState]:
+        nonlocal steps
+        log_probs, state = model.step(last, state)
+        steps += 1
+        if 5 < steps < 16:
+            log_probs[:2] = torch.nan
+        return log_probs, state
+
+    found = search_on_device(broken, start(2, 2), lengths, Ranking(2), Rules(), device="cpu")
+    assert found == search_on_device(model.step, start(2, 2), lengths, Ranking(2), Rules(), device="cpu")
+
+
 def test_no_pair_of_words_is_repeated() -> None:
     model, surfaces = RandomModel(5, 1_009, -9.0), TokenSurfaces(SURFACES)
     rules = Rules((), [NoRepeatWords(2, surfaces)])
