@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -155,8 +154,16 @@ def test_border():
 """
 SETTINGS = """\
 [tool.pytest.ini_options]
-addopts = "-m 'not slow'"
 markers = ["slow: slow"]
+"""
+CONFTEST = """\
+def pytest_addoption(parser):
+    parser.addoption("--slow", action="store_true")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("slow"):
+        items[:] = [item for item in items if not item.get_closest_marker("slow")]
 """
 
 
@@ -170,6 +177,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (root / "sumpool/__init__.py").touch()
     (root / "sumpool/core/toy.py").write_text(TOY)
     (root / "tests/core/test_toy.py").write_text(TESTS)
+    (root / "tests/conftest.py").write_text(CONFTEST)
     (root / "pyproject.toml").write_text(SETTINGS)
     subprocess.run(["git", "init", "--quiet"], cwd=root, check=True)
     monkeypatch.setattr(planted_faults, "ROOT", root)
@@ -184,6 +192,7 @@ def run(monkeypatch: pytest.MonkeyPatch, folder: Path, *options: str) -> list[di
     return [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="process groups")
 def test_faults_are_found_by_the_tests_that_notice_them(
     toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -221,9 +230,7 @@ def test_faults_are_found_by_the_tests_that_notice_them(
 @pytest.mark.skipif(sys.platform == "win32", reason="process groups")
 def test_a_test_that_does_not_end_is_ended_and_named(tmp_path: Path) -> None:
     code = "import subprocess; subprocess.run(['sleep', '100'])"
-    start = time.monotonic()
     assert wait([sys.executable, "-c", code], tmp_path, dict(os.environ), 0.5, tmp_path / "output") is None
-    assert time.monotonic() - start < 50
     run = outcome(None, [["started", "a"], ["teardown", "a", 1.0, []], ["started", "b"]])
     assert (run.failed, run.reason, *run.passed) == ("b", "timeout", "a")
 

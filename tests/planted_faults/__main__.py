@@ -129,7 +129,7 @@ class Search:
 
     def _run(self, copy: Copy, stage: Stage, done: set[str]) -> str | None:
         """Return the first test that fails because of the fault. Tests that also fail without it are left out."""
-        markers = ["-m", ""] if stage.suite == "all" else []
+        markers = ["--slow"] if stage.suite == "all" else []
         while True:
             skipped = done | self._broken
             files = [path for path in stage.files if path not in skipped]
@@ -145,7 +145,7 @@ class Search:
                 return None
             if run.reason == "timeout":
                 return f"{run.failed} (timeout)"
-            again = self._clean.run([run.failed.split("::")[0]], ["-m", ""], only=[run.failed], limit=self._limit)
+            again = self._clean.run([run.failed.split("::")[0]], ["--slow"], only=[run.failed], limit=self._limit)
             if again.failed is None:
                 return run.failed if run.reason == "failed" else f"{run.failed} ({run.reason})"
             if run.failed in self._broken:  # pytest itself fails

@@ -206,7 +206,7 @@ class Recording:
         include = ",".join(f"{copy.folder}/sumpool/{package}/*" for package in PACKAGES)
         settings.write_text(_COVERAGE.format(folder=folder, include=include), "utf-8")
         parallel = [f"--numprocesses={jobs}", "--dist=loadfile"] if jobs > 1 else []
-        run = copy.run(tests, ["-m", "", *parallel], coverage=settings)
+        run = copy.run(tests, ["--slow", *parallel], coverage=settings)
         if not run.passed:
             raise RuntimeError(f"a test must pass, got {run.reason}: {run.failed}, see {folder / 'output.txt'}")
         subprocess.run(
@@ -220,7 +220,7 @@ class Recording:
                 fixtures[str(test)] = details[1] if isinstance(details[1], list) else []
         failed = {str(test) for event, test, *_ in run.events if event == "failed"}
         fast = copy.run(tests, ["--collect-only"]).events
-        again = copy.run(tests, ["-m", ""], only=failed).events if failed else []
+        again = copy.run(tests, ["--slow"], only=failed).events if failed else []
         recording = cls(
             str(folder / "coverage"),
             str(copy.folder),
