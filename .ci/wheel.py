@@ -45,9 +45,9 @@ def readme_commands(text: str) -> list[str]:
     return [line.partition("  #")[0].strip() for line in lines if line.startswith("sumpool ")]
 
 
-def shortened(command: str) -> str:
+def shortened(command: str, shorter: Mapping[str, str] = SHORTER) -> str:
     """Append the options that keep a command short."""
-    return command + "".join(options for start, options in SHORTER.items() if command.startswith(start))
+    return command + "".join(options for start, options in shorter.items() if command.startswith(start))
 
 
 def content_problems(wheel: Path) -> list[str]:

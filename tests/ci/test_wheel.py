@@ -1,21 +1,17 @@
-import importlib.util
 import zipfile
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from tests.ci.wheel_script import load_wheel_script
+
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
 def script() -> ModuleType:
-    specification = importlib.util.spec_from_file_location("wheel", ROOT / ".ci/wheel.py")
-    assert specification
-    assert specification.loader
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
+    return load_wheel_script()
 
 
 def test_the_commands_of_the_readme_are_found(script: ModuleType) -> None:
