@@ -21,10 +21,6 @@ def main() -> None:
     command = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
     if "OMP_WAIT_POLICY" not in os.environ and command not in _LONG_COMMANDS:
         os.environ.setdefault("GOMP_SPINCOUNT", _SPINS)  # read once, when torch is imported
-    if command == "summarize":
-        from sumpool.lazy_imports import UNUSED_BY_INFERENCE, import_lazily
-
-        import_lazily(UNUSED_BY_INFERENCE)
     from sumpool.cli.app import main as run
 
     try:
