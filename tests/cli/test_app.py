@@ -1,9 +1,6 @@
 import errno
 import logging
-import subprocess
 import sys
-import time
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -19,7 +16,6 @@ from sumpool.errors import (
     RecipeError,
     ResourceError,
 )
-from sumpool.inference.model_choice import SHIPPED
 
 
 class OutOfMemoryError(RuntimeError):
@@ -120,38 +116,3 @@ def test_a_mistyped_command_gets_a_suggestion() -> None:
 def test_version_is_shown() -> None:
     result = CliRunner().invoke(app, ["--version"])
     assert (result.exit_code, result.stdout) == (0, f"sumpool {__version__}\n")
-
-
-def test_help_is_quick_and_imports_no_torch() -> None:
-    code = (
-        "import sys; sys.argv = ['sumpool', '--help']\n"
-        "from sumpool.cli.app import main\n"
-        "try: main()\n"
-        "finally: sys.stderr.write(' '.join({'torch', 'scipy', 'numpy', 'nltk'} & set(sys.modules)))"
-    )
-    resource = pytest.importorskip("resource")  # not on Windows
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    start = time.perf_counter()
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    elapsed = time.perf_counter() - start
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    computed = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    sys.stdout.write(f"sumpool --help: {elapsed:.2f} s, {computed:.2f} s of computing\n")
-    assert "prepare" in shown.stdout
-    assert shown.stderr == ""
-    assert computed < 0.5  # unlike the time on the clock, no matter what else the machine does
-
-
-def test_summarize_imports_no_unused_libraries(tmp_path: Path) -> None:
-    document, out = tmp_path / "document.txt", tmp_path / "summary.jsonl"
-    document.write_text("Hosts send packets to gateways.")
-    command = ["sumpool", "summarize", str(document), "--out", str(out), "--model", str(SHIPPED)]
-    code = (
-        f"import sys; sys.argv = {command}\n"
-        "from sumpool.cli.app import main\n"
-        "try: main()\n"
-        "finally: sys.stdout.write(' '.join({'torch._dynamo', 'sympy', 'scipy', 'nltk'} & set(sys.modules)))"
-    )
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "gateways" in out.read_text()
-    assert shown.stdout == ""

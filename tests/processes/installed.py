@@ -34,6 +34,13 @@ def run_line(folder: Path, line: str) -> "subprocess.CompletedProcess[str]":
     return _finish(folder, ["bash", "-euo", "pipefail", "-c", line], {})
 
 
+def run_with_imports(folder: Path, *words: str) -> tuple[str, set[str]]:
+    """Run `sumpool WORDS` in a folder, and return its output and the modules that it imports."""
+    done = run(folder, *words, more={"PYTHONPROFILEIMPORTTIME": "1"})
+    timed = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
+    return done.stdout, {line.rpartition("|")[2].strip() for line in timed}
+
+
 def _finish(folder: Path, command: list[str], more: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
     variables = {**environment(folder / ".cache"), **more}
     done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)

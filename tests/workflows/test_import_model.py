@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 import time
 from itertools import takewhile
 from pathlib import Path
@@ -520,14 +518,3 @@ def test_the_command_prints_the_folder(bart: Path, tmp_path: Path) -> None:
     assert f"next: sumpool summarize --model {out} doc.txt" in result.stderr
     attention = load_recipe(Path(out)).model.encoder[0].attention
     assert attention.model_dump(include={"kind", "window"}) == {"kind": "sliding_window", "window": 8}
-
-
-def test_the_help_of_the_command_imports_no_torch() -> None:
-    code = (
-        "import sys; from sumpool.cli.app import app\n"
-        "try: app(['import', '--help'])\n"
-        "finally: sys.stderr.write(' '.join({'torch', 'numpy', 'safetensors'} & set(sys.modules)))"
-    )
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "--attention" in shown.stdout
-    assert shown.stderr == ""
