@@ -85,6 +85,22 @@ def pytest_make_parametrize_id(val: object) -> str | None:
     return f"{name[:LONGEST_NAME]}..." if len(name) > LONGEST_NAME else None
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many variants summarise as a real process, if `tests/processes/test_variants.py` has run."""
+    reports = [report for several in terminalreporter.stats.values() for report in several]
+    recorded = [dict(report.user_properties) for report in reports if getattr(report, "when", None) == "call"]
+    tried = {variant for properties in recorded for variant in properties.get("variants", ())}
+    failed = {
+        variant
+        for properties in recorded
+        for variant in properties.get("variants", ())
+        if not properties.get("summarised")
+    }
+    if tried:
+        counts = f"{len(tried - failed)} of {len(tried)}"
+        terminalreporter.write_line(f"{counts} variants summarise as a real process")
+
+
 @pytest.fixture(autouse=True)
 def line_width(monkeypatch: pytest.MonkeyPatch) -> None:
     """Width of printed lines, whatever terminal the tests run in."""
