@@ -17,6 +17,8 @@ from sumpool.workflows.sweep import forecast, sweep
 from sumpool.workflows.train_language_model import train_language_model
 from tests.workflows.test_train import write_rows
 
+pytestmark = pytest.mark.slow
+
 SMALL = (
     "source_tokens=100",
     "data.vocabulary=320",

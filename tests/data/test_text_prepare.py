@@ -24,6 +24,8 @@ from sumpool.text.load import load_tokenizer
 from sumpool.text.running_text import RunningTextConfig
 from sumpool.text.word_subwords import WordSubwords
 
+pytestmark = pytest.mark.slow
+
 _TEXT = "the cat dog sees walks walking quickly under over river mountain and a of to house"
 WORDS = _TEXT.split()
 

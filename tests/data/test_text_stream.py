@@ -9,6 +9,8 @@ import pytest
 from sumpool.data.text_stream import STREAM, TextStream, TextStreamWriter
 from sumpool.errors import DataError
 
+pytestmark = pytest.mark.slow
+
 
 def write(folder: Path, vocabulary: int, *parts: list[int]) -> None:
     with TextStreamWriter(folder, "test", vocabulary, boundaries=False) as writer:

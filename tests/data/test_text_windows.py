@@ -10,6 +10,8 @@ import torch
 from sumpool.data.text_stream import TextStream, TextStreamWriter
 from sumpool.data.text_windows import PADDING, ConsecutiveWindows, TextWindows, WindowSampler, collate_windows
 
+pytestmark = pytest.mark.slow
+
 
 def stream(tmp_path: Path, tokens: int = 103, *, taught: bool = False) -> TextStream:
     ids = np.arange(5, 5 + tokens)

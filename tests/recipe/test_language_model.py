@@ -12,6 +12,8 @@ from sumpool.recipe.schema import Recipe
 from sumpool.recipe.sweep import load_recipe_or_sweep
 from sumpool.recipe.yaml_text import write
 
+pytestmark = pytest.mark.slow
+
 TREE: dict[str, Any] = {
     "name": "tiny",
     "task": "language_modeling",

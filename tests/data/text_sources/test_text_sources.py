@@ -20,6 +20,8 @@ from sumpool.documents.document import Reject
 from sumpool.errors import DataError
 from sumpool.settings import config_class, kinds
 
+pytestmark = pytest.mark.slow
+
 FAMILY = "sumpool.data.text_sources"
 SUFFIXES = {"plain": ".txt", "cc100": ".txt", "wiki40b": ".txt", "jsonl": ".jsonl", "parquet": ".parquet"}
 
