@@ -37,23 +37,19 @@ def test_every_model_has_a_recipe_for_every_set_of_documents() -> None:
     assert {"blockwise", "pyramidion", "transpooler"} | DEEP <= set(MODELS)
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_a_model_is_the_same_for_all_documents(model: str) -> None:
-    arxiv, *others = (paper_recipe(data, model) for data in DATA)
+def test_a_model_is_the_same_for_all_documents_and_has_the_settings_of_its_table() -> None:
     by_documents = {"accumulate", "checkpoint_every", "init_from", "steps", "validate_every"}
-    for other in others:
-        assert other.model == arxiv.model
-        assert other.summarize == arxiv.summarize
-        assert other.train.model_dump(exclude=by_documents) == arxiv.train.model_dump(exclude=by_documents)
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_models_of_a_size_share_the_settings_of_their_table(model: str) -> None:
-    recipe, like = (paper_recipe("arxiv", name) for name in (model, "deep_blockwise" if model in DEEP else "blockwise"))
-    assert recipe.model.model_copy(update={"encoder": like.model.encoder}) == like.model
-    assert recipe.summarize == like.summarize
     fine_tuned = {"steps", "init_from", "validate_every"}
-    assert recipe.train.model_dump(exclude=fine_tuned) == like.train.model_dump(exclude=fine_tuned)
+    for model in MODELS:
+        arxiv, *others = (paper_recipe(data, model) for data in DATA)
+        for other in others:
+            assert other.model == arxiv.model
+            assert other.summarize == arxiv.summarize
+            assert other.train.model_dump(exclude=by_documents) == arxiv.train.model_dump(exclude=by_documents)
+        like = paper_recipe("arxiv", "deep_blockwise" if model in DEEP else "blockwise")
+        assert arxiv.model.model_copy(update={"encoder": like.model.encoder}) == like.model, model
+        assert arxiv.summarize == like.summarize
+        assert arxiv.train.model_dump(exclude=fine_tuned) == like.train.model_dump(exclude=fine_tuned), model
 
 
 def test_deep_models_have_the_124_million_parameters_of_table_6() -> None:
@@ -68,11 +64,12 @@ def test_shallow_models_have_nearly_the_32_million_of_table_5() -> None:
     assert parameters(config, 32_768) == pytest.approx(32e6, rel=0.017)
 
 
-@pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.stem)
-def test_every_row_of_a_sweep_builds(path: Path) -> None:
-    for row in load_sweep(path).rows:
-        assert row.data.vocabulary
-        assert parameters(row.model, row.data.vocabulary) > 0
+@pytest.mark.slow
+def test_every_row_of_a_sweep_builds() -> None:
+    for path in SWEEPS:
+        for row in load_sweep(path).rows:
+            assert row.data.vocabulary
+            assert parameters(row.model, row.data.vocabulary) > 0, (path, row.name)
 
 
 def test_shallow_rows_are_the_models_that_are_benchmarked() -> None:
@@ -118,6 +115,7 @@ def train_steps(config: ModelConfig, length: int, steps: int) -> None:
         subject.train(documents)
 
 
+@pytest.mark.slow
 def test_every_attention_has_a_row_that_trains() -> None:
     rows = load_sweep(PAPERS / "attention.yaml", ATTENTIONS).rows
     assert {row.name for row in rows} == set(kinds("sumpool.core.attention"))
@@ -132,11 +130,10 @@ def test_attentions_are_compared_at_4096_tokens() -> None:
         assert row.model.encoder[0].attention == row.model.encoder[1].attention
 
 
-@pytest.mark.parametrize("data", ["rfc", "wikihow"])
-def test_models_of_paper_5_have_its_settings(data: str) -> None:
-    rows = {row.name: row for row in load_sweep(PAPERS / f"local-{data}.yaml").rows}
-    assert tuple(rows) == LOCAL
-    for row in rows.values():
+def test_models_of_paper_5_have_its_settings() -> None:
+    rfc, wikihow = (load_sweep(PAPERS / f"local-{data}.yaml").rows for data in ("rfc", "wikihow"))
+    assert tuple(row.name for row in rfc) == tuple(row.name for row in wikihow) == LOCAL
+    for row in (*rfc, *wikihow):
         assert (row.model.dim, row.model.heads, len(row.model.encoder), row.model.decoder.layers) == (512, 8, 6, 6)
         assert row.train.learning_rate == pytest.approx((512 * 2000) ** -0.5, rel=1e-3)
         assert (row.train.schedule.kind, row.train.schedule.warmup) == ("inverse_sqrt", 2000)
@@ -151,6 +148,7 @@ def test_the_small_models_of_paper_5_have_the_same_attentions() -> None:
         assert {layer.attention for layer in row.model.encoder} == {layer.attention for layer in other.model.encoder}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(LOCAL)), ids=LOCAL)
 def test_a_model_of_paper_5_trains_in_full_size(number: int) -> None:
     train_steps(load_sweep(PAPERS / "local-rfc.yaml").rows[number].model, 64, steps=3)

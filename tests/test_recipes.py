@@ -4,8 +4,6 @@ from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 
-import pytest
-
 from sumpool.data.config import DataConfig
 from sumpool.data.text_config import TextDataConfig
 from sumpool.recipe.language_model import load_any_recipe
@@ -39,31 +37,29 @@ def test_the_documentation_has_a_row_for_every_variant() -> None:
             assert any(row.startswith(f"| `{kind}` |") for row in rows), f"{family}/{kind}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(RECIPES)))
-def test_recipe_loads_and_is_dumped_to_an_equal_one(path: Path, tmp_path: Path) -> None:
-    recipe = load_any_recipe(path)
-    dumped = tmp_path / "recipe.yaml"
-    dumped.write_text(dump_recipe(recipe))
-    assert load_any_recipe(dumped) == recipe
-    if path.is_relative_to(RECIPES / "variants"):
-        assert f"kind: {path.stem}" in path.read_text()
-        assert recipe.name == f"{path.parent.name}-{path.stem}"
+def test_recipes_load_and_are_dumped_to_equal_ones(tmp_path: Path) -> None:
+    for path in FILES:
+        recipe = load_any_recipe(path)
+        dumped = tmp_path / "recipe.yaml"
+        dumped.write_text(dump_recipe(recipe))
+        assert load_any_recipe(dumped) == recipe, path
+        if path.is_relative_to(RECIPES / "variants"):
+            assert f"kind: {path.stem}" in path.read_text(), path
+            assert recipe.name == f"{path.parent.name}-{path.stem}"
 
 
-@pytest.mark.parametrize("path", SWEEPS, ids=lambda path: str(path.relative_to(RECIPES)))
-def test_sweep_loads_and_is_called_as_its_file(path: Path) -> None:
-    assert load_sweep(path).settings.sweep == path.stem
+def test_sweeps_load_and_are_called_as_their_files() -> None:
+    assert [load_sweep(path).settings.sweep for path in SWEEPS] == [path.stem for path in SWEEPS]
 
 
-def test_names_are_unique() -> None:
-    names = [load_any_recipe(path).name for path in FILES] + [load_sweep(path).settings.sweep for path in SWEEPS]
+def test_names_and_prepared_data_are_unique() -> None:
+    """Recipes that share prepared data agree on it."""
+    recipes, sweeps = list(map(load_any_recipe, FILES)), list(map(load_sweep, SWEEPS))
+    names = [recipe.name for recipe in recipes] + [loaded.settings.sweep for loaded in sweeps]
     assert len(set(names)) == len(names) >= 9
-
-
-def test_recipes_that_share_prepared_data_agree_on_it() -> None:
+    found: list[DataConfig | TextDataConfig] = [recipe.data for recipe in recipes]
     by_folder: dict[Path, set[str]] = {}
-    found: list[DataConfig | TextDataConfig] = [load_any_recipe(path).data for path in FILES]
-    for data in found + [load_sweep(path).rows[0].data for path in SWEEPS]:
+    for data in found + [loaded.rows[0].data for loaded in sweeps]:
         if data.prepared:
             by_folder.setdefault(data.prepared, set()).add(data.model_dump_json())
     assert by_folder
