@@ -1,6 +1,10 @@
 """Alphabets: what the table of languages holds."""
 
+import pytest
+
 from sumpool.text.alphabets import ALPHABETS, letters_of
+
+pytestmark = pytest.mark.slow
 
 
 def test_letters_are_lower_case_and_occur_once() -> None:

@@ -1,5 +1,4 @@
 import random
-import time
 
 import pytest
 
@@ -68,15 +67,8 @@ def test_words_ignore_case_and_punctuation() -> None:
     assert words("The RFC-Editor's Übung, 2x!") == ["the", "rfc", "editor", "s", "übung", "2x"]
 
 
-@pytest.mark.parametrize("letters", ["a", "ab", "abcdefghij"])
-def test_time_grows_linearly_on_repetitive_texts(letters: str) -> None:
-    def seconds(size: int) -> float:
-        document = list(letters * (size * 10 // len(letters)))
-        summary = list(letters * (size // len(letters)))
-        started = time.process_time()
-        overlap(document, summary)
-        return time.process_time() - started
-
-    small = min(seconds(4000) for _ in range(3))
-    large = min(seconds(16000) for _ in range(3))
-    assert large < 8 * small + 0.05  # four times the words; quadratic time would be sixteen
+def test_repetitive_texts_are_compared() -> None:
+    """Quadratic time would be minutes."""
+    for letters in ("a", "ab", "abcdefghij"):
+        document, summary = (list(letters * (size // len(letters))) for size in (160_000, 16_000))
+        assert overlap(document, summary).fragments == [len(summary)]

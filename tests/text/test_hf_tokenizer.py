@@ -1,7 +1,6 @@
 """Byte-level BPE and Unigram against the tokenizers of transformers on the same files."""
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,31 +25,8 @@ TEXTS = [
     for n, noun in enumerate("ab")
 ] * 3
 SPLITTER = SentenceSplitter.default()
-FRAGMENTS = st.sampled_from(
-    [
-        " ",
-        "  ",
-        "\n",
-        "\n\n",
-        "\u00a0",
-        "\u3000",
-        "\u1680",
-        "\t",
-        "end",
-        "The",
-        "it's",
-        "they'll",
-        ".",
-        "?",
-        "...",
-        '."',
-        ")",
-        "</s>",
-        "<s>",
-        "<mask>",
-        "7",
-    ]
-)
+MARKS = [" ", "  ", "\n", "\n\n", "\u00a0", "\u3000", "\u1680", "\t", ".", "?", "...", '."', ")", "7"]
+FRAGMENTS = st.sampled_from([*MARKS, "end", "The", "it's", "they'll", "</s>", "<s>", "<mask>"])
 TEXT = st.lists(st.one_of(FRAGMENTS, st.text(max_size=3)), max_size=20).map("".join)
 
 
@@ -92,9 +68,8 @@ def test_sentences_have_the_tokens_of_the_whole_line(ours: HuggingFaceTokenizer,
     assert [token for ids in sentences for token in ids] == ours.encode(as_one_line(text))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_prose_has_the_tokens_of_the_whole_line(ours: HuggingFaceTokenizer) -> None:
+    for text in [
         "The end. It's here! Why?\n\nA long end (of it.) And more.",
         'He said "no." Then "why?" and "It is." (So it is.)\nThe end',
         "A. B. C. 7.5 e.g. this... and?! \u00a0 So",
@@ -102,12 +77,10 @@ def test_sentences_have_the_tokens_of_the_whole_line(ours: HuggingFaceTokenizer,
         'A no."(yes Why? foo.")Bar said "x.") Then',
         "end" * 5000 + ". Why?",
         "The end " * 2000 + "Why? It is.",
-    ],
-)
-def test_prose_has_the_tokens_of_the_whole_line(ours: HuggingFaceTokenizer, text: str) -> None:
-    sentences = ours.encode_sentences(text, SPLITTER)
-    assert len(sentences) > 1
-    assert [token for ids in sentences for token in ids] == ours.encode(as_one_line(text))
+    ]:
+        sentences = ours.encode_sentences(text, SPLITTER)
+        assert len(sentences) > 1
+        assert [token for ids in sentences for token in ids] == ours.encode(as_one_line(text))
 
 
 def test_special_tokens_in_a_text_are_text(ours: HuggingFaceTokenizer) -> None:
@@ -150,12 +123,9 @@ def test_the_library_reads_the_file(ours: HuggingFaceTokenizer, bart: Path, tmp_
     assert library.get_vocab_size() <= ours.vocab_size == SIZE
 
 
-def test_encode_batch_is_fast(ours: HuggingFaceTokenizer) -> None:
-    texts = [f"{text} {number}" for number in range(3000) for text in TEXTS[:2]]
-    start = time.process_time()
-    encoded = ours.encode_batch(texts)
-    assert time.process_time() - start < 4  # 0.3 seconds measured
-    assert encoded[:4] == [ours.encode(text) for text in texts[:4]]
+def test_a_batch_has_the_tokens_of_its_texts(ours: HuggingFaceTokenizer) -> None:
+    texts = [f"{text} {number}" for number in range(30) for text in TEXTS[:2]]
+    assert ours.encode_batch(texts) == [ours.encode(text) for text in texts]
     assert ours.encode_batch([]) == []
 
 
@@ -165,9 +135,8 @@ def change_json(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
     path.write_text(json.dumps(tree))
 
 
-@pytest.mark.parametrize(
-    ("damage", "reason"),
-    [
+def test_a_damaged_tokenizer_is_refused(bart: Path, tmp_path: Path) -> None:
+    damages: list[tuple[Callable[[dict[str, Any]], object], str]] = [
         (lambda tree: tree["model"]["vocab"].pop("a"), "Token `a` out of vocabulary"),
         (lambda tree: tree["model"]["vocab"].update(a=999), "tokens for 400 rows of the model"),
         (lambda tree: tree["model"]["merges"].append(["a", "nothing"]), "out of vocabulary"),
@@ -179,48 +148,42 @@ def change_json(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
         (lambda tree: tree["post_processor"].update(cls=["a", 69]), "in a vocabulary of 400"),
         (lambda tree: tree.update(model={"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"}), "WordLevel"),
         (lambda tree: tree.pop("model"), "model"),
-    ],
-)
-def test_a_damaged_tokenizer_is_refused(
-    bart: Path, tmp_path: Path, damage: Callable[[dict[str, Any]], object], reason: str
-) -> None:
-    take_over(bart, tmp_path)
-    change_json(tmp_path / "tokenizer.json", damage)
-    with pytest.raises(
-        DataError, match=rf"tokenizer\.json must be byte-level BPE or Unigram with vocabulary\.json .*{reason}"
-    ):
-        load_tokenizer(tmp_path)
+    ]
+    for damage, reason in damages:
+        take_over(bart, tmp_path)
+        change_json(tmp_path / "tokenizer.json", damage)
+        with pytest.raises(
+            DataError, match=rf"tokenizer\.json must be byte-level BPE or Unigram with vocabulary\.json .*{reason}"
+        ):
+            load_tokenizer(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
+def test_damaged_special_tokens_are_refused(bart: Path, tmp_path: Path) -> None:
+    damages: list[Callable[[dict[str, Any]], object]] = [
         lambda tree: tree.pop("eos_token_id"),
         lambda tree: tree.update(eos_token_id="</s>"),
         lambda tree: tree.update(pad_token_id=70),
         lambda tree: tree.update(decoder_start_token_id=400),
         lambda tree: tree.update(suppress_tokens=[-1]),
         lambda tree: tree.update(vocab_size=100),
-    ],
-)
-def test_damaged_special_tokens_are_refused(
-    bart: Path, tmp_path: Path, damage: Callable[[dict[str, Any]], object]
-) -> None:
-    take_over(bart, tmp_path)
-    change_json(tmp_path / "vocabulary.json", damage)
-    with pytest.raises(DataError, match=r"must be byte-level BPE or Unigram with vocabulary\.json beside it, got "):
-        load_tokenizer(tmp_path)
+    ]
+    for damage in damages:
+        take_over(bart, tmp_path)
+        change_json(tmp_path / "vocabulary.json", damage)
+        with pytest.raises(DataError, match=r"must be byte-level BPE or Unigram with vocabulary\.json beside it, got "):
+            load_tokenizer(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["tokenizer.json", "vocabulary.json"])
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b"{}"])
-def test_another_file_is_refused(bart: Path, tmp_path: Path, name: str, content: bytes) -> None:
-    take_over(bart, tmp_path)
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(
-        DataError, match=r"tokenizer\.json must be byte-level BPE or Unigram with vocabulary\.json beside it, got "
-    ):
-        load_tokenizer(tmp_path)
+def test_another_file_is_refused(bart: Path, tmp_path: Path) -> None:
+    for name in ["tokenizer.json", "vocabulary.json"]:
+        for content in [b"", b"{", b"[]", b"\xff", b"{}"]:
+            take_over(bart, tmp_path)
+            (tmp_path / name).write_bytes(content)
+            with pytest.raises(
+                DataError,
+                match=r"tokenizer\.json must be byte-level BPE or Unigram with vocabulary\.json beside it, got ",
+            ):
+                load_tokenizer(tmp_path)
 
 
 def test_the_library_must_be_there(bart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

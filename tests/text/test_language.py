@@ -1,5 +1,4 @@
 # ruff: noqa: RUF001  (letters of other scripts)
-import pytest
 
 from sumpool.text.language import UNDETECTED, detect_language, language_name, languages, unlearnt_cause, word_count
 
@@ -22,16 +21,20 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("code", TEXTS)
-def test_languages_are_detected(code: str) -> None:
-    assert detect_language(TEXTS[code]) == code
+def test_languages_are_detected() -> None:
+    for code in TEXTS:
+        assert detect_language(TEXTS[code]) == code
 
 
-@pytest.mark.parametrize(
-    "text", ["", "The host sends it.", "Host gateway packet router " * 20, "1 2 3 4 5 " * 50, "x = f(y); z += 1\n" * 30]
-)
-def test_what_is_no_prose_has_no_language(text: str) -> None:
-    assert detect_language(text) == UNDETECTED
+def test_what_is_no_prose_has_no_language() -> None:
+    for text in [
+        "",
+        "The host sends it.",
+        "Host gateway packet router " * 20,
+        "1 2 3 4 5 " * 50,
+        "x = f(y); z += 1\n" * 30,
+    ]:
+        assert detect_language(text) == UNDETECTED
 
 
 def test_russian_with_english_terms_is_russian() -> None:
@@ -61,18 +64,17 @@ def test_every_language_without_a_script_of_its_own_has_function_words() -> None
     assert {code for code, language in languages().items() if not language.function_words} <= scripts
 
 
-@pytest.mark.parametrize(("text", "words"), [("Hosts send packets.", 3), ("主机发送", 2), ("主机发 apt", 3), ("", 0)])
-def test_a_chinese_character_is_half_a_word(text: str, words: int) -> None:
-    assert word_count(text) == words
+def test_a_chinese_character_is_half_a_word() -> None:
+    for text, words in [("Hosts send packets.", 3), ("主机发送", 2), ("主机发 apt", 3), ("", 0)]:
+        assert word_count(text) == words
 
 
 NUMBERS = "\n".join(f"{row} {row * 17} {row * 31} {row * row}" for row in range(99))
 CODE = "for (i = 0; i < n; i++) {\n    x[i] = f(y[i]);\n}\n" * 30
 
 
-@pytest.mark.parametrize(
-    ("text", "learnt", "cause"),
-    [
+def test_what_the_model_has_not_learnt_is_said() -> None:
+    for text, learnt, cause in [
         (TEXTS["en"], "en", ""),
         (TEXTS["ru"], "en", "this text is in Russian, the model has learnt English"),
         (TEXTS["en"], "de", "this text is in English, the model has learnt German"),
@@ -81,7 +83,5 @@ CODE = "for (i = 0; i < n; i++) {\n    x[i] = f(y[i]);\n}\n" * 30
         (NUMBERS, "en", "this text is a table of numbers, the model has learnt prose"),
         (CODE, "en", "this text is source code, the model has learnt prose"),
         ("Host gateway packet router " * 20, "en", ""),
-    ],
-)
-def test_what_the_model_has_not_learnt_is_said(text: str, learnt: str, cause: str) -> None:
-    assert unlearnt_cause(text, detect_language(text), learnt) == cause
+    ]:
+        assert unlearnt_cause(text, detect_language(text), learnt) == cause

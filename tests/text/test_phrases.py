@@ -8,6 +8,8 @@ from sumpool.errors import DataError
 from sumpool.text import phrases
 from sumpool.text.phrases import Phrases
 
+pytestmark = pytest.mark.slow
+
 WORDS = ([7, 8, 9], [300, 5], [44], [44, 61, 12, 13], [2000, 2001, 2002])
 
 

@@ -4,7 +4,6 @@ import random
 import re
 from pathlib import Path
 
-import pytest
 from nltk.stem.porter import PorterStemmer
 
 from sumpool.text.porter import STEP_2, STEP_3, STEP_4, stem
@@ -14,10 +13,9 @@ SUFFIXES = ["ed", "eed", "ied", "ies", "ing", "ll", "s", "tted", "y"]
 SUFFIXES += [suffix for suffix, _ in (*STEP_2, *STEP_3, *STEP_4)]
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_stems_of_random_words_equal_those_of_nltk(seed: int) -> None:
-    draws = random.Random(seed)
-    for _ in range(2_000):
+def test_stems_of_random_words_equal_those_of_nltk() -> None:
+    draws = random.Random(0)
+    for _ in range(10_000):
         word = "".join(draws.choices("aeiouybcglst", k=draws.randint(0, 6)))
         word += "".join(draws.choices(SUFFIXES, k=draws.randint(0, 3)))
         assert stem(word) == NLTK(word), word

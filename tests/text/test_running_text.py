@@ -9,6 +9,8 @@ from pydantic import ValidationError
 from sumpool.text.alphabets import ALPHABETS, SCRIPTS, letters_of
 from sumpool.text.running_text import RunningText, RunningTextConfig
 
+pytestmark = pytest.mark.slow
+
 SAMPLE = """'''Anarchism''' originated as a term of abuse [[1789]], first used
 against early -- Working Class! -- radicals: é, İ, ß, ﬁ, Kelvin \u212a and \u0301, x² = 49;
 \tit's  "2006".
@@ -35,27 +37,26 @@ def test_english_is_text8() -> None:
     assert "one seven eight nine first" in result
 
 
-@pytest.mark.parametrize("language", ALPHABETS)
-def test_a_text_does_not_depend_on_its_pieces(language: str) -> None:
-    text = unicodedata.normalize("NFD", SAMPLE + "Äiti Été Việt 한국어 ガ ﾊﾟ かな שלום Σίσυφος ёлка 42") * 7
-    config = RunningTextConfig(language=language, lines=language == "fi")
-    whole = normalize(config, text)
-    for size in (1, 7, 64, 65, 200):
-        assert normalize(config, *(text[start : start + size] for start in range(0, len(text), size))) == whole
-    assert {*whole} <= config.letters | {" ", "\n"}
-    assert not re.search("[ \n]{2}", whole)
+def test_a_text_does_not_depend_on_its_pieces() -> None:
+    for language in ALPHABETS:
+        text = unicodedata.normalize("NFD", SAMPLE + "Äiti Été Việt 한국어 ガ ﾊﾟ かな שלום Σίσυφος ёлка 42") * 7
+        config = RunningTextConfig(language=language, lines=language == "fi")
+        whole = normalize(config, text)
+        for size in (1, 7, 64, 65, 200):
+            assert normalize(config, *(text[start : start + size] for start in range(0, len(text), size))) == whole
+        assert {*whole} <= config.letters | {" ", "\n"}
+        assert not re.search("[ \n]{2}", whole)
 
 
-@pytest.mark.parametrize("language", ALPHABETS)
-def test_digits_have_words_of_the_alphabet(language: str) -> None:
-    words = ALPHABETS[language].digits.split()
-    assert len(words) == len(set(words)) == 10
-    assert normalize(RunningTextConfig(language=language), "70") == f"{words[7]} {words[0]} "
+def test_digits_have_words_of_the_alphabet() -> None:
+    for language in ALPHABETS:
+        words = ALPHABETS[language].digits.split()
+        assert len(words) == len(set(words)) == 10
+        assert normalize(RunningTextConfig(language=language), "70") == f"{words[7]} {words[0]} "
 
 
-@pytest.mark.parametrize(
-    ("language", "text", "expected"),
-    [
+def test_letters_of_other_languages() -> None:
+    for language, text, expected in [
         ("fi", "Äiti, ÖLJY; Việt!", "äiti öljy vi t "),
         ("de", "Über GROẞ Straße", "über groß straße"),
         ("vi", "Tiếng VIỆT", "tiếng việt"),
@@ -64,10 +65,8 @@ def test_digits_have_words_of_the_alphabet(language: str) -> None:
         ("ko", "한국어 Korea 3번", "한국어 삼 번"),
         ("ja", "ﾊﾟｿｺﾝは２台、カード", "パソコンは 二 台 カード"),
         ("ru", "Ёлка и Ель 1", "ёлка и ель один "),
-    ],
-)
-def test_letters_of_other_languages(language: str, text: str, expected: str) -> None:
-    assert normalize(RunningTextConfig(language=language), text) == expected
+    ]:
+        assert normalize(RunningTextConfig(language=language), text) == expected
 
 
 def test_settings_of_a_language_that_is_not_listed() -> None:
@@ -79,22 +78,19 @@ def test_settings_of_a_language_that_is_not_listed() -> None:
     assert normalize(RunningTextConfig(alphabet="abcdefghij", number_words=words), "19") == "b j "
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
+def test_settings_are_checked() -> None:
+    for settings, message in [
         ({"language": "xx"}, "language must be one of cs, .*, got 'xx'; set alphabet or scripts"),
         ({"scripts": ("runes",)}, "scripts must be some of arabic, .*, got 'runes'"),
         ({}, "language must be set, or alphabet or scripts, got none"),
         ({"scripts": ("thai",)}, "number_words must be the words for 0 to 9, got none; or set digits to keep or drop"),
         ({"language": "fi", "number_words": ("a",)}, "number_words must be the words for 0 to 9, got 1 words"),
         ({"language": "fi", "alphabet": "ab"}, "number_words must consist of letters of the alphabet, got 'd'"),
-    ],
-)
-def test_settings_are_checked(settings: dict[str, object], message: str) -> None:
-    with pytest.raises(ValidationError, match=message):
-        RunningTextConfig.model_validate(settings)
+    ]:
+        with pytest.raises(ValidationError, match=message):
+            RunningTextConfig.model_validate(settings)
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
-def test_scripts_have_letters(script: str) -> None:
-    assert len(letters_of(script)) >= 27
+def test_scripts_have_letters() -> None:
+    for script in SCRIPTS:
+        assert len(letters_of(script)) >= 27
