@@ -20,23 +20,23 @@ from sumpool.documents.files import (
 from sumpool.errors import DataError
 
 
-@pytest.mark.parametrize(
-    ("suffix", "content"),
-    [("", b"one\ntwo"), (".gz", gzip.compress(b"one\ntwo", mtime=0)), (".zst", zstd.compress(b"one\ntwo"))],
-    ids=["plain", "gzip", "zstd"],
-)
-def test_compressed_files_are_decompressed(tmp_path: Path, suffix: str, content: bytes) -> None:
-    path = tmp_path / f"text.txt{suffix}"
-    path.write_bytes(content)
-    with open_bytes(path) as file:
-        assert list(file) == [b"one\n", b"two"]
-    assert uncompressed_suffix(path) == ".txt"
+def test_compressed_files_are_decompressed(tmp_path: Path) -> None:
+    for suffix, content in [
+        ("", b"one\ntwo"),
+        (".gz", gzip.compress(b"one\ntwo", mtime=0)),
+        (".zst", zstd.compress(b"one\ntwo")),
+    ]:
+        path = tmp_path / f"text.txt{suffix}"
+        path.write_bytes(content)
+        with open_bytes(path) as file:
+            assert list(file) == [b"one\n", b"two"]
+        assert uncompressed_suffix(path) == ".txt"
 
 
-@pytest.mark.parametrize("name", ["missing.txt", "missing.gz", "missing.zst", "."])
-def test_unreadable_file_is_an_error(tmp_path: Path, name: str) -> None:
-    with pytest.raises(DataError, match=r"must be a file that can be read, got: .*; check the path"):
-        open_bytes(tmp_path / name)
+def test_unreadable_file_is_an_error(tmp_path: Path) -> None:
+    for name in ["missing.txt", "missing.gz", "missing.zst", "."]:
+        with pytest.raises(DataError, match=r"must be a file that can be read, got: .*; check the path"):
+            open_bytes(tmp_path / name)
 
 
 def test_decoding_is_strict() -> None:
@@ -54,22 +54,22 @@ def bomb(compress: Callable[[bytes], bytes], size: int = 32 * 2**20) -> bytes:
 PACKERS: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".zst": zstd.compress}
 
 
-@pytest.mark.parametrize("suffix", list(PACKERS))
-def test_an_archive_that_expands_to_too_much_is_an_error(tmp_path: Path, suffix: str) -> None:
-    path = tmp_path / f"bomb.jsonl{suffix}"
-    path.write_bytes(bomb(PACKERS[suffix]))
-    with (
-        pytest.raises(
-            DataError, match=rf"bomb\.jsonl{suffix} must expand to at most 300 times its size, got more.*; ask"
-        ),
-        open_bytes(path, Limits(raise_ratio="; ask")) as file,
-    ):
-        file.read()
-    with open_bytes(path, Limits(max_ratio=100_000)) as file:
-        assert len(file.read()) == 32 * 2**20
-    path.write_bytes(bomb(PACKERS[suffix], 16 * 2**20))
-    with open_bytes(path) as file:
-        assert len(file.read()) == 16 * 2**20
+def test_an_archive_that_expands_to_too_much_is_an_error(tmp_path: Path) -> None:
+    for suffix in list(PACKERS):
+        path = tmp_path / f"bomb.jsonl{suffix}"
+        path.write_bytes(bomb(PACKERS[suffix]))
+        with (
+            pytest.raises(
+                DataError, match=rf"bomb\.jsonl{suffix} must expand to at most 300 times its size, got more.*; ask"
+            ),
+            open_bytes(path, Limits(raise_ratio="; ask")) as file,
+        ):
+            file.read()
+        with open_bytes(path, Limits(max_ratio=100_000)) as file:
+            assert len(file.read()) == 32 * 2**20
+        path.write_bytes(bomb(PACKERS[suffix], 16 * 2**20))
+        with open_bytes(path) as file:
+            assert len(file.read()) == 16 * 2**20
 
 
 @pytest.mark.parametrize("pack", [bz2.compress, lzma.compress, gzip.compress, zstd.compress])

@@ -23,9 +23,8 @@ def test_lines_end_at_line_feeds_only(tmp_path: Path) -> None:
     assert lines == [Line(f"{path}:1", {"text": text}), Line(f"{path}:4", {"text": text})]
 
 
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
+def test_invalid_line_does_not_stop_the_next(tmp_path: Path) -> None:
+    for content, reason in [
         (b"{", "must be a JSON object, got: Expecting property name"),
         (b"[1]", "must be a JSON object, got list"),
         (b"null", "must be a JSON object, got NoneType"),
@@ -33,15 +32,13 @@ def test_lines_end_at_line_feeds_only(tmp_path: Path) -> None:
         (b'{"a": "\0"}', "must be text, got a null character"),
         (b"[" * 100_000, "more than 64 levels of brackets"),
         (b'{"a": ' + b"9" * 5000 + b"}", "digits"),
-    ],
-)
-def test_invalid_line_does_not_stop_the_next(tmp_path: Path, content: bytes, reason: str) -> None:
-    path = tmp_path / "x.jsonl"
-    bad, good = read(path, content + b'\n{"a": 1}\n')
-    assert isinstance(bad, Reject)
-    assert bad.where == f"{path}:1"
-    assert reason in bad.reason
-    assert good == Line(f"{path}:2", {"a": 1})
+    ]:
+        path = tmp_path / "x.jsonl"
+        bad, good = read(path, content + b'\n{"a": 1}\n')
+        assert isinstance(bad, Reject)
+        assert bad.where == f"{path}:1"
+        assert reason in bad.reason
+        assert good == Line(f"{path}:2", {"a": 1})
 
 
 @given(st.lists(st.binary(max_size=30).filter(lambda line: b"\n" not in line), max_size=8))
@@ -60,19 +57,16 @@ def test_truncated_archive_is_an_error(tmp_path: Path) -> None:
         list(read_lines(path))
 
 
-@pytest.mark.parametrize(
-    ("value", "reason"),
-    [
+def test_invalid_text_is_an_error() -> None:
+    for value, reason in [
         (None, "'text' must be text, got NoneType"),
         (["a"], "'text' must be text, got list"),
         (" \n", "'text' must contain text, got an empty one"),
         ("a\0", "'text' must be text, got a null character"),
         ("a\ud800", "'text' must be valid Unicode, got an unpaired surrogate at 1"),
-    ],
-)
-def test_invalid_text_is_an_error(value: object, reason: str) -> None:
-    with pytest.raises(ValueError, match=reason):
-        text_of({"text": value}, "text")
+    ]:
+        with pytest.raises(ValueError, match=reason):
+            text_of({"text": value}, "text")
 
 
 def test_a_few_null_characters_are_removed() -> None:

@@ -44,15 +44,17 @@ def test_title_blocks_and_notes_come_from_the_format(tmp_path: Path) -> None:
     assert document.text == "Birds\n\nA bird sings.\n\nReferences\n\nOne."
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html", "a.jsonl", "a.eml"])
-def test_accents_and_line_ends_of_other_systems_make_no_difference(tmp_path: Path, name: str) -> None:
-    text = "Die Brücke über den Fluß.\n\nUn café à Orléans.\n"
-    text = {"a.jsonl": '{"text": "Die Brücke über den Fluß."}\n', "a.eml": f"Subject: Zürich\n\n{text}"}.get(name, text)
-    (composed,) = read_documents(write(tmp_path / name, text))
-    other = unicodedata.normalize("NFD", text).replace("\n", "\r\n")
-    assert other != text
-    (decomposed,) = read_documents(write(tmp_path / name, other))
-    assert decomposed == composed
+def test_accents_and_line_ends_of_other_systems_make_no_difference(tmp_path: Path) -> None:
+    for name in ["a.txt", "a.md", "a.html", "a.jsonl", "a.eml"]:
+        text = "Die Brücke über den Fluß.\n\nUn café à Orléans.\n"
+        text = {"a.jsonl": '{"text": "Die Brücke über den Fluß."}\n', "a.eml": f"Subject: Zürich\n\n{text}"}.get(
+            name, text
+        )
+        (composed,) = read_documents(write(tmp_path / name, text))
+        other = unicodedata.normalize("NFD", text).replace("\n", "\r\n")
+        assert other != text
+        (decomposed,) = read_documents(write(tmp_path / name, other))
+        assert decomposed == composed
 
 
 def test_empty_file_is_an_empty_document(tmp_path: Path) -> None:

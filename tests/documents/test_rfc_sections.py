@@ -1,5 +1,3 @@
-import pytest
-
 from sumpool.documents.rfc_cleaning import classify_blocks, clean_body
 from sumpool.documents.rfc_sections import is_running_text, opens_dropped_section, reads_as_prose
 
@@ -19,13 +17,18 @@ Status of this Memo
 BIRDS = "Birds sing, and those who keep them have to get up early, whether they want to or not."
 
 
-@pytest.mark.parametrize(
-    "heading",
-    ["Birds", "1.  Birds", "Birds and their Keepers:", "Section 1.", "What is a Bird ?", "Birds!", "Birds\n====="],
-)
-def test_dropped_section_ends_at_any_heading(heading: str) -> None:
-    assert clean_body(STATUS.format(heading=heading)).endswith(BIRDS)
-    assert "for those who keep birds" not in clean_body(STATUS.format(heading=heading))
+def test_dropped_section_ends_at_any_heading() -> None:
+    for heading in [
+        "Birds",
+        "1.  Birds",
+        "Birds and their Keepers:",
+        "Section 1.",
+        "What is a Bird ?",
+        "Birds!",
+        "Birds\n=====",
+    ]:
+        assert clean_body(STATUS.format(heading=heading)).endswith(BIRDS)
+        assert "for those who keep birds" not in clean_body(STATUS.format(heading=heading))
 
 
 def test_dropped_section_without_indentation_goes_on_behind_a_short_sentence() -> None:

@@ -1,8 +1,6 @@
 from itertools import pairwise
 from random import Random
 
-import pytest
-
 from sumpool.documents.document import Document, ParsedDocument, TextBlock
 from sumpool.documents.source_sentences import is_prose, locate_sentences, source_sentences
 from sumpool.text.sentences import SentenceSplitter
@@ -33,16 +31,16 @@ def texts(document: Document) -> list[str]:
     return [sentence.text for sentence in source_sentences(document, SPLITTER)]
 
 
-@pytest.mark.parametrize("text", [ODD, story(1, 50), "", "x", "It works. It works.\nIt works.", "A\nB\n\nC"])
-def test_sentences_of_a_text_are_in_their_places_and_cover_it(text: str) -> None:
-    sentences = source_sentences(Document("a", text), SPLITTER)
-    for sentence in sentences:
-        located = text[sentence.start : sentence.end].replace("\u00ad", "").replace("\u200b", "")
-        assert " ".join(located.split()) == sentence.text
-    assert all(first.end <= second.start for first, second in pairwise(sentences))
-    assert "".join("".join(sentence.text.split()) for sentence in sentences) == "".join(
-        character for character in text if character not in "\ufeff\u00ad\u200b\x0c\x1b" and not character.isspace()
-    )
+def test_sentences_of_a_text_are_in_their_places_and_cover_it() -> None:
+    for text in [ODD, story(1, 50), "", "x", "It works. It works.\nIt works.", "A\nB\n\nC"]:
+        sentences = source_sentences(Document("a", text), SPLITTER)
+        for sentence in sentences:
+            located = text[sentence.start : sentence.end].replace("\u00ad", "").replace("\u200b", "")
+            assert " ".join(located.split()) == sentence.text
+        assert all(first.end <= second.start for first, second in pairwise(sentences))
+        assert "".join("".join(sentence.text.split()) for sentence in sentences) == "".join(
+            character for character in text if character not in "\ufeff\u00ad\u200b\x0c\x1b" and not character.isspace()
+        )
 
 
 def test_headings_in_capitals_are_sentences_of_their_own() -> None:
@@ -81,36 +79,33 @@ def test_blocks_are_split_one_by_one() -> None:
         assert " ".join(located.split()) == sentence.text
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_prose_ends_as_a_sentence_or_has_words_in_lower_case() -> None:
+    for text, expected in [
         ("gateways drop [packets]", False),
         ("gateways --drop packets that are long", False),
         ("gateways drop packets that are too long", True),
         ("Gateways drop.", True),
         ('He said: "gateways drop!")', True),
-    ],
-)
-def test_prose_ends_as_a_sentence_or_has_words_in_lower_case(text: str, expected: bool) -> None:
-    assert is_prose(text) == expected
+    ]:
+        assert is_prose(text) == expected
 
 
 def test_a_sentence_of_another_text_has_no_span() -> None:
     assert locate_sentences("Hosts send.", ["Plums fall.", "Hosts send.", ""]) == [None, (0, 11), None]
 
 
-@pytest.mark.parametrize("hidden", ["", "\u200b"])
-def test_spans_hold_the_words_of_sentences_whatever_stands_between(hidden: str) -> None:
-    random = Random(len(hidden))
-    text, sentences, spans = f" {hidden}", list[str](), list[tuple[int, int]]()
-    for _ in range(200):
-        words = random.choices(["hosts", "send", "a", "caf\u00e9.", "\u5305\u3002"], k=random.randint(1, 6))
-        start = len(text)
-        text += random.choice([" ", "\n  ", "\t"]).join(words)
-        sentences.append(" ".join(words))
-        spans.append((start, len(text)))
-        text += random.choice([" ", "\n\n", f" {hidden}"])
-    assert locate_sentences(text, sentences) == spans
+def test_spans_hold_the_words_of_sentences_whatever_stands_between() -> None:
+    for hidden in ["", "\u200b"]:
+        random = Random(len(hidden))
+        text, sentences, spans = f" {hidden}", list[str](), list[tuple[int, int]]()
+        for _ in range(200):
+            words = random.choices(["hosts", "send", "a", "caf\u00e9.", "\u5305\u3002"], k=random.randint(1, 6))
+            start = len(text)
+            text += random.choice([" ", "\n  ", "\t"]).join(words)
+            sentences.append(" ".join(words))
+            spans.append((start, len(text)))
+            text += random.choice([" ", "\n\n", f" {hidden}"])
+        assert locate_sentences(text, sentences) == spans
 
 
 def test_sentences_within_a_word_have_spans() -> None:

@@ -1,5 +1,3 @@
-import pytest
-
 from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.ranking.candidate_form import (
@@ -29,11 +27,11 @@ def test_texts_with_few_whole_sentences_keep_all() -> None:
     assert whole_sentences(few) == few
 
 
-@pytest.mark.parametrize(("words", "is_dropped"), [(40, True), (60, False)])
-def test_candidates_for_a_length_stand_alone(words: int, is_dropped: bool) -> None:
-    it = (14, "It rings the bell when all of the birds have come.")
-    assert (it not in whole_sentences([*WHOLE, it], LengthTarget(words, False, 0))) == is_dropped
-    assert it in whole_sentences([*WHOLE, it])
+def test_candidates_for_a_length_stand_alone() -> None:
+    for words, is_dropped in [(40, True), (60, False)]:
+        it = (14, "It rings the bell when all of the birds have come.")
+        assert (it not in whole_sentences([*WHOLE, it], LengthTarget(words, False, 0))) == is_dropped
+        assert it in whole_sentences([*WHOLE, it])
 
 
 CANDIDATES = [
@@ -47,9 +45,8 @@ CANDIDATES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("selected", "resolved"),
-    [
+def test_references_are_resolved() -> None:
+    for selected, resolved in [
         ([2, 4], [2, 4]),
         ([4, 2, 1], [2, 4]),
         ([1, 0, 2], [0, 1, 2]),
@@ -60,27 +57,12 @@ CANDIDATES = [
         ([3], [3]),
         ([0], [0]),
         ([], []),
-    ],
-    ids=[
-        "none refers",
-        "dropped",
-        "with predecessor",
-        "predecessor is none",
-        "however",
-        "added",
-        "chain",
-        "last",
-        "first",
-        "empty",
-    ],
-)
-def test_references_are_resolved(selected: list[int], resolved: list[int]) -> None:
-    assert resolve(selected, CANDIDATES) == resolved
+    ]:
+        assert resolve(selected, CANDIDATES) == resolved
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_labels_and_references_in_brackets_are_removed() -> None:
+    for text, expected in [
         ("The gateway (see Hosts) waits.", "The gateway waits."),
         ("The gateway waits: see its help page for details.", "The gateway waits."),
         (
@@ -102,29 +84,24 @@ def test_references_are_resolved(selected: list[int], resolved: list[int]) -> No
         ("Abstract Comparing hosts is hard.", "Comparing hosts is hard."),
         ("Abstract Syntax Notation is a language.", "Abstract Syntax Notation is a language."),
         ("Attribution Attribution is required.", "Attribution is required."),
-    ],
-)
-def test_labels_and_references_in_brackets_are_removed(text: str, expected: str) -> None:
-    assert without_label(text, 1) == expected
+    ]:
+        assert without_label(text, 1) == expected
 
 
 def test_labels_stand_at_the_beginning_of_a_document() -> None:
     assert without_label("Summary Comparing hosts is hard.", 9) == "Summary Comparing hosts is hard."
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_terms_of_a_licence_stand_alone() -> None:
+    for text, expected in [
         ("By contrast, the licence is free.", "The licence is free."),
         ("You must give all recipients a copy; and", "You must give all recipients a copy."),
         (
             "Copies are permitted provided that the conditions are met:",
             "Copies are permitted provided that the conditions are met.",
         ),
-    ],
-)
-def test_terms_of_a_licence_stand_alone(text: str, expected: str) -> None:
-    assert licence_term(text) == expected
+    ]:
+        assert licence_term(text) == expected
 
 
 def test_a_sentence_that_goes_on_with_a_mark_is_a_part() -> None:
@@ -136,19 +113,16 @@ def test_a_sentence_that_goes_on_with_a_mark_is_a_part() -> None:
     assert not is_part(first, quote, is_first=False)
 
 
-@pytest.mark.parametrize(
-    ("text", "heading", "place", "expected"),
-    [
+def test_descriptions_without_a_subject_get_the_heading() -> None:
+    for text, heading, place, expected in [
         ("Simple library for birds.", "Birder", 1, "Birder: Simple library for birds."),
         ("A tool and lib that finds birds.", "Birder", 1, "Birder: A tool and lib that finds birds."),
         ("Simple library for birds.", "Usage", 9, "Simple library for birds."),
         ("Extract all of the birds.", "birder", 9, "birder: Extract all of the birds."),
         ("Birder extracts all of the birds.", "birder", 9, "Birder extracts all of the birds."),
         ("Birds are a kind of tool for towers.", "Towers and hosts", 1, "Birds are a kind of tool for towers."),
-    ],
-)
-def test_descriptions_without_a_subject_get_the_heading(text: str, heading: str, place: int, expected: str) -> None:
-    assert with_subject(text, heading, {"birder"}, place) == expected
+    ]:
+        assert with_subject(text, heading, {"birder"}, place) == expected
 
 
 def test_a_clause_that_only_leads_to_an_address_goes_with_it() -> None:

@@ -41,9 +41,8 @@ def test_every_candidate_has_every_feature() -> None:
     assert len(set(FEATURES)) == len(FEATURES)
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
+def test_values_of_a_document_counted_by_hand() -> None:
+    for name, expected in [
         ("position", [0, 0.2, 0.6, 0.8]),
         ("log_index", [0, math.log(2), math.log(4), math.log(5)]),
         ("log_index_from_end", [math.log(5), math.log(4), math.log(2), 0]),
@@ -77,10 +76,8 @@ def test_every_candidate_has_every_feature() -> None:
         ("previous_overlap", [0, 4 / 8, 2 / 6, 0]),
         ("first_mentions", [1, 4 / 8, 2 / 6, 1]),
         ("is_dependent", [0, 0, 0, 0]),
-    ],
-)
-def test_values_of_a_document_counted_by_hand(name: str, expected: list[float]) -> None:
-    assert column(name) == pytest.approx(expected, abs=1e-6)
+    ]:
+        assert column(name) == pytest.approx(expected, abs=1e-6), name
 
 
 def test_centrality_is_lexrank_of_all_sentences_of_prose_and_of_the_frame() -> None:
@@ -106,6 +103,7 @@ def test_a_document_without_prose_has_no_rows() -> None:
     assert featured("")[0].values.shape == (0, len(FEATURES))
 
 
+@pytest.mark.slow
 def test_memory_is_a_multiple_of_that_of_the_table() -> None:
     sentences = source_sentences(Document("a", story(1, 6000)), SPLITTER)
     candidates = prose_candidates(sentences)

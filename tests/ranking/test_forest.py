@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -39,18 +41,16 @@ def test_rows_reach_the_leaves_that_their_features_lead_to() -> None:
     np.testing.assert_allclose(forest.predict(rows), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_an_invalid_forest_is_an_error() -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"left": np.array([1], np.int32)}, "arrays of a forest must be of one length"),
         ({"left": np.array([0, 0, 0, 0], np.int32)}, "children of a forest must stand behind their parents"),
         ({"left": np.array([3, 0, 0, 0], np.int32)}, "children of a forest must stand behind their parents"),
         ({"roots": np.array([4], np.int32)}, "children of a forest must stand behind their parents"),
         ({"feature": np.array([2, -1, -1, -1], np.int16)}, "features of a forest must be below 2, got 2"),
-    ],
-)
-def test_an_invalid_forest_is_an_error(change: dict[str, object], message: str) -> None:
-    arrays = {**vars(FOREST), **change}
-    with pytest.raises(ValueError, match=message):
-        Forest(**arrays).validated(2)
-    assert FOREST.validated(2) is FOREST
+    ]
+    for change, message in cases:
+        arrays = {**vars(FOREST), **change}
+        with pytest.raises(ValueError, match=message):
+            Forest(**arrays).validated(2)
+        assert FOREST.validated(2) is FOREST

@@ -1,5 +1,3 @@
-import pytest
-
 from sumpool.documents.document import Document, ParsedDocument, TextBlock, TextBlockKind
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.ranking.candidates import CandidateSentence
@@ -28,9 +26,8 @@ def test_a_release_of_few_changes_comes_with_the_next() -> None:
     assert latest_of(1, 4, 4) == 7
 
 
-@pytest.mark.parametrize(
-    ("kind", "text", "is_one"),
-    [
+def test_headings_of_releases() -> None:
+    cases: list[tuple[TextBlockKind, str, bool]] = [
         ("heading", "Noteworthy changes in version 2.2.40", True),
         ("heading", "Unreleased", True),
         ("heading", "[20260107]", True),
@@ -41,10 +38,9 @@ def test_a_release_of_few_changes_comes_with_the_next() -> None:
         ("list_item", "1.4.3", True),
         ("list_item", "v1.4.3 (2022-10-31)", True),
         ("list_item", "Gateway 1.4.3", False),
-    ],
-)
-def test_headings_of_releases(kind: TextBlockKind, text: str, is_one: bool) -> None:
-    assert is_release(sentences((kind, text))[0]) is is_one
+    ]
+    for kind, text, is_one in cases:
+        assert is_release(sentences((kind, text))[0]) is is_one
 
 
 def test_components_and_issues_are_no_part_of_a_change() -> None:

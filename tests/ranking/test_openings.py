@@ -1,5 +1,3 @@
-import pytest
-
 from sumpool.documents.document import TextBlockKind
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.ranking.openings import (
@@ -12,9 +10,8 @@ from sumpool.ranking.openings import (
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "language", "line"),
-    [
+def test_name_line() -> None:
+    for text, language, line in [
         ("mosh - mobile shell with roaming", "en", "mosh - mobile shell with roaming."),
         ("yppasswd, ypchfn - 修改密码", "zh", "yppasswd, ypchfn - 修改密码。"),
         ("iso_8859-16 - набор символов.", "ru", "iso_8859-16 - набор символов."),
@@ -22,10 +19,8 @@ from sumpool.ranking.openings import (
         ("The network is a tool - and a model", "en", ""),
         ("mosh --option", "en", ""),
         ("mosh - " + "word " * 40, "en", ""),
-    ],
-)
-def test_name_line(text: str, language: str, line: str) -> None:
-    assert name_line(text, language) == line
+    ]:
+        assert name_line(text, language) == line
 
 
 def test_first_sentences_introduce_the_document() -> None:
@@ -58,16 +53,13 @@ def test_blocks_describe_the_term_of_the_line_before_them() -> None:
     assert described == [False, True, True, False, False]
 
 
-@pytest.mark.parametrize(
-    ("text", "language", "is_self"),
-    [
+def test_sentences_about_the_document() -> None:
+    for text, language, is_self in [
         ("This manual describes R.", "en", True),
         ("We provide a map.", "en", True),
         ("The main goal of this tutorial is to show gateways.", "en", True),
         ("The purpose of the gateway is to wait.", "en", False),
         ("The gateway waits.", "en", False),
         ("本手册描述主机。", "zh", True),
-    ],
-)
-def test_sentences_about_the_document(text: str, language: str, is_self: bool) -> None:
-    assert refers_to_document(text, language) is is_self
+    ]:
+        assert refers_to_document(text, language) is is_self

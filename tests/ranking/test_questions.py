@@ -1,5 +1,3 @@
-import pytest
-
 from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.documents.document import Document, ParsedDocument, TextBlock, TextBlockKind
 from sumpool.documents.source_sentences import source_sentences
@@ -56,20 +54,17 @@ def test_few_readable_answers_keep_all() -> None:
     assert answers([items[0], *items], "") == [items[0], items[0]]
 
 
-@pytest.mark.parametrize(
-    ("heading", "question"),
-    [
+def test_an_answer_follows_its_question() -> None:
+    for heading, question in [
         ("Why is the host slow?", "Why is the host slow?"),
         ("Q: Why is it slow, etc. and not fast?", "Why is it slow, etc. and not fast?"),
         ("Q3. Why?", "Why?"),
         ("1.2. Why is 1.5 s slow?", "Why is 1.5 s slow?"),
         ("Gateways", ""),
-    ],
-)
-def test_an_answer_follows_its_question(heading: str, question: str) -> None:
-    answer = CandidateSentence(ANSWER, 0, 0, heading)
-    assert asked(answer) == question
-    assert with_question(answer).text == f"{question} {ANSWER}".strip()
+    ]:
+        answer = CandidateSentence(ANSWER, 0, 0, heading)
+        assert asked(answer) == question
+        assert with_question(answer).text == f"{question} {ANSWER}".strip()
 
 
 def test_summaries_of_lists_of_questions_ask_them_once() -> None:

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 
 from sumpool.ranking.candidates import CandidateSentence
 from sumpool.ranking.sentence_ranking import rank, select
@@ -27,17 +26,14 @@ def test_the_title_decides_between_equal_sentences() -> None:
     assert rank(candidates(*TEXTS), "Apples and plums", "en")[1] > rank(candidates(*TEXTS), "Songs", "en")[1]
 
 
-@pytest.mark.parametrize(
-    ("sentence", "other", "language"),
-    [
+def test_sentences_about_the_document_are_ranked_higher() -> None:
+    for sentence, other, language in [
         ("This manual describes all of the songs.", "That village describes all of the songs.", "en"),
         ("Dieses Handbuch beschreibt die Lieder.", "Dieses Dorf beschreibt die Lieder.", "de"),
         ("\u672c\u624b\u518c\u63cf\u8ff0\u6b4c\u66f2\u3002", "\u6751\u5e84\u63cf\u8ff0\u6b4c\u66f2\u3002", "zh"),
-    ],
-)
-def test_sentences_about_the_document_are_ranked_higher(sentence: str, other: str, language: str) -> None:
-    about, not_about = (rank(candidates(*TEXTS, text), "", language)[-1] for text in (sentence, other))
-    assert about > not_about + 0.5
+    ]:
+        about, not_about = (rank(candidates(*TEXTS, text), "", language)[-1] for text in (sentence, other))
+        assert about > not_about + 0.5
 
 
 def test_agreement_with_samples_counts() -> None:
@@ -118,17 +114,14 @@ def test_a_name_of_one_letter_in_the_title_is_defined() -> None:
     assert named > other + 1
 
 
-@pytest.mark.parametrize(
-    ("leaning", "alone"),
-    [
+def test_sentences_that_lean_on_others_are_ranked_lower() -> None:
+    for leaning, alone in [
         ("Print a version of the old songs.", "Villages print versions of the old songs."),
         ("Returns the songs of the village.", "Villages return songs of the village."),
         ("The songs of the village are old.", "All songs of the village are old."),
-    ],
-)
-def test_sentences_that_lean_on_others_are_ranked_lower(leaning: str, alone: str) -> None:
-    low, high = (rank(candidates(*TEXTS, text), "", "en")[-1] for text in (leaning, alone))
-    assert low < high - 0.5
+    ]:
+        low, high = (rank(candidates(*TEXTS, text), "", "en")[-1] for text in (leaning, alone))
+        assert low < high - 0.5
 
 
 def test_descriptions_of_terms_are_ranked_lower() -> None:

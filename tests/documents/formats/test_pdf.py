@@ -1,6 +1,5 @@
 import random
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -112,17 +111,14 @@ def test_fonts_without_letters_are_named() -> None:
         read(pdf([column(*lines)]))
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
+def test_damaged_file_is_named() -> None:
+    for content, message in [
         (b"", r"^must be a PDF file, got a file that starts with b''$"),
         (b"Some text.", r"^must be a PDF file, got a file that starts with b'Some tex'$"),
         (b"%PDF-1.7\nnothing", r"^must be a complete PDF file, got 16 bytes that PDFium cannot open"),
-    ],
-)
-def test_damaged_file_is_named(content: bytes, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        read(content)
+    ]:
+        with pytest.raises(ValueError, match=message):
+            read(content)
 
 
 def test_truncated_file_is_read_or_named() -> None:
@@ -283,10 +279,11 @@ def test_document_reads_the_same_in_many_threads() -> None:
     assert all(document == documents[0] for document in documents)
 
 
-def test_mutated_files_are_read_or_named() -> None:
+@pytest.mark.parametrize("count", [40, pytest.param(200, marks=pytest.mark.slow)])
+def test_mutated_files_are_read_or_named(count: int) -> None:
     content = pdf([column(FIRST, SECOND), column(SECOND)], title="On harbours")
     generator = random.Random(0)
-    for _ in range(200):
+    for _ in range(count):
         mutated = bytearray(content)
         for _ in range(generator.randint(1, 12)):
             mutated[generator.randrange(len(mutated))] = generator.randrange(256)
@@ -300,15 +297,13 @@ def test_line_of_every_page_is_text_if_there_is_no_other() -> None:
     assert texts(pdf([show("The only line.", 72, 700)] * 3)) == ["The only line."] * 3
 
 
-def test_many_scattered_or_repeated_characters_take_no_time() -> None:
+def test_many_scattered_or_repeated_characters_are_read() -> None:
     generator = random.Random(0)
     scattered = "".join(
-        f"1 0 0 1 {generator.uniform(0, 600):.1f} {generator.uniform(0, 790):.1f} Tm (a) Tj " for _ in range(5000)
+        f"1 0 0 1 {generator.uniform(0, 600):.1f} {generator.uniform(0, 790):.1f} Tm (a) Tj " for _ in range(1000)
     )
-    repeated = show(". " * 3000, 10, 300) + show("1." * 3000, 10, 200) + show("a-" * 3000, 10, 100)
-    start = time.process_time()
-    read(pdf([f"BT /F1 10 Tf {scattered} ET", repeated]))
-    assert time.process_time() - start < 5
+    repeated = show(". " * 300, 10, 300) + show("1." * 300, 10, 200) + show("a-" * 300, 10, 100)
+    assert len(read(pdf([f"BT /F1 10 Tf {scattered} ET", repeated])).blocks) > 2
 
 
 def test_paragraph_above_code_does_not_go_on_behind_it() -> None:

@@ -1,5 +1,3 @@
-import pytest
-
 from sumpool.documents.document import DEFAULT_OPTIONS
 from sumpool.documents.formats.text import parse
 
@@ -25,9 +23,8 @@ def test_lines_of_a_paragraph_are_joined() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("heading", "level"),
-    [
+def test_headings_are_recognised() -> None:
+    for heading, level in [
         ("Introduction\n============", 1),
         ("************\nIntroduction\n************", 1),
         ("1. Introduction", 1),
@@ -37,13 +34,11 @@ def test_lines_of_a_paragraph_are_joined() -> None:
         ("INTRODUCTION", 1),
         ("About the Birds", 2),
         ("1. Definitions.", 1),
-    ],
-)
-def test_headings_are_recognised(heading: str, level: int) -> None:
-    text = f"{PROSE}\n\n{heading}\n\n{PROSE}\n"
-    kind, level_of_it, content = blocks(text)[1]
-    assert (kind, level_of_it) == ("heading", level)
-    assert content in " ".join(heading.split())
+    ]:
+        text = f"{PROSE}\n\n{heading}\n\n{PROSE}\n"
+        kind, level_of_it, content = blocks(text)[1]
+        assert (kind, level_of_it) == ("heading", level)
+        assert content in " ".join(heading.split())
 
 
 def test_levels_follow_underlines() -> None:
@@ -63,14 +58,14 @@ def test_stars_are_headings_where_the_mode_says_so() -> None:
     assert blocks(text.replace("outline", "text"))[1][0] == "list_item"
 
 
-@pytest.mark.parametrize("mark", "*#")
-def test_frames_are_no_text(mark: str) -> None:
-    rule, empty = 16 * mark, f"{mark}{14 * ' '}{mark}"
-    text = f"{rule}\n{empty}\n{mark} About birds  {mark}\n{empty}\n{rule}\n\n{mark} The owl hoots.\n"
-    parsed = parse(text.encode(), DEFAULT_OPTIONS)
-    assert parsed.title == "About birds"
-    assert (parsed.blocks[0].text, parsed.blocks[0].line) == ("About birds", 3)
-    assert "The owl hoots." in parsed.blocks[1].text  # behind the frame marks are those of a list
+def test_frames_are_no_text() -> None:
+    for mark in "*#":
+        rule, empty = 16 * mark, f"{mark}{14 * ' '}{mark}"
+        text = f"{rule}\n{empty}\n{mark} About birds  {mark}\n{empty}\n{rule}\n\n{mark} The owl hoots.\n"
+        parsed = parse(text.encode(), DEFAULT_OPTIONS)
+        assert parsed.title == "About birds"
+        assert (parsed.blocks[0].text, parsed.blocks[0].line) == ("About birds", 3)
+        assert "The owl hoots." in parsed.blocks[1].text  # behind the frame marks are those of a list
 
 
 def test_spaces_behind_the_mark_of_an_item_are_no_columns() -> None:

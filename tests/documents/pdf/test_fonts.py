@@ -1,11 +1,8 @@
-import pytest
-
 from sumpool.documents.pdf.fonts import Font, classify_font
 
 
-@pytest.mark.parametrize(
-    ("name", "bold", "italic", "mono", "math"),
-    [
+def test_name_shows_the_style() -> None:
+    for name, bold, italic, mono, math in [
         ("Times-Roman", False, False, False, False),
         ("Times-BoldItalic", True, True, False, False),
         ("CMR10", False, False, False, False),
@@ -17,10 +14,8 @@ from sumpool.documents.pdf.fonts import Font, classify_font
         ("CMMI10", False, False, False, True),
         ("CMSY7", False, False, False, True),
         ("LibertinusMath-Regular", False, False, False, True),
-    ],
-)
-def test_name_shows_the_style(name: str, bold: bool, italic: bool, mono: bool, math: bool) -> None:
-    assert classify_font(name) == Font(name, bold, italic, mono, math)
+    ]:
+        assert classify_font(name) == Font(name, bold, italic, mono, math)
 
 
 def test_weight_counts_where_the_name_says_nothing() -> None:

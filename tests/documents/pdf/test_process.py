@@ -46,6 +46,7 @@ def test_documents_are_the_same_as_in_this_process(reader: PdfProcess) -> None:
         reader.read(pdf([show("Hosts send packets.", 100, 700)]), 0)
 
 
+@pytest.mark.slow
 def test_a_file_that_takes_too_much_memory_ends_the_other_process_alone(reader: PdfProcess) -> None:
     bomb = packed(zlib.compress(zlib.compress(objects(9_000_000), 9), 9).hex().encode() + b">", b"[/AHx/Fl/Fl]")
     assert len(bomb) < 10_000
@@ -54,6 +55,7 @@ def test_a_file_that_takes_too_much_memory_ends_the_other_process_alone(reader: 
     assert reader.read(packed(TEXT, b"[]"), 10).blocks[0].text.startswith("Hosts send packets")
 
 
+@pytest.mark.slow
 def test_a_file_that_takes_too_long_ends_the_other_process_alone(
     reader: PdfProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:

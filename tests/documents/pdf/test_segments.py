@@ -1,5 +1,3 @@
-import pytest
-
 from sumpool.documents.pdf.fonts import Font
 from sumpool.documents.pdf.runs import Run
 from sumpool.documents.pdf.segments import clean_characters, join_runs
@@ -11,9 +9,8 @@ def run(text: str, x0: float, x1: float, y: float = 100, size: float = 10) -> Ru
     return Run(text, x0, x1, y, size, FONT)
 
 
-@pytest.mark.parametrize(
-    ("raw", "clean"),
-    [
+def test_characters_are_cleaned() -> None:
+    for raw, clean in [
         ("e\ufb03cient \ufb01sh", "efficient fish"),
         ("e\x0ecient \x0csh", "efficient fish"),
         ("M\u00a8uller caf\u00b4 e", "Müller café"),
@@ -22,10 +19,8 @@ def run(text: str, x0: float, x1: float, y: float = 100, size: float = 10) -> Ru
         ("proceed\ufffe", "proceed-"),
         ("图\uff0c表", "图\uff0c表"),
         ("a\u00a0b", "a b"),
-    ],
-)
-def test_characters_are_cleaned(raw: str, clean: str) -> None:
-    assert clean_characters(raw) == clean
+    ]:
+        assert clean_characters(raw) == clean
 
 
 def test_runs_of_one_line_are_one_segment() -> None:

@@ -1,11 +1,8 @@
-import pytest
-
 from sumpool.documents.pdf.words import Vocabulary, is_scrambled
 
 
-@pytest.mark.parametrize(
-    ("context", "lines", "joined"),
-    [
+def test_lines_are_joined() -> None:
+    for context, lines, joined in [
         ("", ["a docu-", "ment of"], "a document of"),
         ("a well, known house", ["a well-", "known house"], "a well-known house"),
         ("a wellknown house, well, known", ["a well-", "known house"], "a wellknown house"),
@@ -20,10 +17,8 @@ from sumpool.documents.pdf.words import Vocabulary, is_scrambled
         ("", ["GNU/-", "Linux"], "GNU/Linux"),
         ("", ["图应编排", "序号"], "图应编排序号"),
         ("", ["", "one", "", "two"], "one  two"),
-    ],
-)
-def test_lines_are_joined(context: str, lines: list[str], joined: str) -> None:
-    assert " ".join(Vocabulary([context, *lines]).join(lines).split()) == " ".join(joined.split())
+    ]:
+        assert " ".join(Vocabulary([context, *lines]).join(lines).split()) == " ".join(joined.split())
 
 
 def test_divided_words_are_not_counted() -> None:
@@ -31,9 +26,8 @@ def test_divided_words_are_not_counted() -> None:
     assert counts == {"one": 1, "two-part": 1, "two": 1, "part": 1}
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_texts_of_fonts_without_letters_are_scrambled() -> None:
+    for text, expected in [
         ("NpfPORTwLxJ_cydMO Qz^_KJHN ORqkk\u0304lRl " * 50, True),
         ("NpfPORTwLxJ_cydMO Qz^_KJHN ORqkk\u0304lRl " * 30, False),  # too short to tell
         ("Each host of a network of gateways waits, \u00e0 c\u00f4t\u00e9 des autres. " * 50, False),
@@ -41,7 +35,5 @@ def test_divided_words_are_not_counted() -> None:
         ("P\u2761\u2665\u275b\u2767\u2710\u2462\u2761\u275e \u2767\u2761\u275bst sq\u2709\u275br\u2761s " * 20, True),
         ("The sign \u2665 stands for hearts, and \u2709 for a letter. " * 20, False),
         ("\u672c\u624b\u518c\u63cf\u8ff0R2D2\u4e3b\u673aTCP_ip\u5982\u4f55 " * 200, False),
-    ],
-)
-def test_texts_of_fonts_without_letters_are_scrambled(text: str, expected: bool) -> None:
-    assert is_scrambled(text) is expected
+    ]:
+        assert is_scrambled(text) is expected
