@@ -71,9 +71,9 @@ def test_changed_letters_are_named(folder: Path, hashed: list[str], times: str) 
     hashed.clear()
     path = folder / "test" / "texts.jsonl"
     before = path.stat()
-    path.write_text("Hosts send Datagrams.")
+    while path.stat().st_ctime_ns == before.st_ctime_ns:
+        path.write_text("Hosts send Datagrams.")
     if times == "restored":
-        time.sleep(0.02)  # more than the resolution of the time of a status change
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     for _ in range(2):
         with pytest.raises(DataError, match=r"test/texts\.jsonl must hold 21 bytes .* it is damaged or was changed"):
@@ -117,11 +117,11 @@ def test_without_a_cache_everything_is_hashed(folder: Path, hashed: list[str], t
     assert len(hashed) == 4
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"schema": 1, "fingerprint": "made from this"}', "null"])
-def test_a_damaged_manifest_is_named(folder: Path, content: str) -> None:
-    (folder / "manifest.json").write_text(content)
-    with pytest.raises(DataError, match=r"manifest\.json must be a manifest"):
-        verify_prepared(folder)
+def test_a_damaged_manifest_is_named(folder: Path) -> None:
+    for content in ["", "[]", "{}", '{"schema": 1, "fingerprint": "made from this"}', "null"]:
+        (folder / "manifest.json").write_text(content)
+        with pytest.raises(DataError, match=r"manifest\.json must be a manifest"):
+            verify_prepared(folder)
 
 
 def test_hashing_can_be_stopped(folder: Path, hashed: list[str]) -> None:

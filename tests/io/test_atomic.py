@@ -60,13 +60,13 @@ def test_too_little_space_is_an_error_before_anything_is_written(
         require_space(tmp_path / "half", 2_000_000)
 
 
-@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), SafetensorError("No space left on device")])
-def test_errors_of_the_disk_become_a_sentence(error: Exception) -> None:
-    with (
-        pytest.raises(ResourceError, match=r"runs/a must be written completely, got: .*No space left"),
-        disk_errors(Path("runs/a")),
-    ):
-        raise error
+def test_errors_of_the_disk_become_a_sentence() -> None:
+    for error in [OSError(28, "No space left on device"), SafetensorError("No space left on device")]:
+        with (
+            pytest.raises(ResourceError, match=r"runs/a must be written completely, got: .*No space left"),
+            disk_errors(Path("runs/a")),
+        ):
+            raise error
 
 
 def fail_to_flush(folder: Path) -> None:
@@ -74,28 +74,32 @@ def fail_to_flush(folder: Path) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG, errno.EDQUOT])
-def test_only_a_full_disk_is_converted_where_files_are_also_read(tmp_path: Path, number: int) -> None:
-    folder = tmp_path / "made"
-    expected = r"made must be written completely, got: .*make room on the disk and name another folder; what was saved"
-    with (
-        pytest.raises(ResourceError, match=expected),
-        disk_errors(folder, advice="name another folder", only_full=True),
-    ):
-        raise OSError(number, os.strerror(number))
-    with pytest.raises(ResourceError, match="made must be written completely, got: Input/output error; start again"):
-        fail_to_flush(folder)
-    with pytest.raises(PermissionError, match="no"), disk_errors(folder, only_full=True):
-        raise PermissionError(errno.EACCES, "no")
+def test_only_a_full_disk_is_converted_where_files_are_also_read(tmp_path: Path) -> None:
+    for number in [errno.ENOSPC, errno.EFBIG, errno.EDQUOT]:
+        folder = tmp_path / "made"
+        expected = (
+            r"made must be written completely, got: .*make room on the disk and name another folder; what was saved"
+        )
+        with (
+            pytest.raises(ResourceError, match=expected),
+            disk_errors(folder, advice="name another folder", only_full=True),
+        ):
+            raise OSError(number, os.strerror(number))
+        with pytest.raises(
+            ResourceError, match="made must be written completely, got: Input/output error; start again"
+        ):
+            fail_to_flush(folder)
+        with pytest.raises(PermissionError, match="no"), disk_errors(folder, only_full=True):
+            raise PermissionError(errno.EACCES, "no")
 
 
-@pytest.mark.parametrize(
-    "number", [errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOENT, errno.EEXIST, errno.EISDIR, errno.ENOTDIR]
-)
-def test_a_path_that_cannot_be_written_is_no_full_disk(number: int) -> None:
-    expected = rf"out must be a path that can be written, got: .*{os.strerror(number)}; correct it or its permissions$"
-    with pytest.raises(RecipeError, match=expected), disk_errors(Path("out")):
-        raise OSError(number, os.strerror(number))
+def test_a_path_that_cannot_be_written_is_no_full_disk() -> None:
+    for number in [errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOENT, errno.EEXIST, errno.EISDIR, errno.ENOTDIR]:
+        expected = (
+            rf"out must be a path that can be written, got: .*{os.strerror(number)}; correct it or its permissions$"
+        )
+        with pytest.raises(RecipeError, match=expected), disk_errors(Path("out")):
+            raise OSError(number, os.strerror(number))
 
 
 def fill(folder: Path) -> None:
@@ -123,22 +127,19 @@ def test_a_full_disk_is_told_with_the_bytes_needed(tmp_path: Path, monkeypatch: 
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-@pytest.mark.parametrize(
-    ("error", "expected"),
-    [
+def test_errors_of_a_full_disk_have_the_bytes() -> None:
+    for error, expected in [
         (SafetensorError("I/O error: No space left on device (os error 28)"), FullDiskError),
         (SafetensorError("I/O error: (os error 5)"), SafetensorError),
         (OSError(errno.EFBIG, "large"), FullDiskError),
         (OSError(errno.EIO, "broken"), OSError),
-    ],
-)
-def test_errors_of_a_full_disk_have_the_bytes(error: Exception, expected: type[Exception]) -> None:
-    with pytest.raises(expected) as raised, counted(Path("a"), 7):
-        raise error
-    assert type(raised.value) is expected
-    if isinstance(raised.value, FullDiskError):
-        copy = pickle.loads(pickle.dumps(raised.value))
-        assert (copy.needed, copy.errno, copy.filename) == (7, raised.value.errno, "a")
+    ]:
+        with pytest.raises(expected) as raised, counted(Path("a"), 7):
+            raise error
+        assert type(raised.value) is expected
+        if isinstance(raised.value, FullDiskError):
+            copy = pickle.loads(pickle.dumps(raised.value))
+            assert (copy.needed, copy.errno, copy.filename) == (7, raised.value.errno, "a")
 
 
 def test_links_are_removed_and_not_followed(tmp_path: Path) -> None:

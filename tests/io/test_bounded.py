@@ -30,24 +30,21 @@ def read(content: bytes) -> dict[str, TensorEntry]:
     return read_tensor_header(io.BytesIO(content), len(content))
 
 
-@pytest.mark.parametrize(
-    ("content", "value"),
-    [
+def test_json_within_the_limits_is_parsed() -> None:
+    cases: list[tuple[bytes | str, object]] = [
         (b'{"a": [1, 2.5, null, "\\u00e9"]}', {"a": [1, 2.5, None, "\u00e9"]}),
         (b"\xef\xbb\xbf[]", []),
         ('"' + "[" * 1000 + '"', "[" * 1000),
         ('["\\"' + "[" * 1000 + '"]', ['"' + "[" * 1000]),
         ("[" * 64 + "]" * 64, None),
         ("[" + ",".join(["[]"] * 1000) + "]", None),
-    ],
-)
-def test_json_within_the_limits_is_parsed(content: bytes | str, value: object) -> None:
-    assert parse_json(content) == (json.loads(content) if value is None else value)
+    ]
+    for content, value in cases:
+        assert parse_json(content) == (json.loads(content) if value is None else value)
 
 
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
+def test_other_json_is_refused_before_it_is_parsed() -> None:
+    cases: list[tuple[bytes | str, str]] = [
         ("[" * 100_000, "more than 64 levels of brackets"),
         ('{"a":' * 100_000, "more than 64 levels of brackets"),
         ("[" * 65 + "]" * 65, "more than 64 levels of brackets"),
@@ -56,11 +53,10 @@ def test_json_within_the_limits_is_parsed(content: bytes | str, value: object) -
         (b'"\xff"', "byte 0xff at position 1, not UTF-8"),
         ("9" * 5000, "Exceeds the limit"),
         ('"' + '\\"' * 100_000, "Unterminated string"),
-    ],
-)
-def test_other_json_is_refused_before_it_is_parsed(content: bytes | str, problem: str) -> None:
-    with pytest.raises(ValueError, match=problem):
-        parse_json(content)
+    ]
+    for content, problem in cases:
+        with pytest.raises(ValueError, match=problem):
+            parse_json(content)
 
 
 def test_json_of_too_many_bytes_or_values_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,9 +116,8 @@ def test_a_header_describes_its_tensors() -> None:
     assert read(content) == {"one": TensorEntry("F32", (2, 3), 0, 24), "other": TensorEntry("I64", (), 24, 32)}
 
 
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
+def test_a_malformed_header_is_refused() -> None:
+    for content, problem in [
         (b"", "a header of 0 bytes in a file of 0"),
         (struct.pack("<Q", 2**63) + b"{}", "a header of 9,223,372,036,854,775,808 bytes"),
         (struct.pack("<Q", 100 << 20) + bytes(10), "a header of 104,857,600 bytes"),
@@ -141,11 +136,9 @@ def test_a_header_describes_its_tensors() -> None:
         (header({"t": entry(), "u": entry(data_offsets=[20, 44])}, 44), "the tensor 'u' at byte 20 instead of 24"),
         (header({"t": entry()}, 25), "tensors of 24 bytes in 25"),
         (header({"t": entry()}, 23), "tensors of 24 bytes in 23"),
-    ],
-)
-def test_a_malformed_header_is_refused(content: bytes, problem: str) -> None:
-    with pytest.raises(ValueError, match=problem):
-        read(content)
+    ]:
+        with pytest.raises(ValueError, match=problem):
+            read(content)
 
 
 def test_a_small_file_is_read_into_little_memory(tmp_path: Path) -> None:

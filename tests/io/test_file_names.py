@@ -1,6 +1,5 @@
 from pathlib import Path, PurePosixPath
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,15 +30,15 @@ HOSTILE = [
 HOSTILE += ["C:x", ".hidden", "a\nb", "trailing. ", "-rf", "\udc80", "a/../../b", "x?*<>|"]
 
 
-@pytest.mark.parametrize("id", HOSTILE)
-def test_hostile_names_stay_inside(tmp_path: Path, id: str) -> None:
-    path = FileNames([], ".txt").assign(id)
-    target = tmp_path / path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text("x")
-    assert target.resolve().is_relative_to(tmp_path.resolve())
-    assert path.stem.lower() not in ("con", "nul")
-    assert all(len(part.encode()) <= 180 for part in path.parts)
+def test_hostile_names_stay_inside(tmp_path: Path) -> None:
+    for id in HOSTILE:
+        path = FileNames([], ".txt").assign(id)
+        target = tmp_path / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text("x")
+        assert target.resolve().is_relative_to(tmp_path.resolve())
+        assert path.stem.lower() not in ("con", "nul")
+        assert all(len(part.encode()) <= 180 for part in path.parts)
 
 
 @given(st.lists(st.text(alphabet="aA/.\\ \u00e9x\n-", max_size=12) | st.text(max_size=40), max_size=12))

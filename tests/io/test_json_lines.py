@@ -11,14 +11,14 @@ def records(path: Path) -> list[object]:
     return list(read_records(path, json.loads, "JSON", "name another file"))
 
 
-@pytest.mark.parametrize("torn", ["", "1", '{"a": ' + "x" * 200_000])
-def test_a_torn_last_line_is_passed_over_and_dropped(tmp_path: Path, torn: str) -> None:
-    path = tmp_path / "records.jsonl"
-    path.write_text(f"1\n2\n{torn}")
-    assert records(path) == [1, 2]
-    with ResumableFile(path, resume=True) as file:
-        file.append("3")
-        assert path.read_text() == "1\n2\n3\n"  # before the file is closed
+def test_a_torn_last_line_is_passed_over_and_dropped(tmp_path: Path) -> None:
+    for torn in ["", "1", '{"a": ' + "x" * 200_000]:
+        path = tmp_path / "records.jsonl"
+        path.write_text(f"1\n2\n{torn}")
+        assert records(path) == [1, 2]
+        with ResumableFile(path, resume=True) as file:
+            file.append("3")
+            assert path.read_text() == "1\n2\n3\n"  # before the file is closed
 
 
 def test_without_resume_the_file_starts_anew(tmp_path: Path) -> None:

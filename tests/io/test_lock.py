@@ -2,7 +2,7 @@ import errno
 import multiprocessing
 import os
 import signal
-import time
+from multiprocessing.synchronize import Event
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -68,19 +68,20 @@ def wait(holder: str) -> None:
     del holder
 
 
-def occupy(folder: Path, seconds: float) -> None:
+def occupy(folder: Path, held: Event, awaited: Event) -> None:
     with locked(folder / "lock", wait):
-        (folder / "held").touch()
-        time.sleep(seconds)
+        held.set()
+        awaited.wait()
         (folder / "done").touch()
 
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:
-    other = multiprocessing.get_context("spawn").Process(target=occupy, args=(tmp_path, 0.5))
+    context = multiprocessing.get_context("spawn")
+    held, awaited = context.Event(), context.Event()
+    other = context.Process(target=occupy, args=(tmp_path, held, awaited))
     other.start()
-    while not (tmp_path / "held").exists():
-        time.sleep(0.01)
-    with locked(tmp_path / "lock", wait):
+    held.wait()
+    with locked(tmp_path / "lock", lambda _: awaited.set()):
         assert (tmp_path / "done").exists()
     other.join()
 
@@ -89,7 +90,7 @@ def count(folder: Path, times: int) -> None:
     for _ in range(times):
         with locked(folder / "lock", wait):
             number = int((folder / "number").read_text())
-            time.sleep(0.001)
+            os.sched_yield()
             (folder / "number").write_text(str(number + 1))
 
 

@@ -62,9 +62,8 @@ def test_all_problems_are_listed_with_suggestions(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("override", "message"),
-    [
+def test_sections_must_fit(tmp_path: Path) -> None:
+    for override, message in [
         ("model={layers: [1, 1, 1], boundaries: [{kind: unigram}]}", "data.subwords must be the number of subwords"),
         (
             "model={layers: [1, 1, 1], boundaries: [{kind: gumbel}]}",
@@ -76,11 +75,9 @@ def test_all_problems_are_listed_with_suggestions(tmp_path: Path) -> None:
         ),
         ("train={teacher: runs/x, distillation: word}", "train.teacher must be null for task: language_modeling"),
         ("train.select_by=rouge1", "train.select_by must be loss for task: language_modeling, got rouge1"),
-    ],
-)
-def test_sections_must_fit(override: str, message: str, tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match=message):
-        load_any_recipe(recipe_file(tmp_path), [override])
+    ]:
+        with pytest.raises(RecipeError, match=message):
+            load_any_recipe(recipe_file(tmp_path), [override])
 
 
 def test_whitespace_boundaries_need_tokens_of_white_space(tmp_path: Path) -> None:

@@ -6,9 +6,8 @@ from sumpool.errors import RecipeError
 from sumpool.recipe.load import load_recipe
 
 
-@pytest.mark.parametrize(
-    ("assignment", "sentence"),
-    [
+def test_problem_names_setting_rule_and_value(tiny_recipe: Path) -> None:
+    for assignment, sentence in [
         ("train.steps=12:30", "train.steps must be a whole number of at least 0 and at most 1000000000, got '12:30'"),
         ("train.steps=2.5", "train.steps must be a whole number of at least 0 and at most 1000000000, got 2.5"),
         ("train.learning_rate=1e400", "train.learning_rate must be a number above 0 and at most 1000, got inf"),
@@ -86,14 +85,12 @@ from sumpool.recipe.load import load_recipe
         ("name=3", "name must be text that matches ^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$, got 3; put it in quotes"),
         ("name=null", "got null"),
         ("seed=[true]", "seed must be a whole number of at least 0 and below 2147483648, got [True]"),
-    ],
-)
-def test_problem_names_setting_rule_and_value(tiny_recipe: Path, assignment: str, sentence: str) -> None:
-    with pytest.raises(RecipeError) as caught:
-        load_recipe(tiny_recipe, [assignment])
-    message = str(caught.value)
-    assert sentence in message
-    assert "\n" not in message
+    ]:
+        with pytest.raises(RecipeError) as caught:
+            load_recipe(tiny_recipe, [assignment])
+        message = str(caught.value)
+        assert sentence in message
+        assert "\n" not in message
 
 
 def test_entries_with_problems_do_not_make_the_list_too_short(tiny_recipe: Path) -> None:

@@ -1,7 +1,6 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-import pytest
 from pydantic import Field
 
 from sumpool.core.attention._base import AttentionConfig
@@ -11,9 +10,8 @@ from sumpool.settings import OneOf, Settings, kinds
 Attention = Annotated[AttentionConfig, OneOf("sumpool.core.attention")]
 
 
-@pytest.mark.parametrize(
-    ("annotation", "expected"),
-    [
+def test_a_type_is_described() -> None:
+    for annotation, expected in [
         (bool, "true or false"),
         (Annotated[int, Field(ge=1, lt=5)], "a whole number of at least 1 and below 5"),
         (Annotated[float, Field(gt=0)] | Literal["auto"], "a number above 0 or auto"),
@@ -32,10 +30,8 @@ Attention = Annotated[AttentionConfig, OneOf("sumpool.core.attention")]
         (Settings | None, "a section of settings or null"),
         (Attention, f"a section with a kind, one of {', '.join(kinds('sumpool.core.attention'))}"),
         (complex, "a value"),
-    ],
-)
-def test_a_type_is_described(annotation: object, expected: str) -> None:
-    assert rule(annotation) == expected
+    ]:
+        assert rule(annotation) == expected
 
 
 def test_families_and_sections_are_recognised_inside_other_types() -> None:

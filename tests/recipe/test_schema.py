@@ -15,9 +15,8 @@ def test_prepared_data_has_a_default_folder(tiny_recipe: Path) -> None:
     assert load_recipe(tiny_recipe, ["data.prepared=elsewhere"]).prepared_folder == Path("elsewhere")
 
 
-@pytest.mark.parametrize(
-    ("overrides", "message"),
-    [
+def test_what_a_variant_needs_of_other_sections_is_required(tiny_recipe: Path) -> None:
+    for overrides, message in [
         (
             [UNIGRAM],
             "data.phrases must be above data.vocabulary = 300, got 0; they teach model.encoder[1].pool.boundaries, and "
@@ -67,23 +66,16 @@ def test_prepared_data_has_a_default_folder(tiny_recipe: Path) -> None:
             "train.loss_weights must name coverage, by which model.output learns coverage, got nothing; 1 is usual "
             "after a training without it",
         ),
-    ],
-)
-def test_what_a_variant_needs_of_other_sections_is_required(
-    tiny_recipe: Path, overrides: list[str], message: str
-) -> None:
-    with pytest.raises(RecipeError) as caught:
-        load_recipe(tiny_recipe, overrides)
-    assert str(caught.value) == f"{tiny_recipe}: {message}"
+    ]:
+        with pytest.raises(RecipeError) as caught:
+            load_recipe(tiny_recipe, overrides)
+        assert str(caught.value) == f"{tiny_recipe}: {message}"
 
 
-@pytest.mark.parametrize(
-    "overrides",
-    [
+def test_a_recipe_that_meets_them_loads(tiny_recipe: Path) -> None:
+    for overrides in [
         [UNIGRAM, "data.phrases=1500", "train.loss_weights={boundaries: 1}"],
         [ENTROPY, "train.loss_weights={boundaries: 1, language_model: 0}"],
         [APPROXIMATE, "train.loss_weights={selection: 0.1}"],
-    ],
-)
-def test_a_recipe_that_meets_them_loads(tiny_recipe: Path, overrides: list[str]) -> None:
-    assert load_recipe(tiny_recipe, overrides).train.loss_weights
+    ]:
+        assert load_recipe(tiny_recipe, overrides).train.loss_weights

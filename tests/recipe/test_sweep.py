@@ -88,9 +88,8 @@ def test_problems_of_all_rows_are_reported_at_once(file: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
+def test_problems_of_the_sweep_are_reported(file: Path) -> None:
+    for old, new, message in [
         ("seeds: [1, 2]", "seeds: [1, 1]", "seeds must be different, got [1, 1]"),
         ("seeds: [1, 2]", "seed: [1]", "seed is not a setting of a sweep (did you mean seeds?)"),
         ("source_tokens: 500", "", "source_tokens is missing (Source tokens that each run trains on"),
@@ -99,13 +98,11 @@ def test_problems_of_all_rows_are_reported_at_once(file: Path) -> None:
         ("rows:", "rows: []\nsplit: test\n#", "rows must be a section of names and settings, got []"),
         ("sweep: toy", "sweep: ../up", "sweep must be text that matches"),
         ("train.clip: 0.5", "data.vocabulary: 301", "rows.halving: data must be the same in every row"),
-    ],
-)
-def test_problems_of_the_sweep_are_reported(file: Path, old: str, new: str, message: str) -> None:
-    text = SWEEP.replace(old, new)
-    if "#" in new:
-        text = text[: text.index("#")]
-    assert problems_of(file, text).startswith(message)
+    ]:
+        text = SWEEP.replace(old, new)
+        if "#" in new:
+            text = text[: text.index("#")]
+        assert problems_of(file, text).startswith(message)
 
 
 def test_rows_may_be_separate_files(file: Path, tiny_recipe: Path) -> None:

@@ -45,21 +45,19 @@ def test_article_text_is_used_without_sections(tmp_path: Path) -> None:
     assert first.document == "one .\n\ntwo ."
 
 
-@pytest.mark.parametrize(
-    ("fields", "reason"),
-    [
+def test_invalid_article_is_rejected_with_its_line(tmp_path: Path) -> None:
+    cases: list[tuple[dict[str, object], str]] = [
         ({"name": 5}, "'article_id' must be text, got int"),
         ({"abstract_text": "text"}, "'abstract_text' must be a list of texts, got str"),
         ({"abstract_text": ["<S> </S>"]}, "'abstract_text' must contain text, got an empty one"),
         ({"sections": [["a"], "b"]}, "'sections' must be a list of texts, got str"),
         ({"sections": [[" "]]}, "'sections' must contain text, got an empty one"),
         ({"sections": None, "article_text": None}, "'article_text' must be a list of texts, got NoneType"),
-    ],
-)
-def test_invalid_article_is_rejected_with_its_line(tmp_path: Path, fields: dict[str, object], reason: str) -> None:
-    rows = list(cohan_rows(write(tmp_path, article(), article(**fields))))
-    assert rows[1] == Reject(f"{tmp_path / 'train.txt'}:2", reason)
-    assert len(rows) == 4
+    ]
+    for fields, reason in cases:
+        rows = list(cohan_rows(write(tmp_path, article(), article(**fields))))
+        assert rows[1] == Reject(f"{tmp_path / 'train.txt'}:2", reason)
+        assert len(rows) == 4
 
 
 def test_line_without_object_is_rejected(tmp_path: Path) -> None:

@@ -74,9 +74,8 @@ def test_field_names_can_be_set(tmp_path: Path) -> None:
     assert list(config.notes()) == []
 
 
-@pytest.mark.parametrize(
-    ("bad", "reason"),
-    [
+def test_invalid_row_is_rejected_with_its_line(tmp_path: Path) -> None:
+    for bad, reason in [
         (row(document=""), "'document' must contain text"),
         (row(summary=" "), "'summary' must contain text"),
         (row(document=["a"]), "'document' must be text, got list"),
@@ -88,16 +87,14 @@ def test_field_names_can_be_set(tmp_path: Path) -> None:
         ({"id": "a", "document": "A"}, "must have a field 'summary', got 'id', 'document'"),
         ([1], "must be a JSON object, got list"),
         (row("good"), "id must be unique, got 'good' a second time"),
-    ],
-)
-def test_invalid_row_is_rejected_with_its_line(tmp_path: Path, bad: object, reason: str) -> None:
-    path = write(tmp_path / "x.jsonl", row("good"), bad, row("last"))
-    good, rejected, last = JsonlSourceConfig(train=path).rows()
-    assert isinstance(good, Example)
-    assert isinstance(last, Example)
-    assert isinstance(rejected, Reject)
-    assert rejected.where == f"{path}:2"
-    assert reason in rejected.reason
+    ]:
+        path = write(tmp_path / "x.jsonl", row("good"), bad, row("last"))
+        good, rejected, last = JsonlSourceConfig(train=path).rows()
+        assert isinstance(good, Example)
+        assert isinstance(last, Example)
+        assert isinstance(rejected, Reject)
+        assert rejected.where == f"{path}:2"
+        assert reason in rejected.reason
 
 
 def test_repeated_id_is_rejected_across_splits(tmp_path: Path) -> None:
@@ -110,12 +107,14 @@ def test_missing_file_is_an_error(tmp_path: Path) -> None:
         list(JsonlSourceConfig(path=tmp_path / "none.jsonl").rows())
 
 
-@pytest.mark.parametrize(("fields", "missing"), [({"summary": "s"}, "document"), ({"text": "t"}, "summary")])
-def test_fields_without_usual_names_are_an_error(tmp_path: Path, fields: dict[str, str], missing: str) -> None:
-    path = write(tmp_path / "x", {"other": "o", **fields})
-    message = f"must have a field that looks like a {missing}, got 'other', .*; set data.source.{missing} to its name"
-    with pytest.raises(DataError, match=message):
-        list(JsonlSourceConfig(path=path).rows())
+def test_fields_without_usual_names_are_an_error(tmp_path: Path) -> None:
+    for fields, missing in [({"summary": "s"}, "document"), ({"text": "t"}, "summary")]:
+        path = write(tmp_path / "x", {"other": "o", **fields})
+        message = (
+            f"must have a field that looks like a {missing}, got 'other', .*; set data.source.{missing} to its name"
+        )
+        with pytest.raises(DataError, match=message):
+            list(JsonlSourceConfig(path=path).rows())
 
 
 def test_empty_file_has_no_rows(tmp_path: Path) -> None:

@@ -18,12 +18,10 @@ def read(path: Path, **settings: str) -> list[Example | Reject]:
     return list(LabelledSourceConfig.model_validate({"train": path, **settings}).rows())
 
 
-@pytest.mark.parametrize(
-    ("label", "name"), [("pos", "pos"), (" two\n words", "two words"), (3, "3"), (-1, "-1"), (True, "true")]
-)
-def test_labels_are_texts_numbers_and_truth_values(label: object, name: str, tmp_path: Path) -> None:
-    path = write(tmp_path / "rows.jsonl", {"id": 7, "text": "A text.", "label": label})
-    assert read(path) == [Example("7", "A text.", name, "train")]
+def test_labels_are_texts_numbers_and_truth_values(tmp_path: Path) -> None:
+    for label, name in [("pos", "pos"), (" two\n words", "two words"), (3, "3"), (-1, "-1"), (True, "true")]:
+        path = write(tmp_path / "rows.jsonl", {"id": 7, "text": "A text.", "label": label})
+        assert read(path) == [Example("7", "A text.", name, "train")]
 
 
 def test_a_list_of_numbers_is_a_text(tmp_path: Path) -> None:
@@ -43,18 +41,20 @@ def test_fields_are_guessed_or_named(tmp_path: Path) -> None:
     assert not list(LabelledSourceConfig(path=path, text="review", label="stars", id="stars").notes())
 
 
-@pytest.mark.parametrize(("name", "separator"), [("rows.csv", ","), ("rows.TSV", "\t"), ("rows.csv.gz", ",")])
-def test_tables_in_text_are_read(name: str, separator: str, tmp_path: Path) -> None:
-    content = separator.join(("id", "text", "label", "other")) + "\n"
-    content += separator.join(("a", '"One, ""two""."', "3", "Other.")) + "\nb\n"
-    path = tmp_path / name
-    path.write_bytes(gzip.compress(content.encode()) if name.endswith(".gz") else content.encode())
-    row, short = read(path, second="other")
-    assert row == Example("a", 'One, "two".', "3", "train", "Other.")
-    assert short == Reject(f"{path}:3", "must have 4 cells like the header, got 1")
-    (tmp_path / "other.csv").write_text("text,stars\nOne.,3\n")
-    with pytest.raises(DataError, match=r"must have a field that looks like a label, got 'text', 'stars'; set data\."):
-        read(tmp_path / "other.csv")
+def test_tables_in_text_are_read(tmp_path: Path) -> None:
+    for name, separator in [("rows.csv", ","), ("rows.TSV", "\t"), ("rows.csv.gz", ",")]:
+        content = separator.join(("id", "text", "label", "other")) + "\n"
+        content += separator.join(("a", '"One, ""two""."', "3", "Other.")) + "\nb\n"
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(content.encode()) if name.endswith(".gz") else content.encode())
+        row, short = read(path, second="other")
+        assert row == Example("a", 'One, "two".', "3", "train", "Other.")
+        assert short == Reject(f"{path}:3", "must have 4 cells like the header, got 1")
+        (tmp_path / "other.csv").write_text("text,stars\nOne.,3\n")
+        with pytest.raises(
+            DataError, match=r"must have a field that looks like a label, got 'text', 'stars'; set data\."
+        ):
+            read(tmp_path / "other.csv")
 
 
 def test_parquet_is_read(tmp_path: Path) -> None:
@@ -81,20 +81,17 @@ def test_pairs_have_a_second_document(tmp_path: Path) -> None:
     assert (source.labelled_documents, source.model_copy(update={"second": "other"}).labelled_documents) == (1, 2)
 
 
-@pytest.mark.parametrize(
-    ("row", "reason"),
-    [
+def test_unusable_rows_are_rejected(tmp_path: Path) -> None:
+    for row, reason in [
         ({"text": "A text."}, "must have a field 'label', got 'text'"),
         ({"text": "A text.", "label": ""}, "'label' must contain text, got an empty one"),
         ({"text": "A text.", "label": 1.5}, "'label' must be text, got float"),
         ({"text": ["a"], "label": 1}, "'text' must be text, got list"),
         ({"text": [], "label": 1}, "'text' must be text, got list"),
         (3, "must be a JSON object, got int"),
-    ],
-)
-def test_unusable_rows_are_rejected(row: object, reason: str, tmp_path: Path) -> None:
-    path = write(tmp_path / "rows.jsonl", {"text": "A text.", "label": 1}, row)
-    assert read(path)[1] == Reject(f"{path}:2", reason)
+    ]:
+        path = write(tmp_path / "rows.jsonl", {"text": "A text.", "label": 1}, row)
+        assert read(path)[1] == Reject(f"{path}:2", reason)
 
 
 def test_a_repeated_id_is_rejected(tmp_path: Path) -> None:
@@ -103,10 +100,10 @@ def test_a_repeated_id_is_rejected(tmp_path: Path) -> None:
     assert read(path)[1] == Reject(f"{path}:2", "id must be unique, got 'a' a second time")
 
 
-@pytest.mark.parametrize(
-    ("row", "missing"), [({"text": "A.", "sentiment": 1}, "label"), ({"review": "A.", "label": 1}, "text")]
-)
-def test_a_file_without_usual_names_is_refused(row: object, missing: str, tmp_path: Path) -> None:
-    path = write(tmp_path / "rows.jsonl", row)
-    with pytest.raises(DataError, match=rf"looks like a {missing}, got .*; set data\.source\.{missing} to its name"):
-        read(path)
+def test_a_file_without_usual_names_is_refused(tmp_path: Path) -> None:
+    for row, missing in [({"text": "A.", "sentiment": 1}, "label"), ({"review": "A.", "label": 1}, "text")]:
+        path = write(tmp_path / "rows.jsonl", row)
+        with pytest.raises(
+            DataError, match=rf"looks like a {missing}, got .*; set data\.source\.{missing} to its name"
+        ):
+            read(path)

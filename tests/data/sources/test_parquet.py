@@ -95,23 +95,20 @@ def test_row_number_is_the_default_id(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("bad", "reason"),
-    [
+def test_invalid_row_is_rejected_with_its_number(tmp_path: Path) -> None:
+    for bad, reason in [
         (row(document=""), "'document' must contain text"),
         (row(summary=None), "'summary' must be text, got NoneType"),
         (row(document="a\0"), "'document' must be text, got a null character"),
         (row("good"), "id must be unique, got 'good' a second time"),
-    ],
-)
-def test_invalid_row_is_rejected_with_its_number(tmp_path: Path, bad: Row, reason: str) -> None:
-    path = write(tmp_path / "x.parquet", row("good"), bad, row("last"))
-    good, rejected, last = ParquetSourceConfig(train=path).rows()
-    assert isinstance(good, Example)
-    assert isinstance(last, Example)
-    assert isinstance(rejected, Reject)
-    assert rejected.where == f"{path}:2"
-    assert reason in rejected.reason
+    ]:
+        path = write(tmp_path / "x.parquet", row("good"), bad, row("last"))
+        good, rejected, last = ParquetSourceConfig(train=path).rows()
+        assert isinstance(good, Example)
+        assert isinstance(last, Example)
+        assert isinstance(rejected, Reject)
+        assert rejected.where == f"{path}:2"
+        assert reason in rejected.reason
 
 
 def test_list_column_is_rejected(tmp_path: Path) -> None:
@@ -144,21 +141,23 @@ def test_memory_is_bounded_in_large_row_groups(tmp_path: Path) -> None:
     assert peak < 8e6
 
 
-@pytest.mark.parametrize(("columns", "missing"), [({"summary": "s"}, "document"), ({"text": "t"}, "summary")])
-def test_columns_without_usual_names_are_an_error(tmp_path: Path, columns: Row, missing: str) -> None:
-    path = write(tmp_path / "x.parquet", {"other": "o", **columns})
-    message = f"must have a field that looks like a {missing}, got 'other', .*; set data.source.{missing} to its name"
-    with pytest.raises(DataError, match=message):
-        list(ParquetSourceConfig(path=path).rows())
-
-
-@pytest.mark.parametrize("setting", ["document", "summary", "id"])
-def test_missing_column_is_an_error(tmp_path: Path, setting: str) -> None:
-    config = ParquetSourceConfig.model_validate({"path": write(tmp_path / "x.parquet", row()), setting: "nmae"})
-    message = f"must have a column 'nmae', got 'id', 'document', 'summary'; set data.source.{setting} to its name"
-    for method in (config.rows, config.notes):
+def test_columns_without_usual_names_are_an_error(tmp_path: Path) -> None:
+    for columns, missing in [({"summary": "s"}, "document"), ({"text": "t"}, "summary")]:
+        path = write(tmp_path / "x.parquet", {"other": "o", **columns})
+        message = (
+            f"must have a field that looks like a {missing}, got 'other', .*; set data.source.{missing} to its name"
+        )
         with pytest.raises(DataError, match=message):
-            list(method())
+            list(ParquetSourceConfig(path=path).rows())
+
+
+def test_missing_column_is_an_error(tmp_path: Path) -> None:
+    for setting in ["document", "summary", "id"]:
+        config = ParquetSourceConfig.model_validate({"path": write(tmp_path / "x.parquet", row()), setting: "nmae"})
+        message = f"must have a column 'nmae', got 'id', 'document', 'summary'; set data.source.{setting} to its name"
+        for method in (config.rows, config.notes):
+            with pytest.raises(DataError, match=message):
+                list(method())
 
 
 def test_pattern_without_match_is_an_error(tmp_path: Path) -> None:

@@ -96,6 +96,7 @@ def test_default_is_the_bundled_sample() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_bundled_sample_has_documents_of_all_splits() -> None:
     rows = list(RfcSourceConfig().rows())
     splits = [row.split for row in rows if isinstance(row, Example)]
