@@ -101,15 +101,6 @@ def test_damaged_data_is_named_and_left_alone(source: Path, tmp_path: Path) -> N
     assert (first / "train" / "tokens.bin").read_bytes() == b""
 
 
-def test_folder_of_something_else_is_refused(source: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "prepared" / "one"
-    folder.mkdir(parents=True)
-    (folder / "manifest.json").write_text("{}")
-    with pytest.raises(RecipeError, match="must be new, empty or prepared data, got other content"):
-        prepare(config(source), folder)
-    assert [path.name for path in folder.iterdir()] == ["manifest.json"]
-
-
 def test_two_recipes_at_once_prepare_once(source: Path, tmp_path: Path) -> None:
     results: list[tuple[Path, DataReport, list[Progress]]] = []
     threads = [
@@ -170,8 +161,3 @@ def test_read_only_data_is_used_without_a_lock(
     monkeypatch.setattr("sumpool.data.prepared_folder.locked", refuse)
     assert prepare(config(source), folder)[0] == folder
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
-
-
-def test_no_lock_file_is_left(source: Path, tmp_path: Path) -> None:
-    prepare(config(source), tmp_path / "prepared" / "one")
-    assert [path.name for path in (tmp_path / "prepared").iterdir()] == ["one"]

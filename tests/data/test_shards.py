@@ -67,13 +67,6 @@ def test_truncated_file_is_an_error(tmp_path: Path, name: str) -> None:
         Shard.open(tmp_path, "train")
 
 
-def test_missing_file_is_an_error(tmp_path: Path) -> None:
-    write(tmp_path, items())
-    (tmp_path / "train" / "target.bin").unlink()
-    with pytest.raises(DataError, match=r"target.bin must exist in prepared data, got No such file"):
-        Shard.open(tmp_path, "train")
-
-
 def test_invalid_description_is_an_error(tmp_path: Path) -> None:
     write(tmp_path, items())
     (tmp_path / "train" / "shard.json").write_text("{}")

@@ -1,7 +1,7 @@
 from sumpool.documents.document import Document, ParsedDocument, TextBlock, TextBlockKind
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.ranking.candidates import CandidateSentence, find_candidates
-from sumpool.ranking.genres import document_genre, document_title, file_stem
+from sumpool.ranking.genres import Genre, document_genre, document_title, file_stem
 from sumpool.text.sentences import SentenceSplitter
 
 FILLER = "The gateway sends all of the packets to the host that has asked for them before. " * 4
@@ -11,9 +11,12 @@ def document(*blocks: tuple[TextBlockKind, str], title: str = "", id: str = "gat
     return Document.from_parsed(id, ParsedDocument(tuple(TextBlock(text, kind) for kind, text in blocks), title))
 
 
+def found(document: Document, genre: Genre = "") -> list[CandidateSentence]:
+    return find_candidates(document, source_sentences(document, SentenceSplitter.default()), "en", genre)
+
+
 def candidates(*blocks: tuple[TextBlockKind, str], title: str = "") -> list[CandidateSentence]:
-    parsed = document(*blocks, ("paragraph", FILLER), title=title)
-    return find_candidates(parsed, source_sentences(parsed, SentenceSplitter.default()), "en")
+    return found(document(*blocks, ("paragraph", FILLER), title=title))
 
 
 def texts(*blocks: tuple[TextBlockKind, str], title: str = "") -> list[str]:
@@ -71,8 +74,7 @@ def test_the_words_of_the_title_may_begin_a_sentence_in_lower_case() -> None:
 
 def test_lists_without_full_stops_are_candidates_where_there_is_nothing_else() -> None:
     items = document(("list_item", "* fix the crash of the gateway on start"), ("list_item", "Status:"))
-    sentences = source_sentences(items, SentenceSplitter.default())
-    assert [item.text for item in find_candidates(items, sentences, "en")] == ["Fix the crash of the gateway on start."]
+    assert [item.text for item in found(items)] == ["Fix the crash of the gateway on start."]
     assert texts(("list_item", "fix the crash of the gateway on start")) == []
 
 
@@ -80,9 +82,8 @@ def test_a_licence_is_summarised_by_its_terms() -> None:
     terms = "Permission is granted to copy the work to all of you."
     licence = document(("heading", "Example Public License"), ("paragraph", terms), ("paragraph", FILLER))
     assert document_genre(licence) == "licence"
-    sentences = source_sentences(licence, SentenceSplitter.default())
-    assert terms in [item.text for item in find_candidates(licence, sentences, "en", "licence")]
-    assert terms not in [item.text for item in find_candidates(licence, sentences, "en")]
+    assert terms in [item.text for item in found(licence, "licence")]
+    assert terms not in [item.text for item in found(licence)]
     assert document_genre(document(("heading", "Example License"), ("paragraph", FILLER))) == ""
     assert document_genre(document(("heading", "Manual"), ("paragraph", FILLER), ("paragraph", terms))) == ""
 
@@ -90,21 +91,21 @@ def test_a_licence_is_summarised_by_its_terms() -> None:
 def test_a_grant_is_whole_without_its_conditions() -> None:
     terms = "Permission is granted to copy the work to all of you, if the following conditions are met:"
     licence = document(("heading", "Example License"), ("paragraph", terms), ("list_item", "1. Copy it."))
-    latest, *_ = find_candidates(licence, source_sentences(licence, SentenceSplitter.default()), "en", "licence")
+    latest, *_ = found(licence, "licence")
     assert latest.text == f"{terms[:-1]}."
 
 
 def test_the_addendum_of_a_licence_holds_no_candidates() -> None:
     terms = "Permission is granted to copy the work to all of you."
     licence = document(("heading", "Example License"), ("heading", "ADDENDUM: How to use"), ("paragraph", terms))
-    assert find_candidates(licence, source_sentences(licence, SentenceSplitter.default()), "en", "licence") == []
+    assert found(licence, "licence") == []
 
 
 def test_of_a_changelog_only_the_latest_changes_are_candidates() -> None:
     items = [("list_item", f"fix crash number {number} of the gateway on start") for number in range(40)]
     changes = document(*((("list_item"), text) for _, text in items), id="NEWS.gz")
     assert document_genre(changes) == "changelog"
-    latest = find_candidates(changes, source_sentences(changes, SentenceSplitter.default()), "en", "changelog")
+    latest = found(changes, "changelog")
     assert [item.index for item in latest] == list(range(25))
 
 
@@ -162,50 +163,40 @@ def test_changelogs_offer_the_latest_release() -> None:
         *[("list_item", change) for change in changes[3:]],
     ]
     parsed = document(*blocks, title="Changelog")
-    sentences = source_sentences(parsed, SentenceSplitter.default())
-    assert [item.text for item in find_candidates(parsed, sentences, "en", "changelog")] == [
-        f"{change}." for change in changes[:3]
-    ]
+    assert [item.text for item in found(parsed, "changelog")] == [f"{change}." for change in changes[:3]]
 
 
 def test_a_line_above_a_list_of_changes_is_its_heading() -> None:
     line, change = "Important changes of hosts and gateways", "Remove the red gateway from the host"
     parsed = document(("heading", "Version 2.0"), ("paragraph", line), ("list_item", change), title="Changelog")
-    sentences = source_sentences(parsed, SentenceSplitter.default())
-    assert [item.text for item in find_candidates(parsed, sentences, "en", "changelog")] == [f"{change}."]
+    assert [item.text for item in found(parsed, "changelog")] == [f"{change}."]
 
 
 def test_a_change_that_is_the_beginning_of_another_is_no_candidate() -> None:
     change = "Remove the red gateway from the host"
     items: list[tuple[TextBlockKind, str]] = [("list_item", f"{change}{end}") for end in ("", " of the network", "")]
     parsed = document(("heading", "Version 2.0"), *items, title="Changelog")
-    sentences = source_sentences(parsed, SentenceSplitter.default())
-    assert [item.index for item in find_candidates(parsed, sentences, "en", "changelog")] == [2]
+    assert [item.index for item in found(parsed, "changelog")] == [2]
 
 
 def test_older_changes_are_offered_where_the_latest_have_no_text() -> None:
     code: list[tuple[TextBlockKind, str]] = [("list_item", f"\\\\{name}: \\\\url{{x}}") for name in "abc"]
     older: tuple[TextBlockKind, str] = ("list_item", "Remove the red gateway from the host")
     parsed = document(("heading", "Version 2.0"), *code, ("heading", "Version 1.0"), older, title="Changelog")
-    sentences = source_sentences(parsed, SentenceSplitter.default())
-    (item,) = find_candidates(parsed, sentences, "en", "changelog")
+    (item,) = found(parsed, "changelog")
     assert (item.section, item.text) == ("Version 1.0", f"{older[1]}.")
 
 
 def test_a_change_that_needs_the_sentence_before_it_is_no_candidate() -> None:
     change = "Replace the gateway by a host of its own. The only exception is the host of the packets."
     parsed = document(("heading", "Version 2.0"), ("list_item", change), title="Changelog")
-    sentences = source_sentences(parsed, SentenceSplitter.default())
-    assert [item.text for item in find_candidates(parsed, sentences, "en", "changelog")] == [
-        "Replace the gateway by a host of its own."
-    ]
+    assert [item.text for item in found(parsed, "changelog")] == ["Replace the gateway by a host of its own."]
 
 
 def test_a_change_that_goes_on_is_no_candidate_where_its_predecessor_is_none() -> None:
     change = "Hosts `{a|b}` wait for `a`. If neither is available, the gateway says so."
     parsed = document(("heading", "Version 2.0"), ("list_item", change), title="Changelog")
-    sentences = source_sentences(parsed, SentenceSplitter.default())
-    assert find_candidates(parsed, sentences, "en", "changelog") == []
+    assert found(parsed, "changelog") == []
 
 
 def test_a_sentence_that_repeats_the_name_line_is_no_candidate() -> None:
@@ -219,7 +210,7 @@ def test_the_name_of_a_project_may_begin_a_sentence_in_lower_case() -> None:
     readme = document(
         ("paragraph", f"composer is a library for packets. {FILLER}"), id="/src/my-composer-2.2/README.md"
     )
-    first, *_ = find_candidates(readme, source_sentences(readme, SentenceSplitter.default()), "en")
+    first, *_ = found(readme)
     assert first.text == "composer is a library for packets."
 
 
@@ -227,14 +218,13 @@ def test_a_question_is_a_candidate_where_there_is_little_else() -> None:
     mail = document(
         ("paragraph", "Could you tell me when the host is ready?"), ("paragraph", "Jo Doe Host Gateway Inc")
     )
-    found = find_candidates(mail, source_sentences(mail, SentenceSplitter.default()), "en")
-    assert [item.text for item in found] == ["Could you tell me when the host is ready?"]
+    assert [item.text for item in found(mail)] == ["Could you tell me when the host is ready?"]
 
 
 def test_identifiers_at_the_beginning_of_a_change_keep_their_case() -> None:
     items = ("send_packet does not fail any more", "packets are sent at the start")
     changes = document(*(("list_item", text) for text in items), id="NEWS")
-    latest = find_candidates(changes, source_sentences(changes, SentenceSplitter.default()), "en", "changelog")
+    latest = found(changes, "changelog")
     assert [item.text for item in latest] == [
         "send_packet does not fail any more.",
         "Packets are sent at the start.",
@@ -267,13 +257,13 @@ def test_sections_below_the_back_matter_hold_no_candidates() -> None:
         for block in (TextBlock(heading, "heading", level), TextBlock(text), TextBlock(FILLER))
     ]
     readme = Document.from_parsed("a.md", ParsedDocument(tuple(blocks)))
-    prose = find_candidates(readme, source_sentences(readme, SentenceSplitter.default()), "en")
+    prose = found(readme)
     assert [item.text for item in prose if item.text not in FILLER] == [texts[0], texts[3]]
 
 
 def test_a_name_line_is_known_where_there_is_little_else() -> None:
     page = document(("paragraph", "tty - print the name"), ("paragraph", "the line of the host"))
-    first, *_ = find_candidates(page, source_sentences(page, SentenceSplitter.default()), "en")
+    first, *_ = found(page)
     assert first.is_name_line
 
 
@@ -287,14 +277,13 @@ def test_descriptions_of_terms_are_marked() -> None:
 
 def test_sections_are_named_without_their_number() -> None:
     for number in ["2.5", "2.5:", "2."]:
-        found = candidates(
+        (first, *_) = candidates(
             ("heading", f"{number} Gateways and hosts"), ("paragraph", "The host sends packets to the gateway.")
         )
-        assert found[0].section == "Gateways and hosts"
+        assert first.section == "Gateways and hosts"
 
 
 def test_headings_of_markdown_in_plain_text_lose_their_marks() -> None:
     document = Document("readme", "# liftoff\n\nLaunch your command line tool with ease and without configuration.")
-    sentences = source_sentences(document, SentenceSplitter.default())
-    candidates = find_candidates(document, sentences, "en")
+    candidates = found(document)
     assert [candidate.text.split(":")[0] for candidate in candidates] == ["liftoff"]

@@ -49,6 +49,11 @@ def document(language: str, copies: int = 3) -> Document:
     return Document.from_parsed("-", ParsedDocument(tuple(blocks)))
 
 
+def select(document: Document, words: int, ranker: Ranker | None = None) -> list[tuple[int, str]]:
+    sentences = source_sentences(document, SentenceSplitter.default())
+    return SentenceSelector(ranker).select(document, sentences, "en", words)
+
+
 def test_the_principal_sentence_is_selected_in_every_language() -> None:
     for language in TEXTS:
         sentences = source_sentences(document(language), SentenceSplitter.for_language(language))
@@ -60,8 +65,7 @@ def test_the_principal_sentence_is_selected_in_every_language() -> None:
 def test_a_document_without_prose_is_summarised_by_its_beginning() -> None:
     names = [TextBlock(f"Item {number} x y", "list_item") for number in range(40)]
     listed = Document.from_parsed("-", ParsedDocument(tuple(names)))
-    selected = SentenceSelector().select(listed, source_sentences(listed, SentenceSplitter.default()), "en", 9)
-    assert [index for index, _ in selected] == [0, 1]
+    assert [index for index, _ in select(listed, 9)] == [0, 1]
 
 
 @pytest.fixture(scope="module")
@@ -85,8 +89,7 @@ def test_the_abstract_of_the_authors_is_preferred(ranker: Ranker) -> None:
     texts = [*(story(number, 8) for number in range(6)), abstract, story(7, 8)]
     blocks = tuple(TextBlock(text, "paragraph") for text in texts)
     document = Document.from_parsed("-", ParsedDocument(blocks))
-    sentences = source_sentences(document, SentenceSplitter.default())
-    selected = [text for _, text in SentenceSelector(ranker).select(document, sentences, "en", 16)]
+    selected = [text for _, text in select(document, 16, ranker)]
     assert abstract.removeprefix("Abstract ") in selected
 
 
@@ -185,9 +188,8 @@ def test_sentences_of_plain_text_are_whole_and_bring_what_they_refer_to() -> Non
     whole = " ".join(f"Tower number {number} tells all of its birds to wait for the bell." for number in range(12))
     fragments = "It rings at noon for all of the birds of the town. The birds of the towers of the town are these:"
     text = Document("a", f"{whole} They sing of it in the towers of the town.\n\n{fragments}")
-    sentences = source_sentences(text, SentenceSplitter.default())
     for words in (30, 400):
-        selected = SentenceSelector().select(text, sentences, "en", words)
+        selected = select(text, words)
         indices = [index for index, _ in selected]
         assert all(sentence.endswith(".") for _, sentence in selected)
         assert all(index - 1 in indices for index, sentence in selected if sentence.startswith(("They", "It")))
@@ -211,8 +213,7 @@ def blocks_of(*texts: tuple[TextBlockKind, str], id: str = "-") -> Document:
 def test_a_file_is_summarised_by_the_sentence_that_says_what_it_is(ranker: Ranker) -> None:
     about = "The composer is a library for the packets of all hosts."
     file = blocks_of(("heading", "Composer"), ("paragraph", about), *(("paragraph", story(n, 8)) for n in range(6)))
-    sentences = source_sentences(file, SentenceSplitter.default())
-    assert [text for _, text in SentenceSelector(ranker).select(file, sentences, "en", 90)] == [about]
+    assert [text for _, text in select(file, 90, ranker)] == [about]
 
 
 def test_the_first_sentence_of_an_abstract_is_preferred() -> None:
@@ -220,22 +221,19 @@ def test_the_first_sentence_of_an_abstract_is_preferred() -> None:
     texts: list[tuple[TextBlockKind, str]] = [("paragraph", story(number, 8)) for number in range(6)]
     for start, other in ((first, second), (second, first)):
         paper = blocks_of(*texts, ("heading", "Abstract"), ("paragraph", f"{start} {other}"), ("heading", "A"), *texts)
-        sentences = source_sentences(paper, SentenceSplitter.default())
-        assert [text for _, text in SentenceSelector().select(paper, sentences, "en", 9)] == [start]
+        assert [text for _, text in select(paper, 9)] == [start]
 
 
 def test_a_table_of_contents_is_summarised_by_its_title() -> None:
     contents = blocks_of(("notice", "Contents"), ("heading", "The handbook of the host"), ("notice", "1. Gateways"))
-    sentences = source_sentences(contents, SentenceSplitter.default())
-    assert SentenceSelector().select(contents, sentences, "en", 90) == [(1, "The handbook of the host")]
+    assert select(contents, 90) == [(1, "The handbook of the host")]
 
 
 def test_the_first_change_of_a_release_names_it() -> None:
     first, *others = (f"fix crash number {number} of the gateway on start" for number in range(3))
     older: list[tuple[TextBlockKind, str]] = [("list_item", text) for text in others]
     news = blocks_of(("heading", "Version 2.1"), ("list_item", first), ("heading", "Version 2.0"), *older, id="NEWS")
-    sentences = source_sentences(news, SentenceSplitter.default())
-    assert [text for _, text in SentenceSelector().select(news, sentences, "en", 90)] == [
+    assert [text for _, text in select(news, 90)] == [
         "Version 2.1: Fix crash number 0 of the gateway on start.",
         "Version 2.0: Fix crash number 1 of the gateway on start.",
         "Fix crash number 2 of the gateway on start.",
@@ -247,8 +245,7 @@ def test_a_sentence_with_its_subject_before_it_comes_first() -> None:
     named = "Extract the songs of the birds of a tower to all hosts."
     blocks: list[tuple[TextBlockKind, str]] = [("heading", "News"), ("paragraph", news)]
     readme = blocks_of(*blocks, ("heading", "Birder"), ("paragraph", named), id="birder/README.md")
-    sentences = source_sentences(readme, SentenceSplitter.default())
-    selected = [text for _, text in SentenceSelector().select(readme, sentences, "en", 90)]
+    selected = [text for _, text in select(readme, 90)]
     assert selected == [f"Birder: {named}", news]
 
 

@@ -6,12 +6,6 @@ import pytest
 from sumpool.text import english
 
 
-def test_abbreviations_are_in_lower_case_and_single() -> None:
-    words = english.ABBREVIATIONS.split()
-    assert len(words) == len(set(words)) > 100
-    assert all(word == word.lower() and not word.endswith(".") for word in words)
-
-
 def test_names_and_identifiers_are_left_out(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,7 +6,7 @@ import unicodedata
 import pytest
 from pydantic import ValidationError
 
-from sumpool.text.alphabets import ALPHABETS, SCRIPTS, letters_of
+from sumpool.text.alphabets import ALPHABETS
 from sumpool.text.running_text import RunningText, RunningTextConfig
 
 pytestmark = pytest.mark.slow
@@ -89,8 +89,3 @@ def test_settings_are_checked() -> None:
     ]:
         with pytest.raises(ValidationError, match=message):
             RunningTextConfig.model_validate(settings)
-
-
-def test_scripts_have_letters() -> None:
-    for script in SCRIPTS:
-        assert len(letters_of(script)) >= 27

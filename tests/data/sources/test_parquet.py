@@ -6,7 +6,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pydantic import ValidationError
 
 from sumpool.data.sources._base import Example, Reject
 from sumpool.data.sources.parquet import ParquetSourceConfig
@@ -62,16 +61,6 @@ def test_pattern_can_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert list(ParquetSourceConfig(path=Path("?.parquet")).files()) == [Path("a.parquet")]
 
 
-def test_files_without_split_are_split_by_id(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.parquet", *(row(str(number)) for number in range(200)))
-    config = ParquetSourceConfig(path=path, validation_share=0.2, test_share=0.2)
-    assert {example.split for example in config.rows() if isinstance(example, Example)} == {
-        "train",
-        "validation",
-        "test",
-    }
-
-
 def test_usual_column_names_are_guessed_and_noted(tmp_path: Path) -> None:
     path = write(tmp_path / "x.parquet", {"title": "t", "article": "Text.", "highlights": "Short.", "article_id": 7})
     config = ParquetSourceConfig(train=path)
@@ -79,13 +68,6 @@ def test_usual_column_names_are_guessed_and_noted(tmp_path: Path) -> None:
     assert list(config.notes()) == [
         f"{path}: read 'article' as document, 'highlights' as summary and 'article_id' as id"
     ]
-
-
-def test_column_names_can_be_set(tmp_path: Path) -> None:
-    path = write(tmp_path / "x.parquet", {"key": "k", "long": "Text.", "short": "Short.", "document": "no"})
-    config = ParquetSourceConfig(train=path, document="long", summary="short", id="key")
-    assert list(config.rows()) == [Example("k", "Text.", "Short.", "train")]
-    assert list(config.notes()) == []
 
 
 def test_row_number_is_the_default_id(tmp_path: Path) -> None:
@@ -111,11 +93,6 @@ def test_invalid_row_is_rejected_with_its_number(tmp_path: Path) -> None:
         assert reason in rejected.reason
 
 
-def test_list_column_is_rejected(tmp_path: Path) -> None:
-    path = write(tmp_path / "x.parquet", row(document=["a", "b"]))
-    assert list(ParquetSourceConfig(train=path).rows()) == [Reject(f"{path}:1", "'document' must be text, got list")]
-
-
 def test_invalid_utf_8_is_rejected_with_its_row(tmp_path: Path) -> None:
     bad = pa.Array.from_buffers(pa.string(), 2, pa.array([b"fine", b"a\xff"]).buffers())
     table = pa.table({"id": ["1", "2"], "document": bad, "summary": ["S.", "S."]})
@@ -139,16 +116,6 @@ def test_memory_is_bounded_in_large_row_groups(tmp_path: Path) -> None:
         assert example.document == text
         peak = max(peak, pa.total_allocated_bytes() - before)
     assert peak < 8e6
-
-
-def test_columns_without_usual_names_are_an_error(tmp_path: Path) -> None:
-    for columns, missing in [({"summary": "s"}, "document"), ({"text": "t"}, "summary")]:
-        path = write(tmp_path / "x.parquet", {"other": "o", **columns})
-        message = (
-            f"must have a field that looks like a {missing}, got 'other', .*; set data.source.{missing} to its name"
-        )
-        with pytest.raises(DataError, match=message):
-            list(ParquetSourceConfig(path=path).rows())
 
 
 def test_missing_column_is_an_error(tmp_path: Path) -> None:
@@ -200,10 +167,3 @@ def test_missing_pyarrow_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(RecipeError, match=r"must have pyarrow, .*: pip install 'sumpool\[parquet\]'"):
         list(ParquetSourceConfig(path=path).rows())
-
-
-def test_path_excludes_files_per_split(tmp_path: Path) -> None:
-    with pytest.raises(ValidationError, match="must have either path, or train with validation and test"):
-        ParquetSourceConfig()
-    with pytest.raises(ValidationError, match="must have either path, or train with validation and test, got path"):
-        ParquetSourceConfig(path=tmp_path, test=tmp_path)
