@@ -52,6 +52,7 @@ def test_a_model_is_the_same_for_all_documents_and_has_the_settings_of_its_table
         assert arxiv.train.model_dump(exclude=fine_tuned) == like.train.model_dump(exclude=fine_tuned), model
 
 
+@pytest.mark.slow
 def test_deep_models_have_the_124_million_parameters_of_table_6() -> None:
     for model in DEEP:
         assert parameters(paper_recipe("arxiv", model).model, 32_000) == pytest.approx(124e6, rel=0.005)

@@ -24,21 +24,7 @@ from sumpool.text.phrases import Phrases
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import encode_document
 
-WORDS = [
-    "router",
-    "packet",
-    "header",
-    "the",
-    "a",
-    "network",
-    "protocol",
-    "address",
-    "of",
-    "must",
-    "client",
-    "is",
-    "sent",
-]
+WORDS = ["router", "packet", "header", "the", "a", "network", "protocol", "address", "of", "must", "is", "sent"]
 
 
 class LinesConfig(SourceConfig):
