@@ -1,20 +1,26 @@
 """Fixtures shared by the tests of several packages."""
 
+import json
+import os
 import random
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count
 from pathlib import Path
 
 import pytest
 import torch
+from filelock import FileLock
 from hypothesis import settings
 
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.document_stats import summarize_split
 from sumpool.data.report import DataReport
 from sumpool.io.manifest import FileDigest, Manifest
+from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
+from sumpool.recipe.schema import Recipe
 from sumpool.text.sentencepiece_tokenizer import SentencePieceTokenizer
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.training.weights import export
@@ -107,10 +113,12 @@ def line_width(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
 
 
-@pytest.fixture(autouse=True)
-def cache_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="session")
+def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A cache folder of the tests instead of that of the user."""
-    monkeypatch.setenv("SUMPOOL_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SUMPOOL_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+        yield
 
 
 @pytest.fixture
@@ -158,7 +166,14 @@ model:
   encoder: [{{attention: {{kind: blockwise, block: 16}}}}]
   decoder: {{layers: 1}}
 """
-"""A recipe of the smallest model, without training, for the documents that `test_train.write_rows` puts in a folder."""
+"""A recipe of the smallest model, without training, for the documents that `write_rows` puts in a folder."""
+
+TRAINED = f"""{TOY.replace("}}}}]", "}}, pool: {{kind: halving, keep: 16}}}}]")}\
+train: {{{{steps: 4, batch_tokens: 256, validate_every: 2, rouge_documents: 2, device: cpu, precision: fp32}}}}
+summarize: {{{{max_length: 8, min_length: 2, beams: 2}}}}
+evaluate: {{{{resamples: 100}}}}
+"""
+"""The recipe of `trained`."""
 
 
 def story(number: int, sentences: int) -> str:
@@ -174,6 +189,60 @@ def story(number: int, sentences: int) -> str:
 def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that loads; whoever changes it takes a copy."""
     return write_run(tmp_path_factory.mktemp("runs") / "random")
+
+
+def write_rows(path: Path, seed: int, count: int = 60) -> None:
+    """Write documents of a few sentences, whose summaries are their first sentences, as JSON lines."""
+    words = ("router", "packet", "address", "network", "sends", "receives", "drops", "header", "field", "server")
+    draw = random.Random(seed)
+    with path.open("w") as file:
+        for number in range(count):
+            sentences = [" ".join(draw.choices(words, k=8)).capitalize() + "." for _ in range(draw.randint(2, 8))]
+            row = {"id": f"d{number}", "document": " ".join(sentences), "summary": sentences[0]}
+            file.write(json.dumps(row) + "\n")
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory, cache_folder: None) -> Path:  # noqa: ARG001
+    """Folder with rows.jsonl, toy.yaml, prepared/ and the finished run/, made once for all processes of the tests.
+
+    Nobody changes it: whoever changes the run takes `trained_run`.
+    """
+    from sumpool.workflows.train import train
+
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "trained"
+    done = folder / "done"
+    with FileLock(f"{folder}.lock"):
+        if not done.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            write_rows(folder / "rows.jsonl", seed=1)
+            (folder / "toy.yaml").write_text(TRAINED.format(folder=folder))
+            train(load_recipe(folder / "toy.yaml"), folder / "run")
+            done.touch()
+    return folder
+
+
+@pytest.fixture
+def trained_run(trained: Path, tmp_path: Path) -> Path:
+    """A copy of the run of `trained`."""
+    return Path(shutil.copytree(trained / "run", tmp_path / "run"))
+
+
+@pytest.fixture(scope="session")
+def recipe_with(trained: Path) -> Callable[..., Recipe]:
+    """Function that returns the recipe of `trained` with other settings."""
+    return lambda *overrides: load_recipe(trained / "toy.yaml", overrides)
+
+
+def train_with_notes(recipe: Recipe, run: Path) -> list[str]:
+    """Train, and return the notes of the progress."""
+    from sumpool.workflows.train import train
+
+    heard: list[Progress] = []
+    assert train(recipe, run, report=heard.append) == run
+    return [progress.note for progress in heard if progress.note]
 
 
 def relist(folder: Path, name: str) -> None:

@@ -2,6 +2,7 @@ import json
 import re
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,40 +15,34 @@ from sumpool.inference.loading import load_model
 from sumpool.interpret.head_importance import head_gates
 from sumpool.io.manifest import Manifest
 from sumpool.recipe.load import load_recipe
+from sumpool.recipe.schema import Recipe
 from sumpool.training.data_order import TrainingData
 from sumpool.workflows.classify import evaluate_classifier
 from sumpool.workflows.evaluate import evaluate_run
+from sumpool.workflows.prepare import prepare
 from sumpool.workflows.prune import HeadPruning, _validation_data, prune_heads
 from sumpool.workflows.summarize import summarize
 from sumpool.workflows.train import train
 from tests.workflows.test_classify import write_recipe
-from tests.workflows.test_train import write_rows
 
-RECIPE = """\
-name: toy
-data: {{source: {{kind: jsonl, path: {folder}/rows.jsonl}}, prepared: {folder}/prepared, vocabulary: 320, workers: 1}}
-model:
-  dim: 16
-  heads: 4
-  feed_forward: 16
-  source_length: 64
-  target_length: 16
-  encoder:
-    - {{attention: {{kind: blockwise, block: 16}}, pool: {{kind: halving, keep: 16}}}}
-    - {{attention: {{kind: vanilla, positions: relative}}}}
-  decoder: {{layers: 2}}
-train: {{steps: 20, batch_tokens: 256, validate_every: 10, rouge_documents: 0, device: cpu, precision: fp32}}
-summarize: {{max_length: 8, min_length: 2, beams: 2}}
-"""
+pytestmark = pytest.mark.slow
+
+MODEL = (
+    "model.heads=4",
+    "model.encoder=[{attention: {kind: blockwise, block: 16}, pool: {kind: halving, keep: 16}}, "
+    "{attention: {kind: vanilla, positions: relative}}]",
+    "model.decoder.layers=2",
+    "train.steps=20",
+    "train.validate_every=10",
+    "train.rouge_documents=0",
+)
 
 
 @pytest.fixture(scope="module")
-def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with documents, a recipe, prepared data and a finished run."""
+def workshop(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the finished run of a model with 24 heads."""
     folder = tmp_path_factory.mktemp("pruning")
-    write_rows(folder / "rows.jsonl", seed=1, count=60)
-    (folder / "toy.yaml").write_text(RECIPE.format(folder=folder))
-    train(load_recipe(folder / "toy.yaml"), folder / "run")
+    train(load_recipe(trained / "toy.yaml", MODEL), folder / "run")
     return folder
 
 
@@ -175,10 +170,8 @@ def test_a_run_that_has_not_ended_is_refused(workshop: Path, tmp_path: Path) -> 
         prune_heads(run, 0.3)
 
 
-def test_another_vocabulary_is_refused(workshop: Path, tmp_path: Path) -> None:
-    write_rows(tmp_path / "rows.jsonl", seed=5, count=60)
-    (tmp_path / "toy.yaml").write_text(RECIPE.format(folder=tmp_path).replace("320", "300"))
-    train(load_recipe(tmp_path / "toy.yaml", ["train.steps=1"]), tmp_path / "run")
+def test_another_vocabulary_is_refused(workshop: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
+    prepare(recipe_with("data.vocabulary=300", f"data.prepared={tmp_path / 'prepared'}"))
     with pytest.raises(DataError, match=r"prepared must have the vocabulary of .*run, got another one"):
         prune_heads(workshop / "run", overrides=[f"data.prepared={tmp_path / 'prepared'}"])
 
@@ -208,10 +201,8 @@ def test_a_signal_leaves_nothing(workshop: Path, tmp_path: Path, moment: float) 
 def test_the_command_prints_tables_and_json(
     workshop: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = ["--heads", "0.25", "--documents", "3"]
-    monkeypatch.setattr(
-        sys, "argv", ["sumpool", "prune", str(workshop / "run"), *options, "--out", str(tmp_path / "a")]
-    )
+    command = ["sumpool", "prune", str(workshop / "run"), "--heads", "0.25", "--documents", "3", "--out"]
+    monkeypatch.setattr(sys, "argv", [*command, str(tmp_path / "a")])
     main_exits(0)
     out, err = capsys.readouterr()
     assert "encoder 0 attention" in out
@@ -220,9 +211,7 @@ def test_the_command_prints_tables_and_json(
     assert "before" in out
     assert str(tmp_path / "a") in out
     assert "sumpool summarize" in err
-    monkeypatch.setattr(
-        sys, "argv", ["sumpool", "prune", str(workshop / "run"), *options, "--out", str(tmp_path / "b"), "--json"]
-    )
+    monkeypatch.setattr(sys, "argv", [*command, str(tmp_path / "b"), "--json"])
     main_exits(0)
     result = json.loads(capsys.readouterr().out)
     assert result["after"]["heads"] == 18

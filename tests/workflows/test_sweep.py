@@ -18,31 +18,24 @@ from sumpool.training.data_order import Position, TrainingData, updates_from
 from sumpool.workflows import sweep as workflow
 from sumpool.workflows.sweep import forecast, sweep
 from sumpool.workflows.train import train
-from tests.workflows.test_train import write_rows
+from tests.conftest import TOY
+
+pytestmark = pytest.mark.slow
 
 TOKENS = 500
 
 
 @pytest.fixture(scope="module")
-def corner(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with documents, prepared by the first sweep that needs them."""
+def corner(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a sweep over the prepared data of `trained`."""
     folder = tmp_path_factory.mktemp("sweep")
-    write_rows(folder / "rows.jsonl", seed=1, count=120)
+    recipe = TOY.format(folder=trained).replace("\n", "\n  ").removeprefix("name: toy")
     (folder / "toy.yaml").write_text(
-        f"""
+        f"""\
 sweep: toy
 seeds: [1, 2]
 source_tokens: {TOKENS}
-recipe:
-  data: {{source: {{kind: jsonl, path: {folder}/rows.jsonl}}, prepared: {folder}/prepared, vocabulary: 320, workers: 1}}
-  model:
-    dim: 16
-    heads: 2
-    feed_forward: 16
-    source_length: 64
-    target_length: 16
-    encoder: [{{attention: {{kind: blockwise, block: 16}}}}]
-    decoder: {{layers: 1}}
+recipe:{recipe}
   train: {{batch_tokens: 128, validate_every: 2, rouge_documents: 0, device: cpu, precision: fp32}}
   summarize: {{beams: 1}}
   evaluate: {{resamples: 100}}
@@ -90,7 +83,7 @@ def table_of(folder: Path) -> Any:  # noqa: ANN401 - JSON
 
 
 def test_every_row_and_seed_is_trained_scored_and_tabulated(
-    corner: Path, tmp_path: Path, sweep_with: Callable[..., LoadedSweep]
+    trained: Path, tmp_path: Path, sweep_with: Callable[..., LoadedSweep]
 ) -> None:
     table = sweep(sweep_with(), tmp_path / "toy")
     assert [system.name for system in table.systems] == ["blockwise", "halving"]
@@ -111,17 +104,17 @@ def test_every_row_and_seed_is_trained_scored_and_tabulated(
     assert {line.count(" | ") for line in lines[:4]} == {9}
     assert table_of(tmp_path / "toy")["systems"][1]["name"] == "halving"
     recipe = load_recipe(tmp_path / "toy" / "halving-seed2")
-    assert (recipe.name, recipe.seed, recipe.data.prepared) == ("halving-seed2", 2, corner / "prepared")
+    assert (recipe.name, recipe.seed, recipe.data.prepared) == ("halving-seed2", 2, trained / "prepared")
 
 
 def test_a_run_makes_the_fewest_updates_that_read_the_budget(
-    corner: Path, sweep_with: Callable[..., LoadedSweep]
+    trained: Path, tmp_path: Path, sweep_with: Callable[..., LoadedSweep]
 ) -> None:
     loaded = sweep_with("train.accumulate=2")
-    for run in plan_runs(loaded, corner, silent, go_on):
+    for run in plan_runs(loaded, tmp_path, silent, go_on):
         config = run.recipe.train
-        shards = Shard.open(corner / "prepared", "train"), Shard.open(corner / "prepared", "validation")
-        material = TrainingData(*shards, 64, 16, run.recipe.seed)
+        shards = [Shard.open(trained / "prepared", split) for split in ("train", "validation")]
+        material = TrainingData(shards[0], shards[1], 64, 16, run.recipe.seed)
         updates = updates_from(Position(), material.plan(config.batch_tokens), 2)
         read = [
             sum(int(material.batch(material.training, batch).mask.sum()) for batch in next(updates)[0])

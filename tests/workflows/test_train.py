@@ -1,7 +1,6 @@
 """Training as a command sees it: from a recipe and a file of documents to a run folder."""
 
 import json
-import random
 import shutil
 import signal
 from collections.abc import Callable
@@ -19,88 +18,29 @@ from sumpool.recipe.schema import Recipe
 from sumpool.runs.run_folder import differences, exclusive
 from sumpool.training.weights import load_weights
 from sumpool.workflows.train import dry_run, train
-
-WORDS = ("router", "packet", "address", "network", "sends", "receives", "drops", "header", "field", "server")
-
-
-def write_rows(path: Path, seed: int, count: int = 40) -> None:
-    draw = random.Random(seed)
-    with path.open("w") as file:
-        for number in range(count):
-            sentences = [" ".join(draw.choices(WORDS, k=8)).capitalize() + "." for _ in range(draw.randint(2, 8))]
-            row = {"id": f"d{number}", "document": " ".join(sentences), "summary": sentences[0]}
-            file.write(json.dumps(row) + "\n")
-
-
-@pytest.fixture(scope="module")
-def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with documents, a recipe, prepared data and a finished run."""
-    folder = tmp_path_factory.mktemp("workshop")
-    write_rows(folder / "rows.jsonl", seed=1)
-    (folder / "toy.yaml").write_text(
-        f"""
-name: toy
-data: {{source: {{kind: jsonl, path: {folder}/rows.jsonl}}, prepared: {folder}/prepared, vocabulary: 320, workers: 1}}
-model:
-  dim: 16
-  heads: 2
-  feed_forward: 16
-  source_length: 64
-  target_length: 16
-  encoder: [{{attention: {{kind: blockwise, block: 16}}, pool: {{kind: halving, keep: 16}}}}]
-  decoder: {{layers: 1}}
-train: {{steps: 4, batch_tokens: 256, validate_every: 2, rouge_documents: 2, device: cpu, precision: fp32}}
-"""
-    )
-    train(load_recipe(folder / "toy.yaml"), folder / "run")
-    return folder
-
-
-@pytest.fixture
-def run(workshop: Path, tmp_path: Path) -> Path:
-    """A copy of the finished run."""
-    return Path(shutil.copytree(workshop / "run", tmp_path / "run"))
-
-
-@pytest.fixture
-def recipe_with(workshop: Path) -> Callable[..., Recipe]:
-    """The recipe with other settings."""
-
-    def change(*overrides: str) -> Recipe:
-        return load_recipe(workshop / "toy.yaml", overrides)
-
-    return change
-
-
-def notes_of(recipe: Recipe, run: Path) -> list[str]:
-    heard: list[Progress] = []
-    assert train(recipe, run, report=heard.append) == run
-    return [progress.note for progress in heard if progress.note]
-
+from tests.conftest import train_with_notes, write_rows
 
 def journal_of(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
 
 
-def test_a_run_folder_holds_all_that_its_model_needs(run: Path) -> None:
-    names = {path.name for path in run.iterdir()}
+def test_a_run_folder_holds_all_that_its_model_needs(trained_run: Path) -> None:
+    names = {path.name for path in trained_run.iterdir()}
     assert names >= {
-        "recipe.yaml",
-        "tokenizer.model",
-        "sentences.json",
-        "report.json",
-        "model.safetensors",
-        "metrics.jsonl",
-        "manifest.json",
-        "README.md",
-        "checkpoints",
+        *("recipe.yaml", "tokenizer.model", "sentences.json", "report.json", "model.safetensors", "metrics.jsonl"),
+        *("manifest.json", "README.md", "checkpoints"),
     }
-    recipe = load_recipe(run)
-    vocabulary = json.loads((run / "report.json").read_text())["vocabulary"]
-    load_weights(run, lambda: SummarizationModel(recipe.model, vocabulary))
-    validations = [record for record in journal_of(run) if record["kind"] == "validation"]
+    recipe = load_recipe(trained_run)
+    vocabulary = json.loads((trained_run / "report.json").read_text())["vocabulary"]
+    load_weights(trained_run, lambda: SummarizationModel(recipe.model, vocabulary))
+    validations = [record for record in journal_of(trained_run) if record["kind"] == "validation"]
     assert [record["step"] for record in validations] == [2, 4]
     assert all(0 <= record["rouge1"] <= 100 for record in validations)
+    card = (trained_run / "README.md").read_text()
+    assert card.startswith("# toy\n")
+    assert "| trained on | " in card
+    assert "nats per token after step" in card
+    assert "{" not in card
 
 
 @pytest.mark.parametrize("copies", ["source", "memory"])
@@ -113,22 +53,14 @@ def test_summaries_of_a_validation_are_generated_in_bf16(
     assert 0 <= validation["rouge1"] <= 100
 
 
-def test_the_model_card_says_what_the_model_is(run: Path) -> None:
-    card = (run / "README.md").read_text()
-    assert card.startswith("# toy\n")
-    assert "| trained on | " in card
-    assert "nats per token after step" in card
-    assert "{" not in card
-
-
-def test_a_finished_run_says_so_and_stays_as_it_is(run: Path, recipe_with: Callable[..., Recipe]) -> None:
-    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file() and path.name != ".lock"}
-    assert f"{run} is finished; nothing is left to do" in notes_of(recipe_with(), run)
+def test_a_finished_run_says_so_and_stays_as_it_is(trained_run: Path, recipe_with: Callable[..., Recipe]) -> None:
+    before = {path: path.read_bytes() for path in trained_run.rglob("*") if path.is_file() and path.name != ".lock"}
+    assert f"{trained_run} is finished; nothing is left to do" in train_with_notes(recipe_with(), trained_run)
     assert all(path.read_bytes() == content for path, content in before.items())
 
 
 def test_the_same_recipe_and_seed_give_the_same_weights(
-    workshop: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
+    trained: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
 ) -> None:
     def stop(progress: Progress) -> None:
         if progress.task == "train" and progress.done == 3:
@@ -136,16 +68,16 @@ def test_the_same_recipe_and_seed_give_the_same_weights(
 
     with pytest.raises(Interrupted, match="SIGINT"):
         train(recipe_with(), tmp_path / "run", report=stop)
-    notes = notes_of(recipe_with("train.checkpoint_activations=true"), tmp_path / "run")
+    notes = train_with_notes(recipe_with("train.checkpoint_activations=true"), tmp_path / "run")
     assert "resuming from step 3" in notes
-    weights = [(folder / "model.safetensors").read_bytes() for folder in (workshop / "run", tmp_path / "run")]
+    weights = [(folder / "model.safetensors").read_bytes() for folder in (trained / "run", tmp_path / "run")]
     assert weights[0] == weights[1]
 
 
-def test_a_changed_recipe_is_refused_by_the_names_of_its_changes(run: Path, recipe_with: Callable[..., Recipe]) -> None:
+def test_a_changed_recipe_is_refused_by_the_names_of_its_changes(trained_run: Path, recipe_with: Callable[..., Recipe]) -> None:
     changed = recipe_with("train.learning_rate=0.5", "model.encoder[0].attention.block=8", "train.steps=3", "seed=3")
     with pytest.raises(RecipeError, match="must go on with the recipe that it began with") as caught:
-        train(changed, run)
+        train(changed, trained_run)
     for part in (
         "seed 3 instead of 1",
         "model.encoder[0].attention.block 8 instead of 16",
@@ -155,7 +87,7 @@ def test_a_changed_recipe_is_refused_by_the_names_of_its_changes(run: Path, reci
         assert part in str(caught.value)
 
 
-def test_settings_that_no_update_depends_on_may_change(run: Path, recipe_with: Callable[..., Recipe]) -> None:
+def test_settings_that_no_update_depends_on_may_change(trained_run: Path, recipe_with: Callable[..., Recipe]) -> None:
     changed = recipe_with(
         "train.keep=5",
         "train.checkpoint_every=1",
@@ -163,15 +95,15 @@ def test_settings_that_no_update_depends_on_may_change(run: Path, recipe_with: C
         "train.parallel=fsdp",
         "summarize.beams=2",
     )
-    notes_of(changed, run)
-    assert load_recipe(run) == changed
+    train_with_notes(changed, trained_run)
+    assert load_recipe(trained_run) == changed
 
 
 def test_a_schedule_without_an_end_may_go_on_for_more_steps(tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
     short, long = (recipe_with("train.schedule.kind=constant", f"train.steps={steps}") for steps in (2, 4))
-    notes_of(short, tmp_path / "extended")
-    assert "resuming from step 2" in notes_of(long, tmp_path / "extended")
-    notes_of(long, tmp_path / "whole")
+    train_with_notes(short, tmp_path / "extended")
+    assert "resuming from step 2" in train_with_notes(long, tmp_path / "extended")
+    train_with_notes(long, tmp_path / "whole")
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("extended", "whole")]
     assert weights[0] == weights[1]
     assert differences(recipe_with("train.steps=4"), recipe_with("train.steps=2"))
@@ -185,20 +117,20 @@ def test_scores_of_other_documents_cannot_select(recipe_with: Callable[..., Reci
     ]
 
 
-def test_other_data_is_refused(run: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
+def test_other_data_is_refused(trained_run: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
     write_rows(tmp_path / "other.jsonl", seed=2)
     other = recipe_with(f"data.source.path={tmp_path}/other.jsonl", f"data.prepared={tmp_path}/other")
     with pytest.raises(DataError, match=r"must go on with the data that it began with, but .*other holds other data"):
-        train(other, run)
+        train(other, trained_run)
 
 
 @pytest.mark.parametrize("split", ["validation", "test"])
 def test_texts_that_are_also_in_training_are_refused(
-    split: str, tmp_path: Path, recipe_with: Callable[..., Recipe], workshop: Path
+    split: str, tmp_path: Path, recipe_with: Callable[..., Recipe], trained: Path
 ) -> None:
-    texts = {name: (workshop / "prepared" / name / "texts.jsonl").read_text().splitlines() for name in ("train", split)}
+    texts = {name: (trained / "prepared" / name / "texts.jsonl").read_text().splitlines() for name in ("train", split)}
     copied, of_split = (json.loads(lines[0]) for lines in texts.values())
-    rows = [json.loads(line) for line in (workshop / "rows.jsonl").read_text().splitlines()]
+    rows = [json.loads(line) for line in (trained / "rows.jsonl").read_text().splitlines()]
     rows = [row | {"document": copied["document"]} if row["id"] == of_split["id"] else row for row in rows]
     (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     recipe = recipe_with(f"data.source.path={tmp_path}/rows.jsonl", f"data.prepared={tmp_path}/prepared")
@@ -213,11 +145,11 @@ def test_texts_that_are_also_in_training_are_refused(
 
 
 def test_the_same_data_in_another_place_is_the_same(
-    workshop: Path, run: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
+    trained: Path, trained_run: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
 ) -> None:
     moved = recipe_with(f"data.prepared={tmp_path}/moved")
-    shutil.copytree(workshop / "prepared", tmp_path / "moved")
-    assert any("is finished" in note for note in notes_of(moved, run))
+    shutil.copytree(trained / "prepared", tmp_path / "moved")
+    assert any("is finished" in note for note in train_with_notes(moved, trained_run))
 
 
 def test_a_recipe_of_another_name_shares_the_prepared_data(
@@ -226,7 +158,7 @@ def test_a_recipe_of_another_name_shares_the_prepared_data(
     monkeypatch.chdir(tmp_path)
     options = ("data.prepared=null", "train.steps=1", "train.rouge_documents=0")
     train(recipe_with(*options), tmp_path / "one")
-    notes = notes_of(recipe_with(*options, "name=other"), tmp_path / "other")
+    notes = train_with_notes(recipe_with(*options, "name=other"), tmp_path / "other")
     assert "the prepared data of these documents and settings is prepared/toy" in notes
     assert [path.name for path in Path("prepared").iterdir() if path.is_dir()] == ["toy"]
     assert load_recipe(tmp_path / "other").data.prepared == Path("prepared/toy")
@@ -241,33 +173,35 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path, recipe_with: Call
 
 
 def test_a_folder_that_a_crash_left_half_made_is_made_again(
-    run: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
+    trained_run: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
 ) -> None:
     half = tmp_path / "half"
     half.mkdir()
     Manifest({}).write(half)
     (half / "recipe.yaml").write_text("name: ")
     train(recipe_with(), half)
-    assert (half / "recipe.yaml").read_bytes() == (run / "recipe.yaml").read_bytes()
+    assert (half / "recipe.yaml").read_bytes() == (trained_run / "recipe.yaml").read_bytes()
 
 
-def test_a_damaged_run_folder_is_named(run: Path, recipe_with: Callable[..., Recipe]) -> None:
-    (run / "tokenizer.model").write_bytes(b"damaged")
+def test_a_damaged_run_folder_is_named(trained_run: Path, recipe_with: Callable[..., Recipe]) -> None:
+    (trained_run / "tokenizer.model").write_bytes(b"damaged")
     with pytest.raises(CheckpointError, match=r"tokenizer\.model must hold"):
-        train(recipe_with(), run)
+        train(recipe_with(), trained_run)
 
 
-def test_two_runs_in_one_folder_are_one_too_many(run: Path, recipe_with: Callable[..., Recipe]) -> None:
-    with exclusive(run), pytest.raises(CheckpointError, match="must be used by one run at a time"):
-        train(recipe_with(), run)
+def test_two_runs_in_one_folder_are_one_too_many(trained_run: Path, recipe_with: Callable[..., Recipe]) -> None:
+    with exclusive(trained_run), pytest.raises(CheckpointError, match="must be used by one run at a time"):
+        train(recipe_with(), trained_run)
 
 
 def test_a_dry_run_says_what_training_would_take_and_leaves_nothing(
-    workshop: Path, recipe_with: Callable[..., Recipe]
+    trained: Path, tmp_path: Path, recipe_with: Callable[..., Recipe], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = sorted(workshop.rglob("*"))
+    monkeypatch.chdir(tmp_path)
+    before = sorted((trained / "prepared").rglob("*"))
     found = dry_run(recipe_with("train.accumulate=2"))
-    assert sorted(workshop.rglob("*")) == before
+    assert sorted((trained / "prepared").rglob("*")) == before
+    assert list(tmp_path.iterdir()) == []
     assert found.parameters > 1000
     assert found.documents * found.source_tokens <= 256
     assert found.target_tokens <= 16
@@ -276,12 +210,11 @@ def test_a_dry_run_says_what_training_would_take_and_leaves_nothing(
 
 
 def test_reports_of_a_run_are_in_its_folder_and_tensorboard_is_checked_first(
-    run: Path, tmp_path: Path, recipe_with: Callable[..., Recipe], monkeypatch: pytest.MonkeyPatch
+    trained_run: Path, tmp_path: Path, recipe_with: Callable[..., Recipe], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    samples = [json.loads(line) for line in (run / "samples.jsonl").read_text().splitlines()]
-    assert [sample["step"] for sample in samples] == [2, 4]  # there is one validation document
-    assert len({sample["id"] for sample in samples}) == 1
-    assert {path.name for path in run.glob("curves.*")} == {"curves.png", "curves.svg"}
+    samples = [json.loads(line) for line in (trained_run / "samples.jsonl").read_text().splitlines()]
+    assert {sample["step"] for sample in samples} == {2, 4}
+    assert {path.name for path in trained_run.glob("curves.*")} == {"curves.png", "curves.svg"}
     monkeypatch.setattr("sumpool.runs.tensorboard_log.find_spec", lambda _: None)
     with pytest.raises(RecipeError, match="tensorboard is not"):
         train(recipe_with("train.log=[tensorboard]"), tmp_path / "new")
