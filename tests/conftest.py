@@ -5,6 +5,7 @@ import os
 import random
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -53,6 +54,10 @@ SLOW = (
     "pretraining",
     "running_text",
     "torture",
+    "workflows/test_bench_trainer.py",
+    "workflows/test_evaluate_on_ray.py",
+    "workflows/test_export_for_transformers.py",
+    "workflows/test_prepare_on_ray.py",
 )
 """Files and folders below tests/ whose tests are all slow; without --slow they are not even imported."""
 
@@ -168,12 +173,16 @@ model:
 """
 """A recipe of the smallest model, without training, for the documents that `write_rows` puts in a folder."""
 
-TRAINED = f"""{TOY.replace("}}}}]", "}}, pool: {{kind: halving, keep: 16}}}}]")}\
+_SHARES = "rows.jsonl, validation_share: 0.1, test_share: 0.1"
+TRAINED = f"""\
+{TOY.replace("rows.jsonl", _SHARES).replace("}}}}]", "}}, pool: {{kind: halving, keep: 16}}}}]")}\
 train: {{{{steps: 4, batch_tokens: 256, validate_every: 2, rouge_documents: 2, device: cpu, precision: fp32}}}}
 summarize: {{{{max_length: 8, min_length: 2, beams: 2}}}}
 evaluate: {{{{resamples: 100}}}}
 """
 """The recipe of `trained`."""
+BARE = ("select.enabled=false", "train.rouge_documents=0")
+"""Settings of a training without the sentence ranker and without ROUGE in validation, which take most of its time."""
 
 
 def story(number: int, sentences: int) -> str:
@@ -243,6 +252,20 @@ def train_with_notes(recipe: Recipe, run: Path) -> list[str]:
     heard: list[Progress] = []
     assert train(recipe, run, report=heard.append) == run
     return [progress.note for progress in heard if progress.note]
+
+
+@contextmanager
+def restored(folder: Path) -> Iterator[None]:
+    """Restore the files of a folder at the end of the block, so that the next change begins from the same files."""
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    try:
+        yield
+    finally:
+        for path in folder.rglob("*"):
+            if path.is_file() and path not in before:
+                path.unlink()
+        for path, content in before.items():
+            path.write_bytes(content)
 
 
 def relist(folder: Path, name: str) -> None:

@@ -3,7 +3,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,8 @@ from sumpool.training.checkpoint import Checkpoints
 from sumpool.training.fit import CHECKPOINTS, JOURNAL
 from sumpool.training.journal import Journal
 from sumpool.workflows.train import train
-from tests.workflows.test_train import write_rows
+from tests.conftest import write_rows
+from tests.torture.waiting import wait
 
 ENDLESS = """\
 name: toy
@@ -101,6 +101,7 @@ def test_other_processes_write_to_logs_of_their_own(tiny_recipe: Path, tmp_path:
     assert sorted(log.splitlines()) == ["a result", "an error"]
 
 
+@pytest.mark.slow
 def test_validation_is_that_of_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
@@ -117,6 +118,7 @@ def test_validation_is_that_of_one_process(tmp_path: Path, monkeypatch: pytest.M
     assert together == pytest.approx(alone, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_a_signal_to_the_launcher_saves_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
@@ -126,9 +128,8 @@ def test_a_signal_to_the_launcher_saves_the_work(tmp_path: Path, monkeypatch: py
     command = [sys.executable, "-m", "sumpool", "train", "toy.yaml", "--devices", "2"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr
-        while not (journal.exists() and b'"step": 3,' in journal.read_bytes()):
-            assert process.poll() is None, process.stderr.read()
-            time.sleep(0.05)
+        wait(lambda: process.poll() is not None or (journal.exists() and b'"step": 3,' in journal.read_bytes()), 300)
+        assert process.poll() is None, process.stderr.read()
         process.send_signal(signal.SIGTERM)
         *lines, last = process.stderr.read().splitlines()
     assert (process.returncode, last) == (143, "stopped by SIGTERM; the work is saved")

@@ -1,5 +1,6 @@
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,10 @@ from sumpool.io.manifest import Manifest
 from sumpool.progress import Progress
 from sumpool.ranking.ranker import FILE, Ranker
 from sumpool.recipe.load import load_recipe
+from sumpool.recipe.schema import Recipe
 from sumpool.workflows.export_model import export_model
 from sumpool.workflows.train import train
 from tests.conftest import TOY, story
-from tests.workflows.test_train import write_rows
 
 QUICK = (
     "train.steps=0",
@@ -31,41 +32,38 @@ QUICK = (
 
 
 @pytest.fixture(scope="module")
-def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with prepared data and an untrained run with a ranker."""
-    folder = tmp_path_factory.mktemp("workshop")
-    write_rows(folder / "rows.jsonl", seed=1)
-    (folder / "toy.yaml").write_text(TOY.format(folder=folder))
-    train(load_recipe(folder / "toy.yaml", QUICK), folder / "run")
-    return folder
+def ranked(recipe_with: Callable[..., Recipe], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An untrained run with a ranker."""
+    return train(recipe_with(*QUICK), tmp_path_factory.mktemp("ranked") / "run")
 
 
-def test_training_ends_with_a_ranker(workshop: Path) -> None:
-    run = workshop / "run"
-    manifest = Manifest.read(run)
-    manifest.verify(run, manifest.files)
+def test_training_ends_with_a_ranker(ranked: Path) -> None:
+    manifest = Manifest.read(ranked)
+    manifest.verify(ranked, manifest.files)
     assert manifest.facts["ranker_documents"] > 20
-    ranker = Ranker.load(run)
+    ranker = Ranker.load(ranked)
     assert ranker.agreement is not None
-    (summary,) = generate_fast([Document("a", story(1, 60))], load_fast(run))
+    (summary,) = generate_fast([Document("a", story(1, 60))], load_fast(ranked))
     assert summary.summary
 
 
-def test_a_finished_run_without_a_ranker_gets_one_and_keeps_it(workshop: Path, tmp_path: Path) -> None:
+def test_a_finished_run_without_a_ranker_gets_one_and_keeps_it(
+    ranked: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
+) -> None:
     reported: list[Progress] = []
     run = tmp_path / "run"
-    train(load_recipe(workshop / "toy.yaml", [*QUICK, "select.enabled=false"]), run)
+    train(recipe_with(*QUICK, "select.enabled=false"), run)
     assert not (run / FILE).exists()
-    train(load_recipe(workshop / "toy.yaml", QUICK), run, report=reported.append)
-    assert (run / FILE).read_bytes() == (workshop / "run" / FILE).read_bytes()
+    train(recipe_with(*QUICK), run, report=reported.append)
+    assert (run / FILE).read_bytes() == (ranked / FILE).read_bytes()
     assert f"{run} is finished; the sentence ranker is left to do" in [progress.note for progress in reported]
     reported.clear()
-    train(load_recipe(workshop / "toy.yaml", QUICK), run, report=reported.append)
+    train(recipe_with(*QUICK), run, report=reported.append)
     assert f"{run} is finished; nothing is left to do" in [progress.note for progress in reported]
 
 
-def test_an_interrupted_fit_begins_anew(workshop: Path, tmp_path: Path) -> None:
-    recipe = load_recipe(workshop / "toy.yaml", QUICK)
+def test_an_interrupted_fit_begins_anew(ranked: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
+    recipe = recipe_with(*QUICK)
     run = tmp_path / "run"
     tasks: list[str] = []
 
@@ -77,12 +75,12 @@ def test_an_interrupted_fit_begins_anew(workshop: Path, tmp_path: Path) -> None:
         train(recipe, run, report=lambda progress: tasks.append(progress.task), check=stop)
     assert FILE not in Manifest.read(run).files
     train(recipe, run)
-    assert (run / FILE).read_bytes() == (workshop / "run" / FILE).read_bytes()
+    assert (run / FILE).read_bytes() == (ranked / FILE).read_bytes()
 
 
-def test_an_export_has_the_ranker(workshop: Path, tmp_path: Path) -> None:
-    export_model(workshop / "run", tmp_path / "exported")
-    assert (tmp_path / "exported" / FILE).read_bytes() == (workshop / "run" / FILE).read_bytes()
+def test_an_export_has_the_ranker(ranked: Path, tmp_path: Path) -> None:
+    export_model(ranked, tmp_path / "exported")
+    assert (tmp_path / "exported" / FILE).read_bytes() == (ranked / FILE).read_bytes()
     assert FILE in Manifest.read(tmp_path / "exported").files
     shutil.copytree(tmp_path / "exported", tmp_path / "copy")
     assert load_fast(tmp_path / "copy").extractor.has_ranker

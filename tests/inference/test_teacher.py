@@ -18,25 +18,10 @@ from sumpool.recipe.schema import Recipe
 from sumpool.runs.training_setup import TrainingSetup, set_up_training
 from sumpool.training.data_order import TrainingData
 from sumpool.workflows.train import dry_run, train
-from tests.conftest import relist
+from tests.conftest import BARE, relist
 from tests.training.toy import trace
 from tests.workflows.test_classify import write_recipe
-from tests.workflows.test_train import write_rows
 
-RECIPE = """\
-name: toy
-data: {{source: {{kind: jsonl, path: {folder}/rows.jsonl}}, prepared: {folder}/prepared, vocabulary: 320, workers: 1}}
-model:
-  dim: 16
-  heads: 2
-  feed_forward: 16
-  source_length: 64
-  target_length: 16
-  encoder: [{{attention: {{kind: blockwise, block: 16}}}}]
-  decoder: {{layers: 1}}
-train: {{steps: 6, batch_tokens: 256, validate_every: 3, rouge_documents: 0, device: cpu, precision: fp32}}
-summarize: {{max_length: 8, min_length: 2, beams: 2}}
-"""
 WORD = ("train.distillation=word",)
 SEQUENCE = ("train.distillation=sequence",)
 
@@ -45,18 +30,10 @@ def go_on() -> None:
     pass
 
 
-@pytest.fixture(scope="module")
-def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with documents, a recipe, prepared data and a trained teacher."""
-    folder = tmp_path_factory.mktemp("distillation")
-    write_rows(folder / "rows.jsonl", seed=1, count=60)
-    (folder / "toy.yaml").write_text(RECIPE.format(folder=folder))
-    train(load_recipe(folder / "toy.yaml", ["train.steps=30"]), folder / "large")
-    return folder
-
-
-def recipe_of(workshop: Path, *changes: str, teacher: Path | None = None) -> Recipe:
-    return load_recipe(workshop / "toy.yaml", [f"train.teacher={teacher or workshop / 'large'}", *changes])
+def recipe_of(folder: Path, *changes: str, teacher: Path | None = None) -> Recipe:
+    """The recipe of `trained` with a teacher, by default the run of `trained`."""
+    settings = (f"train.teacher={teacher or folder / 'run'}", "train.steps=6", "train.validate_every=3", *BARE)
+    return load_recipe(folder / "toy.yaml", [*settings, *changes])
 
 
 def setup_of(recipe: Recipe) -> TrainingSetup:
@@ -71,9 +48,9 @@ def journal(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
 
 
-@pytest.mark.parametrize("changes", [WORD, SEQUENCE])
-def test_a_run_with_a_teacher_resumes_exactly(workshop: Path, tmp_path: Path, changes: tuple[str, ...]) -> None:
-    recipe = recipe_of(workshop, *changes)
+@pytest.mark.parametrize("changes", [WORD, pytest.param(SEQUENCE, marks=pytest.mark.slow)])
+def test_a_run_with_a_teacher_resumes_exactly(trained: Path, tmp_path: Path, changes: tuple[str, ...]) -> None:
+    recipe = recipe_of(trained, *changes)
     calls = 0
 
     def check() -> None:
@@ -98,21 +75,21 @@ def test_a_run_with_a_teacher_resumes_exactly(workshop: Path, tmp_path: Path, ch
     assert "by distillation from" in (tmp_path / "whole" / "README.md").read_text()
 
 
-def test_words_are_learnt_from_the_distribution(workshop: Path, tmp_path: Path) -> None:
-    train(recipe_of(workshop, *WORD, "train.distillation_temperature=2"), tmp_path / "run")
+def test_words_are_learnt_from_the_distribution(trained: Path, tmp_path: Path) -> None:
+    train(recipe_of(trained, *WORD, "train.distillation_temperature=2"), tmp_path / "run")
     assert all("distillation" in record for record in journal(tmp_path / "run") if record["kind"] == "step")
     manifest = Manifest.read(tmp_path / "run" / "teacher", "summaries")
     assert (manifest.facts["distillation"], manifest.files) == ("word", {})
 
 
-def test_a_run_without_a_teacher_has_no_trace_of_one(workshop: Path) -> None:
-    assert not (workshop / "large" / "teacher").exists()
-    assert "distillation_" not in (workshop / "large" / "recipe.yaml").read_text()
-    assert not any("distillation" in record for record in journal(workshop / "large"))
+def test_a_run_without_a_teacher_has_no_trace_of_one(trained: Path) -> None:
+    assert not (trained / "run" / "teacher").exists()
+    assert "distillation_" not in (trained / "run" / "recipe.yaml").read_text()
+    assert not any("distillation" in record for record in journal(trained / "run"))
 
 
-def test_sequences_are_the_summaries_of_the_teacher(workshop: Path, tmp_path: Path) -> None:
-    recipe = recipe_of(workshop, *SEQUENCE)
+def test_sequences_are_the_summaries_of_the_teacher(trained: Path, tmp_path: Path) -> None:
+    recipe = recipe_of(trained, *SEQUENCE)
     setup = setup_of(recipe)
     data = teach(recipe, setup, tmp_path)
     assert isinstance(data.training, TaughtDocuments)
@@ -122,7 +99,7 @@ def test_sequences_are_the_summaries_of_the_teacher(workshop: Path, tmp_path: Pa
     rows = [json.loads(line) for line in (setup.prepared / "train" / "texts.jsonl").read_text().splitlines()]
     assert [line["id"] for line in lines] == [row["id"] for row in rows]
     documents = [Document(row["id"], row["document"]) for row in rows]
-    expected = [summary.summary for summary in generate_summaries(documents, load_for_generation(workshop / "large"))]
+    expected = [summary.summary for summary in generate_summaries(documents, load_for_generation(trained / "run"))]
     assert [line["summary"] for line in lines] == expected
     for index, text in enumerate(expected):
         item = data.training[index]
@@ -131,8 +108,8 @@ def test_sequences_are_the_summaries_of_the_teacher(workshop: Path, tmp_path: Pa
         assert item.target.tolist() == list(setup.tokenizer.encode(text))
 
 
-def test_summaries_are_written_once_and_in_parts(workshop: Path, tmp_path: Path) -> None:
-    recipe = recipe_of(workshop, *SEQUENCE, "summarize.batch_tokens=64")
+def test_summaries_are_written_once_and_in_parts(trained: Path, tmp_path: Path) -> None:
+    recipe = recipe_of(trained, *SEQUENCE, "summarize.batch_tokens=64")
     setup = setup_of(recipe)
     teach(recipe, setup, tmp_path)
     path = tmp_path / "teacher" / "summaries.jsonl"
@@ -146,8 +123,8 @@ def test_summaries_are_written_once_and_in_parts(workshop: Path, tmp_path: Path)
     assert path.read_bytes() == content
 
 
-def test_an_empty_summary_leaves_the_reference(workshop: Path) -> None:
-    setup = setup_of(load_recipe(workshop / "toy.yaml"))
+def test_an_empty_summary_leaves_the_reference(trained: Path) -> None:
+    setup = setup_of(load_recipe(trained / "toy.yaml"))
     documents = setup.data.training
     taught = TaughtDocuments(documents, [np.array([], np.uint16)] * (len(documents) - 1) + [np.array([7, 8])])
     first, last = taught[0].target, taught[len(documents) - 1].target
@@ -159,8 +136,8 @@ def test_an_empty_summary_leaves_the_reference(workshop: Path) -> None:
     assert last.tolist() == [7, 8]
 
 
-def test_damaged_summaries(workshop: Path, tmp_path: Path) -> None:
-    recipe = recipe_of(workshop, *SEQUENCE)
+def test_damaged_summaries(trained: Path, tmp_path: Path) -> None:
+    recipe = recipe_of(trained, *SEQUENCE)
     setup = setup_of(recipe)
     teach(recipe, setup, tmp_path)
     path = tmp_path / "teacher" / "summaries.jsonl"
@@ -181,61 +158,61 @@ def test_damaged_summaries(workshop: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("changes", [WORD, SEQUENCE])
-def test_another_teacher_is_refused(workshop: Path, tmp_path: Path, changes: tuple[str, ...]) -> None:
-    teacher = Path(shutil.copytree(workshop / "large", tmp_path / "teacher"))
-    recipe = recipe_of(workshop, *changes, teacher=teacher)
+def test_another_teacher_is_refused(trained: Path, tmp_path: Path, changes: tuple[str, ...]) -> None:
+    teacher = Path(shutil.copytree(trained / "run", tmp_path / "teacher"))
+    recipe = recipe_of(trained, *changes, teacher=teacher)
     setup = setup_of(recipe)
     (tmp_path / "run").mkdir()
     teach(recipe, setup, tmp_path / "run")
     shutil.rmtree(teacher)
-    train(load_recipe(workshop / "toy.yaml", ["train.steps=2"]), teacher)
+    train(load_recipe(trained / "toy.yaml", ["train.steps=2", *BARE]), teacher)
     with pytest.raises(RecipeError, match=r"must be of the same teacher to go on, got weights .* put the teacher"):
         teach(recipe, setup, tmp_path / "run")
 
 
-def test_teachers_that_do_not_fit(workshop: Path, tmp_path: Path) -> None:
-    recipe = recipe_of(workshop, *WORD, teacher=tmp_path / "none")
+def test_teachers_that_do_not_fit(trained: Path, tmp_path: Path) -> None:
+    recipe = recipe_of(trained, *WORD, teacher=tmp_path / "none")
     setup = setup_of(recipe)
     with pytest.raises(RecipeError, match=r"train\.teacher must be a run folder with model\.safetensors, got .*none"):
         data_with_teacher(recipe, setup, None)
-    recipe = recipe_of(workshop, *WORD)
+    recipe = recipe_of(trained, *WORD)
     with pytest.raises(RecipeError, match="must be another run than the one to train"):
-        data_with_teacher(recipe, setup, workshop / "large")
+        data_with_teacher(recipe, setup, trained / "run")
     for name, value in (("source_length", 65), ("target_length", 17)):
-        longer = recipe_of(workshop, *WORD, f"model.{name}={value}")
+        longer = recipe_of(trained, *WORD, f"model.{name}={value}")
         with pytest.raises(RecipeError, match=rf"model\.{name} must be at most that of train\.teacher, {value - 1}"):
             data_with_teacher(longer, setup, None)
 
 
-def test_another_vocabulary_can_teach_sequences_only(workshop: Path, tmp_path: Path) -> None:
-    write_rows(tmp_path / "rows.jsonl", seed=5, count=60)
-    (tmp_path / "toy.yaml").write_text(RECIPE.format(folder=tmp_path).replace("320", "300"))
+@pytest.mark.slow
+def test_another_vocabulary_can_teach_sequences_only(trained: Path, tmp_path: Path) -> None:
+    other = ("data.vocabulary=300", f"data.prepared={tmp_path / 'prepared'}")
     with pytest.raises(RecipeError, match=r"teacher must have the vocabulary of .*set train\.distillation=sequence"):
-        train(recipe_of(tmp_path, *WORD, teacher=workshop / "large"), tmp_path / "run")
-    train(recipe_of(tmp_path, *SEQUENCE, teacher=workshop / "large"), tmp_path / "other")
+        train(recipe_of(trained, *WORD, *other), tmp_path / "run")
+    train(recipe_of(trained, *SEQUENCE, *other), tmp_path / "other")
     assert (tmp_path / "other" / "model.safetensors").is_file()
 
 
-def test_a_damaged_teacher(workshop: Path, tmp_path: Path) -> None:
-    teacher = Path(shutil.copytree(workshop / "large", tmp_path / "teacher"))
+def test_a_damaged_teacher(trained: Path, tmp_path: Path) -> None:
+    teacher = Path(shutil.copytree(trained / "run", tmp_path / "teacher"))
     (teacher / "report.json").write_text("{}")
-    recipe = recipe_of(workshop, *WORD, teacher=teacher)
+    recipe = recipe_of(trained, *WORD, teacher=teacher)
     with pytest.raises(CheckpointError, match="it is damaged or was changed"):
         data_with_teacher(recipe, setup_of(recipe), None)
 
 
-@pytest.mark.parametrize("changes", [WORD, SEQUENCE])
-def test_a_dry_run_needs_no_folder(workshop: Path, changes: tuple[str, ...]) -> None:
-    assert dry_run(recipe_of(workshop, *changes)).seconds > 0
+def test_a_dry_run_needs_no_folder(trained: Path) -> None:
+    assert all(dry_run(recipe_of(trained, *changes)).seconds > 0 for changes in (WORD, SEQUENCE))
 
 
-def test_settings_of_a_teacher_belong_together(workshop: Path) -> None:
+def test_settings_of_a_teacher_belong_together(trained: Path) -> None:
     with pytest.raises(RecipeError, match="distillation must be word or sequence to learn from a teacher, got none"):
-        recipe_of(workshop)
+        recipe_of(trained)
     with pytest.raises(RecipeError, match="teacher must be a run folder for distillation by word, got none"):
-        load_recipe(workshop / "toy.yaml", WORD)
+        load_recipe(trained / "toy.yaml", WORD)
 
 
+@pytest.mark.slow
 def test_classifiers_learn_by_word_only(tmp_path: Path) -> None:
     path, prepared = write_recipe(tmp_path), f"data.prepared={tmp_path / 'prepared'}"
     teacher = train(load_recipe(path, [prepared, "train.steps=5"]), tmp_path / "large")

@@ -19,32 +19,14 @@ from sumpool.text.load import load_tokenizer
 from sumpool.training.vocabulary_transfer import split_tokens
 from sumpool.training.weights import load_weights, read_weights, weights_of
 from sumpool.workflows.train import train
-from tests.conftest import TOY
-from tests.workflows.test_train import notes_of, write_rows
-
-RECIPE = f"""{TOY}\
-train: {{{{steps: 3, batch_tokens: 256, validate_every: 2, rouge_documents: 0, device: cpu, precision: fp32}}}}
-"""
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with documents, a recipe, prepared data and a finished run without pooling."""
-    folder = tmp_path_factory.mktemp("first")
-    write_rows(folder / "rows.jsonl", seed=1)
-    (folder / "toy.yaml").write_text(RECIPE.format(folder=folder))
-    train(load_recipe(folder / "toy.yaml"), folder / "run")
-    return folder
+from tests.conftest import BARE, train_with_notes
 
 
 @pytest.fixture
-def recipe_with(folder: Path) -> Callable[..., Recipe]:
+def recipe_with(recipe_with: Callable[..., Recipe], trained: Path) -> Callable[..., Recipe]:
     """The recipe of a run that begins with the finished one, and with other settings."""
-
-    def change(*overrides: str) -> Recipe:
-        return load_recipe(folder / "toy.yaml", (f"train.init_from={folder / 'run'}", "name=next", *overrides))
-
-    return change
+    settings = (f"train.init_from={trained / 'run'}", "name=next", "train.steps=3", *BARE)
+    return lambda *overrides: recipe_with(*settings, *overrides)
 
 
 def weights_in(run: Path) -> dict[str, torch.Tensor]:
@@ -52,27 +34,28 @@ def weights_in(run: Path) -> dict[str, torch.Tensor]:
     return weights_of(load_weights(run, lambda: SummarizationModel(load_recipe(run).model, vocabulary)))
 
 
-def test_a_run_begins_where_the_other_ended(folder: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
+def test_a_run_begins_where_the_other_ended(trained: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
     still = ("train.steps=1", "train.learning_rate=1e-30", "train.weight_decay=0")
-    pool = "model.encoder[0].pool={kind: halving, keep: 16}"
-    notes = notes_of(recipe_with(*still, pool), tmp_path / "run")
-    before, after = weights_in(folder / "run"), weights_in(tmp_path / "run")
+    notes = train_with_notes(recipe_with(*still, "model.decoder.predict_length=true"), tmp_path / "run")
+    before, after = weights_in(trained / "run"), weights_in(tmp_path / "run")
     assert all(torch.equal(after[name], tensor) for name, tensor in before.items())
     fresh = sorted(after.keys() - before.keys())
     assert fresh
-    begun = f"began with the weights of {folder / 'run'}"
+    begun = f"began with the weights of {trained / 'run'}"
     assert f"{begun}; fresh: {', '.join(fresh)}; left out: none" in notes
-    assert f"trained from the weights of {folder / 'run'} with" in (tmp_path / "run/README.md").read_text()
-    notes = notes_of(recipe_with(*still, "model.output={kind: tied}"), tmp_path / "tied")
+    assert f"trained from the weights of {trained / 'run'} with" in (tmp_path / "run/README.md").read_text()
+    notes = train_with_notes(recipe_with(*still, "model.output={kind: tied}"), tmp_path / "tied")
     assert any(note.startswith(f"{begun}; fresh: none; left out: output.gate.bias, ") for note in notes)
 
 
-def test_a_run_begins_with_the_mean_of_others(folder: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
-    others = [folder / "run", *(tmp_path / name for name in "ab")]
+def test_a_run_begins_with_the_mean_of_others(
+    trained: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
+) -> None:
+    others = [trained / "run", *(tmp_path / name for name in "ab")]
     for seed, other in enumerate(others[1:], 2):
         train(recipe_with("train.init_from=null", f"seed={seed}"), other)
     runs = ", ".join(map(str, others))
-    notes = notes_of(recipe_with("train.steps=0", f"train.init_from=[{runs}]"), tmp_path / "run")
+    notes = train_with_notes(recipe_with("train.steps=0", f"train.init_from=[{runs}]"), tmp_path / "run")
     begun = f"the mean of the weights of {others[0]}, {others[1]} and {others[2]}"
     assert f"began with {begun}; fresh: none; left out: none" in notes
     assert f"trained from {begun} with" in (tmp_path / "run/README.md").read_text()
@@ -83,34 +66,34 @@ def test_a_run_begins_with_the_mean_of_others(folder: Path, tmp_path: Path, reci
     larger = recipe_with("train.init_from=null", "model.feed_forward=32")
     train(larger, tmp_path / "other")
     with pytest.raises(CheckpointError, match=r"other/model\.safetensors: .* must be .* in .*run/model"):
-        train(recipe_with(f"train.init_from=[{folder / 'run'}, {tmp_path / 'other'}]"), tmp_path / "next")
+        train(recipe_with(f"train.init_from=[{trained / 'run'}, {tmp_path / 'other'}]"), tmp_path / "next")
 
 
 def test_what_a_run_begins_with_may_stay_its_best(
-    folder: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
+    trained: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
 ) -> None:
-    notes = notes_of(recipe_with("train.learning_rate=100", "train.clip=0"), tmp_path / "run")
+    notes = train_with_notes(recipe_with("train.learning_rate=100", "train.clip=0"), tmp_path / "run")
     validations = [note.partition(":")[0] for note in notes if "validation loss" in note]
     assert validations == ["step 0", "step 2", "step 3"]
-    before, after = weights_in(folder / "run"), weights_in(tmp_path / "run")
+    before, after = weights_in(trained / "run"), weights_in(tmp_path / "run")
     assert all(torch.equal(after[name], tensor) for name, tensor in before.items())
 
 
 def test_a_run_that_goes_on_does_not_load_again(
-    folder: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
+    trained: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
 ) -> None:
-    other = Path(shutil.copytree(folder / "run", tmp_path / "other"))
+    other = Path(shutil.copytree(trained / "run", tmp_path / "other"))
     recipe = recipe_with(f"train.init_from={other}", "train.checkpoint_every=1")
 
     def stop(progress: Progress) -> None:
         if progress.task == "train" and progress.done == 2:
             raise Interrupted(signal.SIGINT)
 
-    notes_of(recipe, tmp_path / "whole")
+    train_with_notes(recipe, tmp_path / "whole")
     with pytest.raises(Interrupted):
         train(recipe, tmp_path / "run", report=stop)
     shutil.rmtree(other)
-    notes = notes_of(recipe, tmp_path / "run")
+    notes = train_with_notes(recipe, tmp_path / "run")
     assert "resuming from step 2" in notes
     assert not any(note.startswith("began with") for note in notes)
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "run")]
@@ -124,12 +107,12 @@ def test_no_run_is_refused_before_a_folder_is_made(tmp_path: Path, recipe_with: 
 
 
 def test_another_vocabulary_is_initialised_with_means(
-    folder: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
+    trained: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
 ) -> None:
     other = recipe_with("data.vocabulary=310", f"data.prepared={tmp_path}/other", "train.steps=0")
-    notes = notes_of(other, tmp_path / "run")
-    subtokens = split_tokens(load_tokenizer(folder / "run"), load_tokenizer(tmp_path / "run"))
-    before, after = (read_weights(run)["embedding.weight"] for run in (folder / "run", tmp_path / "run"))
+    notes = train_with_notes(other, tmp_path / "run")
+    subtokens = split_tokens(load_tokenizer(trained / "run"), load_tokenizer(tmp_path / "run"))
+    before, after = (read_weights(run)["embedding.weight"] for run in (trained / "run", tmp_path / "run"))
     expected = f"the {len(after)} tokens of {tmp_path}/other are initialised as means of its {len(before)}; "
     assert any(expected in note for note in notes)
     assert all(torch.allclose(row, before[ids].mean(0)) for row, ids in zip(after, subtokens, strict=True))
@@ -140,8 +123,8 @@ def test_another_shape_is_refused(tmp_path: Path, recipe_with: Callable[..., Rec
         train(recipe_with("model.feed_forward=32"), tmp_path / "run")
 
 
-def test_damaged_weights_are_refused(folder: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
-    other = Path(shutil.copytree(folder / "run", tmp_path / "other"))
+def test_damaged_weights_are_refused(trained: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
+    other = Path(shutil.copytree(trained / "run", tmp_path / "other"))
     damaged = bytearray((other / "model.safetensors").read_bytes())
     damaged[-1] ^= 1
     (other / "model.safetensors").write_bytes(damaged)
@@ -149,8 +132,8 @@ def test_damaged_weights_are_refused(folder: Path, tmp_path: Path, recipe_with: 
         train(recipe_with(f"train.init_from={other}"), tmp_path / "run")
 
 
-def test_many_names_are_counted(folder: Path) -> None:
+def test_many_names_are_counted(trained: Path) -> None:
     heard: list[Progress] = []
-    init_weights(torch.nn.Linear(2, 2), folder / "run", folder / "prepared", heard.append)
+    init_weights(torch.nn.Linear(2, 2), trained / "run", trained / "prepared", heard.append)
     assert "; fresh: bias, weight; left out: " in heard[0].note
-    assert heard[0].note.endswith(f" and {len(weights_in(folder / 'run')) - 8} more")
+    assert heard[0].note.endswith(f" and {len(weights_in(trained / 'run')) - 8} more")

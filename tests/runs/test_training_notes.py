@@ -8,7 +8,7 @@ from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from sumpool.runs.training_notes import extension_note
 from sumpool.workflows.train import dry_run, train
-from tests.conftest import TOY
+from tests.conftest import BARE, TOY
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +53,8 @@ def test_end_before_the_first_epoch_is_told(warnings_of: Callable[..., list[str]
     (warning,) = warnings_of("model.target_length=100", "train.steps=2", "train.batch_tokens=64")
     assert "train.steps = 2 ends after" in warning
     assert "of the first epoch, which has" in warning
-    assert (
-        len(warnings_of("model.target_length=100", "train.steps=2", "train.batch_tokens=64", "train.accumulate=50"))
-        == 0
-    )
+    more = ("train.steps=2", "train.batch_tokens=64", "train.accumulate=50")
+    assert warnings_of("model.target_length=100", *more) == []
 
 
 def test_selection_by_few_documents_is_told(warnings_of: Callable[..., list[str]]) -> None:
@@ -68,7 +66,7 @@ def test_selection_by_few_documents_is_told(warnings_of: Callable[..., list[str]
 def test_a_finished_run_goes_on_and_says_what_happens(folder: Path, tmp_path: Path) -> None:
     def go(*overrides: str) -> list[str]:
         reports: list[Progress] = []
-        settings = ["train.device=cpu", "train.rouge_documents=0", "train.schedule.warmup=1", *overrides]
+        settings = ["train.device=cpu", "train.schedule.warmup=1", *BARE, *overrides]
         train(load_recipe(folder / "toy.yaml", settings), tmp_path / "run", report=reports.append)
         return [report.note for report in reports]
 
@@ -85,9 +83,10 @@ def test_a_finished_run_goes_on_and_says_what_happens(folder: Path, tmp_path: Pa
 
 def test_an_endless_schedule_goes_on_unchanged(folder: Path, tmp_path: Path) -> None:
     before, after = (
-        load_recipe(folder / "toy.yaml", ["train.schedule.kind=constant", f"train.steps={steps}"]) for steps in (2, 4)
+        load_recipe(folder / "toy.yaml", ["train.schedule.kind=constant", f"train.steps={steps}", *BARE])
+        for steps in (2, 4)
     )
     assert extension_note(tmp_path, after) == ""
-    train(before.model_copy(update={"train": before.train.model_copy(update={"rouge_documents": 0})}), tmp_path / "run")
+    train(before, tmp_path / "run")
     assert extension_note(tmp_path / "run", after).endswith("the result is that of an uninterrupted run")
     assert extension_note(tmp_path / "run", before) == ""

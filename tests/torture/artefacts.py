@@ -29,8 +29,7 @@ from sumpool.training.checkpoint import Checkpoints
 from sumpool.training.checkpoint_files import Checkpoint
 from sumpool.training.state import TrainingState
 from sumpool.workflows.export_model import export_model
-from tests.conftest import TOY, story, write_run
-from tests.workflows.test_train import write_rows
+from tests.conftest import TOY, story, write_rows, write_run
 
 RANKER = "ranker.safetensors"
 _SMALL = 32

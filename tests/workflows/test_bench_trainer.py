@@ -13,35 +13,24 @@ import pytest
 from sumpool.bench.peers import trainer as side_by_side
 from sumpool.bench.settings import BenchSettings, load_settings
 from sumpool.bench.trainer_config import TrainerConfig
+from sumpool.data.shards import Shard
 from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError
+from sumpool.io.manifest import Manifest
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from sumpool.runs.dry_run import DryRun
 from sumpool.runs.run_metrics import DRY_RUN
 from sumpool.workflows.bench import bench
 from sumpool.workflows.train import train
-from tests.conftest import TOY
-from tests.workflows.test_train import write_rows
 
 pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of six updates, validated twice, with documents longer than it reads."""
-    folder = tmp_path_factory.mktemp("trainer")
-    write_rows(folder / "rows.jsonl", seed=1, count=120)
-    (folder / "toy.yaml").write_text(
-        TOY.format(folder=folder)
-        + """\
-train: {steps: 6, batch_tokens: 256, validate_every: 4, rouge_documents: 0, device: cpu, precision: fp32}
-summarize: {beams: 1}
-evaluate: {resamples: 100}
-"""
-    )
-    train(load_recipe(folder / "toy.yaml"), folder / "run")
-    return folder / "run"
+def finished(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the run of `trained`, which gets an evaluation."""
+    return Path(shutil.copytree(trained / "run", tmp_path_factory.mktemp("trainer") / "run"))
 
 
 @pytest.mark.usefixtures("ticking")
@@ -53,7 +42,7 @@ def test_a_run_and_led_stand_side_by_side(finished: Path) -> None:
     table, losses = report.result.facts["table"], report.result.facts["losses"]
     run, led = table["systems"]
     assert (run["name"], led["name"]) == ("toy", "LED")
-    assert run["steps"] == [6]
+    assert run["steps"] == [4]
     assert led["steps"][0] > 1
     assert led["parameters"] != run["parameters"]
     assert [len(curve) for curve in losses] == [2, 2]
@@ -68,7 +57,7 @@ def test_a_run_and_led_stand_side_by_side(finished: Path) -> None:
     first, second, third = report.tables()
     assert "machine" in first.headings()
     assert [cells[0] for cells in second.cells()] == ["toy", "LED"]
-    assert dict(zip(second.headings(), second.cells()[0], strict=True))["updates"] == "6"
+    assert dict(zip(second.headings(), second.cells()[0], strict=True))["updates"] == "4"
     assert any("among ours its peers are runs with model.output: {kind: tied}" in note for note in second.notes)
     assert len(third.rows) == 2
     assert json.loads(report.to_json())["table"]["systems"][1]["name"] == "LED"
@@ -92,8 +81,6 @@ def test_the_figures_of_the_run_are_taken_from_its_folder(finished: Path, tmp_pa
 
 def test_what_led_wrote_is_scored(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Were it the references themselves, nothing could be better."""
-    from sumpool.data.shards import Shard
-
     shard = Shard.open(load_recipe(finished).data.prepared or finished, "validation")
     references = [shard.text(place).summary for place in range(len(shard))]
     monkeypatch.setattr(side_by_side, "_summaries", lambda *_: references)
@@ -103,13 +90,8 @@ def test_what_led_wrote_is_scored(finished: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_a_run_must_be_finished(finished: Path, tmp_path: Path) -> None:
     run = shutil.copytree(finished, tmp_path / "run")
-    manifest = json.loads((run / "manifest.json").read_text())
-    del manifest["facts"]["finished"]
-    del manifest["sha256"]
-    from sumpool.io.manifest import FileDigest, Manifest
-
-    files = {name: FileDigest(**content) for name, content in manifest["files"].items()}
-    Manifest(files, manifest["facts"]).write(run)
+    manifest = Manifest.read(run)
+    Manifest(manifest.files, {name: fact for name, fact in manifest.facts.items() if name != "finished"}).write(run)
     with pytest.raises(CheckpointError, match=r"run must be a run whose training is finished, .*; let it go on"):
         bench("trainer", run)
 
@@ -124,8 +106,6 @@ def test_other_data_is_refused(finished: Path, tmp_path: Path) -> None:
     prepared = load_recipe(finished).data.prepared
     assert prepared is not None
     other = shutil.copytree(prepared, tmp_path / "other")
-    from sumpool.io.manifest import Manifest
-
     facts = Manifest.read(other, "prepared data").facts
     Manifest({}, facts, kind="prepared data").write(other)
     with pytest.raises(DataError, match=r"other must hold the data that .*run was trained on, got other data"):

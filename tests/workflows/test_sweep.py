@@ -39,6 +39,7 @@ recipe:{recipe}
   train: {{batch_tokens: 128, validate_every: 2, rouge_documents: 0, device: cpu, precision: fp32}}
   summarize: {{beams: 1}}
   evaluate: {{resamples: 100}}
+  select: {{enabled: false}}
 rows:
   blockwise:
   halving: {{"model.encoder[0].pool": {{kind: halving, keep: 16}}}}

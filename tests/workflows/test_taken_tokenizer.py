@@ -1,5 +1,6 @@
 """From documents to summaries with the byte pairs of another model."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,31 +15,26 @@ from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
 from sumpool.workflows.bench import bench
 from sumpool.workflows.summarize import summarize
 from sumpool.workflows.train import train
-from tests.runs.test_init_from import RECIPE
+from tests.conftest import BARE, TRAINED, train_with_notes
 from tests.text.bart import learn, take_over
-from tests.workflows.test_train import WORDS, notes_of, write_rows
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with documents, a recipe, a tokenizer and a run that was trained with it."""
+def folder(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a tokenizer, the recipe of `trained` with it, and a run."""
     folder = tmp_path_factory.mktemp("pairs")
-    write_rows(folder / "rows.jsonl", seed=1)
-    take_over(learn([" ".join(WORDS)] * 3, folder / "bart", 300), folder / "taken")
-    recipe = RECIPE.replace("vocabulary: 320", "tokenizer: {folder}/taken").replace("steps: 3", "steps: 2")
-    (folder / "toy.yaml").write_text(recipe.format(folder=folder))
-    train(load_recipe(folder / "toy.yaml"), folder / "run")
+    rows = [json.loads(line) for line in (trained / "rows.jsonl").read_text().splitlines()]
+    take_over(learn([row["document"] for row in rows[:9]], folder / "bart", 300), folder / "taken")
+    recipe = TRAINED.format(folder=folder).replace("vocabulary: 320", f"tokenizer: {folder}/taken")
+    (folder / "toy.yaml").write_text(recipe.replace(f"{folder}/rows", f"{trained}/rows"))
+    train(load_recipe(folder / "toy.yaml", BARE), folder / "run")
     return folder
 
 
 @pytest.fixture
 def recipe_with(folder: Path) -> Callable[..., Recipe]:
     """The recipe with other settings."""
-
-    def change(*overrides: str) -> Recipe:
-        return load_recipe(folder / "toy.yaml", overrides)
-
-    return change
+    return lambda *overrides: load_recipe(folder / "toy.yaml", (*BARE, *overrides))
 
 
 def test_a_run_holds_the_tokenizer_and_summarises_with_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,11 +58,11 @@ def test_a_run_holds_the_tokenizer_and_summarises_with_it(folder: Path, monkeypa
 def test_a_run_resumes_and_initialises_another(
     folder: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
 ) -> None:
-    assert any("is finished" in note for note in notes_of(recipe_with(), folder / "run"))
+    assert any("is finished" in note for note in train_with_notes(recipe_with(), folder / "run"))
     other = recipe_with(
         f"data.tokenizer={folder}/run", f"data.prepared={tmp_path}/data", f"train.init_from={folder}/run"
     )
-    assert any(note.startswith("began with") for note in notes_of(other, tmp_path / "run"))
+    assert any(note.startswith("began with") for note in train_with_notes(other, tmp_path / "run"))
 
 
 def test_another_vocabulary_is_initialised_with_means_of_the_first(
@@ -74,7 +70,7 @@ def test_another_vocabulary_is_initialised_with_means_of_the_first(
 ) -> None:
     take_over(learn(["other words"], tmp_path / "bart", 300), tmp_path / "taken")
     overrides = (f"data.tokenizer={tmp_path}/taken", f"data.prepared={tmp_path}/data", f"train.init_from={folder}/run")
-    notes = notes_of(recipe_with(*overrides), tmp_path / "run")
+    notes = train_with_notes(recipe_with(*overrides), tmp_path / "run")
     assert any(f"{folder}/run has another vocabulary: the " in note for note in notes), notes
     assert any(note.startswith("began with") for note in notes)
 
@@ -95,6 +91,7 @@ def test_phrases_are_required_without_a_known_vocabulary(recipe_with: Callable[.
         recipe_with(pool)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_probes")
 def test_bench_uses_the_vocabulary_of_the_tokenizer(folder: Path) -> None:
     settings = ("bench.target=4", "bench.generate=2", "bench.repeats=1")
