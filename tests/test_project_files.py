@@ -4,7 +4,6 @@ import re
 import tomllib
 from pathlib import Path
 
-import pytest
 import yaml
 
 from sumpool import __version__
@@ -19,11 +18,6 @@ def test_licences_of_the_wheel_exist_and_cover_the_sample() -> None:
     assert all((ROOT / path).is_file() for path in PROJECT["license-files"])
 
 
-def test_the_notice_says_that_one_model_is_distributed() -> None:
-    notice = " ".join((ROOT / "sumpool/data/sample/NOTICE").read_text().split())
-    assert "It does distribute one model that was trained on RFCs: sumpool/shipped" in notice
-
-
 def test_the_citation_is_of_this_version() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["cff-version"] == "1.2.0"
@@ -32,23 +26,13 @@ def test_the_citation_is_of_this_version() -> None:
     assert {"message", "title", "authors"} <= set(citation)
 
 
-@pytest.mark.parametrize("path", [path for path in FORMS if path.name != "config.yml"], ids=lambda path: path.stem)
-def test_issue_forms_have_fields_with_names(path: Path) -> None:
-    form = yaml.safe_load(path.read_text())
-    assert {"name", "description", "body"} <= set(form)
-    names = [field["id"] for field in form["body"]]
-    assert len(set(names)) == len(names) >= 3
-    assert all(field["attributes"]["label"] for field in form["body"])
-
-
-def test_the_workflow_runs_on_three_systems() -> None:
-    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
-    assert set(workflow["jobs"]) == {"lint", "test", "wheel", "docs"}
-    assert workflow["jobs"]["test"]["strategy"]["matrix"]["os"] == ["ubuntu-latest", "macos-latest", "windows-latest"]
-    commands = [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
-    assert any(command.startswith("mypy") for command in commands)
-    assert workflow["jobs"]["wheel"]["strategy"]["matrix"]["versions"] == ["tested", "lowest", "newest"]
-    assert not any("/work/" in command or "/home/" in command for command in commands)
+def test_issue_forms_have_fields_with_names() -> None:
+    for path in (path for path in FORMS if path.name != "config.yml"):
+        form = yaml.safe_load(path.read_text())
+        assert {"name", "description", "body"} <= set(form)
+        names = [field["id"] for field in form["body"]]
+        assert len(set(names)) == len(names) >= 3
+        assert all(field["attributes"]["label"] for field in form["body"])
 
 
 def test_every_named_make_target_exists() -> None:
