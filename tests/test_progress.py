@@ -2,7 +2,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -21,27 +20,31 @@ def test_check_raises_after_a_signal(number: signal.Signals) -> None:
     assert signal.getsignal(number) is before
 
 
-def run_program(*lines: str) -> tuple[int, str, float]:
-    """Return the exit code, the standard error and the seconds of a program."""
-    program = "import os, signal, time\nfrom sumpool.progress import finishing, interruptible\n" + "\n".join(lines)
-    start = time.monotonic()
-    ended = subprocess.run([sys.executable, "-c", program], check=False, stderr=subprocess.PIPE, text=True, timeout=45)
-    return ended.returncode, ended.stderr, time.monotonic() - start
+FOREVER = "    threading.Event().wait()"
+
+
+def run_program(*lines: str) -> tuple[int, str]:
+    """Return the exit code and the standard error of a program."""
+    imports = "import os, signal, threading, time\nfrom sumpool.progress import finishing, interruptible\n"
+    program = [sys.executable, "-c", imports + "\n".join(lines)]
+    ended = subprocess.run(program, check=False, stderr=subprocess.PIPE, text=True, timeout=120)
+    return ended.returncode, ended.stderr
 
 
 @pytest.mark.parametrize("grace", [None, 60])
 def test_second_signal_exits_at_once(grace: float | None) -> None:
-    code, told, _ = run_program(
+    code, told = run_program(
         f"with interruptible({grace}):",
         "    os.kill(os.getpid(), signal.SIGTERM)",
         "    os.kill(os.getpid(), signal.SIGTERM)",
-        "    time.sleep(60)",
+        FOREVER,
     )
     assert (code, told) == (-signal.SIGTERM, "")
 
 
-@pytest.mark.parametrize("grace", [None, 60])
-@pytest.mark.parametrize(("first", "second"), [("SIGTERM", "SIGTERM"), ("SIGINT", "SIGINT"), ("SIGTERM", "SIGINT")])
+@pytest.mark.parametrize(
+    ("grace", "first", "second"), [(None, "SIGTERM", "SIGINT"), (60, "SIGINT", "SIGINT"), (60, "SIGTERM", "SIGTERM")]
+)
 def test_second_signal_ends_work_that_holds_the_interpreter(grace: float | None, first: str, second: str) -> None:
     lines = [
         "import ctypes",
@@ -56,13 +59,13 @@ def test_second_signal_ends_work_that_holds_the_interpreter(grace: float | None,
         f"    os.kill(os.getppid(), signal.{second})",
         "    os._exit(0)",
     ]
-    code, told, _ = run_program(*lines)
+    code, told = run_program(*lines)
     assert (code, told) == (-getattr(signal, second), "")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems wait for the interpreter")
 def test_two_signals_end_work_that_holds_the_interpreter() -> None:
-    code, told, _ = run_program(
+    code, told = run_program(
         "import ctypes",
         "with interruptible(60):",
         "    if os.fork():",
@@ -78,7 +81,7 @@ def test_two_signals_end_work_that_holds_the_interpreter() -> None:
 
 
 def test_a_second_signal_of_another_number_ends_a_waiting_call() -> None:
-    code, told, _ = run_program(
+    code, told = run_program(
         "import ctypes",
         "with interruptible(60):",
         "    if os.fork():",
@@ -94,18 +97,17 @@ def test_a_second_signal_of_another_number_ends_a_waiting_call() -> None:
 
 
 def test_work_without_a_safe_point_ends_after_the_grace() -> None:
-    code, told, seconds = run_program(
+    code, told = run_program(
         "with interruptible(0.1) as interruption:",
         "    time.sleep(0.2)  # the grace begins with the signal",
         "    os.kill(os.getpid(), signal.SIGINT)",
-        "    time.sleep(60)",
+        FOREVER,
     )
     assert (code, told) == (130, "stopped by SIGINT; what was saved before is kept\n")
-    assert seconds < 30
 
 
 def test_the_grace_does_not_begin_before_the_signal() -> None:
-    code, told, _ = run_program(
+    code, told = run_program(
         "with interruptible(0.5) as interruption:",
         "    time.sleep(1)",
         "    os.kill(os.getpid(), signal.SIGINT)",
@@ -118,13 +120,13 @@ def test_the_grace_does_not_begin_before_the_signal() -> None:
 
 
 def test_work_that_is_finishing_is_waited_for() -> None:
-    code, told, _ = run_program(
+    code, told = run_program(
         "with interruptible(0.1) as interruption:",
         "    with finishing():",
         "        os.kill(os.getpid(), signal.SIGINT)",
         "        time.sleep(0.5)",
         "        os.write(2, b'saved ')",
-        "    time.sleep(60)",
+        FOREVER,
     )
     assert (code, told) == (130, "saved stopped by SIGINT; what was saved before is kept\n")
 

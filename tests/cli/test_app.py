@@ -22,9 +22,8 @@ class OutOfMemoryError(RuntimeError):
     """Looks like torch's."""
 
 
-@pytest.mark.parametrize(
-    ("error", "code", "sentence"),
-    [
+def test_every_error_has_an_exit_code_and_a_message() -> None:
+    for error, code, sentence in (
         (RecipeError("r.yaml: a must b"), 2, "error: r.yaml: a must b"),
         (DataError("d"), 3, "error: d"),
         (CheckpointError("c"), 4, "error: c"),
@@ -45,13 +44,11 @@ class OutOfMemoryError(RuntimeError):
         (RuntimeError("DefaultCPUAllocator: can't allocate memory"), 6, "error: memory ran out"),
         (KeyError("x"), 1, "error: KeyError: 'x'; this is a bug in sumpool, run again with --debug"),
         (OSError("odd"), 1, "this is a bug in sumpool"),
-    ],
-)
-def test_every_error_has_an_exit_code_and_a_message(error: Exception, code: int, sentence: str) -> None:
-    exit_code, told = explain(error)
-    assert exit_code == code
-    assert told.startswith(sentence) or sentence in told
-    assert "\n" not in told
+    ):
+        exit_code, told = explain(error)
+        assert exit_code == code
+        assert told.startswith(sentence) or sentence in told
+        assert "\n" not in told
 
 
 def run_main(monkeypatch: pytest.MonkeyPatch, error: Exception, *words: str) -> list[str]:

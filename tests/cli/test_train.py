@@ -4,7 +4,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -37,20 +36,18 @@ recipe:
 rows: {one: {}, two: {model.dim: 16}}
 """
 SLOW_UPDATE = """\
-import sys, time
+import sys, threading
 from sumpool.__main__ import main
 from sumpool.training.update import Updater
 
 def update(*arguments, **settings):
     print("updating", flush=True)
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        time.sleep(0.05)
+    threading.Event().wait()
 
 Updater.update = update
 main()
 """
-"""Command line in which an update takes a minute and reaches no safe point."""
+"""Command line in which an update never ends and reaches no safe point."""
 
 
 def run(*words: str) -> Result:
@@ -76,6 +73,8 @@ def test_a_text_is_prepared_and_a_model_trained() -> None:
     trained = run("train", "text.yaml")
     assert trained.exit_code == 0, trained.output
     assert "next: sumpool generate runs/text; sumpool evaluate runs/text" in trained.output
+    generated = run("generate", "runs/text", "the", "--length", "5")
+    assert generated.stdout.startswith("the"), generated.output
     shown = run("show", "runs/text")
     assert "whitespace" in shown.output
     assert "train 1,134" in shown.output
@@ -87,8 +86,9 @@ def test_an_unknown_setting_is_named_with_a_suggestion() -> None:
     assert "model.lenght is not a setting of model (did you mean length?)" in str(result.exception)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["text.yaml", "sweep.yaml"])
-def test_a_signal_ends_a_dry_run_within_a_second(recipe: str) -> None:
+def test_a_signal_ends_a_dry_run_in_the_middle_of_an_update(recipe: str) -> None:
     rows = [{"document": f"Cats sleep {n}. Dogs bark {n}.", "summary": f"Cats {n}."} for n in range(60)]
     Path("rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
     Path("sweep.yaml").write_text(SWEEP)
@@ -97,8 +97,6 @@ def test_a_signal_ends_a_dry_run_within_a_second(recipe: str) -> None:
         assert process.stdout
         assert process.stderr
         assert process.stdout.readline() == "updating\n", process.stderr.read()
-        sent = time.monotonic()
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=30) == 143
-        assert time.monotonic() - sent < 1
+        assert process.wait(timeout=60) == 143
         assert "stopped by SIGTERM" in process.stderr.read()

@@ -37,8 +37,7 @@ def documents(*texts: str) -> list[Document]:
 
 async def first_call(model: Model, batcher: Batcher) -> "asyncio.Task[list[SummaryResult]]":
     task = asyncio.create_task(batcher.submit(documents("a"), SHORT))
-    while not model.entered.is_set():
-        await asyncio.sleep(0.001)
+    await asyncio.to_thread(model.entered.wait, 60)
     return task
 
 

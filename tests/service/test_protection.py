@@ -1,8 +1,6 @@
 import asyncio
 from typing import Any
 
-import pytest
-
 from sumpool.service.config import ServiceLimits
 from sumpool.service.protection import Message, Protection
 
@@ -43,10 +41,10 @@ def test_a_body_comes_in_parts() -> None:
     assert ask(part(b"01234", more=True), part(b"56789"), content_length="10") == (200, {}, b"0123456789")
 
 
-@pytest.mark.parametrize("length", ["11", "9" * 5000, "-1", "1e3", ""])
-def test_a_declared_length_is_checked_before_reading(length: str) -> None:
-    status, _, body = ask(content_length=length)
-    assert (status, body) == (413, b'{"error": "the body must have at most 10 bytes, got more"}')
+def test_a_declared_length_is_checked_before_reading() -> None:
+    for length in ("11", "9" * 5000, "-1", "1e3", ""):
+        status, _, body = ask(content_length=length)
+        assert (status, body) == (413, b'{"error": "the body must have at most 10 bytes, got more"}')
 
 
 def test_a_long_body_is_refused_as_it_comes() -> None:
@@ -66,10 +64,10 @@ def test_compressed_bodies_are_refused() -> None:
     assert ask(part(b"0"), content_encoding="gzip")[0] == 415
 
 
-@pytest.mark.parametrize("given", [{}, {"authorization": "Bearer no"}, {"authorization": "secret"}])
-def test_a_token_is_required(given: dict[str, str]) -> None:
-    status, headers, _ = ask(part(b"0"), token="secret", **given)
-    assert (status, headers[b"www-authenticate"]) == (401, b"Bearer")
+def test_a_token_is_required() -> None:
+    for given in ({}, {"authorization": "Bearer no"}, {"authorization": "secret"}):
+        status, headers, _ = ask(part(b"0"), token="secret", **given)
+        assert (status, headers[b"www-authenticate"]) == (401, b"Bearer")
 
 
 def test_the_token_and_open_paths_are_let_through() -> None:
@@ -77,12 +75,12 @@ def test_the_token_and_open_paths_are_let_through() -> None:
     assert ask(part(b"0"), token="secret", path="/health")[0] == 200
 
 
-@pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example:8000", "localhost:80:80", "", "[::2]"])
-def test_other_hosts_are_refused(host: str) -> None:
-    status, _, body = ask(part(b"0"), hosts="localhost [::1]", host=host)
-    assert (status, body) == (400, b'{"error": "the service must be addressed as [::1] or localhost"}')
+def test_other_hosts_are_refused() -> None:
+    for host in ("evil.example", "localhost.evil.example:8000", "localhost:80:80", "", "[::2]"):
+        status, _, body = ask(part(b"0"), hosts="localhost [::1]", host=host)
+        assert (status, body) == (400, b'{"error": "the service must be addressed as [::1] or localhost"}')
 
 
-@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8000", "[::1]", "[::1]:8000"])
-def test_hosts_of_the_service_are_let_through(host: str) -> None:
-    assert ask(part(b"0"), hosts="localhost [::1]", host=host)[0] == 200
+def test_hosts_of_the_service_are_let_through() -> None:
+    for host in ("localhost", "LOCALHOST:8000", "[::1]", "[::1]:8000"):
+        assert ask(part(b"0"), hosts="localhost [::1]", host=host)[0] == 200
