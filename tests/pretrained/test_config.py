@@ -57,23 +57,23 @@ def test_config_of_pegasus_and_marian(tmp_path: Path, family: str, norm: str) ->
     assert (config.positions, config.decoder.positions) == ("learned", "learned")
 
 
-@pytest.mark.parametrize("family", CLASSES)
-def test_defaults_are_those_of_transformers(tmp_path: Path, family: str) -> None:
-    start = {"decoder_start_token_id": 3} if family == "mbart" else {}
-    tree = {"model_type": family, **SIZES, **start, "vocab_size": 60000}
-    (tmp_path / "config.json").write_text(json.dumps(tree))
-    original, usual = read_config(tmp_path), CLASSES[family][0](**start)
-    names = {
-        "pad_token_id",
-        "eos_token_id",
-        "decoder_start_token_id",
-        "dropout",
-        "activation_function",
-        "attention_window",
-    }
-    for name in {*names, "scale_embedding", *(name for name in type(original).model_fields if "position" in name)}:
-        assert getattr(original, name) == getattr(usual, name, getattr(original, name))
-    assert original.generation.forced_eos_token_id == usual.to_dict().get("forced_eos_token_id")
+def test_defaults_are_those_of_transformers(tmp_path: Path) -> None:
+    for family in CLASSES:
+        start = {"decoder_start_token_id": 3} if family == "mbart" else {}
+        tree = {"model_type": family, **SIZES, **start, "vocab_size": 60000}
+        (tmp_path / "config.json").write_text(json.dumps(tree))
+        original, usual = read_config(tmp_path), CLASSES[family][0](**start)
+        names = {
+            "pad_token_id",
+            "eos_token_id",
+            "decoder_start_token_id",
+            "dropout",
+            "activation_function",
+            "attention_window",
+        }
+        for name in {*names, "scale_embedding", *(name for name in type(original).model_fields if "position" in name)}:
+            assert getattr(original, name) == getattr(usual, name, getattr(original, name))
+        assert original.generation.forced_eos_token_id == usual.to_dict().get("forced_eos_token_id")
 
 
 def test_a_null_is_no_default(tmp_path: Path) -> None:
@@ -88,21 +88,18 @@ def test_a_decoder_of_mbart_has_no_usual_start(tmp_path: Path) -> None:
         read_config(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("model_type", "parts"),
-    [
+def test_parts_that_cannot_be_imported_are_named(tmp_path: Path) -> None:
+    for model_type, parts in (
         ("t5", "relative position biases that all layers share, RMS norms and unscaled attention"),
         ("mt5", "relative position biases that all layers share, RMS norms and unscaled attention"),
         ("longt5", "relative position biases that all layers share, RMS norms and unscaled attention"),
         ("pegasus_x", "staggered block-local attention with global tokens"),
-    ],
-)
-def test_parts_that_cannot_be_imported_are_named(tmp_path: Path, model_type: str, parts: str) -> None:
-    sentence = (
-        f"model_type must be one of bart, led, mbart, pegasus, marian, got '{model_type}', which needs .*: {parts};"
-    )
-    with pytest.raises(CheckpointError, match=sentence):
-        read_config(write(tmp_path, model_type=model_type))
+    ):
+        sentence = (
+            f"model_type must be one of bart, led, mbart, pegasus, marian, got '{model_type}', which needs .*: {parts};"
+        )
+        with pytest.raises(CheckpointError, match=sentence):
+            read_config(write(tmp_path, model_type=model_type))
 
 
 def test_the_decoder_starts_as_it_does_in_generate(tmp_path: Path) -> None:
@@ -110,9 +107,8 @@ def test_the_decoder_starts_as_it_does_in_generate(tmp_path: Path) -> None:
     assert read_config(tmp_path).decoder_start_token_id == 7
 
 
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
+def test_unsupported_configurations_are_refused(tmp_path: Path) -> None:
+    for changes, sentence in (
         (
             {"model_type": "gpt2"},
             r"config\.json: model_type must be 'bart', 'led', 'mbart', 'pegasus' or 'marian', got 'gpt2'",
@@ -130,11 +126,9 @@ def test_the_decoder_starts_as_it_does_in_generate(tmp_path: Path) -> None:
         ({"forced_bos_token_id": 99}, r"forced_bos_token_id must be below vocab_size = 60, got 99"),
         ({"forced_eos_token_id": 3}, r"forced_eos_token_id must be eos_token_id = 2, got 3"),
         ({"num_beams": "many"}, r"generation\.num_beams must be a whole number, got 'many'"),
-    ],
-)
-def test_unsupported_configurations_are_refused(tmp_path: Path, changes: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(CheckpointError, match=sentence):
-        read_config(write(tmp_path, **changes))
+    ):
+        with pytest.raises(CheckpointError, match=sentence):
+            read_config(write(tmp_path, **changes))
 
 
 def test_missing_configurations_are_refused(tmp_path: Path) -> None:
@@ -145,19 +139,16 @@ def test_missing_configurations_are_refused(tmp_path: Path) -> None:
         read_config(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("family", "settings", "sentence"),
-    [
+def test_unsupported_sizes_are_refused(tmp_path: Path) -> None:
+    for family, settings, sentence in (
         ("bart", {"d_model": 17}, r"config\.json must be of a supported model: heads must divide dim"),
         ("bart", {"decoder_layers": 65}, r"a supported model: decoder\.layers must be at most 64"),
         ("led", {"attention_window": [8, 7]}, r"window: must be even, got 7"),
         ("led", {"attention_window": [8]}, r"attention_window must have 2 entries, one for each layer, got 1"),
-    ],
-)
-def test_unsupported_sizes_are_refused(tmp_path: Path, family: str, settings: dict[str, Any], sentence: str) -> None:
-    original = read_config(write(tmp_path, family, **settings))
-    with pytest.raises(CheckpointError, match=sentence):
-        to_model_config(original, ImportOptions(), tmp_path)
+    ):
+        original = read_config(write(tmp_path, family, **settings))
+        with pytest.raises(CheckpointError, match=sentence):
+            to_model_config(original, ImportOptions(), tmp_path)
 
 
 def test_import_options_are_applied(tmp_path: Path) -> None:
@@ -176,9 +167,8 @@ def test_import_options_are_applied(tmp_path: Path) -> None:
     assert windows == [6, 6]
 
 
-@pytest.mark.parametrize(
-    ("family", "changes", "sentence"),
-    [
+def test_contradicting_options_are_refused(tmp_path: Path) -> None:
+    for family, changes, sentence in (
         (
             "bart",
             ImportOptions(window=8),
@@ -191,9 +181,7 @@ def test_import_options_are_applied(tmp_path: Path) -> None:
             ImportOptions("sliding_window", 7),
             r"--window must be even for sliding_window, one half on either side, got 7",
         ),
-    ],
-)
-def test_contradicting_options_are_refused(tmp_path: Path, family: str, changes: ImportOptions, sentence: str) -> None:
-    original = read_config(write(tmp_path, family))
-    with pytest.raises(RecipeError, match=sentence):
-        to_model_config(original, changes, tmp_path)
+    ):
+        original = read_config(write(tmp_path, family))
+        with pytest.raises(RecipeError, match=sentence):
+            to_model_config(original, changes, tmp_path)

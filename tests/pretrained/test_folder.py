@@ -27,25 +27,22 @@ def test_tensors_are_taken_once_by_their_names_in_the_bare_model(tmp_path: Path)
         tensors.take("a", (2,))
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
-def test_any_floating_point_becomes_float32(tmp_path: Path, dtype: torch.dtype) -> None:
-    taken = Tensors(write(tmp_path, a=torch.tensor([0.5], dtype=dtype))).take("a", (1,))
-    assert taken.dtype == torch.float32
-    assert taken.item() == 0.5
+def test_any_floating_point_becomes_float32(tmp_path: Path) -> None:
+    for dtype in (torch.float64, torch.float16, torch.bfloat16):
+        taken = Tensors(write(tmp_path, a=torch.tensor([0.5], dtype=dtype))).take("a", (1,))
+        assert taken.dtype == torch.float32
+        assert taken.item() == 0.5
 
 
-@pytest.mark.parametrize(
-    ("tensor", "sentence"),
-    [
+def test_unsuitable_tensors_are_refused(tmp_path: Path) -> None:
+    for tensor, sentence in (
         (torch.ones(3), r"a must be \(2,\), as config\.json has it, got \(3,\)"),
         (torch.ones(2, dtype=torch.int8), r"a must be of floating point, got torch\.int8; take weights not quantised"),
         (torch.tensor([1.0, torch.nan]), r"a must hold finite numbers, got others"),
         (torch.tensor([1.0, -torch.inf]), r"a must hold finite numbers, got others"),
-    ],
-)
-def test_unsuitable_tensors_are_refused(tmp_path: Path, tensor: Tensor, sentence: str) -> None:
-    with pytest.raises(CheckpointError, match=sentence):
-        Tensors(write(tmp_path, a=tensor)).take("a", (2,))
+    ):
+        with pytest.raises(CheckpointError, match=sentence):
+            Tensors(write(tmp_path, a=tensor)).take("a", (2,))
 
 
 def test_minus_infinity_is_allowed_on_request(tmp_path: Path) -> None:
@@ -77,11 +74,11 @@ def test_sharded_files_equal_a_single_file(tmp_path: Path) -> None:
         Tensors(tmp_path)
 
 
-@pytest.mark.parametrize("index", [{}, {"weight_map": {}}, {"weight_map": {"a": "../x"}}, {"weight_map": {"a": 3}}])
-def test_an_index_that_names_no_parts_is_refused(tmp_path: Path, index: dict[str, object]) -> None:
-    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
-    with pytest.raises(CheckpointError, match=r"index\.json must map the tensors to files beside it, got"):
-        Tensors(tmp_path)
+def test_an_index_that_names_no_parts_is_refused(tmp_path: Path) -> None:
+    for index in ("{}", '{"weight_map": {}}', '{"weight_map": {"a": "../x"}}', '{"weight_map": {"a": 3}}'):
+        (tmp_path / "model.safetensors.index.json").write_text(index)
+        with pytest.raises(CheckpointError, match=r"index\.json must map the tensors to files beside it, got"):
+            Tensors(tmp_path)
 
 
 def test_pickles_are_refused_with_advice(tmp_path: Path) -> None:

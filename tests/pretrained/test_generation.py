@@ -34,9 +34,8 @@ def test_early_stopping_never_gives_the_exact_formula() -> None:
     assert (config.length_formula, config.early_stopping) == ("sumpool", False)
 
 
-@pytest.mark.parametrize(
-    ("settings", "lengths"),
-    [
+def test_lengths_exclude_decoder_start_and_eos() -> None:
+    for settings, lengths in (
         ({"min_length": 56, "max_length": 142}, (55, 141)),
         ({"min_length": 56, "max_length": 142, "forced_eos_token_id": 2}, (55, 140)),
         ({"min_new_tokens": 5, "max_new_tokens": 9}, (5, 9)),
@@ -44,11 +43,9 @@ def test_early_stopping_never_gives_the_exact_formula() -> None:
         ({"min_new_tokens": 5, "max_new_tokens": 9, "max_length": 3, "forced_eos_token_id": 2}, (5, 8)),
         ({"min_length": 99, "max_length": 10}, (9, 9)),
         ({"max_length": 5000}, (0, 1023)),
-    ],
-)
-def test_lengths_exclude_decoder_start_and_eos(settings: dict[str, int], lengths: tuple[int, int]) -> None:
-    config = decoding(**settings)
-    assert (config.min_length, config.max_length) == lengths
+    ):
+        config = decoding(**settings)
+        assert (config.min_length, config.max_length) == lengths
 
 
 def test_unsupported_values_are_refused() -> None:

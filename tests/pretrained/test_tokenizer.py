@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from transformers import BartTokenizer
 from sumpool.errors import DataError
 from sumpool.pretrained.tokenizer import read_tokenizer
 from sumpool.text import hf_vocabulary
+from tests.conftest import restored
 from tests.text.bart import BOS, EOS, PAD, SIZE, UNK, learn, take_over
 from tests.text.unigram import CLASSES, learn_unigram, train_pieces
 
@@ -109,9 +111,8 @@ def test_special_tokens_may_have_other_names(whole: Path) -> None:
     assert read_tokenizer(whole, SIZE, EOS).special_tokens.eos == EOS
 
 
-@pytest.mark.parametrize(
-    ("processor", "prefix", "suffix"),
-    [
+def test_prefix_and_suffix_are_those_of_the_post_processor(whole: Path) -> None:
+    for processor, prefix, suffix in (
         (None, (), ()),
         ({"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": False, "use_regex": True}, (), ()),
         (
@@ -125,19 +126,14 @@ def test_special_tokens_may_have_other_names(whole: Path) -> None:
             (),
         ),
         ({"type": "BertProcessing", "cls": ["<s>", BOS], "sep": ["</s>", EOS]}, (BOS,), (EOS,)),
-    ],
-)
-def test_prefix_and_suffix_are_those_of_the_post_processor(
-    whole: Path, processor: object, prefix: tuple[int, ...], suffix: tuple[int, ...]
-) -> None:
-    edit(whole / "tokenizer.json", lambda tree: tree.update(post_processor=processor))
-    special = read_tokenizer(whole, SIZE, EOS).special_tokens
-    assert (special.prefix, special.suffix) == (prefix, suffix)
+    ):
+        edit(whole / "tokenizer.json", partial(dict.update, post_processor=processor))
+        special = read_tokenizer(whole, SIZE, EOS).special_tokens
+        assert (special.prefix, special.suffix) == (prefix, suffix)
 
 
-@pytest.mark.parametrize(
-    ("change", "got"),
-    [
+def test_another_vocabulary_is_refused(whole: Path) -> None:
+    for change, got in (
         (lambda tree: tree["model"].update(type="WordLevel", unk_token="<unk>"), "WordLevel"),
         (lambda tree: tree["model"].update(byte_fallback=True), "BPE ByteLevel byte_fallback"),
         (lambda tree: tree.update(normalizer={"type": "NFC"}), "BPE ByteLevel normalizer"),
@@ -153,12 +149,11 @@ def test_prefix_and_suffix_are_those_of_the_post_processor(
         ),
         (lambda tree: tree["model"].update(merges=["a b c"]), "merges"),
         (lambda tree: tree.pop("model"), "model"),
-    ],
-)
-def test_another_vocabulary_is_refused(whole: Path, change: Callable[[dict[str, Any]], object], got: str) -> None:
-    edit(whole / "tokenizer.json", change)
-    with pytest.raises(DataError, match=f"whole must hold byte-level BPE as tokenizer.json, .*{got}"):
-        read_tokenizer(whole, SIZE, EOS)
+    ):
+        with restored(whole):
+            edit(whole / "tokenizer.json", change)
+            with pytest.raises(DataError, match=f"whole must hold byte-level BPE as tokenizer.json, .*{got}"):
+                read_tokenizer(whole, SIZE, EOS)
 
 
 def test_special_tokens_must_differ(whole: Path) -> None:
@@ -167,13 +162,13 @@ def test_special_tokens_must_differ(whole: Path) -> None:
         read_tokenizer(whole, SIZE, EOS)
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{", "null"])
-def test_a_damaged_file_is_refused(bart: Path, content: str) -> None:
-    (bart / "vocab.json").write_text(content)
-    with pytest.raises(
-        DataError, match=r"bart must hold byte-level BPE as tokenizer\.json, or as vocab\.json and merges"
-    ):
-        read_tokenizer(bart, SIZE, EOS)
+def test_a_damaged_file_is_refused(bart: Path) -> None:
+    for content in ("", "[]", "{", "null"):
+        (bart / "vocab.json").write_text(content)
+        with pytest.raises(
+            DataError, match=r"bart must hold byte-level BPE as tokenizer\.json, or as vocab\.json and merges"
+        ):
+            read_tokenizer(bart, SIZE, EOS)
 
 
 def test_a_folder_without_a_vocabulary_is_refused(tmp_path: Path) -> None:

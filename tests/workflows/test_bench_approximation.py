@@ -7,6 +7,8 @@ from sumpool.errors import DataError
 from sumpool.workflows.bench import bench
 from tests.workflows.test_bench_sparsity import prepare
 
+pytestmark = pytest.mark.slow
+
 SMALL = ("bench.lengths=[16, 32, 500]", "bench.features=[4, 8]", "bench.repeats=1", "bench.head_dim=8")
 
 

@@ -11,6 +11,8 @@ from sumpool.progress import go_on, silent
 from sumpool.workflows.bench import bench
 from sumpool.workflows.bench_corpus import bench_corpus
 
+pytestmark = pytest.mark.slow
+
 SMALL = ["bench.documents=4", "bench.generate=6", "bench.repeats=2", "bench.batches=[2]", "bench.trial=2"]
 
 

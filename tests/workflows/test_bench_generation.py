@@ -9,6 +9,8 @@ from sumpool.workflows.bench_generation import bench_generation
 from sumpool.workflows.train_language_model import train_language_model
 from tests.inference.test_language_models import folder, recipe
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["folder"]
 
 

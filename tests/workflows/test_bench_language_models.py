@@ -10,6 +10,8 @@ from sumpool.progress import Progress, go_on, silent
 from sumpool.workflows.bench import bench
 from sumpool.workflows.bench_language_models import bench_language_models
 
+pytestmark = pytest.mark.slow
+
 RECIPE = """\
 name: letters
 task: language_modeling

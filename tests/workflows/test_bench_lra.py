@@ -10,6 +10,8 @@ from sumpool.settings import kinds
 from sumpool.workflows.bench import bench
 from sumpool.workflows.bench_lra import bench_lra
 
+pytestmark = pytest.mark.slow
+
 SMALL = [
     "bench.rows=[80,6,6]",
     "bench.attentions=[vanilla,linear]",

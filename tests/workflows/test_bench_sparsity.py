@@ -17,6 +17,8 @@ from sumpool.errors import DataError, Interrupted, RecipeError
 from sumpool.progress import Progress, go_on
 from sumpool.workflows.bench import bench
 
+pytestmark = pytest.mark.slow
+
 SMALL = (
     "bench.documents=3",
     "bench.length=16",

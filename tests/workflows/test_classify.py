@@ -43,6 +43,7 @@ train:
   select_by: loss
   device: cpu
   precision: fp32
+evaluate: {{resamples: 100}}
 """
 
 
@@ -64,7 +65,9 @@ def write_recipe(folder: Path, *, pairs: bool = False) -> Path:
     return folder / "toy.yaml"
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["one document", "pairs"])
+@pytest.fixture(
+    scope="module", params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["one document", "pairs"]
+)
 def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bool]:
     """A run folder, and whether its rows are pairs."""
     folder = tmp_path_factory.mktemp("classifier")
@@ -183,6 +186,7 @@ def test_a_dry_run_measures_an_update(tmp_path: Path) -> None:
     assert measured.source_tokens == 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pairs", [False, True])
 def test_a_sweep_of_classifiers_has_their_accuracy(pairs: bool, tmp_path: Path) -> None:
     recipe = write_recipe(tmp_path, pairs=pairs).read_text().replace("name: toy\n", "").replace("  steps: 150\n", "")

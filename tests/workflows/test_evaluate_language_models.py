@@ -18,6 +18,8 @@ from sumpool.workflows.evaluate_language_models import evaluate_language_models,
 from sumpool.workflows.train_language_model import train_language_model
 from tests.inference.test_language_models import folder, recipe
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["folder"]
 SETTINGS = ["evaluate.resamples=100"]
 

@@ -7,6 +7,8 @@ from sumpool.workflows.generate import generate
 from sumpool.workflows.train_language_model import train_language_model
 from tests.inference.test_language_models import folder, recipe
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["folder"]
 SETTINGS = ["generate.length=40"]
 

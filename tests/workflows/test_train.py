@@ -18,7 +18,8 @@ from sumpool.recipe.schema import Recipe
 from sumpool.runs.run_folder import differences, exclusive
 from sumpool.training.weights import load_weights
 from sumpool.workflows.train import dry_run, train
-from tests.conftest import train_with_notes, write_rows
+from tests.conftest import BARE, train_with_notes, write_rows
+
 
 def journal_of(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
@@ -43,7 +44,7 @@ def test_a_run_folder_holds_all_that_its_model_needs(trained_run: Path) -> None:
     assert "{" not in card
 
 
-@pytest.mark.parametrize("copies", ["source", "memory"])
+@pytest.mark.parametrize("copies", ["source", pytest.param("memory", marks=pytest.mark.slow)])
 def test_summaries_of_a_validation_are_generated_in_bf16(
     copies: str, tmp_path: Path, recipe_with: Callable[..., Recipe]
 ) -> None:
@@ -67,14 +68,16 @@ def test_the_same_recipe_and_seed_give_the_same_weights(
             raise Interrupted(signal.SIGINT)
 
     with pytest.raises(Interrupted, match="SIGINT"):
-        train(recipe_with(), tmp_path / "run", report=stop)
-    notes = train_with_notes(recipe_with("train.checkpoint_activations=true"), tmp_path / "run")
+        train(recipe_with(*BARE), tmp_path / "run", report=stop)
+    notes = train_with_notes(recipe_with("train.checkpoint_activations=true", *BARE), tmp_path / "run")
     assert "resuming from step 3" in notes
     weights = [(folder / "model.safetensors").read_bytes() for folder in (trained / "run", tmp_path / "run")]
     assert weights[0] == weights[1]
 
 
-def test_a_changed_recipe_is_refused_by_the_names_of_its_changes(trained_run: Path, recipe_with: Callable[..., Recipe]) -> None:
+def test_a_changed_recipe_is_refused_by_the_names_of_its_changes(
+    trained_run: Path, recipe_with: Callable[..., Recipe]
+) -> None:
     changed = recipe_with("train.learning_rate=0.5", "model.encoder[0].attention.block=8", "train.steps=3", "seed=3")
     with pytest.raises(RecipeError, match="must go on with the recipe that it began with") as caught:
         train(changed, trained_run)
@@ -100,7 +103,7 @@ def test_settings_that_no_update_depends_on_may_change(trained_run: Path, recipe
 
 
 def test_a_schedule_without_an_end_may_go_on_for_more_steps(tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
-    short, long = (recipe_with("train.schedule.kind=constant", f"train.steps={steps}") for steps in (2, 4))
+    short, long = (recipe_with("train.schedule.kind=constant", f"train.steps={steps}", *BARE) for steps in (2, 4))
     train_with_notes(short, tmp_path / "extended")
     assert "resuming from step 2" in train_with_notes(long, tmp_path / "extended")
     train_with_notes(long, tmp_path / "whole")
@@ -124,7 +127,7 @@ def test_other_data_is_refused(trained_run: Path, tmp_path: Path, recipe_with: C
         train(other, trained_run)
 
 
-@pytest.mark.parametrize("split", ["validation", "test"])
+@pytest.mark.parametrize("split", ["validation", pytest.param("test", marks=pytest.mark.slow)])
 def test_texts_that_are_also_in_training_are_refused(
     split: str, tmp_path: Path, recipe_with: Callable[..., Recipe], trained: Path
 ) -> None:
@@ -156,7 +159,7 @@ def test_a_recipe_of_another_name_shares_the_prepared_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recipe_with: Callable[..., Recipe]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    options = ("data.prepared=null", "train.steps=1", "train.rouge_documents=0")
+    options = ("data.prepared=null", "train.steps=1", *BARE)
     train(recipe_with(*options), tmp_path / "one")
     notes = train_with_notes(recipe_with(*options, "name=other"), tmp_path / "other")
     assert "the prepared data of these documents and settings is prepared/toy" in notes
@@ -179,8 +182,8 @@ def test_a_folder_that_a_crash_left_half_made_is_made_again(
     half.mkdir()
     Manifest({}).write(half)
     (half / "recipe.yaml").write_text("name: ")
-    train(recipe_with(), half)
-    assert (half / "recipe.yaml").read_bytes() == (trained_run / "recipe.yaml").read_bytes()
+    train(recipe_with(*BARE), half)
+    assert (half / "model.safetensors").read_bytes() == (trained_run / "model.safetensors").read_bytes()
 
 
 def test_a_damaged_run_folder_is_named(trained_run: Path, recipe_with: Callable[..., Recipe]) -> None:

@@ -21,6 +21,8 @@ from sumpool.training.weights import read_weights
 from sumpool.workflows.prepare import prepare_running_text
 from sumpool.workflows.train_language_model import dry_run_language_model, train_language_model
 
+pytestmark = pytest.mark.slow
+
 WORDS = ["the", "cat", "sees", "a", "dog", "under", "that", "river", "and", "walks", "home", "again"]
 BOUNDARIES = {
     "vanilla": None,
