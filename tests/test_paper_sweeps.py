@@ -15,7 +15,9 @@ from sumpool.training.weights import read_weights
 from sumpool.workflows.prepare import prepare
 from sumpool.workflows.sweep import forecast, sweep
 from sumpool.workflows.train_language_model import train_language_model
-from tests.workflows.test_train import write_rows
+from tests.conftest import write_rows
+
+pytestmark = pytest.mark.slow
 
 pytestmark = pytest.mark.slow
 

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.usefixtures("small_probes")
 SMALL = ["--length", "32", "--set", "bench.target=4", "--set", "bench.generate=2", "--set", "bench.repeats=1"]
 
 
+@pytest.mark.slow
 def test_tables(tiny_recipe: Path, tmp_path: Path) -> None:
     out = tmp_path / "bench.json"
     result = CliRunner().invoke(app, ["bench", str(tiny_recipe), "--out", str(out), *SMALL])
@@ -25,11 +26,13 @@ def test_tables(tiny_recipe: Path, tmp_path: Path) -> None:
     assert json.loads(out.read_text())["suite"] == "model"
 
 
+@pytest.mark.slow
 def test_json(tiny_recipe: Path) -> None:
     result = CliRunner().invoke(app, ["bench", str(tiny_recipe), "--json", *SMALL])
     assert {row["length"] for row in json.loads(result.stdout)["models"]} == {32}
 
 
+@pytest.mark.slow
 def test_a_suite_by_name() -> None:
     result = CliRunner().invoke(app, ["bench", "operators", "--length", "16", "--set", "bench.repeats=1"])
     assert result.exit_code == 0, result.output
@@ -45,6 +48,7 @@ def test_suites_are_those_of_the_settings() -> None:
     assert get_args(Suite) == SUITES
 
 
+@pytest.mark.slow
 def test_picture(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     path = tmp_path / "operators.png"
@@ -59,6 +63,7 @@ def test_a_picture_is_refused_before_anything_is_measured(tmp_path: Path) -> Non
     assert f"--plot must go with one of {drawn}, got complexity" in str(result.exception)
 
 
+@pytest.mark.slow
 def test_tables_are_written_as_csv_and_latex(tmp_path: Path) -> None:
     files = ["--csv", str(tmp_path / "t.csv"), "--latex", str(tmp_path / "t.tex")]
     sizes = ["bench.lengths=[8]", "bench.features=[4]", "bench.repeats=1", "bench.head_dim=4"]
@@ -86,6 +91,7 @@ def test_a_run_follows_sparsity_only() -> None:
     assert f"a second name must follow {names} only, got runs/mine after operators" in str(result.exception)
 
 
+@pytest.mark.slow
 def test_scaling_follows_from_a_recipe(tiny_recipe: Path) -> None:
     result = CliRunner().invoke(app, ["bench", "scaling", str(tiny_recipe), "--json"])
     assert result.exit_code == 0
@@ -99,6 +105,7 @@ def test_sparsity_needs_a_run(tmp_path: Path) -> None:
     assert "must be a run folder" in str(result.exception)
 
 
+@pytest.mark.slow
 def test_keep_show_and_compare(tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     few = [*SMALL, "--set", "bench.workloads=[encode]"]
@@ -114,9 +121,13 @@ def test_keep_show_and_compare(tiny_recipe: Path, tmp_path: Path, monkeypatch: p
     assert json.loads(compared.stdout)["differences"] == ["bench.batch was 1, is 2"]
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_words_that_do_not_fit_are_said_before_anything_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("old.json", "recipe.yaml"):
+        Path(name).write_text("{}")
+    for words, message in (
         (["operators", "--peers"], "--peers must go with a model or corpus, got operators"),
         (["sparsity", "--compare", "old.json"], "--compare must go with a model, got sparsity"),
         (["old.json", "--length", "3"], "--length must go with something to measure, got old.json"),
@@ -125,17 +136,11 @@ def test_keep_show_and_compare(tiny_recipe: Path, tmp_path: Path, monkeypatch: p
         (["--compare", "old.json"], "old.json must be a benchmark of a model that --out wrote"),
         (["old.json"], "old.json must be a benchmark of a model that --out wrote"),
         (["recipe.yaml", "--compare", "none.json"], "none.json must be a benchmark that --out wrote"),
-    ],
-)
-def test_words_that_do_not_fit_are_said_before_anything_is_measured(
-    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in ("old.json", "recipe.yaml"):
-        Path(name).write_text("{}")
-    assert message in str(CliRunner().invoke(app, ["bench", *words]).exception)
+    ):
+        assert message in str(CliRunner().invoke(app, ["bench", *words]).exception)
 
 
+@pytest.mark.slow
 def test_an_attention_map_needs_a_run_and_a_document(run_folder: Path, tmp_path: Path) -> None:
     with pytest.raises(
         RecipeError, match="a run and a document must follow attention-map, and it alone, got attention-m"

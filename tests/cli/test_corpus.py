@@ -28,9 +28,10 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "rows.jsonl"
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_options_that_ray_does_not_have_are_refused(
+    rows: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words, message in (
         ((), "--ray must come with --out FOLDER"),
         (("--out-dir", "out"), "--ray must come with --out FOLDER"),
         (("--out", "out", "--explain", "a.html"), "--ray must come with --out FOLDER"),
@@ -39,16 +40,8 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         (("--out", "out", "--limit", "3"), "--ray must come without --format, --json"),
         (("--out", "out", "-"), "--ray must have files, folders or their URIs"),
         (("--out", "out", "https://example.com/a.txt"), "--ray must have files, folders or their URIs"),
-    ],
-)
-def test_options_that_ray_does_not_have_are_refused(
-    words: tuple[str, ...],
-    message: str,
-    rows: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert message in refuse(monkeypatch, capsys, rows, *words)
+    ):
+        assert message in refuse(monkeypatch, capsys, rows, *words)
 
 
 def test_without_ray_the_extra_is_named(
@@ -69,19 +62,16 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("runs")
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_evaluations_that_have_no_summaries_are_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words, message in (
         (("summaries.jsonl", "--references", "summaries.jsonl"), "--ray must come with a run folder, got a file of"),
         (("classification",), "a classifier must be evaluated with --split, --limit, --out, --json and --set only"),
         (("language_modeling",), "a language model must be evaluated with"),
         (("summarization", "--faithfulness"), "--faithfulness must come with a run folder, --split"),
-    ],
-)
-def test_evaluations_that_have_no_summaries_are_refused(
-    words: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert message in refuse(monkeypatch, capsys, *words, command="evaluate")
+    ):
+        assert message in refuse(monkeypatch, capsys, *words, command="evaluate")
 
 
 def test_running_text_is_not_prepared_on_a_cluster(

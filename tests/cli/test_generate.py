@@ -18,6 +18,7 @@ train: {steps: 40, batch_tokens: 512, learning_rate: 0.02, device: cpu}
 evaluate: {window: 32, step: 8, resamples: 100}
 generate: {length: 30}
 """
+pytestmark = pytest.mark.slow
 CLASSIFIER = """\
 name: films
 task: classification
@@ -119,9 +120,8 @@ def test_characters_come_as_they_are_generated(monkeypatch: pytest.MonkeyPatch) 
     assert [len(part) for part in writes[1:]] == [1] * 10
 
 
-@pytest.mark.parametrize(
-    ("words", "kind", "message"),
-    [
+def test_wrong_arguments_are_named() -> None:
+    for words, kind, message in (
         (("runs/films", "a"), CheckpointError, "must be a run of task: language_modeling, got task: classification"),
         (("nowhere", "a"), CheckpointError, "nowhere must be a run folder with recipe.yaml"),
         (("runs/letters", "a", "--file", "b"), RecipeError, "a prompt must be given once, got an argument and --file"),
@@ -129,12 +129,10 @@ def test_characters_come_as_they_are_generated(monkeypatch: pytest.MonkeyPatch) 
         (("runs/letters", "a", "--temperature", "-1"), RecipeError, "generate.temperature must be"),
         (("runs/letters", "a", "--top-p", "0"), RecipeError, "generate.top_p must be"),
         (("runs/letters", "a", "--count", "2", "--seed", str(2**31 - 1)), RecipeError, "--seed must leave 2 seeds"),
-    ],
-)
-def test_wrong_arguments_are_named(words: tuple[str, ...], kind: type[Exception], message: str) -> None:
-    result = run("generate", *words)
-    assert isinstance(result.exception, kind)
-    assert message in str(result.exception)
+    ):
+        result = run("generate", *words)
+        assert isinstance(result.exception, kind)
+        assert message in str(result.exception)
 
 
 def test_a_prompt_that_is_no_text_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,19 +181,16 @@ def test_runs_are_compared_on_their_windows() -> None:
     assert report["differences"][0]["t_test"]["pairs"] > 100
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_options_of_summaries_are_refused() -> None:
+    for words, message in (
         (("runs/letters", "--html", "page.html"), "a language model must be evaluated with --split, --limit, --out"),
         (("runs/letters", "runs/films"), "several runs must be language models, got runs/letters, runs/films"),
         (("runs/letters", "runs/other", "--out", "both"), "--out must come with one run, got 2"),
         (("a.jsonl", "b.jsonl", "--references", "c.jsonl"), "--references must come with one file of summaries"),
-    ],
-)
-def test_options_of_summaries_are_refused(words: tuple[str, ...], message: str) -> None:
-    result = run("evaluate", *words)
-    assert isinstance(result.exception, RecipeError)
-    assert message in str(result.exception)
+    ):
+        result = run("evaluate", *words)
+        assert isinstance(result.exception, RecipeError)
+        assert message in str(result.exception)
 
 
 def test_generation_is_timed() -> None:

@@ -9,6 +9,8 @@ from sumpool.cli.memory import ADVICE, out_of_memory, require_address_space
 from sumpool.errors import ResourceError
 from sumpool.inference.model_choice import SHIPPED
 
+pytestmark = pytest.mark.slow
+
 resource = pytest.importorskip("resource")  # not on Windows
 MEBIBYTE = 1 << 20
 
@@ -25,13 +27,13 @@ def run_limited(mebibytes: int, *words: str) -> tuple[int, str, list[str]]:
     return ended.returncode, ended.stdout, ended.stderr.splitlines()
 
 
-@pytest.mark.parametrize("command", ["summarize", "prepare", "train", "evaluate", "bench", "export", "import", "prune"])
-def test_a_limit_below_that_of_the_libraries_is_one_line(command: str) -> None:
-    code, shown, told = run_limited(500, command, "x", "y")
-    assert (code, shown, len(told)) == (6, "", 1)
-    assert re.fullmatch(
-        rf"error: the limit of address space must be at least .* for sumpool {command}, got .*", told[0]
-    )
+def test_a_limit_below_that_of_the_libraries_is_one_line() -> None:
+    for command in ("summarize", "prepare", "train", "evaluate", "bench", "export", "import", "prune"):
+        code, shown, told = run_limited(500, command, "x", "y")
+        assert (code, shown, len(told)) == (6, "", 1)
+        assert re.fullmatch(
+            rf"error: the limit of address space must be at least .* for sumpool {command}, got .*", told[0]
+        )
 
 
 def test_what_needs_no_libraries_needs_no_memory(tmp_path: Path) -> None:

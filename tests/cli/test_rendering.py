@@ -32,9 +32,8 @@ def test_text() -> None:
     assert Rendering(style="bullets").render(SUMMARY) == "- First *one*.\n- Second <b>."
 
 
-@pytest.mark.parametrize(
-    ("title", "is_shown"),
-    [
+def test_a_title_that_the_summary_does_not_name_comes_first() -> None:
+    for title, is_shown in (
         ("Duties of developers", True),
         ("The gateway", False),
         ("Gateways and their forwarding hosts", False),
@@ -42,15 +41,13 @@ def test_text() -> None:
         ("Handbook of gateways and towers", True),
         ("Customized gateways", True),
         ("", False),
-    ],
-)
-def test_a_title_that_the_summary_does_not_name_comes_first(title: str, is_shown: bool) -> None:
-    text = "The gateway forwards packets to the hosts."
-    summary = replace(SUMMARY, title=title, summary=text, sentences=(text,), language="en")
-    assert Rendering().render(summary) == (f"{title}\n\n{text}" if is_shown else text)
-    assert Rendering("markdown").render(summary) == (f"# {title}\n\n{text}" if is_shown else text)
-    assert Rendering(title=False).render(summary) == text
-    assert Rendering(style="bullets", title=None).render(summary).endswith(f"- {text}")
+    ):
+        text = "The gateway forwards packets to the hosts."
+        summary = replace(SUMMARY, title=title, summary=text, sentences=(text,), language="en")
+        assert Rendering().render(summary) == (f"{title}\n\n{text}" if is_shown else text)
+        assert Rendering("markdown").render(summary) == (f"# {title}\n\n{text}" if is_shown else text)
+        assert Rendering(title=False).render(summary) == text
+        assert Rendering(style="bullets", title=None).render(summary).endswith(f"- {text}")
 
 
 def test_markdown_shows_the_characters_themselves() -> None:

@@ -30,20 +30,17 @@ def shell(command: str) -> tuple[int, bytes, list[str]]:
     return ended.returncode, ended.stdout, ended.stderr.decode().splitlines()
 
 
-@pytest.mark.parametrize(
-    ("command", "code", "last"),
-    [
+def test_streams_that_fail_are_told_in_one_line() -> None:
+    for command, code, last in (
         (f"{SUMMARIZE} <&-", 3, "error: standard input must be open, but it is closed: name a file"),
         (f"{SUMMARIZE} a.txt >&-", 2, "error: standard output must be open, but it is closed: redirect it"),
         (f"{SUMMARIZE} a.txt | true", 141, "standard output must be read to its end, but its reader has gone"),
         (f"{SUMMARIZE} a.txt >/dev/full", 6, "error: No space left on device"),
-    ],
-)
-def test_streams_that_fail_are_told_in_one_line(command: str, code: int, last: str) -> None:
-    ended, shown, told = shell(command)
-    assert (ended, shown) == (code, b"")
-    assert told[-1].startswith(last)
-    assert not any("Traceback" in line or "bug in sumpool" in line for line in told)
+    ):
+        ended, shown, told = shell(command)
+        assert (ended, shown) == (code, b"")
+        assert told[-1].startswith(last)
+        assert not any("Traceback" in line or "bug in sumpool" in line for line in told)
 
 
 def test_a_closed_stderr_loses_messages_only() -> None:

@@ -67,6 +67,7 @@ def test_python_examples_run(page: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         exec(compile(code, f"{page.name}, block {number}", "exec"), {"__name__": "example"})
 
 
+@pytest.mark.slow
 def test_tutorial_passes_the_contract_test(tmp_path: Path) -> None:
     files = titled("adding-a-variant.md", "python") | titled("adding-a-variant.md", "yaml")
     assert set(files) == {"lead.py", "test_lead.py", "lead.yaml"}
@@ -84,17 +85,17 @@ def test_tutorial_passes_the_contract_test(tmp_path: Path) -> None:
     assert shown.stdout.count(".") >= 10  # contract tests, the tutorial's own, the recipe
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_commands_name_recipes_and_commands_that_exist(page: Path) -> None:
+def test_commands_name_recipes_and_commands_that_exist() -> None:
     commands = {command.name or "" for command in app.registered_commands}
     commands |= {command.callback.__name__ for command in app.registered_commands if command.callback}
-    text = page.read_text()
-    code = "".join(re.findall(r"^```.*?^```", text, re.MULTILINE | re.DOTALL))
-    named = re.findall(r"^(?:\$ )?sumpool ([a-z]\w*)", code, re.MULTILINE) + re.findall(r"`sumpool ([a-z]\w*)", text)
-    assert set(named) <= commands
     recipes = {recipe.name for recipe in packaged_recipes()}
-    trained = set(re.findall(r"sumpool (?:train|prepare) ([a-z][\w/-]+)(?=[\s`])", text))
-    assert trained - {"variants/scoring/lead"} <= recipes
+    for page in PAGES:
+        text = page.read_text()
+        code = "".join(re.findall(r"^```.*?^```", text, re.MULTILINE | re.DOTALL))
+        named = {*re.findall(r"^(?:\$ )?sumpool ([a-z]\w*)", code, re.MULTILINE)}
+        assert named | {*re.findall(r"`sumpool ([a-z]\w*)", text)} <= commands, page
+        trained = set(re.findall(r"sumpool (?:train|prepare) ([a-z][\w/-]+)(?=[\s`])", text))
+        assert trained - {"variants/scoring/lead"} <= recipes, page
 
 
 def test_settings_of_examples_exist() -> None:
@@ -126,16 +127,16 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
-def test_relative_links_lead_to_files_and_headings(page: Path) -> None:
-    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
-    for target in re.findall(r"\]\((?!https?:)([^)]+)\)", text):
-        name, _, anchor = target.partition("#")
-        file = (page.parent / name).resolve() if name else page
-        assert file.exists(), target
-        assert not anchor or anchor in anchors(file), target
+def test_relative_links_lead_to_files_and_headings() -> None:
+    for page in (*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"):
+        text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+        for target in re.findall(r"\]\((?!https?:)([^)]+)\)", text):
+            name, _, anchor = target.partition("#")
+            file = (page.parent / name).resolve() if name else page
+            assert file.exists(), (page, target)
+            assert not anchor or anchor in anchors(file), (page, target)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_no_image_or_script_comes_from_the_network(page: Path) -> None:
-    assert not re.search(r'!\[[^\]]*\]\(https?:|src="https?:', page.read_text())
+def test_no_image_or_script_comes_from_the_network() -> None:
+    for page in PAGES:
+        assert not re.search(r'!\[[^\]]*\]\(https?:|src="https?:', page.read_text()), page

@@ -16,15 +16,14 @@ def check(sentence: str) -> FactCheck:
     return FactChecker(SENTENCES).check(sentence)
 
 
-@pytest.mark.parametrize("sentence", SENTENCES)
-def test_source_sentences_are_founded_in_themselves(sentence: str) -> None:
-    checked = check(sentence)
-    assert checked == FactCheck((), (SENTENCES.index(sentence),), 1.0, 0)
+def test_source_sentences_are_founded_in_themselves() -> None:
+    for sentence in SENTENCES:
+        checked = check(sentence)
+        assert checked == FactCheck((), (SENTENCES.index(sentence),), 1.0, 0)
 
 
-@pytest.mark.parametrize(
-    ("sentence", "unfounded"),
-    [
+def test_changed_facts_are_unfounded() -> None:
+    for sentence, unfounded in (
         ("Alice of the Routing Group sends 4 packets to Bob.", ["4"]),
         ("Alice of the Routing Group sends 7 packets to Bob.", ["7"]),
         ("Alice of the Routing Group sends seven packets to Bob.", ["seven"]),
@@ -37,15 +36,12 @@ def test_source_sentences_are_founded_in_themselves(sentence: str) -> None:
         ("Two LSPs carry the label of version 1.3 of the protocol.", ["1.3"]),
         ("Not packets fall.", ["not packets"]),
         ("n't packets fall.", ["not packets"]),
-    ],
-)
-def test_changed_facts_are_unfounded(sentence: str, unfounded: list[str]) -> None:
-    assert list(check(sentence).unfounded) == unfounded
+    ):
+        assert list(check(sentence).unfounded) == unfounded
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
+def test_facts_of_the_sources_are_founded() -> None:
+    for sentence in (
         "Alice of the Routing Group sends three packets to Bob every twenty seconds.",
         "alice of the routing group sends 3 packets.",
         "Gateways exist and a gateway doesn't forward packets that are longer than 576 octets.",
@@ -53,10 +49,8 @@ def test_changed_facts_are_unfounded(sentence: str, unfounded: list[str]) -> Non
         "The Telnet protocol is defined in RFC 854.",
         "2 LSP carry the label of version 1.2.",
         "Bob's gateway: Alice of the Routing Group sends 3 packets to Bob.",
-    ],
-)
-def test_facts_of_the_sources_are_founded(sentence: str) -> None:
-    assert check(sentence).unfounded == ()
+    ):
+        assert check(sentence).unfounded == ()
 
 
 def test_a_sentence_of_two_spans_has_two_sources_and_a_splice() -> None:

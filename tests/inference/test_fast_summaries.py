@@ -2,7 +2,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from sumpool.ranking.config import RankingConfig
 from sumpool.ranking.fit import fit_ranker
 from sumpool.ranking.ranker import FILE
 from sumpool.workflows.summarize import summarize
-from tests.conftest import relist, story
+from tests.conftest import relist, restored, story
 from tests.ranking.planted import example
 from tests.ranking.test_sentence_selector import TEXTS, document
 
@@ -31,10 +30,10 @@ DOCUMENTS = [
 ]
 
 
-@pytest.fixture
-def run(run_folder: Path, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def run(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run folder with a ranker."""
-    folder = Path(shutil.copytree(run_folder, tmp_path / "run"))
+    folder = Path(shutil.copytree(run_folder, tmp_path_factory.mktemp("ranked") / "run"))
     fit_ranker([example(seed) for seed in range(20)], RankingConfig(min_documents=2)).save(folder)
     relist(folder, FILE)
     return folder
@@ -66,9 +65,8 @@ def test_folders_without_a_ranker_rank_by_rules(run_folder: Path) -> None:
     assert 36 <= len(summary.summary.split()) <= 44
 
 
-@pytest.mark.parametrize(
-    ("length", "expected"),
-    [
+def test_lengths_are_those_of_the_settings() -> None:
+    for length, expected in (
         ("auto", None),
         ("medium", None),
         ("30w", LengthTarget(30, False, 0)),
@@ -76,10 +74,8 @@ def test_folders_without_a_ranker_rank_by_rules(run_folder: Path) -> None:
         ("10%", LengthTarget(100, False, 0)),
         ("short", LengthTarget(30, False, 0)),
         ("long", LengthTarget(120, False, 0)),
-    ],
-)
-def test_lengths_are_those_of_the_settings(length: str, expected: LengthTarget | None) -> None:
-    assert target_of(length, "word " * 1000) == expected
+    ):
+        assert target_of(length, "word " * 1000) == expected
 
 
 def test_the_last_setting_decides(run_folder: Path, tmp_path: Path) -> None:
@@ -91,19 +87,16 @@ def test_the_last_setting_decides(run_folder: Path, tmp_path: Path) -> None:
     assert wants_fast(tmp_path, [])
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_wrong_settings_are_named(run_folder: Path) -> None:
+    for change, message in (
         ("model.source_length=9", "--set must change a setting of summarize for fast summaries, got 'model.source"),
         ("summarize.length=9x", r"summarize\.length must be auto, short"),
         ("summarize.lenght=9w", r"summarize\.lenght is not a setting"),
         ("summarize.length=[", "--set summarize.length: "),
         ("summarize.mode=abstractive", "summarize.mode must be extractive or auto for fast summaries, got 'abstr"),
-    ],
-)
-def test_wrong_settings_are_named(run_folder: Path, change: str, message: str) -> None:
-    with pytest.raises(RecipeError, match=message):
-        load_settings(run_folder, [change])
+    ):
+        with pytest.raises(RecipeError, match=message):
+            load_settings(run_folder, [change])
 
 
 def test_folders_that_are_no_runs_are_refused(tmp_path: Path) -> None:
@@ -117,17 +110,17 @@ def damage(path: Path) -> None:
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize("name", ["ranker.safetensors", "sentences.json"])
-@pytest.mark.parametrize("spoil", [damage, Path.unlink])
-def test_damaged_files_are_refused(run: Path, name: str, spoil: Callable[[Path], object]) -> None:
-    spoil(run / name)
-    with pytest.raises(CheckpointError, match=name):
-        load_fast(run)
+def test_damaged_files_are_refused(run: Path) -> None:
+    for name in ("ranker.safetensors", "sentences.json"):
+        for spoil in (damage, Path.unlink):
+            with restored(run):
+                spoil(run / name)
+                with pytest.raises(CheckpointError, match=name):
+                    load_fast(run)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "problem"),
-    [
+def test_hostile_files_that_the_manifest_lists_are_refused(run: Path) -> None:
+    for name, content, problem in (
         ("ranker.safetensors", b"\x02\0\0\0\0\0\0\0[]", "must be a sentence ranker, got .*a list as header"),
         ("ranker.safetensors", b"\x02\0\0\0\0\0\0\0{}", "must be a sentence ranker, got KeyError"),
         ("sentences.json", b"[" * 100_000, "must be a file of sentence parameters, got .*more than 64 levels"),
@@ -135,13 +128,12 @@ def test_damaged_files_are_refused(run: Path, name: str, spoil: Callable[[Path],
         ("report.json", b"[]", "must hold a JSON object, got list"),
         ("recipe.yaml", b"\xff", "must be the recipe of a run"),
         ("recipe.yaml", b"summarize: {beam: 2}", r"must be a recipe of this version of sumpool, got: .*beam"),
-    ],
-)
-def test_hostile_files_that_the_manifest_lists_are_refused(run: Path, name: str, content: bytes, problem: str) -> None:
-    (run / name).write_bytes(content)
-    relist(run, name)
-    with pytest.raises(CheckpointError, match=rf"{re.escape(name)} {problem}"):
-        load_fast(run)
+    ):
+        with restored(run):
+            (run / name).write_bytes(content)
+            relist(run, name)
+            with pytest.raises(CheckpointError, match=rf"{re.escape(name)} {problem}"):
+                load_fast(run)
 
 
 def test_the_command_imports_neither_torch_nor_nltk(run: Path, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from sumpool.recipe.load import load_recipe
 from sumpool.training import hardware
 from sumpool.training.weights import export
 from sumpool.workflows.summarize import summarize
-from tests.conftest import relist, story
+from tests.conftest import relist, restored, story
 
 INT8 = pytest.mark.skipif(not has_int8(), reason="needs fbgemm")
 
@@ -156,19 +156,16 @@ def test_lengths_come_from_the_training_summaries(copy: Path) -> None:
         load_model(copy, automatic)
 
 
-@pytest.mark.parametrize(
-    ("minimum", "maximum", "expected"),
-    [
+def test_a_length_that_is_fixed_is_kept() -> None:
+    for minimum, maximum, expected in (
         ("auto", "auto", Lengths(85, 240, 100)),
         (120, "auto", Lengths(120, 240, 120)),
         ("auto", 30, Lengths(30, 30)),
         (20, 30, Lengths(20, 30)),
         (0, 9999, Lengths(0, 255)),
-    ],
-)
-def test_a_length_that_is_fixed_is_kept(minimum: int | str, maximum: int | str, expected: Lengths) -> None:
-    config = DecodingConfig.model_validate({"min_length": minimum, "max_length": maximum})
-    assert choose_lengths(config, 100, 120, target_length=256) == expected
+    ):
+        config = DecodingConfig.model_validate({"min_length": minimum, "max_length": maximum})
+        assert choose_lengths(config, 100, 120, target_length=256) == expected
 
 
 def test_no_training_summaries_still_allow_a_word() -> None:
@@ -184,9 +181,8 @@ def test_lengths_that_contradict_each_other_are_refused(run_folder: Path) -> Non
     assert load_recipe(run_folder).summarize.min_length == 6
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "problem"),
-    [
+def test_hostile_files_that_the_manifest_lists_are_refused(copy: Path) -> None:
+    for name, content, problem in (
         ("recipe.yaml", b"name: [", "must be YAML, .*; if a newer version wrote it, update sumpool"),
         ("recipe.yaml", b"model: {dimension: 9}", "dimension is not a setting.*; if a newer version wrote it, update"),
         ("report.json", b"[" * 100_000, "must be a data report"),
@@ -199,13 +195,12 @@ def test_lengths_that_contradict_each_other_are_refused(run_folder: Path) -> Non
         ("model.safetensors", b"", "must be a safetensors file, got: a header of 0 bytes"),
         ("model.safetensors", b"\0\0\0\0\0\0\0\x80", "must be a safetensors file, got: a header of 9,223"),
         ("model.safetensors", b"\x02\0\0\0\0\0\0\0{}", r"must be .* in this model, got absent"),
-    ],
-)
-def test_hostile_files_that_the_manifest_lists_are_refused(copy: Path, name: str, content: bytes, problem: str) -> None:
-    (copy / name).write_bytes(content)
-    relist(copy, name)
-    with pytest.raises(CheckpointError, match=rf"{re.escape(name)}.*{problem}"):
-        load_model(copy, ["summarize.min_length=auto"])
+    ):
+        with restored(copy):
+            (copy / name).write_bytes(content)
+            relist(copy, name)
+            with pytest.raises(CheckpointError, match=rf"{re.escape(name)}.*{problem}"):
+                load_model(copy, ["summarize.min_length=auto"])
 
 
 LARGE = {
@@ -227,11 +222,12 @@ def test_a_recipe_of_another_size_than_the_weights_takes_no_memory(copy: Path) -
         load_model(copy)
 
 
-@pytest.mark.parametrize("name", ["tokenizer.json", "ranker.safetensors"])
-def test_files_that_the_manifest_does_not_list_are_refused(copy: Path, name: str) -> None:
-    (copy / name).write_bytes(b"{}")
-    with pytest.raises(CheckpointError, match=rf"{re.escape(name)} must be named in the manifest\.json"):
-        load_model(copy)
+def test_files_that_the_manifest_does_not_list_are_refused(copy: Path) -> None:
+    for name in ("tokenizer.json", "ranker.safetensors"):
+        with restored(copy):
+            (copy / name).write_bytes(b"{}")
+            with pytest.raises(CheckpointError, match=rf"{re.escape(name)} must be named in the manifest\.json"):
+                load_model(copy)
 
 
 def test_a_damaged_recipe_is_damage_and_not_a_wrong_setting(copy: Path) -> None:

@@ -39,19 +39,18 @@ def test_headings_are_no_sentences() -> None:
     assert extract_from(text, AGREED) == "Gateways drop packets that are too long."
 
 
-@pytest.mark.parametrize(
-    ("sentence", "taken"),
-    [
+def test_only_prose_is_taken_and_a_title() -> None:
+    for sentence, taken in (
         ("gateways drop [packets]", False),
         ("gateways --drop packets that are long", False),
         ("gateways drop packets that are too long", True),
         ("Gateways drop.", True),
         ('He said: "gateways drop!")', True),
-    ],
-)
-def test_only_prose_is_taken_and_a_title(sentence: str, taken: bool) -> None:
-    assert (sentence in extract_from(f"Apples fall.\n\n{sentence}\n\nPlums rot.", "Gateways drop packets.")) == taken
-    assert extract_from(f"{sentence}\n\nApples fall. Plums rot.", "Gateways drop packets.") == sentence
+    ):
+        assert (
+            sentence in extract_from(f"Apples fall.\n\n{sentence}\n\nPlums rot.", "Gateways drop packets.")
+        ) == taken
+        assert extract_from(f"{sentence}\n\nApples fall. Plums rot.", "Gateways drop packets.") == sentence
 
 
 def test_nothing_is_taken_where_nothing_agrees() -> None:
@@ -153,12 +152,14 @@ def test_summaries_say_what_they_are(run_folder: Path) -> None:
                 assert all(part in " ".join(document.text.split()) for part in sentences)
 
 
-@pytest.mark.parametrize(("keep_margin", "stays"), [(0, True), (0.5, True), (2, False)])
-def test_auto_keeps_what_agrees_more_by_a_margin(keep_margin: float, stays: bool) -> None:
-    samples = ("Gateways drop packets. Hosts fall.",) * 2
-    generated = [Generated(samples[0], -1.0, samples)]
-    text = extract(generated, "Gateways sing loud songs. Hosts wait for ages.", mode="auto", keep_margin=keep_margin)
-    assert (text == "") == stays
+def test_auto_keeps_what_agrees_more_by_a_margin() -> None:
+    for keep_margin, stays in ((0, True), (0.5, True), (2, False)):
+        samples = ("Gateways drop packets. Hosts fall.",) * 2
+        generated = [Generated(samples[0], -1.0, samples)]
+        text = extract(
+            generated, "Gateways sing loud songs. Hosts wait for ages.", mode="auto", keep_margin=keep_margin
+        )
+        assert (text == "") == stays
 
 
 def test_the_agreement_of_a_chosen_text_is_taken_as_given() -> None:

@@ -37,21 +37,19 @@ def test_the_model_reads_all_where_no_block_is_prose(tokenizer: Tokenizer) -> No
     assert source.indices == (0, 1, 2)
 
 
-@pytest.mark.parametrize(
-    "text", [ODD, story(1, 50), "", "A HEADING\nHosts send (packets. To) gateways.It works. Well."]
-)
-def test_a_text_without_blocks_is_encoded_as_in_training(text: str, tokenizer: Tokenizer) -> None:
-    document = Document("a", text)
-    sentences = source_sentences(document, SPLITTER)
-    source = encode_source(document, sentences, tokenizer, SPLITTER)
-    expected = encode_document(text, tokenizer, SPLITTER, add_special_tokens=False)
-    assert source.document.ids.tolist() == expected.ids.tolist()
-    assert source.document.sentences.tolist() == expected.sentences.tolist()
-    pieces = numbered_texts(source.document.ids.tolist(), source.document.sentences.tolist(), tokenizer)
-    assert len(pieces) == len(source.indices)
-    for piece, index in zip(pieces, source.indices, strict=True):
-        assert piece.endswith(sentences[index].text)
-    assert list(source.indices) == sorted(set(source.indices))
+def test_a_text_without_blocks_is_encoded_as_in_training(tokenizer: Tokenizer) -> None:
+    for text in (ODD, story(1, 50), "", "A HEADING\nHosts send (packets. To) gateways.It works. Well."):
+        document = Document("a", text)
+        sentences = source_sentences(document, SPLITTER)
+        source = encode_source(document, sentences, tokenizer, SPLITTER)
+        expected = encode_document(text, tokenizer, SPLITTER, add_special_tokens=False)
+        assert source.document.ids.tolist() == expected.ids.tolist()
+        assert source.document.sentences.tolist() == expected.sentences.tolist()
+        pieces = numbered_texts(source.document.ids.tolist(), source.document.sentences.tolist(), tokenizer)
+        assert len(pieces) == len(source.indices)
+        for piece, index in zip(pieces, source.indices, strict=True):
+            assert piece.endswith(sentences[index].text)
+        assert list(source.indices) == sorted(set(source.indices))
 
 
 def test_sentences_are_encoded_in_batches(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

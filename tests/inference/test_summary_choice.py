@@ -58,9 +58,8 @@ def test_samples_have_weights() -> None:
         assert chooser.choose(generated, ()).text == text
 
 
-@pytest.mark.parametrize(
-    ("text", "factuality", "shown"),
-    [
+def test_sentences_that_are_not_allowed_are_replaced_or_dropped() -> None:
+    for text, factuality, shown in (
         (WRONG, "any", WRONG),
         (WRONG, "facts", SOURCE),
         (f"{FOUNDED} {WRONG}", "facts", f"{FOUNDED} {SOURCE}"),
@@ -73,10 +72,8 @@ def test_samples_have_weights() -> None:
         ("Notes on the use of short packets.", "spans", ""),
         ("Peaches rot in Rome.", "facts", ""),
         ("", "facts", ""),
-    ],
-)
-def test_sentences_that_are_not_allowed_are_replaced_or_dropped(text: str, factuality: str, shown: str) -> None:
-    assert choose(text, mbr=False, factuality=factuality).text == shown
+    ):
+        assert choose(text, mbr=False, factuality=factuality).text == shown
 
 
 def test_a_text_without_allowed_sentences_is_not_chosen() -> None:
@@ -100,17 +97,14 @@ def test_texts_of_the_target_length_are_preferred() -> None:
     assert choose("Plums are red.", samples, LengthTarget(30, False, 40)) == choose("Plums are red.", samples)
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
+def test_the_form_of_candidates_is_repaired() -> None:
+    for text, shown in (
         (f"{FOUNDED} and CMU-108.", FOUNDED),
         ("this memo defines a protocol for hosts", "This memo defines a protocol for hosts."),
         (f"It is red. {FOUNDED}", FOUNDED),
-    ],
-)
-def test_the_form_of_candidates_is_repaired(text: str, shown: str) -> None:
-    assert choose(text, mbr=False).text == shown
-    assert choose(text, mbr=False, factuality="facts").text == shown
+    ):
+        assert choose(text, mbr=False).text == shown
+        assert choose(text, mbr=False, factuality="facts").text == shown
 
 
 def test_texts_that_are_not_well_formed_are_no_candidates_where_facts_are_checked() -> None:
