@@ -66,19 +66,16 @@ def test_documents_are_those_of_the_files(corpus: Path) -> None:
     assert len(documents("s3://corpus/2026/")) == len(KINDS) * ROWS + 1
 
 
-@pytest.mark.parametrize(
-    ("pattern", "files"),
-    [
+@pytest.mark.usefixtures("corpus")
+def test_wildcards_are_those_of_a_shell() -> None:
+    for pattern, files in (
         ("2026/*.parquet", ["2026/a.parquet"]),
         ("20*/*.jsonl*", ["2026/a.jsonl.gz", "2026/b.jsonl"]),
         ("2026/[ab].*", ["2026/a.jsonl.gz", "2026/a.parquet", "2026/b.jsonl"]),
         ("*/sub/*.txt", ["2026/sub/page 1.txt"]),
-    ],
-)
-@pytest.mark.usefixtures("corpus")
-def test_wildcards_are_those_of_a_shell(pattern: str, files: list[str]) -> None:
-    parts = divided(f"s3://corpus/{pattern}")
-    assert sorted({file for part in parts for file in part.files}) == [f"s3://corpus/{file}" for file in files]
+    ):
+        parts = divided(f"s3://corpus/{pattern}")
+        assert sorted({file for part in parts for file in part.files}) == [f"s3://corpus/{file}" for file in files]
 
 
 def test_summaries_are_those_of_the_files(corpus: Path, run_folder: Path, tmp_path: Path) -> None:
@@ -96,9 +93,9 @@ def test_summaries_are_those_of_the_files(corpus: Path, run_folder: Path, tmp_pa
         assert bool(stored["reason"]) == bool(local["reason"])
 
 
-@pytest.mark.parametrize(
-    ("uri", "message"),
-    [
+@pytest.mark.usefixtures("corpus")
+def test_what_is_not_there_is_one_line() -> None:
+    for uri, message in (
         ("s3://corpus/2026/missing.jsonl", "must be a file or a folder that exists"),
         ("s3://corpus/2027", "must be a file or a folder that exists"),
         ("s3://no-such-bucket/2026", "must be a file or a folder that exists"),
@@ -107,15 +104,12 @@ def test_summaries_are_those_of_the_files(corpus: Path, run_folder: Path, tmp_pa
         (f"s3://somebody:{SECRET[:3]}/@{SECRET}@corpus/2026", "s3://...@corpus/2026 must have no password"),
         (f"s3://somebody:{SECRET}@corpus/2026", "s3://...@corpus/2026 must have no password: leave it out"),
         ("s5://corpus/2026", "must be a folder or a file that can be read, got: Unrecognized filesystem type"),
-    ],
-)
-@pytest.mark.usefixtures("corpus")
-def test_what_is_not_there_is_one_line(uri: str, message: str) -> None:
-    with pytest.raises(DataError, match="must") as error:
-        divided(uri)
-    assert message in str(error.value)
-    assert SECRET not in str(error.value)
-    assert "\n" not in str(error.value)
+    ):
+        with pytest.raises(DataError, match="must") as error:
+            divided(uri)
+        assert message in str(error.value)
+        assert SECRET not in str(error.value)
+        assert "\n" not in str(error.value)
 
 
 @pytest.mark.usefixtures("corpus")

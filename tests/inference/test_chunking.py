@@ -4,7 +4,6 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from sumpool.documents.document import Document
 from sumpool.inference.chunking import ChunkedDocument, Chunker, batch_chunks, group_documents, split_windows
@@ -15,19 +14,24 @@ from tests.text import bart
 from tests.text.bart import learn, take_over
 
 
-@pytest.mark.parametrize("length", [1, 7, 50, 400])
-def test_windows_cover_a_document_and_end_with_sentences(length: int) -> None:
-    choice = random.Random(length)
-    for _ in range(50):
-        sentences = np.repeat(np.arange(length), [choice.randint(1, 12) for _ in range(length)])
-        most = choice.randint(12, 100)
-        bounds = list(split_windows(sentences, most))
-        assert [start for start, _ in bounds] == [0, *(end for _, end in bounds[:-1])]
-        assert bounds[-1][1] == len(sentences)
-        assert all(0 < end - start <= most for start, end in bounds)
-        assert all(sentences[end - 1] != sentences[end] for _, end in bounds[:-1])
-        if len(sentences) <= most:
-            assert len(bounds) == 1
+def test_windows_cover_a_document_and_end_with_sentences() -> None:
+    for length in (
+        1,
+        7,
+        50,
+        400,
+    ):
+        choice = random.Random(length)
+        for _ in range(50):
+            sentences = np.repeat(np.arange(length), [choice.randint(1, 12) for _ in range(length)])
+            most = choice.randint(12, 100)
+            bounds = list(split_windows(sentences, most))
+            assert [start for start, _ in bounds] == [0, *(end for _, end in bounds[:-1])]
+            assert bounds[-1][1] == len(sentences)
+            assert all(0 < end - start <= most for start, end in bounds)
+            assert all(sentences[end - 1] != sentences[end] for _, end in bounds[:-1])
+            if len(sentences) <= most:
+                assert len(bounds) == 1
 
 
 def test_every_window_numbers_its_sentences_from_zero(run_folder: Path) -> None:

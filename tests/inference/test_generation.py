@@ -101,9 +101,8 @@ def test_a_summary_is_no_longer_than_its_document(loaded: LoadedModel) -> None:
     assert long > 10
 
 
-@pytest.mark.parametrize(
-    ("settings", "bounds", "predicted", "expected"),
-    [
+def test_a_predicted_length_leaves_fixed_lengths(loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    for settings, bounds, predicted, expected in (
         ({}, Lengths(6, 24, 12), 10.0, Lengths(8, 12, 10)),
         ({}, Lengths(6, 24, 12), 30.0, Lengths(24, 24, 24)),
         ({"max_length": 20}, Lengths(6, 20), 10.0, Lengths(8, 20)),
@@ -112,21 +111,12 @@ def test_a_summary_is_no_longer_than_its_document(loaded: LoadedModel) -> None:
         ({"min_length": 11}, Lengths(11, 24, 12), 10.0, Lengths(11, 12, 11)),
         ({"min_length": 20}, Lengths(20, 24, 20), 10.0, Lengths(20, 20, 20)),
         ({"min_length": 20, "max_length": 22}, Lengths(20, 22), 10.0, Lengths(20, 22)),
-    ],
-)
-def test_a_predicted_length_leaves_fixed_lengths(
-    settings: dict[str, int],
-    bounds: Lengths,
-    predicted: float,
-    expected: Lengths,
-    loaded: LoadedModel,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    search = Mock(return_value=[[Hypothesis((), 0.0, 0.0)]] * 10)
-    monkeypatch.setattr("sumpool.inference.generation.search", search)
-    monkeypatch.setattr(loaded.model, "predict_lengths", Mock(return_value=torch.full((10,), predicted)))
-    generate(loaded, bounds, **settings)
-    assert search.call_args.args[2] == [expected] * 10
+    ):
+        search = Mock(return_value=[[Hypothesis((), 0.0, 0.0)]] * 10)
+        monkeypatch.setattr("sumpool.inference.generation.search", search)
+        monkeypatch.setattr(loaded.model, "predict_lengths", Mock(return_value=torch.full((10,), predicted)))
+        generate(loaded, bounds, **settings)
+        assert search.call_args.args[2] == [expected] * 10
 
 
 def test_no_search_waits_for_more_than_the_document_allows(

@@ -21,7 +21,7 @@ from sumpool.text.running_text import RunningTextConfig
 from sumpool.workflows.evaluate_language_models import windows_of
 from sumpool.workflows.train_language_model import train_language_model
 
-BOUNDARIES = [{"kind": "gumbel"}, {"kind": "whitespace"}, {"kind": "fixed", "size": 3}, {"kind": "entropy"}, None]
+BOUNDARIES = [{"kind": "gumbel"}, {"kind": "fixed", "size": 3}, {"kind": "entropy"}, None]
 
 
 def recipe(folder: Path, boundaries: dict[str, object] | None, vocabulary: str = "characters") -> LanguageModelRecipe:
@@ -73,7 +73,11 @@ def loaded(folder: Path, boundaries: dict[str, object] | None, vocabulary: str =
     return load_language_model(run)
 
 
-@pytest.mark.parametrize("boundaries", BOUNDARIES, ids=str)
+@pytest.mark.parametrize(
+    "boundaries",
+    [{"kind": "whitespace"}, *(pytest.param(kind, marks=pytest.mark.slow) for kind in BOUNDARIES)],
+    ids=str,
+)
 def test_two_paths_agree_to_1e_9_for_every_boundary(folder: Path, boundaries: dict[str, object] | None) -> None:
     model = loaded(folder, boundaries)
     model.model.double()
@@ -89,6 +93,7 @@ def test_two_paths_agree_to_1e_9_for_every_boundary(folder: Path, boundaries: di
     assert nats[0] / 400 < np.log(model.tokenizer.vocab_size)
 
 
+@pytest.mark.slow
 def test_gumbel_boundaries_are_sampled_where_asked(folder: Path) -> None:
     run = loaded(folder, {"kind": "gumbel"}).folder
     scored = []
@@ -108,6 +113,7 @@ def test_the_text_is_that_of_the_split(folder: Path) -> None:
     assert (folder / "text.txt").read_text().endswith(decoded)
 
 
+@pytest.mark.slow
 def test_segments_are_those_that_the_model_decides(folder: Path) -> None:
     model = loaded(folder, {"kind": "whitespace"})
     ids = np.array(model.tokenizer.encode_batch(["the öld fox sle"])[0])
@@ -116,12 +122,14 @@ def test_segments_are_those_that_the_model_decides(folder: Path) -> None:
     assert segments_of(loaded(folder, {"kind": "fixed", "size": 3}), ids) == ("the", " öl", "d f", "ox ", "sle")
 
 
+@pytest.mark.slow
 def test_a_boundary_within_a_character_shows_it_once(folder: Path) -> None:
     model = loaded(folder, {"kind": "fixed", "size": 3}, "bytes")
     ids = np.array(model.tokenizer.encode_batch(["thöld"])[0])
     assert segments_of(model, ids) == ("th", "öld")
 
 
+@pytest.mark.slow
 def test_subwords_are_scored_by_characters(folder: Path) -> None:
     model = loaded(folder, {"kind": "fixed", "size": 2}, "subwords")
     text = split_of(model, "test")
@@ -151,6 +159,7 @@ def test_nothing_begins_after_white_space(folder: Path) -> None:
     assert model.token_bytes[ids[0]]
 
 
+@pytest.mark.slow
 def test_generation_with_the_cache_equals_the_whole_forward_pass(folder: Path) -> None:
     model = loaded(folder, {"kind": "gumbel"})
     ids, *_ = encode_prompt("the ", model)

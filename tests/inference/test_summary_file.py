@@ -45,14 +45,14 @@ def test_a_changed_document_is_named(tmp_path: Path) -> None:
         file.take(Document("a", "new"))
 
 
-@pytest.mark.parametrize("name", list(SETTINGS))
-def test_a_file_of_other_settings_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_file_of_other_settings_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     save_all(path, Document("a", "0"))
     before = path.read_bytes()
-    with pytest.raises(DataError, match=f"must hold the same {name} to go on"):
-        SummaryFile(path, SETTINGS | {name: "other"}, resume=True)
-    assert path.read_bytes() == before
+    for name in SETTINGS:
+        with pytest.raises(DataError, match=f"must hold the same {name} to go on"):
+            SummaryFile(path, SETTINGS | {name: "other"}, resume=True)
+        assert path.read_bytes() == before
 
 
 def test_failed_documents_are_summarised_again(tmp_path: Path) -> None:
@@ -69,15 +69,16 @@ def test_failed_documents_are_summarised_again(tmp_path: Path) -> None:
     assert [(row["id"], row["reason"]) for row in rows(path)] == [("fine", ""), ("broken", "")]
 
 
-@pytest.mark.parametrize("line", ["no json", "[]", "{}", '"id"', "\\xff", '{"id": "a"}'])
-def test_a_file_of_anything_else_is_left_alone(tmp_path: Path, line: str) -> None:
+def test_a_file_of_anything_else_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     save_all(path, Document("a", "0"))
-    path.write_bytes(path.read_bytes() + line.encode("latin-1") + b"\n")
-    before = path.read_bytes()
-    with pytest.raises(DataError, match=re.escape(f"{path}:2 must be a summary in JSON, got")):
-        SummaryFile(path, SETTINGS, resume=True)
-    assert path.read_bytes() == before
+    whole = path.read_bytes()
+    for line in ("no json", "[]", "{}", '"id"', "\\xff", '{"id": "a"}'):
+        path.write_bytes(whole + line.encode("latin-1") + b"\n")
+        before = path.read_bytes()
+        with pytest.raises(DataError, match=re.escape(f"{path}:2 must be a summary in JSON, got")):
+            SummaryFile(path, SETTINGS, resume=True)
+        assert path.read_bytes() == before
 
 
 def test_a_file_is_never_overwritten_unasked(tmp_path: Path) -> None:

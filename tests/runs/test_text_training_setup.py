@@ -24,13 +24,13 @@ def recipe(name: str, *overrides: str) -> LanguageModelRecipe:
     return loaded
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_models_have_the_published_number_of_parameters(name: str) -> None:
+def test_models_have_the_published_number_of_parameters() -> None:
     """41 million, and one more where boundaries are predicted."""
-    with torch.device("meta"):
-        model = LanguageModel(recipe(name).model, 27)
-    millions = sum(parameter.numel() for parameter in model.parameters()) / 1e6
-    assert millions == pytest.approx(42 if name in ("entropy", "gumbel", "unigram") else 41, abs=0.1)
+    for name in MODELS:
+        with torch.device("meta"):
+            model = LanguageModel(recipe(name).model, 27)
+        millions = sum(parameter.numel() for parameter in model.parameters()) / 1e6
+        assert millions == pytest.approx(42 if name in ("entropy", "gumbel", "unigram") else 41, abs=0.1)
 
 
 def test_every_boundary_has_a_recipe() -> None:

@@ -123,17 +123,14 @@ def test_both_libraries_must_be_installed(hidden: str, monkeypatch: pytest.Monke
         bench("trainer")
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_settings_are_checked(finished: Path) -> None:
+    for change, message in (
         ("bench.seconds=0", r"bench trainer: bench\.seconds must"),
         ("model.dim=8", r"bench trainer: model is not a setting"),
         ("bench.lengths=[3]", r"bench trainer: bench\.lengths is not a setting"),
-    ],
-)
-def test_settings_are_checked(change: str, message: str, finished: Path) -> None:
-    with pytest.raises(RecipeError, match=message):
-        bench("trainer", finished, overrides=[change])
+    ):
+        with pytest.raises(RecipeError, match=message):
+            bench("trainer", finished, overrides=[change])
 
 
 def test_the_run_decides_what_is_not_set() -> None:

@@ -16,6 +16,7 @@ from sumpool.data.sources.tsv import TsvSourceConfig
 from sumpool.errors import DataError, Interrupted, RecipeError
 from sumpool.recipe.load import load_recipe
 from sumpool.workflows.init import init
+from tests.conftest import BARE
 from tests.data.sources.test_datasets import save, save_dict
 
 WORDS = ("protocol", "server", "client", "packet", "header", "network", "address", "message", "link", "router")
@@ -44,7 +45,7 @@ def test_the_recipe_trains_as_written() -> None:
     made = CliRunner().invoke(app, ["init", "my articles.jsonl"])
     assert (made.exit_code, made.stdout) == (0, "my-articles.yaml\n")
     assert "next: sumpool train my-articles.yaml" in made.stderr
-    small = ["train.steps=2", "train.batch_tokens=512", "train.rouge_documents=0", "data.workers=1"]
+    small = ["train.steps=2", "train.batch_tokens=512", "data.workers=1", *BARE]
     small += ["model.dim=16", "model.heads=2", "model.feed_forward=32"]
     trained = CliRunner().invoke(app, ["train", "my-articles.yaml", *(word for s in small for word in ("--set", s))])
     assert (trained.exit_code, trained.stdout) == (0, "runs/my-articles\n"), trained.output
