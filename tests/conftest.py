@@ -4,6 +4,7 @@ import json
 import os
 import random
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -252,6 +253,19 @@ def train_with_notes(recipe: Recipe, run: Path) -> list[str]:
     heard: list[Progress] = []
     assert train(recipe, run, report=heard.append) == run
     return [progress.note for progress in heard if progress.note]
+
+
+def exit_code(*words: str) -> object:
+    """Run the command line in this process, and return its exit code."""
+    from sumpool.cli.app import main
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["sumpool", *words])
+        try:
+            main()
+        except SystemExit as end:
+            return end.code or 0
+    return 0
 
 
 @contextmanager

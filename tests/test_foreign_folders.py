@@ -2,17 +2,15 @@
 
 import json
 import shutil
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from sumpool.cli.app import main
 from sumpool.io.manifest import FileDigest, Kind, Manifest
 from sumpool.recipe.load import load_recipe
 from sumpool.runs.sweep_folder import claim_sweep, save_tables
-from tests.conftest import TOY
+from tests.conftest import TOY, exit_code
 
 
 def listed(folder: Path, kind: Kind, *names: str) -> None:
@@ -113,19 +111,17 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_folder_of_something_else_is_refused_untouched(
-    place: Path, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    place: Path, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = [word.replace("FOLDER", "x") for word in COMMANDS[command]]
-    monkeypatch.setattr(sys, "argv", ["sumpool", *words])
     for kind, make in FOLDERS.items():
         if OWN.get(command) == kind or (command == "bench" and kind == "files"):
             continue  # its own folder, or a file that is not there
         make(place / "x")
         before = content(place)
-        with pytest.raises(SystemExit) as stop:
-            main()
+        code = exit_code(*words)
         errors = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
-        assert (stop.value.code, len(errors)) == (2, 1), (kind, errors)
+        assert (code, len(errors)) == (2, 1), (kind, errors)
         assert "x" in errors[0]
         assert content(place) == before, kind
         shutil.rmtree(place / "x")
@@ -140,9 +136,6 @@ def test_the_working_directory_is_not_replaced(
     monkeypatch.chdir(inner)
     words = [word.replace("FOLDER", "../inner") for word in COMMANDS[command]]
     words = [str(place / word) if (place / word).is_file() else word for word in words]
-    monkeypatch.setattr(sys, "argv", ["sumpool", *words])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    assert stop.value.code == 2
+    assert exit_code(*words) == 2
     assert "must not be the working directory or around it" in capsys.readouterr().err
     assert list(inner.iterdir()) == []

@@ -1,14 +1,13 @@
 """A second process that writes the same file or folder is refused with the id of the first, and nothing is changed."""
 
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from sumpool.cli.app import main
 from sumpool.io.lock import locked_for_writing
+from tests.conftest import exit_code
 from tests.test_foreign_folders import content, place
 
 __all__ = ["place"]
@@ -25,28 +24,16 @@ FILES = {"summarize --out-dir": "x/summaries.jsonl"}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_second_process_is_refused(
-    place: Path, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["sumpool", *COMMANDS[command]])
+def test_a_second_process_is_refused(place: Path, command: str, capsys: pytest.CaptureFixture[str]) -> None:
     target = FILES.get(command, "x")
     if command == "summarize --out-dir":  # its folder is made, with a manifest, before the file is locked
-        main_exits(0)
+        assert exit_code(*COMMANDS[command]) == 0
     before = content(place)
     with locked_for_writing(place / target, "name another"):
-        main_exits(2)
+        assert exit_code(*COMMANDS[command]) == 2
     message = f"error: {target} must be written by one process at a time, but process {os.getpid()} is writing it"
     assert message in capsys.readouterr().err
     assert content(place) == before
     if command not in ("sweep", "bench"):  # which take long
-        main_exits(0)
+        assert exit_code(*COMMANDS[command]) == 0
         assert not [path for path in place.rglob("*") if ".lock" in path.name]
-
-
-def main_exits(code: int) -> None:
-    try:
-        main()
-        ended: object = 0
-    except SystemExit as end:
-        ended = end.code or 0
-    assert ended == code

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.cli.app import main
 from sumpool.cli.processes import train_in_processes
 from sumpool.errors import RecipeError
 from sumpool.recipe.load import load_recipe
@@ -15,7 +14,7 @@ from sumpool.training.checkpoint import Checkpoints
 from sumpool.training.fit import CHECKPOINTS, JOURNAL
 from sumpool.training.journal import Journal
 from sumpool.workflows.train import train
-from tests.conftest import write_rows
+from tests.conftest import exit_code, write_rows
 from tests.torture.waiting import wait
 
 ENDLESS = """\
@@ -38,13 +37,6 @@ SCORED = ENDLESS.replace("steps: 1000000", "steps: 2, learning_rate: 1.0e-8").re
 """Two updates that leave the weights almost as they are, so that no summary is a tie, and a validation."""
 
 
-def run_cli(monkeypatch: pytest.MonkeyPatch, *words: str) -> object:
-    monkeypatch.setattr(sys, "argv", ["sumpool", *words])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    return stop.value.code
-
-
 def test_processes_are_started_with_the_same_command(
     tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -57,7 +49,7 @@ def test_processes_are_started_with_the_same_command(
 
     monkeypatch.setattr("sumpool.training.launch.launch", launch)
     words = ["train", str(tiny_recipe), "--devices", "2", "--out", str(tmp_path / "run")]
-    assert run_cli(monkeypatch, *words) == 5
+    assert exit_code(*words) == 5
     assert started == [(2, words)]
 
 
@@ -66,7 +58,7 @@ def test_what_cannot_be_trained_is_refused_before_the_start(
     words: tuple[str, ...], tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sumpool.training.launch.launch", lambda *_: pytest.fail("it was started"))
-    assert run_cli(monkeypatch, "train", str(tiny_recipe), "--devices", "2", *words) == 2
+    assert exit_code("train", str(tiny_recipe), "--devices", "2", *words) == 2
     assert capsys.readouterr().err.count("\n") <= 2
 
 

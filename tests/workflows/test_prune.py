@@ -1,14 +1,12 @@
 import json
 import re
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 
-from sumpool.cli.app import main
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError
 from sumpool.inference.loading import load_model
@@ -23,6 +21,7 @@ from sumpool.workflows.prepare import prepare
 from sumpool.workflows.prune import HeadPruning, _validation_data, prune_heads
 from sumpool.workflows.summarize import summarize
 from sumpool.workflows.train import train
+from tests.conftest import exit_code
 from tests.workflows.test_classify import write_recipe
 
 pytestmark = pytest.mark.slow
@@ -95,7 +94,7 @@ def test_cost_before_and_after(workshop: Path, pruned: HeadPruning) -> None:
 
 
 def test_the_folder_works_as_a_run_folder(
-    workshop: Path, pruned: HeadPruning, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    workshop: Path, pruned: HeadPruning, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = workshop / "run-pruned"
     assert pruned.folder == str(folder)
@@ -104,8 +103,7 @@ def test_the_folder_works_as_a_run_folder(
     report = evaluate_run(folder, "validation", limit=2, overrides=["evaluate.resamples=100"])
     assert report.rows
     for command in (["show", str(folder)], ["prune", str(folder), "--documents", "2"]):
-        monkeypatch.setattr(sys, "argv", ["sumpool", *command])
-        main_exits(0)
+        assert exit_code(*command) == 0
     assert "17" in capsys.readouterr().out
     assert Manifest.read(folder).facts["validation_loss"] == pruned.after.loss if pruned.after else False
 
@@ -198,12 +196,9 @@ def test_a_signal_leaves_nothing(workshop: Path, tmp_path: Path, moment: float) 
     assert not [path for path in (tmp_path / "new").rglob("*") if path.name != "new"]
 
 
-def test_the_command_prints_tables_and_json(
-    workshop: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    command = ["sumpool", "prune", str(workshop / "run"), "--heads", "0.25", "--documents", "3", "--out"]
-    monkeypatch.setattr(sys, "argv", [*command, str(tmp_path / "a")])
-    main_exits(0)
+def test_the_command_prints_tables_and_json(workshop: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ("prune", str(workshop / "run"), "--heads", "0.25", "--documents", "3", "--out")
+    assert exit_code(*command, str(tmp_path / "a")) == 0
     out, err = capsys.readouterr()
     assert "encoder 0 attention" in out
     assert "decoder 1 cross_attention" in out
@@ -211,22 +206,12 @@ def test_the_command_prints_tables_and_json(
     assert "before" in out
     assert str(tmp_path / "a") in out
     assert "sumpool summarize" in err
-    monkeypatch.setattr(sys, "argv", [*command, str(tmp_path / "b"), "--json"])
-    main_exits(0)
+    assert exit_code(*command, str(tmp_path / "b"), "--json") == 0
     result = json.loads(capsys.readouterr().out)
     assert result["after"]["heads"] == 18
     assert len(result["attentions"]) == 6
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("a", "b")]
     assert weights[0] == weights[1]
-
-
-def main_exits(code: int) -> None:
-    try:
-        main()
-        ended: object = 0
-    except SystemExit as end:
-        ended = end.code or 0
-    assert ended == code
 
 
 @pytest.mark.parametrize("pairs", [False, True])
