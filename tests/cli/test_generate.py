@@ -191,9 +191,3 @@ def test_options_of_summaries_are_refused() -> None:
         result = run("evaluate", *words)
         assert isinstance(result.exception, RecipeError)
         assert message in str(result.exception)
-
-
-def test_generation_is_timed() -> None:
-    result = run("bench", "generation", "runs/letters", "--set", "bench.lengths=[256]", "--set", "bench.repeats=1")
-    assert result.exit_code == 0, result.output
-    assert "cached generation" in result.stdout

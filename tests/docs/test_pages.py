@@ -58,7 +58,9 @@ def test_recipe_reference_is_current() -> None:
         assert setting in page
 
 
-@pytest.mark.parametrize("page", [DOCS / "python.md", ROOT / "README.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [pytest.param(DOCS / "python.md", marks=pytest.mark.slow), ROOT / "README.md"], ids=lambda page: page.name
+)
 def test_python_examples_run(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     blocks = [code for _, code in BLOCK.findall(page.read_text())]

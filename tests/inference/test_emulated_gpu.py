@@ -50,6 +50,7 @@ def generate(
     return generated, gpu.synchronisations
 
 
+@pytest.mark.slow
 def test_summaries_and_samples_are_those_of_the_cpu(
     run_folder: Path, monkeypatch: pytest.MonkeyPatch, graph: EagerGraph
 ) -> None:

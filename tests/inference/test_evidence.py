@@ -26,9 +26,9 @@ def load(run_folder: Path, mode: str, overflow: str = "window") -> LoadedModel:
 
 
 @pytest.mark.parametrize("mode", ["abstractive", "extractive"])
-@pytest.mark.parametrize("sentences", [6, 60])
+@pytest.mark.parametrize("sentences", [6, 40])
 def test_weights_are_those_of_source_sentences(run_folder: Path, mode: str, sentences: int) -> None:
-    documents = [Document(str(number), story(number, sentences)) for number in range(3)]
+    documents = [Document(str(number), story(number, sentences)) for number in range(2)]
     loaded = load(run_folder, mode)
     plain = list(generate_summaries(documents, loaded))
     explained = list(summarize_with_evidence(documents, loaded))
@@ -115,7 +115,7 @@ def test_evidence_is_a_part_of_the_json(run_folder: Path) -> None:
     assert "evidence" not in json.loads(replace(summary, evidence=None).as_json())
 
 
-@pytest.mark.parametrize("jobs", [0, 2])
+@pytest.mark.parametrize("jobs", [0, pytest.param(2, marks=pytest.mark.slow)])
 def test_evidence_of_any_generation(run_folder: Path, jobs: int) -> None:
     documents = [Document(str(number), story(number, 12)) for number in range(3)]
     loaded = load(run_folder, "extractive")

@@ -94,13 +94,20 @@ def test_written_summaries_are_well_formed(
     assert " ".join(written.sentences) == summary
 
 
-TEXT = "The cat sat on the mat and ate a red apple. It slept well in the sun. " * 20
+TEXT = "The cat sat on the mat and ate a red apple. It slept well in the sun. " * 12
 
 
-@pytest.mark.parametrize("mode", ["auto", "extractive"])
+STRUCTURED = Document.from_parsed("-", ParsedDocument((TextBlock(TEXT.strip()),)))
+
+
 @pytest.mark.parametrize(
-    ("document", "threshold"),
-    [(Document("-", TEXT), 2), (Document.from_parsed("-", ParsedDocument((TextBlock(TEXT.strip()),))), 0)],
+    ("mode", "document", "threshold"),
+    [
+        ("auto", STRUCTURED, 0),
+        pytest.param("auto", Document("-", TEXT), 2, marks=pytest.mark.slow),
+        pytest.param("extractive", Document("-", TEXT), 2, marks=pytest.mark.slow),
+        pytest.param("extractive", STRUCTURED, 0, marks=pytest.mark.slow),
+    ],
 )
 def test_texts_that_no_summary_depends_on_are_not_searched(
     mode: str, document: Document, threshold: int, monkeypatch: pytest.MonkeyPatch

@@ -76,7 +76,7 @@ def test_a_stream_yields_each_result_before_the_next_document_is_read(summarizer
 
 
 def test_lengths_are_in_words_or_relative(summarizer: Summarizer) -> None:
-    texts = [story(number, 40) for number in range(8)]
+    texts = [story(number, 30) for number in range(3)]
 
     def words(length: Any, mode: Any = None) -> float:  # noqa: ANN401 - a length, a literal
         results = summarizer.summarize(texts, length=length, mode=mode)
@@ -119,7 +119,7 @@ def test_single_documents_without_a_summary_are_errors(summarizer: Summarizer, t
 
 
 def test_threads_share_a_model(summarizer: Summarizer) -> None:
-    texts = [story(number, 3 + number) for number in range(12)]
+    texts = [story(number, 3 + number) for number in range(6)]
     expected = summarizer.summarize(texts, mode="auto")
     results: dict[int, list[SummaryResult]] = {}
 
