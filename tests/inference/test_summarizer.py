@@ -76,7 +76,7 @@ def test_a_stream_yields_each_result_before_the_next_document_is_read(summarizer
 
 
 def test_lengths_are_in_words_or_relative(summarizer: Summarizer) -> None:
-    texts = [story(number, 30) for number in range(3)]
+    texts = [story(number, 20) for number in range(2)]
 
     def words(length: Any, mode: Any = None) -> float:  # noqa: ANN401 - a length, a literal
         results = summarizer.summarize(texts, length=length, mode=mode)
