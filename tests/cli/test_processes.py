@@ -81,6 +81,7 @@ def write_as_rank_one(recipe: Path, run: Path) -> None:
     os.write(2, b"an error\n")
 
 
+@pytest.mark.slow
 def test_other_processes_write_to_logs_of_their_own(tiny_recipe: Path, tmp_path: Path) -> None:
     assert load_recipe(tiny_recipe)
     process = multiprocessing.get_context("forkserver").Process(

@@ -37,6 +37,7 @@ def test_every_boundary_has_a_recipe() -> None:
     assert set(MODELS) == {"vanilla", "none", "random", "fixed", "whitespace", "unigram", "entropy", "gumbel"}
 
 
+@pytest.mark.slow
 def test_the_model_of_the_paper_is_trained_for_three_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("text8").write_text("the quick brown fox jumps over the lazy dog " * 40)
