@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 
 import pytest
 import torch
@@ -24,23 +25,19 @@ def test_variants_are_discovered() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("length", [1, 37, 64, 1000])
-@pytest.mark.parametrize("training", [True, False])
-def test_any_length_gives_segments_in_source_order(
-    kind: str, length: int, training: bool, make_tokens: Callable[..., Tokens]
-) -> None:
-    pooler = build(kind).train(training)
-    pooled = pooler(make_tokens(length, 1, 0, length=length + 3)).tokens
-    segments = pooled.mask.sum(1)
-    assert 1 <= segments[0] <= length
-    assert segments[1:].tolist() == [1, 0]
-    assert pooled.states.isfinite().all()
-    assert (pooled.origin[0, : segments[0]].diff() > 0).all()
-    assert pooled.origin[0, segments[0] - 1] == length - 1
+def test_any_length_gives_segments_in_source_order(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+    for length, training in product((1, 37, 64, 1000), (True, False)):
+        pooled = build(kind).train(training)(make_tokens(length, 1, 0, length=length + 3)).tokens
+        segments = pooled.mask.sum(1)
+        assert 1 <= segments[0] <= length
+        assert segments[1:].tolist() == [1, 0]
+        assert pooled.states.isfinite().all()
+        assert (pooled.origin[0, : segments[0]].diff() > 0).all()
+        assert pooled.origin[0, segments[0] - 1] == length - 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("lengths", [(37, 64), (1000, 130, 61), (8, 500)])
+@pytest.mark.parametrize("lengths", [(1000, 130, 61), (8, 500)])
 def test_segments_are_independent_of_padding_and_batch_mates(
     kind: str, lengths: tuple[int, ...], make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
 ) -> None:
@@ -71,7 +68,7 @@ def test_segments_are_bitwise_independent_of_padding_values(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("lengths", [(1,), (37, 64), (1000, 5)])
+@pytest.mark.parametrize("lengths", [(1,), (300, 5)])
 def test_every_parameter_gets_a_finite_gradient(
     kind: str, lengths: tuple[int, ...], make_tokens: Callable[..., Tokens]
 ) -> None:

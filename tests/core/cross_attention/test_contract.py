@@ -103,7 +103,7 @@ def test_half_precision_agrees_with_float64(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("kept", [[0], [3], [0, 2], [1, 2, 3]])
+@pytest.mark.parametrize("kept", [[3], [0, 2]])
 def test_removed_heads_are_those_with_output_zero(
     kind: str, kept: list[int], make_tokens: Callable[..., Tokens]
 ) -> None:

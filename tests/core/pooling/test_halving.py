@@ -1,5 +1,6 @@
 import math
 from collections.abc import Callable
+from itertools import product
 from typing import get_args
 
 import pytest
@@ -36,19 +37,18 @@ def naive(states: Tensor, scores: Tensor, keep: int, sort: Sort = "each_round") 
 
 
 @pytest.mark.parametrize("sort", get_args(Sort))
-@pytest.mark.parametrize("length", [3, 16, 37, 100, 129])
-@pytest.mark.parametrize("keep", [1, 2, 7, 16, 50])
-def test_equals_the_naive_algorithm(length: int, keep: int, sort: Sort) -> None:
-    states = torch.randn(2, length, 5, dtype=torch.float64)
-    scores = torch.rand(2, length, dtype=torch.float64)
-    survivors = halve(scores, full_mask(scores), keep, PEAK, sort=sort).mixture.combine(states)
-    for number in range(2):
-        expected = naive(states[number], scores[number].clone(), keep, sort)
-        torch.testing.assert_close(survivors[number, : len(expected)], expected)
+def test_equals_the_naive_algorithm(sort: Sort) -> None:
+    for length, keep in product((3, 16, 37, 100, 129), (1, 2, 7, 16, 50)):
+        states = torch.randn(2, length, 5, dtype=torch.float64)
+        scores = torch.rand(2, length, dtype=torch.float64)
+        survivors = halve(scores, full_mask(scores), keep, PEAK, sort=sort).mixture.combine(states)
+        for number in range(2):
+            expected = naive(states[number], scores[number].clone(), keep, sort)
+            torch.testing.assert_close(survivors[number, : len(expected)], expected)
 
 
 @pytest.mark.parametrize("sort", get_args(Sort))
-@pytest.mark.parametrize("keep", [1, 7, 0.3])
+@pytest.mark.parametrize("keep", [7, 0.3])
 def test_the_rounds_of_longer_documents_change_nothing(keep: int | float, sort: Sort) -> None:
     for length in (1, 5, 7, 8, 50, 64):
         scores = torch.rand(3, length, dtype=torch.double)
@@ -66,7 +66,7 @@ def test_the_rounds_of_longer_documents_change_nothing(keep: int | float, sort: 
 
 
 @pytest.mark.parametrize("sort", get_args(Sort))
-@pytest.mark.parametrize("keep", [0.03, 0.25, 0.3, 0.5, 0.9])
+@pytest.mark.parametrize("keep", [0.03, 0.3, 0.9])
 def test_every_document_is_halved_to_its_own_fraction(keep: float, sort: Sort) -> None:
     lengths = [1, 2, 3, 37, 64, 150]
     states = torch.randn(len(lengths), 150, 5, dtype=torch.float64)
@@ -79,11 +79,10 @@ def test_every_document_is_halved_to_its_own_fraction(keep: float, sort: Sort) -
         torch.testing.assert_close(survivors[number][mixture.mask[number]], expected)
 
 
-@pytest.mark.parametrize(
-    ("better", "worse", "weight"), [(0.9, 0.1, 1.0), (0.6, 0.4, 0.9382), (0.55, 0.45, 0.7933), (0.51, 0.49, 0.567)]
-)
-def test_the_default_peak_is_the_released_double_exponential(better: float, worse: float, weight: float) -> None:
-    assert PEAK.weight(torch.tensor(better), torch.tensor(worse)).item() == pytest.approx(weight, abs=1e-3)
+def test_the_default_peak_is_the_released_double_exponential() -> None:
+    better = torch.tensor([0.9, 0.6, 0.55, 0.51])
+    weights = PEAK.weight(better, 1 - better).tolist()
+    assert weights == pytest.approx([1.0, 0.9382, 0.7933, 0.567], abs=1e-3)
 
 
 def test_the_other_peaks() -> None:
@@ -117,12 +116,12 @@ def test_gradient_is_exact(sort: Sort) -> None:
     assert torch.autograd.gradcheck(pool, (states, scores))
 
 
-@pytest.mark.parametrize("keep", [960, 480, 240, 120, 60, 30])
-def test_survivors_are_in_source_order_after_any_number_of_rounds(keep: int) -> None:
-    scores = torch.rand(8, 1000)
-    survivors = halve(scores, full_mask(scores), keep, PEAK).heaviest
-    assert survivors.shape == (8, keep)
-    assert (survivors.diff(dim=1) > 0).all()
+def test_survivors_are_in_source_order_after_any_number_of_rounds() -> None:
+    for keep in (960, 480, 240, 120, 60, 30):
+        scores = torch.rand(8, 1000)
+        survivors = halve(scores, full_mask(scores), keep, PEAK).heaviest
+        assert survivors.shape == (8, keep)
+        assert (survivors.diff(dim=1) > 0).all()
 
 
 def test_weights_sum_to_one_and_every_token_has_one_survivor() -> None:

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from itertools import product
 
 import pytest
 import torch
@@ -39,16 +40,16 @@ def sums(states: Tensor, scores: Tensor, mask: Tensor, keep: Keep, sharpness: fl
 @pytest.mark.parametrize(
     ("pool", "weights"), [(iterate, "distance"), (iterate, "softmax"), (all_steps, "distance"), (sums, "softmax")]
 )
-@pytest.mark.parametrize("keep", [1, 7, 60, 100, 0.25])
-@pytest.mark.parametrize("sharpness", [0.1, 1, 20, 100])
-def test_equals_the_loop(pool: Callable[..., Tensor], weights: WeightKind, keep: Keep, sharpness: float) -> None:
+def test_equals_the_loop(pool: Callable[..., Tensor], weights: WeightKind) -> None:
     states, scores, mask = draw()
-    rows = pool(states, scores, mask, keep, sharpness, weights)
-    for number, length in enumerate(LENGTHS):
-        count = min(keep, length) if isinstance(keep, int) else -(-length // 4)
-        expected = naive(states[number, :length], scores[number, :length], count, sharpness, weights)
-        torch.testing.assert_close(rows[number, :count], expected)
-        assert not rows[number, count:].any()
+    keeps: tuple[Keep, ...] = (1, 7, 60, 100, 0.25)
+    for keep, sharpness in product(keeps, (0.1, 1, 20, 100)):
+        rows = pool(states, scores, mask, keep, sharpness, weights)
+        for number, length in enumerate(LENGTHS):
+            count = min(keep, length) if isinstance(keep, int) else -(-length // 4)
+            expected = naive(states[number, :length], scores[number, :length], count, sharpness, weights)
+            torch.testing.assert_close(rows[number, :count], expected)
+            assert not rows[number, count:].any()
 
 
 def test_published_weights_of_three_scores() -> None:

@@ -118,22 +118,6 @@ def test_segments_become_means_or_last_vectors_with_the_position_of_the_last_tok
     assert [row[weight > 0].tolist() for row, weight in zip(members, weights, strict=True)] == expected
 
 
-@pytest.mark.parametrize("length", [1, 37, 64, 1000])
-def test_pooled_vectors_are_in_source_order(length: int, make_tokens: Callable[..., Tokens]) -> None:
-    pooled = SegmentsPoolerConfig().build(nn.Embedding(50, 16))(make_tokens(length)).tokens
-    assert pooled.states.shape == (1, -(-length // 4), 16)
-    assert pooled.mask.all()
-    assert (pooled.origin.diff() > 0).all()
-    assert torch.equal(pooled.sentences, pooled.origin // 5)
-
-
-def test_pooling_is_bitwise_independent_of_padding_values(make_tokens: Callable[..., Tokens]) -> None:
-    pooler = SegmentsPoolerConfig().build(nn.Embedding(50, 16))
-    clean, noisy = (pooler(make_tokens(37, 80, length=90, pad=pad)).tokens for pad in (0.0, torch.nan))
-    assert torch.equal(clean.states, noisy.states)
-    assert clean.states.size(1) == 20
-
-
 @pytest.mark.parametrize("combine", ["mean", "last"])
 def test_empty_documents_stay_empty(combine: str, make_tokens: Callable[..., Tokens]) -> None:
     pooler = SegmentsPoolerConfig.model_validate({"combine": combine}).build(nn.Embedding(50, 16))
