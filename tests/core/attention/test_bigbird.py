@@ -6,8 +6,8 @@ from torch import Tensor
 
 from sumpool.core.attention import bigbird
 from sumpool.core.attention.bigbird import BigbirdAttention, BigbirdAttentionConfig
-from sumpool.core.attention.vanilla import VanillaAttention
 from sumpool.core.tokens import Tokens
+from tests.core.attention.checks import assert_equals_naive, project, weigh
 
 
 def pattern(attention: BigbirdAttention, blocks: int) -> Tensor:
@@ -19,14 +19,15 @@ def pattern(attention: BigbirdAttention, blocks: int) -> Tensor:
 def test_equals_explicit_weights(make_tokens: Callable[..., Tokens]) -> None:
     attention = BigbirdAttentionConfig(block=4, random_blocks=2).build(16, 4).double()
     tokens = make_tokens(62, 41, 11, 1, pad=1e3)
-    mixed = attention(tokens.states, tokens.mask, tokens.positions)
-    for number, real in enumerate((62, 41, 11, 1)):
-        projected = attention.project(tokens.states[number, :real]).chunk(3, dim=-1)
-        query, key, value = (part.view(real, 4, 4).transpose(0, 1) for part in projected)
-        visible = pattern(attention, -(-real // 4)).repeat_interleave(4, 1).repeat_interleave(4, 2)
+
+    def naive(states: Tensor) -> tuple[Tensor, Tensor]:
+        query, key, value = project(attention, states)
+        visible = pattern(attention, -(-len(states) // 4)).repeat_interleave(4, 1).repeat_interleave(4, 2)
         visible[:, :4] = 1
-        weights = (query @ key.mT / 2).masked_fill(visible[:, :real, :real] == 0, -torch.inf).softmax(2)
-        torch.testing.assert_close(mixed[number, :real], attention.out((weights @ value).transpose(0, 1).flatten(1)))
+        visible = visible[:, : len(states), : len(states)]
+        return weigh(attention, (query @ key.mT / 2).masked_fill(visible == 0, -torch.inf).softmax(2), value)
+
+    assert_equals_naive(attention, tokens, naive)
 
 
 def test_blocks_see_neighbours_global_and_random_blocks_once() -> None:
@@ -40,14 +41,6 @@ def test_blocks_see_neighbours_global_and_random_blocks_once() -> None:
     assert (visible[0] != visible[1]).any()
     other = BigbirdAttentionConfig(block=4, random_blocks=2, seed=4).build(16, 4)
     assert (pattern(other, 20) != visible).any()
-
-
-def test_enough_random_blocks_are_full_attention(make_tokens: Callable[..., Tokens]) -> None:
-    full, tokens = VanillaAttention(16, 4).double(), make_tokens(50, 21)
-    attention = BigbirdAttentionConfig(block=4, random_blocks=13).build(16, 4).double()
-    attention.load_state_dict(full.state_dict())
-    mixed, expected = (part(tokens.states, tokens.mask, tokens.positions)[tokens.mask] for part in (attention, full))
-    torch.testing.assert_close(mixed, expected)
 
 
 def test_equal_draws_select_the_first_blocks_whatever_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:

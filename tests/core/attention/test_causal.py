@@ -11,7 +11,7 @@ from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.attention.synthesizer import SynthesizerKind
 from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class, kinds
-from tests.core.attention.test_contract import FAST
+from tests.core.attention.checks import assert_exact_gradient
 
 SMALL = {"block": 4, "window": 6, "bucket": 4, "stride": 4, "columns": 2, "features": 8, "length": 160}
 """Settings with which a document of 16 tokens has several blocks, windows, rows and chunks."""
@@ -93,21 +93,9 @@ def test_later_tokens_change_no_causal_output(
         torch.testing.assert_close(other[0, : last + 1], mixed[0, : last + 1], atol=1e-10, rtol=0)
 
 
-@pytest.mark.parametrize(
-    ("kind", "settings"),
-    [
-        pytest.param(kind, settings, marks=[] if kind in {*FAST} - {"lsh"} and not settings else pytest.mark.slow)
-        for kind, settings in CAUSAL
-    ],
-)
+@pytest.mark.parametrize(("kind", "settings"), CAUSAL)
 def test_the_causal_gradient_is_exact(
     kind: str, settings: dict[str, object], make_tokens: Callable[..., Tokens]
 ) -> None:
-    attention, tokens = build(kind, settings, causal=True), make_tokens(6, 1)
-
-    def mix(states: Tensor) -> Tensor:
-        mixed: Tensor = attention(states, tokens.mask, tokens.positions)
-        return mixed[tokens.mask]
-
-    # Hashes of LSH attention carry no gradient, and are constant around these states.
-    assert torch.autograd.gradcheck(mix, tokens.states.requires_grad_())
+    """Hashes of LSH attention carry no gradient, and are constant around these states."""
+    assert_exact_gradient(build(kind, settings, causal=True), make_tokens(6, 1))

@@ -257,6 +257,39 @@ def build_with_settings(variant: str) -> Attention:
     return config.build(16, 4).double().eval()
 
 
+def test_a_document_without_tokens_has_finite_gradients(make_tokens: Callable[..., Tokens]) -> None:
+    for variant in VARIANTS + WITH_PARAMETERS_OF_HEADS:
+        attention, tokens = build_with_settings(variant), make_tokens(9, 0)
+        states = tokens.states.requires_grad_()
+        attention(states, tokens.mask, tokens.positions).square().sum().backward()
+        gradients = [states.grad, *(parameter.grad for parameter in attention.parameters())]
+        assert all(gradient is None or gradient.isfinite().all() for gradient in gradients), variant
+        assert states.grad is not None, variant
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [
+        "informer redraw=true factor=1",
+        "performer redraw=true",
+        "skeinformer redraw=true samples=5",
+        "skyformer redraw=true landmarks=8",
+    ],
+)
+def test_draws_are_new_in_training_only(variant: str, make_tokens: Callable[..., Tokens]) -> None:
+    attention, tokens = build_with_settings(variant).train(), make_tokens(300)
+    first, second = (attention(tokens.states, tokens.mask, tokens.positions) for _ in range(2))
+    assert not torch.equal(first, second)
+    seeded = []
+    for _ in range(2):
+        torch.manual_seed(3)
+        seeded.append(attention(tokens.states, tokens.mask, tokens.positions))
+    assert torch.equal(*seeded)
+    attention.eval()
+    first, second = (attention(tokens.states, tokens.mask, tokens.positions) for _ in range(2))
+    assert torch.equal(first, second)
+
+
 @over(VARIANTS + WITH_PARAMETERS_OF_HEADS)
 def test_removed_heads_are_those_with_output_zero(variant: str, make_tokens: Callable[..., Tokens]) -> None:
     tokens = make_tokens(300, 520, 20)

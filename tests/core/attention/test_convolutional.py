@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from sumpool.core.attention.convolutional import ConvolutionalAttention, ConvolutionalAttentionConfig
 from sumpool.core.tokens import Tokens
+from tests.core.attention.checks import assert_exact_gradient
 
 SETTINGS: tuple[dict[str, Any], ...] = (
     {},
@@ -80,35 +81,10 @@ def test_attention_received_is_divided_among_the_tokens_of_a_phrase(
         assert (with_self[number, real:] == 0).all()
 
 
-@pytest.mark.parametrize("settings", SETTINGS)
-def test_padding_and_batch_mates_enter_no_phrase(
-    settings: dict[str, Any], make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
-) -> None:
-    attention, tokens = build(settings), make_tokens(40, 13, 7, length=50, pad=1e3)
-    mixed = attention(tokens.states, tokens.mask, tokens.positions)
-    for number, real in enumerate((40, 13, 7)):
-        single = alone(tokens, number)
-        expected = attention(single.states, None, single.positions)[0]
-        torch.testing.assert_close(mixed[number, :real], expected, atol=1e-10, rtol=0)
-
-
 @pytest.mark.parametrize("per_head", [False, True])
 def test_gradient_is_exact(per_head: bool, make_tokens: Callable[..., Tokens]) -> None:
-    attention, tokens = build({"per_head": per_head}), make_tokens(8, 4, 1)
-
-    def mix(states: Tensor) -> Tensor:
-        mixed: Tensor = attention(states, tokens.mask, tokens.positions)
-        return mixed[tokens.mask]
-
-    assert torch.autograd.gradcheck(mix, tokens.states.requires_grad_())
-
-
-def test_a_document_without_tokens_has_a_finite_gradient(make_tokens: Callable[..., Tokens]) -> None:
-    attention, tokens = build({}), make_tokens(9, 0)
-    states = tokens.states.requires_grad_()
-    attention(states, tokens.mask, tokens.positions).square().sum().backward()
-    assert states.grad is not None
-    assert states.grad.isfinite().all()
+    attention, tokens = build({"per_head": per_head}), make_tokens(6, 1)
+    assert_exact_gradient(attention, tokens)
 
 
 def test_every_token_is_in_a_phrase() -> None:

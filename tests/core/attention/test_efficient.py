@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
@@ -7,6 +8,7 @@ from torch import Tensor
 from sumpool.core.attention.efficient import EfficientAttention, EfficientAttentionConfig
 from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
 from sumpool.core.tokens import Tokens
+from tests.core.attention.checks import assert_equals_naive
 
 
 def naive(attention: EfficientAttention, states: Tensor) -> tuple[Tensor, Tensor]:
@@ -20,28 +22,7 @@ def naive(attention: EfficientAttention, states: Tensor) -> tuple[Tensor, Tensor
 def test_equals_explicit_weights(pad: float, make_tokens: Callable[..., Tokens]) -> None:
     attention = EfficientAttentionConfig().build(16, 4).double()
     tokens = make_tokens(30, 11, 1, pad=pad)
-    mixed = attention(tokens.states, tokens.mask, tokens.positions)
-    both_received = [
-        attention.attention_received(tokens.states, tokens.mask, tokens.positions, include_self)
-        for include_self in (True, False)
-    ]
-    for number, real in enumerate((30, 11, 1)):
-        expected, weights = naive(attention, tokens.states[number, :real])
-        torch.testing.assert_close(mixed[number, :real], expected)
-        torch.testing.assert_close(weights.sum(2), torch.ones_like(weights[..., 0]))
-        for received, expected_weights in zip(
-            both_received, (weights, weights - weights.diagonal(0, 1, 2).diag_embed()), strict=True
-        ):
-            torch.testing.assert_close(received[number, :real], expected_weights.mean(0).sum(0))
-
-
-def test_a_document_without_tokens_has_a_finite_gradient(make_tokens: Callable[..., Tokens]) -> None:
-    attention = EfficientAttentionConfig().build(16, 4).double()
-    tokens = make_tokens(5, 0)
-    states = tokens.states.requires_grad_()
-    attention(states, tokens.mask, tokens.positions).square().sum().backward()
-    assert states.grad is not None
-    assert states.grad.isfinite().all()
+    assert_equals_naive(attention, tokens, partial(naive, attention))
 
 
 @pytest.mark.parametrize("local_heads", [1, 3])

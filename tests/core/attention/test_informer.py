@@ -9,9 +9,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from sumpool.core.attention.informer import InformerAttention, InformerAttentionConfig
-from sumpool.core.attention.vanilla import VanillaAttention
 from sumpool.core.nn.low_rank import sample_keys_of_queries, sample_tokens
 from sumpool.core.tokens import Tokens
+from tests.core.attention.checks import assert_exact_gradient
 
 
 def explicit_weights(attention: InformerAttention, states: Tensor) -> tuple[Tensor, Tensor]:
@@ -54,40 +54,8 @@ def test_equals_explicit_weights(
             torch.testing.assert_close(received[number, :real], weights.sum(1).mean(0), atol=1e-10, rtol=0)
 
 
-def test_a_larger_factor_approximates_full_attention(make_tokens: Callable[..., Tokens]) -> None:
-    tokens, full = make_tokens(60, 48), VanillaAttention(16, 2).double()
-    expected = full(tokens.states, tokens.mask, tokens.positions)[tokens.mask]
-
-    def error(factor: float) -> float:
-        attention = InformerAttentionConfig(factor=factor).build(16, 2).double()
-        attention.load_state_dict(full.state_dict())
-        mixed = attention(tokens.states, tokens.mask, tokens.positions)[tokens.mask]
-        return float((mixed - expected).square().mean().sqrt().detach())
-
-    errors = [error(factor) for factor in (1, 8, 20)]
-    assert errors[1] < errors[0] / 2
-    assert errors[2] < 1e-12  # all queries are active
-
-
-def test_keys_are_drawn_again_in_training_only(make_tokens: Callable[..., Tokens]) -> None:
-    attention, tokens = InformerAttentionConfig(redraw=True, factor=1).build(16, 4).double(), make_tokens(300)
-
-    def mix() -> Tensor:
-        mixed: Tensor = attention(tokens.states, tokens.mask, tokens.positions)
-        return mixed
-
-    assert not torch.equal(mix(), mix())
-    attention.eval()
-    assert torch.equal(mix(), mix())
-
-
 @pytest.mark.parametrize("filled", [None, 5])
 def test_gradients(filled: int | None, make_tokens: Callable[..., Tokens]) -> None:
     attention = InformerAttentionConfig(factor=1.1, filled_length=filled).build(16, 4).double()
-    tokens = make_tokens(7, 2)
-
-    def forward(states: Tensor) -> Tensor:
-        mixed: Tensor = attention(states, tokens.mask, tokens.positions)[tokens.mask]
-        return mixed
-
-    assert torch.autograd.gradcheck(forward, tokens.states.requires_grad_())
+    tokens = make_tokens(6, 1)
+    assert_exact_gradient(attention, tokens)

@@ -2,25 +2,27 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from torch import Tensor
 
-from sumpool.core.attention._base import Attention
 from sumpool.core.attention.performer import PerformerAttentionConfig, orthogonal_directions
 from sumpool.core.attention.vanilla import VanillaAttention
 from sumpool.core.tokens import Tokens
+from tests.core.attention.checks import assert_equals_naive, project, weigh
 
 
 def test_equals_explicit_weights(make_tokens: Callable[..., Tokens]) -> None:
     attention, tokens = PerformerAttentionConfig(features=10).build(16, 4).double(), make_tokens(30, 11, pad=1e3)
-    mixed = attention(tokens.states, tokens.mask, tokens.positions)
-    for number, real in enumerate((30, 11)):
-        projected = attention.project(tokens.states[number, :real]).chunk(3, dim=-1)
-        query, key, value = (part.view(real, 4, 4).transpose(0, 1) for part in projected)
+
+    def naive(states: Tensor) -> tuple[Tensor, Tensor]:
+        query, key, value = project(attention, states)
         query, key = (
             (part / 4**0.25 @ attention.directions.T - (part / 4**0.25).square().sum(2, keepdim=True) / 2).exp()
             for part in (query, key)
         )
-        expected = (query @ key.mT / (query @ key.mT).sum(2, keepdim=True)) @ value
-        torch.testing.assert_close(mixed[number, :real], attention.out(expected.transpose(0, 1).flatten(1)))
+        weights = query @ key.mT
+        return weigh(attention, weights / weights.sum(2, keepdim=True), value)
+
+    assert_equals_naive(attention, tokens, naive)
 
 
 def test_more_features_approximate_full_attention(make_tokens: Callable[..., Tokens]) -> None:
@@ -48,18 +50,3 @@ def test_directions_are_orthogonal_in_blocks() -> None:
     lengths = orthogonal_directions(8192, 8, torch.Generator().manual_seed(1)).square().sum(1)
     assert lengths.mean().item() == pytest.approx(8, rel=0.05)
     assert lengths.std().item() == pytest.approx(4, rel=0.1)
-
-
-def test_directions_are_drawn_again_in_training_only(make_tokens: Callable[..., Tokens]) -> None:
-    attention, tokens = PerformerAttentionConfig(redraw=True).build(16, 4).double(), make_tokens(20)
-
-    def mix(attention: Attention) -> torch.Tensor:
-        mixed: torch.Tensor = attention(tokens.states, tokens.mask, tokens.positions)
-        return mixed
-
-    assert not torch.equal(mix(attention), mix(attention))
-    torch.manual_seed(3)
-    first = mix(attention)
-    torch.manual_seed(3)
-    assert torch.equal(mix(attention), first)
-    assert torch.equal(mix(attention.eval()), mix(attention.eval()))

@@ -1,5 +1,6 @@
 import math
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from torch.nn import functional as F
 from sumpool.core.attention.routing import RoutingAttention, RoutingAttentionConfig
 from sumpool.core.nn.execution import run_layer
 from sumpool.core.tokens import Tokens
+from tests.core.attention.checks import assert_equals_naive, assert_exact_gradient
 
 LENGTHS = (62, 41, 9, 4, 1)
 
@@ -43,19 +45,7 @@ def naive(attention: RoutingAttention, states: Tensor) -> tuple[Tensor, Tensor]:
 @pytest.mark.parametrize(("clusters", "cluster_tokens"), [(4, 3), (3, 20), (1, 1), (20, 1), (5, 200)])
 def test_equals_explicit_weights(clusters: int, cluster_tokens: int, make_tokens: Callable[..., Tokens]) -> None:
     attention, tokens = build(clusters, cluster_tokens), make_tokens(*LENGTHS, 0, pad=1e3)
-    mixed = attention(tokens.states, tokens.mask, tokens.positions)
-    received = [
-        attention.attention_received(tokens.states, tokens.mask, tokens.positions, include_self)
-        for include_self in (True, False)
-    ]
-    for number, real in enumerate(LENGTHS):
-        expected, weights = naive(attention, tokens.states[number, :real])
-        torch.testing.assert_close(mixed[number, :real], expected, atol=1e-10, rtol=0)
-        others = weights - weights.diagonal(0, 1, 2).diag_embed()
-        for part, counted in zip(received, (weights, others), strict=True):
-            torch.testing.assert_close(part[number, :real], counted.mean(0).sum(0), atol=1e-10, rtol=0)
-            assert (part[number, real:] == 0).all()
-    assert mixed.isfinite().all()
+    assert_equals_naive(attention, tokens, partial(naive, attention))
 
 
 def test_tokens_with_the_same_states_are_selected_in_their_order(make_tokens: Callable[..., Tokens]) -> None:
@@ -128,10 +118,5 @@ def test_activation_checkpointing_changes_nothing(make_tokens: Callable[..., Tok
 
 
 def test_gradient_is_exact(make_tokens: Callable[..., Tokens]) -> None:
-    attention, tokens = build(), make_tokens(9, 4, 1)
-
-    def mix(states: Tensor) -> Tensor:
-        mixed: Tensor = attention(states, tokens.mask, tokens.positions)
-        return mixed[tokens.mask]
-
-    assert torch.autograd.gradcheck(mix, tokens.states.requires_grad_())
+    attention, tokens = build(), make_tokens(6, 1)
+    assert_exact_gradient(attention, tokens)

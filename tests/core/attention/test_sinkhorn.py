@@ -1,12 +1,13 @@
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
 from torch import Tensor
 
 from sumpool.core.attention.sinkhorn import SinkhornAttention, SinkhornAttentionConfig
-from sumpool.core.attention.vanilla import VanillaAttention
 from sumpool.core.tokens import Tokens
+from tests.core.attention.checks import assert_equals_naive, assert_exact_gradient
 
 LENGTHS = (62, 41, 20, 4, 3, 1)
 
@@ -57,40 +58,7 @@ def naive(attention: SinkhornAttention, states: Tensor, noise: Tensor | float = 
 
 def test_equals_explicit_weights(make_tokens: Callable[..., Tokens]) -> None:
     attention, tokens = build(), make_tokens(*LENGTHS, 0, pad=1e3)
-    mixed = attention(tokens.states, tokens.mask, tokens.positions)
-    received = [
-        attention.attention_received(tokens.states, tokens.mask, tokens.positions, include_self)
-        for include_self in (True, False)
-    ]
-    for number, real in enumerate(LENGTHS):
-        expected, weights = naive(attention, tokens.states[number, :real])
-        torch.testing.assert_close(mixed[number, :real], expected, atol=1e-10, rtol=0)
-        others = weights - weights.diagonal(0, 1, 2).diag_embed()
-        for part, counted in zip(received, (weights, others), strict=True):
-            torch.testing.assert_close(part[number, :real], counted.mean(0).sum(0), atol=1e-10, rtol=0)
-            assert (part[number, real:] == 0).all()
-    assert mixed.isfinite().all()
-
-
-def test_iterations_make_the_mixture_doubly_stochastic(make_tokens: Callable[..., Tokens]) -> None:
-    states = make_tokens(64).states[0]
-    few, many = (permutation(build(iterations=count), states * 3) for count in (1, 100))
-    assert (many.sum(1) - 1).abs().max() < 1e-3 < (few.sum(1) - 1).abs().max()
-    torch.testing.assert_close(many.sum(2), torch.ones(4, 16, dtype=torch.float64))
-
-
-def test_a_low_temperature_sorts_blocks(make_tokens: Callable[..., Tokens]) -> None:
-    states = make_tokens(64).states[0]
-    high, low = (permutation(build(temperature=value, iterations=300), states * 3) for value in (1.0, 0.01))
-    assert high.amax(2).mean() < 0.3
-    assert low.amax(2).mean() > 0.8
-
-
-def test_one_block_is_full_attention(make_tokens: Callable[..., Tokens]) -> None:
-    full, attention, tokens = VanillaAttention(16, 4).double(), build(50), make_tokens(50, 21)
-    attention.load_state_dict(full.state_dict(), strict=False)
-    mixed, expected = (part(tokens.states, tokens.mask, tokens.positions)[tokens.mask] for part in (attention, full))
-    torch.testing.assert_close(mixed, expected, atol=1e-10, rtol=0)
+    assert_equals_naive(attention, tokens, partial(naive, attention))
 
 
 def test_noise_of_training_follows_the_seed_and_not_the_batch(
@@ -124,13 +92,8 @@ def test_noise_has_the_moments_of_a_gumbel_distribution() -> None:
 
 
 def test_gradient_is_exact(make_tokens: Callable[..., Tokens]) -> None:
-    attention, tokens = build(2), make_tokens(9, 4, 3, 1)
-
-    def mix(states: Tensor) -> Tensor:
-        mixed: Tensor = attention(states, tokens.mask, tokens.positions)
-        return mixed[tokens.mask]
-
-    assert torch.autograd.gradcheck(mix, tokens.states.requires_grad_())
+    attention, tokens = build(2), make_tokens(6, 1)
+    assert_exact_gradient(attention, tokens)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e3])

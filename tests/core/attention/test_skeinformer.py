@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from typing import Literal
 
@@ -12,16 +13,16 @@ from sumpool.core.attention.skeinformer import SkeinformerAttention, Skeinformer
 from sumpool.core.attention.vanilla import VanillaAttention
 from sumpool.core.nn.low_rank import sample_tokens
 from sumpool.core.tokens import Tokens
+from tests.core.attention.checks import assert_equals_naive, assert_exact_gradient, project, weigh
 
 Sampling = Literal["importance", "uniform"]
 Normalization = Literal["adaptive", "simple", "none"]
 
 
-def explicit_weights(attention: SkeinformerAttention, states: Tensor) -> tuple[Tensor, Tensor]:
-    """Implied weights (heads, length, length) and values (heads, length, head_dim) of one document."""
+def naive(attention: SkeinformerAttention, states: Tensor) -> tuple[Tensor, Tensor]:
+    """Output and implied weights (heads, length, length) of one document."""
     config, count = attention.config, len(states)
-    projected = attention.project(states).chunk(3, dim=-1)
-    query, key, value = (part.view(count, 4, 4).transpose(0, 1) for part in projected)
+    query, key, value = project(attention, states)
     full, mask, size = (query @ key.mT / 2).exp(), torch.ones(1, count, dtype=torch.bool), min(config.samples, count)
     exact = full / full.sum(2, keepdim=True)
     pilot = sample_tokens(mask, size, config.seed, 0)[0][0]
@@ -37,7 +38,7 @@ def explicit_weights(attention: SkeinformerAttention, states: Tensor) -> tuple[T
         weights = weights / weights.sum(2, keepdim=True)
     if config.reuse_pilot:
         weights = weights.index_copy(1, pilot, exact[:, pilot])
-    return weights, value
+    return weigh(attention, weights, value)
 
 
 @pytest.mark.parametrize(
@@ -56,16 +57,7 @@ def test_equals_explicit_weights(
         samples=7, sampling=sampling, row_normalization=row_normalization, reuse_pilot=reuse_pilot
     )
     attention, tokens = config.build(16, 4).double(), make_tokens(30, 14, 9, 2, 1, pad=1e3)
-    mixed = attention(tokens.states, tokens.mask, tokens.positions)
-    for include_self in (True, False):
-        received = attention.attention_received(tokens.states, tokens.mask, tokens.positions, include_self)
-        for number, real in enumerate((30, 14, 9, 2, 1)):
-            weights, value = explicit_weights(attention, tokens.states[number, :real])
-            expected = attention.out((weights @ value).transpose(0, 1).flatten(1))
-            torch.testing.assert_close(mixed[number, :real], expected, atol=1e-10, rtol=0)
-            if not include_self:
-                weights = weights - weights.diagonal(dim1=1, dim2=2).diag_embed()
-            torch.testing.assert_close(received[number, :real], weights.sum(1).mean(0), atol=1e-10, rtol=0)
+    assert_equals_naive(attention, tokens, partial(naive, attention))
 
 
 @pytest.mark.parametrize("row_normalization", ["adaptive", "simple", "none"])
@@ -141,10 +133,5 @@ def test_large_scores_do_not_overflow(make_tokens: Callable[..., Tokens]) -> Non
 def test_gradients(row_normalization: Normalization, make_tokens: Callable[..., Tokens]) -> None:
     """Draws have no gradient: with fixed draws the outputs are differentiable."""
     config = SkeinformerAttentionConfig(samples=3, row_normalization=row_normalization, sampling="uniform")
-    attention, tokens = config.build(16, 4).double(), make_tokens(7, 2)
-
-    def forward(states: Tensor) -> Tensor:
-        mixed: Tensor = attention(states, tokens.mask, tokens.positions)[tokens.mask]
-        return mixed
-
-    assert torch.autograd.gradcheck(forward, tokens.states.requires_grad_())
+    attention, tokens = config.build(16, 4).double(), make_tokens(6, 1)
+    assert_exact_gradient(attention, tokens)

@@ -11,8 +11,8 @@ from transformers.models.led.modeling_led import LEDEncoderAttention
 
 from sumpool.core.attention import _band, sliding_window
 from sumpool.core.attention.sliding_window import SlidingWindowAttention, SlidingWindowAttentionConfig
-from sumpool.core.attention.vanilla import VanillaAttention
 from sumpool.core.tokens import Tokens
+from tests.core.attention.checks import assert_exact_gradient
 
 
 def build(window: int, **settings: Any) -> SlidingWindowAttention:  # noqa: ANN401 - settings of any type
@@ -51,10 +51,9 @@ def naive(attention: SlidingWindowAttention, states: Tensor, source_positions: T
 
 @pytest.mark.parametrize("positions", ["none", "rotary", "relative"])
 @pytest.mark.parametrize("global_first", [False, True])
-@pytest.mark.parametrize("window", [2, 16, 64])
-@pytest.mark.parametrize("length", [1, 37, 64, 1000])
+@pytest.mark.parametrize(("window", "length"), [(2, 37), (16, 64), (64, 1), (64, 200)])
 def test_equals_full_attention_with_a_band(
-    length: int, window: int, global_first: bool, positions: str, make_tokens: Callable[..., Tokens]
+    window: int, length: int, global_first: bool, positions: str, make_tokens: Callable[..., Tokens]
 ) -> None:
     attention = build(window, global_first=global_first, positions=positions)
     lengths = (length, max(1, length // 3), 1)
@@ -121,38 +120,11 @@ def test_equals_led(window: int, global_first: bool, make_tokens: Callable[..., 
     torch.testing.assert_close(mixed[tokens.mask], expected[tokens.mask], atol=1e-6, rtol=0)
 
 
-def test_a_window_over_the_whole_document_is_vanilla(make_tokens: Callable[..., Tokens]) -> None:
-    attention, vanilla = build(128), VanillaAttention(16, 4).double()
-    vanilla.load_state_dict(attention.state_dict())
-    tokens = make_tokens(64, 20)
-    expected = vanilla(tokens.states, tokens.mask, tokens.positions)
-    mixed = attention(tokens.states, tokens.mask, tokens.positions)
-    torch.testing.assert_close(mixed[tokens.mask], expected[tokens.mask])
-
-
 @pytest.mark.parametrize("global_first", [False, True])
 def test_gradient_is_exact(global_first: bool, make_tokens: Callable[..., Tokens]) -> None:
     attention = build(2, global_first=global_first)
-    tokens = make_tokens(7, 3)
-
-    def mix(states: Tensor) -> Tensor:
-        mixed: Tensor = attention(states, tokens.mask, tokens.positions)
-        return mixed[tokens.mask]
-
-    assert torch.autograd.gradcheck(mix, tokens.states.requires_grad_())
-
-
-@pytest.mark.parametrize("global_first", [False, True])
-def test_a_document_without_tokens_has_a_finite_gradient(
-    global_first: bool, make_tokens: Callable[..., Tokens]
-) -> None:
-    attention = build(2, global_first=global_first)
-    tokens = make_tokens(9, 0)
-    states = tokens.states.requires_grad_()
-    attention(states, tokens.mask, tokens.positions).square().sum().backward()
-    assert states.grad is not None
-    assert states.grad.isfinite().all()
-    assert all(part.grad is not None and part.grad.isfinite().all() for part in attention.parameters())
+    tokens = make_tokens(6, 1)
+    assert_exact_gradient(attention, tokens)
 
 
 def test_attention_received_in_several_steps(

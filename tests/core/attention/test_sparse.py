@@ -4,9 +4,11 @@ from typing import Literal
 import pytest
 import torch
 from pydantic import ValidationError
+from torch import Tensor
 
 from sumpool.core.attention.sparse import SparseAttentionConfig
 from sumpool.core.tokens import Tokens
+from tests.core.attention.checks import assert_equals_naive, project, weigh
 
 
 @pytest.mark.parametrize("pattern", ["strided", "fixed"])
@@ -17,23 +19,18 @@ def test_equals_explicit_weights(
     columns = min(2, stride)
     attention = SparseAttentionConfig(pattern=pattern, stride=stride, columns=columns).build(16, 4).double()
     tokens = make_tokens(43, 11, 1, pad=1e3)
-    mixed = attention(tokens.states, tokens.mask, tokens.positions)
-    received = [
-        attention.attention_received(tokens.states, tokens.mask, tokens.positions, own) for own in (True, False)
-    ]
-    for number, real in enumerate((43, 11, 1)):
-        projected = attention.project(tokens.states[number, :real]).chunk(3, dim=-1)
-        query, key, value = (part.view(real, 4, 4).transpose(0, 1) for part in projected)
-        places = torch.arange(real)
+
+    def naive(states: Tensor) -> tuple[Tensor, Tensor]:
+        query, key, value = project(attention, states)
+        places = torch.arange(len(states))
         distance = (places[:, None] - places).abs()
         if pattern == "strided":
             visible = (distance < stride) | (distance % stride == 0)
         else:
             visible = (places[:, None] // stride == places // stride) | (places % stride >= stride - columns)
-        weights = (query @ key.mT / 2).masked_fill(~visible, -torch.inf).softmax(2)
-        torch.testing.assert_close(mixed[number, :real], attention.out((weights @ value).transpose(0, 1).flatten(1)))
-        for part, expected in zip(received, (weights, weights - weights.diagonal(0, 1, 2).diag_embed()), strict=True):
-            torch.testing.assert_close(part[number, :real], expected.mean(0).sum(0))
+        return weigh(attention, (query @ key.mT / 2).masked_fill(~visible, -torch.inf).softmax(2), value)
+
+    assert_equals_naive(attention, tokens, naive)
 
 
 def test_more_columns_than_a_row_has_are_an_error() -> None:

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from sumpool.core.attention.synthesizer import SynthesizerAttention, SynthesizerAttentionConfig, SynthesizerKind
 from sumpool.core.tokens import Tokens
+from tests.core.attention.checks import assert_equals_naive, weigh
 
 KINDS: tuple[SynthesizerKind, ...] = get_args(SynthesizerKind)
 
@@ -32,17 +33,12 @@ def naive_scores(attention: SynthesizerAttention, states: Tensor) -> Tensor:
 def test_equals_explicit_weights(scores: SynthesizerKind, make_tokens: Callable[..., Tokens]) -> None:
     attention = SynthesizerAttentionConfig(scores=scores, length=31).build(16, 4).double()
     tokens = make_tokens(30, 11, 1, pad=1e3)
-    mixed = attention(tokens.states, tokens.mask, tokens.positions)
-    received = [
-        attention.attention_received(tokens.states, tokens.mask, tokens.positions, own) for own in (True, False)
-    ]
-    for number, real in enumerate((30, 11, 1)):
-        states = tokens.states[number, :real]
-        weights = naive_scores(attention, states).softmax(2)
-        value = attention.project(states).view(real, 4, 4).transpose(0, 1)
-        torch.testing.assert_close(mixed[number, :real], attention.out((weights @ value).transpose(0, 1).flatten(1)))
-        for part, expected in zip(received, (weights, weights - weights.diagonal(0, 1, 2).diag_embed()), strict=True):
-            torch.testing.assert_close(part[number, :real], expected.mean(0).sum(0))
+
+    def naive(states: Tensor) -> tuple[Tensor, Tensor]:
+        value = attention.project(states).view(len(states), 4, 4).transpose(0, 1)
+        return weigh(attention, naive_scores(attention, states).softmax(2), value)
+
+    assert_equals_naive(attention, tokens, naive)
 
 
 @pytest.mark.parametrize("scores", KINDS)

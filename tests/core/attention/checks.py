@@ -1,0 +1,59 @@
+"""Checks that the tests of several attentions share; all have four heads of four features."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from sumpool.core.attention._base import Attention
+from sumpool.core.tokens import Tokens
+
+
+def project(attention: Attention, states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values of one document (length, dim), (heads, length, head_dim) each."""
+    layer = attention.get_submodule("project")
+    assert isinstance(layer, nn.Linear)
+    query, key, value = layer(states).view(len(states), 3, 4, 4).permute(1, 2, 0, 3)
+    return query, key, value
+
+
+def weigh(attention: Attention, weights: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    """Output and weights of one document, given weights (heads, length, length) of values (heads, length, head_dim)."""
+    output: Tensor = attention.out((weights @ value).transpose(0, 1).flatten(1))
+    return output, weights
+
+
+def assert_equals_naive(attention: Attention, tokens: Tokens, naive: Callable[[Tensor], tuple[Tensor, Tensor]]) -> None:
+    """Assert that the output and the attention received are those of a naive version, whatever the padding.
+
+    Args:
+        naive: Function of one document (length, dim), whose output and weights (heads, length, length) it returns.
+    """
+    mixed = attention.mix(tokens)
+    received = [attention.received(tokens, include_self) for include_self in (True, False)]
+    assert mixed.isfinite().all()
+    for number, real in enumerate(tokens.mask.sum(1).tolist()):
+        if not real:
+            continue
+        expected, weights = naive(tokens.states[number, :real])
+        torch.testing.assert_close(mixed[number, :real], expected, atol=1e-10, rtol=0)
+        others = weights - weights.diagonal(0, 1, 2).diag_embed()
+        for part, counted in zip(received, (weights, others), strict=True):
+            torch.testing.assert_close(part[number, :real], counted.mean(0).sum(0), atol=1e-10, rtol=0)
+            assert (part[number, real:] == 0).all()
+
+
+def assert_exact_gradient(attention: Attention, tokens: Tokens) -> None:
+    """Assert that the gradient of the outputs to the states, padding included, is that of finite differences.
+
+    Every state varies in three random directions, and every output is seen in three: a wrong derivative is one in
+    these too, and the whole matrix of derivatives would take ten times as long.
+    """
+    directions, views = torch.randn(2, 3, 16, dtype=torch.float64)
+
+    def mix(steps: Tensor) -> Tensor:
+        mixed: Tensor = attention(tokens.states + steps @ directions, tokens.mask, tokens.positions)
+        seen: Tensor = mixed[tokens.mask] @ views.T
+        return seen
+
+    assert torch.autograd.gradcheck(mix, torch.zeros(*tokens.mask.shape, 3, dtype=torch.float64, requires_grad=True))
