@@ -2,7 +2,7 @@ import pytest
 
 from sumpool.core.decoding import device_sampling, device_search, step
 
-SEARCHES = ("test_beam", "test_constraints", "test_sampling")
+SEARCHES = ("test_beam", "test_sampling")
 """Beginnings of the names of the modules whose tests run with hypotheses on the host and on the device."""
 
 

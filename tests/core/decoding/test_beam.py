@@ -40,13 +40,24 @@ def brute_force(
     return sorted(scored, key=lambda pair: -pair[0])
 
 
-@pytest.mark.parametrize("length_penalty", [0.0, 0.7, 1.0, 2.0])
-@pytest.mark.parametrize("lengths", [Lengths(0, 4), Lengths(2, 4), Lengths(3, 3), Lengths(0, 0)])
+@pytest.mark.parametrize(
+    ("lengths", "length_penalty"),
+    [
+        (Lengths(0, 3), 0.0),
+        (Lengths(0, 3), 1.0),
+        (Lengths(0, 3), 2.0),
+        (Lengths(2, 3), 0.7),
+        (Lengths(3, 3), 1.0),
+        (Lengths(0, 0), 1.0),
+        pytest.param(Lengths(0, 4), 0.7, marks=pytest.mark.slow),
+        pytest.param(Lengths(2, 4), 2.0, marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("formula", ["sumpool", "gnmt"])
 def test_equals_brute_force_where_every_prefix_fits_the_beam(
     lengths: Lengths, length_penalty: float, formula: LengthFormula
 ) -> None:
-    beams = 5 * len(WORDS) ** 3
+    beams = 5 * len(WORDS) ** max(lengths.maximum - 1, 0)
     results = search(step, PrefixState.start([1, 2], beams), [lengths] * 2, Ranking(beams, length_penalty, formula))
     for document, hypotheses in zip([1, 2], results, strict=True):
         expected = brute_force(document, lengths, length_penalty, formula)[:beams]
@@ -77,7 +88,7 @@ def test_one_beam_is_greedy() -> None:
     assert all(len(hypotheses) == 1 for hypotheses in results)
 
 
-@pytest.mark.parametrize("beams", [1, 2, 4])
+@pytest.mark.parametrize("beams", [1, 4])
 def test_batch_mates_and_order_do_not_change_results(beams: int) -> None:
     lengths = [Lengths(document % 4, 4 + document % 11) for document in range(30)]
     alone = [

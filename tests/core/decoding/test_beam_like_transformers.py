@@ -79,9 +79,11 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """Every beams x penalty x stopping x n-gram, each with its own lengths and forced tokens; and greedy search."""
-    choices = itertools.product((2, 3, 4), (0.0, 1.0, 2.0), (False, True), (0, 3))
-    greedy = [(1, 1.0, False, ngram) for ngram in (0, 2, 3, 4)]
+    """Every beams x stopping x n-gram, each with its own penalty, lengths and forced tokens; and greedy search."""
+    penalties = itertools.cycle((0.0, 1.0, 2.0))
+    products = itertools.product((2, 3, 4), (False, True), (0, 3))
+    choices = [(beams, next(penalties), stopping, ngram) for beams, stopping, ngram in products]
+    greedy = [(1, 1.0, False, ngram) for ngram in (0, 3)]
     forced = itertools.cycle([(True, True), (False, True), (True, False), (False, False), (True, True)])
     lengths = itertools.cycle([(0, 20), (5, 12), (0, 6), (9, 30), (6, 6), (0, 30), (14, 18)])
     return [Case(seed, *choice, *next(forced), *next(lengths)) for seed, choice in enumerate([*choices, *greedy])]

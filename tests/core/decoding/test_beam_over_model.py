@@ -75,16 +75,23 @@ def with_ends(log_probs: torch.Tensor) -> torch.Tensor:
     return mixed
 
 
-@pytest.mark.parametrize("beams", [1, 4])
-def test_fifty_summaries_do_not_depend_on_their_batch(
-    model: SummarizationModel, documents: list[torch.Tensor], beams: int
+@pytest.mark.parametrize(
+    ("count", "beams"),
+    [
+        (10, 4),
+        pytest.param(50, 1, marks=pytest.mark.slow),
+        pytest.param(50, 4, marks=pytest.mark.slow),
+    ],
+)
+def test_summaries_do_not_depend_on_their_batch(
+    model: SummarizationModel, documents: list[torch.Tensor], count: int, beams: int
 ) -> None:
-    alone = [summaries(model, [document], beams)[0][0].tokens for document in documents[:50]]
-    assert len(set(alone)) > 40
+    alone = [summaries(model, [document], beams)[0][0].tokens for document in documents[:count]]
+    assert len(set(alone)) > 0.8 * count
     assert len({len(tokens) for tokens in alone}) > 3
     for size in (7, 32):
-        order = torch.randperm(50, generator=torch.Generator().manual_seed(size)).tolist()
-        for first in range(0, 50, size):
+        order = torch.randperm(count, generator=torch.Generator().manual_seed(size)).tolist()
+        for first in range(0, count, size):
             mates = order[first : first + size]
             results = summaries(model, [documents[mate] for mate in [*mates, 50]], beams)
             assert [hypotheses[0].tokens for hypotheses in results[:-1]] == [alone[mate] for mate in mates]

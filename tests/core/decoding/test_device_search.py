@@ -95,11 +95,14 @@ def start(documents: int, beams: int) -> HashedState:
     return HashedState(torch.arange(1, documents + 1).repeat_interleave(beams), beams)
 
 
-@pytest.mark.parametrize("compact_below", [1.0, 0.5, 0.0])
-def test_hypotheses_are_those_of_the_host(compact_below: float, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("compact_below", "cases"),
+    [(0.5, 100), *(pytest.param(below, 400, marks=pytest.mark.slow) for below in (1.0, 0.5, 0.0))],
+)
+def test_hypotheses_are_those_of_the_host(compact_below: float, cases: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(decoding_step.COMPACT_BELOW, "cpu", compact_below)
     lengths_of_best = []
-    for number in range(400):
+    for number in range(cases):
         model, lengths, ranking, rules = random_case(number)
         arguments: Any = (model.step, start(len(lengths), ranking.beams), lengths, ranking, rules)
         expected = search_on_host(*arguments, limits=(), on_step=None, device="cpu")

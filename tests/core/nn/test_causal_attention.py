@@ -32,12 +32,11 @@ def inputs(length: int, batch: int = 2) -> list[Tensor]:
     return [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
 
 
-@pytest.mark.parametrize("length", [1, 2, 7, 33])
+@pytest.mark.parametrize(("length", "queries"), [(1, 1), (2, 1), (7, 4), (33, 4), (33, 64)])
 @pytest.mark.parametrize("relative", [True, False])
-@pytest.mark.parametrize("queries", [1, 4, 64])
 @pytest.mark.parametrize("stored", [False, True])
 def test_values_and_gradients_equal_those_of_the_formula(
-    length: int, relative: bool, queries: int, stored: bool, monkeypatch: pytest.MonkeyPatch
+    length: int, queries: int, relative: bool, stored: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MIN_QUERIES", queries)
     monkeypatch.setattr(module, "MAX_SCORES", 1)
@@ -61,7 +60,7 @@ def test_gradients_with_dropout_equal_finite_differences(monkeypatch: pytest.Mon
         torch.manual_seed(0)
         return causal_attention(parts[0], parts[1], parts[2], (parts[3], parts[4], parts[5]), dropout=0.4)
 
-    assert torch.autograd.gradcheck(attend, inputs(8))
+    assert torch.autograd.gradcheck(attend, inputs(4, batch=1))
 
 
 @pytest.mark.parametrize("stored", [False, True])

@@ -45,9 +45,9 @@ def _chunks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.usefixtures("_chunks")
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
-@pytest.mark.parametrize("biased", [False, True])
-@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.parametrize(
+    ("smoothing", "biased", "mixed"), [(0.0, False, False), (0.0, True, True), (0.1, False, True), (0.1, True, False)]
+)
 def test_fused_equals_plain_cross_entropy(smoothing: float, biased: bool, mixed: bool) -> None:
     states, matrix, target = make_input()
     bias = torch.randn(VOCAB, dtype=torch.float64).index_fill(0, torch.tensor([PAD, 2]), -torch.inf) if biased else None
