@@ -20,7 +20,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import DecoderState, SummarizationModel
 from sumpool.core.tokens import Tokens
 from sumpool.settings import kinds
-from tests.core.attention.test_contract import build
+from tests.core.attention.test_contract import build, over
 from tests.core.emulated_gpu import CUDA, GpuTensor, emulated_gpu, on_gpu
 from tests.core.model.test_summarizer import VOCAB, make_documents, make_model
 
@@ -36,6 +36,8 @@ CROSS_ATTENTIONS = [
     for family in ("cross_attention", "selection", "sentence_encoding", "output")
     for kind in kinds(f"sumpool.core.{family}")
 ]
+FAST = ("pooling/halving", "scoring/attention_mass", "boundaries/gumbel", "selection/approximate", "output/pointer")
+"""Variants tested without --slow: one of every family that the host could wait for."""
 
 
 @pytest.mark.parametrize(
@@ -79,9 +81,9 @@ def test_the_device_refuses_tensors_of_the_host() -> None:
         tensor + 1
 
 
-@pytest.mark.parametrize("kind", kinds("sumpool.core.attention"))
-def test_synchronisations_of_a_layer(kind: str, make_tokens: Callable[..., Tokens]) -> None:
-    attention, tokens = build(kind).train(), make_tokens(150, 70)
+@over(kinds("sumpool.core.attention"))
+def test_synchronisations_of_a_layer(variant: str, make_tokens: Callable[..., Tokens]) -> None:
+    attention, tokens = build(variant).train(), make_tokens(150, 70)
     with emulated_gpu() as gpu:
         source = map(GpuTensor, (tokens.states, tokens.mask, tokens.sentences, tokens.words, tokens.ids))
         moved = Tokens.from_source(*source).with_lengths([150, 70])
@@ -131,7 +133,13 @@ def train_and_step(
 
 
 @pytest.mark.filterwarnings("ignore:PyTorch was compiled without cuDNN")
-@pytest.mark.parametrize("variant", [*POOLS, *CROSS_ATTENTIONS])
+@pytest.mark.parametrize(
+    "variant",
+    [
+        pytest.param(variant, marks=[] if variant in FAST else pytest.mark.slow)
+        for variant in (*POOLS, *CROSS_ATTENTIONS)
+    ],
+)
 def test_losses_and_steps_are_those_of_the_cpu(variant: str) -> None:
     documents = make_documents(70, 40)
     expected, _, _ = train_and_step(small_model(variant), *documents, lengths=[70, 40])
@@ -192,6 +200,7 @@ def generate(
     return ([[one.tokens for one in document] for document in hypotheses], samples), waits, documents_kept
 
 
+@pytest.mark.slow
 def test_summaries_are_those_of_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     documents = make_documents(70, 40, 60)
     expected, _, kept = generate(make_model().double(), *documents, longest=30, monkeypatch=monkeypatch)

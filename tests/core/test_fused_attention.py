@@ -6,7 +6,6 @@ PyTorch checks this in ATen/native/transformers/sdp_utils_cpp.h, and computes al
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -14,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from sumpool.core.tokens import Tokens
 from sumpool.settings import kinds
-from tests.core.attention.test_contract import build
+from tests.core.attention.test_contract import build, over
 from tests.core.emulated_gpu import GpuTensor, emulated_gpu, on_gpu
 from tests.core.model.test_summarizer import make_documents
 from tests.core.test_emulated_gpu import small_model
@@ -48,9 +47,9 @@ class AttentionCalls(TorchFunctionMode):
             self.unfused.append((given[0].shape, given[-1].stride()))
 
 
-@pytest.mark.parametrize("kind", kinds("sumpool.core.attention"))
-def test_attentions_take_fused_kernels(kind: str, make_tokens: Callable[..., Tokens]) -> None:
-    attention, tokens = build(kind), make_tokens(150, 70)
+@over(kinds("sumpool.core.attention"))
+def test_attentions_take_fused_kernels(variant: str, make_tokens: Callable[..., Tokens]) -> None:
+    attention, tokens = build(variant), make_tokens(150, 70)
     expected = attention.mix(tokens.with_lengths([150, 70]))
     with emulated_gpu(), AttentionCalls() as attentions:
         source = map(GpuTensor, (tokens.states, tokens.mask, tokens.sentences, tokens.words, tokens.ids))

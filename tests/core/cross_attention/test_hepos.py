@@ -5,7 +5,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.cross_attention.full import FullCrossAttention
 from sumpool.core.cross_attention.hepos import HeposCrossAttention, HeposCrossAttentionConfig
 from sumpool.core.tokens import Tokens
 
@@ -29,8 +28,7 @@ def naive(attention: HeposCrossAttention, queries: Tensor, states: Tensor) -> Te
     return out
 
 
-@pytest.mark.parametrize("heads", [2, 4, 8])
-@pytest.mark.parametrize("stride", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize(("stride", "heads"), [(1, 4), (2, 4), (3, 2), (4, 8), (7, 4)])
 def test_equals_loops_over_heads(stride: int, heads: int, make_tokens: Callable[..., Tokens]) -> None:
     attention = build(stride, heads)
     lengths = (84, 37, 2, 1, 0)  # a multiple of every stride, and too few for some heads
@@ -56,20 +54,12 @@ def test_keys_and_values_cover_a_stride_of_the_memory(
     assert shapes == {"key": (2, 8, positions, 2), "value": (2, 8, positions, 2), "bias": (2, 8, 1, positions)}
 
 
-def test_a_stride_of_one_is_full_attention(make_tokens: Callable[..., Tokens]) -> None:
-    attention, full = build(1), FullCrossAttention(16, 4).double()
-    full.load_state_dict(attention.state_dict())
-    tokens, queries = make_tokens(30, 7), torch.randn(2, 6, 16, dtype=torch.float64)
-    expected = full(queries, full.precompute(tokens, {})).states
-    torch.testing.assert_close(attention(queries, attention.precompute(tokens, {})).states, expected)
-
-
 def test_gradient_is_exact(make_tokens: Callable[..., Tokens]) -> None:
-    attention, tokens = build(3), make_tokens(7, 2)
+    attention, tokens = build(3), make_tokens(5, 1)
 
     def attend(queries: Tensor, states: Tensor) -> Tensor:
         output: Tensor = attention(queries, attention.precompute(tokens.with_states(states), {})).states
         return output
 
-    queries = torch.randn(2, 3, 16, dtype=torch.float64, requires_grad=True)
+    queries = torch.randn(2, 2, 16, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(attend, (queries, tokens.states.requires_grad_()))

@@ -55,13 +55,13 @@ def queries() -> Tensor:
 
 
 @pytest.mark.parametrize("selection", SELECTIONS)
-@pytest.mark.parametrize("sentences", [1, 2, 8, 50])
-def test_a_step_is_the_same_as_forward(selection: str, sentences: int, memory: Tokens, queries: Tensor) -> None:
-    layer, config = build(selection, sentences)
-    precomputed = precompute(layer, config, memory)
-    stepped, state = layer.step(queries, precomputed, {})
-    torch.testing.assert_close(stepped, layer(queries, precomputed).states, atol=1e-12, rtol=0)
-    assert state == {}
+def test_a_step_is_the_same_as_forward(selection: str, memory: Tokens, queries: Tensor) -> None:
+    for sentences in (1, 2, 8, 50):
+        layer, config = build(selection, sentences)
+        precomputed = precompute(layer, config, memory)
+        stepped, state = layer.step(queries, precomputed, {})
+        torch.testing.assert_close(stepped, layer(queries, precomputed).states, atol=1e-12, rtol=0)
+        assert state == {}
 
 
 @pytest.mark.parametrize("selection", SELECTIONS)

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from torch import Tensor
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.encoder import Encoder, EncoderLayer
@@ -13,8 +12,9 @@ from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.states import Mixture
 from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class, kinds
+from tests.core.attention.test_contract import over
+from tests.core.model.test_summarizer import VOCAB, make_documents
 
-VOCAB = 60
 TWO_POOLINGS = [
     {"attention": {"kind": "blockwise", "block": 16}, "pool": {"kind": "halving", "keep": 20}},
     {"attention": {"kind": "vanilla"}, "pool": {"kind": "halving", "keep": 6}},
@@ -27,12 +27,6 @@ def make_encoder(encoder: Sequence[object] = TWO_POOLINGS, **settings: object) -
     sizes = {"dim": 16, "heads": 2, "feed_forward": 32, "source_length": 200, "dropout": 0.0}
     config = ModelConfig.model_validate({**sizes, "encoder": encoder, **settings})
     return SummarizationModel(config, VOCAB).double().encoder
-
-
-def make_documents(*lengths: int) -> tuple[Tensor, Tensor, Tensor]:
-    mask = torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]
-    ids = torch.randint(5, VOCAB, mask.shape).masked_fill(~mask, 0)
-    return ids, mask, torch.arange(max(lengths)).expand(mask.shape) // 7
 
 
 def pooled_index(mixture: Mixture, document: int, index: int) -> int:
@@ -131,11 +125,11 @@ POOLINGS = [{"kind": kind} for kind in kinds("sumpool.core.pooling")] + [
 ]
 
 
-@pytest.mark.parametrize("kind", kinds("sumpool.core.attention"))
-def test_every_attention_trains_with_every_pooling(kind: str) -> None:
-    """All of them take less than ten seconds; the second layer encodes in chunks of blocks where it can."""
-    fields = config_class("sumpool.core.attention", kind).model_fields
-    attention = {"kind": kind} | {name: value for name, value in SMALL.items() if name in fields}
+@over(kinds("sumpool.core.attention"))
+def test_every_attention_trains_with_every_pooling(variant: str) -> None:
+    """The second layer encodes in chunks of blocks where it can."""
+    fields = config_class("sumpool.core.attention", variant).model_fields
+    attention = {"kind": variant} | {name: value for name, value in SMALL.items() if name in fields}
     documents = make_documents(40, 9, 1)
     for pooling in POOLINGS:
         has_keep = "keep" in config_class("sumpool.core.pooling", str(pooling["kind"])).model_fields

@@ -74,7 +74,7 @@ def run_both(
 
 @pytest.mark.parametrize("device", ["cpu", CUDA])
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("beams", [1, 2, 5])
+@pytest.mark.parametrize("beams", [1, 5])
 def test_a_beam_attends_to_its_ancestors_only(beams: int, kind: str, device: str) -> None:
     fewer = kind == "compacting"  # shapes that are fixed keep all rows
     for step, (cache, layers, plain) in enumerate(run_both(7, beams, 100, kind, device, fewer)):

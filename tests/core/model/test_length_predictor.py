@@ -105,6 +105,7 @@ def test_a_quantized_model_predicts_similar_lengths(precision: Precision) -> Non
     assert log_probs.isfinite().all()
 
 
+@pytest.mark.slow
 def test_summaries_have_the_predicted_lengths() -> None:
     """Documents of one kind have short summaries, those of the other long ones, of the same token over and over."""
     model = make_model().train()

@@ -94,10 +94,3 @@ def test_outputs_have_the_position_of_their_heaviest_vector(
     rows = naive(tokens.states[0], scores[0], 12, 5, weights)[ranked.argsort()]
     torch.testing.assert_close(pooled.states[0], rows)
     assert torch.equal(pooled.states[1, :9], tokens.states[1, :9])
-
-
-def test_high_sharpness_approaches_top_k(make_tokens: Callable[..., Tokens]) -> None:
-    tokens = make_tokens(20)
-    states, scores = tokens.states, torch.linspace(1, 0, 20, dtype=torch.float64)[None]
-    rows = suffix_means(states, scores, tokens.mask, 4, 100)
-    torch.testing.assert_close(rows, states[:, :4], atol=0.05, rtol=0)
