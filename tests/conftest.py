@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import count
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -47,6 +48,10 @@ train: {steps: 4, batch_tokens: 256, learning_rate: 1e-3}
 SLOW = (
     "bench/language_models",
     "bench/lra",
+    "bench/peers",
+    "bench/suites",
+    "bench/test_emulated_gpu.py",
+    "bench/test_plots.py",
     "browser",
     "corpora",
     "gpu",
@@ -137,8 +142,10 @@ def tiny_recipe(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def small_probes() -> Iterator[None]:
-    """Let a bench measure the machine itself in no time."""
+    """Let a bench measure the machine itself in no time, and memory without a collection of garbage before it."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sumpool.training.memory.gc", Mock())
+        patch.setattr("sumpool.training.memory._reset_high_water", lambda: None)
         patch.setattr("sumpool.bench.measures.roofline.SIDE", {"cpu": 8, "cuda": 8})
         patch.setattr("sumpool.bench.measures.roofline.BUFFER", {"cpu": 1024, "cuda": 1024})
         yield

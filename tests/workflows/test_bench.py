@@ -20,19 +20,20 @@ SMALL = ("bench.target=4", "bench.generate=2", "bench.repeats=1")
 
 def test_a_recipe_needs_no_data(tiny_recipe: Path) -> None:
     heard: list[Progress] = []
-    found = bench(tiny_recipe, overrides=SMALL, lengths=(32, 64), report=heard.append)
+    found = bench(tiny_recipe, overrides=SMALL, lengths=(16, 32), report=heard.append)
     assert {(row["model"], row["length"]) for row in found.result.rows["models"]} == {
-        (model, length) for model in ("model", "blockwise", "vanilla") for length in (32, 64)
+        (model, length) for model in ("model", "blockwise", "vanilla") for length in (16, 32)
     }
     assert heard.pop(0).note == "this takes at most about 540 s; bench.seconds changes that"
     assert [each.done for each in heard] == sorted(each.done for each in heard)
-    assert {each.total for each in heard} == {heard[-1].done} == {2 * 9 + 2 * 2 * 9}  # 64 tokens count twice
-    assert {"encode": "64 tokens, vanilla"} in [progress.metrics for progress in heard]
-    assert found.settings["bench"]["lengths"] == (32, 64)
+    assert {each.total for each in heard} == {heard[-1].done} == {2 * 9 + 2 * 2 * 9}  # 32 tokens count twice
+    assert {"encode": "32 tokens, vanilla"} in [progress.metrics for progress in heard]
+    assert found.settings["bench"]["lengths"] == (16, 32)
     assert json.loads(found.to_json())["recipe"] == "tiny"
     assert len(found.tables()) == 7
 
 
+@pytest.mark.slow
 def test_a_run_folder_is_a_recipe_too(run_folder: Path) -> None:
     found = bench(run_folder, overrides=(*SMALL, "train.precision=bf16", "bench.precision=bf16"), lengths=(300,))
     assert found.recipe == "random"
@@ -43,12 +44,14 @@ def test_a_run_folder_is_a_recipe_too(run_folder: Path) -> None:
 QUICK: dict[Suite, tuple[str, ...]] = {
     "operators": ("bench.lengths=[8, 16]", "bench.repeats=1", "bench.batch=2"),
     "complexity": (
-        "bench.length=32",
-        "bench.keep=8",
-        "bench.block=8",
-        "bench.dim=32",
-        "bench.feed_forward=32",
-        "bench.target=8",
+        "bench.length=16",
+        "bench.keep=4",
+        "bench.block=4",
+        "bench.dim=16",
+        "bench.heads=2",
+        "bench.feed_forward=16",
+        "bench.layers=1",
+        "bench.target=4",
     ),
     "tables": (
         "bench.table=8",
@@ -56,7 +59,7 @@ QUICK: dict[Suite, tuple[str, ...]] = {
         "bench.width=0.04",
         "bench.batch=1",
         "bench.repeats=1",
-        "bench.generate=[50, 100]",
+        "bench.generate=[10, 20]",
     ),
     "shortening": (
         "bench.length=24",
@@ -94,6 +97,7 @@ QUICK: dict[Suite, tuple[str, ...]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suite", list(QUICK))
 def test_a_suite_needs_no_recipe(suite: Suite) -> None:
     heard: list[Progress] = []
@@ -108,11 +112,13 @@ def test_a_suite_needs_no_recipe(suite: Suite) -> None:
     assert all(each.total and each.done <= each.total for each in heard)
 
 
+@pytest.mark.slow
 def test_device_and_precision_are_set_as_in_a_recipe() -> None:
     found = bench("tables", overrides=(*QUICK["tables"], "train.device=cpu", "train.precision=bf16", "seed=3"))
     assert (found.device, found.precision, found.settings["seed"]) == ("cpu", "bf16", 3)
 
 
+@pytest.mark.slow
 def test_lengths_of_a_suite() -> None:
     found = bench("operators", overrides=QUICK["operators"], lengths=(32,))
     assert found.settings["bench"]["lengths"] == (32,)
@@ -138,15 +144,12 @@ def test_settings_of_a_suite_are_checked(suite: Suite, change: str, message: str
         bench(suite, overrides=(change,))
 
 
-@pytest.mark.parametrize(
-    ("lengths", "message"),
-    [((0,), r"bench\.lengths\[0\] must be .* 1 and .*, got 0"), ((-5, 3), r"bench\.lengths\[0\]")],
-)
-def test_lengths_are_checked(tiny_recipe: Path, lengths: tuple[int, ...], message: str) -> None:
-    with pytest.raises(RecipeError, match=message):
-        bench(tiny_recipe, lengths=lengths)
+def test_lengths_are_checked(tiny_recipe: Path) -> None:
+    with pytest.raises(RecipeError, match=r"bench\.lengths\[0\] must be .* 1 and .*, got 0"):
+        bench(tiny_recipe, lengths=(0,))
 
 
+@pytest.mark.slow
 def test_without_a_run_a_small_model_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     heard: list[Progress] = []
@@ -156,6 +159,7 @@ def test_without_a_run_a_small_model_is_measured(tmp_path: Path, monkeypatch: py
     assert heard[0].note == "there is no run in runs: measuring the model of the quickstart"
 
 
+@pytest.mark.slow
 def test_without_a_target_the_newest_run_is_measured(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sumpool.bench.run.RUNS", run_folder.parent)
     heard: list[Progress] = []
@@ -164,6 +168,7 @@ def test_without_a_target_the_newest_run_is_measured(run_folder: Path, monkeypat
     assert heard[0].note == f"measuring the newest run, {run_folder}"
 
 
+@pytest.mark.slow
 def test_an_earlier_benchmark_is_repeated(tiny_recipe: Path, tmp_path: Path) -> None:
     first = bench(tiny_recipe, overrides=(*SMALL, "bench.workloads=[encode]", "seed=5"), lengths=(32,))
     path = tmp_path / "kept.json"
@@ -174,6 +179,7 @@ def test_an_earlier_benchmark_is_repeated(tiny_recipe: Path, tmp_path: Path) -> 
     assert again.settings["recipe"]["seed"] == 5
 
 
+@pytest.mark.slow
 def test_the_first_benchmarks_kept_no_recipe(tiny_recipe: Path, tmp_path: Path) -> None:
     tree = json.loads(bench(tiny_recipe, overrides=(*SMALL, "bench.workloads=[encode]"), lengths=(32,)).to_json())
     del tree["settings"]["recipe"]
@@ -184,6 +190,7 @@ def test_the_first_benchmarks_kept_no_recipe(tiny_recipe: Path, tmp_path: Path) 
     assert compare_reports(load_saved(path), again).differences == ()
 
 
+@pytest.mark.slow
 def test_precision_of_reading_and_writing(tiny_recipe: Path) -> None:
     found = bench(tiny_recipe, overrides=(*SMALL, "bench.precision=bf16", "train.precision=fp32"), lengths=(32,))
     assert found.precision == "bf16 of encoding and generation, fp32 of training"
@@ -212,6 +219,7 @@ class Peer(Contender):
     def generate(self, documents: Documents, beams: int, tokens: int) -> None: ...
 
 
+@pytest.mark.slow
 def test_peers_take_part(tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, int]] = []
 
@@ -241,9 +249,6 @@ def stop() -> None:
 def test_a_signal_leaves_nothing(tiny_recipe: Path) -> None:
     with pytest.raises(Interrupted, match="stopped by SIGTERM; a benchmark that is not finished keeps nothing"):
         bench(tiny_recipe, overrides=SMALL, lengths=(32,), check=stop)
-
-
-@pytest.mark.parametrize("suite", list(QUICK))
-def test_a_signal_stops_a_suite(suite: Suite) -> None:
-    with pytest.raises(Interrupted, match="keeps nothing"):
-        bench(suite, overrides=QUICK[suite], check=stop)
+    for suite, changes in QUICK.items():
+        with pytest.raises(Interrupted, match="keeps nothing"):
+            bench(suite, overrides=changes, check=stop)

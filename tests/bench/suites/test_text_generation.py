@@ -1,10 +1,11 @@
-import time
+from types import SimpleNamespace
 
 import pytest
 import torch
 from torch import Tensor
 
 from sumpool.bench.measures.timing import Steps
+from sumpool.bench.suites import text_generation
 from sumpool.bench.suites.text_generation import LAST, measure_text_generation, text_generation_table
 from sumpool.progress import go_on, silent
 from tests.inference.test_text_generation import Sums
@@ -12,27 +13,39 @@ from tests.inference.test_text_generation import Sums
 CPU = torch.device("cpu")
 
 
-class Slow(Sums):
-    """Model whose steps take a time that grows with the length of the text."""
+class Clock:
+    """Time that passes only in the steps of models."""
+
+    now = 0.0
+
+
+class Timed(Sums):
+    """Model whose steps take a second, or as many as the text is long."""
+
+    def __init__(self, clock: Clock, *, grows: bool) -> None:
+        self.clock, self.grows = clock, grows
 
     def step(self, ids: Tensor, cache: Tensor) -> tuple[Tensor, Tensor]:
-        time.sleep(1e-6 * self.steps)
-        return super().step(ids, cache)
+        found = super().step(ids, cache)
+        self.clock.now += self.steps if self.grows else 1
+        return found
 
     def start(self, batch: int) -> Tensor:
         self.steps = 0
         return super().start(batch)
 
 
-def test_growth_is_that_of_the_time() -> None:
-    models = {"constant": Sums(), "growing": Slow()}
+def test_growth_is_that_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(text_generation, "time", SimpleNamespace(perf_counter=lambda: clock.now))
+    models = {"constant": Timed(clock, grows=False), "growing": Timed(clock, grows=True)}
     rows = measure_text_generation(models, 5, [256, 1024], 2, CPU, Steps(4, silent, go_on))
     assert [(row["model"], row["length"]) for row in rows] == [
         (name, length) for name in models for length in (256, 1024)
     ]
     constant, growing = rows[1], rows[3]
-    assert constant["growth"] == pytest.approx(1, abs=0.35)
-    assert growing["growth"] > 1.3
+    assert (constant["growth"], constant["last"]) == (1, constant["tokens_per_second"]) == (1, 1)
+    assert growing["growth"] == pytest.approx(2, abs=0.01)
     assert growing["last"] < growing["tokens_per_second"]
     assert rows[0]["growth"] is None
     assert growing.timing is not None
