@@ -1,12 +1,9 @@
 import math
 import random
-import time
 from collections import Counter
-from collections.abc import Callable
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from rouge_score.rouge_scorer import RougeScorer
 
 from sumpool.evaluation import baselines
@@ -36,12 +33,12 @@ def most_central(sentences: list[str], count: int) -> list[int]:
     return sorted(np.argsort(-visits)[:count].tolist())
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_lexrank_selects_the_eigenvector_centrality_of_the_cosine_matrix(seed: int) -> None:
-    random.seed(seed)
-    sentences = [" ".join(random.choices("abcdefghijklmnopqrst", k=10)) for _ in range(30)]
-    expected = [sentences[place] for place in most_central(sentences, 4)]
-    assert lexrank(sentences, 40) == " ".join(expected)
+def test_lexrank_selects_the_eigenvector_centrality_of_the_cosine_matrix() -> None:
+    for seed in range(5):
+        random.seed(seed)
+        sentences = [" ".join(random.choices("abcdefghijklmnopqrst", k=10)) for _ in range(30)]
+        expected = [sentences[place] for place in most_central(sentences, 4)]
+        assert lexrank(sentences, 40) == " ".join(expected)
 
 
 def test_lexrank_truncates_to_the_number_of_words() -> None:
@@ -51,11 +48,10 @@ def test_lexrank_truncates_to_the_number_of_words() -> None:
     assert lexrank(sentences, 60) == " ".join(sentences)
 
 
-@pytest.mark.parametrize(
-    ("sentences", "expected"), [([], ""), (["...", "!"], "... !"), (["Same.", "Same."], "Same. Same.")]
-)
-def test_lexrank_of_equally_central_sentences_is_the_lead(sentences: list[str], expected: str) -> None:
-    assert lexrank(sentences, 60) == expected
+def test_lexrank_of_equally_central_sentences_is_the_lead() -> None:
+    assert lexrank([], 60) == ""
+    assert lexrank(["...", "!"], 60) == "... !"
+    assert lexrank(["Same.", "Same."], 60) == "Same. Same."
 
 
 def naive_textrank(sentences: list[list[str]]) -> list[float]:
@@ -72,12 +68,12 @@ def naive_textrank(sentences: list[list[str]]) -> list[float]:
     return ranks
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_textrank_equals_a_dense_solution(seed: int) -> None:
-    generator = random.Random(seed)
-    words = "abcdefghijklmnopqrstuvwxyz"[: 3 + seed]
-    sentences = [generator.choices(words, k=generator.randint(0, 12)) for _ in range(generator.randint(1, 40))]
-    assert textrank(sentences) == pytest.approx(naive_textrank(sentences), abs=1e-7)
+def test_textrank_equals_a_dense_solution() -> None:
+    for seed in range(20):
+        generator = random.Random(seed)
+        words = "abcdefghijklmnopqrstuvwxyz"[: 3 + seed]
+        sentences = [generator.choices(words, k=generator.randint(0, 12)) for _ in range(generator.randint(1, 40))]
+        assert textrank(sentences) == pytest.approx(naive_textrank(sentences), abs=1e-7)
 
 
 def test_textrank_of_sentences_without_common_words() -> None:
@@ -99,26 +95,6 @@ def test_sentences_are_taken_by_rank_in_document_order() -> None:
     assert take_sentences(sentences, np.array([1.0, 0.0, 2.0]), 5, TOKENIZER) == "a b c. g h"
     chinese = ["主机发送。", "网关丢弃。"]
     assert take_sentences(chinese, np.array([0.0, 1.0]), 4, UnicodeTokenizer(stemmer=False)) == "网关丢弃。"
-
-
-def test_textrank_costs_no_more_than_three_times_lexrank() -> None:
-    generator = random.Random(6)
-    words = [f"term{min(int(generator.paretovariate(0.6)), 5000)}" for _ in range(10_000)]
-    sentences, start = [], 0
-    while start < len(words):
-        length = generator.randint(5, 45)
-        sentences.append(words[start : start + length])
-        start += length
-
-    def seconds(rank: Callable[[list[list[str]]], NDArray[np.float64]]) -> float:
-        times = []
-        for _ in range(5):
-            before = time.process_time()
-            rank(sentences)
-            times.append(time.process_time() - before)
-        return min(times)
-
-    assert seconds(textrank) < 3 * seconds(baselines.lexrank)  # about 1.4 times, 4 ms
 
 
 def test_the_oracle_keeps_the_order_of_the_document() -> None:
@@ -179,14 +155,3 @@ def test_one_sentence_has_the_rouge_that_the_oracle_maximises() -> None:
     sentence, reference = "Hosts send large datagrams.", "Hosts send datagrams to hosts."
     scores = RougeScorer(["rouge1", "rouge2"], use_stemmer=True).score(reference, sentence)
     assert agreement([sentence], reference) == pytest.approx(sum(score.fmeasure for score in scores.values()))
-
-
-def test_a_document_of_ten_thousand_words_takes_milliseconds() -> None:
-    generator = random.Random(5)
-    words = [f"term{number}" for number in range(2000)]
-    sentences = [" ".join(generator.choices(words, k=25)) for _ in range(400)]
-    reference = " ".join(generator.choices(words, k=120))
-    oracle(sentences, reference, 3, tokenize)  # caches the stems
-    start = time.process_time()
-    oracle(sentences, reference, 3, tokenize)
-    assert time.process_time() - start < 0.15  # about 20 ms

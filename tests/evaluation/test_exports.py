@@ -63,10 +63,10 @@ def test_csv_has_unrounded_scores_and_tests() -> None:
     assert [first[f"bertscore{part}"] for part in ("", "_low", "_high")] == ["0.5", "0.25", "0.75"]
 
 
-@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1"])
-def test_no_cell_of_csv_is_a_formula(name: str) -> None:
-    cells = [item["system"] for item in csv.DictReader(io.StringIO(to_csv(report(name))))]
-    assert cells[0] == cells[2] == f"'{name}".replace("\t", " ").replace("\r", " ").replace("\n", " ")
+def test_no_cell_of_csv_is_a_formula() -> None:
+    for name in ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1"):
+        cells = [item["system"] for item in csv.DictReader(io.StringIO(to_csv(report(name))))]
+        assert cells[0] == cells[2] == f"'{name}".replace("\t", " ").replace("\r", " ").replace("\n", " ")
 
 
 def test_csv_quotes_what_it_must() -> None:

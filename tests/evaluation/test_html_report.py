@@ -4,8 +4,6 @@ from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
 
-import pytest
-
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.extremes import Distribution, ExtremeDocument
 from sumpool.evaluation.html_report import to_html
@@ -93,19 +91,19 @@ def page(text: str, system: str = "tiny") -> str:
     return to_html(report, distribution, EvaluationConfig(tokenizer="unicode"), {"model": text})
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_texts_are_texts(text: str) -> None:
-    markup = page(text, system=text)
-    markup.encode()
-    parsed = Page(markup)
-    assert parsed.tags <= ALLOWED
-    assert parsed.attributes <= ATTRIBUTES
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\u202e\ud800]", markup)
-    safe = re.sub("[\x00\x1b\u202e\ud800]", "\ufffd", text)
-    assert f"note {safe}" in parsed.texts
-    assert parsed.texts.count(safe) >= 4  # id of two documents, name of a slice, origin
-    assert f"Evaluation of {safe}" in parsed.texts
-    assert markup.count("<mark>") >= 4
+def test_hostile_texts_are_texts() -> None:
+    for text in HOSTILE:
+        markup = page(text, system=text)
+        markup.encode()
+        parsed = Page(markup)
+        assert parsed.tags <= ALLOWED
+        assert parsed.attributes <= ATTRIBUTES
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\u202e\ud800]", markup)
+        safe = re.sub("[\x00\x1b\u202e\ud800]", "\ufffd", text)
+        assert f"note {safe}" in parsed.texts
+        assert parsed.texts.count(safe) >= 4  # id of two documents, name of a slice, origin
+        assert f"Evaluation of {safe}" in parsed.texts
+        assert markup.count("<mark>") >= 4
 
 
 def test_the_policy_admits_the_style_sheet_alone() -> None:

@@ -107,14 +107,14 @@ def test_an_empty_file_is_an_error(tmp_path: Path, references: Path) -> None:
         join(summaries(tmp_path, ""), references)
 
 
-@pytest.mark.parametrize("bad", [{"id": "c"}, {"id": "c", "summary": None}, {"id": None, "summary": "x"}, {}])
-def test_an_invalid_row_is_reported_before_scoring(tmp_path: Path, references: Path, bad: dict[str, object]) -> None:
-    rows: list[dict[str, object]] = [{"id": name, "summary": "s"} for name in "ab"]
-    with pytest.raises(DataError, match=r"summaries\.jsonl:3 must have a"):
-        join(write(tmp_path / "summaries.jsonl", [*rows, bad]), references)
-    rows = [{"id": name, "summary": "r", "document": "d"} for name in "ab"]
-    with pytest.raises(DataError, match=r"references\.jsonl:3 must have a"):
-        join(summaries(tmp_path, "abc"), write(tmp_path / "references.jsonl", [*rows, bad]))
+def test_an_invalid_row_is_reported_before_scoring(tmp_path: Path, references: Path) -> None:
+    for bad in ({"id": "c"}, {"id": "c", "summary": None}, {"id": None, "summary": "x"}, {}):
+        rows: list[dict[str, object]] = [{"id": name, "summary": "s"} for name in "ab"]
+        with pytest.raises(DataError, match=r"summaries\.jsonl:3 must have a"):
+            join(write(tmp_path / "summaries.jsonl", [*rows, bad]), references)
+        rows = [{"id": name, "summary": "r", "document": "d"} for name in "ab"]
+        with pytest.raises(DataError, match=r"references\.jsonl:3 must have a"):
+            join(summaries(tmp_path, "abc"), write(tmp_path / "references.jsonl", [*rows, bad]))
 
 
 def test_a_row_without_its_document_is_reported(tmp_path: Path) -> None:

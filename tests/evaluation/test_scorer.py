@@ -45,10 +45,10 @@ def test_without_a_document_there_are_no_baselines(scorer: SummaryScorer) -> Non
     assert scored.leak is None
 
 
-@pytest.mark.parametrize("text", ["", " \n", "文書", "a" * 100_000, "." * 100_000, "\x00\u2028", "one\n" * 2000])
-def test_odd_texts_are_scored(scorer: SummaryScorer, text: str) -> None:
-    scored = scorer.score(Candidate("odd", text[:1000], text[:1000], text))
-    assert set(scored.systems) == {"model", "lead", "lexrank", "textrank", "random", "oracle"}
+def test_odd_texts_are_scored(scorer: SummaryScorer) -> None:
+    for text in ("", " \n", "文書", "a" * 100_000, "." * 100_000, "\x00\u2028", "one\n" * 2000):
+        scored = scorer.score(Candidate("odd", text[:1000], text[:1000], text))
+        assert set(scored.systems) == {"model", "lead", "lexrank", "textrank", "random", "oracle"}
 
 
 def test_a_reference_without_words_for_rouge_is_not_scorable(scorer: SummaryScorer) -> None:
@@ -88,17 +88,19 @@ def test_lead_as_long_as_the_references_is_a_baseline() -> None:
     assert same.signature.count("LEAD-9") == 1
 
 
-@pytest.mark.parametrize("summary", ["Hosts.", "Hosts send datagrams to a gateway when they like.", "", "so " * 99])
-def test_baselines_of_equal_length_have_as_many_words_as_the_summary(summary: str) -> None:
-    scorer = SummaryScorer(EvaluationConfig(lead_words="summary"), reference_words=9)
-    systems = scorer.score(Candidate("rfc1", summary, REFERENCE, DOCUMENT)).systems
-    length = min(len(summary.split()), len(DOCUMENT.split()))
-    for name in ("lead", "lexrank", "textrank", "random"):
-        assert systems[name].words == length
-    assert systems["lead"] == scorer.score_lead(DOCUMENT, REFERENCE, length)
-    if length:
-        fixed = SummaryScorer(EvaluationConfig(lead_words=length)).score(Candidate("rfc1", "x", REFERENCE, DOCUMENT))
-        assert all(systems[name] == fixed.systems[name] for name in ("lexrank", "textrank", "random", "oracle"))
+def test_baselines_of_equal_length_have_as_many_words_as_the_summary() -> None:
+    for summary in ("Hosts.", "Hosts send datagrams to a gateway when they like.", "", "so " * 99):
+        scorer = SummaryScorer(EvaluationConfig(lead_words="summary"), reference_words=9)
+        systems = scorer.score(Candidate("rfc1", summary, REFERENCE, DOCUMENT)).systems
+        length = min(len(summary.split()), len(DOCUMENT.split()))
+        for name in ("lead", "lexrank", "textrank", "random"):
+            assert systems[name].words == length
+        assert systems["lead"] == scorer.score_lead(DOCUMENT, REFERENCE, length)
+        if length:
+            fixed = SummaryScorer(EvaluationConfig(lead_words=length)).score(
+                Candidate("rfc1", "x", REFERENCE, DOCUMENT)
+            )
+            assert all(systems[name] == fixed.systems[name] for name in ("lexrank", "textrank", "random", "oracle"))
 
 
 def test_baselines_of_equal_length_are_named_in_tables_and_in_the_signature() -> None:
