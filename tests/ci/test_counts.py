@@ -129,6 +129,7 @@ def test_a_work_is_counted_the_same_every_time(counts: ModuleType) -> None:
     assert found["operations"] == 2 * BATCH * (2 * DIM * WIDE + 3 * WIDE)
 
 
+@pytest.mark.slow
 def test_a_model_is_counted_the_same_every_time(counts: ModuleType) -> None:
     found = counts.count_model(CONFIG, CONDITIONS)
     assert found == counts.count_model(CONFIG, CONDITIONS)
@@ -138,6 +139,7 @@ def test_a_model_is_counted_the_same_every_time(counts: ModuleType) -> None:
     assert 0 < found["step operations"] < found["generate operations"]
 
 
+@pytest.mark.slow
 def test_a_wasteful_step_is_found(counts: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     before = counts.count_model(CONFIG, CONDITIONS)
     step = SummarizationModel.step

@@ -108,13 +108,14 @@ def test_an_empty_file_is_an_error(tmp_path: Path, references: Path) -> None:
 
 
 def test_an_invalid_row_is_reported_before_scoring(tmp_path: Path, references: Path) -> None:
-    for bad in ({"id": "c"}, {"id": "c", "summary": None}, {"id": None, "summary": "x"}, {}):
+    invalid: list[dict[str, object]] = [{"id": "c"}, {"id": "c", "summary": None}, {"id": None, "summary": "x"}, {}]
+    for bad in invalid:
         rows: list[dict[str, object]] = [{"id": name, "summary": "s"} for name in "ab"]
         with pytest.raises(DataError, match=r"summaries\.jsonl:3 must have a"):
             join(write(tmp_path / "summaries.jsonl", [*rows, bad]), references)
         rows = [{"id": name, "summary": "r", "document": "d"} for name in "ab"]
         with pytest.raises(DataError, match=r"references\.jsonl:3 must have a"):
-            join(summaries(tmp_path, "abc"), write(tmp_path / "references.jsonl", [*rows, bad]))
+            join(summaries(tmp_path, "abc"), write(tmp_path / "bad-references.jsonl", [*rows, bad]))
 
 
 def test_a_row_without_its_document_is_reported(tmp_path: Path) -> None:

@@ -48,13 +48,13 @@ def test_random_pairs_score_as_with_rouge_score(stemmer: bool) -> None:
     ours = rouge(stemmer=stemmer)
     theirs = RougeScorer(list(TYPES), use_stemmer=stemmer)
     total = 0.0
-    for _ in range(1000):
+    for _ in range(200):
         summary, reference = random_text(generator), random_text(generator)
         got, expected = ours.score(summary, reference), theirs.score(reference, summary)
         for name in TYPES:
             assert astuple(got[name]) == pytest.approx(tuple(expected[name]), abs=1e-9)
             total += got[name].f1
-    assert total > 100  # the pairs do overlap
+    assert total > 20  # the pairs do overlap
 
 
 @given(st.text(max_size=120), st.text(max_size=120))
@@ -73,6 +73,7 @@ def sample_abstracts() -> list[str]:
     return [" ".join(abstract.split()[:50]) for abstract in abstracts if abstract]
 
 
+@pytest.mark.slow
 def test_a_thousand_pairs_of_rfcs_score_as_with_rouge_score() -> None:
     abstracts = sample_abstracts()
     assert len(abstracts) > 300

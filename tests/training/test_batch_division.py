@@ -133,31 +133,32 @@ def test_training_says_that_batches_are_divided(tmp_path: Path) -> None:
     assert note.startswith("memory cannot hold a batch of ")
 
 
-@pytest.mark.parametrize("error", [MemoryError(), RuntimeError(EXHAUSTED)])
-def test_out_of_memory_names_the_batch_and_a_remedy(error: Exception) -> None:
-    batch = batch_of([0, 1])
-    shape = f"2 documents of {batch.ids.size(1)} source and 5 target tokens"
-    with (
-        pytest.raises(ResourceError, match=f"{shape}, but it ran out: halve train.batch_tokens, now 64"),
-        enough_memory(batch, 64),
-    ):
-        raise error
-    with pytest.raises(ResourceError, match="and 0 target"), enough_memory(replace(batch, target=None), 64):
-        raise error
-    with (
-        pytest.raises(ResourceError, match=r"1 document of .*: lower model\.source_length"),
-        enough_memory(batch_of([0]), 64),
-    ):
-        raise error
+def test_out_of_memory_names_the_batch_and_a_remedy() -> None:
+    for error in (MemoryError(), RuntimeError(EXHAUSTED)):
+        batch = batch_of([0, 1])
+        shape = f"2 documents of {batch.ids.size(1)} source and 5 target tokens"
+        with (
+            pytest.raises(ResourceError, match=f"{shape}, but it ran out: halve train.batch_tokens, now 64"),
+            enough_memory(batch, 64),
+        ):
+            raise error
+        with pytest.raises(ResourceError, match="and 0 target"), enough_memory(replace(batch, target=None), 64):
+            raise error
+        with (
+            pytest.raises(ResourceError, match=r"1 document of .*: lower model\.source_length"),
+            enough_memory(batch_of([0]), 64),
+        ):
+            raise error
 
 
-@pytest.mark.parametrize("enabled", [False, True])
-def test_other_errors_propagate(enabled: bool) -> None:
-    def work(batch: Batch) -> dict[str, Tensor]:
-        raise RuntimeError(f"shapes of {len(batch.documents)} documents do not match")
+def test_other_errors_propagate() -> None:
+    for enabled in (False, True):
 
-    with pytest.raises(RuntimeError, match="shapes"):
-        BatchDivision(enabled, 64).run(batch_of([0, 1]), work)
+        def work(batch: Batch) -> dict[str, Tensor]:
+            raise RuntimeError(f"shapes of {len(batch.documents)} documents do not match")
+
+        with pytest.raises(RuntimeError, match="shapes"):
+            BatchDivision(enabled, 64).run(batch_of([0, 1]), work)
 
 
 def train_within(folder: Path, *, auto_batch: bool) -> str:
@@ -168,6 +169,7 @@ def train_within(folder: Path, *, auto_batch: bool) -> str:
     return finished.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="sets a limit that other systems ignore")
 def test_a_limit_on_memory_is_kept(tmp_path: Path) -> None:
     refused = train_within(tmp_path / "refused", auto_batch=False)

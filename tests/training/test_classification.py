@@ -71,7 +71,7 @@ def validations(run: Path) -> list[dict[str, float]]:
     return [record for record in records if record["kind"] == "validation"]
 
 
-@pytest.mark.parametrize("pairs", [False, True])
+@pytest.mark.parametrize("pairs", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_classifier_learns_its_documents(pairs: bool, tmp_path: Path) -> None:
     fit(new_model(pairs=pairs), CONFIG, data(pairs=pairs), run := new_run(tmp_path / "run"))
     first, *_, last = validations(run)

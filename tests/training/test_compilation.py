@@ -35,6 +35,7 @@ def train(compiled: bool) -> tuple[list[float], list[str]]:
     return [updater.update([batch], rate=0.01).read().loss for batch in batches], list(model.state_dict())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_eager_backend")
 def test_compiled_layers_train_equally_with_the_same_parameter_names() -> None:
     losses, names = train(compiled=True)

@@ -188,6 +188,7 @@ def test_the_teacher_stays_as_it_is_and_draws_nothing() -> None:
     assert torch.equal(torch.get_rng_state(), state)
 
 
+@pytest.mark.slow
 def test_a_student_comes_closer_to_its_teacher(tmp_path: Path) -> None:
     data = replace(DATA, teacher=Teacher(teacher_model(), 1.0, 1.0))
     config = CONFIG.model_copy(update={"steps": 60, "validate_every": 60, "checkpoint_every": 60})
@@ -200,6 +201,7 @@ def test_a_student_comes_closer_to_its_teacher(tmp_path: Path) -> None:
     assert sum(values[-5:]) < 0.6 * sum(values[:5])
 
 
+@pytest.mark.slow
 def test_a_run_with_a_teacher_stopped_by_a_signal_resumes_exactly(tmp_path: Path) -> None:
     data = replace(DATA, teacher=Teacher(teacher_model(), 2.0, 0.5))
     whole, stopped = new_run(tmp_path / "whole"), new_run(tmp_path / "stopped")

@@ -32,7 +32,12 @@ def documents(run: Path) -> Counter[str]:
 
 @pytest.mark.parametrize(
     "config",
-    [EXACT, SINGLE, SHARDED, SINGLE.model_copy(update={"parallel": "fsdp"})],
+    [
+        EXACT,
+        pytest.param(SINGLE, marks=pytest.mark.slow),
+        pytest.param(SHARDED, marks=pytest.mark.slow),
+        pytest.param(SINGLE.model_copy(update={"parallel": "fsdp"}), marks=pytest.mark.slow),
+    ],
     ids=["several documents", "one document", "sharded", "one document, sharded"],
 )
 def test_two_processes_make_the_updates_of_one(config: TrainConfig, tmp_path: Path) -> None:
@@ -48,6 +53,7 @@ def test_two_processes_make_the_updates_of_one(config: TrainConfig, tmp_path: Pa
         assert all(path.read_text() for path in together.glob("documents-*"))
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_another_number_of_processes(tmp_path: Path) -> None:
     alone, changed = new_run(tmp_path / "alone"), new_run(tmp_path / "changed")
     constant = EXACT.schedule.model_copy(update={"kind": "constant"})  # it does not depend on the last step

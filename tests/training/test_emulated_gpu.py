@@ -60,7 +60,12 @@ MODELS: dict[str, tuple[Callable[[], tuple[nn.Module, list[Batch]]], int]] = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+FAST = ("summarizer", "classifier of pairs", "language model, gumbel")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in FAST else pytest.mark.slow) for name in MODELS]
+)
 def test_updates_are_those_of_the_cpu(name: str) -> None:
     build, waits_allowed = MODELS[name]
     expected, batches = build()

@@ -33,13 +33,22 @@ class Scores:
         pass
 
 
-@pytest.mark.parametrize("end", [6, 7, 10, 12])
-def test_a_constant_run_that_goes_on_equals_an_uninterrupted_one(end: int, tmp_path: Path) -> None:
-    whole, extended = new_run(tmp_path / "whole"), new_run(tmp_path / "extended")
-    fit(new_model(), CONSTANT, DATA, whole)
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Content of an uninterrupted run."""
+    run = new_run(tmp_path_factory.mktemp("runs") / "whole")
+    fit(new_model(), CONSTANT, DATA, run)
+    return trace(run)
+
+
+@pytest.mark.parametrize("end", [7, 12, *(pytest.param(end, marks=pytest.mark.slow) for end in (6, 10))])
+def test_a_constant_run_that_goes_on_equals_an_uninterrupted_one(
+    end: int, whole: dict[str, str], tmp_path: Path
+) -> None:
+    extended = new_run(tmp_path / "extended")
     fit(new_model(), CONSTANT.model_copy(update={"steps": end}), DATA, extended)
     fit(new_model(), CONSTANT, DATA, extended)
-    assert trace(extended) == trace(whole)
+    assert trace(extended) == whole
 
 
 def test_weights_of_a_validation_that_is_not_repeated_are_put_back(tmp_path: Path) -> None:

@@ -112,7 +112,9 @@ def test_summaries_are_scored_at_every_validation(run: Path) -> None:
     assert "rouge1 0.25" in next(progress.note for progress in notes if progress.note)
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGTERM, 143), pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow)]
+)
 def test_a_run_stopped_by_a_signal_resumes_exactly(
     number: signal.Signals, status: int, run: Path, uninterrupted: dict[str, str]
 ) -> None:
@@ -167,7 +169,9 @@ def scale_gradient(model: torch.nn.Module, step: int, value: float) -> Callable[
     return on_report
 
 
-@pytest.mark.parametrize(("step", "value"), [(2, float("nan")), (9, float("inf")), (18, float("-inf"))])
+@pytest.mark.parametrize(
+    ("step", "value"), [(2, float("nan")), (9, float("inf")), pytest.param(18, float("-inf"), marks=pytest.mark.slow)]
+)
 def test_a_non_finite_gradient_stops_before_the_update(step: int, value: float, run: Path) -> None:
     model = new_model()
     message = rf"of step {step} must be finite, got loss \d.*, gradient norm (nan|inf).*documents of this step \(doc1-"
@@ -196,6 +200,7 @@ def test_a_non_finite_validation_loss_exports_no_weights(run: Path, monkeypatch:
     assert not (run / "model.safetensors").exists()
 
 
+@pytest.mark.slow
 def test_the_number_of_checkpoints_is_bounded(run: Path) -> None:
     config: TrainConfig = CONFIG.model_copy(update={"keep": 3, "checkpoint_every": 1})
     most = 0

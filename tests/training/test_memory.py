@@ -27,6 +27,7 @@ print(*(peak(work, torch.device("cpu")) for _ in range(3)))
 """
 
 
+@pytest.mark.slow
 @linux
 def test_peak_is_what_was_held_at_once() -> None:
     """In a fresh process: a heap that other tests left large serves these blocks, and keeps the pages of the first."""
@@ -43,6 +44,7 @@ def test_what_was_there_before_does_not_count() -> None:
     assert measured < 4 * MEBI
 
 
+@pytest.mark.slow
 @linux
 def test_memory_kept_by_the_c_library_is_seen_again() -> None:
     """Blocks of 100 kB come from the heap, which keeps them when they are freed."""
@@ -122,6 +124,7 @@ print(faults() - before)
 """
 
 
+@pytest.mark.slow
 @linux
 def test_freed_memory_is_kept_for_the_next_update() -> None:
     """The kernel clears a page at the first access to it, which it counts as a fault."""

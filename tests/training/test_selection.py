@@ -96,6 +96,7 @@ def evaluate(model: SummarizationModel, batch: Batch) -> tuple[float, float, flo
     return float(losses["selection"]), kept, float(torch.stack(agreements).mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoder", ["attention", "gru"])
 def test_approximate_selection_approaches_the_ideal(encoder: str, tmp_path: Path) -> None:
     model, documents = sharp_model(encoder), long_documents(8, seed=1)
@@ -113,7 +114,10 @@ def test_approximate_selection_approaches_the_ideal(encoder: str, tmp_path: Path
     assert any(name.startswith("decoder.memory_encoder.") for name in changed)
 
 
-@pytest.mark.parametrize("selection", ["ideal", "approximate", "random", "model_free"])
+@pytest.mark.parametrize(
+    "selection",
+    ["approximate", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("ideal", "random", "model_free"))],
+)
 def test_models_with_selection_and_pooling_train_and_resume_bitwise(selection: str, tmp_path: Path) -> None:
     config = CONFIG.model_copy(update={"steps": 8, "trainable": ("*",), "checkpoint_every": 3, "batch_tokens": 80})
     documents = long_documents(8, seed=1)
