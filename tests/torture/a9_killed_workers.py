@@ -27,8 +27,8 @@ ID: Final = "A9"
 FIGURE: Final = "kill -9 of workers, and of the command, in a corpus on Ray: every row once, as in one process"
 NIGHT: Final = 10
 QUICK: Final = 1
-_ROWS = 200
-"""Rows of the corpus for each kill of a worker."""
+_ROWS, _FEW_ROWS = 200, 64
+"""Rows of the corpus for each kill of a worker, and those for the quick count."""
 _COLUMNS = ("summary", "mode", "tokens_read", "tokens_total", "reason")
 _OVERRIDES = ("summarize.beams=1",)
 _SECONDS = 600
@@ -37,7 +37,8 @@ _SECONDS = 600
 def measure(count: int, folder: Path) -> Measured:
     """Kill workers `count` times, and the command after half of them."""
     run, corpus, out = write_run(folder / "run"), folder / "corpus.jsonl", folder / "out"
-    rows = [{"n": number, "document": story(number % 50, 5 + number % 30)} for number in range(_ROWS * count)]
+    size = count * (_ROWS if count > QUICK else _FEW_ROWS)
+    rows = [{"n": number, "document": story(number % 50, 5 + number % 30)} for number in range(size)]
     corpus.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     draw = random.Random(count)
     parts = -(-len(rows) // PART_DOCUMENTS)

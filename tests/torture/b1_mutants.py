@@ -30,7 +30,7 @@ FIGURE: Final = (
     "each error names a file; the older checkpoint is taken"
 )
 NIGHT: Final = 1000
-QUICK: Final = 40
+QUICK: Final = 20
 _SECONDS = 5.0
 _DEADLINE = 20
 _BLOCK = 512

@@ -40,7 +40,7 @@ from tests.training.toy import new_run
 ID: Final = "C2"
 FIGURE: Final = "random valid recipes make two updates, summaries and an evaluation: no crash, nothing non-finite"
 NIGHT: Final = 2000
-QUICK: Final = 8
+QUICK: Final = 4
 _SENTENCES = {"train": (1, 3, 5, 9), "validation": (2, 3), "test": (1, 4)}
 
 

@@ -24,7 +24,7 @@ FIGURE: Final = (
     "fuzzed rows: no traceback; rows read = kept + rejected; a document per row; every message names the file"
 )
 NIGHT: Final = 10_000
-QUICK: Final = 150
+QUICK: Final = 60
 _PLACES = ("rows.jsonl", "document ", "data.source")
 _LONG = 10_000_000
 """Bytes of a long line, one file in a thousand."""

@@ -14,7 +14,7 @@ from tests.torture.figures import Measured
 ID: Final = "D2"
 FIGURE: Final = "a row per document, in order, with text or a reason; t(2n) <= 2.3 t(n); none above 30 s"
 NIGHT: Final = 100_000
-QUICK: Final = 500
+QUICK: Final = 200
 _SHORT = (
     "",
     "   \n\t ",

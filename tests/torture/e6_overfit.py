@@ -16,10 +16,13 @@ _LOSS = 0.05
 
 
 def measure(count: int, folder: Path) -> Measured:
-    """Train with `count` seeds, each with both output heads, and compare with the summaries of other documents too."""
+    """Train with `count` seeds, each with both output heads, and compare with the summaries of other documents too.
+
+    Few seeds are those of the tied head: `training/test_overfit.py` has the other one.
+    """
     learnt, exchanged, runs = 0, 0, 0
     for seed in range(1, count + 1):
-        for output in (PointerOutputConfig(), TiedOutputConfig()):
+        for output in (PointerOutputConfig(), TiedOutputConfig()) if count > QUICK else (TiedOutputConfig(),):
             loss, written, summaries = overfit(output, folder / f"{seed}-{output.kind}", seed)
             learnt += loss < _LOSS and written == summaries
             exchanged += any(text == other for text, other in zip(written, summaries[1:] + summaries[:1], strict=True))

@@ -20,7 +20,7 @@ FIGURE: Final = (
     "NaN and infinity in a weight or gradient at a random step: stopped before the update, checkpoints finite"
 )
 NIGHT: Final = 200
-QUICK: Final = 6
+QUICK: Final = 3
 _VALUES = (float("nan"), float("inf"), float("-inf"))
 
 

@@ -1,9 +1,8 @@
-"""Models with each output head overfit eight documents."""
+"""A model overfits eight documents."""
 
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 import torch
 
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
@@ -13,7 +12,6 @@ from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelCo
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.output._base import OutputConfig
 from sumpool.core.output.pointer import PointerOutputConfig
-from sumpool.core.output.tied import TiedOutputConfig
 from sumpool.core.pooling.halving import HalvingPoolerConfig
 from sumpool.training.config import ScheduleConfig, TrainConfig
 from sumpool.training.data_order import TrainingData
@@ -71,8 +69,8 @@ def overfit(output: OutputConfig, run: Path, seed: int) -> tuple[float, list[lis
     return state.best_loss, generated, [item.target.tolist() for item in documents.items if item.target is not None]
 
 
-@pytest.mark.parametrize("output", [PointerOutputConfig(), TiedOutputConfig()])
-def test_eight_documents_are_overfitted(output: OutputConfig, tmp_path: Path) -> None:
-    loss, generated, references = overfit(output, tmp_path / "run", seed=1)
+def test_eight_documents_are_overfitted(tmp_path: Path) -> None:
+    """With the pointer head; figure E6 of `tests/torture` has the tied one."""
+    loss, generated, references = overfit(PointerOutputConfig(), tmp_path / "run", seed=1)
     assert loss < 0.05
     assert generated == references
