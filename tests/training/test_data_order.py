@@ -20,13 +20,13 @@ def test_an_epoch_uses_every_document_once() -> None:
     assert sorted(indices) == list(range(len(DATA.training)))
 
 
-@pytest.mark.parametrize("batches", [1, 3])
-def test_updates_continue_from_any_position(batches: int) -> None:
-    plan = DATA.plan(batch_tokens=64)
-    updates = list(islice(updates_from(Position(), plan, batches), 20))
-    assert updates[-1][1].epoch >= 2
-    for done, (_, position) in enumerate(updates[:-1], start=1):
-        assert next(updates_from(position, plan, batches)) == updates[done]
+def test_updates_continue_from_any_position() -> None:
+    for batches in (1, 3):
+        plan = DATA.plan(batch_tokens=64)
+        updates = list(islice(updates_from(Position(), plan, batches), 20))
+        assert updates[-1][1].epoch >= 2
+        for done, (_, position) in enumerate(updates[:-1], start=1):
+            assert next(updates_from(position, plan, batches)) == updates[done]
 
 
 def test_batches_are_truncated() -> None:
@@ -61,10 +61,12 @@ def test_rotated_documents_keep_the_tokens_that_the_model_reads() -> None:
     assert validation.ids.equal(DATA.batch(DATA.validation, [0, 1]).ids)
 
 
-@pytest.mark.parametrize(("training", "validation", "split"), [(0, 2, "training"), (2, 0, "validation")])
-def test_a_split_without_documents_is_an_error(training: int, validation: int, split: str) -> None:
-    with pytest.raises(DataError, match=f"the {split} split must hold a document with a summary, got none"):
-        TrainingData(ToyDocuments(training, 1), ToyDocuments(validation, 1), source_length=8, target_length=8, seed=1)
+def test_a_split_without_documents_is_an_error() -> None:
+    for training, validation, split in ((0, 2, "training"), (2, 0, "validation")):
+        with pytest.raises(DataError, match=f"the {split} split must hold a document with a summary, got none"):
+            TrainingData(
+                ToyDocuments(training, 1), ToyDocuments(validation, 1), source_length=8, target_length=8, seed=1
+            )
 
 
 def test_random_values_depend_on_seed_and_step_alone() -> None:
@@ -76,13 +78,13 @@ def test_random_values_depend_on_seed_and_step_alone() -> None:
     assert len({draw(seed, step) for seed in range(4) for step in range(4)}) == 16
 
 
-@pytest.mark.parametrize("batches", [1, 3])
-def test_the_last_update_reaches_the_token_budget(batches: int) -> None:
-    updates = updates_from(Position(), DATA.plan(batch_tokens=64), batches)
-    tokens = [
-        sum(int(DATA.batch(DATA.training, indices).mask.sum()) for indices in next(updates)[0]) for _ in range(40)
-    ]
-    for count in (1, 2, 17, 40):
-        assert DATA.updates_for(sum(tokens[:count]), 64, batches) == count
-        assert DATA.updates_for(sum(tokens[:count]) - 1, 64, batches) == count
-        assert DATA.updates_for(sum(tokens[:count]) + 1, 64, batches) == count + 1
+def test_the_last_update_reaches_the_token_budget() -> None:
+    for batches in (1, 3):
+        updates = updates_from(Position(), DATA.plan(batch_tokens=64), batches)
+        tokens = [
+            sum(int(DATA.batch(DATA.training, indices).mask.sum()) for indices in next(updates)[0]) for _ in range(40)
+        ]
+        for count in (1, 2, 17, 40):
+            assert DATA.updates_for(sum(tokens[:count]), 64, batches) == count
+            assert DATA.updates_for(sum(tokens[:count]) - 1, 64, batches) == count
+            assert DATA.updates_for(sum(tokens[:count]) + 1, 64, batches) == count + 1

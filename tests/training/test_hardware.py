@@ -55,19 +55,19 @@ def test_attention_on_a_gpu_is_not_computed_by_cudnn(
     assert not torch.backends.cuda.cudnn_sdp_enabled()
 
 
-@pytest.mark.parametrize(
-    ("flags", "expected"), [("avx2 avx512_bf16", torch.bfloat16), ("amx_bf16", torch.bfloat16), ("avx2", torch.float32)]
-)
-def test_auto_is_bf16_on_cpus_with_bf16_instructions(
-    flags: str, expected: torch.dtype, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "cpuinfo").write_text(f"processor : 0\nflags : fpu {flags} vme\n")
-    monkeypatch.setattr(hardware, "CPUINFO", tmp_path / "cpuinfo")
-    assert choose_precision("auto", CPU) == expected
-    assert choose_precision("fp32", CPU) == torch.float32
-    assert choose_precision("bf16", CPU) == torch.bfloat16
-    monkeypatch.setattr(hardware, "CPUINFO", tmp_path / "missing")
-    assert choose_precision("auto", CPU) == torch.float32
+def test_auto_is_bf16_on_cpus_with_bf16_instructions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for flags, expected in (
+        ("avx2 avx512_bf16", torch.bfloat16),
+        ("amx_bf16", torch.bfloat16),
+        ("avx2", torch.float32),
+    ):
+        (tmp_path / "cpuinfo").write_text(f"processor : 0\nflags : fpu {flags} vme\n")
+        monkeypatch.setattr(hardware, "CPUINFO", tmp_path / "cpuinfo")
+        assert choose_precision("auto", CPU) == expected
+        assert choose_precision("fp32", CPU) == torch.float32
+        assert choose_precision("bf16", CPU) == torch.bfloat16
+        monkeypatch.setattr(hardware, "CPUINFO", tmp_path / "missing")
+        assert choose_precision("auto", CPU) == torch.float32
 
 
 def test_auto_generation_precision_is_the_smallest_fast_one(
@@ -119,10 +119,10 @@ def test_int8_on_a_gpu_is_an_error() -> None:
         choose_generation_precision("int8", torch.device("cuda"))
 
 
-@pytest.mark.parametrize("precision", [torch.bfloat16, torch.float32])
-def test_autocast_sets_the_precision_of_matrix_products(precision: torch.dtype) -> None:
-    with autocast(CPU, precision):
-        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == precision
+def test_autocast_sets_the_precision_of_matrix_products() -> None:
+    for precision in (torch.bfloat16, torch.float32):
+        with autocast(CPU, precision):
+            assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == precision
 
 
 def test_reproducible_restores_the_global_state() -> None:

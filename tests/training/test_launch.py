@@ -1,5 +1,4 @@
 import signal
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -39,17 +38,7 @@ def starts(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[Exception | None]]
 
 
 def failed(*codes: int) -> ChildFailedError:
-    failures = {
-        rank: ProcessFailure(
-            rank,
-            1,
-            code,
-            "",
-        )
-        for rank, code in enumerate(codes)
-        if code
-    }
-    assert all(failure.timestamp <= time.time() + 1 for failure in failures.values())
+    failures = {rank: ProcessFailure(rank, 1, code, "") for rank, code in enumerate(codes) if code}
     return ChildFailedError("sumpool", failures)
 
 
@@ -68,22 +57,17 @@ def test_a_kill_starts_all_processes_again(starts: Callable[[list[Exception | No
     ]
 
 
-@pytest.mark.parametrize(
-    ("end", "status"),
-    [
+def test_errors_end_the_training_with_their_code(starts: Callable[[list[Exception | None]], Starts]) -> None:
+    for end, status in (
         (failed(2, -signal.SIGTERM), 2),
         (failed(3, 6), 3),
         (failed(6, -signal.SIGTERM), 6),
         (failed(-signal.SIGTERM, -signal.SIGTERM), 143),
         (SignalException("stopped", signal.SIGINT), 130),
-    ],
-)
-def test_errors_end_the_training_with_their_code(
-    end: Exception, status: int, starts: Callable[[list[Exception | None]], Starts]
-) -> None:
-    commands = starts([end])
-    assert launch(2, ["train"], lambda _: None) == status
-    assert len(commands) == 1
+    ):
+        commands = starts([end])
+        assert launch(2, ["train"], lambda _: None) == status
+        assert len(commands) == 1
 
 
 def test_kills_without_end_are_an_error(starts: Callable[[list[Exception | None]], Starts]) -> None:
@@ -93,7 +77,7 @@ def test_kills_without_end_are_an_error(starts: Callable[[list[Exception | None]
     assert len(commands) == 4
 
 
-@pytest.mark.parametrize(("text", "count"), [("", 1), ("1", 1), ("8", 8), ("many", 1)])
-def test_the_number_of_processes_is_that_of_torchrun(text: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WORLD_SIZE", text)
-    assert launched_processes() == count
+def test_the_number_of_processes_is_that_of_torchrun(monkeypatch: pytest.MonkeyPatch) -> None:
+    for text, count in (("", 1), ("1", 1), ("8", 8), ("many", 1)):
+        monkeypatch.setenv("WORLD_SIZE", text)
+        assert launched_processes() == count

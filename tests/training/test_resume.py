@@ -1,83 +1,95 @@
 """Killed and resumed runs end bitwise equal to uninterrupted runs."""
 
 import multiprocessing
-import random
-import time
-from collections.abc import Callable
+import os
+import signal
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
+import torch
 
+from sumpool.progress import Progress
 from sumpool.training.checkpoint import Checkpoints
-from tests.training.toy import CONFIG, new_run, trace, train
+from sumpool.training.fit import fit
+from tests.training.toy import CONFIG, DATA, new_model, new_run, trace, train
 
 PROCESSES = multiprocessing.get_context("forkserver")  # torch is imported once and every run is a fork
-PROCESSES.set_forkserver_preload(["torch._dynamo", "tests.training.toy"])
-KILLS = 10
+PROCESSES.set_forkserver_preload(["torch._dynamo", "tests.training.test_resume"])
 
 
 @pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], float]:
-    """Content of an uninterrupted run, and its time in seconds."""
-    run = new_run(tmp_path_factory.mktemp("runs") / "uninterrupted")
-    start_run(run).join()  # also starts the fork server
-    again = new_run(run.with_name("again"))
-    begin = time.monotonic()
-    start_run(again).join()
-    seconds = time.monotonic() - begin
-    assert trace(run) == trace(again)
-    return trace(run), seconds
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Content of an uninterrupted run."""
+    first, again = (new_run(tmp_path_factory.mktemp("runs") / name) for name in ("first", "again"))
+    for run in (first, again):
+        finish(start_run(run))
+    assert trace(first) == trace(again)
+    return trace(first)
 
 
-def start_run(run: Path) -> BaseProcess:
-    process = PROCESSES.Process(target=train, args=(run,))
+def start_run(run: Path, place: str = "", number: int = 0) -> BaseProcess:
+    process = PROCESSES.Process(target=train_until, args=(run, place, number))
     process.start()
     return process
 
 
-def wait_until(condition: Callable[[], bool], process: BaseProcess) -> None:
-    while process.is_alive() and not condition():
-        time.sleep(0.0005)
-
-
-@pytest.mark.parametrize("kill", range(KILLS))
-def test_a_killed_run_resumes_bitwise(kill: int, uninterrupted: tuple[dict[str, str], float], tmp_path: Path) -> None:
-    expected, seconds = uninterrupted
-    draw = random.Random(kill)
-    run = new_run(tmp_path / "run")
-    process = start_run(run)
-    if kill % 2:
-        step = CONFIG.checkpoint_every * draw.randint(1, CONFIG.steps // CONFIG.checkpoint_every)
-        partial_checkpoint = run / "checkpoints" / f".tmp-step-{step:08d}"
-        wait_until(partial_checkpoint.exists, process)
-        time.sleep(draw.uniform(0, 0.004))
-    else:
-        time.sleep(draw.uniform(0, seconds))
-    process.kill()
+def finish(process: BaseProcess, status: int = 0) -> None:
     process.join()
-    resumed = start_run(run)
-    resumed.join()
-    assert resumed.exitcode == 0
-    assert trace(run) == expected
+    assert process.exitcode == status
 
 
-def test_a_run_killed_repeatedly_resumes_bitwise(uninterrupted: tuple[dict[str, str], float], tmp_path: Path) -> None:
-    expected, seconds = uninterrupted
-    draw = random.Random(1)
+def train_until(run: Path, place: str, number: int) -> None:
+    """Train in a process that kills itself after a step, or before a call of `os.fsync` or `os.replace`."""
+    original, calls = getattr(os, place, None), 0
+
+    def operate(*given: object) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+        assert original is not None
+        original(*given)
+
+    def report(progress: Progress) -> None:
+        if place == "step" and progress.done == number and not progress.note:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    if original is not None:
+        setattr(os, place, operate)
+    torch.set_num_threads(1)
+    fit(new_model(), CONFIG, DATA, run, report=report)
+
+
+@pytest.mark.parametrize(
+    ("place", "number"),
+    [
+        ("step", 1),
+        ("fsync", 9),
+        ("replace", 6),
+        *(pytest.param(*kill, marks=pytest.mark.slow) for kill in (("step", 8), ("step", 17))),
+        *(pytest.param("fsync", number, marks=pytest.mark.slow) for number in (1, 4, 16, 25, 36)),
+        *(pytest.param("replace", number, marks=pytest.mark.slow) for number in (1, 3, 10)),
+    ],
+)
+def test_a_killed_run_resumes_bitwise(place: str, number: int, uninterrupted: dict[str, str], tmp_path: Path) -> None:
     run = new_run(tmp_path / "run")
-    for _ in range(4):
-        process = start_run(run)
-        time.sleep(draw.uniform(0.3, 0.7) * seconds)
-        process.kill()
-        process.join()
-    start_run(run).join()
-    assert trace(run) == expected
+    finish(start_run(run, place, number), -signal.SIGKILL)
+    finish(start_run(run))
+    assert trace(run) == uninterrupted
 
 
-@pytest.mark.parametrize("last", [6, 14, 18])
+def test_a_run_killed_repeatedly_resumes_bitwise(uninterrupted: dict[str, str], tmp_path: Path) -> None:
+    run = new_run(tmp_path / "run")
+    for step in (3, 7, 12, 15):
+        finish(start_run(run, "step", step), -signal.SIGKILL)
+    finish(start_run(run))
+    assert trace(run) == uninterrupted
+
+
+@pytest.mark.parametrize("last", [14, *(pytest.param(last, marks=pytest.mark.slow) for last in (6, 18))])
 def test_a_kill_before_pruning_leaves_no_outdated_checkpoints(
-    last: int, uninterrupted: tuple[dict[str, str], float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    last: int, uninterrupted: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prune = Checkpoints.prune
 
@@ -92,14 +104,12 @@ def test_a_kill_before_pruning_leaves_no_outdated_checkpoints(
         train(run)
     monkeypatch.undo()
     train(run)
-    assert trace(run) == uninterrupted[0]
+    assert trace(run) == uninterrupted
 
 
-def test_temporary_files_of_a_killed_export_are_removed(
-    uninterrupted: tuple[dict[str, str], float], tmp_path: Path
-) -> None:
+def test_temporary_files_of_a_killed_export_are_removed(uninterrupted: dict[str, str], tmp_path: Path) -> None:
     run = new_run(tmp_path / "run")
     (run / ".tmp34sI35").touch()  # temporary name of safetensors
     (run / ".tmp-model.safetensors").touch()
     train(run)
-    assert trace(run) == uninterrupted[0]
+    assert trace(run) == uninterrupted

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -97,9 +98,8 @@ def test_tensors_of_one_process_are_whole() -> None:
     assert gather({"a": tensor}, Processes())["a"] is tensor
 
 
-@pytest.mark.parametrize(
-    ("parallel", "size", "local", "available", "expected"),
-    [
+def test_large_models_are_sharded(monkeypatch: pytest.MonkeyPatch) -> None:
+    for parallel, size, local, available, expected in (
         ("fsdp", 1, 1, 0, False),
         ("ddp", 2, 2, 0, False),
         ("fsdp", 2, 2, 10**12, True),
@@ -107,15 +107,11 @@ def test_tensors_of_one_process_are_whole() -> None:
         ("auto", 2, 1, 9, False),
         ("auto", 2, 2, 15, True),  # two processes share the memory
         ("auto", 2, 1, 7, True),
-    ],
-)
-def test_large_models_are_sharded(
-    parallel: str, size: int, local: int, available: int, expected: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = new_model()
-    weights = sum(parameter.nbytes for parameter in model.parameters())
-    monkeypatch.setattr(sharding, "available", lambda _: available * weights)
-    monkeypatch.setattr(Processes, "from_main", lambda _, compute: compute())
-    monkeypatch.setenv("LOCAL_WORLD_SIZE", str(local))
-    config = FSDP.model_copy(update={"parallel": parallel})
-    assert is_sharded(config, model, CPU, Processes(0, size)) is expected
+    ):
+        model = new_model()
+        weights = sum(parameter.nbytes for parameter in model.parameters())
+        monkeypatch.setattr(sharding, "available", Mock(return_value=available * weights))
+        monkeypatch.setattr(Processes, "from_main", lambda _, compute: compute())
+        monkeypatch.setenv("LOCAL_WORLD_SIZE", str(local))
+        config = FSDP.model_copy(update={"parallel": parallel})
+        assert is_sharded(config, model, CPU, Processes(0, size)) is expected

@@ -9,13 +9,13 @@ from sumpool.training.shares import divide, imbalance, micro_batches, share_of
 from tests.training.toy import DATA
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 7])
-def test_every_document_has_one_process_and_tokens_are_balanced(size: int) -> None:
-    lengths = np.random.default_rng(0).integers(1, 100, 40)
-    shares = divide(lengths, size)
-    assert sorted(place for share in shares for place in share) == list(range(40))
-    assert imbalance(lengths, shares) < 0.05
-    assert all(lengths[share].tolist() == sorted(lengths[share]) for share in shares)
+def test_every_document_has_one_process_and_tokens_are_balanced() -> None:
+    for size in (1, 2, 3, 7):
+        lengths = np.random.default_rng(0).integers(1, 100, 40)
+        shares = divide(lengths, size)
+        assert sorted(place for share in shares for place in share) == list(range(40))
+        assert imbalance(lengths, shares) < 0.05
+        assert all(lengths[share].tolist() == sorted(lengths[share]) for share in shares)
 
 
 def test_imbalance_is_that_of_the_fullest_share() -> None:
