@@ -70,18 +70,15 @@ def test_a_signal_ends_the_command(tmp_path: Path) -> None:
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
+def test_wrong_items_are_refused() -> None:
+    for lines, message in (
         (["tests pytest"], "an item must be a name, whole seconds and a command, got 'tests pytest'"),
         (["tests 60"], "an item must be a name, whole seconds and a command"),
         (["a/b 60 true"], "an item must be a name, whole seconds and a command"),
         (["a 60 true", "a 60 false"], "names of items must differ, got a twice"),
-    ],
-)
-def test_wrong_items_are_refused(lines: list[str], message: str) -> None:
-    with pytest.raises(SystemExit, match=message):
-        agenda.read_items(lines)
+    ):
+        with pytest.raises(SystemExit, match=message):
+            agenda.read_items(lines)
 
 
 @pytest.mark.parametrize("sizes", ["", "tiny"])

@@ -1,7 +1,6 @@
 from pathlib import Path
 
 import abstracts
-import pytest
 
 from sumpool.documents.document import TextBlock
 from tests.documents.formats.pdf_files import pdf, show, show_lines, wrap
@@ -13,9 +12,8 @@ TEXT = "This paper introduces trees. They are grown by recursive partitioning."
 BODY = (TextBlock("1 Introduction", "heading", 1), TextBlock("Trees have been grown for years."))
 
 
-@pytest.mark.parametrize(
-    "before",
-    [
+def test_the_abstract_and_nothing_else_is_taken_out() -> None:
+    for before in (
         (HEADING, TextBlock(TEXT)),
         (TextBlock(f"Abstract. {TEXT}"),),
         (TextBlock("ABSTRACT"), TextBlock(TEXT[:28]), TextBlock(TEXT[29:])),
@@ -25,13 +23,18 @@ BODY = (TextBlock("1 Introduction", "heading", 1), TextBlock("Trees have been gr
         (HEADING, TextBlock(f"{TEXT} a.author@trees.org")),
         (HEADING, TextBlock("This is a preprint of an article."), TextBlock(TEXT)),
         (HEADING, TextBlock("12", "code"), TextBlock(TEXT), TextBlock("Correspondence: A. Author")),
-    ],
-)
-def test_the_abstract_and_nothing_else_is_taken_out(before: tuple[TextBlock, ...]) -> None:
-    blocks = (TITLE, AUTHOR, *before, *BODY, TextBlock("References", "heading", 1), TextBlock("[1] A book on trees."))
-    abstract, body = abstracts.split_abstract(blocks)
-    assert abstract == TEXT
-    assert body == BODY
+    ):
+        blocks = (
+            TITLE,
+            AUTHOR,
+            *before,
+            *BODY,
+            TextBlock("References", "heading", 1),
+            TextBlock("[1] A book on trees."),
+        )
+        abstract, body = abstracts.split_abstract(blocks)
+        assert abstract == TEXT
+        assert body == BODY
 
 
 def test_documents_without_an_abstract_stay_as_they_are() -> None:

@@ -1,13 +1,11 @@
 import json
 from pathlib import Path
 
-import pytest
 import synopses
 
 
-@pytest.mark.parametrize(
-    ("title", "synopsis"),
-    [
+def test_a_synopsis_stands_behind_the_dash_of_a_title() -> None:
+    for title, synopsis in (
         ("aio - POSIX asynchronous I/O overview", "POSIX asynchronous I/O overview"),
         ("random(7) - overview of interfaces", "overview of interfaces"),
         ("abc \u2014 Abstract Base Classes \u2014 Python 3.11 documentation", "Abstract Base Classes"),
@@ -15,10 +13,8 @@ import synopses
         ("aio - overview", ""),
         ("Submitting Patches", ""),
         ("The Frame Buffer Device API - and more of it", ""),
-    ],
-)
-def test_a_synopsis_stands_behind_the_dash_of_a_title(title: str, synopsis: str) -> None:
-    assert synopses.synopsis(title) == synopsis
+    ):
+        assert synopses.synopsis(title) == synopsis
 
 
 def test_only_the_first_text_of_a_file_has_its_synopsis(tmp_path: Path) -> None:
