@@ -24,11 +24,11 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize("study", ["boundaries", "pareto", "scaling", "prior"])
-def test_every_study_is_drawn(study: str, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    draw_study(study, ROWS, tmp_path / "study.png")
-    assert (tmp_path / "study.png").read_bytes().startswith(b"\x89PNG")
+def test_every_study_is_drawn(tmp_path: Path) -> None:
+    for study in ("boundaries", "pareto", "scaling", "prior"):
+        pytest.importorskip("matplotlib")
+        draw_study(study, ROWS, tmp_path / "study.png")
+        assert (tmp_path / "study.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_front_is_what_no_point_beats() -> None:

@@ -16,15 +16,15 @@ def test_equal_seeds_give_equal_images() -> None:
     assert first == again != list(islice(images("pathfinder32", "2"), 4))
 
 
-@pytest.mark.parametrize("task", DRAWINGS)
-def test_images_are_grey_pixels_of_the_published_size(task: str) -> None:
-    drawing = DRAWINGS[task]
-    pixels, label = image(drawing, random.Random(1))
-    assert pixels.shape == (drawing.size, drawing.size)
-    assert pixels.dtype == np.uint8
-    assert pixels.max() == 255
-    assert label in (0, 1)
-    assert 0.02 < (pixels > 0).mean() < 0.4
+def test_images_are_grey_pixels_of_the_published_size() -> None:
+    for task in DRAWINGS:
+        drawing = DRAWINGS[task]
+        pixels, label = image(drawing, random.Random(1))
+        assert pixels.shape == (drawing.size, drawing.size)
+        assert pixels.dtype == np.uint8
+        assert pixels.max() == 255
+        assert label in (0, 1)
+        assert 0.02 < (pixels > 0).mean() < 0.4
 
 
 def test_the_label_says_whether_the_markers_are_ends_of_one_path(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,12 +15,12 @@ def test_a_horizontal_dash_covers_its_pixels() -> None:
     assert margin[4, 6] == margin[6, 6] == 1
 
 
-@pytest.mark.parametrize("angle", [0.3, 1.2, 2.5])
-def test_opposite_dashes_are_mirror_images(angle: float) -> None:
-    dash, _ = stamps_of(angle, 5, 1.5, 2)
-    opposite, _ = stamps_of(angle + math.pi, 5, 1.5, 2)
-    np.testing.assert_allclose(dash, opposite[::-1, ::-1], atol=0.13)
-    assert dash.sum() == pytest.approx(5 * 1.5 + math.pi * 0.75**2, rel=0.1)
+def test_opposite_dashes_are_mirror_images() -> None:
+    for angle in (0.3, 1.2, 2.5):
+        dash, _ = stamps_of(angle, 5, 1.5, 2)
+        opposite, _ = stamps_of(angle + math.pi, 5, 1.5, 2)
+        np.testing.assert_allclose(dash, opposite[::-1, ::-1], atol=0.13)
+        assert dash.sum() == pytest.approx(5 * 1.5 + math.pi * 0.75**2, rel=0.1)
 
 
 def test_dilation_equals_its_naive_twin() -> None:

@@ -10,9 +10,8 @@ from sumpool.training.memory import peak
 CPU = torch.device("cpu")
 
 
-@pytest.mark.parametrize(
-    ("known", "length", "seconds"),
-    [
+def test_seconds_are_predicted_as_they_grew() -> None:
+    for known, length, seconds in (
         ({}, 64, 0.0),
         ({16: 1.0}, 16, 1.0),
         ({16: 1.0}, 64, 4.0),
@@ -21,11 +20,8 @@ CPU = torch.device("cpu")
         ({16: 1.0, 32: 1.0}, 64, 2.0),
         ({8: 0.001, 16: 1.0, 32: 2.0}, 64, 4.0),
         ({16: 0.0, 32: 0.0}, 64, 0.0),
-    ],
-    ids=["unknown", "measured", "one", "square", "no faster than squares", "no slower than lines", "last", "nothing"],
-)
-def test_seconds_are_predicted_as_they_grew(known: dict[int, float], length: int, seconds: float) -> None:
-    assert CostModel(peak, CPU, dict(known)).predict(length) == pytest.approx(seconds)
+    ):
+        assert CostModel(peak, CPU, dict(known)).predict(length) == pytest.approx(seconds)
 
 
 def test_only_what_grows_is_taken_to_grow(monkeypatch: pytest.MonkeyPatch) -> None:

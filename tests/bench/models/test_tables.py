@@ -136,19 +136,15 @@ def test_operations_are_compared_with_the_same_turns() -> None:
     assert utilization(ENCODE) == pytest.approx(120 / 2 / 100)
 
 
-@pytest.mark.parametrize(
-    "measured",
-    [
+def test_no_utilization_without_a_speed() -> None:
+    for measured in (
         row("encode", "theirs", 16, 2.0, operations=120),
         row("encode", "model", 16, 2.0, operations=120, precision="bf16"),
         row("encode", "model", 32, 2.0, operations=120, precision="fp32"),
         row("encode", "model", 16, note="out of memory", operations=120, precision="fp32"),
         GENERATE,
-    ],
-    ids=["no precision", "other precision", "other length", "no time", "no operations"],
-)
-def test_no_utilization_without_a_speed(measured: Row) -> None:
-    assert utilization(measured) is None
+    ):
+        assert utilization(measured) is None
 
 
 def test_a_step_is_generation_less_encoding() -> None:
@@ -163,9 +159,9 @@ def test_a_peers_step_has_no_bandwidth() -> None:
     assert (step["median"], step["step_bytes"], step["bandwidth"]) == (1.0, None, None)
 
 
-@pytest.mark.parametrize("rows", [[GENERATE], [ENCODE], [ENCODE, row("generate", "model", 16, 2.0)]])
-def test_no_step_where_one_is_missing_or_noise(rows: list[Row]) -> None:
-    assert list(step_rows(rows, SPEEDS, tokens=1)) == []
+def test_no_step_where_one_is_missing_or_noise() -> None:
+    for rows in ([GENERATE], [ENCODE], [ENCODE, row("generate", "model", 16, 2.0)]):
+        assert list(step_rows(rows, SPEEDS, tokens=1)) == []
 
 
 def test_no_growth_through_two_lengths() -> None:

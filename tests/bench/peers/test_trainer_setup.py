@@ -45,16 +45,11 @@ def judged(stopwatch: TrainingClock, clock: Clock, laps: Sequence[float]) -> Ite
         yield stopwatch.is_due()
 
 
-@pytest.mark.parametrize(
-    ("shares", "laps", "expected"),
-    [
+def test_a_validation_is_due_once_its_share_is_gone(clock: Clock) -> None:
+    for shares, laps, expected in (
         ([0.25, 1.0], [2, 0.5, 1, 6, 0.5], [False, True, False, False, True]),
         ([0.25, 0.5, 1.0], [6, 3, 2], [True, False, True]),  # two are due together
         ([0.5], [6, 1, 5], [True, False, True]),  # the end is always judged
         ([0.5, 1.0], [30], [True]),
-    ],
-)
-def test_a_validation_is_due_once_its_share_is_gone(
-    shares: list[float], laps: list[float], expected: list[bool], clock: Clock
-) -> None:
-    assert list(judged(TrainingClock(10, shares, clock), clock, laps)) == expected
+    ):
+        assert list(judged(TrainingClock(10, shares, clock), clock, laps)) == expected

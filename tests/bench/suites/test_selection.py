@@ -100,18 +100,13 @@ def test_tables_say_where_selecting_begins_to_pay(found: Result) -> None:
     assert "approximate, gru" in generations.notes[-1]
 
 
-@pytest.mark.parametrize(
-    ("full", "selected", "expected"),
-    [
+def test_break_even_lies_between_the_lengths_measured() -> None:
+    for full, selected, expected in (
         ((2, 4, 8), (1, 2, 3), 1000),
         ((2, 4, 8), (3, 4, 5), 2000),
         ((2, 4, 8), (3, 5, 5), 2500),
         ((2, 4, 8), (1, 5, 5), 2500),
         ((2, 4, 8), (1, 2, 9), None),
-    ],
-)
-def test_break_even_lies_between_the_lengths_measured(
-    full: tuple[int, ...], selected: tuple[int, ...], expected: float | None
-) -> None:
-    found = break_even((1000, 2000, 4000), full, selected)
-    assert found == expected if expected is None else math.isclose(found or 0, expected)
+    ):
+        found = break_even((1000, 2000, 4000), full, selected)
+        assert found == expected if expected is None else math.isclose(found or 0, expected)
