@@ -210,6 +210,10 @@ def stop() -> None:
 def test_a_signal_leaves_nothing(tiny_recipe: Path) -> None:
     with pytest.raises(Interrupted, match="stopped by SIGTERM; a benchmark that is not finished keeps nothing"):
         bench(tiny_recipe, overrides=SMALL, lengths=(32,), check=stop)
+
+
+@pytest.mark.slow
+def test_a_signal_stops_a_suite() -> None:
     for suite in QUICK:
         with pytest.raises(Interrupted, match="keeps nothing"):
             bench(suite, overrides=quick(suite), check=stop)

@@ -222,6 +222,7 @@ def test_workloads_are_chosen() -> None:
     assert not any("decoding step" in table.title for table in found.tables)
 
 
+@pytest.mark.slow
 def test_a_length_that_may_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     found: Iterator[int] = chain([2**29] * 9, repeat(2**30))  # three models warm up at three works
 
@@ -276,6 +277,7 @@ class EncodingPeer(Contender):
         raise NotImplementedError("it does not write")
 
 
+@pytest.mark.slow
 def test_peers_take_part_and_say_what_they_cannot() -> None:
     rows = measure_models(POOLED, QUICK, CONDITIONS, {"theirs": EncodingPeer()}).rows["models"]
     theirs = {row["workload"]: row for row in where(rows, {"model": "theirs"})}
