@@ -79,12 +79,6 @@ def test_device_and_precision_are_set_as_in_a_recipe() -> None:
     assert (found.device, found.precision, found.settings["seed"]) == ("cpu", "bf16", 3)
 
 
-@pytest.mark.slow
-def test_lengths_of_a_suite() -> None:
-    found = bench("operators", overrides=quick("operators"), lengths=(32,))
-    assert found.settings["bench"]["lengths"] == (32,)
-
-
 @pytest.mark.parametrize(
     ("suite", "change", "message"),
     [

@@ -289,11 +289,3 @@ def test_peers_take_part_and_say_what_they_cannot() -> None:
         "train": "it does not learn",
         "generate": "it does not write",
     }
-
-
-def test_check_may_stop_it() -> None:
-    def check() -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        measure_models(POOLED, QUICK, CONDITIONS, check=check)

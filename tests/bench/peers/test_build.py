@@ -5,32 +5,21 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
-import torch
 
 from sumpool.bench.config import BenchConfig
 from sumpool.bench.peers.build import build_peers, require_peers
 from sumpool.bench.peers.process import PeerProcess
-from sumpool.bench.systems.workload import Conditions, Documents
-from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
-from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
+from sumpool.bench.systems.workload import Documents
 from sumpool.errors import RecipeError
+from tests.bench.peers.test_transformers_peer import CONDITIONS, CONFIG
 
-CONDITIONS = Conditions(vocabulary=40, device=torch.device("cpu"), precision=torch.float32)
-CONFIG = ModelConfig(
-    dim=16,
-    heads=2,
-    feed_forward=24,
-    source_length=8,
-    target_length=4,
-    encoder=(EncoderLayerConfig(attention=BlockwiseAttentionConfig(block=8)),),
-    decoder=DecoderConfig(layers=1),
-)
+SHORT = CONFIG.model_copy(update={"source_length": 8, "target_length": 4})
 OF_TRANSFORMERS = ["LED", "PEGASUS-X", "LongT5", "BART"]
 
 
 def test_every_peer_reads_the_longest_and_writes_all_tokens() -> None:
     documents = Documents.random(1, 29, 11, CONDITIONS)
-    peers = build_peers(CONFIG, BenchConfig(lengths=(20, 29), generate=11, target=4), CONDITIONS)
+    peers = build_peers(SHORT, BenchConfig(lengths=(20, 29), generate=11, target=4), CONDITIONS)
     assert list(peers) == [*OF_TRANSFORMERS, "CTranslate2"]
     for peer in peers.values():
         assert peer.precision_of("generate") is None
@@ -59,7 +48,7 @@ def test_without_transformers_there_are_no_peers(monkeypatch: pytest.MonkeyPatch
 def test_without_ctranslate2_there_are_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     hide(monkeypatch, "ctranslate2")
     assert require_peers() == ("CTranslate2 is left out, ctranslate2 is not installed: pip install 'sumpool[peers]'",)
-    assert list(build_peers(CONFIG, BenchConfig(lengths=(8,)), CONDITIONS)) == OF_TRANSFORMERS
+    assert list(build_peers(SHORT, BenchConfig(lengths=(8,)), CONDITIONS)) == OF_TRANSFORMERS
 
 
 def test_with_both_nothing_is_left_out() -> None:
@@ -72,7 +61,7 @@ def test_no_library_is_imported_before_it_is_asked_for() -> None:
 
 
 def test_ctranslate2_is_in_a_process_of_its_own() -> None:
-    peer = build_peers(CONFIG, BenchConfig(lengths=(20,), generate=4), CONDITIONS)["CTranslate2"]
+    peer = build_peers(SHORT, BenchConfig(lengths=(20,), generate=4), CONDITIONS)["CTranslate2"]
     assert isinstance(peer, PeerProcess)
     before = libraries()
     peer.generate(Documents.random(1, 20, 4, CONDITIONS), beams=2, tokens=4)

@@ -9,20 +9,12 @@ from sumpool.bench.peers import ctranslate2_peer
 from sumpool.bench.peers.ctranslate2_peer import CTranslate2Peer, compute_types
 from sumpool.bench.peers.transformers_peer import TransformersPeer, bart
 from sumpool.bench.systems.workload import Conditions, Documents
-from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
-from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
+from sumpool.core.model.config import ModelConfig
 from sumpool.special_tokens import EOS
+from tests.bench.peers.test_transformers_peer import CONFIG
 
 CONDITIONS = Conditions(vocabulary=60, device=torch.device("cpu"), precision=torch.float32)
-CONFIG = ModelConfig(
-    dim=16,
-    heads=2,
-    feed_forward=24,
-    source_length=2000,
-    target_length=9,
-    encoder=(EncoderLayerConfig(attention=BlockwiseAttentionConfig(block=8)),) * 2,
-    decoder=DecoderConfig(layers=1),
-)
+LONG = CONFIG.model_copy(update={"source_length": 2000})
 
 
 def shaken_bart(config: ModelConfig, vocabulary: int) -> torch.nn.Module:
@@ -42,8 +34,8 @@ def test_writes_what_bart_of_transformers_writes(
 ) -> None:
     monkeypatch.setattr(ctranslate2_peer, "bart", shaken_bart)
     documents = Documents.random(3, length, 1, CONDITIONS)
-    found = CTranslate2Peer(CONFIG, CONDITIONS, "float32", threads=2).generate(documents, beams, tokens)
-    assert torch.equal(found, TransformersPeer(shaken_bart, CONFIG, CONDITIONS).generate(documents, beams, tokens))
+    found = CTranslate2Peer(LONG, CONDITIONS, "float32", threads=2).generate(documents, beams, tokens)
+    assert torch.equal(found, TransformersPeer(shaken_bart, LONG, CONDITIONS).generate(documents, beams, tokens))
     assert len(found.unique(dim=0)) > 1
 
 
@@ -57,7 +49,7 @@ def hasty_bart(config: ModelConfig, vocabulary: int) -> torch.nn.Module:
 @pytest.mark.parametrize("kind", ["float32", "int8"])
 def test_writes_as_many_tokens_as_asked_for(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     monkeypatch.setattr(ctranslate2_peer, "bart", hasty_bart)
-    peer = CTranslate2Peer(CONFIG, CONDITIONS, kind, threads=2)
+    peer = CTranslate2Peer(LONG, CONDITIONS, kind, threads=2)
     found = peer.generate(Documents.random(2, 20, 1, CONDITIONS), beams=2, tokens=8)
     assert found.shape == (2, 8)
     assert EOS not in found
@@ -65,7 +57,7 @@ def test_writes_as_many_tokens_as_asked_for(monkeypatch: pytest.MonkeyPatch, kin
 
 
 def test_it_only_writes() -> None:
-    peer = CTranslate2Peer(CONFIG, CONDITIONS, "float32", threads=2)
+    peer = CTranslate2Peer(LONG, CONDITIONS, "float32", threads=2)
     documents = Documents.random(1, 8, 4, CONDITIONS)
     with pytest.raises(NotImplementedError, match="CTranslate2 does not train"):
         peer.train(documents)
@@ -77,7 +69,7 @@ def test_it_only_writes() -> None:
 def test_has_as_many_threads_as_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     made = Mock()
     monkeypatch.setattr("ctranslate2.Translator", made)
-    assert CTranslate2Peer(CONFIG, CONDITIONS, "int8", threads=3).translator is made.return_value
+    assert CTranslate2Peer(LONG, CONDITIONS, "int8", threads=3).translator is made.return_value
     assert made.call_args.kwargs["intra_threads"] == 3
     assert made.call_args.kwargs["inter_threads"] == 1
 
@@ -97,7 +89,7 @@ def test_computes_in_what_the_device_supports(
 
 
 def test_goes_with_its_threads() -> None:
-    peer = CTranslate2Peer(CONFIG, CONDITIONS, "float32", threads=2)
+    peer = CTranslate2Peer(LONG, CONDITIONS, "float32", threads=2)
     peer.generate(Documents.random(1, 8, 1, CONDITIONS), 1, 2)
     before = threads()
     del peer

@@ -90,14 +90,6 @@ def test_the_first_number_at_which_halving_is_faster_is_found(
     assert operators._crossing(16, SMALL, CONDITIONS, go_on) == expected
 
 
-def test_check_may_stop_it() -> None:
-    def check() -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        measure_operators(SMALL, CONDITIONS, check=check)
-
-
 def test_similarity_by_weights_and_sharpness() -> None:
     settings = SMALL.model_copy(update={"lengths": (64,), "sharpness": (1.0, 20.0)})
     result = measure_operators(settings, CONDITIONS)

@@ -43,7 +43,3 @@ def test_rows_that_are_printed_twice_are_the_same_model() -> None:
     found = {row.number: row for row in rows(10)}
     for again, first in SAME.items():
         assert (found[again].config, found[again].published) == (found[first].config, found[first].published)
-
-
-def test_a_misprint_is_named() -> None:
-    assert [row.number for row in rows(10) if "misprint" in row.note] == [11]
