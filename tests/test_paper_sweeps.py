@@ -19,8 +19,6 @@ from tests.conftest import write_rows
 
 pytestmark = pytest.mark.slow
 
-pytestmark = pytest.mark.slow
-
 SMALL = (
     "source_tokens=100",
     "data.vocabulary=320",

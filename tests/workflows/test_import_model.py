@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import time
 from itertools import takewhile
 from pathlib import Path
 from tempfile import mkdtemp

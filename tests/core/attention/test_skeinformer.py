@@ -112,18 +112,6 @@ def test_importance_is_the_root_of_squared_weights_times_the_norm_of_the_value()
     torch.testing.assert_close(odds, expected.gather(2, index))
 
 
-def test_draws_are_new_in_training_only(make_tokens: Callable[..., Tokens]) -> None:
-    attention, tokens = SkeinformerAttentionConfig(redraw=True, samples=5).build(16, 4).double(), make_tokens(30)
-
-    def mix() -> Tensor:
-        mixed: Tensor = attention(tokens.states, tokens.mask, tokens.positions)
-        return mixed
-
-    assert not torch.equal(mix(), mix())
-    attention.eval()
-    assert torch.equal(mix(), mix())
-
-
 def test_large_scores_do_not_overflow(make_tokens: Callable[..., Tokens]) -> None:
     attention, tokens = SkeinformerAttentionConfig(samples=5).build(16, 4), make_tokens(30, dtype=torch.float32)
     assert attention(tokens.states * 1e3, tokens.mask, tokens.positions).isfinite().all()
