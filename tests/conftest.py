@@ -141,7 +141,7 @@ def tiny_recipe(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def small_probes() -> Iterator[None]:
     """Let a bench measure the machine itself in no time, and memory without a collection of garbage before it."""
     with pytest.MonkeyPatch.context() as patch:

@@ -40,6 +40,7 @@ def test_train_prepare_and_bench_take_names() -> None:
             CliRunner().invoke(app, [command, "quickstart", "--set", "train.keep=0"], catch_exceptions=False)
 
 
+@pytest.mark.slow
 def test_sample_prints_a_document_or_its_reference() -> None:
     document = CliRunner().invoke(app, ["sample", "rfc2587"])
     reference = CliRunner().invoke(app, ["sample", "RFC2587", "--reference"])

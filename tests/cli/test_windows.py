@@ -19,6 +19,7 @@ print(len([name for name in sys.modules if name.startswith("sumpool.")]))
 """
 
 
+@pytest.mark.slow
 def test_every_command_imports_without_modules_of_unix() -> None:
     code = IMPORTS.format(blocked=BLOCKED)
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -37,6 +37,7 @@ def test_summaries_are_scored_as_on_the_cpu(
     assert actual == expected
 
 
+@pytest.mark.slow
 def test_faithfulness_is_that_of_the_cpu(run: Path, settings: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     expected = evaluate_faithfulness(run, overrides=settings)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)

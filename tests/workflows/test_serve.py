@@ -34,6 +34,7 @@ def test_a_foreign_address_is_refused() -> None:
         listen("192.0.2.1", 0)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_stats"), reason="the C library is not glibc")
 def test_threads_share_one_heap() -> None:
     heaps = [
