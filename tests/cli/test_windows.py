@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 BLOCKED = ("fcntl", "grp", "pwd", "resource", "termios")
 IMPORTS = """\
 import importlib, pkgutil, sys
