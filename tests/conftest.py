@@ -182,9 +182,10 @@ model:
 """
 """A recipe of the smallest model, without training, for the documents that `write_rows` puts in a folder."""
 
-_SHARES = "rows.jsonl, validation_share: 0.1, test_share: 0.1"
+SHARES = "rows.jsonl, validation_share: 0.1, test_share: 0.1"
+"""The documents of `trained`, instead of `rows.jsonl` in `TOY`."""
 TRAINED = f"""\
-{TOY.replace("rows.jsonl", _SHARES).replace("}}}}]", "}}, pool: {{kind: halving, keep: 16}}}}]")}\
+{TOY.replace("rows.jsonl", SHARES).replace("}}}}]", "}}, pool: {{kind: halving, keep: 16}}}}]")}\
 train: {{{{steps: 4, batch_tokens: 256, validate_every: 2, rouge_documents: 2, device: cpu, precision: fp32}}}}
 summarize: {{{{max_length: 8, min_length: 2, beams: 2}}}}
 evaluate: {{{{resamples: 100}}}}

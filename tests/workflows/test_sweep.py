@@ -18,7 +18,7 @@ from sumpool.training.data_order import Position, TrainingData, updates_from
 from sumpool.workflows import sweep as workflow
 from sumpool.workflows.sweep import forecast, sweep
 from sumpool.workflows.train import train
-from tests.conftest import TOY
+from tests.conftest import SHARES, TOY
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +29,7 @@ TOKENS = 500
 def corner(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a sweep over the prepared data of `trained`."""
     folder = tmp_path_factory.mktemp("sweep")
-    recipe = TOY.format(folder=trained).replace("\n", "\n  ").removeprefix("name: toy")
+    recipe = TOY.replace("rows.jsonl", SHARES).format(folder=trained).replace("\n", "\n  ").removeprefix("name: toy")
     (folder / "toy.yaml").write_text(
         f"""\
 sweep: toy
