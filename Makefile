@@ -38,7 +38,7 @@ quickstart: .venv/installed
 # The tests of a file run in one process, because they share fixtures. Processes under test start from bytecode, as
 # those of an installed package do.
 unexport PYTHONDONTWRITEBYTECODE
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --durations 10
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder --durations 10
 
 test: lint
 	$(PYTEST)

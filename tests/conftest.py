@@ -86,7 +86,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect tests that are marked as slow."""
+    """Deselect tests that are marked as slow, or run them first, as those that start processes.
+
+    A file that takes long does not begin when all others are done.
+    """
+    first = {item.path for item in items if item.get_closest_marker("slow") or "processes" in item.path.parts}
+    items.sort(key=lambda item: item.path not in first)
     if not config.getoption("slow"):
         slow = [item for item in items if item.get_closest_marker("slow")]
         config.hook.pytest_deselected(items=slow)

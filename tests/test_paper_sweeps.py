@@ -15,7 +15,7 @@ from sumpool.training.weights import read_weights
 from sumpool.workflows.prepare import prepare
 from sumpool.workflows.sweep import forecast, sweep
 from sumpool.workflows.train_language_model import train_language_model
-from tests.conftest import write_rows
+from tests.conftest import BARE, write_rows
 
 pytestmark = pytest.mark.slow
 
@@ -30,6 +30,7 @@ SMALL = (
     "train.device=cpu",
     "train.precision=fp32",
     "evaluate.resamples=100",
+    *BARE,
 )
 ONE_SIZE = ("model.dim=16", "model.heads=4", "model.feed_forward=16")
 

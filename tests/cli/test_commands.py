@@ -53,6 +53,7 @@ def test_training_a_finished_run_does_nothing() -> None:
     assert "next: sumpool summarize --model runs/toy doc.txt" in result.stderr
 
 
+@pytest.mark.slow
 def test_dry_run_estimates_time_and_memory() -> None:
     result = run("train", "toy.yaml", "--dry-run", "--set", "train.steps=100", "--out", "runs/never")
     assert result.exit_code == 0

@@ -63,6 +63,7 @@ def test_folder_without_runs(tmp_path: Path) -> None:
     assert result.stdout == f"no runs in {tmp_path}\n"
 
 
+@pytest.mark.slow
 def test_torch_is_not_imported(runs: Path) -> None:
     program = (
         "import sys; from sumpool.cli.app import app; sys.argv[1:] = {}; "

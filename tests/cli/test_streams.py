@@ -30,6 +30,7 @@ def shell(command: str) -> tuple[int, bytes, list[str]]:
     return ended.returncode, ended.stdout, ended.stderr.decode().splitlines()
 
 
+@pytest.mark.slow
 def test_streams_that_fail_are_told_in_one_line() -> None:
     for command, code, last in (
         (f"{SUMMARIZE} <&-", 3, "error: standard input must be open, but it is closed: name a file"),
@@ -43,6 +44,7 @@ def test_streams_that_fail_are_told_in_one_line() -> None:
         assert not any("Traceback" in line or "bug in sumpool" in line for line in told)
 
 
+@pytest.mark.slow
 def test_a_closed_stderr_loses_messages_only() -> None:
     before = Path("a.txt").read_bytes()
     code, shown, told = shell(f"{SUMMARIZE} a.txt 2>&-")
@@ -52,6 +54,7 @@ def test_a_closed_stderr_loses_messages_only() -> None:
     assert [path.name for path in Path().iterdir()] == ["a.txt"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_characters_that_an_encoding_lacks_are_escaped(encoding: str) -> None:
     code, shown, _ = shell(f"PYTHONIOENCODING={encoding} {SUMMARIZE} a.txt")
@@ -75,6 +78,7 @@ def test_an_empty_file_is_told() -> None:
         assert told[-1].startswith("error: no document could be summarised")
 
 
+@pytest.mark.slow
 def test_an_empty_folder_is_told() -> None:
     Path("empty").mkdir()
     code, shown, told = shell(f"{SUMMARIZE} empty")

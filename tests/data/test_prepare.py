@@ -301,6 +301,7 @@ def test_folder_with_other_content_is_kept(tmp_path: Path) -> None:
     assert (tmp_path / "thesis" / "chapter.txt").read_text() == "precious"
 
 
+@pytest.mark.slow
 def test_interruption_keeps_the_older_folder(tmp_path: Path) -> None:
     folder = tmp_path / "prepared"
     run(write(tmp_path / "data", corpus()[:40]), folder)

@@ -81,6 +81,7 @@ def test_unsupported_facts_are_marked(run_folder: Path) -> None:
     assert evidence.sentences[0].unsupported == ("42", "MIT")
 
 
+@pytest.mark.slow
 def test_poolings_have_a_weight_for_every_word_read(run_folder: Path) -> None:
     document = Document("1", story(1, 60))
     (whole,) = summarize_with_evidence([document], load(run_folder, "abstractive"), for_page=True)

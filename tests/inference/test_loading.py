@@ -212,6 +212,7 @@ LARGE = {
 """Sizes of a model of more than 500 GB."""
 
 
+@pytest.mark.slow
 def test_a_recipe_of_another_size_than_the_weights_takes_no_memory(copy: Path) -> None:
     path = copy / "recipe.yaml"
     for before, now in LARGE.items():

@@ -47,6 +47,7 @@ def test_training_ends_with_a_ranker(ranked: Path) -> None:
     assert summary.summary
 
 
+@pytest.mark.slow
 def test_a_finished_run_without_a_ranker_gets_one_and_keeps_it(
     ranked: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
 ) -> None:
@@ -62,6 +63,7 @@ def test_a_finished_run_without_a_ranker_gets_one_and_keeps_it(
     assert f"{run} is finished; nothing is left to do" in [progress.note for progress in reported]
 
 
+@pytest.mark.slow
 def test_an_interrupted_fit_begins_anew(ranked: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
     recipe = recipe_with(*QUICK)
     run = tmp_path / "run"

@@ -118,6 +118,7 @@ def test_single_documents_without_a_summary_are_errors(summarizer: Summarizer, t
         summarizer.summarize(cast(Iterable[str], [1]))
 
 
+@pytest.mark.slow
 def test_threads_share_a_model(summarizer: Summarizer) -> None:
     texts = [story(number, 3 + number) for number in range(6)]
     expected = summarizer.summarize(texts, mode="auto")

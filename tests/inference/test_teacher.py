@@ -77,6 +77,7 @@ def test_a_run_with_a_teacher_resumes_exactly(trained: Path, tmp_path: Path, cha
     assert "by distillation from" in (tmp_path / "whole" / "README.md").read_text()
 
 
+@pytest.mark.slow
 def test_words_are_learnt_from_the_distribution(trained: Path, tmp_path: Path) -> None:
     train(recipe_of(trained, *WORD, "train.distillation_temperature=2"), tmp_path / "run")
     assert all("distillation" in record for record in journal(tmp_path / "run") if record["kind"] == "step")
@@ -159,6 +160,7 @@ def test_damaged_summaries(trained: Path, tmp_path: Path) -> None:
         teach(recipe, setup, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", [WORD, SEQUENCE])
 def test_another_teacher_is_refused(trained: Path, tmp_path: Path, changes: tuple[str, ...]) -> None:
     teacher = Path(shutil.copytree(trained / "run", tmp_path / "teacher"))
@@ -203,6 +205,7 @@ def test_a_damaged_teacher(trained: Path, tmp_path: Path) -> None:
         data_with_teacher(recipe, setup_of(recipe), None)
 
 
+@pytest.mark.slow
 def test_a_dry_run_needs_no_folder(trained: Path) -> None:
     assert all(dry_run(recipe_of(trained, *changes)).seconds > 0 for changes in (WORD, SEQUENCE))
 

@@ -56,6 +56,7 @@ def test_the_model_reads_what_it_may_know(run_folder: Path, tmp_path: Path) -> N
     assert saved_settings(run) is None
 
 
+@pytest.mark.slow
 def test_documents_before_the_first_that_needs_the_model_do_not_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     load = Mock(wraps=loading.load_for_generation)
     monkeypatch.setattr(loading, "load_for_generation", load)

@@ -139,6 +139,7 @@ def test_long_documents_obey_a_length(run_folder: Path) -> None:
     assert 14 <= len(summary.summary.split()) <= 16
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("batch_tokens", "most"), [(1000, 5), (1_000_000, 64)])
 def test_windows_are_read_completely_in_bounded_batches(
     run_folder: Path, monkeypatch: pytest.MonkeyPatch, batch_tokens: int, most: int

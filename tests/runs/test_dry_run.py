@@ -23,6 +23,7 @@ def test_an_update_with_the_longest_batch_is_measured_and_changes_no_weight() ->
     assert all(torch.equal(weights, before[name]) for name, weights in model.named_parameters())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [0, 1])
 def test_check_may_stop_it_between_updates(before: int) -> None:
     calls = []

@@ -48,6 +48,7 @@ def test_a_run_begins_where_the_other_ended(trained: Path, tmp_path: Path, recip
     assert any(note.startswith(f"{begun}; fresh: none; left out: output.gate.bias, ") for note in notes)
 
 
+@pytest.mark.slow
 def test_a_run_begins_with_the_mean_of_others(
     trained: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
 ) -> None:
@@ -79,6 +80,7 @@ def test_what_a_run_begins_with_may_stay_its_best(
     assert all(torch.equal(after[name], tensor) for name, tensor in before.items())
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_does_not_load_again(
     trained: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
 ) -> None:

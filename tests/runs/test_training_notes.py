@@ -41,6 +41,7 @@ def test_usual_settings_have_no_warning(warnings_of: Callable[..., list[str]]) -
     assert warnings_of("model.target_length=100") == []
 
 
+@pytest.mark.slow
 def test_cut_summaries_are_counted(warnings_of: Callable[..., list[str]]) -> None:
     (warning,) = warnings_of("model.target_length=2")
     assert warning.startswith("warning: 100% of the training summaries have more than model.target_length = 2 tokens")
@@ -49,6 +50,7 @@ def test_cut_summaries_are_counted(warnings_of: Callable[..., list[str]]) -> Non
     assert 0 < share < 100
 
 
+@pytest.mark.slow
 def test_end_before_the_first_epoch_is_told(warnings_of: Callable[..., list[str]]) -> None:
     (warning,) = warnings_of("model.target_length=100", "train.steps=2", "train.batch_tokens=64")
     assert "train.steps = 2 ends after" in warning
@@ -57,12 +59,14 @@ def test_end_before_the_first_epoch_is_told(warnings_of: Callable[..., list[str]
     assert warnings_of("model.target_length=100", *more) == []
 
 
+@pytest.mark.slow
 def test_selection_by_few_documents_is_told(warnings_of: Callable[..., list[str]]) -> None:
     (warning,) = warnings_of("model.target_length=100", "train.select_by=rouge2")
     assert warning.startswith("warning: rouge2 of ")
     assert "validation documents is too uncertain to select by" in warning
 
 
+@pytest.mark.slow
 def test_a_finished_run_goes_on_and_says_what_happens(folder: Path, tmp_path: Path) -> None:
     def go(*overrides: str) -> list[str]:
         reports: list[Progress] = []

@@ -47,12 +47,14 @@ def test_the_same_two_samples_are_kept_at_every_validation(tmp_path: Path) -> No
     assert {path.name for path in tmp_path.iterdir()} >= {"curves.png", "curves.svg", "samples.jsonl"}
 
 
+@pytest.mark.slow
 def test_samples_of_repeated_steps_are_replaced(tmp_path: Path) -> None:
     report(tmp_path, "A router sends.", 5, 10, 15)
     report(tmp_path, "A router sends.", 10)  # killed, and resumed from step 10
     assert samples(tmp_path) == [(5, "d0"), (5, "d1"), (10, "d0"), (10, "d1")]
 
 
+@pytest.mark.slow
 def test_alarms_and_long_samples_are_notes(tmp_path: Path) -> None:
     first, second, alarm = report(tmp_path, "one two three " * 40, 5)
     assert len(first) < 330

@@ -79,6 +79,7 @@ def test_a_classifier_learns_its_documents(pairs: bool, tmp_path: Path) -> None:
     assert last["nats"] < 0.3
 
 
+@pytest.mark.slow
 def test_a_resumed_run_equals_an_uninterrupted_one(tmp_path: Path) -> None:
     def stop(progress: object) -> None:
         if getattr(progress, "done", 0) == 40:

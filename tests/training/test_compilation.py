@@ -44,6 +44,7 @@ def test_compiled_layers_train_equally_with_the_same_parameter_names() -> None:
     assert names == expected_names
 
 
+@pytest.mark.slow
 def test_exactly_the_layers_are_compiled() -> None:
     model = new_model()
     compile_layers(model)

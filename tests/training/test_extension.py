@@ -51,6 +51,7 @@ def test_a_constant_run_that_goes_on_equals_an_uninterrupted_one(
     assert trace(extended) == whole
 
 
+@pytest.mark.slow
 def test_weights_of_a_validation_that_is_not_repeated_are_put_back(tmp_path: Path) -> None:
     by_score = CONSTANT.model_copy(update={"select_by": "rouge2"})
     run, whole = new_run(tmp_path / "run"), new_run(tmp_path / "whole")

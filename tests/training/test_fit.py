@@ -131,6 +131,7 @@ def test_a_run_stopped_by_a_signal_resumes_exactly(
     assert trace(run) == uninterrupted
 
 
+@pytest.mark.slow
 def test_a_validation_stopped_by_a_signal_is_repeated(run: Path, uninterrupted: dict[str, str]) -> None:
     calls = 0
 
@@ -148,6 +149,7 @@ def test_a_validation_stopped_by_a_signal_is_repeated(run: Path, uninterrupted: 
     assert trace(run) == uninterrupted
 
 
+@pytest.mark.slow
 def test_a_damaged_newest_checkpoint_is_skipped_and_replaced(run: Path, uninterrupted: dict[str, str]) -> None:
     fit(new_model(), CONFIG, DATA, run)
     (run / "checkpoints" / "step-00000018" / "optimizer.safetensors").write_bytes(b"")

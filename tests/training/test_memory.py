@@ -36,6 +36,7 @@ def test_peak_is_what_was_held_at_once() -> None:
     assert len(printed.split()) == 3
 
 
+@pytest.mark.slow
 @linux
 def test_what_was_there_before_does_not_count() -> None:
     held = torch.ones(64 * MEBI // 4)
@@ -57,6 +58,7 @@ def test_memory_kept_by_the_c_library_is_seen_again() -> None:
     assert all(one is not None and one > 36 * MEBI for one in measured), measured
 
 
+@pytest.mark.slow
 def test_unknown_where_no_mark_can_be_reset(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(memory, "_RESET", tmp_path / "missing")
     done: list[int] = []

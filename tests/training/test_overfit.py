@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 import torch
 
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
@@ -69,6 +70,7 @@ def overfit(output: OutputConfig, run: Path, seed: int) -> tuple[float, list[lis
     return state.best_loss, generated, [item.target.tolist() for item in documents.items if item.target is not None]
 
 
+@pytest.mark.slow
 def test_eight_documents_are_overfitted(tmp_path: Path) -> None:
     """With the pointer head; figure E6 of `tests/torture` has the tied one."""
     loss, generated, references = overfit(PointerOutputConfig(), tmp_path / "run", seed=1)

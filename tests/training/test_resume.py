@@ -107,6 +107,7 @@ def test_a_kill_before_pruning_leaves_no_outdated_checkpoints(
     assert trace(run) == uninterrupted
 
 
+@pytest.mark.slow
 def test_temporary_files_of_a_killed_export_are_removed(uninterrupted: dict[str, str], tmp_path: Path) -> None:
     run = new_run(tmp_path / "run")
     (run / ".tmp34sI35").touch()  # temporary name of safetensors

@@ -51,6 +51,7 @@ def test_a_pattern_without_matches_is_an_error() -> None:
         assert trainable(model) == before
 
 
+@pytest.mark.slow
 def test_frozen_parameters_neither_change_nor_decay_nor_have_moments(tmp_path: Path) -> None:
     model = new_model()
     before = {name: tensor.clone() for name, tensor in weights_of(model).items()}

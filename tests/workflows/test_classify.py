@@ -75,6 +75,7 @@ def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return train(recipe, folder / "runs" / "toy"), request.param
 
 
+@pytest.mark.slow
 def test_a_classifier_learns_and_is_evaluated(trained: tuple[Path, bool]) -> None:
     run, _ = trained
     report = evaluate_classifier(run)
@@ -180,6 +181,7 @@ def test_an_empty_split_is_refused(trained: tuple[Path, bool]) -> None:
         evaluate_classifier(run, limit=0)
 
 
+@pytest.mark.slow
 def test_a_dry_run_measures_an_update(tmp_path: Path) -> None:
     measured = dry_run(load_recipe(write_recipe(tmp_path), [f"data.prepared={tmp_path / 'prepared'}"]))
     assert measured.target_tokens == 1

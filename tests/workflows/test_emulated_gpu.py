@@ -24,6 +24,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]
     return (*prepared(tmp_path), "summarize.precision=fp32")
 
 
+@pytest.mark.slow
 def test_summaries_are_scored_as_on_the_cpu(
     run: Path, tmp_path: Path, settings: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:

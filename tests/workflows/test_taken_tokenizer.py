@@ -37,6 +37,7 @@ def recipe_with(folder: Path) -> Callable[..., Recipe]:
     return lambda *overrides: load_recipe(folder / "toy.yaml", (*BARE, *overrides))
 
 
+@pytest.mark.slow
 def test_a_run_holds_the_tokenizer_and_summarises_with_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = folder / "run"
     assert (run / "tokenizer.json").read_bytes() == (folder / "taken" / "tokenizer.json").read_bytes()
@@ -55,6 +56,7 @@ def test_a_run_holds_the_tokenizer_and_summarises_with_it(folder: Path, monkeypa
     assert found[1].tokens_read == found[1].tokens_total > 64
 
 
+@pytest.mark.slow
 def test_a_run_resumes_and_initialises_another(
     folder: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
 ) -> None:
@@ -65,6 +67,7 @@ def test_a_run_resumes_and_initialises_another(
     assert any(note.startswith("began with") for note in train_with_notes(other, tmp_path / "run"))
 
 
+@pytest.mark.slow
 def test_another_vocabulary_is_initialised_with_means_of_the_first(
     folder: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
 ) -> None:
@@ -75,6 +78,7 @@ def test_another_vocabulary_is_initialised_with_means_of_the_first(
     assert any(note.startswith("began with") for note in notes)
 
 
+@pytest.mark.slow
 def test_a_recipe_without_vocabulary_is_dumped_without(tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
     recipe = recipe_with()
     (tmp_path / "recipe.yaml").write_text(dump_recipe(recipe))
@@ -83,6 +87,7 @@ def test_a_recipe_without_vocabulary_is_dumped_without(tmp_path: Path, recipe_wi
     assert recipe_with("data.tokenizer=null").data.vocabulary == 8000
 
 
+@pytest.mark.slow
 def test_phrases_are_required_without_a_known_vocabulary(recipe_with: Callable[..., Recipe]) -> None:
     pool = "model.encoder[0].pool={kind: segments, boundaries: {kind: unigram}}"
     with pytest.raises(

@@ -102,6 +102,7 @@ def test_settings_that_no_update_depends_on_may_change(trained_run: Path, recipe
     assert load_recipe(trained_run) == changed
 
 
+@pytest.mark.slow
 def test_a_schedule_without_an_end_may_go_on_for_more_steps(tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
     short, long = (recipe_with("train.schedule.kind=constant", f"train.steps={steps}", *BARE) for steps in (2, 4))
     train_with_notes(short, tmp_path / "extended")
@@ -175,6 +176,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path, recipe_with: Call
         train(recipe_with(), tmp_path)
 
 
+@pytest.mark.slow
 def test_a_folder_that_a_crash_left_half_made_is_made_again(
     trained_run: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
 ) -> None:

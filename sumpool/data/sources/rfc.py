@@ -40,6 +40,17 @@ class RfcSourceConfig(SourceConfig):
         Raises:
             DataError: If the path is neither a folder nor an archive of RFCs.
         """
+        yield from self._rows()
+
+    def example(self, number: int) -> Example | None:
+        """Read one RFC as `rows` does, without cleaning the others; None if `rows` has no such document.
+
+        Raises:
+            DataError: If the path is neither a folder nor an archive of RFCs.
+        """
+        return next((row for row in self._rows(number) if isinstance(row, Example)), None)
+
+    def _rows(self, only: int | None = None) -> Iterator[Example | Reject]:
         series: dict[int, _Metadata] = {}
         excluded: set[int] = set()
         for file in series_files(self._folder(), "json", self.limits):
@@ -51,6 +62,8 @@ class RfcSourceConfig(SourceConfig):
                 series[file.number] = metadata
         excluded |= _revisions_of_held_out(series)
         for file in series_files(self._folder(), "txt", self.limits):
+            if only not in (None, file.number):
+                continue
             row = None if file.number in excluded else self._row(file, series.pop(file.number, None))
             if row:
                 yield row

@@ -46,7 +46,7 @@ def test_the_prior_pulls_the_number_of_ends_towards_its_rate(
 
 @pytest.mark.parametrize("logit", [0.0, 1.5, -2.0])
 def test_training_samples_from_the_predicted_probabilities(logit: float, make_tokens: Callable[..., Tokens]) -> None:
-    tokens = make_tokens(20000)
+    tokens = make_tokens(*[2500] * 8)
     probability = torch.tensor(logit).sigmoid().item()
     for boundaries in (build().train(), build(inference="sample").eval()):
         set_logit(boundaries, logit)

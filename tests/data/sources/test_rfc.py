@@ -47,6 +47,9 @@ def test_training_excludes_revisions_of_held_out_rfcs(tmp_path: Path, relation: 
     write(tmp_path, 12, {relation: ["RFC11", "STD 3"]})
     write(tmp_path, 13, {relation: ["RFC0017"]})
     assert examples(tmp_path) == {"RFC7": "test", "RFC12": "train", "RFC13": "validation"}
+    source = RfcSourceConfig(path=tmp_path)
+    alone = {number: source.example(number) for number in range(15)}
+    assert [example for example in alone.values() if example] == list(source.rows())
 
 
 def test_short_abstracts_and_bodies_are_excluded(tmp_path: Path) -> None:
