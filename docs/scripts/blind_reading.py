@@ -5,7 +5,7 @@
     python docs/scripts/blind_reading.py table OUT VERDICTS.txt OTHER-READER.txt
 
 LIST.jsonl has a row per document with `id`, `path` and `kind`; the file of a system is what `sumpool summarize --json`
-writes for these paths. Two systems are always there: `lead`, the first sentences of the document as it is read, and `reader`,
+writes for these paths. Two systems are always there: `lead`, the first sentences as they are read, and `reader`,
 the sentences that a reader marked as best (recipes/marks), which is what a choice of sentences can reach. The documents
 are drawn by the SHA-256 of seed and id, the letters of the systems by that of seed, id and system, so that the same
 command writes the same sheets.

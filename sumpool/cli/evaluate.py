@@ -68,6 +68,10 @@ def evaluate(
             metavar="bertscore", help="Metric beside ROUGE; its model is the folder --set evaluate.bertscore_model=DIR."
         ),
     ] = None,
+    files: Annotated[
+        str | None,
+        choice("--files", ("text", "html", "pdf"), "Write each document to a file of this format and read it first."),
+    ] = None,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write a report with the best and worst summaries as HTML.")
     ] = None,
@@ -101,13 +105,15 @@ def evaluate(
     target = targets[0] if targets else None
     _require_target(target, references, verify)
     require_ray_for_jobs(ray, jobs)
+    _require_none([files and references], "--files must come with a run folder, got a file of summaries")
+    _require_none([files and ray], "--files must come without --ray, got both")
     _require_none([ray and references], "--ray must come with a run folder, got a file of summaries")
     _require_none(
         [references and (targets or ())[1:]], "--references must come with one file of summaries, got several"
     )
     settings = tuple([*(changes or ()), *([VERIFY] if verify else [])])
     task = "" if references else _task_of(targets)
-    of_summaries = (references, against, metric, html, latex, csv, ray)
+    of_summaries = (references, against, metric, html, latex, csv, ray, files)
     if faithfulness:
         rule = "--faithfulness must come with a run folder, --split, --limit, --json, --verify and --set only"
         _require_none((*of_summaries, resume, out), rule)
@@ -122,6 +128,7 @@ def evaluate(
         print_evaluation(target, split, limit, out, json, settings)
         return
     overrides = [*settings, *([f"evaluate.metrics=[{','.join(metric)}]"] if metric else ())]
+    overrides += [f"evaluate.files={files}"] if files else []
     results = Results(folder=out, resume=resume, against=against or (), html=html, latex=latex, csv=csv)
     with screen() as output:
         report = _evaluate_summaries(

@@ -24,6 +24,7 @@ from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.recipe.load import list_problems, override_all
 from sumpool.recipe.problems import error_messages
 from sumpool.settings import Settings
+from sumpool.workflows.document_files import read_as_file
 from sumpool.workflows.run_documents import RunDocuments, candidate_of
 
 _DEFAULT_RESULTS = Results()
@@ -138,6 +139,10 @@ def _evaluation_config(overrides: Sequence[str]) -> EvaluationConfig:
 def _summarize_examples(examples: Iterable[Example], loaded: LoadedModel, check: Check) -> Iterator[Candidate]:
     """Summarise examples in their order; at most some hundred are read ahead."""
     read, same = tee(examples)
-    documents = (Document(example.id, example.document) for example in read)
+    files = loaded.recipe.evaluate.files
+    documents = (
+        read_as_file(example.id, example.document, files) if files else Document(example.id, example.document)
+        for example in read
+    )
     for summary, example in zip(generate_summaries(documents, loaded, check=check), same, strict=True):
         yield candidate_of(example, summary)

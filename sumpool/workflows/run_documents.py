@@ -73,6 +73,7 @@ class RunDocuments:
                 "model": file_sha256(self.run / MODEL),
                 "data": file_sha256(self.prepared / self.split / "texts.jsonl"),
                 "documents": f"{len(self.indices)} of {self.split}",
+                **({"files": self.recipe.evaluate.files} if self.recipe.evaluate.files else {}),
                 "decoding": self.recipe.summarize.model_dump_json(exclude={"batch_tokens"}),
             },
         )

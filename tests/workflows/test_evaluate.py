@@ -191,6 +191,28 @@ def test_how_documents_are_batched_does_not_matter(run: Path) -> None:
     evaluate_run(run, overrides=["summarize.batch_tokens=100"], results=Results(resume=True))
 
 
+@pytest.mark.parametrize("kind", ["text", "html", "pdf"])
+def test_documents_are_read_from_files(run: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    read: list[Document] = []
+
+    def generate(documents: Iterable[Document], *_: object, **__: object) -> Iterator[Summary]:
+        for document in documents:
+            read.append(document)
+            yield summary(document)
+
+    evaluate_run(run)
+    monkeypatch.setattr(evaluate, "generate_summaries", generate)
+    evaluate_run(run, overrides=[f"evaluate.files={kind}"])
+    assert len(read) == DOCUMENTS
+    assert read[0].id.startswith("rfc0.")
+    assert read[3].blocks
+    assert read[3].text.split() == example(3).document.split()
+    lines = (run / "evaluation" / "test" / "documents.jsonl").read_text().splitlines()
+    assert json.loads(lines[3])["id"] == "rfc3"
+    with pytest.raises(DataError, match="files"):
+        evaluate_run(run, results=Results(resume=True))
+
+
 def test_a_limit_takes_documents_from_everywhere(run: Path) -> None:
     assert evaluate_run(run, limit=3).documents == 3
     lines = (run / "evaluation" / "test" / "documents.jsonl").read_text().splitlines()
