@@ -27,9 +27,8 @@ HEAD, TAIL = 200, 30
 """Sentences of a long document at its beginning and its end that a sheet shows."""
 _SHOWN_WORDS = 60
 _HASH_DIGITS: Final = 8
-_NUMBERS = re.compile(r"(\d+)(?:-(\d+))?")
+_NUMBERS = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 _WORD = re.compile(r"\w+")
-_MAX_NUMBER: Final = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -179,9 +178,10 @@ def parse_sheet(text: str, sentences: Sequence[SourceSentence]) -> Marks:
         if name.strip() not in ("kind", "says", *CHOICES, *ROLES):
             raise ValueError(f"must have fields such as `best: 4 17`, got {line.strip()[:60]!r}")
         fields[name.strip()] = value.strip()
-    shown = set(shown_indices(sentences))
-    best, good, dep, junk = (_numbers(name, fields.get(name, ""), shown) for name in CHOICES)
-    roles = {role: _numbers(role, fields[role], shown) for role in ROLES if fields.get(role)}
+    shown = frozenset(shown_indices(sentences))
+    numbers = {name: _numbers(name, fields.get(name, ""), len(sentences), shown) for name in (*CHOICES, *ROLES)}
+    best, good, dep, junk = (numbers[name] for name in CHOICES)
+    roles = {role: numbers[role] for role in ROLES if numbers[role]}
     if not best:
         raise ValueError("must name at least one sentence after best:, got none")
     return Marks(
@@ -196,13 +196,14 @@ def parse_sheet(text: str, sentences: Sequence[SourceSentence]) -> Marks:
     )
 
 
-def _numbers(name: str, value: str, shown: set[int]) -> tuple[int, ...]:
-    """Return the numbers of a field; ranges may include numbers that are not shown, such as those of headings."""
+def _numbers(name: str, value: str, sentences: int, shown: frozenset[int]) -> tuple[int, ...]:
+    """Return the numbers of a field; those of sentences that have none in the sheet, such as headings, are dropped."""
     found: dict[int, None] = {}
     for word in value.replace(",", " ").split():
         match = _NUMBERS.fullmatch(word)
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, -1)
-        if match is None or last > _MAX_NUMBER or (first == last and first not in shown) or last < first:
-            raise ValueError(f"{name}: must be numbers of sentences such as 4 or 10-12, got {word!r}")
+        if not first <= last < sentences:
+            rule = f"numbers of sentences, at most {sentences - 1}, such as 4 or 10-12"
+            raise ValueError(f"{name}: must be {rule}, got {word[:40]!r}")
         found |= dict.fromkeys(index for index in range(first, last + 1) if index in shown)
     return tuple(found)

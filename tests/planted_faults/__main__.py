@@ -1,9 +1,9 @@
 """Does the test suite find faults? Plant one-line faults, and report which tests find them.
 
 Usage: `python -m tests.planted_faults [options]`, overnight or by hand. Each fault is planted in a copy of the working
-tree. The tests that execute its statement run first, from the fastest to the slowest, then the other fast tests of
-their files and of the mirrored folder, then the slow tests of both. Which tests execute which lines is recorded once,
-by running the whole suite with coverage. An interrupted run continues where it stopped.
+tree. The fast tests that execute its statement run first, from the fastest to the slowest, then all tests of their
+files and of the mirrored folder, slow ones included. Which fast tests execute which lines is recorded once, by running
+them with coverage. An interrupted run continues where it stopped.
 """
 
 import argparse
@@ -29,7 +29,7 @@ _HEAD = """\
 | number | line | function | operator | before | after | found by | stage | test | seconds |
 |---|---|---|---|---|---|---|---|---|---|
 """
-_LAST_STAGES = {"covering": 2, "fast": 3, "all": 5}
+_LAST_STAGES = {"fast": 2, "all": 3}
 
 
 @final
@@ -104,17 +104,14 @@ class Search:
 
     def _stages(self, fault: Fault, covering: set[str]) -> list[Stage]:
         mirrored = "/".join(["tests", *Path(fault.path).parent.parts[1:]])
-        seconds, fast = self._recording.seconds, covering.intersection(self._recording.fast)
-        ranked = sorted(fast, key=lambda test: (not test.startswith(f"{mirrored}/"), seconds[test], test))
-        slow = covering - fast
-        others = self._files(covering, [mirrored] if (ROOT / mirrored).is_dir() else [])
+        seconds = self._recording.seconds
+        ranked = sorted(covering, key=lambda test: (not test.startswith(f"{mirrored}/"), seconds[test], test))
         nearest, rest = set(ranked[:_NEAREST]), set(ranked[_NEAREST:])
+        folders = [mirrored] if (ROOT / mirrored).is_dir() else []
         return [
             Stage("covering", "fast", self._files(nearest), nearest),
             Stage("covering", "fast", self._files(rest), rest),
-            Stage("neighbouring", "fast", others, None),
-            Stage("covering", "all", self._files(slow), slow),
-            Stage("neighbouring", "all", others, None),
+            Stage("neighbouring", "all", self._files(covering, folders), None),
         ]
 
     def _files(self, tests: Iterable[str], folders: Iterable[str] = ()) -> list[str]:

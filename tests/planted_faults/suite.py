@@ -177,9 +177,8 @@ class Recording:
     Attributes:
         data: File of coverage.
         sources: Folder that the recorded paths begin with.
-        seconds: Duration of each test.
+        seconds: Duration of each fast test.
         fixtures: Contexts of the fixtures that each test shares with others.
-        fast: Tests of the default selection.
         broken: Tests that fail without a fault, which are left out.
         digests: SHA-256 of each file that faults are planted in.
     """
@@ -188,7 +187,6 @@ class Recording:
     sources: str
     seconds: dict[str, float]
     fixtures: dict[str, list[str]]
-    fast: list[str]
     broken: list[str]
     digests: dict[str, str]
 
@@ -199,14 +197,14 @@ class Recording:
 
     @classmethod
     def record(cls, copy: Copy, folder: Path, tests: Sequence[str], jobs: int) -> "Recording":
-        """Run all tests below some paths, slow ones included, and write the recording to a folder."""
+        """Run the fast tests below some paths, and write the recording to a folder."""
         for old in folder.glob("coverage*"):
             old.unlink()
         settings = folder / "settings.ini"
         include = ",".join(f"{copy.folder}/sumpool/{package}/*" for package in PACKAGES)
         settings.write_text(_COVERAGE.format(folder=folder, include=include), "utf-8")
         parallel = [f"--numprocesses={jobs}", "--dist=loadfile"] if jobs > 1 else []
-        run = copy.run(tests, ["--slow", *parallel], coverage=settings)
+        run = copy.run(tests, parallel, coverage=settings)
         if not run.passed:
             raise RuntimeError(f"a test must pass, got {run.reason}: {run.failed}, see {folder / 'output.txt'}")
         subprocess.run(
@@ -219,14 +217,12 @@ class Recording:
                 seconds[str(test)] = seconds.get(str(test), 0.0) + float(str(details[0]))
                 fixtures[str(test)] = details[1] if isinstance(details[1], list) else []
         failed = {str(test) for event, test, *_ in run.events if event == "failed"}
-        fast = copy.run(tests, ["--collect-only"]).events
-        again = copy.run(tests, ["--slow"], only=failed).events if failed else []
+        again = copy.run(tests, only=failed).events if failed else []
         recording = cls(
             str(folder / "coverage"),
             str(copy.folder),
             seconds,
             fixtures,
-            [str(test) for event, test, *_ in fast if event == "collected"],
             sorted({str(test) for event, test, *_ in again if event == "failed"}),
             {
                 path.relative_to(copy.folder).as_posix(): _digest(path)
