@@ -17,6 +17,7 @@ from sumpool.cli.export import export
 from sumpool.cli.generate import generate
 from sumpool.cli.import_model import import_model
 from sumpool.cli.init import init
+from sumpool.cli.mark import mark
 from sumpool.cli.memory import out_of_memory, require_address_space
 from sumpool.cli.prepare import prepare
 from sumpool.cli.prune import prune
@@ -42,7 +43,7 @@ app = typer.Typer(
 
 COMMANDS = (
     *(prepare, train, summarize, serve, classify, generate, evaluate, bench),
-    *(export, push, prune, init, recipes, sample, runs, show),
+    *(export, push, prune, init, mark, recipes, sample, runs, show),
 )
 for command in COMMANDS:
     app.command()(command)

@@ -13,6 +13,7 @@ from sumpool.evaluation.agreement import RougeTokenizer
 from sumpool.inference.chunking import Chunker
 from sumpool.inference.generation import Generator
 from sumpool.inference.loading import LoadedModel, load_for_generation
+from sumpool.inference.mark_sheets import marked_examples
 from sumpool.io.atomic import counted, disk_errors, temporary_path
 from sumpool.io.listed_files import replace_listed_file
 from sumpool.io.manifest import Manifest
@@ -20,7 +21,7 @@ from sumpool.progress import Check, Progress, Report
 from sumpool.ranking.agreement_features import agreement_features
 from sumpool.ranking.config import RankingConfig
 from sumpool.ranking.examples import RankingExample, labelled_example
-from sumpool.ranking.fit import fit_agreement, fit_ranker
+from sumpool.ranking.fit import fit_agreement, fit_choice, fit_ranker
 from sumpool.ranking.ranker import FILE
 from sumpool.ranking.selection import prose_candidates
 from sumpool.recipe.schema import Recipe
@@ -66,7 +67,12 @@ def train_ranker(run: Path, recipe: Recipe, prepared: Path, *, report: Report, c
         loaded = load_for_generation(run, ["summarize.mode=extractive"])
         compared = list(_compared_examples(unseen, loaded, config, report, check))
         ranker = fit_agreement(ranker, compared, config) if compared else ranker
-    # 3. Save it as a file of the run.
+    # 3. Train its choice of sentences from marks of readers.
+    if config.marks:
+        marked = [example for example in marked_examples(config.marks) if len(example.features)]
+        ranker = fit_choice(ranker, marked, config) if marked else ranker
+        report(Progress("rank", note=f"{config.marks}: {len(marked):,} documents with marks"))
+    # 4. Save it as a file of the run.
     path = run / FILE
     with disk_errors(path):
         content = ranker.to_bytes()

@@ -1,5 +1,7 @@
 """Settings of the sentence ranker, section `select` of a recipe."""
 
+from pathlib import Path
+
 from pydantic import Field
 
 from sumpool.settings import Settings
@@ -48,3 +50,7 @@ class RankingConfig(Settings):
     `summarize.mode` is abstractive."""
     agreement: BoostingConfig = BoostingConfig(trees=100, leaves=6, learning_rate=0.05, min_rows=400)
     """Trees over their score and the agreement with sampled summaries."""
+    marks: Path | None = None
+    """Folder of sheets that readers have filled in, see `sumpool mark`, from which the ranker learns what to choose."""
+    choice: BoostingConfig = BoostingConfig(learning_rate=0.05, min_rows=30, columns=0.4, subsample=0.7)
+    """Trees over marks of readers."""

@@ -7,12 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sumpool.documents.document import Document
-from sumpool.documents.source_sentences import source_sentences
+from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.evaluation.agreement import Tokenize
 from sumpool.ranking.features import SentenceFeatures, sentence_features
+from sumpool.ranking.genres import document_title
 from sumpool.ranking.labels import sentence_labels
+from sumpool.ranking.marks import Marks, shown_indices
 from sumpool.ranking.selection import prose_candidates
 from sumpool.text.sentences import SentenceSplitter
+
+FURTHER, GOOD = 0.85, 0.55
+"""Preference of the further sentences of a reader's summary, and of other good ones."""
 
 
 @dataclass(frozen=True)
@@ -60,3 +65,52 @@ def labelled_example(
     candidates = prose_candidates(sentences)
     features = sentence_features(sentences, candidates, document.title)
     return RankingExample(features, sentence_labels([item.text for item in candidates], reference, tokenize), kind)
+
+
+@dataclass(frozen=True)
+class MarkedExample:
+    """A document with marks of a reader.
+
+    Attributes:
+        features: Features of its sentences of prose.
+        preference: 1 for the reader's first sentence, less for the others of the summary and for other good ones, else
+            0, (candidates,).
+        dependence: Whether each does not stand alone, (candidates,); known of those in `judged`.
+        junk: Whether each has no content, (candidates,).
+        shown: Whether the reader has seen each, (candidates,).
+        judged: Whether the reader has said of each whether it stands alone, (candidates,).
+    """
+
+    features: SentenceFeatures
+    preference: NDArray[np.float64]
+    dependence: NDArray[np.bool_]
+    junk: NDArray[np.bool_]
+    shown: NDArray[np.bool_]
+    judged: NDArray[np.bool_]
+
+
+def marked_example(
+    document: Document, sentences: Sequence[SourceSentence], marks: Marks, language: str
+) -> MarkedExample:
+    """Return a document with marks as an example.
+
+    Args:
+        document: The document.
+        sentences: Its sentences, see `source_sentences`.
+        marks: The marks.
+        language: Code of its language.
+    """
+    marks = marks.moved_to(sentences)
+    candidates = prose_candidates(sentences)
+    indices = np.array([candidate.index for candidate in candidates], np.int64)
+    values = dict.fromkeys(marks.good, GOOD) | dict.fromkeys(marks.best, FURTHER) | dict.fromkeys(marks.best[:1], 1.0)
+    shown = shown_indices(sentences)
+    junk = np.isin(indices, marks.junk)
+    return MarkedExample(
+        sentence_features(sentences, candidates, document_title(document), language),
+        np.array([values.get(candidate.index, 0.0) for candidate in candidates], np.float64),
+        np.isin(indices, marks.dep) & ~np.isin(indices, marks.best),
+        junk,
+        np.isin(indices, shown),
+        np.isin(indices, [*shown[: marks.judged], *marks.best, *marks.good]) & ~junk,
+    )

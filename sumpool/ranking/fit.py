@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sumpool.ranking.boosting import fit_forest
 from sumpool.ranking.config import RankingConfig
 from sumpool.ranking.cues import fit_cues, frequent_cues
-from sumpool.ranking.examples import RankingExample
+from sumpool.ranking.examples import MarkedExample, RankingExample
 from sumpool.ranking.forest import Forest, Values
-from sumpool.ranking.ranker import Cues, Ranker, with_agreement, with_cues
+from sumpool.ranking.ranker import Choice, Cues, Ranker, score_features, with_cues
 
 _FOLDS = 2
 """Parts of the documents; the cue scores that the trees learn from are fitted on the other part."""
@@ -55,12 +56,47 @@ def fit_agreement(ranker: Ranker, examples: Sequence[RankingExample], config: Ra
         examples: Documents with labels and agreement that neither ranker nor model was trained on.
         config: Settings.
     """
+    structure = Ranker(ranker.cues, ranker.structure)
     rows = [
-        with_agreement(Ranker(ranker.cues, ranker.structure).score(item.features), item.features) for item in examples
+        np.hstack([score_features(structure.score(item.features)), item.features.agreement])
+        for item in examples
+        if item.features.agreement is not None
     ]
     weights = sentence_weights(examples)
     forest: Forest = fit_forest(np.concatenate(rows), targets(examples), weights, config.agreement, config.seed)
-    return Ranker(ranker.cues, ranker.structure, forest)
+    return Ranker(ranker.cues, ranker.structure, forest, ranker.choice)
+
+
+def fit_choice(ranker: Ranker, examples: Sequence[MarkedExample], config: RankingConfig) -> Ranker:
+    """Return the ranker with trees that have learnt from marks of readers.
+
+    Args:
+        ranker: The ranker; its scores are features.
+        examples: Documents with marks.
+        config: Settings.
+
+    Raises:
+        ValueError: If no sentence was judged.
+    """
+    tables = [np.hstack(ranker.choice_features(example.features)) for example in examples]
+
+    def fit(name: str, rows: Sequence[NDArray[np.bool_]]) -> Forest:
+        chosen = [table[part] for table, part in zip(tables, rows, strict=True)]
+        values = [getattr(example, name)[part] for example, part in zip(examples, rows, strict=True)]
+        weights = np.concatenate([np.full(len(value), len(value) ** -0.5) for value in values if len(value)])
+        return fit_forest(
+            np.concatenate(chosen),
+            np.concatenate(values).astype(np.float64),
+            weights / weights.mean(),
+            config.choice,
+            config.seed,
+        )
+
+    shown, judged = [example.shown for example in examples], [example.judged for example in examples]
+    if not any(part.any() for part in judged):
+        raise ValueError("examples must have marks of at least one sentence, got none")
+    choice = Choice(fit("preference", shown), fit("dependence", judged), fit("junk", shown))
+    return Ranker(ranker.cues, ranker.structure, ranker.agreement, choice)
 
 
 def targets(examples: Sequence[RankingExample]) -> Values:

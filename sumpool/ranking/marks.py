@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
+from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from sumpool.documents.document import Document
@@ -126,29 +127,44 @@ def shown_indices(sentences: Sequence[SourceSentence]) -> list[int]:
     return marked if len(marked) <= HEAD + TAIL else [*marked[:HEAD], *marked[-TAIL:]]
 
 
-def sheet(document: Document, sentences: Sequence[SourceSentence]) -> str:
-    """Return the sheet of a document: the fields to fill in, and its sentences with their numbers."""
-    fields = ("kind", "says", *CHOICES, *ROLES)
-    title = f"title: {document.title}\n" if document.title else ""
-    return "\n".join([*(f"{name}:" for name in fields), "", f"{title}{numbered_text(sentences)}"])
+def sheet(document: Document, sentences: Sequence[SourceSentence], path: Path) -> str:
+    """Return the sheet of a document: the fields to fill in, and its sentences with their numbers.
+
+    Args:
+        document: The document.
+        sentences: Its sentences, see `source_sentences`.
+        path: Its file.
+    """
+    fields = (f"document: {path}", *(f"{name}:" for name in ("kind", "says", *CHOICES, *ROLES)))
+    title = f"title: {document.title}\n\n" if document.title else ""
+    return "\n".join([*fields, "", f"{title}{numbered_text(sentences)}"])
+
+
+def marked_document(text: str) -> str:
+    """Return the path of the document of a sheet; empty if it names none."""
+    return _fields(text).get("document", "")
+
+
+def is_filled(text: str) -> bool:
+    """Return whether a reader has filled in a sheet."""
+    return any(_fields(text).get(name) for name in CHOICES)
 
 
 def numbered_text(sentences: Sequence[SourceSentence]) -> str:
     """Return the text of a document with a number before each sentence, and its headings without."""
-    shown = shown_indices(sentences)
-    first, last = (shown[0], shown[-1]) if shown else (0, -1)
-    numbers = set(shown)
+    numbers = shown_indices(sentences)
+    shown, last = set(numbers), numbers[-1] if numbers else -1
     lines: list[str] = []
-    block = omitted = -1
-    for index, sentence in enumerate(sentences[first : last + 1] if shown else (), first):
-        if index not in numbers and sentence.kind in MARKED_KINDS:
-            lines += ["", "[...]"] if omitted < 0 else []
-            omitted = index
-            continue
-        if sentence.kind not in (*MARKED_KINDS, "heading"):
-            continue
-        if omitted >= 0 and index < omitted:
-            continue
+    block, is_omitted = -1, False
+    for index, sentence in enumerate(sentences[: last + 1]):
+        if index not in shown:
+            if sentence.kind in MARKED_KINDS:
+                lines += [] if is_omitted else ["", "[...]"]
+                is_omitted = True
+                continue
+            if sentence.kind != "heading" or is_omitted:
+                continue
+        is_omitted = False
         lines += [""] if sentence.block != block and (sentence.kind != "list_item" or not lines) else []
         block = sentence.block
         words = sentence.text.split()
@@ -170,14 +186,10 @@ def parse_sheet(text: str, sentences: Sequence[SourceSentence]) -> Marks:
     Raises:
         ValueError: If a field is unknown, has something else than numbers, or no sentence is `best`.
     """
-    fields: dict[str, str] = {}
-    for line in text.strip("\n").splitlines():
-        if not line.strip():
-            break
-        name, _, value = line.partition(":")
-        if name.strip() not in ("kind", "says", *CHOICES, *ROLES):
-            raise ValueError(f"must have fields such as `best: 4 17`, got {line.strip()[:60]!r}")
-        fields[name.strip()] = value.strip()
+    fields = _fields(text)
+    unknown = fields.keys() - {"document", "kind", "says", *CHOICES, *ROLES}
+    if unknown:
+        raise ValueError(f"must have fields such as `best: 4 17`, got {min(unknown)[:60]!r}")
     shown = frozenset(shown_indices(sentences))
     numbers = {name: _numbers(name, fields.get(name, ""), len(sentences), shown) for name in (*CHOICES, *ROLES)}
     best, good, dep, junk = (numbers[name] for name in CHOICES)
@@ -194,6 +206,12 @@ def parse_sheet(text: str, sentences: Sequence[SourceSentence]) -> Marks:
         says=fields.get("says", ""),
         hashes=sentence_hashes(sentences),
     )
+
+
+def _fields(text: str) -> dict[str, str]:
+    """Return the fields of a sheet, which are the lines before the first empty one."""
+    lines = text.strip("\n").partition("\n\n")[0].splitlines()
+    return {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
 def _numbers(name: str, value: str, sentences: int, shown: frozenset[int]) -> tuple[int, ...]:

@@ -4,7 +4,7 @@
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
@@ -42,6 +42,13 @@ _BLOCK_ROWS = 4096
 """Candidates scored at once, so that the features of a book are not copied."""
 _SCHEMA = 1
 _DAMAGE = (OSError, SafetensorError, OverflowError, ValueError, LookupError, TypeError, AttributeError)
+_DEPENDENCE, _JUNK, _FRAGMENT = 0.2, 0.2, 0.2
+"""Costs of a sentence that certainly does not stand alone, has no content, or begins in lower case, on the scale of
+marks."""
+_IN_REFERENCES = 0.5
+"""Weight of the score that has learnt from reference summaries; marks have few RFCs and papers."""
+_CHOICE: Final = ("preference", "dependence", "junk")
+"""Forests of `Choice`."""
 _ARRAYS = tuple(field.name for field in fields(Forest) if field.name != "base")
 
 
@@ -58,34 +65,75 @@ class Cues:
     heading: Mapping[str, float]
 
 
+@dataclass(frozen=True)
+class Choice:
+    """Trees over `FEATURES`, `LEARNT` and `SCORES` that have learnt from marks of readers.
+
+    Attributes:
+        preference: How much a reader wants a sentence in a short summary, from 0 to 1.
+        dependence: Probability that it cannot be understood without the text around it.
+        junk: Probability that it has no content.
+    """
+
+    preference: Forest
+    dependence: Forest
+    junk: Forest
+
+
 @final
 class Ranker:
     """Scores the candidates of a document; higher is better.
 
     Attributes:
         cues: Learnt cue words.
-        structure: Trees over `FEATURES` and `LEARNT`.
+        structure: Trees over `FEATURES` and `LEARNT`, which have learnt from reference summaries.
         agreement: Trees over the score of `structure` and the agreement with sampled summaries; None without.
+        choice: Trees that have learnt from marks of readers; None without.
     """
 
-    def __init__(self, cues: Cues, structure: Forest, agreement: Forest | None = None) -> None:
+    def __init__(
+        self, cues: Cues, structure: Forest, agreement: Forest | None = None, choice: Choice | None = None
+    ) -> None:
         self.cues = cues
         self.structure = structure
         self.agreement = agreement
+        self.choice = choice
 
     def score(self, features: SentenceFeatures) -> Values:
         """Return the score of each candidate, (candidates,); the agreement with samples counts if it is known."""
         if not len(features):
             return np.zeros(0)
-        learnt = learnt_features(features, self.cues)
-        blocks = range(0, len(features), _BLOCK_ROWS)
-        rows = (
-            np.hstack([table[start : start + _BLOCK_ROWS] for table in (features.values, learnt)]) for start in blocks
-        )
-        scores = np.concatenate([self.structure.predict(block) for block in rows])
+        scores = _predict(self.structure, (features.values, learnt_features(features, self.cues)))
         if self.agreement is None or features.agreement is None:
             return scores
-        return self.agreement.predict(with_agreement(scores, features))
+        return self.agreement.predict(np.hstack([score_features(scores), features.agreement]))
+
+    def preferences(self, features: SentenceFeatures) -> Values:
+        """Return how much a reader wants each candidate in a short summary, (candidates,).
+
+        The scale is that of marks: 1 for the first sentence of a reader's summary, 0 for one that it should not have.
+        Sentences that reference summaries would have gain, those that do not stand alone, have no content or begin in
+        lower case lose.
+
+        Raises:
+            ValueError: If the ranker has not learnt from marks.
+        """
+        if self.choice is None:
+            raise ValueError("the ranker must have learnt from marks of readers, got one without")
+        if not len(features):
+            return np.zeros(0)
+        tables = self.choice_features(features)
+        preference, dependence, junk = (_predict(getattr(self.choice, name), tables) for name in _CHOICE)
+        in_references = np.maximum(tables[-1][:, SCORES.index("score")], 0)
+        is_fragment = features.values[:, FEATURES.index("starts_in_lower_case")]
+        costs = _DEPENDENCE * dependence + _JUNK * junk + _FRAGMENT * is_fragment
+        return np.asarray(preference + _IN_REFERENCES * in_references - costs, np.float64)
+
+    def choice_features(self, features: SentenceFeatures) -> tuple[Matrix, ...]:
+        """Return the tables of features of `Choice`, side by side, (candidates, features) each."""
+        learnt = learnt_features(features, self.cues)
+        scores = _predict(self.structure, (features.values, learnt))
+        return features.values, learnt, score_features(scores)
 
     def save(self, folder: Path) -> None:
         """Write the ranker into a folder, atomically.
@@ -99,6 +147,7 @@ class Ranker:
     def to_bytes(self) -> bytes:
         """Return the content of the ranker's file."""
         forests = {"structure": self.structure, **({"agreement": self.agreement} if self.agreement else {})}
+        forests |= {name: getattr(self.choice, name) for name in _CHOICE} if self.choice else {}
         arrays = {f"{name}.{array}": getattr(forest, array) for name, forest in forests.items() for array in _ARRAYS}
         content = {
             "schema": _SCHEMA,
@@ -135,7 +184,9 @@ class Ranker:
             raise CheckpointError(
                 f"{path} must have the features of this version of sumpool, got others; train the ranker again"
             )
-        columns = {"structure": len(FEATURES) + len(LEARNT), "agreement": len(SCORES) + len(AGREEMENT_FEATURES)}
+        structure = len(FEATURES) + len(LEARNT)
+        columns = {"structure": structure, "agreement": len(SCORES) + len(AGREEMENT_FEATURES)}
+        columns |= dict.fromkeys(_CHOICE, structure + len(SCORES))
         forests = {
             name: Forest(**{array: arrays[f"{name}.{array}"] for array in _ARRAYS}, base=float(base)).validated(
                 columns[name]
@@ -145,7 +196,9 @@ class Ranker:
         weights = {
             kind: {str(cue): float(weight) for cue, weight in cues.items()} for kind, cues in content["cues"].items()
         }
-        return cls(Cues(weights["sentence"], weights["heading"]), forests["structure"], forests.get("agreement"))
+        cues = Cues(weights["sentence"], weights["heading"])
+        choice = Choice(*(forests[name] for name in _CHOICE)) if _CHOICE[0] in forests else None
+        return cls(cues, forests["structure"], forests.get("agreement"), choice)
 
 
 def with_cues(features: SentenceFeatures, cues: Cues) -> Matrix:
@@ -166,8 +219,13 @@ def learnt_features(features: SentenceFeatures, cues: Cues) -> Matrix:
     return learnt.astype(np.float32)
 
 
-def with_agreement(scores: Values, features: SentenceFeatures) -> Matrix:
-    """Return score and rank by structure and the agreement with samples, (candidates, features)."""
-    assert features.agreement is not None
-    table = np.column_stack([scores, scores - scores.max(), ranks(scores)]).astype(np.float32)
-    return np.hstack([table, features.agreement])
+def score_features(scores: Values) -> Matrix:
+    """Return the features of `SCORES`, (candidates, features)."""
+    return np.column_stack([scores, scores - scores.max(), ranks(scores)]).astype(np.float32)
+
+
+def _predict(forest: Forest, tables: Sequence[Matrix]) -> Values:
+    """Return predictions for tables side by side, some rows at a time."""
+    rows = range(0, len(tables[0]), _BLOCK_ROWS)
+    blocks = (np.hstack([table[start : start + _BLOCK_ROWS] for table in tables]) for start in rows)
+    return np.concatenate([forest.predict(block) for block in blocks])

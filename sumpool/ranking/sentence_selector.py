@@ -4,6 +4,7 @@ Licences, lists of changes and texts in other languages than the ranker's, and a
 ranked by rules, see `sentence_ranking`. Nothing here imports torch or nltk.
 """
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,19 +19,20 @@ from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.ranking.agreement_features import AGREEMENT_FEATURES, agreement_features
-from sumpool.ranking.candidate_form import resolve, whole_sentences
+from sumpool.ranking.candidate_form import resolve, whole_sentences, without_label
 from sumpool.ranking.candidates import CandidateSentence
 from sumpool.ranking.features import SentenceFeatures, sentence_features
 from sumpool.ranking.genres import Genre, document_genre, document_title, file_stem, sentence_texts
 from sumpool.ranking.questions import with_question
 from sumpool.ranking.ranker import FILE, Ranker
-from sumpool.ranking.selection import prose_candidates, select, summary_candidates
+from sumpool.ranking.selection import fill_budget, prose_candidates, select, summary_candidates
 from sumpool.ranking.sentence_ranking import MIN_SCORE, Scores, rank
 from sumpool.ranking.sentence_ranking import select as select_ranked
 from sumpool.ranking.summary_length import adjust_length, usual_words
+from sumpool.ranking.word_features import content_prefixes, split_words
 from sumpool.text.language import ENGLISH, UNDETECTED, word_count
 from sumpool.text.notices import is_notice
-from sumpool.text.prose import PROSE_KINDS
+from sumpool.text.prose import PROSE_KINDS, tidy_sentence
 
 _MIN_WORDS = 7
 """Words of a sentence that the ranker selects, at least."""
@@ -46,6 +48,12 @@ _ABSTRACT_SCORE, _ABSTRACT_START = 3.0, 2.0
 """Score of the sentences of an abstract where rules rank too, and of its first."""
 _EXPECTED = 0.8
 """Words of the reference that is expected of a document without structure, relative to the usual ones."""
+_REPEATED = 0.2
+"""Cost of a sentence whose content words are all in the selected ones, on the scale of marks."""
+_WANTED = 0.1
+"""Preference of a sentence that may fill up a summary to the length that is asked for, relative to the first."""
+_WORTH = 0.45
+"""Preference of a further sentence, relative to the first, once half of the words are selected."""
 _ENOUGH = 2.0
 """Words of longer sentences, relative to those of a summary, that make short ones unnecessary."""
 
@@ -114,6 +122,9 @@ class SentenceSelector:
             that has none.
         """
         genre = document_genre(document)
+        if document.blocks and genre not in _LISTS and self.ranker and self.ranker.choice:
+            usual = _word_budget(words or usual_words(word_count(document.text)), document, genre)
+            return _choose(self.ranker, document, sentences, language, usual, target) or _lead(sentences, usual)
         candidates = summary_candidates(document, sentences, language, genre)
         is_plain = not document.blocks and not genre and not any(item.section_index for item in candidates)
         if is_plain:
@@ -157,6 +168,37 @@ class SentenceSelector:
         candidates = prose_candidates(sentences)
         scores = self.ranker.score(_features(document, sentences, candidates, language))
         return {item.index: score for item, score in zip(candidates, scores.tolist(), strict=True)}
+
+
+def _choose(
+    ranker: Ranker,
+    document: Document,
+    sentences: Sequence[SourceSentence],
+    language: str,
+    words: int,
+    target: LengthTarget | None,
+) -> list[tuple[int, str]]:
+    """Select sentences that readers prefer; few of them rather than some that are not worth their words."""
+    candidates = [
+        replace(item, text=without_label(tidy_sentence(item.text), item.place)) for item in prose_candidates(sentences)
+    ]
+    if not candidates:
+        return []
+    scores = ranker.preferences(_features(document, sentences, candidates, language))
+    wanted = np.flatnonzero(scores >= _WANTED * scores.max())
+    if target and sum(word_count(candidates[place].text) for place in wanted) >= 2 * target.words:
+        candidates, scores = [candidates[place] for place in wanted], scores[wanted]
+    chosen = fill_budget(
+        candidates,
+        scores,
+        lambda text: content_prefixes(split_words(text, language), language),
+        target.words if target else words,
+        redundancy=_REPEATED,
+        minimum=-math.inf if target else _WORTH * float(scores.max()),
+    )
+    texts = [candidate.text for candidate in candidates]
+    places = adjust_length(chosen, texts, scores, target) if target else sorted(chosen)
+    return [(candidates[place].index, texts[place]) for place in places]
 
 
 def _word_budget(words: int, document: Document, genre: Genre) -> int:

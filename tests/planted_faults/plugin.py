@@ -14,7 +14,7 @@ from typing import TypedDict
 
 import pytest
 
-MEMORY = 8 << 30
+MEMORY = 12 << 30
 """Bytes that a process may allocate: a fault may let a list grow forever."""
 _CONTEXT = "PLANTED_FAULTS_CONTEXT"
 

@@ -1,16 +1,25 @@
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from sumpool.core.decoding.length_limits import LengthTarget
+from sumpool.documents.document import Document, ParsedDocument, TextBlock
+from sumpool.documents.source_sentences import source_sentences
 from sumpool.ranking.agreement_features import AGREEMENT_FEATURES
 from sumpool.ranking.config import BoostingConfig, RankingConfig
-from sumpool.ranking.examples import RankingExample
-from sumpool.ranking.fit import fit_agreement, fit_ranker, sentence_weights, targets
-from tests.ranking.planted import example
+from sumpool.ranking.examples import MarkedExample, RankingExample
+from sumpool.ranking.fit import fit_agreement, fit_choice, fit_ranker, sentence_weights, targets
+from sumpool.ranking.ranker import Ranker
+from sumpool.ranking.sentence_selector import SentenceSelector
+from tests.ranking.planted import SPLITTER, WORDS, example
 
 CONFIG = RankingConfig(
     min_documents=5,
     boosting=BoostingConfig(trees=20, leaves=4, min_rows=5),
     agreement=BoostingConfig(trees=30, leaves=4, min_rows=5),
+    choice=BoostingConfig(trees=40, leaves=4, min_rows=5),
 )
 
 
@@ -45,3 +54,57 @@ def test_agreement_with_samples_changes_the_score_where_it_is_known() -> None:
     tests = [with_samples(example(seed)) for seed in range(100, 110)]
     correlations = [np.corrcoef(sampled.score(item.features), item.labels)[0, 1] for item in tests]
     assert np.mean(correlations) > 0.95
+
+
+def marked(seed: int) -> MarkedExample:
+    """A document whose planted sentence is marked as best, the one before as dependent, and the first as junk."""
+    planted = example(seed)
+    place = int(planted.labels.argmax())
+    count = np.arange(len(planted.labels))
+    everything = np.ones(len(count), bool)
+    first = count == 0
+    return MarkedExample(
+        planted.features, (count == place).astype(float), count == place - 1, first, everything, everything
+    )
+
+
+def test_choice_learns_from_marks(tmp_path: Path) -> None:
+    ranker = fit_ranker([example(seed) for seed in range(30)], CONFIG)
+    chosen = fit_choice(ranker, [marked(seed) for seed in range(60)], CONFIG)
+    assert ranker.choice is None
+    assert chosen.choice
+    found = [int(chosen.preferences(marked(seed).features).argmax()) for seed in range(100, 120)]
+    assert found == [int(marked(seed).preference.argmax()) for seed in range(100, 120)]
+    table = np.hstack(chosen.choice_features(marked(100).features))
+    junk = chosen.choice.junk.predict(table)
+    assert junk[0] > 0.8 > 0.3 > junk[1:].max()
+    np.testing.assert_array_equal(chosen.score(example(1).features), ranker.score(example(1).features))
+    chosen.save(tmp_path)
+    again = Ranker.load(tmp_path)
+    features = example(1).features
+    np.testing.assert_array_equal(again.preferences(features), chosen.preferences(features))
+    assert again.preferences(features.part(np.zeros(0, np.int64))).shape == (0,)
+
+
+def test_documents_with_structure_have_the_sentences_that_readers_want() -> None:
+    ranker = fit_ranker([example(seed) for seed in range(30)], CONFIG)
+    chosen = fit_choice(ranker, [marked(seed) for seed in range(60)], CONFIG)
+    blocks = [TextBlock("Part", "heading", 1)]
+    blocks += [TextBlock(f"The {name} of the buffer is a signal in the window.") for name in WORDS]
+    blocks[9] = TextBlock("- We describe the packet and the router for the channel.", "list_item", 1)
+    document = Document.from_parsed("a.html", ParsedDocument(tuple(blocks)))
+    sentences = source_sentences(document, SPLITTER)
+    (first, *_) = SentenceSelector(chosen).select(document, sentences, "en", 10)
+    assert first == (9, "We describe the packet and the router for the channel.")
+    target = LengthTarget(3, in_sentences=True, tokens=0)
+    assert len(SentenceSelector(chosen).select(document, sentences, "en", target=target)) == 3
+
+
+def test_choice_needs_marks() -> None:
+    ranker = fit_ranker([example(seed) for seed in range(10)], CONFIG)
+    with pytest.raises(ValueError, match="the ranker must have learnt from marks of readers, got one without"):
+        ranker.preferences(example(1).features)
+    none = marked(1)
+    unseen = replace(none, shown=~none.shown, judged=~none.judged)
+    with pytest.raises(ValueError, match="examples must have marks of at least one sentence, got none"):
+        fit_choice(ranker, [unseen], CONFIG)

@@ -1,0 +1,204 @@
+"""The corpus of marks: fetch its documents, fit the ranker to the marks, and measure a choice of sentences by them.
+
+    python recipes/marks/marked_documents.py fetch OUT [--mirror FOLDER]
+    python recipes/marks/marked_documents.py fit OUT --ranker FOLDER
+    python recipes/marks/marked_documents.py table OUT --ranker FOLDER [--part test] [--words 58]
+
+`fetch` gets every document of documents.jsonl from its repository at GitHub, at the commit where it was marked, or from
+copies of the repositories in `--mirror` (bare ones, `owner+name`), and compares its SHA-256. `fit` adds trees to the
+ranker of a folder, such as a copy of sumpool/shipped, from the marks of the parts train and development. `table`
+prints, for some 60 words chosen from each document of a part, how often the reader's first sentence is among them, the
+share of them that the reader marked as best or good, and those that do not stand alone or have no content per 100.
+"""
+
+import argparse
+import gzip
+import hashlib
+import json
+import subprocess
+import sys
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sumpool.documents.document import Document
+from sumpool.documents.read import read_documents
+from sumpool.documents.source_sentences import SourceSentence, source_sentences
+from sumpool.inference.fast_summaries import load_fast, summarize_fast
+from sumpool.io.atomic import temporary_path
+from sumpool.io.listed_files import replace_listed_file
+from sumpool.ranking.config import RankingConfig
+from sumpool.ranking.examples import marked_example
+from sumpool.ranking.fit import fit_choice
+from sumpool.ranking.marks import MARKED_KINDS, Marks
+from sumpool.ranking.ranker import FILE, Ranker
+from sumpool.text.language import detect_language, word_count
+from sumpool.text.sentences import SentenceSplitter
+
+HERE = Path(__file__).parent
+MAX_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class Marked:
+    """A document with the marks of one or two readers."""
+
+    row: dict[str, Any]
+    document: Document
+    language: str
+    sentences: tuple[SourceSentence, ...]
+    marks: Marks
+    second: Marks | None
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("action", choices=("fetch", "fit", "table"))
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--mirror", type=Path)
+    parser.add_argument("--ranker", type=Path)
+    parser.add_argument("--part", default="test")
+    parser.add_argument("--words", type=int, default=58)
+    options = parser.parse_args()
+    if options.action == "fetch":
+        fetch(options.out, options.mirror)
+    elif options.action == "fit":
+        fit(options.out, options.ranker)
+    else:
+        sys.stdout.write(table(options.out, options.ranker, options.part, options.words))
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    """Read a file of the corpus."""
+    return [json.loads(line) for line in (HERE / name).read_text(encoding="utf-8").splitlines()]
+
+
+def fetch(out: Path, mirror: Path | None) -> None:
+    """Write the documents into a folder; what cannot be had, or has changed, is named."""
+    out.mkdir(parents=True, exist_ok=True)
+    for row in rows("documents.jsonl"):
+        path = out / f"{row['id']}{row['suffix']}"
+        if path.exists():
+            continue
+        try:
+            content = _from_mirror(row, mirror) if mirror else _from_github(row)
+        except (OSError, subprocess.CalledProcessError) as error:
+            sys.stderr.write(f"{row['id']}: {row['repository']} {row['path']} must be there, got: {error}\n")
+            continue
+        content = gzip.decompress(content) if row["path"].endswith(".gz") else content
+        if hashlib.sha256(content).hexdigest() != row["sha256"]:
+            sys.stderr.write(f"{row['id']}: {row['repository']} {row['path']} must be the file that was marked\n")
+            continue
+        path.write_bytes(content)
+
+
+def _from_github(row: dict[str, Any]) -> bytes:
+    address = f"https://raw.githubusercontent.com/{row['repository']}/{row['commit']}/{urllib.parse.quote(row['path'])}"
+    with urllib.request.urlopen(address, timeout=60) as answer:
+        return bytes(answer.read(MAX_BYTES))
+
+
+def _from_mirror(row: dict[str, Any], mirror: Path) -> bytes:
+    folder = next((mirror / row["repository"].replace("/", "+")).rglob("HEAD")).parent
+    command = ["git", "-C", str(folder), "show", f"{row['commit']}:{row['path']}"]
+    return subprocess.run(command, check=True, capture_output=True).stdout
+
+
+def read(out: Path, parts: Sequence[str]) -> Iterator[Marked]:
+    """Read the marked documents of some parts that are in a folder."""
+    first, second = ({row["document"]: Marks.from_json(row) for row in rows(f"{name}.jsonl")} for name in READERS)
+    for row in rows("documents.jsonl"):
+        path = out / f"{row['id']}{row['suffix']}"
+        if row["part"] not in parts or not path.exists():
+            continue
+        document = next(iter(read_documents(str(path))))
+        language = detect_language(document.text)
+        sentences = source_sentences(document, SentenceSplitter.for_language(language or "en"))
+        marks = first[row["id"]].moved_to(sentences)
+        other = second.get(row["id"])
+        if marks.best:
+            yield Marked(row, document, language, sentences, marks, other and other.moved_to(sentences))
+
+
+READERS = ("first", "second")
+
+
+def fit(out: Path, folder: Path) -> None:
+    """Add trees that have learnt from the marks to the ranker of a folder."""
+    examples = [
+        marked_example(item.document, item.sentences, item.marks, item.language)
+        for item in read(out, ("train", "development"))
+    ]
+    ranker = fit_choice(Ranker.load(folder), [item for item in examples if len(item.features)], RankingConfig())
+    temporary_path(folder / FILE).write_bytes(ranker.to_bytes())
+    replace_listed_file(folder / FILE, {"marked_documents": len(examples)})
+
+
+def table(out: Path, folder: Path, part: str, words: int) -> str:
+    """Return the table of a part: all languages, English, and the others."""
+    documents = list(read(out, (part,)))
+    fast = load_fast(folder, [f"summarize.length={words}w"])
+
+    def chosen(item: Marked) -> Sequence[int]:
+        extraction = summarize_fast(item.document, fast).extraction
+        return extraction.indices if extraction else ()
+
+    def lead(item: Marked) -> Sequence[int]:
+        return _up_to(words, range(len(item.sentences)), item.sentences)
+
+    def second(item: Marked) -> Sequence[int]:
+        return _up_to(words, item.second.best, item.sentences) if item.second else ()
+
+    lines = [
+        "| system | documents | first sentence | precision | dep per 100 | junk per 100 | words |",
+        "|---" * 7 + "|",
+    ]
+    choices: dict[str, Callable[[Marked], Sequence[int]]] = {
+        "LEAD": lead,
+        "a second reader": second,
+        "summarize --fast": chosen,
+    }
+    for name, choose in choices.items():
+        selections = [(item, choose(item)) for item in documents]
+        for language, wanted in (("", None), (", English", True), (", other languages", False)):
+            some = [pair for pair in selections if pair[1] and wanted in (None, pair[0].language == "en")]
+            lines.append(_row(f"{name}{language}", some))
+    return "\n".join(lines) + "\n"
+
+
+def _up_to(words: int, indices: Sequence[int], sentences: Sequence[SourceSentence]) -> list[int]:
+    chosen: list[int] = []
+    size = 0
+    for index in indices:
+        if sentences[index].kind not in MARKED_KINDS:
+            continue
+        size += word_count(sentences[index].text)
+        if chosen and size > words:
+            break
+        chosen.append(index)
+    return chosen
+
+
+def _row(name: str, selections: Sequence[tuple[Marked, Sequence[int]]]) -> str:
+    count = max(len(selections), 1)
+    total = max(sum(len(chosen) for _, chosen in selections), 1)
+    first = sum(item.marks.best[0] in chosen for item, chosen in selections) / count
+    wanted = [set(item.marks.best) | set(item.marks.good) for item, _ in selections]
+    precision = (
+        sum(len(good.intersection(chosen)) / len(chosen) for good, (_, chosen) in zip(wanted, selections, strict=True))
+        / count
+    )
+    dep, junk = (
+        100 * sum(index in getattr(item.marks, field) for item, chosen in selections for index in chosen) / total
+        for field in ("dep", "junk")
+    )
+    words = sum(word_count(item.sentences[index].text) for item, chosen in selections for index in chosen) / count
+    return f"| {name} | {len(selections)} | {first:.2f} | {precision:.2f} | {dep:.0f} | {junk:.0f} | {words:.0f} |"
+
+
+if __name__ == "__main__":
+    main()

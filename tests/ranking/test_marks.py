@@ -1,0 +1,111 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sumpool.documents.document import Document, ParsedDocument, TextBlock
+from sumpool.documents.source_sentences import SourceSentence, source_sentences
+from sumpool.ranking.marks import (
+    HEAD,
+    TAIL,
+    Marks,
+    is_filled,
+    marked_document,
+    numbered_text,
+    parse_sheet,
+    sheet,
+    shown_indices,
+)
+from sumpool.text.sentences import SentenceSplitter
+
+DOCUMENT = Document.from_parsed(
+    "a.html",
+    ParsedDocument(
+        (
+            TextBlock("Packets", "heading", 1),
+            TextBlock("Hosts send packets. They are short."),
+            TextBlock("Gateways forward them.", "list_item", 1),
+            TextBlock("Table 1", "table_row"),
+            TextBlock("A picture of a packet.", "caption"),
+        ),
+        "Packets",
+    ),
+)
+SENTENCES = source_sentences(DOCUMENT, SentenceSplitter.default())
+
+
+def filled(**fields: str) -> str:
+    text = sheet(DOCUMENT, SENTENCES, Path("/docs/a.html"))
+    for name, value in fields.items():
+        text = text.replace(f"\n{name.replace('_', ' ')}:", f"\n{name.replace('_', ' ')}: {value}", 1)
+    return text
+
+
+def test_a_sheet_shows_numbers_of_sentences_and_headings_without() -> None:
+    text = filled()
+    assert text.startswith(f"document: {Path('/docs/a.html')}\nkind:\nsays:\nbest:\n")
+    assert text.endswith(
+        "\n\ntitle: Packets\n\n## Packets\n\n1: Hosts send packets.\n2: They are short.\n3: - Gateways forward them."
+        "\n\n5: (caption) A picture of a packet.\n"
+    )
+    assert marked_document(text) == str(Path("/docs/a.html"))
+    assert not is_filled(text)
+
+
+def test_fields_become_marks_that_json_keeps() -> None:
+    text = filled(best="1, 3", dep="2-3", junk="0 4 5", own_summary="1", kind="note", says="Hosts: senders.")
+    marks = parse_sheet(text, SENTENCES)
+    assert is_filled(text)
+    assert (marks.best, marks.good, marks.dep, marks.junk) == ((1, 3), (), (2, 3), (5,))
+    assert (marks.roles, marks.kind, marks.says) == ({"own summary": (1,)}, "note", "Hosts: senders.")
+    again = Marks.from_json(marks.to_json())
+    assert replace(again, roles={}) == replace(marks, roles={})
+    assert {role: places for role, places in again.roles.items() if places} == marks.roles
+    assert "senders" not in str(marks.hashes)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"best": "99"}, "best: must be numbers of sentences, at most 5, such as 4 or 10-12, got '99'"),
+        ({"best": "one"}, "best: must be numbers of sentences, at most 5, such as 4 or 10-12, got 'one'"),
+        ({"best": "1", "junk": "3-2"}, "junk: must be numbers of sentences, at most 5, such as 4 or 10-12, got '3-2'"),
+        ({"best": "1" * 30}, "best: must be numbers"),
+        ({"good": "1"}, "must name at least one sentence after best:, got none"),
+    ],
+)
+def test_what_is_no_number_is_refused(fields: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        parse_sheet(filled(**fields), SENTENCES)
+
+
+def test_an_unknown_field_is_refused() -> None:
+    with pytest.raises(ValueError, match="must have fields such as `best: 4 17`, got 'bets'"):
+        parse_sheet("bets: 1", SENTENCES)
+
+
+def test_marks_that_are_no_marks_are_refused() -> None:
+    with pytest.raises(ValueError, match="must be marks of a document"):
+        Marks.from_json({"best": 5})
+
+
+def test_marks_find_their_sentences_in_another_splitting() -> None:
+    marks = parse_sheet(filled(best="3", good="2", junk="5", quotation="1"), SENTENCES)
+    added = SourceSentence("A new sentence.", 0, 15)
+    other = (added, *SENTENCES[:2], replace(SENTENCES[3], text="GATEWAYS  forward them!"), *SENTENCES[4:])
+    moved = marks.moved_to(other)
+    assert (moved.best, moved.good, moved.junk) == ((3,), (), (5,))
+    assert moved.roles["quotation"] == (2,)
+    assert marks.moved_to(SENTENCES) is marks
+
+
+def test_of_long_documents_beginning_and_end_are_shown() -> None:
+    many = [SourceSentence(f"Sentence {number}.", 0, 1, number) for number in range(HEAD + TAIL + 50)]
+    shown = shown_indices(many)
+    assert len(shown) == HEAD + TAIL
+    assert shown[HEAD - 1 : HEAD + 1] == [HEAD - 1, HEAD + 50]
+    text = numbered_text(many)
+    assert text.count("[...]") == 1
+    assert f"{HEAD - 1}: Sentence {HEAD - 1}." in text
+    assert f"{HEAD}: " not in text
+    assert f"{HEAD + 50}: Sentence {HEAD + 50}." in text

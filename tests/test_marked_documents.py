@@ -1,0 +1,69 @@
+"""The corpus of marks in `recipes/marks`, and its script on documents that stand for the fetched ones."""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import marked_documents
+import pytest
+
+from sumpool.documents.read import read_documents
+from sumpool.documents.source_sentences import source_sentences
+from sumpool.inference.model_choice import SHIPPED
+from sumpool.ranking.marks import Marks, parse_sheet
+from sumpool.ranking.ranker import Ranker
+from sumpool.text.sentences import SentenceSplitter
+from tests.conftest import story
+
+
+def test_every_document_has_marks_and_every_source_one_part() -> None:
+    documents = marked_documents.rows("documents.jsonl")
+    first = {row["document"]: Marks.from_json(row) for row in marked_documents.rows("first.jsonl")}
+    second = {row["document"]: Marks.from_json(row) for row in marked_documents.rows("second.jsonl")}
+    assert len(documents) == 1172
+    assert first.keys() == {row["id"] for row in documents}
+    assert len(second) == 148
+    assert second.keys() <= first.keys()
+    for marks in first.values():
+        assert marks.best
+        assert max((*marks.best, *marks.good, *marks.dep, *marks.junk)) < len(marks.hashes)
+    parts = {(row["source"], row["part"]) for row in documents}
+    assert len(parts) == len({source for source, _ in parts})
+
+
+def test_marks_are_fitted_and_tabulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    documents, marks = [], []
+    for number in range(12):
+        path = tmp_path / f"d{number}.md"
+        path.write_text(f"# Packets\n\n{story(number, 30)}\n")
+        (document,) = read_documents(str(path))
+        sentences = source_sentences(document, SentenceSplitter.default())
+        part = "test" if number > 9 else "train"
+        row = {"id": f"d{number}", "suffix": ".md", "part": part, "language": "en", "repository": "a/b"}
+        documents.append({**row, "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "path": "p", "commit": "c"})
+        marks.append({"document": f"d{number}", **parse_sheet("best: 3\ngood: 5 9\njunk: 7", sentences).to_json()})
+    (tmp_path / "marks").mkdir()
+    for name, rows in (("documents", documents), ("first", marks), ("second", marks[-1:])):
+        (tmp_path / f"marks/{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    monkeypatch.setattr(marked_documents, "HERE", tmp_path / "marks")
+    run = Path(shutil.copytree(SHIPPED, tmp_path / "run"))
+    marked_documents.fit(tmp_path, run)
+    assert Ranker.load(run).choice
+    lines = marked_documents.table(tmp_path, run, "test", 20).splitlines()
+    assert lines[2].startswith("| LEAD | 2 | ")
+    assert lines[5].startswith("| a second reader | 1 | 1.00 | 1.00 | 0 | 0 | ")
+    assert lines[8].startswith("| summarize --fast | 2 | ")
+
+
+def test_a_document_that_changed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = {"id": "d", "suffix": ".txt", "path": "a/d.txt", "repository": "a/b", "commit": "c", "sha256": "0" * 64}
+    monkeypatch.setattr(marked_documents, "rows", lambda _: [row])
+    monkeypatch.setattr(marked_documents, "_from_github", lambda _: b"text")
+    marked_documents.fetch(tmp_path / "out", None)
+    assert capsys.readouterr().err == "d: a/b a/d.txt must be the file that was marked\n"
+    row["sha256"] = hashlib.sha256(b"text").hexdigest()
+    marked_documents.fetch(tmp_path / "out", None)
+    assert (tmp_path / "out/d.txt").read_bytes() == b"text"
