@@ -6,6 +6,7 @@ import pytest
 
 from sumpool.evaluation.language_modeling import (
     ScoredWindow,
+    SegmentLengths,
     bits,
     describe_lengths,
     score_language_model,
@@ -103,3 +104,8 @@ def test_long_segments_share_a_row() -> None:
 def test_nothing_to_score_is_refused() -> None:
     with pytest.raises(ValueError, match="windows must predict at least one character, got none"):
         score_language_model(ORIGIN, SIZE, [], 100)
+
+
+def test_rows_of_lengths_end_with_the_longest_segment() -> None:
+    rows = SegmentLengths(5, 2.2, 1.0, 2, 3, 3, {1: 1, 2: 2, 3: 2}).rows()
+    assert rows == [["1", "1", "20.0"], ["2", "2", "40.0"], ["3", "2", "40.0"]]

@@ -11,6 +11,7 @@ from sumpool.evaluation.scores import (
     append_scores,
     finish_results,
     incomplete_folder,
+    locked_results,
     open_scores,
     read_scores,
     require_results_folder,
@@ -212,3 +213,10 @@ def test_unfinished_results_with_anything_else_are_refused(tmp_path: Path, chang
     ):
         require_results_folder(tmp_path / "a")
     assert unfinished(tmp_path / "a").exists()
+
+
+def test_results_at_a_link_to_nothing_are_refused_before_a_folder_is_made(tmp_path: Path) -> None:
+    (tmp_path / "out").symlink_to(tmp_path / "missing" / "results")
+    with pytest.raises(RecipeError, match="got a link to nothing"), locked_results(tmp_path / "out"):
+        pass
+    assert not (tmp_path / "missing").exists()

@@ -13,6 +13,10 @@ def test_names_are_relative_to_the_arguments() -> None:
     assert names.assign(ids[3]).name.startswith("_-")
 
 
+def test_long_names_keep_as_many_bytes_as_file_systems_take() -> None:
+    assert FileNames([], ".txt").assign("a" * 300).name[:-13] == "a" * 150
+
+
 HOSTILE = [
     "../../x",
     "/etc/passwd",

@@ -150,3 +150,9 @@ def test_lines_are_those_of_the_source() -> None:
 def test_a_heading_after_prose_is_no_title() -> None:
     parsed = parse(b"The composer is a library for packets.\n\nUsage\n=====\n\nText.\n", DEFAULT_OPTIONS)
     assert parsed.title == ""
+
+
+def test_a_mark_above_running_text_is_no_item() -> None:
+    """As in docutils, where the text of an item is indented below its mark."""
+    assert [kind for kind, _, _ in blocks("- the sum of all\nparts of it.\n")] == ["paragraph"]
+    assert [kind for kind, _, _ in blocks("- the sum\n- the parts\n")] == ["list_item", "list_item"]

@@ -1,5 +1,6 @@
-from sumpool.documents.pdf.body import measure_body
+from sumpool.documents.pdf.body import Body, measure_body
 from sumpool.documents.pdf.layout import PrintedLine
+from sumpool.documents.pdf.paragraphs import _is_caption as is_caption
 from sumpool.documents.pdf.segments import Segment
 
 
@@ -14,3 +15,19 @@ def test_body_has_the_size_and_spacing_of_most_text() -> None:
 
 def test_text_of_size_zero_is_measured() -> None:
     assert measure_body([line("Hidden in a picture", 100 + n, 0) for n in range(9)]).size == 0.1
+
+
+def test_the_size_of_a_line_is_that_of_its_longest_part() -> None:
+    segments = [Segment("2", 72, 76, 96, 6), Segment("The harbour", 77, 200, 100, 10), Segment("*", 201, 205, 96, 6)]
+    printed = PrintedLine(segments, 1, 0, 72, 500)
+    assert (printed.size, printed.y) == (10, 100)
+
+
+def test_a_label_without_a_mark_is_a_caption_in_another_style() -> None:
+    body = Body(10, 1.2, mono=False, bold=False)
+    text = "Figure 3 The harbour at night"
+    assert is_caption(line(text, 100, 9), body)
+    assert not is_caption(line(text, 100, 10), body)
+    assert is_caption(PrintedLine([Segment(text, 72, 500, 100, 10, bold=0.3)], 1, 0, 72, 500), body)
+    assert is_caption(line("Figure 3: The harbour at night", 100, 10), body)
+    assert not is_caption(line("The harbour at night", 100, 9), body)
