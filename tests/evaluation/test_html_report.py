@@ -3,6 +3,7 @@ from base64 import b64encode
 from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
+from pathlib import Path
 
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.extremes import Distribution, ExtremeDocument
@@ -88,7 +89,9 @@ def page(text: str, system: str = "tiny") -> str:
     document = ExtremeDocument(text, dict.fromkeys(TYPES, 0.5), f"hosts send {text}", f"{text} hosts send", text * 3000)
     scores = {name: [0.25, 0.5] for name in TYPES}
     distribution = Distribution(scores, scores, [3, 4], [document], [replace(document, document=None)])
-    return to_html(report, distribution, EvaluationConfig(tokenizer="unicode"), {"model": text})
+    return to_html(
+        report, distribution, EvaluationConfig(tokenizer="unicode", bertscore_model=Path("BERT")), {"model": text}
+    )
 
 
 def test_hostile_texts_are_texts() -> None:
@@ -130,6 +133,7 @@ def test_the_page_holds_tables_documents_and_settings() -> None:
         "unicode",
         "true",
         "none",
+        "BERT",
     ):
         assert part in texts
     assert parsed.texts.count("Beginning of the document") == 1  # the other document is unknown

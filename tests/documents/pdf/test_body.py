@@ -1,6 +1,8 @@
 from sumpool.documents.pdf.body import Body, measure_body
 from sumpool.documents.pdf.layout import PrintedLine
+from sumpool.documents.pdf.paragraphs import Group
 from sumpool.documents.pdf.paragraphs import _is_caption as is_caption
+from sumpool.documents.pdf.paragraphs import _join_across_breaks as join_across_breaks
 from sumpool.documents.pdf.segments import Segment
 
 
@@ -31,3 +33,11 @@ def test_a_label_without_a_mark_is_a_caption_in_another_style() -> None:
     assert is_caption(PrintedLine([Segment(text, 72, 500, 100, 10, bold=0.3)], 1, 0, 72, 500), body)
     assert is_caption(line("Figure 3: The harbour at night", 100, 10), body)
     assert not is_caption(line("The harbour at night", 100, 9), body)
+
+
+def test_a_paragraph_goes_on_behind_a_caption() -> None:
+    body = Body(10, 1.2, mono=False, bold=False)
+    opening, caption = line("The harbour of the town is", 700, 10), line("Figure 1: Boats without sails", 740, 10)
+    rest = PrintedLine([Segment("closed in winter.", 72, 200, 80, 10)], 2, 0, 72, 500)
+    groups = [Group("paragraph", [opening]), Group("caption", [caption]), Group("paragraph", [rest])]
+    assert [group.lines for group in join_across_breaks(groups, body)] == [[opening, rest], [caption]]
