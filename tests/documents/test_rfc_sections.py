@@ -26,6 +26,7 @@ def test_dropped_section_ends_at_any_heading() -> None:
         "What is a Bird ?",
         "Birds!",
         "Birds\n=====",
+        "1.  Birds, and how those who keep\n    them get up.",
     ]:
         assert clean_body(STATUS.format(heading=heading)).endswith(BIRDS)
         assert "for those who keep birds" not in clean_body(STATUS.format(heading=heading))

@@ -134,6 +134,7 @@ def test_the_page_holds_tables_documents_and_settings() -> None:
         "true",
         "none",
         "BERT",
+        "Length of the summaries, dashed mean",
     ):
         assert part in texts
     assert parsed.texts.count("Beginning of the document") == 1  # the other document is unknown

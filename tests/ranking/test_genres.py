@@ -1,7 +1,7 @@
 from sumpool.documents.document import Document, ParsedDocument, TextBlock, TextBlockKind
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.ranking.candidates import CandidateSentence
-from sumpool.ranking.genres import change_text, document_genre, is_release, latest_end, with_releases
+from sumpool.ranking.genres import change_text, document_genre, is_release, latest_end, with_releases, without_repeated
 
 
 def sentences(*blocks: tuple[TextBlockKind, str]) -> list[SourceSentence]:
@@ -119,3 +119,9 @@ def test_changes_below_faults_and_changes_are_not_all_mended() -> None:
         ("heading", "Version 2.0"), ("heading", "Bug fixes and changes"), ("list_item", "Plots are old.")
     )
     assert with_releases([CandidateSentence("Plots are old.", 2, 2)], blocks)[0].text == "Plots are old."
+
+
+def test_of_repeated_changes_the_first_stays() -> None:
+    texts = ["Fixed the parser.", "Added birds.", "Fixed the parser.", "Added birds to the garden."]
+    kept = without_repeated([CandidateSentence(text, index, index) for index, text in enumerate(texts)])
+    assert [item.index for item in kept] == [0, 3]

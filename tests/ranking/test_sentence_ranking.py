@@ -3,7 +3,8 @@ from typing import Any
 import numpy as np
 
 from sumpool.ranking.candidates import CandidateSentence
-from sumpool.ranking.sentence_ranking import rank, select
+from sumpool.ranking.sentence_ranking import _frame_centrality, rank, select
+from sumpool.text.word_graph import SentenceWords
 
 TEXTS = (
     "The host sends a packet to the gateway of the network.",
@@ -156,3 +157,9 @@ def test_details_are_left_out_beside_a_principal_sentence() -> None:
     scores = np.array([1.0, 8.0, 2.0, 4.5])
     assert select(candidates(*TEXTS), scores, "en", 100) == [1, 3]
     assert select(candidates(*TEXTS), scores, "en", 100, is_list=True) == [0, 1, 2, 3]
+
+
+def test_sentences_between_beginning_and_end_have_no_centrality_there() -> None:
+    texts = [f"{name} packets reach {name} gateways over route {name}" for name in "abcdefghij"]
+    values = _frame_centrality(candidates(*texts), SentenceWords(text.split() for text in texts))
+    assert np.flatnonzero(values == -1).tolist() == [3, 4, 5, 6, 7, 8]

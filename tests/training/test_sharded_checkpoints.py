@@ -15,6 +15,7 @@ from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
 from torch.distributed.checkpoint.state_dict_loader import load
 
 from sumpool.errors import CheckpointError, ResourceError
+from sumpool.io.atomic import temporary_path
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.progress import Progress
 from sumpool.training.checkpoint import Checkpoints
@@ -85,8 +86,12 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("sharded", [pytest.param(False, marks=pytest.mark.slow), True], ids=["replicated", "sharded"])
 @pytest.mark.parametrize("size", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_what_several_processes_write_one_reads(size: int, sharded: bool, tmp_path: Path) -> None:
-    run(_save, size, tmp_path / "checkpoints", sharded)
     checkpoints = Checkpoints(tmp_path / "checkpoints", 2)
+    left = temporary_path(checkpoints.path(3))  # by a run that was killed
+    left.mkdir(parents=True)
+    (left / "other").write_text("torn")
+    run(_save, size, tmp_path / "checkpoints", sharded)
+    assert not (checkpoints.path(3) / "other").exists()
     assert checkpoints.steps() == [1, 2, 3]
     newest = checkpoints.load_newest()
     assert newest is not None
