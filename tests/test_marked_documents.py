@@ -1,4 +1,4 @@
-"""The corpus of marks in `recipes/marks`, and its script on documents that stand for the fetched ones."""
+"""The corpus of marks in `docs/scripts/marks`, and its script on documents that stand for the fetched ones."""
 
 import hashlib
 import json

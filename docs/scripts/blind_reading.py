@@ -6,9 +6,9 @@
 
 LIST.jsonl has a row per document with `id`, `path` and `kind`; the file of a system is what `sumpool summarize --json`
 writes for these paths. Two systems are always there: `lead`, the first sentences as they are read, and `reader`,
-the sentences that a reader marked as best (recipes/marks), which is what a choice of sentences can reach. The documents
-are drawn by the SHA-256 of seed and id, the letters of the systems by that of seed, id and system, so that the same
-command writes the same sheets.
+the sentences that a reader marked as best (docs/scripts/marks), which is what a choice of sentences can reach. The
+documents are drawn by the SHA-256 of seed and id, the letters of the systems by that of seed, id and system, so that
+the same command writes the same sheets.
 
 OUT/sheets holds a text file per document: its path, a line for what the reader expects, and the summaries. A reader
 opens the document, writes the expectation *before* looking at the summaries, and then a line for each of them (GUIDE

@@ -1,8 +1,8 @@
 """The corpus of marks: fetch its documents, fit the ranker to the marks, and measure a choice of sentences by them.
 
-    python recipes/marks/marked_documents.py fetch OUT [--mirror FOLDER]
-    python recipes/marks/marked_documents.py fit OUT --ranker FOLDER
-    python recipes/marks/marked_documents.py table OUT --ranker FOLDER [--part test] [--words 58]
+    python docs/scripts/marks/marked_documents.py fetch OUT [--mirror FOLDER]
+    python docs/scripts/marks/marked_documents.py fit OUT --ranker FOLDER
+    python docs/scripts/marks/marked_documents.py table OUT --ranker FOLDER [--part test] [--words 58]
 
 `fetch` gets every document of documents.jsonl from its repository at GitHub, at the commit where it was marked, or from
 copies of the repositories in `--mirror` (bare ones, `owner+name`), and compares its SHA-256. `fit` adds trees to the
