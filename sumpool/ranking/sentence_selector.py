@@ -1,7 +1,8 @@
 """Selection of sentences for a summary by a ranker, with or without the help of summaries sampled from a model.
 
-Licences, lists of changes and texts in other languages than the ranker's, and all texts where there is no ranker, are
-ranked by rules, see `sentence_ranking`. Nothing here imports torch or nltk.
+Files with structure are chosen from by trees that have learnt from marks of readers, where the ranker has them, in any
+language. Licences, lists of changes, other texts in languages that the ranker has not learnt, and all texts where there
+is no ranker, are ranked by rules, see `sentence_ranking`. Nothing here imports torch or nltk.
 """
 
 import math

@@ -17,9 +17,10 @@ from sumpool.documents.text_structure import TextSpan, text_spans
 FileFormat = Literal["text", "html", "pdf"]
 _SUFFIX: Final = {"text": ".txt", "html": ".html", "pdf": ".pdf"}
 _TAGS: Final = {"paragraph": "p", "caption": "p", "notice": "p", "list_item": "li", "table_row": "p", "code": "pre"}
-_LINES, _COLUMNS = 46, 88
-_SIZES: Final = {"heading": (14, 22), "list_item": (10, 12)}
-"""Size and leading of a font in points, where they are not those of paragraphs."""
+_COLUMNS = 88
+"""Characters of a line of a PDF page."""
+_TEXT_HEIGHT = 690
+"""Points of a PDF page that hold lines."""
 
 
 def read_as_file(id: str, text: str, kind: FileFormat) -> Document:
@@ -57,12 +58,11 @@ def _pdf(text: str) -> bytes:
     pages: list[list[str]] = [[]]
     height = 0
     for span, part in _parts(text):
-        size, leading = _SIZES.get(span.kind, (10, 12))
-        font = "F2" if span.kind == "heading" else "F1"
+        font, size, leading = ("F2", 14, 22) if span.kind == "heading" else ("F1", 10, 12)
         part = f"\u2022 {part}" if span.kind == "list_item" else part
         lines = textwrap.wrap(part, _COLUMNS) if span.kind != "code" else part.splitlines()
         for line in ["", *lines]:
-            if height + leading > _LINES * 15:
+            if height + leading > _TEXT_HEIGHT:
                 pages.append([])
                 height = 0
             height += leading
