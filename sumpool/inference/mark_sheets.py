@@ -31,7 +31,10 @@ def write_sheets(documents: Iterable[Document], folder: Path, notice: Callable[[
     names = FileNames([], _SUFFIX)
     written = 0
     for document in documents:
-        path = folder / names.assign(Path(document.id).name)
+        file = Path(document.id).resolve()
+        path = folder / names.assign(file.name)
+        if path.exists() and marked_document(path.read_text(encoding="utf-8", errors="replace")) != str(file):
+            path = folder / names.assign(str(file))  # the sheet is of another file with the same name
         reason = document.error
         if not reason and not Path(document.id).is_file():
             reason = f"{document.id} must be a file of its own to be marked, got a row or a stream"
@@ -43,7 +46,7 @@ def write_sheets(documents: Iterable[Document], folder: Path, notice: Callable[[
             continue
         with disk_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(path, sheet(document, sentences, Path(document.id).resolve()).encode())
+            replace_file(path, sheet(document, sentences, file).encode())
         written += 1
     return written
 

@@ -35,6 +35,18 @@ def test_sheets_that_are_filled_in_become_examples(tmp_path: Path, documents: li
     assert "best: 3 1" in path.read_text()
 
 
+def test_files_of_the_same_name_have_a_sheet_each(tmp_path: Path) -> None:
+    sheets, notices = tmp_path / "marks", list[str]()
+    for number in range(2):
+        (tmp_path / f"{number}").mkdir()
+        (tmp_path / f"{number}/README.txt").write_text(story(number, 20))
+    for _ in range(2):
+        for number in range(2):
+            write_sheets(read_all([str(tmp_path / f"{number}/README.txt")]), sheets, notices.append)
+    assert len(list(sheets.rglob("*.txt"))) == 2
+    assert [notice.partition(" is there")[1] for notice in notices] == [" is there"] * 2
+
+
 def test_faults_of_sheets_are_named(tmp_path: Path, documents: list[str]) -> None:
     with pytest.raises(DataError, match="must be a folder of sheets, got none; write them with: sumpool mark FILE"):
         list(marked_examples(tmp_path / "none"))
