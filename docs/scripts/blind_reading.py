@@ -30,11 +30,11 @@ from typing import Any
 
 from sumpool.documents.document import Document
 from sumpool.documents.read import read_documents
-from sumpool.documents.source_sentences import SourceSentence, source_sentences
+from sumpool.documents.source_sentences import SourceSentence
 from sumpool.errors import SumpoolError
+from sumpool.inference.mark_sheets import split_document
 from sumpool.ranking.marks import MARKED_KINDS, Marks
-from sumpool.text.language import UNSPACED, detect_language, word_count
-from sumpool.text.sentences import SentenceSplitter
+from sumpool.text.language import UNSPACED, word_count
 
 QUESTIONS = ("true", "principal", "readable", "satisfied")
 """Yes or no: all that it says is true for the document; it says the principal thing; it can be read without the
@@ -206,8 +206,7 @@ def _read(path: str) -> tuple[Document, tuple[SourceSentence, ...], str]:
     document = next(iter(read_documents(path)))
     if document.error:
         raise SumpoolError(f"{path} {document.error}")
-    language = detect_language(document.text)
-    return document, source_sentences(document, SentenceSplitter.for_language(language or "en")), language
+    return document, *split_document(document)
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:

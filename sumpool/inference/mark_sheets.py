@@ -38,7 +38,7 @@ def write_sheets(documents: Iterable[Document], folder: Path, notice: Callable[[
         reason = document.error
         if not reason and not Path(document.id).is_file():
             reason = f"{document.id} must be a file of its own to be marked, got a row or a stream"
-        sentences, _ = ((), "") if reason else _sentences(document)
+        sentences, _ = ((), "") if reason else split_document(document)
         if not reason and not shown_indices(sentences):
             reason = f"{document.id} must hold sentences to be marked, got none"
         if reason or path.exists():
@@ -67,7 +67,7 @@ def marked_examples(folder: Path) -> Iterator[MarkedExample]:
         document = next(iter(read_documents(marked_document(text))))
         if document.error:
             raise DataError(f"{path} must be about a document that can be read, got: {document.error}")
-        sentences, language = _sentences(document)
+        sentences, language = split_document(document)
         try:
             marks = parse_sheet(text, sentences)
         except ValueError as error:
@@ -75,6 +75,7 @@ def marked_examples(folder: Path) -> Iterator[MarkedExample]:
         yield marked_example(document, sentences, marks, language)
 
 
-def _sentences(document: Document) -> tuple[tuple[SourceSentence, ...], str]:
+def split_document(document: Document) -> tuple[tuple[SourceSentence, ...], str]:
+    """Return the sentences of a document as a sheet numbers them, and the code of its language."""
     language = detect_language(document.text)
     return source_sentences(document, SentenceSplitter.for_language(language or ENGLISH)), language

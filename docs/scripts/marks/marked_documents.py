@@ -26,8 +26,9 @@ from typing import Any
 
 from sumpool.documents.document import Document
 from sumpool.documents.read import read_documents
-from sumpool.documents.source_sentences import SourceSentence, source_sentences
+from sumpool.documents.source_sentences import SourceSentence
 from sumpool.inference.fast_summaries import load_fast, summarize_fast
+from sumpool.inference.mark_sheets import split_document
 from sumpool.io.atomic import temporary_path
 from sumpool.io.listed_files import replace_listed_file
 from sumpool.ranking.config import RankingConfig
@@ -35,8 +36,7 @@ from sumpool.ranking.examples import marked_example
 from sumpool.ranking.fit import fit_choice
 from sumpool.ranking.marks import MARKED_KINDS, Marks
 from sumpool.ranking.ranker import FILE, Ranker
-from sumpool.text.language import detect_language, word_count
-from sumpool.text.sentences import SentenceSplitter
+from sumpool.text.language import word_count
 
 HERE = Path(__file__).parent
 MAX_BYTES = 64 << 20
@@ -116,8 +116,7 @@ def read(out: Path, parts: Sequence[str]) -> Iterator[Marked]:
         if row["part"] not in parts or not path.exists():
             continue
         document = next(iter(read_documents(str(path))))
-        language = detect_language(document.text)
-        sentences = source_sentences(document, SentenceSplitter.for_language(language or "en"))
+        sentences, language = split_document(document)
         marks = first[row["id"]].moved_to(sentences)
         other = second.get(row["id"])
         if marks.best:
