@@ -48,8 +48,13 @@ def test_marks_are_fitted_and_tabulated(tmp_path: Path, monkeypatch: pytest.Monk
         (tmp_path / f"marks/{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     monkeypatch.setattr(marked_documents, "HERE", tmp_path / "marks")
     run = Path(shutil.copytree(SHIPPED, tmp_path / "run"))
-    marked_documents.fit(tmp_path, run)
-    assert Ranker.load(run).choice
+    references = [{"id": str(number), "document": story(number, 20), "summary": "s"} for number in range(5)]
+    (tmp_path / "texts.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in references))
+    monkeypatch.setattr(marked_documents, "LEARNT_DOCUMENTS", 3)
+    marked_documents.fit(tmp_path, run, tmp_path / "texts.jsonl")
+    ranker = Ranker.load(run)
+    assert ranker.choice
+    assert ranker.domain
     lines = marked_documents.table(tmp_path, run, "test", 20).splitlines()
     assert lines[2].startswith("| LEAD | 2 | ")
     assert lines[5].startswith("| a second reader | 1 | 1.00 | 1.00 | 0 | 0 | ")

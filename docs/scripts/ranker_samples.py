@@ -26,14 +26,13 @@ from sumpool.inference.loading import load_for_generation
 from sumpool.io.atomic import temporary_path
 from sumpool.io.listed_files import replace_listed_file
 from sumpool.ranking.agreement_features import agreement_features
-from sumpool.ranking.candidates import CandidateSentence
 from sumpool.ranking.config import RankingConfig
 from sumpool.ranking.examples import RankingExample
 from sumpool.ranking.features import sentence_features
 from sumpool.ranking.fit import fit_agreement
 from sumpool.ranking.labels import sentence_labels
 from sumpool.ranking.ranker import FILE, Ranker
-from sumpool.ranking.selection import prose_candidates, select
+from sumpool.ranking.selection import find_candidates, select
 from sumpool.text.sentences import SentenceSplitter
 
 SPLITTER = SentenceSplitter.default()
@@ -41,7 +40,7 @@ TOKENIZER = RougeTokenizer(stemmer=True)
 ROUGE = Rouge(stemmer=True, split=SPLITTER.split, splitter="the shipped one")
 WORDS = 60
 
-Case = tuple[RankingExample, list[CandidateSentence], str]
+Case = tuple[RankingExample, list[str], str]
 """Example with its candidates and its reference."""
 
 
@@ -110,25 +109,25 @@ def cases(rows: Sequence[dict[str, str]], samples: Path) -> list[Case]:
     for row in rows:
         if row["id"] in sampled:
             sentences = source_sentences(Document(row["id"], row["document"]), SPLITTER)
-            candidates = prose_candidates(sentences)
-            texts = [item.text for item in candidates]
+            candidates = find_candidates(sentences)
+            texts = [sentences[index].text for index in candidates]
             example = RankingExample(
                 sentence_features(sentences, candidates, ""),
                 sentence_labels(texts, row["summary"], TOKENIZER.tokenize),
             )
             line = sampled[row["id"]]
             agreement = agreement_features(texts, line["samples"], line["text"])
-            result.append((example.with_agreement(agreement), candidates, row["summary"]))
+            result.append((example.with_agreement(agreement), texts, row["summary"]))
     return result
 
 
 def score(case: Case, ranker: Ranker) -> list[float]:
     """Return ROUGE-1, -2 and -Lsum of the selection of `WORDS` words, the last sentence cut."""
-    example, candidates, reference = case
+    example, texts, reference = case
     parts: list[tuple[int, str]] = []
     room = WORDS
-    for index in select(candidates, ranker.score(example.features), WORDS, overrun=3.0):
-        words = candidates[index].text.split()
+    for index in select(texts, ranker.score(example.features), WORDS, overrun=3.0):
+        words = texts[index].split()
         parts.append((index, " ".join(words[: max(room, 0)])))
         room -= len(words)
     scores = ROUGE.score(" ".join(text for _, text in sorted(parts)), reference)

@@ -29,13 +29,12 @@ from sumpool.evaluation.rouge import Rouge
 from sumpool.evaluation.statistics import compare
 from sumpool.io.atomic import temporary_path
 from sumpool.io.listed_files import replace_listed_file
-from sumpool.ranking.candidates import CandidateSentence
 from sumpool.ranking.config import BoostingConfig, RankingConfig
 from sumpool.ranking.examples import RankingExample, labelled_example
 from sumpool.ranking.features import sentence_features
 from sumpool.ranking.fit import fit_ranker
 from sumpool.ranking.ranker import FILE, Ranker
-from sumpool.ranking.selection import prose_candidates, select, summary_candidates
+from sumpool.ranking.selection import find_candidates, select
 from sumpool.text.sentences import SentenceSplitter
 
 SPLITTER = SentenceSplitter.default()
@@ -63,9 +62,9 @@ class Case:
     reference: str
     sentences: tuple[SourceSentence, ...]
 
-    def prose(self) -> list[CandidateSentence]:
+    def prose(self) -> list[str]:
         """Return all sentences of prose."""
-        return prose_candidates(self.sentences)
+        return [self.sentences[index].text for index in find_candidates(self.sentences)]
 
 
 def main() -> None:
@@ -164,10 +163,9 @@ def report(
         print(f"\n{kind}, {len(items)} documents, {words} words")  # noqa: T201
         systems: dict[str, list[str]] = {}
         for name, ranker in rankers.items():
-            systems[name] = [by_ranker(item, ranker, words, item.prose()) for item in items]
-            systems[f"{name}, rules of summaries"] = [
-                by_ranker(item, ranker, words, summary_candidates(item.document, item.sentences)) for item in items
-            ]
+            systems[name] = [by_ranker(item, ranker, words, for_readers=False) for item in items]
+            if ranker.choice:
+                systems[f"{name}, for readers"] = [by_ranker(item, ranker, words, for_readers=True) for item in items]
         for name, summaries in others.items():
             if all((kind, item.id, words) in summaries for item in items):
                 systems[name] = [summaries[kind, item.id, words] for item in items]
@@ -191,16 +189,19 @@ def score(texts: Sequence[str], items: Sequence[Case]) -> VALUES:
     return np.array([[result[measure].f1 for measure in MEASURES] for result in results])
 
 
-def by_ranker(case: Case, ranker: Ranker, words: int, candidates: list[CandidateSentence]) -> str:
-    """Summarise by a ranker; from all sentences of prose if there are no candidates."""
-    candidates = candidates or case.prose()
-    scores = ranker.score(sentence_features(case.sentences, candidates, case.document.title))
-    return cut([item.text for item in candidates], select(candidates, scores, words, overrun=3.0), words)
+def by_ranker(case: Case, ranker: Ranker, words: int, *, for_readers: bool) -> str:
+    """Summarise by the scores of a ranker, or as readers prefer."""
+    texts = case.prose()
+    features = sentence_features(case.sentences, find_candidates(case.sentences), case.document.title)
+    scores = ranker.score(features)
+    if for_readers and texts:
+        scores = ranker.preferences(ranker.choice_features(features), scores)
+    return cut(texts, select(texts, scores, words, overrun=3.0), words)
 
 
 def by_ranks(case: Case, name: str, words: int) -> str:
     """Summarise by a baseline, from all sentences of prose."""
-    texts = [item.text for item in case.prose()]
+    texts = case.prose()
     ranks: Mapping[str, Callable[[], VALUES]] = {
         "LEAD": lambda: -np.arange(len(texts), dtype=np.float64),
         "LexRank": lambda: lexrank([TOKENIZER.tokenize(text) for text in texts]),

@@ -11,7 +11,6 @@ from sumpool.documents.document import DEFAULT_OPTIONS, Document
 from sumpool.documents.formats import load_format
 from sumpool.documents.read import read_documents
 from sumpool.text.language import ENGLISH, detect_language, languages
-from sumpool.text.notices import notice_kind
 
 MIN_WORDS = 150
 """Words of a text at least."""
@@ -68,7 +67,7 @@ def read_prose(path: Path) -> Iterator[Text]:
 
 
 def is_prose(text: str) -> bool:
-    """Return whether a paragraph is prose: letters, function words, neither code nor a notice."""
+    """Return whether a paragraph is prose: letters, function words, no code."""
     words = _WORD.findall(text)
     if len(words) < _MIN_PARAGRAPH_WORDS or len(_CODE.findall(text)) > len(words) / 40:
         return False
@@ -76,9 +75,7 @@ def is_prose(text: str) -> bool:
     if sum(map(len, words)) < _MIN_LETTERS * characters:
         return False
     function_words = languages()[ENGLISH].function_words
-    if sum(word.lower() in function_words for word in words) < _MIN_FUNCTION_WORDS * len(words):
-        return False
-    return not notice_kind(text)
+    return sum(word.lower() in function_words for word in words) >= _MIN_FUNCTION_WORDS * len(words)
 
 
 def _parts(paragraphs: list[str]) -> Iterator[tuple[str, ...]]:

@@ -92,6 +92,11 @@ class ParsedDocument:
         return ParsedDocument(tuple(blocks), title, self.notes), total
 
 
+def document_title(document: Document) -> str:
+    """Return the title of a document: as stated, or its first heading; empty if it has neither."""
+    return document.title or opening_heading(document.blocks)
+
+
 def opening_heading(blocks: Sequence[TextBlock]) -> str:
     """Return the heading that a document begins with; empty if a sentence stands before it, as in many READMEs."""
     for block in blocks[:_OPENING_BLOCKS]:

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from typing import Any, cast, final
 
 import numpy as np
@@ -12,9 +11,11 @@ from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.data.batches import Item, fill_batches
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
+from sumpool.inference.extraction import SentenceExtractor
 from sumpool.inference.length import length_targets
 from sumpool.inference.loading import LoadedModel
 from sumpool.inference.source import EncodedSource, encode_source
+from sumpool.inference.summary import Extraction
 from sumpool.special_tokens import SpecialTokens
 from sumpool.text.language import UNDETECTED, detect_language, unlearnt_cause
 from sumpool.text.sentences import SentenceSplitter
@@ -42,7 +43,8 @@ class ChunkedDocument:
         sentences: Sentences of the document.
         indices: For each chunk, the index in `sentences` of each of its sentence numbers.
         language: Language of the document (ISO 639-1); empty if it is not clear.
-        unlearnt: Why the model cannot summarise the document, see `unlearnt_cause`; empty if it can.
+        unlearnt: Why the model has not learnt such a document, see `unlearnt_cause`; empty if it may have.
+        extraction: Summary of a document that the model cannot improve, which then has no chunks; None for others.
         target: Length of the summary; None if it is the usual one.
         is_selection: Whether the chunk holds the best sentences of a document that the ranker has read to its end.
     """
@@ -57,6 +59,7 @@ class ChunkedDocument:
     indices: tuple[tuple[int, ...], ...] = ()
     language: str = UNDETECTED
     unlearnt: str = ""
+    extraction: Extraction | None = None
     target: LengthTarget | None = None
     is_selection: bool = False
 
@@ -73,7 +76,8 @@ class ChunkedDocument:
 class Chunker:
     """Cuts documents into chunks, by the settings of a loaded model."""
 
-    def __init__(self, loaded: LoadedModel) -> None:
+    def __init__(self, loaded: LoadedModel, extractor: SentenceExtractor | None = None) -> None:
+        """Prepare by the settings of a model; an extractor summarises the documents that the model cannot improve."""
         self._target = length_targets(loaded)
         self._tokenizer = loaded.tokenizer
         self._splitter = loaded.splitter
@@ -81,7 +85,7 @@ class Chunker:
         self._on_overflow = loaded.recipe.summarize.on_overflow
         self._language = loaded.language
         self._folder, self._source_selector = loaded.folder, cast(Any, None)
-        self._may_extract = loaded.recipe.summarize.mode != "abstractive"
+        self._extractor = extractor if loaded.recipe.summarize.mode != "abstractive" else None
 
     def chunk(self, document: Document) -> ChunkedDocument:
         """Tokenize a document and cut it by `summarize.on_overflow` if it is too long."""
@@ -90,12 +94,15 @@ class Chunker:
             return ChunkedDocument(document, (), 0, 0, 0.0, document.error)
         language = detect_language(document.text)
         unlearnt = unlearnt_cause(document.text, language, self._language)
-        if unlearnt and self._may_extract:
-            sentences = source_sentences(document, SentenceSplitter.for_language(language))
-            chunked = ChunkedDocument(document, (), 0, 0, time.perf_counter() - start, sentences=sentences)
-            return replace(chunked, language=language, unlearnt=unlearnt, target=self._target(document.text))
+        sentences = source_sentences(document, SentenceSplitter.for_language(language) if unlearnt else self._splitter)
+        target = self._target(document.text)
+        if self._extractor and document.text.strip():
+            extraction = self._extractor.extract_without_model(document, sentences, language, target)
+            if extraction:
+                seconds = time.perf_counter() - start
+                chunked = ChunkedDocument(document, (), 0, 0, seconds, sentences=sentences, language=language)
+                return replace(chunked, unlearnt=unlearnt, extraction=extraction, target=target)
         special_tokens = self._tokenizer.special_tokens
-        sentences = source_sentences(document, self._splitter)
         source = encode_source(document, sentences, self._tokenizer, self._splitter)
         longest = self._source_length
         total, first = _framed(source.document, longest, special_tokens)
@@ -120,7 +127,7 @@ class Chunker:
             seconds=time.perf_counter() - start,
             reason=reason,
             sentences=sentences,
-            target=self._target(document.text),
+            target=target,
             indices=indices,
             language=language,
             unlearnt=unlearnt,
@@ -130,11 +137,12 @@ class Chunker:
     def _select(
         self, document: Document, sentences: Sequence[SourceSentence], source: EncodedSource, language: str
     ) -> tuple[list[EncodedDocument], tuple[tuple[int, ...], ...]] | None:
-        """Fill the model's input with the best sentences; None without a ranker."""
+        """Fill the model's input with the best sentences; None if none fits."""
         if self._source_selector is None:
-            # Imported by name, as only long documents need it.
-            module = import_module("sumpool.inference.source_selection")
-            self._source_selector = module.SourceSelector.load(self._folder, self._language)
+            # Imported here, as only long documents need it.
+            from sumpool.inference.source_selection import SourceSelector
+
+            self._source_selector = SourceSelector.load(self._folder)
         special_tokens = self._tokenizer.special_tokens
         length = max(1, self._source_length - len(special_tokens.prefix) - len(special_tokens.suffix))
         selection = self._source_selector.select(document, sentences, source, language, length)

@@ -96,7 +96,7 @@ def add_evidence(summary: Summary, document: Document, loaded: LoadedModel, *, f
     if not summary.summary:
         return summary
     is_written = not summary.extraction.sentences
-    chunked = Chunker(loaded).chunk(document) if is_written or for_page else None
+    chunked = Chunker(loaded).chunk(document) if is_written or (for_page and summary.tokens_read) else None
     source = chunked.sentences if chunked and is_written else summary.source
     summary = replace(summary, source=source if document.blocks else tuple(_with_lines(source, document.text)))
     if chunked and is_written:

@@ -8,43 +8,65 @@ from typing import final
 from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence
+from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.summary import Extraction, join_causes
 from sumpool.ranking.sentence_selector import SampledSummaries, SentenceSelector
 from sumpool.ranking.summary_length import usual_words
-from sumpool.text.language import ENGLISH, word_count
+from sumpool.text.language import ENGLISH, unlearnt_cause, word_count
 from sumpool.text.prose import PROSE_KINDS
 
 _WHOLE = 1.25
 """Words of a document that is its own summary, relative to the words of a summary."""
-WHOLE_WORDS = round(_WHOLE * usual_words(1))
-"""Words of a document that is its own summary whatever a model says, where there is a ranker: the shortest summaries
-in place of generated text have as many words as the usual ones of a page."""
+_WHOLE_WORDS = round(_WHOLE * usual_words(1))
+"""Words of a document that is its own summary whatever a model says: the shortest summaries in place of generated text
+have as many words as the usual ones of a page."""
 
 
 @final
 class SentenceExtractor:
-    """Extracts summaries.
+    """Extracts summaries."""
 
-    Attributes:
-        has_ranker: Whether sentences are ranked by a trained ranker instead of rules.
-    """
-
-    def __init__(self, selector: SentenceSelector) -> None:
-        self.has_ranker = selector.ranker is not None
+    def __init__(self, selector: SentenceSelector, language: str = ENGLISH) -> None:
         self._selector = selector
+        self._language = language
 
     @classmethod
-    def load(cls, folder: Path | None, language: str = ENGLISH) -> "SentenceExtractor":
-        """Load the ranker of a run folder.
+    def load(cls, folder: Path, language: str = ENGLISH) -> "SentenceExtractor":
+        """Load the ranker of a run folder; the shipped one serves where it has none.
 
         Args:
-            folder: The run folder; None and folders without a ranker rank by rules.
-            language: Language that the ranker has learnt.
+            folder: The run folder.
+            language: Language that its model has learnt.
 
         Raises:
             CheckpointError: If the ranker is damaged or of another version.
         """
-        return cls(SentenceSelector.load(folder, language) if folder else SentenceSelector())
+        return cls(SentenceSelector.load(folder, SHIPPED), language)
+
+    def extract_without_model(
+        self,
+        document: Document,
+        sentences: Sequence[SourceSentence],
+        language: str,
+        target: LengthTarget | None = None,
+    ) -> Extraction | None:
+        """Select sentences of a document whose summary the model cannot improve; None if it may.
+
+        Samples of a model change a choice for the better where it has learnt such documents: of its kind, and in its
+        language.
+
+        Args:
+            document: The document.
+            sentences: Its sentences.
+            language: Code of its language.
+            target: Length of the summary; None takes the usual one.
+        """
+        cause = unlearnt_cause(document.text, language, self._language)
+        is_whole = not target and self.whole_text(sentences, _WHOLE_WORDS) is not None
+        if not cause and not is_whole and self._selector.is_in_domain(document, sentences, language):
+            return None
+        extraction = self.extract(document, sentences, language, target)
+        return replace(extraction, cause=join_causes(cause, extraction.cause))
 
     def extract(
         self,
@@ -73,7 +95,8 @@ class SentenceExtractor:
         whole = None if target else self.whole_text(sentences, longest)
         if whole:
             return whole
-        extraction = extraction_of(self._selector.select(document, sentences, language, words, sampled, target))
+        selected = self._selector.select(document, sentences, language, words=words, sampled=sampled, target=target)
+        extraction = extraction_of(selected)
         return with_fault(extraction, target) if target else extraction
 
     @staticmethod

@@ -5,9 +5,10 @@ about as long as starting Python. Only English and languages whose splitter the 
 """
 
 import time
-from collections.abc import Iterable, Iterator, Sequence, Sized
-from dataclasses import dataclass
-from importlib import import_module
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,8 +18,9 @@ from sumpool.core.decoding.config import DecodingConfig, parse_length
 from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
-from sumpool.errors import CheckpointError, DataError, RecipeError
+from sumpool.errors import CheckpointError, DataError, RecipeError, SumpoolError
 from sumpool.inference.extraction import SentenceExtractor
+from sumpool.inference.model_choice import task_of
 from sumpool.inference.summary import Extraction, Summary
 from sumpool.io.bounded import read_json, read_regular
 from sumpool.io.manifest import Manifest
@@ -28,11 +30,14 @@ from sumpool.ranking.summary_length import usual_words
 from sumpool.recipe.yaml_text import parse
 from sumpool.text.language import ENGLISH, UNSPACED, detect_language, word_count
 from sumpool.text.sentences import SentenceSplitter
+from sumpool.training.config import MODEL
 
 RECIPE: Final = "recipe.yaml"
 SENTENCES: Final = "sentences.json"
 REPORT: Final = "report.json"
 _SECTION = "summarize."
+Generate = Callable[[Iterator[Document], Report], Iterator[Summary]]
+"""Loads the model and generates the summaries of documents."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +96,10 @@ def load_settings(folder: Path, overrides: Sequence[str]) -> DecodingConfig:
     try:
         config = DecodingConfig.model_validate(section)
     except ValidationError as error:
-        messages = import_module("sumpool.recipe.problems").error_messages(error, DecodingConfig)
-        problems = "; ".join(f"{_SECTION}{message}" for message in messages)
+        # Imported here, as settings are seldom wrong.
+        from sumpool.recipe.problems import error_messages
+
+        problems = "; ".join(f"{_SECTION}{message}" for message in error_messages(error, DecodingConfig))
         if not overrides:
             raise CheckpointError(f"{path} must be a recipe of this version of sumpool, got: {problems}") from error
         raise RecipeError(problems) from error
@@ -154,15 +161,88 @@ def summarize_fast(document: Document, model: FastModel) -> Summary:
     if document.error or not document.text.strip():
         reason = document.error or "the document must hold text, got none"
         return Summary(document.id, "", None, 0, 0, time.perf_counter() - start, reason)
-    language = detect_language(document.text)
-    is_learnt = language in ("", model.language)
-    sentences = source_sentences(document, model.splitter if is_learnt else SentenceSplitter.for_language(language))
+    language, sentences = _split(document, model)
     target = target_of(model.config.length, document.text)
     extraction = model.extractor.extract(document, sentences, language, target)
-    return extractive_summary(document, language, sentences, extraction, start)
+    return _extractive_summary(document, language, sentences, extraction, start)
 
 
-def extractive_summary(
+def load_for_settled(folder: Path) -> FastModel | None:
+    """Load what `summarize_settled` needs; None if the neural model may change all summaries, or if it is damaged."""
+    if not _has_model(folder):
+        return None
+    try:
+        model = load_fast(folder)
+    except SumpoolError:
+        return None
+    is_usual = model.config.mode != "abstractive" and parse_length(model.config.length) == (1, "usual")
+    return model if is_usual else None
+
+
+def saved_settings(folder: Path) -> DecodingConfig | None:
+    """Return the settings in a run folder; None without a model, or if it is damaged, which loading it tells."""
+    if not _has_model(folder):
+        return None
+    try:
+        Manifest.read(folder).verify(folder, [RECIPE])
+        return load_settings(folder, ())
+    except SumpoolError:
+        return None
+
+
+def _has_model(folder: Path) -> bool:
+    return task_of(folder) == "summarization" and (folder / MODEL).is_file()
+
+
+def summarize_settled(document: Document, model: FastModel) -> Summary | None:
+    """Summarise a document if the neural model cannot improve its summary, otherwise return None."""
+    start = time.perf_counter()
+    if document.error or not document.text.strip():
+        return summarize_fast(document, model)
+    language, sentences = _split(document, model)
+    extraction = model.extractor.extract_without_model(document, sentences, language)
+    return _extractive_summary(document, language, sentences, extraction, start) if extraction else None
+
+
+def generate_lazily(
+    documents: Iterator[Document], model: FastModel, generate: Generate, *, report: Report, check: Check
+) -> Iterator[Summary]:
+    """Summarise documents; the neural model is loaded, which takes seconds, for the first that it may improve.
+
+    Args:
+        documents: The documents.
+        model: What summarises the documents before that one.
+        generate: Generates the summaries of that one and all after it.
+        report: Called with progress, and with a note for every summary.
+        check: Called between documents.
+
+    Yields:
+        Summaries in the order of the documents.
+    """
+    for done, document in enumerate(documents):
+        check()
+        summary = summarize_settled(document, model)
+        if not summary:
+            yield from generate(chain([document], documents), partial(_report_after, report, done))
+            return
+        if summary.extraction_note:
+            report(Progress("summarize", done, note=summary.extraction_note))
+        report(Progress("summarize", done + 1))
+        yield summary
+
+
+def _report_after(report: Report, done: int, progress: Progress) -> None:
+    report(replace(progress, done=progress.done + done))
+
+
+def _split(document: Document, model: FastModel) -> tuple[str, tuple[SourceSentence, ...]]:
+    """Return the language of a document and its sentences."""
+    language = detect_language(document.text)
+    splitter = model.splitter if language in ("", model.language) else SentenceSplitter.for_language(language)
+    return language, source_sentences(document, splitter)
+
+
+def _extractive_summary(
     document: Document, language: str, sentences: tuple[SourceSentence, ...], extraction: Extraction, start: float
 ) -> Summary:
     """Return the summary of a document whose extraction began at a time of `time.perf_counter`."""

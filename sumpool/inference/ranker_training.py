@@ -23,7 +23,7 @@ from sumpool.ranking.config import RankingConfig
 from sumpool.ranking.examples import RankingExample, labelled_example
 from sumpool.ranking.fit import fit_agreement, fit_choice, fit_ranker
 from sumpool.ranking.ranker import FILE
-from sumpool.ranking.selection import prose_candidates
+from sumpool.ranking.selection import find_candidates
 from sumpool.recipe.schema import Recipe
 from sumpool.text.sentences import SentenceSplitter
 
@@ -112,7 +112,7 @@ def _compared_examples(
     for number, example in enumerate(examples, 1):
         check()
         chunked = chunker.chunk(Document(example.id, example.document))
-        candidates = [candidate.text for candidate in prose_candidates(chunked.sentences)]
+        candidates = [chunked.sentences[index].text for index in find_candidates(chunked.sentences)]
         if chunked.chunks and candidates:
             (written,) = generator.generate(chunked.chunks[:1])
             agreement = agreement_features(candidates, written.samples, written.text)

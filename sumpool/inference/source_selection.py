@@ -8,6 +8,7 @@ import numpy as np
 
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence
+from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.source import EncodedSource
 from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.text.tokenizer import EncodedDocument
@@ -21,13 +22,13 @@ class SourceSelector:
         self._selector = selector
 
     @classmethod
-    def load(cls, folder: Path, language: str) -> "SourceSelector":
-        """Load the ranker of a run folder.
+    def load(cls, folder: Path) -> "SourceSelector":
+        """Load the ranker of a run folder; the shipped one serves where it has none.
 
         Raises:
             CheckpointError: If the ranker is damaged or of another version.
         """
-        return cls(SentenceSelector.load(folder, language))
+        return cls(SentenceSelector.load(folder, SHIPPED))
 
     def select(
         self,
@@ -47,8 +48,8 @@ class SourceSelector:
             length: Most tokens of the selection.
 
         Returns:
-            The tokens, and by sentence number the index of each sentence; None without a ranker for the language, or
-            where no sentence fits.
+            The tokens, and by sentence number the index of each sentence; None where no
+            sentence fits.
         """
         scores = self._selector.rank_prose(document, sentences, language)
         ids, numbers = source.document.ids, source.document.sentences

@@ -14,6 +14,7 @@ from sumpool.data.batches import Item
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.inference.chunking import MAX_GROUP_DOCUMENTS, ChunkedDocument, Chunker, batch_chunks, group_documents
+from sumpool.inference.extraction import SentenceExtractor
 from sumpool.inference.generation import Generated, Generator, NeedsSearch, OnDrafts
 from sumpool.inference.length import length_fault
 from sumpool.inference.loading import LoadedModel
@@ -70,9 +71,9 @@ def generate_summaries(
             check=check,
         )
         return
-    chunker = Chunker(loaded)
+    sentences = SentenceExtractor.load(loaded.folder, loaded.language)
+    chunker, extractor = Chunker(loaded, sentences), MbrExtractor(config, sentences)
     generator = Generator(loaded.model, loaded.tokenizer, config, loaded.lengths)
-    extractor = MbrExtractor(config, loaded.folder, loaded.language)
     choose = _chooser(config, loaded.splitter)
     lock = model_lock or nullcontext()
     done = 0
@@ -215,12 +216,11 @@ def _extract(
 ) -> Extraction:
     """Select sentences in place of generated text; without the model if it has not learnt the text or says nothing."""
     document, sentences, target = chunked.document, chunked.sentences, chunked.target
-    cause = chunked.unlearnt if not chunked.chunks else ""
+    if chunked.extraction:
+        return chunked.extraction
     is_chosen = bool(generated) and generated[0].agreement is not None
-    if not cause and generated and generated[0].is_searched and not text and not is_chosen:
-        cause = "the model generated no word"
-    if cause and extractor.may_extract and not chunked.reason:
-        return extractor.extract_without_model(document, sentences, chunked.language, cause, target)
+    if generated and generated[0].is_searched and not text and not is_chosen and extractor.may_extract:
+        return extractor.extract_instead(document, sentences, chunked.language, "the model generated no word", target)
     cause = length_fault(target, document.text, text, splitter) if target and text else ""
     if is_chosen and not text:
         cause = "no generated sentence is founded in the document"

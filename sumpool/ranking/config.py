@@ -30,7 +30,7 @@ class RankingConfig(Settings):
     """Sentence ranker, trained on the sentences of documents with summaries."""
 
     enabled: bool = True
-    """Whether `sumpool train` fits a ranker; `summarize` ranks by rules otherwise."""
+    """Whether `sumpool train` fits a ranker; the shipped one serves `summarize` otherwise."""
     documents: int = Field(1000, ge=1, le=1_000_000_000)
     """Documents of the training split at most that the ranker is fitted to; of more a sample is taken."""
     sentences: int = Field(150, ge=10, le=1_000_000)

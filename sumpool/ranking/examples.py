@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sumpool.documents.document import Document
+from sumpool.documents.document import Document, document_title
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.evaluation.agreement import Tokenize
 from sumpool.ranking.features import SentenceFeatures, sentence_features
-from sumpool.ranking.genres import document_title
 from sumpool.ranking.labels import sentence_labels
 from sumpool.ranking.marks import Marks, shown_indices
-from sumpool.ranking.selection import prose_candidates
+from sumpool.ranking.selection import find_candidates
 from sumpool.text.sentences import SentenceSplitter
 
 FURTHER, GOOD = 0.85, 0.55
@@ -62,9 +61,10 @@ def labelled_example(
         kind: Kind of the document.
     """
     sentences = source_sentences(document, splitter)
-    candidates = prose_candidates(sentences)
+    candidates = find_candidates(sentences)
     features = sentence_features(sentences, candidates, document.title)
-    return RankingExample(features, sentence_labels([item.text for item in candidates], reference, tokenize), kind)
+    texts = [sentences[index].text for index in candidates]
+    return RankingExample(features, sentence_labels(texts, reference, tokenize), kind)
 
 
 @dataclass(frozen=True)
@@ -101,14 +101,13 @@ def marked_example(
         language: Code of its language.
     """
     marks = marks.moved_to(sentences)
-    candidates = prose_candidates(sentences)
-    indices = np.array([candidate.index for candidate in candidates], np.int64)
+    indices = np.array(find_candidates(sentences), np.int64)
     values = dict.fromkeys(marks.good, GOOD) | dict.fromkeys(marks.best, FURTHER) | dict.fromkeys(marks.best[:1], 1.0)
     shown = shown_indices(sentences)
     junk = np.isin(indices, marks.junk)
     return MarkedExample(
-        sentence_features(sentences, candidates, document_title(document), language),
-        np.array([values.get(candidate.index, 0.0) for candidate in candidates], np.float64),
+        sentence_features(sentences, indices.tolist(), document_title(document), language),
+        np.array([values.get(index, 0.0) for index in indices.tolist()], np.float64),
         np.isin(indices, marks.dep) & ~np.isin(indices, marks.best),
         junk,
         np.isin(indices, shown),

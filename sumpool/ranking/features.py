@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sumpool.documents.source_sentences import SourceSentence
-from sumpool.ranking.candidates import CandidateSentence
 from sumpool.ranking.outline import Outline, outline
 from sumpool.ranking.word_features import Values, lexical_features, split_words, style_features
 from sumpool.text.language import ENGLISH
@@ -72,7 +71,6 @@ FEATURES: Final = (
     "section_overlap",
     "first_overlap",
     "previous_overlap",
-    "is_dependent",
 )
 """Names of the features, in the order of the columns."""
 
@@ -107,13 +105,13 @@ class SentenceFeatures:
 
 
 def sentence_features(
-    sentences: Sequence[SourceSentence], candidates: Sequence[CandidateSentence], title: str, language: str = ENGLISH
+    sentences: Sequence[SourceSentence], candidates: Sequence[int], title: str, language: str = ENGLISH
 ) -> SentenceFeatures:
     """Compute the features of the candidates of a document.
 
     Args:
         sentences: Sentences of the document, see `source_sentences`.
-        candidates: Candidates among its sentences of prose.
+        candidates: Indices of the candidates, which are sentences of prose.
         title: Title of the document; empty if it has none.
         language: Code of its language.
     """
@@ -121,9 +119,8 @@ def sentence_features(
     texts = [sentences[index].text for index in places.indices.tolist()]
     words = SentenceWords(split_words(text, language) for text in texts)
     headings = [tuple(split_words(heading, language)) for heading in places.headings]
-    rows = np.searchsorted(places.indices, [candidate.index for candidate in candidates])
+    rows = np.searchsorted(places.indices, candidates)
     values = np.empty((len(rows), len(FEATURES)), np.float32)
-    values[:, -1] = [candidate.predecessor is not None for candidate in candidates]
     for group in _groups(texts, words, headings, split_words(title, language), places, language):
         _fill(values, group, rows)
         del group  # before the next one is computed

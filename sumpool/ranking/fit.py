@@ -1,6 +1,7 @@
 """Training of the ranker: cue words by ridge regression, then boosted trees, on the sentences of documents."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,11 +10,14 @@ from sumpool.ranking.boosting import fit_forest
 from sumpool.ranking.config import RankingConfig
 from sumpool.ranking.cues import fit_cues, frequent_cues
 from sumpool.ranking.examples import MarkedExample, RankingExample
+from sumpool.ranking.features import SentenceFeatures
 from sumpool.ranking.forest import Forest, Values
-from sumpool.ranking.ranker import Choice, Cues, Ranker, score_features, with_cues
+from sumpool.ranking.ranker import Choice, Cues, Domain, Ranker, document_values, score_features, with_cues
 
 _FOLDS = 2
 """Parts of the documents; the cue scores that the trees learn from are fitted on the other part."""
+_MIN_SCALE, _RIDGE = 1e-6, 300.0
+"""Standard deviation of a value at least, and penalty of the squared weights of `Domain`."""
 _MIN_HEADING_CUES = 0.25
 """Share of the documents that a cue of a heading occurs in at least, relative to a cue of a sentence."""
 
@@ -64,7 +68,7 @@ def fit_agreement(ranker: Ranker, examples: Sequence[RankingExample], config: Ra
     ]
     weights = sentence_weights(examples)
     forest: Forest = fit_forest(np.concatenate(rows), targets(examples), weights, config.agreement, config.seed)
-    return Ranker(ranker.cues, ranker.structure, forest, ranker.choice)
+    return replace(ranker, agreement=forest)
 
 
 def fit_choice(ranker: Ranker, examples: Sequence[MarkedExample], config: RankingConfig) -> Ranker:
@@ -96,7 +100,28 @@ def fit_choice(ranker: Ranker, examples: Sequence[MarkedExample], config: Rankin
     if not any(part.any() for part in judged):
         raise ValueError("examples must have marks of at least one sentence, got none")
     choice = Choice(fit("preference", shown), fit("dependence", judged), fit("junk", shown))
-    return Ranker(ranker.cues, ranker.structure, ranker.agreement, choice)
+    return replace(ranker, choice=choice)
+
+
+def fit_domain(ranker: Ranker, learnt: Sequence[SentenceFeatures], others: Sequence[SentenceFeatures]) -> Ranker:
+    """Return the ranker with a discriminant between the documents that it has learnt and others.
+
+    Both groups weigh the same, and ridge regression keeps the weights of correlated values small.
+
+    Args:
+        ranker: The ranker.
+        learnt: Features of documents such as those with reference summaries.
+        others: Features of other documents.
+    """
+    documents = [item for item in (*learnt, *others) if len(item)]
+    values = np.array([document_values(ranker.choice_features(item)) for item in documents])
+    is_learnt = np.arange(len(documents)) < sum(len(item) > 0 for item in learnt)
+    weights = np.where(is_learnt, 0.5 / is_learnt.mean(), 0.5 / (~is_learnt).mean())
+    domain = Domain(values.mean(axis=0), values.std(axis=0) + _MIN_SCALE, np.zeros(values.shape[1]), 0.0)
+    inputs = np.column_stack([domain.standardised(values), np.ones(len(values))])
+    products = inputs.T @ (weights[:, None] * inputs) + _RIDGE * np.eye(inputs.shape[1])
+    solved = np.linalg.solve(products, inputs.T @ (weights * np.where(is_learnt, 1.0, -1.0)))
+    return replace(ranker, domain=replace(domain, weights=solved[:-1], bias=float(solved[-1])))
 
 
 def targets(examples: Sequence[RankingExample]) -> Values:

@@ -1,16 +1,13 @@
-"""Outline of a document: section, paragraph and position of every sentence, as arrays, and kinds of sections."""
+"""Outline of a document: section, paragraph and position of every sentence, as arrays."""
 
-import re
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sumpool.documents.source_sentences import SourceSentence
-from sumpool.text.language import ENGLISH, languages
 from sumpool.text.prose import PROSE_KINDS
 
 Indices = NDArray[np.int64]
@@ -68,18 +65,6 @@ def outline(sentences: Sequence[SourceSentence]) -> Outline:
         item.astype(bool),
         tuple(headings),
     )
-
-
-def heading_is(heading: str, language: str, kind: str) -> bool:
-    """Return whether a heading is of a kind, such as "back_matter", in English or another language."""
-    return any(pattern.match(heading) for pattern in _heading_patterns(language, kind))
-
-
-@cache
-def _heading_patterns(language: str, kind: str) -> tuple[re.Pattern[str], ...]:
-    known = languages()
-    patterns = [known[code].patterns.get(kind) for code in dict.fromkeys((ENGLISH, language)) if code in known]
-    return tuple(re.compile(rf"(?:the )?(?:{pattern})", re.IGNORECASE) for pattern in patterns if pattern)
 
 
 def _runs(values: Indices) -> Indices:

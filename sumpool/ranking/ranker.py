@@ -49,6 +49,10 @@ _IN_REFERENCES = 0.5
 """Weight of the score that has learnt from reference summaries; marks have few RFCs and papers."""
 _CHOICE: Final = ("preference", "dependence", "junk")
 """Forests of `Choice`."""
+_DOMAIN: Final = ("mean", "scale", "weights")
+"""Arrays of `Domain`."""
+_DEVIATIONS = 5.0
+"""Standard deviations to which the values of a document are clipped."""
 _ARRAYS = tuple(field.name for field in fields(Forest) if field.name != "base")
 
 
@@ -80,7 +84,35 @@ class Choice:
     junk: Forest
 
 
+@dataclass(frozen=True)
+class Domain:
+    """Linear discriminant between the documents that a model has learnt and others.
+
+    The values of a document are mean, maximum and standard deviation of every feature of `Choice` over its candidates.
+
+    Attributes:
+        mean: Mean of each value, (values,).
+        scale: Standard deviation of each value, (values,).
+        weights: Weight of each standardised value, (values,).
+        bias: Sum for a document of mean values; the sum is positive for documents of the domain.
+    """
+
+    mean: Values
+    scale: Values
+    weights: Values
+    bias: float
+
+    def has(self, values: Values) -> bool:
+        """Return whether a document with such values is one of the domain."""
+        return bool(self.standardised(values) @ self.weights + self.bias > 0)
+
+    def standardised(self, values: Values) -> Values:
+        """Return values in standard deviations from the mean, (..., values)."""
+        return np.clip((values - self.mean) / self.scale, -_DEVIATIONS, _DEVIATIONS)
+
+
 @final
+@dataclass(frozen=True)
 class Ranker:
     """Scores the candidates of a document; higher is better.
 
@@ -89,15 +121,14 @@ class Ranker:
         structure: Trees over `FEATURES` and `LEARNT`, which have learnt from reference summaries.
         agreement: Trees over the score of `structure` and the agreement with sampled summaries; None without.
         choice: Trees that have learnt from marks of readers; None without.
+        domain: Tells the documents that have reference summaries from others; None if all count as such.
     """
 
-    def __init__(
-        self, cues: Cues, structure: Forest, agreement: Forest | None = None, choice: Choice | None = None
-    ) -> None:
-        self.cues = cues
-        self.structure = structure
-        self.agreement = agreement
-        self.choice = choice
+    cues: Cues
+    structure: Forest
+    agreement: Forest | None = None
+    choice: Choice | None = None
+    domain: Domain | None = None
 
     def score(self, features: SentenceFeatures) -> Values:
         """Return the score of each candidate, (candidates,); the agreement with samples counts if it is known."""
@@ -108,26 +139,42 @@ class Ranker:
             return scores
         return self.agreement.predict(np.hstack([score_features(scores), features.agreement]))
 
-    def preferences(self, features: SentenceFeatures) -> Values:
+    def preferences(self, tables: Sequence[Matrix], references: Values) -> Values:
         """Return how much a reader wants each candidate in a short summary, (candidates,).
 
         The scale is that of marks: 1 for the first sentence of a reader's summary, 0 for one that it should not have.
         Sentences that reference summaries would have gain, those that do not stand alone, have no content or begin in
         lower case lose.
 
+        Args:
+            tables: Features of the candidates, at least one, see `choice_features`.
+            references: Scores that have learnt from reference summaries, (candidates,), see `score`.
+
         Raises:
             ValueError: If the ranker has not learnt from marks.
         """
+        gains = _predict(self._known_choice().preference, tables) + _IN_REFERENCES * np.maximum(references, 0)
+        return np.asarray(gains - self.costs(tables), np.float64)
+
+    def costs(self, tables: Sequence[Matrix]) -> Values:
+        """Return what a candidate that does not stand alone, has no content or begins in lower case costs a reader.
+
+        Raises:
+            ValueError: If the ranker has not learnt from marks.
+        """
+        choice = self._known_choice()
+        dependence, junk = _predict(choice.dependence, tables), _predict(choice.junk, tables)
+        is_fragment = tables[0][:, FEATURES.index("starts_in_lower_case")]
+        return np.asarray(_DEPENDENCE * dependence + _JUNK * junk + _FRAGMENT * is_fragment, np.float64)
+
+    def _known_choice(self) -> Choice:
         if self.choice is None:
             raise ValueError("the ranker must have learnt from marks of readers, got one without")
-        if not len(features):
-            return np.zeros(0)
-        tables = self.choice_features(features)
-        preference, dependence, junk = (_predict(getattr(self.choice, name), tables) for name in _CHOICE)
-        in_references = np.maximum(tables[-1][:, SCORES.index("score")], 0)
-        is_fragment = features.values[:, FEATURES.index("starts_in_lower_case")]
-        costs = _DEPENDENCE * dependence + _JUNK * junk + _FRAGMENT * is_fragment
-        return np.asarray(preference + _IN_REFERENCES * in_references - costs, np.float64)
+        return self.choice
+
+    def is_in_domain(self, tables: Sequence[Matrix]) -> bool | None:
+        """Return whether the ranker has learnt from references of such documents; None if that is not known."""
+        return None if self.domain is None else self.domain.has(document_values(tables))
 
     def choice_features(self, features: SentenceFeatures) -> tuple[Matrix, ...]:
         """Return the tables of features of `Choice`, side by side, (candidates, features) each."""
@@ -149,11 +196,15 @@ class Ranker:
         forests = {"structure": self.structure, **({"agreement": self.agreement} if self.agreement else {})}
         forests |= {name: getattr(self.choice, name) for name in _CHOICE} if self.choice else {}
         arrays = {f"{name}.{array}": getattr(forest, array) for name, forest in forests.items() for array in _ARRAYS}
+        bases = {name: forest.base for name, forest in forests.items()}
+        if self.domain:
+            arrays |= {f"domain.{name}": getattr(self.domain, name).astype(np.float32) for name in _DOMAIN}
+            bases["domain"] = self.domain.bias
         content = {
             "schema": _SCHEMA,
             "features": [*FEATURES, *LEARNT],
             "agreement_features": list(AGREEMENT_FEATURES),
-            "bases": {name: forest.base for name, forest in forests.items()},
+            "bases": bases,
             "cues": {"sentence": dict(self.cues.sentence), "heading": dict(self.cues.heading)},
         }
         metadata = {"ranker": json.dumps(content, ensure_ascii=False, sort_keys=True)}
@@ -192,13 +243,18 @@ class Ranker:
                 columns[name]
             )
             for name, base in content["bases"].items()
+            if name != "domain"
         }
-        weights = {
+        by_cue = {
             kind: {str(cue): float(weight) for cue, weight in cues.items()} for kind, cues in content["cues"].items()
         }
-        cues = Cues(weights["sentence"], weights["heading"])
+        cues = Cues(by_cue["sentence"], by_cue["heading"])
         choice = Choice(*(forests[name] for name in _CHOICE)) if _CHOICE[0] in forests else None
-        return cls(cues, forests["structure"], forests.get("agreement"), choice)
+        domain = None
+        if "domain" in content["bases"]:
+            mean, scale, weights = (arrays[f"domain.{name}"].astype(np.float64) for name in _DOMAIN)
+            domain = Domain(mean, scale, weights, float(content["bases"]["domain"]))
+        return cls(cues, forests["structure"], forests.get("agreement"), choice, domain)
 
 
 def with_cues(features: SentenceFeatures, cues: Cues) -> Matrix:
@@ -222,6 +278,13 @@ def learnt_features(features: SentenceFeatures, cues: Cues) -> Matrix:
 def score_features(scores: Values) -> Matrix:
     """Return the features of `SCORES`, (candidates, features)."""
     return np.column_stack([scores, scores - scores.max(), ranks(scores)]).astype(np.float32)
+
+
+def document_values(tables: Sequence[Matrix]) -> Values:
+    """Return the values of a document that `Domain` compares, (values,)."""
+    columns = [table.astype(np.float64) for table in tables]
+    values = np.concatenate([f(table, axis=0) for f in (np.mean, np.max, np.std) for table in columns])
+    return np.asarray(np.nan_to_num(values, posinf=0.0, neginf=0.0))
 
 
 def _predict(forest: Forest, tables: Sequence[Matrix]) -> Values:

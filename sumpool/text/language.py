@@ -70,10 +70,6 @@ class Language:
         ordinals: Whether a number with a period is an ordinal ("3. Oktober").
         anaphora: Words at the start of a sentence that refers to the sentence before it.
         self_references: Nouns that refer to the document itself after such a word ("this manual").
-        patterns: Regular expressions by purpose: "licence", "contents" and "imprint" (see `notice_kind`); "pointers",
-            the start of a sentence that only refers to another place; "omitted" and "consequences" (see
-            `refers_to_omitted` and `goes_on`); and of headings "introductions", "details"
-            (options, errors, examples) and "back_matter" (about the document, such as licence and authors).
     """
 
     code: str
@@ -84,7 +80,6 @@ class Language:
     ordinals: bool
     anaphora: frozenset[str]
     self_references: tuple[str, ...]
-    patterns: dict[str, str]
 
 
 @lru_cache(maxsize=1)
@@ -101,7 +96,6 @@ def languages() -> dict[str, Language]:
             ordinals=fields.get("ordinals", False),
             anaphora=frozenset(fields["anaphora"].split()),
             self_references=tuple(filter(None, fields["self"].split("|"))),
-            patterns={purpose: pattern for purpose, pattern in fields.get("patterns", {}).items() if pattern},
         )
         for code, fields in content.items()
     }

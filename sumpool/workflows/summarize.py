@@ -18,7 +18,6 @@ from sumpool.documents.document import Document
 from sumpool.inference import fast_summaries
 from sumpool.inference.model_choice import RUNS, SHIPPED, default_model
 from sumpool.inference.summary import Summary
-from sumpool.inference.unlearnt import generate_lazily, load_for_unlearnt, saved_settings
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.ranking.ranker import FILE as RANKER
@@ -76,9 +75,9 @@ def generate_here(
         fast = fast_summaries.load_fast(folder, overrides)
         return fast_summaries.generate_fast(documents, fast, report=report, check=check)
     generate = partial(_generate, folder, overrides, check)
-    unlearnt = None if overrides else load_for_unlearnt(folder)
-    if unlearnt:
-        return generate_lazily(iter(documents), unlearnt, generate, report=report, check=check)
+    settled = None if overrides else fast_summaries.load_for_settled(folder)
+    if settled:
+        return fast_summaries.generate_lazily(iter(documents), settled, generate, report=report, check=check)
     return generate(documents, report)
 
 
@@ -140,7 +139,7 @@ def _settings(folder: Path, overrides: Sequence[str]) -> DecodingConfig:
     """Return the settings of the summaries of a run folder, which must have a model unless it is not needed."""
     if fast_summaries.wants_fast(folder, overrides):
         return fast_summaries.load_settings(folder, overrides)
-    saved = None if overrides else saved_settings(folder)  # without torch, which may not be needed
+    saved = None if overrides else fast_summaries.saved_settings(folder)  # without torch, which may not be needed
     if saved:
         return saved
     _, recipe = _loading().find_model(folder, overrides)

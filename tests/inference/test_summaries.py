@@ -60,7 +60,7 @@ def test_generated_text_may_be_chosen_among_samples_and_checked(run_folder: Path
 
 
 def test_a_choice_of_source_sentences_is_an_extraction(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    document = Document("text", "Hosts send packets. Plums fall. Gateways drop packets.")
+    document = Document("text", f"Hosts send packets. Plums fall. Gateways drop packets. {story(1, 40)}")
     loaded = load_model(run_folder, ["summarize.factuality=facts"])
 
     def summary(text: str) -> Summary:
@@ -71,7 +71,7 @@ def test_a_choice_of_source_sentences_is_an_extraction(run_folder: Path, monkeyp
 
     assert summary("Gateways drop packets. Hosts send packets.").extraction.indices == (0, 2)
     assert summary("Gateways drop plums. Hosts send packets.").mode == "abstractive"
-    assert summary("").summary == "Gateways drop packets."
+    assert summary("").mode == "extractive"
     assert summary("").extraction.cause == "no generated sentence is founded in the document"
 
 

@@ -25,7 +25,7 @@ def test_a_text_becomes_a_typed_result(summarizer: Summarizer, mode: Any) -> Non
     result = summarizer.summarize(text, mode=mode)
     assert result.id == "1"
     assert " ".join(result.text.split()) == " ".join(sentence.text for sentence in result.sentences)
-    assert result.tokens_read == result.tokens_total > 200
+    assert 150 < result.tokens_read <= 200 < result.tokens_total
     assert result.score is not None
     assert result.score < 0
     assert mode in ("auto", result.mode)

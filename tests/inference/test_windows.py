@@ -22,7 +22,7 @@ from tests.text.bart import learn, take_over
 
 @pytest.fixture
 def loaded(run_folder: Path) -> LoadedModel:
-    return load_model(run_folder, ["summarize.mode=auto", "summarize.samples=3"])
+    return load_model(run_folder, ["summarize.mode=auto", "summarize.samples=3", "summarize.on_overflow=window"])
 
 
 def generator_of(loaded: LoadedModel) -> Generator:
@@ -124,7 +124,8 @@ def test_special_tokens_stand_around_the_second_pass(loaded: LoadedModel, tmp_pa
 
 @pytest.mark.parametrize("mode", ["abstractive", "extractive", "auto"])
 def test_long_documents_have_one_summary_whatever_the_batch(run_folder: Path, mode: str) -> None:
-    loaded = load_model(run_folder, [f"summarize.mode={mode}", "summarize.samples=2"])
+    settings = [f"summarize.mode={mode}", "summarize.samples=2", "summarize.on_overflow=window"]
+    loaded = load_model(run_folder, settings)
     documents = [Document(str(number), story(number, 20 + 25 * number)) for number in range(4)]
     together = list(generate_summaries(documents, loaded))
     for document, summary in zip(documents, together, strict=True):
@@ -144,7 +145,8 @@ def test_long_documents_obey_a_length(run_folder: Path) -> None:
 def test_windows_are_read_completely_in_bounded_batches(
     run_folder: Path, monkeypatch: pytest.MonkeyPatch, batch_tokens: int, most: int
 ) -> None:
-    loaded = load_model(run_folder, ["summarize.mode=abstractive", f"summarize.batch_tokens={batch_tokens}"])
+    settings = ["summarize.mode=abstractive", "summarize.on_overflow=window", f"summarize.batch_tokens={batch_tokens}"]
+    loaded = load_model(run_folder, settings)
     document = Document("long", story(5, 1600))
     batches: list[list[Item]] = []
     generate = Generator.generate

@@ -2,13 +2,15 @@
 
 import random
 
+import numpy as np
+
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.evaluation.agreement import RougeTokenizer
-from sumpool.ranking.candidates import find_candidates
-from sumpool.ranking.examples import RankingExample
+from sumpool.ranking.examples import MarkedExample, RankingExample
 from sumpool.ranking.features import SentenceFeatures, sentence_features
 from sumpool.ranking.labels import sentence_labels
+from sumpool.ranking.selection import find_candidates
 from sumpool.text.sentences import SentenceSplitter
 
 SPLITTER = SentenceSplitter.default()
@@ -52,9 +54,21 @@ def example(seed: int, kind: str = "") -> RankingExample:
     return RankingExample(features, sentence_labels(texts, reference, RougeTokenizer(stemmer=True).tokenize), kind)
 
 
+def marked(seed: int) -> MarkedExample:
+    """A document whose planted sentence is marked as best, the one before as dependent, and the first as junk."""
+    planted = example(seed)
+    place = int(planted.labels.argmax())
+    count = np.arange(len(planted.labels))
+    everything = np.ones(len(count), bool)
+    first = count == 0
+    return MarkedExample(
+        planted.features, (count == place).astype(float), count == place - 1, first, everything, everything
+    )
+
+
 def featured(text: str, title: str = "") -> tuple[SentenceFeatures, list[str]]:
     """Return features and texts of the candidates of a text."""
     document = Document("a", text, title=title)
     sentences = source_sentences(document, SPLITTER)
-    candidates = find_candidates(document, sentences, "en")
-    return sentence_features(sentences, candidates, title), [item.text for item in candidates]
+    candidates = find_candidates(sentences)
+    return sentence_features(sentences, candidates, title), [sentences[index].text for index in candidates]

@@ -3,17 +3,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.documents.document import Document, ParsedDocument, TextBlock
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.ranking.agreement_features import AGREEMENT_FEATURES
 from sumpool.ranking.config import BoostingConfig, RankingConfig
-from sumpool.ranking.examples import MarkedExample, RankingExample
-from sumpool.ranking.fit import fit_agreement, fit_choice, fit_ranker, sentence_weights, targets
+from sumpool.ranking.examples import RankingExample
+from sumpool.ranking.features import SentenceFeatures
+from sumpool.ranking.fit import fit_agreement, fit_choice, fit_domain, fit_ranker, sentence_weights, targets
 from sumpool.ranking.ranker import Ranker
 from sumpool.ranking.sentence_selector import SentenceSelector
-from tests.ranking.planted import SPLITTER, WORDS, example
+from tests.conftest import story
+from tests.ranking.planted import SPLITTER, WORDS, example, featured, marked
 
 CONFIG = RankingConfig(
     min_documents=5,
@@ -56,16 +59,8 @@ def test_agreement_with_samples_changes_the_score_where_it_is_known() -> None:
     assert np.mean(correlations) > 0.95
 
 
-def marked(seed: int) -> MarkedExample:
-    """A document whose planted sentence is marked as best, the one before as dependent, and the first as junk."""
-    planted = example(seed)
-    place = int(planted.labels.argmax())
-    count = np.arange(len(planted.labels))
-    everything = np.ones(len(count), bool)
-    first = count == 0
-    return MarkedExample(
-        planted.features, (count == place).astype(float), count == place - 1, first, everything, everything
-    )
+def preferences(ranker: Ranker, features: SentenceFeatures) -> NDArray[np.float64]:
+    return ranker.preferences(ranker.choice_features(features), ranker.score(features))
 
 
 def test_choice_learns_from_marks(tmp_path: Path) -> None:
@@ -73,7 +68,7 @@ def test_choice_learns_from_marks(tmp_path: Path) -> None:
     chosen = fit_choice(ranker, [marked(seed) for seed in range(60)], CONFIG)
     assert ranker.choice is None
     assert chosen.choice
-    found = [int(chosen.preferences(marked(seed).features).argmax()) for seed in range(100, 120)]
+    found = [int(preferences(chosen, marked(seed).features).argmax()) for seed in range(100, 120)]
     assert found == [int(marked(seed).preference.argmax()) for seed in range(100, 120)]
     table = np.hstack(chosen.choice_features(marked(100).features))
     junk = chosen.choice.junk.predict(table)
@@ -82,8 +77,7 @@ def test_choice_learns_from_marks(tmp_path: Path) -> None:
     chosen.save(tmp_path)
     again = Ranker.load(tmp_path)
     features = example(1).features
-    np.testing.assert_array_equal(again.preferences(features), chosen.preferences(features))
-    assert again.preferences(features.part(np.zeros(0, np.int64))).shape == (0,)
+    np.testing.assert_array_equal(preferences(again, features), preferences(chosen, features))
 
 
 def test_documents_with_structure_have_the_sentences_that_readers_want() -> None:
@@ -94,7 +88,7 @@ def test_documents_with_structure_have_the_sentences_that_readers_want() -> None
     blocks[9] = TextBlock("- We describe the packet and the router for the channel.", "list_item", 1)
     document = Document.from_parsed("a.html", ParsedDocument(tuple(blocks)))
     sentences = source_sentences(document, SPLITTER)
-    (first, *_) = SentenceSelector(chosen).select(document, sentences, "en", 10)
+    (first, *_) = SentenceSelector(chosen).select(document, sentences, "en", words=10)
     assert first == (9, "We describe the packet and the router for the channel.")
     target = LengthTarget(3, in_sentences=True, tokens=0)
     assert len(SentenceSelector(chosen).select(document, sentences, "en", target=target)) == 3
@@ -103,7 +97,20 @@ def test_documents_with_structure_have_the_sentences_that_readers_want() -> None
 def test_choice_needs_marks() -> None:
     ranker = fit_ranker([example(seed) for seed in range(10)], CONFIG)
     with pytest.raises(ValueError, match="the ranker must have learnt from marks of readers, got one without"):
-        ranker.preferences(example(1).features)
+        preferences(ranker, example(1).features)
+
+
+def test_the_domain_is_that_of_the_documents_with_references(tmp_path: Path) -> None:
+    ranker = fit_ranker([example(seed) for seed in range(30)], CONFIG)
+    others = [featured("\n\n".join(story(seed + part, 6) for part in range(4)))[0] for seed in range(60)]
+    learnt = [example(seed).features for seed in range(30, 90)]
+    fitted = fit_domain(ranker, learnt[:40], others[:40])
+    assert ranker.is_in_domain(ranker.choice_features(learnt[0])) is None
+    assert all(fitted.is_in_domain(fitted.choice_features(item)) for item in learnt[40:])
+    assert not any(fitted.is_in_domain(fitted.choice_features(item)) for item in others[40:])
+    fitted.save(tmp_path)
+    again = Ranker.load(tmp_path)
+    assert all(again.is_in_domain(again.choice_features(item)) for item in learnt[40:])
     none = marked(1)
     unseen = replace(none, shown=~none.shown, judged=~none.judged)
     with pytest.raises(ValueError, match="examples must have marks of at least one sentence, got none"):

@@ -1,6 +1,6 @@
 from sumpool.documents.document import TextBlockKind
 from sumpool.documents.source_sentences import SourceSentence
-from sumpool.ranking.outline import heading_is, outline
+from sumpool.ranking.outline import outline
 
 
 def test_sections_and_paragraphs_are_numbered() -> None:
@@ -23,13 +23,3 @@ def test_sections_and_paragraphs_are_numbered() -> None:
     assert places.is_item.tolist() == [False, False, False, True]
     assert places.headings == ("", "text heading")
     assert outline([]).indices.tolist() == []
-
-
-def test_headings_are_recognised_in_english_and_the_language() -> None:
-    for heading, language, kind in [
-        ("Introduction", "de", "introductions"),
-        ("Einleitung", "de", "introductions"),
-        ("OPTIONEN", "de", "details"),
-    ]:
-        assert heading_is(heading, language, kind)
-        assert not heading_is("Packets", language, kind)

@@ -1,12 +1,13 @@
 """The corpus of marks: fetch its documents, fit the ranker to the marks, and measure a choice of sentences by them.
 
     python docs/scripts/marks/marked_documents.py fetch OUT [--mirror FOLDER]
-    python docs/scripts/marks/marked_documents.py fit OUT --ranker FOLDER
+    python docs/scripts/marks/marked_documents.py fit OUT --ranker FOLDER --references TEXTS.jsonl
     python docs/scripts/marks/marked_documents.py table OUT --ranker FOLDER [--part test] [--words 58]
 
 `fetch` gets every document of documents.jsonl from its repository at GitHub, at the commit where it was marked, or from
 copies of the repositories in `--mirror` (bare ones, `owner+name`), and compares its SHA-256. `fit` adds trees to the
-ranker of a folder, such as a copy of sumpool/shipped, from the marks of the parts train and development. `table`
+ranker of a folder, such as a copy of sumpool/shipped, from the marks of the parts train and development, and tells such
+documents from the training documents of its model, `texts.jsonl` of prepared data, both as rows and as files. `table`
 prints, for some 60 words chosen from each document of a part, how often the reader's first sentence is among them, the
 share of them that the reader marked as best or good, and those that do not stand alone or have no content per 100.
 """
@@ -22,9 +23,9 @@ import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from sumpool.documents.document import Document
+from sumpool.documents.document import Document, document_title
 from sumpool.documents.read import read_documents
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.inference.fast_summaries import load_fast, summarize_fast
@@ -33,13 +34,18 @@ from sumpool.io.atomic import temporary_path
 from sumpool.io.listed_files import replace_listed_file
 from sumpool.ranking.config import RankingConfig
 from sumpool.ranking.examples import marked_example
-from sumpool.ranking.fit import fit_choice
+from sumpool.ranking.features import SentenceFeatures, sentence_features
+from sumpool.ranking.fit import fit_choice, fit_domain
 from sumpool.ranking.marks import MARKED_KINDS, Marks
 from sumpool.ranking.ranker import FILE, Ranker
+from sumpool.ranking.selection import find_candidates
 from sumpool.text.language import word_count
+from sumpool.workflows.document_files import FileFormat, read_as_file
 
 HERE = Path(__file__).parent
 MAX_BYTES = 64 << 20
+LEARNT_DOCUMENTS = 100
+"""Documents with references that the domain is told by."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +67,14 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--mirror", type=Path)
     parser.add_argument("--ranker", type=Path)
+    parser.add_argument("--references", type=Path)
     parser.add_argument("--part", default="test")
     parser.add_argument("--words", type=int, default=58)
     options = parser.parse_args()
     if options.action == "fetch":
         fetch(options.out, options.mirror)
     elif options.action == "fit":
-        fit(options.out, options.ranker)
+        fit(options.out, options.ranker, options.references)
     else:
         sys.stdout.write(table(options.out, options.ranker, options.part, options.words))
 
@@ -126,15 +133,33 @@ def read(out: Path, parts: Sequence[str]) -> Iterator[Marked]:
 READERS = ("first", "second")
 
 
-def fit(out: Path, folder: Path) -> None:
-    """Add trees that have learnt from the marks to the ranker of a folder."""
-    examples = [
-        marked_example(item.document, item.sentences, item.marks, item.language)
-        for item in read(out, ("train", "development"))
-    ]
-    ranker = fit_choice(Ranker.load(folder), [item for item in examples if len(item.features)], RankingConfig())
+def fit(out: Path, folder: Path, references: Path) -> None:
+    """Add trees that have learnt from the marks to the ranker of a folder, and what tells its domain."""
+    items = list(read(out, ("train", "development")))
+    marked = [marked_example(item.document, item.sentences, item.marks, item.language) for item in items]
+    marked = [example for example in marked if len(example.features)]
+    ranker = fit_choice(Ranker.load(folder), marked, RankingConfig())
+    rows = [_features(Document(item.row["id"], item.document.text)) for item in items]
+    others = [*rows, *(example.features for example in marked)]
+    ranker = fit_domain(ranker, list(_learnt(references)), others)
     temporary_path(folder / FILE).write_bytes(ranker.to_bytes())
-    replace_listed_file(folder / FILE, {"marked_documents": len(examples)})
+    replace_listed_file(folder / FILE, {"marked_documents": len(marked)})
+
+
+def _learnt(path: Path) -> Iterator[SentenceFeatures]:
+    """Yield the features of documents with references, each as a row and as a file of every format."""
+    with path.open(encoding="utf-8") as file:
+        lines = file.readlines()
+    for number in range(LEARNT_DOCUMENTS):
+        row = json.loads(lines[number * len(lines) // LEARNT_DOCUMENTS])
+        documents = [read_as_file(row["id"], row["document"], kind) for kind in get_args(FileFormat)]
+        for document in (Document(row["id"], row["document"]), *documents):
+            yield _features(document)
+
+
+def _features(document: Document) -> SentenceFeatures:
+    sentences, language = split_document(document)
+    return sentence_features(sentences, find_candidates(sentences), document_title(document), language)
 
 
 def table(out: Path, folder: Path, part: str, words: int) -> str:
