@@ -1,7 +1,7 @@
 """Recipes of tiny models that together hold every variant of every family.
 
 The settings of a variant are those of its recipe in `recipes/variants`, so that a new variant needs nothing here. Most
-of the time of a process is imports: three layers with an attention and a pooler each need a third of the processes.
+of the time of a process is spent on other things: four layers, three of them with a pooler, need few processes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,8 @@ from tests.processes.installed import ROOT
 
 Tree = dict[str, Any]
 
-LAYERS = 3
+POOLED = 3
+"""Layers with a pooler; one without follows them."""
 MODEL = {"dim": 16, "heads": 4, "feed_forward": 32, "source_length": 512, "target_length": 16}
 """The source is as long as in the recipes of the variants, some of which depend on it."""
 SETTINGS: Tree = {
@@ -59,36 +60,58 @@ def combinations() -> list[Combination]:
     """Combine the variants into as few models as hold all of them."""
     attentions = variants("attention")
     poolers = variants("pooling", "scoring", "boundaries")
-    decoders = variants("cross_attention", "selection", "sentence_encoding")
+    decoders = _decoders()
     outputs = variants("output")
-    count = max(*(-(-len(parts) // LAYERS) for parts in (attentions, poolers)), len(decoders), len(outputs))
-    slots = [(attentions[slot % len(attentions)], poolers[slot % len(poolers)]) for slot in range(LAYERS * count)]
+    layers = POOLED + 1
+    count = max(-(-len(attentions) // layers), -(-len(poolers) // POOLED), len(decoders), len(outputs))
     return [
-        _combine(slots[first::count], decoders[first % len(decoders)], outputs[first % len(outputs)])
+        _combine(
+            [attentions[slot % len(attentions)] for slot in range(first, layers * count, count)],
+            [poolers[slot % len(poolers)] for slot in range(first, POOLED * count, count)],
+            decoders[first % len(decoders)],
+            outputs[first % len(outputs)],
+        )
         for first in range(count)
     ]
 
 
-def _combine(layers: list[tuple[Variant, Variant]], decoder: Variant, output: Variant) -> Combination:
-    encoder = [_layer(depth, attention, pooler) for depth, (attention, pooler) in enumerate(layers)]
+def _decoders() -> list[Variant]:
+    """List the variants of decoders whose recipes name one that the recipes after them do not."""
+    chosen: list[Variant] = []
+    seen: set[Variant] = set()
+    for variant in reversed(variants("cross_attention", "selection", "sentence_encoding")):
+        named = set(_variants_in({"encoder": [], "decoder": _recipe(variant)["model"]["decoder"]}))
+        if not named <= seen:
+            chosen.insert(0, variant)
+            seen |= named
+    return chosen
+
+
+def _combine(attentions: list[Variant], poolers: list[Variant], decoder: Variant, output: Variant) -> Combination:
+    pools = [*({"pool": _pool(depth, pooler)} for depth, pooler in enumerate(poolers)), {}]
+    encoder = [_attention(attention) | pool for attention, pool in zip(attentions, pools, strict=True)]
     model = MODEL | {
         "encoder": encoder,
         "decoder": _recipe(decoder)["model"]["decoder"] | {"layers": 1},
         "output": _recipe(output)["model"]["output"],
     }
     weights: Tree = {}
-    for variant in (*(pooler for _, pooler in layers), decoder):
+    for variant in (*poolers, decoder):
         weights |= _recipe(variant)["train"].get("loss_weights", {})
     settings = SETTINGS | {"model": model, "train": SETTINGS["train"] | {"loss_weights": weights}}
     return Combination(tuple(dict.fromkeys(_variants_in(model))), settings)
 
 
-def _layer(depth: int, attention: Variant, pooler: Variant) -> Tree:
-    """Layer of an encoder; each keeps fewer vectors than the layer before, as poolers change nothing otherwise."""
-    pool = _recipe(pooler)["model"]["encoder"][0]["pool"]
+def _attention(variant: Variant) -> Tree:
+    return {"attention": _recipe(variant)["model"]["encoder"][0]["attention"]}
+
+
+def _pool(depth: int, variant: Variant) -> Tree:
+    """Pooler of a layer; each keeps fewer vectors than that of the layer before, as it changes nothing otherwise."""
+    pool: Tree = _recipe(variant)["model"]["encoder"][0]["pool"]
     if "keep" in pool:
         pool["keep"] //= 4**depth
-    return {"attention": _recipe(attention)["model"]["encoder"][0]["attention"], "pool": pool}
+    return pool
 
 
 def _recipe(variant: Variant) -> Tree:
@@ -100,8 +123,8 @@ def _variants_in(model: Mapping[str, Any]) -> Iterator[Variant]:
     for layer in model["encoder"]:
         yield from _kind_at("attention", layer, "attention")
         yield from _kind_at("pooling", layer, "pool")
-        yield from _kind_at("scoring", layer["pool"], "scorer")
-        yield from _kind_at("boundaries", layer["pool"], "boundaries")
+        yield from _kind_at("scoring", layer.get("pool", {}), "scorer")
+        yield from _kind_at("boundaries", layer.get("pool", {}), "boundaries")
     cross_attention = model["decoder"].get("cross_attention", {})
     yield from _kind_at("cross_attention", model["decoder"], "cross_attention")
     yield from _kind_at("selection", cross_attention, "selection")
