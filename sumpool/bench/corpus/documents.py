@@ -17,7 +17,7 @@ def choose_documents(number: int) -> list[Example]:
     Raises:
         RecipeError: If the bundled sample has fewer.
     """
-    rows = [row for row in RfcSourceConfig().rows() if isinstance(row, Example) and row.split == "test"]
+    rows = list(RfcSourceConfig().examples("test"))
     if number > len(rows):
         raise RecipeError(f"bench.documents must be at most {len(rows)}, the RFCs of the test split, got {number}")
     return sorted(spread(rows, number), key=lambda row: int(row.id.removeprefix("RFC")))

@@ -5,7 +5,7 @@ others: training excludes every RFC that obsoletes or updates one of the other s
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -48,9 +48,19 @@ class RfcSourceConfig(SourceConfig):
         Raises:
             DataError: If the path is neither a folder nor an archive of RFCs.
         """
-        return next((row for row in self._rows(number) if isinstance(row, Example)), None)
+        rows = self._rows(lambda other: other == number)
+        return next((row for row in rows if isinstance(row, Example)), None)
 
-    def _rows(self, only: int | None = None) -> Iterator[Example | Reject]:
+    def examples(self, split: Split) -> Iterator[Example]:
+        """Read the RFCs of a split as `rows` does, without cleaning the others.
+
+        Raises:
+            DataError: If the path is neither a folder nor an archive of RFCs.
+        """
+        rows = self._rows(lambda number: split_by_number(number) == split)
+        return (row for row in rows if isinstance(row, Example))
+
+    def _rows(self, is_wanted: Callable[[int], bool] = lambda _: True) -> Iterator[Example | Reject]:
         series: dict[int, _Metadata] = {}
         excluded: set[int] = set()
         for file in series_files(self._folder(), "json", self.limits):
@@ -62,7 +72,7 @@ class RfcSourceConfig(SourceConfig):
                 series[file.number] = metadata
         excluded |= _revisions_of_held_out(series)
         for file in series_files(self._folder(), "txt", self.limits):
-            if only not in (None, file.number):
+            if not is_wanted(file.number):
                 continue
             row = None if file.number in excluded else self._row(file, series.pop(file.number, None))
             if row:
