@@ -1,7 +1,7 @@
 """A CPU in the place of a GPU: tensors that report `cuda`, refuse the host's, and count synchronisations."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from traceback import extract_stack
 from typing import Any, Self, TypeVar, cast
@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode, return_and_correct_aliasing
-from torch.utils._pytree import tree_leaves, tree_map_only
 
 aten = torch.ops.aten
 CUDA = torch.device("cuda", 0)
@@ -108,7 +107,7 @@ class EmulatedGpu(TorchDispatchMode):
         self, operator: OpOverload, types: object, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> object:
         kwargs = dict(kwargs or {})
-        tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+        tensors = [*_tensors_in(args), *_tensors_in(kwargs.values())]
         on_gpu = any(isinstance(tensor, GpuTensor) for tensor in tensors)
         target = kwargs.get("device")
         to_gpu = target is not None and torch.device(target).type in ("cuda", "meta")
@@ -117,11 +116,10 @@ class EmulatedGpu(TorchDispatchMode):
         self._check(operator, args, kwargs, tensors)
         if to_gpu:
             kwargs["device"] = "cpu"
-        host = tree_map_only(GpuTensor, lambda tensor: tensor.memory, (args, kwargs))
-        result = operator(*host[0], **host[1])
+        result = operator(*map(_on_host, args), **{name: _on_host(value) for name, value in kwargs.items()})
         if target is not None and not to_gpu:
             return result
-        result = tree_map_only(Tensor, lambda tensor: GpuTensor(tensor), result)
+        result = _on_device(result)
         return return_and_correct_aliasing(operator, args, kwargs, result) if on_gpu else result
 
     def _check(
@@ -173,6 +171,29 @@ class EmulatedGpu(TorchDispatchMode):
                 self._count("copy to device")
             if index is not None and index.dtype in (torch.bool, torch.uint8) and not fills:
                 self._count("mask as index")
+
+
+def _tensors_in(values: Iterable[object]) -> Iterator[Tensor]:
+    """List the tensors of arguments, which are values or sequences of them; trees of torch take thrice as long."""
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from _tensors_in(value)
+
+
+def _on_host(value: object) -> object:
+    """Return an argument with the host's tensors in place of those of the device."""
+    if isinstance(value, GpuTensor):
+        return value.memory
+    return type(value)(map(_on_host, value)) if isinstance(value, list | tuple) else value
+
+
+def _on_device(result: object) -> object:
+    """Return a result with its tensors on the device."""
+    if isinstance(result, Tensor):
+        return GpuTensor(result)
+    return type(result)(map(_on_device, result)) if isinstance(result, list | tuple) else result
 
 
 def _caller() -> str:
