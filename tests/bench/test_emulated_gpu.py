@@ -9,7 +9,6 @@ import torch
 from sumpool.bench.config import ApproximationConfig, OperatorsConfig
 from sumpool.bench.encoder_config import AttentionsConfig
 from sumpool.bench.lra.speed import seconds_per_update
-from sumpool.bench.measures import roofline
 from sumpool.bench.measures.timing import Steps
 from sumpool.bench.models.length_sweep import measure_models
 from sumpool.bench.results.table import Row
@@ -82,10 +81,9 @@ SUITES: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.filterwarnings("ignore:PyTorch was compiled without cuDNN")
+@pytest.mark.usefixtures("small_probes")
 @pytest.mark.parametrize("name", SUITES)
 def test_suites_run_on_the_device(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_graph, "capture_graph", EagerGraph())
-    monkeypatch.setattr(roofline, "SIDE", {"cuda": 8})
-    monkeypatch.setattr(roofline, "BUFFER", {"cuda": 64})
     with emulated_gpu():
         assert SUITES[name]()
