@@ -1,6 +1,6 @@
 """Contract of self-attention, tested on every variant in the package."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 import torch
@@ -22,17 +22,34 @@ FAST = ("vanilla", "blockwise", "sliding_window", "performer", "lsh")
 """Variants that are tested without --slow, each different in kind: scores of all tokens, blocks as documents of a
 batch, a band, sums over a kernel without scores, and tokens sorted by their content."""
 
+SHORT = 4
+"""How many times shorter than by default are the settings of `LENGTHS`: documents with several blocks, or longer than a
+window, need be no longer than that."""
+LENGTHS = (
+    *("block", "bucket", "cluster_tokens", "features", "landmarks", "length", "radius", "rank", "samples", "stride"),
+    "window",
+)
+"""Settings that are numbers of tokens, or stand for tokens."""
+
 WITHOUT_WEIGHTS = ("convolutional",)
 """Attentions whose outputs are no weighted sums of values; the received attention is tested with the variant."""
+
+
+def configure(kind: str, chosen: Mapping[str, object]) -> AttentionConfig:
+    """Make settings for short documents: the chosen ones, and the defaults divided by `SHORT` where they are large."""
+    kind_config = config_class("sumpool.core.attention", kind)
+    defaults = {name: field.default for name, field in kind_config.model_fields.items() if name in LENGTHS}
+    shorter = {name: value // SHORT for name, value in defaults.items() if value >= 16 * SHORT}
+    config = kind_config.model_validate({**shorter, **chosen})
+    assert isinstance(config, AttentionConfig)
+    return config
 
 
 def build(variant: str) -> Attention:
     """Build a kind, optionally with positions or causal, without noise; position parameters are random instead of 0."""
     kind, *options = variant.split()
     chosen = dict(("causal", True) if option == "causal" else ("positions", option) for option in options)
-    config = config_class("sumpool.core.attention", kind).model_validate(chosen)
-    assert isinstance(config, AttentionConfig)
-    attention = config.build(16, 4).double().eval()
+    attention = configure(kind, chosen).build(16, 4).double().eval()
     for name, parameter in attention.named_parameters():
         if name.startswith("positions."):
             nn.init.normal_(parameter)
@@ -51,9 +68,9 @@ def test_variants_are_discovered() -> None:
 
 @pytest.mark.parametrize(
     ("variant", "lengths"),
-    [(variant, lengths) for variant in FAST for lengths in [(1, 37), (64, 64, 3), (700, 1000, 20)]]
+    [(variant, lengths) for variant in FAST for lengths in [(1, 37), (64, 64, 3), (175, 250, 20)]]
     + [
-        pytest.param(variant, (400, 600, 64, 37, 1), marks=pytest.mark.slow)
+        pytest.param(variant, (100, 150, 64, 37, 1), marks=pytest.mark.slow)
         for variant in VARIANTS
         if variant not in FAST
     ],
@@ -73,7 +90,7 @@ def test_output_of_training_is_independent_of_padding_and_batch_mates(
 
     attention = build(variant).train()
     attention.register_forward_pre_hook(seed)
-    check_independence(attention, (300, 530, 20), make_tokens, alone)
+    check_independence(attention, (75, 133, 20), make_tokens, alone)
 
 
 def check_independence(
@@ -97,14 +114,14 @@ def check_independence(
 @over(VARIANTS)
 def test_no_mask_equals_a_full_mask(variant: str, make_tokens: Callable[..., Tokens]) -> None:
     attention = build(variant)
-    for length in (1, 37, 512, 1100):
+    for length in (1, 37, 128, 275):
         tokens = make_tokens(length, length)
         expected = attention(tokens.states, tokens.mask, tokens.positions)
         torch.testing.assert_close(attention(tokens.states, None, tokens.positions), expected, atol=1e-12, rtol=0)
 
 
 def test_documents_can_be_split_at_blocks(make_tokens: Callable[..., Tokens]) -> None:
-    tokens = make_tokens(1100)
+    tokens = make_tokens(275)
     split = {variant: attention for variant in VARIANTS if (attention := build(variant)).block is not None}
     assert "blockwise" in split
     for variant, attention in split.items():
@@ -120,7 +137,7 @@ def test_documents_can_be_split_at_blocks(make_tokens: Callable[..., Tokens]) ->
 @over(VARIANTS)
 def test_every_parameter_gets_a_finite_gradient(variant: str, make_tokens: Callable[..., Tokens]) -> None:
     attention = build(variant)
-    tokens = make_tokens(700, 40)
+    tokens = make_tokens(175, 40)
     attention(tokens.states, tokens.mask, tokens.positions)[tokens.mask].square().sum().backward()
     for name, parameter in attention.named_parameters():
         assert parameter.grad is not None, name
@@ -132,7 +149,7 @@ def test_every_parameter_gets_a_finite_gradient(variant: str, make_tokens: Calla
 @over(VARIANTS)
 def test_float32_agrees_with_float64(variant: str, make_tokens: Callable[..., Tokens]) -> None:
     attention = build(variant)
-    tokens = make_tokens(600, 100)
+    tokens = make_tokens(150, 25)
     expected = attention(tokens.states, tokens.mask, tokens.positions)
     mixed = attention.float()(tokens.states.float(), tokens.mask, tokens.positions)
     # Weights that do not sum to 1 give outputs that grow with the length, and their rounding with them.
@@ -163,8 +180,8 @@ def test_attention_received_sums_the_weights(variant: str, make_tokens: Callable
 def test_attention_received_is_independent_of_padding_and_batch_mates(
     variant: str, make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
 ) -> None:
-    attention, lengths = build(variant), (530, 40, 3, 1, 0)
-    batches = make_tokens(*lengths), make_tokens(*lengths, length=560, pad=1e3)
+    attention, lengths = build(variant), (133, 40, 3, 1, 0)
+    batches = make_tokens(*lengths), make_tokens(*lengths, length=140, pad=1e3)
     for include_self in (True, False):
         together, noisy = (
             attention.attention_received(batch.states, batch.mask, batch.positions, include_self) for batch in batches
@@ -183,7 +200,7 @@ def test_attention_received_is_independent_of_padding_and_batch_mates(
 
 @over(VARIANTS)
 def test_output_is_invariant_to_shifted_positions(variant: str, make_tokens: Callable[..., Tokens]) -> None:
-    attention, tokens = build(variant), make_tokens(300, 20)
+    attention, tokens = build(variant), make_tokens(133, 20)
     mixed = attention(tokens.states, tokens.mask, tokens.positions)
     shifted = attention(tokens.states, tokens.mask, tokens.positions + 4321)
     torch.testing.assert_close(shifted[tokens.mask], mixed[tokens.mask], atol=1e-10, rtol=0)
@@ -215,7 +232,7 @@ def test_half_precision_agrees_with_float64(
 
 @over(VARIANTS)
 def test_lengths_on_the_host_change_nothing(variant: str, make_tokens: Callable[..., Tokens]) -> None:
-    attention, lengths = build(variant), [530, 90, 20, 0]
+    attention, lengths = build(variant), [133, 90, 20, 0]
     tokens = make_tokens(*lengths)
     known = tokens.with_lengths(lengths)
     with torch.no_grad():
@@ -250,11 +267,8 @@ def build_with_settings(variant: str) -> Attention:
     if "=" not in variant:
         return build(variant)
     kind, *settings = variant.split()
-    config = config_class("sumpool.core.attention", kind).model_validate(
-        {name: yaml.safe_load(value) for name, _, value in (setting.partition("=") for setting in settings)}
-    )
-    assert isinstance(config, AttentionConfig)
-    return config.build(16, 4).double().eval()
+    chosen = {name: yaml.safe_load(value) for name, _, value in (setting.partition("=") for setting in settings)}
+    return configure(kind, chosen).build(16, 4).double().eval()
 
 
 def test_a_document_without_tokens_has_finite_gradients(make_tokens: Callable[..., Tokens]) -> None:
@@ -292,7 +306,7 @@ def test_draws_are_new_in_training_only(variant: str, make_tokens: Callable[...,
 
 @over(VARIANTS + WITH_PARAMETERS_OF_HEADS)
 def test_removed_heads_are_those_with_output_zero(variant: str, make_tokens: Callable[..., Tokens]) -> None:
-    tokens = make_tokens(300, 520, 20)
+    tokens = make_tokens(75, 133, 20)
     for kept in ([3], [0, 2]):
         attention = build_with_settings(variant)
         if attention.independent_heads:
