@@ -79,8 +79,8 @@ def with_ends(log_probs: torch.Tensor) -> torch.Tensor:
     ("count", "beams"),
     [
         (10, 4),
-        pytest.param(50, 1, marks=pytest.mark.slow),
-        pytest.param(50, 4, marks=pytest.mark.slow),
+        pytest.param(25, 1, marks=pytest.mark.slow),
+        pytest.param(25, 4, marks=pytest.mark.slow),
     ],
 )
 def test_summaries_do_not_depend_on_their_batch(
