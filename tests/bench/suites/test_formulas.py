@@ -34,6 +34,7 @@ from sumpool.settings import kinds
 SMALL = ComplexityConfig(length=48, keep=8, block=16, target=10, dim=32, heads=4, feed_forward=64, layers=5)
 ODD = SMALL.model_copy(update={"length": 187, "keep": 5, "block": 11, "target": 3})
 """Nothing divides anything, and the last block is shorter."""
+SHALLOW = SMALL.model_copy(update={"layers": 2})
 
 
 def test_both_counters_agree_on_every_variant() -> None:
@@ -57,7 +58,7 @@ def test_counters_that_disagree_are_seen(monkeypatch: pytest.MonkeyPatch) -> Non
         return right + Counter(maps=1)
 
     monkeypatch.setattr(formulas, "cross_attention", wrong)
-    assert {row["agreement"] for row in count_complexity(SMALL).rows["decoders"]} == {"NO"}
+    assert {row["agreement"] for row in count_complexity(SHALLOW).rows["decoders"]} == {"NO"}
 
 
 def test_products_are_those_of_table_1() -> None:
@@ -177,6 +178,6 @@ def test_a_variant_without_a_formula() -> None:
 
 def test_unknown_formulas_leave_cells_empty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(attention_formulas._SELF_ATTENTION, "lsh")
-    rows = {row["name"]: row for row in count_complexity(SMALL).rows["encoders"]}
+    rows = {row["name"]: row for row in count_complexity(SHALLOW).rows["encoders"]}
     assert (rows["attention lsh"]["agreement"], rows["attention lsh"]["weights"]) == (None, None)
     assert rows["attention vanilla"]["agreement"] == "yes"
