@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from sumpool.workflows.sweep import forecast, sweep
 from sumpool.workflows.train_language_model import train_language_model
 from tests.conftest import BARE, write_rows
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("small_probes")]
 
 SMALL = (
     "source_tokens=100",
@@ -62,8 +63,9 @@ def assert_finished(table: SweepTable, loaded: LoadedSweep) -> None:
 
 def test_every_attention_is_tried_trained_and_tabulated(folder: Path) -> None:
     loaded = load("attention", *ONE_SIZE)
-    costs = forecast(loaded)
-    assert [cost.failure for cost in costs] == [""] * len(loaded.rows)
+    few = replace(loaded, rows=loaded.rows[:3])  # the sweep measures an update of every row once more
+    costs = forecast(few)
+    assert [cost.failure for cost in costs] == [""] * len(few.rows)
     assert all(cost.cost and cost.cost.seconds > 0 for cost in costs)
     assert not (folder / "runs").exists()
     assert_finished(sweep(loaded), loaded)
