@@ -18,8 +18,8 @@ from typing import Any, overload
 import numpy as np
 from packed import PACK, require_small_vocabulary, save_recipe, write_parts
 
-from sumpool.data.batches import Item
 from sumpool.data.encoding import SENTENCES
+from sumpool.data.items import Item
 from sumpool.data.prepared_folder import find_or_prepare
 from sumpool.data.report import REPORT_FILE
 from sumpool.data.shards import Shard

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sumpool.data.batches import Item
 from sumpool.data.encoding import SENTENCES
+from sumpool.data.items import Item
 from sumpool.data.report import REPORT_FILE
 from sumpool.errors import DataError
 from sumpool.io.manifest import FileDigest, Manifest

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from sumpool.core.nn.numerics import to_device
+from sumpool.data.items import Item
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, PAD, SpecialTokens
 from sumpool.text.tokenizer import EncodedDocument
 
@@ -20,23 +21,6 @@ NO_PADDING = -1
 """Value of `Batch.pad` that no class has."""
 _BUCKET_BATCHES = 32
 """Batches whose documents are sorted together; larger buckets have less padding and less random batches."""
-
-
-@dataclass(frozen=True, eq=False)
-class Item:
-    """A tokenised document, not truncated.
-
-    Attributes:
-        id: Document id.
-        ids: (length,) token ids.
-        sentences: (length,) sentence number of each token.
-        target: (target,) token ids of the summary without EOS; None if there is no summary.
-    """
-
-    id: str
-    ids: np.ndarray
-    sentences: np.ndarray
-    target: np.ndarray | None
 
 
 class PhraseModel(Protocol):

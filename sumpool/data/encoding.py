@@ -6,10 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from sumpool.data.batches import Item
 from sumpool.data.contamination import find_ngrams
 from sumpool.data.document_stats import DocumentStats, document_stats
-from sumpool.data.labelled_batches import join_pair
+from sumpool.data.items import Item, join_pair
 from sumpool.data.labels import LABELS, Labels
 from sumpool.data.sources._base import SPLITS, Example, Split
 from sumpool.data.texts import Texts

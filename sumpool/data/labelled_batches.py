@@ -1,7 +1,4 @@
-"""Batches of labelled documents, and of pairs of documents with a label.
-
-A pair is stored as one document with the padding token, which no text contains, between its two parts.
-"""
+"""Batches of labelled documents, and of pairs of documents with a label."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sumpool.data.batches import NO_PADDING, Batch, Item, PhraseModel, collate
+from sumpool.data.batches import NO_PADDING, Batch, PhraseModel, collate
+from sumpool.data.items import Item, split_pair
 from sumpool.data.shards import Shard
 from sumpool.special_tokens import SpecialTokens
 
@@ -49,27 +47,6 @@ def collate_labelled(
         phrases=None if batch.phrases is None else by_row(batch.phrases),
         pad=NO_PADDING,
         lengths=batch.lengths,
-    )
-
-
-def join_pair(first: Item, second: Item, pad: int) -> Item:
-    """Join two documents to an item with the id and the target of the first."""
-    ids = np.concatenate([first.ids, np.array([pad], first.ids.dtype), second.ids])
-    last = first.sentences[-1:] if len(first.sentences) else np.zeros(1, first.sentences.dtype)
-    sentences = np.concatenate([first.sentences, last, second.sentences + last + 1])
-    return replace(first, ids=ids, sentences=sentences)
-
-
-def split_pair(item: Item, pad: int) -> tuple[Item, ...]:
-    """Split an item of two documents; an item of one document stays as it is."""
-    (places,) = np.nonzero(item.ids == pad)
-    if not len(places):
-        return (item,)
-    end = int(places[0])
-    ids, sentences = item.ids[end + 1 :], item.sentences[end + 1 :]
-    return (
-        replace(item, ids=item.ids[:end], sentences=item.sentences[:end]),
-        replace(item, ids=ids, sentences=sentences - sentences[:1].sum()),
     )
 
 

@@ -16,8 +16,8 @@ from typing import Self
 
 import numpy as np
 
-from sumpool.data.batches import Item
 from sumpool.data.files import open_array, require_offsets
+from sumpool.data.items import Item
 from sumpool.data.sources._base import Example, Split
 from sumpool.data.texts import Texts
 from sumpool.errors import DataError

@@ -8,7 +8,8 @@ from typing import Any, cast, final
 import numpy as np
 
 from sumpool.core.decoding.length_limits import LengthTarget
-from sumpool.data.batches import Item, fill_batches
+from sumpool.data.batches import fill_batches
+from sumpool.data.items import Item
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.inference.extraction import SentenceExtractor

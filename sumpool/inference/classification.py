@@ -11,9 +11,10 @@ import torch
 
 from sumpool.core.model.classifier import ClassificationModel
 from sumpool.core.nn.execution import SkipInit, one_thread
-from sumpool.data.batches import Item, fill_batches
+from sumpool.data.batches import fill_batches
 from sumpool.data.encoding import encode_item
-from sumpool.data.labelled_batches import collate_labelled, join_pair, split_pair
+from sumpool.data.items import Item, join_pair, split_pair
+from sumpool.data.labelled_batches import collate_labelled
 from sumpool.data.labels import LABELS, Labels
 from sumpool.data.report import REPORT_FILE
 from sumpool.documents.document import Document

@@ -19,7 +19,8 @@ from sumpool.core.decoding.sampling import sample
 from sumpool.core.model.summarizer import Memory, SummarizationModel
 from sumpool.core.nn.execution import one_thread
 from sumpool.core.nn.numerics import to_device
-from sumpool.data.batches import Item, collate
+from sumpool.data.batches import collate
+from sumpool.data.items import Item
 from sumpool.errors import RecipeError, ResourceError, is_out_of_memory
 from sumpool.inference.length import choose_bounds, widen_bounds, with_targets
 from sumpool.special_tokens import SpecialTokens

@@ -9,7 +9,7 @@ from sumpool.core.decoding.config import DecodingConfig, parse_length
 from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model.summarizer import DecoderState
-from sumpool.data.batches import Item
+from sumpool.data.items import Item
 from sumpool.data.report import REPORT_FILE, DataReport
 from sumpool.inference.loading import LoadedModel
 from sumpool.text.language import word_count

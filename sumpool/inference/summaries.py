@@ -10,7 +10,7 @@ from typing import cast
 
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.length_limits import LengthTarget
-from sumpool.data.batches import Item
+from sumpool.data.items import Item
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.inference.chunking import MAX_GROUP_DOCUMENTS, ChunkedDocument, Chunker, batch_chunks, group_documents

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from torch import nn
 
-from sumpool.data.batches import Item
 from sumpool.data.fingerprint import content_digest
+from sumpool.data.items import Item
 from sumpool.data.labels import LABELS
 from sumpool.data.shards import Shard
 from sumpool.documents.document import Document

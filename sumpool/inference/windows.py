@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sumpool.data.batches import Item
+from sumpool.data.items import Item
 from sumpool.documents.source_sentences import SourceSentence, is_prose
 from sumpool.evaluation.agreement import Agreement, RougeTokenizer
 from sumpool.inference.chunking import ChunkedDocument

@@ -18,7 +18,8 @@ import numpy.typing as npt
 import torch
 
 from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.data.batches import Item, collate, fill_batches
+from sumpool.data.batches import collate, fill_batches
+from sumpool.data.items import Item
 from sumpool.interpret.attribution import attribute, content_tokens, sum_by_sentence
 
 Floats = npt.NDArray[np.float64]

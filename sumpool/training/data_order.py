@@ -7,7 +7,8 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from sumpool.data.batches import Batch, BatchSampler, Item, PhraseModel, collate
+from sumpool.data.batches import Batch, BatchSampler, PhraseModel, collate
+from sumpool.data.items import Item
 from sumpool.errors import DataError
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
 from sumpool.text.phrases import Phrases

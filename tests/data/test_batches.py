@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 import torch
 
-from sumpool.data.batches import BatchSampler, Item, collate, fill_batches
+from sumpool.data.batches import BatchSampler, collate, fill_batches
+from sumpool.data.items import Item
 from sumpool.special_tokens import EOS, PAD, SpecialTokens
 from sumpool.text.phrases import Phrases
 

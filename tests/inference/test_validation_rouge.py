@@ -5,7 +5,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from sumpool.data.batches import Item
+from sumpool.data.items import Item
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard
 from sumpool.data.sources._base import Example

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sumpool.data.batches import Item
+from sumpool.data.items import Item
 from sumpool.documents.document import Document
 from sumpool.inference.chunking import ChunkedDocument, Chunker, cover
 from sumpool.inference.generation import Generated, Generator, NeedsSearch, OnDrafts

@@ -8,7 +8,8 @@ import torch
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.data.batches import Item, collate
+from sumpool.data.batches import collate
+from sumpool.data.items import Item
 from sumpool.interpret.faithfulness import (
     RANDOM_DRAWS,
     deletion_effects,

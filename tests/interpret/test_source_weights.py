@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.data.batches import Item, collate
+from sumpool.data.batches import collate
+from sumpool.data.items import Item
 from sumpool.interpret.attribution import attribute
 from sumpool.interpret.source_weights import combine_chunks, source_weights
 from sumpool.special_tokens import SpecialTokens

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.data.batches import Item, collate
+from sumpool.data.batches import collate
+from sumpool.data.items import Item
 from tests.torture.figures import Measured
 from tests.training.toy import MODEL, VOCABULARY
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from sumpool.data.batches import Item
+from sumpool.data.items import Item
 from sumpool.training.config import TrainConfig
 from sumpool.training.distributed import join_processes
 from sumpool.training.fit import fit

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.layers import split_heads
-from sumpool.data.batches import Batch, Item
+from sumpool.data.batches import Batch
+from sumpool.data.items import Item
 from sumpool.progress import Progress, go_on
 from sumpool.training.config import ScheduleConfig, TrainConfig
 from sumpool.training.data_order import TrainingData

@@ -14,7 +14,8 @@ from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.constraints import NoRepeatWords, TokenSurfaces
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model.config import ModelConfig
-from sumpool.data.batches import Item, collate
+from sumpool.data.batches import collate
+from sumpool.data.items import Item
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
 from sumpool.training.data_order import ItemSource
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from sumpool.bench.peers.led import led_batch, led_example
 from sumpool.bench.systems.workload import Conditions
 from sumpool.core.model.config import ModelConfig
-from sumpool.data.batches import Item
+from sumpool.data.items import Item
 from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import TrainingData
 from sumpool.training.optimizer import schedule_factor

@@ -12,7 +12,7 @@ from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.constraints import TokenSurfaces
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
-from sumpool.data.batches import Item
+from sumpool.data.items import Item
 from sumpool.special_tokens import BOS, EOS, PAD, UNK
 
 pytest.importorskip("transformers")

@@ -14,7 +14,7 @@ from sumpool.bench.peers.led_trainer import train_led, validation_loss
 from sumpool.bench.peers.trainer_setup import TrainerResult, TrainerSetup
 from sumpool.bench.peers.transformers_peer import led
 from sumpool.bench.systems.workload import Conditions
-from sumpool.data.batches import Item
+from sumpool.data.items import Item
 from sumpool.errors import Interrupted, NonFiniteError
 from sumpool.progress import Progress
 from sumpool.special_tokens import BOS, EOS

@@ -10,7 +10,7 @@ from sumpool.bench.suites import layer_inputs
 from sumpool.bench.suites.layer_inputs import trained_inputs
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.data.batches import Item
+from sumpool.data.items import Item
 from sumpool.errors import RecipeError
 
 
