@@ -106,6 +106,10 @@ def summarize(
     fast: Annotated[
         bool, typer.Option("--fast", help="Select sentences without the model, several times as fast.")
     ] = False,
+    scorer: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.gguf", help="Choose sentences with a language model, SmolLM2-135M."),
+    ] = None,
     beams: Annotated[
         int | None,
         typer.Option(metavar="N", parser=whole_number("--beams", 1, 64), help="Beam size; 1 is greedy search."),
@@ -143,6 +147,7 @@ def summarize(
     shortcuts = {
         "mode": mode,
         "fast": fast or None,
+        "scorer": None if scorer is None else dumps(str(scorer)),
         "length": None if length is None else dumps(length),  # a text in YAML, also where it is a number
         "beams": beams,
         "min_length": min_length,

@@ -31,17 +31,19 @@ class SentenceExtractor:
         self._language = language
 
     @classmethod
-    def load(cls, folder: Path, language: str = ENGLISH) -> "SentenceExtractor":
+    def load(cls, folder: Path, language: str = ENGLISH, scorer: Path | None = None) -> "SentenceExtractor":
         """Load the ranker of a run folder; the shipped one serves where it has none.
 
         Args:
             folder: The run folder.
             language: Language that its model has learnt.
+            scorer: File of a language model that reads the sentences, see `SentenceStates`; None without.
 
         Raises:
             CheckpointError: If the ranker is damaged or of another version.
+            DataError: If the scorer is damaged, or another model.
         """
-        return cls(SentenceSelector.load(folder, SHIPPED), language)
+        return cls(SentenceSelector.load(folder, SHIPPED, scorer), language)
 
     def extract_without_model(
         self,

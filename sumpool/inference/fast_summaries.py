@@ -131,7 +131,7 @@ def fast_model(config: DecodingConfig, folder: Path, splitter: SentenceSplitter,
     Raises:
         CheckpointError: If the ranker is damaged or of another version.
     """
-    return FastModel(config, SentenceExtractor.load(folder, language), splitter, language)
+    return FastModel(config, SentenceExtractor.load(folder, language, config.scorer), splitter, language)
 
 
 def generate_fast(

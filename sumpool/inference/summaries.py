@@ -71,7 +71,7 @@ def generate_summaries(
             check=check,
         )
         return
-    sentences = SentenceExtractor.load(loaded.folder, loaded.language)
+    sentences = SentenceExtractor.load(loaded.folder, loaded.language, config.scorer)
     chunker, extractor = Chunker(loaded, sentences), MbrExtractor(config, sentences)
     generator = Generator(loaded.model, loaded.tokenizer, config, loaded.lengths)
     choose = _chooser(config, loaded.splitter)

@@ -11,13 +11,15 @@ from sumpool.ranking.config import RankingConfig
 from sumpool.ranking.cues import fit_cues, frequent_cues
 from sumpool.ranking.examples import MarkedExample, RankingExample
 from sumpool.ranking.features import SentenceFeatures
-from sumpool.ranking.forest import Forest, Values
-from sumpool.ranking.ranker import Choice, Cues, Domain, Ranker, document_values, score_features, with_cues
+from sumpool.ranking.forest import Forest, Matrix, Values
+from sumpool.ranking.ranker import Choice, Cues, Domain, Probe, Ranker, document_values, score_features, with_cues
 
 _FOLDS = 2
 """Parts of the documents; the cue scores that the trees learn from are fitted on the other part."""
 _MIN_SCALE, _RIDGE = 1e-6, 300.0
 """Standard deviation of a value at least, and penalty of the squared weights of `Domain`."""
+_PROBE_RIDGE = 3000.0
+"""Penalty of the squared weights of `Probe`."""
 _MIN_HEADING_CUES = 0.25
 """Share of the documents that a cue of a heading occurs in at least, relative to a cue of a sentence."""
 
@@ -122,6 +124,31 @@ def fit_domain(ranker: Ranker, learnt: Sequence[SentenceFeatures], others: Seque
     products = inputs.T @ (weights[:, None] * inputs) + _RIDGE * np.eye(inputs.shape[1])
     solved = np.linalg.solve(products, inputs.T @ (weights * np.where(is_learnt, 1.0, -1.0)))
     return replace(ranker, domain=replace(domain, weights=solved[:-1], bias=float(solved[-1])))
+
+
+def fit_probe(ranker: Ranker, examples: Sequence[MarkedExample], states: Sequence[Matrix]) -> Ranker:
+    """Return the ranker with a linear model over states of sentences, by ridge regression on marks of readers.
+
+    Args:
+        ranker: The ranker.
+        examples: Documents with marks.
+        states: States of the candidates of each, see `SentenceStates.read`; NaN where unread.
+    """
+    is_read = [~np.isnan(rows[:, 0]) for rows in states]
+    flat = np.concatenate([rows[part] for rows, part in zip(states, is_read, strict=True)]).astype(np.float64)
+    mean, scale = flat.mean(axis=0), flat.std(axis=0) + _MIN_SCALE
+    solved = []
+    for name, known in (("preference", "shown"), ("dependence", "judged"), ("junk", "shown")):
+        rows = [part & getattr(example, known) for example, part in zip(examples, is_read, strict=True)]
+        inputs = (np.concatenate([item[part] for item, part in zip(states, rows, strict=True)]) - mean) / scale
+        values = np.concatenate([getattr(item, name)[part] for item, part in zip(examples, rows, strict=True)])
+        weights = np.concatenate([np.full(part.sum(), max(part.sum(), 1) ** -0.5) for part in rows])
+        weights /= weights.mean()
+        inputs = np.column_stack([inputs, np.ones(len(inputs))])
+        penalty = np.diag([*np.full(len(mean), _PROBE_RIDGE), 0.0])
+        solved.append(np.linalg.solve(inputs.T @ (weights[:, None] * inputs) + penalty, inputs.T @ (weights * values)))
+    parameters = np.array(solved)
+    return replace(ranker, probe=Probe(mean, scale, parameters[:, :-1], parameters[:, -1]))
 
 
 def targets(examples: Sequence[RankingExample]) -> Values:

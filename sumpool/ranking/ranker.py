@@ -51,6 +51,10 @@ _CHOICE: Final = ("preference", "dependence", "junk")
 """Forests of `Choice`."""
 _DOMAIN: Final = ("mean", "scale", "weights")
 """Arrays of `Domain`."""
+_PROBE_ARRAYS: Final = ("mean", "scale", "weights", "bias")
+"""Arrays of `Probe`."""
+_PROBE = 0.7
+"""Weight of the probe beside the trees; from .5 on, no other is better by more than .01 of the first choices."""
 _DEVIATIONS = 5.0
 """Standard deviations to which the values of a document are clipped."""
 _ARRAYS = tuple(field.name for field in fields(Forest) if field.name != "base")
@@ -111,6 +115,34 @@ class Domain:
         return np.clip((values - self.mean) / self.scale, -_DEVIATIONS, _DEVIATIONS)
 
 
+@dataclass(frozen=True)
+class Probe:
+    """Linear model over the states of sentences that a language model has read, see `SentenceStates`.
+
+    Attributes:
+        mean: Mean of each number of a state, (2 * dim,).
+        scale: Standard deviation of each, (2 * dim,).
+        weights: Weights of preference, dependence and junk, (3, 2 * dim).
+        bias: Their values for the mean state, (3,).
+    """
+
+    mean: Values
+    scale: Values
+    weights: Values
+    bias: Values
+
+    def join(self, tree_values: Values, states: Matrix) -> Values:
+        """Return values of trees mixed with those of the probe, which counts where a sentence was read.
+
+        Args:
+            tree_values: Preference, dependence and junk of each candidate by trees, (3, candidates).
+            states: States of the candidates, (candidates, 2 * dim); NaN where unread.
+        """
+        of_states = self.weights @ ((states - self.mean) / self.scale).T + self.bias[:, None]
+        mixed = (1 - _PROBE) * tree_values + _PROBE * of_states
+        return np.where(np.isnan(of_states), tree_values, mixed)
+
+
 @final
 @dataclass(frozen=True)
 class Ranker:
@@ -122,6 +154,7 @@ class Ranker:
         agreement: Trees over the score of `structure` and the agreement with sampled summaries; None without.
         choice: Trees that have learnt from marks of readers; None without.
         domain: Tells the documents that have reference summaries from others; None if all count as such.
+        probe: Improves `choice` where a language model has read the sentences; None without.
     """
 
     cues: Cues
@@ -129,6 +162,7 @@ class Ranker:
     agreement: Forest | None = None
     choice: Choice | None = None
     domain: Domain | None = None
+    probe: Probe | None = None
 
     def score(self, features: SentenceFeatures) -> Values:
         """Return the score of each candidate, (candidates,); the agreement with samples counts if it is known."""
@@ -139,7 +173,7 @@ class Ranker:
             return scores
         return self.agreement.predict(np.hstack([score_features(scores), features.agreement]))
 
-    def preferences(self, tables: Sequence[Matrix], references: Values) -> Values:
+    def preferences(self, tables: Sequence[Matrix], references: Values, states: Matrix | None = None) -> Values:
         """Return how much a reader wants each candidate in a short summary, (candidates,).
 
         The scale is that of marks: 1 for the first sentence of a reader's summary, 0 for one that it should not have.
@@ -149,12 +183,16 @@ class Ranker:
         Args:
             tables: Features of the candidates, at least one, see `choice_features`.
             references: Scores that have learnt from reference summaries, (candidates,), see `score`.
+            states: States of the candidates, see `Probe.join`; None without a language model.
 
         Raises:
             ValueError: If the ranker has not learnt from marks.
         """
-        gains = _predict(self._known_choice().preference, tables) + _IN_REFERENCES * np.maximum(references, 0)
-        return np.asarray(gains - self.costs(tables), np.float64)
+        choice = self._known_choice()
+        values = np.array([_predict(getattr(choice, name), tables) for name in _CHOICE])
+        values = values if self.probe is None or states is None else self.probe.join(values, states)
+        gains = values[0] + _IN_REFERENCES * np.maximum(references, 0)
+        return np.asarray(gains - _costs(values[1], values[2], tables), np.float64)
 
     def costs(self, tables: Sequence[Matrix]) -> Values:
         """Return what a candidate that does not stand alone, has no content or begins in lower case costs a reader.
@@ -163,9 +201,7 @@ class Ranker:
             ValueError: If the ranker has not learnt from marks.
         """
         choice = self._known_choice()
-        dependence, junk = _predict(choice.dependence, tables), _predict(choice.junk, tables)
-        is_fragment = tables[0][:, FEATURES.index("starts_in_lower_case")]
-        return np.asarray(_DEPENDENCE * dependence + _JUNK * junk + _FRAGMENT * is_fragment, np.float64)
+        return _costs(_predict(choice.dependence, tables), _predict(choice.junk, tables), tables)
 
     def _known_choice(self) -> Choice:
         if self.choice is None:
@@ -200,6 +236,8 @@ class Ranker:
         if self.domain:
             arrays |= {f"domain.{name}": getattr(self.domain, name).astype(np.float32) for name in _DOMAIN}
             bases["domain"] = self.domain.bias
+        if self.probe:
+            arrays |= {f"probe.{name}": getattr(self.probe, name).astype(np.float32) for name in _PROBE_ARRAYS}
         content = {
             "schema": _SCHEMA,
             "features": [*FEATURES, *LEARNT],
@@ -254,7 +292,10 @@ class Ranker:
         if "domain" in content["bases"]:
             mean, scale, weights = (arrays[f"domain.{name}"].astype(np.float64) for name in _DOMAIN)
             domain = Domain(mean, scale, weights, float(content["bases"]["domain"]))
-        return cls(cues, forests["structure"], forests.get("agreement"), choice, domain)
+        probe = None
+        if "probe.mean" in arrays:
+            probe = Probe(*(arrays[f"probe.{name}"].astype(np.float64) for name in _PROBE_ARRAYS))
+        return cls(cues, forests["structure"], forests.get("agreement"), choice, domain, probe)
 
 
 def with_cues(features: SentenceFeatures, cues: Cues) -> Matrix:
@@ -278,6 +319,11 @@ def learnt_features(features: SentenceFeatures, cues: Cues) -> Matrix:
 def score_features(scores: Values) -> Matrix:
     """Return the features of `SCORES`, (candidates, features)."""
     return np.column_stack([scores, scores - scores.max(), ranks(scores)]).astype(np.float32)
+
+
+def _costs(dependence: Values, junk: Values, tables: Sequence[Matrix]) -> Values:
+    is_fragment = tables[0][:, FEATURES.index("starts_in_lower_case")]
+    return np.asarray(_DEPENDENCE * dependence + _JUNK * junk + _FRAGMENT * is_fragment, np.float64)
 
 
 def document_values(tables: Sequence[Matrix]) -> Values:

@@ -8,7 +8,7 @@ here imports torch or nltk.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol, final
+from typing import TYPE_CHECKING, Protocol, final
 
 import numpy as np
 
@@ -22,8 +22,11 @@ from sumpool.ranking.ranker import FILE, Ranker
 from sumpool.ranking.selection import find_candidates, select
 from sumpool.ranking.summary_length import adjust_length, usual_words
 from sumpool.text.citations import without_citations
-from sumpool.text.language import word_count
+from sumpool.text.language import ENGLISH, UNDETECTED, word_count
 from sumpool.text.prose import PROSE_KINDS, tidy_sentence
+
+if TYPE_CHECKING:
+    from sumpool.ranking.sentence_states import SentenceStates
 
 _MAX_WORDS = 100
 """Words of a summary at most where no length is asked for: further sentences of a book are details."""
@@ -83,26 +86,38 @@ class SentenceSelector:
     Attributes:
         ranker: The ranker, which has learnt from reference summaries.
         readers: Ranker that has learnt from marks of readers, often the same.
+        states: Language model that reads the sentences; None without.
     """
 
-    def __init__(self, ranker: Ranker, readers: Ranker | None = None) -> None:
+    def __init__(self, ranker: Ranker, readers: Ranker | None = None, states: "SentenceStates | None" = None) -> None:
         self.ranker = ranker
+        self.states = states
         self.readers = readers or ranker
         self._last: _Candidates | None = None
 
     @classmethod
-    def load(cls, folder: Path, shipped: Path) -> "SentenceSelector":
+    def load(cls, folder: Path, shipped: Path, scorer: Path | None = None) -> "SentenceSelector":
         """Load the ranker of a run folder; where it has none, or none with marks, that of the shipped folder serves.
 
         What the model of a run without a ranker has learnt is not known to the shipped one.
 
+        Args:
+            folder: The run folder.
+            shipped: The shipped folder.
+            scorer: File of a language model that reads the sentences, see `SentenceStates`; None without.
+
         Raises:
             CheckpointError: If a ranker is damaged or of another version.
+            DataError: If the scorer is damaged, or another model.
         """
-        if not (folder / FILE).is_file():
-            return cls(replace(Ranker.load(shipped), domain=None))
-        ranker = Ranker.load(folder)
-        return cls(ranker, ranker if ranker.choice else Ranker.load(shipped))
+        ranker = Ranker.load(folder) if (folder / FILE).is_file() else replace(Ranker.load(shipped), domain=None)
+        states = None
+        if scorer:
+            # Imported here, as few have a scorer.
+            from sumpool.ranking.sentence_states import SentenceStates
+
+            states = SentenceStates(scorer)
+        return cls(ranker, ranker if ranker.choice else Ranker.load(shipped), states)
 
     def select(
         self,
@@ -148,7 +163,10 @@ class SentenceSelector:
             if sampled:
                 agreement = agreement_features(texts, sampled.samples, sampled.text, sampled.weights or None)
                 features = replace(features, agreement=agreement)
-            scores = self.readers.preferences(found.tables, self.ranker.score(features))
+            states = None
+            if self.states and language in (ENGLISH, UNDETECTED):  # the language model has learnt English
+                states = self.states.read(document, sentences)[list(found.indices)]
+            scores = self.readers.preferences(found.tables, self.ranker.score(features), states)
             places = _select_preferred(texts, scores, budget, language, target)
         return [(found.indices[place], texts[place]) for place in places]
 

@@ -10,9 +10,9 @@ from sumpool.documents.document import Document, ParsedDocument, TextBlock
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.ranking.agreement_features import AGREEMENT_FEATURES
 from sumpool.ranking.config import BoostingConfig, RankingConfig
-from sumpool.ranking.examples import RankingExample
+from sumpool.ranking.examples import MarkedExample, RankingExample
 from sumpool.ranking.features import SentenceFeatures
-from sumpool.ranking.fit import fit_agreement, fit_choice, fit_domain, fit_ranker, sentence_weights, targets
+from sumpool.ranking.fit import fit_agreement, fit_choice, fit_domain, fit_probe, fit_ranker, sentence_weights, targets
 from sumpool.ranking.ranker import Ranker
 from sumpool.ranking.sentence_selector import SentenceSelector
 from tests.conftest import story
@@ -92,6 +92,36 @@ def test_documents_with_structure_have_the_sentences_that_readers_want() -> None
     assert first == (9, "We describe the packet and the router for the channel.")
     target = LengthTarget(3, in_sentences=True, tokens=0)
     assert len(SentenceSelector(chosen).select(document, sentences, "en", target=target)) == 3
+
+
+def test_a_probe_learns_from_states_and_counts_where_they_are_known(tmp_path: Path) -> None:
+    ranker = fit_ranker([example(seed) for seed in range(30)], CONFIG)
+    chosen = fit_choice(ranker, [marked(seed) for seed in range(30)], CONFIG)
+    generator = np.random.default_rng(0)
+
+    def states(item: MarkedExample) -> NDArray[np.float32]:
+        rows = generator.normal(size=(len(item.features), 6)).astype(np.float32)
+        rows[:, 2] += 5 * item.dependence
+        rows[:, 4] += 5 * item.preference
+        return rows
+
+    examples = [marked(seed) for seed in range(30, 90)]
+    fitted = fit_probe(chosen, examples, [states(item) for item in examples])
+    item = marked(100)
+    tables, scores = fitted.choice_features(item.features), fitted.score(item.features)
+    known = states(item)
+    known[0] = np.nan
+    found = fitted.preferences(tables, scores, known)
+    plain = fitted.preferences(tables, scores)
+    assert found[0] == pytest.approx(plain[0])
+    assert (found != plain).sum() == len(found) - 1
+    assert found.argmax() == item.preference.argmax()
+    moved = known.copy()
+    moved[3, 4] += 50
+    assert fitted.preferences(tables, scores, moved).argmax() == 3
+    fitted.save(tmp_path)
+    again = Ranker.load(tmp_path)
+    np.testing.assert_allclose(again.preferences(tables, scores, known), found, atol=1e-5)
 
 
 def test_choice_needs_marks() -> None:

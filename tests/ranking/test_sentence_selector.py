@@ -1,22 +1,24 @@
 # ruff: noqa: RUF001  (letters of other scripts)
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.documents.document import Document, ParsedDocument, TextBlock, TextBlockKind
-from sumpool.documents.source_sentences import source_sentences
+from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.inference.model_choice import SHIPPED
 from sumpool.ranking import sentence_selector
 from sumpool.ranking.config import RankingConfig
 from sumpool.ranking.features import SentenceFeatures, sentence_features
 from sumpool.ranking.fit import fit_choice, fit_ranker
-from sumpool.ranking.ranker import Domain, Ranker
+from sumpool.ranking.ranker import Domain, Probe, Ranker
 from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.text.sentences import SentenceSplitter
 from tests.conftest import story
@@ -177,11 +179,31 @@ def test_features_of_a_document_are_computed_once(ranker: Ranker, monkeypatch: p
     assert computed == ["en", "de", "en"]
 
 
+class States:
+    """A language model that knows the numbers of the sentences that a reader wants."""
+
+    def __init__(self, wanted: int) -> None:
+        self.wanted = wanted
+
+    def read(self, _: Document, sentences: Sequence[SourceSentence]) -> NDArray[np.float32]:
+        return np.array([[9.0 if index == self.wanted else 0.0] for index in range(len(sentences))], np.float32)
+
+
+def test_a_language_model_helps_to_choose_in_english(ranker: Ranker) -> None:
+    ones, weights = np.ones(1), np.array([[1.0], [0.0], [0.0]])
+    readers = replace(with_domain(ranker, False), probe=Probe(np.zeros(1), ones, weights, np.zeros(3)))
+    for wanted in (5, 40):
+        selector = SentenceSelector(readers, None, States(wanted))  # type: ignore[arg-type]  # instead of a file
+        assert wanted in dict(selector.select(FILE, SENTENCES, "en", words=20))
+        german = selector.select(FILE, SENTENCES, "de", words=20)
+        assert german == SentenceSelector(readers).select(FILE, SENTENCES, "de", words=20)
+
+
 def test_selection_imports_neither_torch_nor_nltk() -> None:
     code = """
 import sys
 from sumpool.documents.document import Document
-from sumpool.documents.source_sentences import source_sentences
+from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.text.sentences import SentenceSplitter
 source_sentences(Document("a", "Hosts send packets."), SentenceSplitter.default())

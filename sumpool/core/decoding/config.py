@@ -1,6 +1,7 @@
 """Settings of generation: the `summarize` section of a recipe."""
 
 import re
+from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, Field, model_validator
@@ -69,6 +70,9 @@ class DecodingConfig(Settings):
     fast: bool = False
     """Select sentences by structure and words alone, without the model: some ten times faster, and no sampled summaries
     help to choose. The modes are extractive then."""
+    scorer: Path | None = None
+    """File of a language model, SmolLM2-135M in GGUF, that reads English documents to choose sentences for readers;
+    some seconds a document."""
     mbr: bool = False
     """Choose a generated summary by minimum Bayes risk: of the best hypothesis and the sampled summaries, the one that
     agrees most with the other samples, by ROUGE-1 + ROUGE-2 F1. Otherwise it is the best hypothesis."""
