@@ -1,12 +1,12 @@
-"""Long documents: reading their beginning, their best-ranked sentences or all of them in windows.
+"""Long documents: reading their beginning or their best-ranked sentences.
 
-    python docs/scripts/long_documents.py SOURCE [--documents 90] [--model RUN] [--set A.B=C] [--ways truncate ...]
+    python docs/scripts/long_documents.py SOURCE [--documents 90] [--model RUN] [--set A.B=C]
 
 SOURCE is the folder of the RFC series, of which the validation split counts, or a file of rows with "document" and
 "summary". The documents have 2 to 40 times the tokens that the model reads and are drawn by a fixed seed, in equal
 numbers from three groups of lengths where there are so many. In the second set the introduction, the first paragraphs
-of at least `INTRODUCTION_WORDS` words, stands at the end. Prints ROUGE of LEAD, truncation, selection and windows on
-both sets, by group, and the differences to truncation with their 95 % intervals.
+of at least `INTRODUCTION_WORDS` words, stands at the end. Prints ROUGE of LEAD, truncation and selection on both sets,
+by group, and the differences to truncation with their 95 % intervals.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from sumpool.inference.summaries import generate_summaries
 from sumpool.text.cleaning import first_words
 from sumpool.text.tokenizer import encode_document
 
-WAYS = ("truncate", "select", "window")
+WAYS = ("truncate", "select")
 GROUPS = ((2, 4), (4, 10), (10, 40))
 """Lengths in multiples of what the model reads."""
 INTRODUCTION_WORDS = 950
@@ -45,11 +45,9 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=90)
     parser.add_argument("--model", type=Path, default=SHIPPED)
     parser.add_argument("--set", action="append", default=[])
-    parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
     arguments = parser.parse_args()
     models = {
-        name: load_for_generation(arguments.model, [*arguments.set, f"summarize.on_overflow={name}"])
-        for name in arguments.ways
+        name: load_for_generation(arguments.model, [*arguments.set, f"summarize.on_overflow={name}"]) for name in WAYS
     }
     first, *_ = models.values()
     chosen = draw(arguments.source, first, arguments.documents)
@@ -115,12 +113,11 @@ def print_table(title: str, scores: dict[str, np.ndarray], groups: Sequence[int]
             for name, values in scores.items()
         )
         print(f"  {label:14} {members.sum():3}   {means}")  # noqa: T201
-        for name in scores.keys() - {"LEAD", "truncate"} if "truncate" in scores else ():
-            tests = compare(scores[name][members], scores["truncate"][members], 1000, 1)
-            differences = (
-                f"{test.difference.mean:+.1f} [{test.difference.low:.1f}, {test.difference.high:.1f}]" for test in tests
-            )
-            print(f"  {'':18}   {name} - truncate {' / '.join(differences)}", flush=True)  # noqa: T201
+        differences = (
+            f"{test.difference.mean:+.1f} [{test.difference.low:.1f}, {test.difference.high:.1f}]"
+            for test in compare(scores["select"][members], scores["truncate"][members], 1000, 1)
+        )
+        print(f"  {'':18}   select - truncate {' / '.join(differences)}", flush=True)  # noqa: T201
 
 
 def _slices(groups: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:

@@ -32,7 +32,7 @@ def main(run: str, folder: str, *names: str) -> None:
     chunker, seconds, equal, chunks = Chunker(loaded), [0.0, 0.0], 0, 0
 
     for document in read_all(names):
-        for chunk in chunker.chunk(document).chunks[:1]:
+        if chunk := chunker.chunk(document).chunk:
             batch = collate([chunk], model.config.source_length, 1, special_tokens=model.special_tokens)
             documents = batch.ids, batch.mask, batch.sentences
             summaries = []

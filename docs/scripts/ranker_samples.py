@@ -94,9 +94,9 @@ def sample(model: Path, rows: Sequence[dict[str, str]], out: Path) -> None:
     chunker, generator = Chunker(loaded), Generator(loaded.model, loaded.tokenizer, config, loaded.lengths)
     with out.open("a", encoding="utf-8") as file:
         for row in missing:
-            chunks = chunker.chunk(Document(row["id"], row["document"])).chunks
-            if chunks:
-                (generated,) = generator.generate(chunks[:1])
+            chunk = chunker.chunk(Document(row["id"], row["document"])).chunk
+            if chunk:
+                (generated,) = generator.generate([chunk])
                 line = {"id": row["id"], "text": generated.text, "samples": generated.samples}
                 file.write(json.dumps(line) + "\n")
                 file.flush()

@@ -120,7 +120,7 @@ def summarize(
         str | None,
         choice(
             "--on-overflow",
-            ("truncate", "error", "window", "select"),
+            ("truncate", "error", "select"),
             "Treatment of documents longer than the model's input.",
         ),
     ] = None,

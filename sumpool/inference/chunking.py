@@ -5,8 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast, final
 
-import numpy as np
-
 from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.data.batches import fill_batches
 from sumpool.data.items import Item
@@ -17,7 +15,6 @@ from sumpool.inference.length import length_targets
 from sumpool.inference.loading import LoadedModel
 from sumpool.inference.source import EncodedSource, encode_source
 from sumpool.inference.summary import Extraction
-from sumpool.special_tokens import SpecialTokens
 from sumpool.text.language import UNDETECTED, detect_language, unlearnt_cause
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import EncodedDocument
@@ -32,32 +29,32 @@ MAX_GROUP_DOCUMENTS = 256
 
 @dataclass(frozen=True)
 class ChunkedDocument:
-    """A document as chunks of at most the model's source length, or the reason why there are none.
+    """A document with the chunk of it that the model reads, or the reason why there is none.
 
     Attributes:
         document: The document.
-        chunks: The chunks.
-        tokens_read: Tokens of the chunks, without repeated special tokens.
+        chunk: What the model reads, at most its source length; None if there is a reason.
+        tokens_read: Tokens of the chunk.
         tokens_total: Tokens of the document.
         seconds: Time for splitting and encoding.
-        reason: Why there are no chunks; empty otherwise.
+        reason: Why there is no chunk; empty otherwise.
         sentences: Sentences of the document.
-        indices: For each chunk, the index in `sentences` of each of its sentence numbers.
+        indices: The index in `sentences` of each sentence number of the chunk.
         language: Language of the document (ISO 639-1); empty if it is not clear.
         unlearnt: Why the model has not learnt such a document, see `unlearnt_cause`; empty if it may have.
-        extraction: Summary of a document that the model cannot improve, which then has no chunks; None for others.
+        extraction: Summary of a document that the model cannot improve, which then has no chunk; None for others.
         target: Length of the summary; None if it is the usual one.
         is_selection: Whether the chunk holds the best sentences of a document that the ranker has read to its end.
     """
 
     document: Document
-    chunks: tuple[Item, ...]
+    chunk: Item | None
     tokens_read: int
     tokens_total: int
     seconds: float
     reason: str = ""
     sentences: tuple[SourceSentence, ...] = ()
-    indices: tuple[tuple[int, ...], ...] = ()
+    indices: tuple[int, ...] = ()
     language: str = UNDETECTED
     unlearnt: str = ""
     extraction: Extraction | None = None
@@ -75,7 +72,7 @@ class ChunkedDocument:
 
 @final
 class Chunker:
-    """Cuts documents into chunks, by the settings of a loaded model."""
+    """Cuts documents to what a model reads, by its settings."""
 
     def __init__(self, loaded: LoadedModel, extractor: SentenceExtractor | None = None) -> None:
         """Prepare by the settings of a model; an extractor summarises the documents that the model cannot improve."""
@@ -92,7 +89,7 @@ class Chunker:
         """Tokenize a document and cut it by `summarize.on_overflow` if it is too long."""
         start = time.perf_counter()
         if document.error:
-            return ChunkedDocument(document, (), 0, 0, 0.0, document.error)
+            return ChunkedDocument(document, None, 0, 0, 0.0, document.error)
         language = detect_language(document.text)
         unlearnt = unlearnt_cause(document.text, language, self._language)
         sentences = source_sentences(document, SentenceSplitter.for_language(language) if unlearnt else self._splitter)
@@ -101,35 +98,30 @@ class Chunker:
             extraction = self._extractor.extract_without_model(document, sentences, language, target)
             if extraction:
                 seconds = time.perf_counter() - start
-                chunked = ChunkedDocument(document, (), 0, 0, seconds, sentences=sentences, language=language)
+                chunked = ChunkedDocument(document, None, 0, 0, seconds, sentences=sentences, language=language)
                 return replace(chunked, unlearnt=unlearnt, extraction=extraction, target=target)
-        special_tokens = self._tokenizer.special_tokens
+        special_tokens, longest = self._tokenizer.special_tokens, self._source_length
         source = encode_source(document, sentences, self._tokenizer, self._splitter)
-        longest = self._source_length
-        total, first = _framed(source.document, longest, special_tokens)
-        starts, parts, reason = [0], [first], ""
+        whole = source.document.with_special_tokens(special_tokens)
+        total, reason, selected = len(whole.ids), "", None
         if not total:
-            parts, reason = [], "the document must hold text, got none"
+            reason = "the document must hold text, got none"
         elif total > longest and self._on_overflow == "error":
-            advice = "take truncate or window for what is longer"
-            parts, reason = [], f"the document must have at most {longest:,} tokens, got {total:,}; {advice}"
-        selected = None
-        if total > longest and self._on_overflow == "select":
+            reason = f"the document must have at most {longest:,} tokens, got {total:,}; take select for what is longer"
+        elif total > longest and self._on_overflow == "select":
             selected = self._select(document, sentences, source, language)
-        if total > longest and self._on_overflow in ("window", "select") and not selected:
-            starts, parts = self._windows(source.document)
-        parts, indices = selected or (parts, _sentence_indices(source, starts, parts))
-        chunks = tuple(Item(document.id, part.ids, part.sentences, None) for part in parts)
+        part, indices = selected or (whole.truncate(longest, special_tokens), source.indices)
+        chunk = None if reason else Item(document.id, part.ids, part.sentences, None)
         return ChunkedDocument(
             document,
-            chunks,
-            tokens_read=total if len(parts) > 1 else sum(len(part.ids) for part in parts),
+            chunk,
+            tokens_read=len(chunk.ids) if chunk else 0,
             tokens_total=total,
             seconds=time.perf_counter() - start,
             reason=reason,
             sentences=sentences,
             target=target,
-            indices=indices,
+            indices=indices[: int(chunk.sentences[-1]) + 1] if chunk else (),
             language=language,
             unlearnt=unlearnt,
             is_selection=selected is not None,
@@ -137,7 +129,7 @@ class Chunker:
 
     def _select(
         self, document: Document, sentences: Sequence[SourceSentence], source: EncodedSource, language: str
-    ) -> tuple[list[EncodedDocument], tuple[tuple[int, ...], ...]] | None:
+    ) -> tuple[EncodedDocument, tuple[int, ...]] | None:
         """Fill the model's input with the best sentences; None if none fits."""
         if self._source_selector is None:
             # Imported here, as only long documents need it.
@@ -150,72 +142,7 @@ class Chunker:
         if selection is None:
             return None
         part, indices = selection
-        return [part.with_special_tokens(special_tokens)], (indices,)
-
-    def _windows(self, bare: EncodedDocument) -> tuple[list[int], list[EncodedDocument]]:
-        """Cut a document into windows, each with special tokens around it, and return the start of each too."""
-        special_tokens = self._tokenizer.special_tokens
-        length = max(1, self._source_length - len(special_tokens.prefix) - len(special_tokens.suffix))
-        windows = list(cover(bare.sentences, length))
-        parts = [bare.slice(*bounds).with_special_tokens(special_tokens) for bounds in windows]
-        return [start for start, _ in windows], parts
-
-
-def _framed(document: EncodedDocument, longest: int, special_tokens: SpecialTokens) -> tuple[int, EncodedDocument]:
-    """Return the number of tokens of a document with special tokens, and as many of these as a model reads."""
-    framed = document.with_special_tokens(special_tokens)
-    return len(framed.ids), framed.truncate(longest, special_tokens)
-
-
-def _sentence_indices(
-    source: EncodedSource, starts: Sequence[int], parts: Sequence[EncodedDocument]
-) -> tuple[tuple[int, ...], ...]:
-    """Return the indices of the source sentences of parts of a document, each of which begins at a token."""
-    firsts = [int(source.document.sentences[start]) for start, _ in zip(starts, parts, strict=False)]
-    return tuple(
-        source.indices[first : first + int(part.sentences[-1]) + 1] for first, part in zip(firsts, parts, strict=True)
-    )
-
-
-def cover(sentences: np.ndarray, length: int) -> Iterator[tuple[int, int]]:
-    """Cut a document into a first window as long as possible, as truncation does, and others of about equal length.
-
-    Args:
-        sentences: (tokens,), index of each token's sentence.
-        length: Most tokens of a window.
-
-    Yields:
-        Start and end of each window.
-    """
-    ends = np.append(np.flatnonzero(np.diff(sentences)) + 1, len(sentences))
-    ends = ends[(ends <= length) & (ends > length // 2)]
-    first = int(ends[-1]) if len(ends) else min(length, len(sentences))
-    yield 0, first
-    for start, end in split_windows(sentences[first:], length):
-        yield first + start, first + end
-
-
-def split_windows(sentences: np.ndarray, length: int) -> Iterator[tuple[int, int]]:
-    """Cut a document into consecutive windows of about equal length at sentence ends.
-
-    A sentence longer than a window is cut at the end of the window.
-
-    Args:
-        sentences: (tokens,), index of each token's sentence.
-        length: Most tokens of a window.
-
-    Yields:
-        Start and end of each window.
-    """
-    ends = np.append(np.flatnonzero(np.diff(sentences)) + 1, len(sentences))
-    start = 0
-    while start < len(sentences):
-        left = len(sentences) - start
-        target = start + -(-left // -(-left // length))
-        candidates = ends[(ends > start) & (ends <= start + length)]
-        end = int(candidates[np.abs(candidates - target).argmin()]) if len(candidates) else target
-        yield start, end
-        start = end
+        return part.with_special_tokens(special_tokens), indices
 
 
 def batch_chunks(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:

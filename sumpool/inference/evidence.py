@@ -7,7 +7,7 @@ a terminal, and `write_explanation` of `sumpool.inference.explanation` for an HT
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, tee
+from itertools import tee
 from pathlib import Path
 
 import numpy as np
@@ -113,7 +113,7 @@ def add_evidence(summary: Summary, document: Document, loaded: LoadedModel, *, f
             )
             for sentence, row in zip(sentences, weights, strict=True)
         ),
-        read=frozenset(chain.from_iterable(chunked.indices)) if chunked and chunked.chunks else None,
+        read=frozenset(chunked.indices) if chunked and chunked.chunk else None,
         poolings=tuple(_poolings(chunked, loaded)) if chunked and for_page else (),
         text=document.text if for_page else "",
     )
@@ -128,14 +128,10 @@ def _written_sentences(text: str, chunked: ChunkedDocument, loaded: LoadedModel)
     ]
     encoded = [(sentence, ids) for sentence, ids in encoded if sentence and ids]
     weights = np.zeros((len(encoded), len(chunked.sentences)))
-    attributed = source_weights(
-        loaded.model,
-        chunked.chunks,
-        chunked.indices,
-        [ids for _, ids in encoded],
-        loaded.recipe.summarize.batch_tokens,
-    )
-    weights[:, : attributed.shape[1]] = attributed
+    assert chunked.chunk, "the model has read a document of which it wrote a summary"
+    attributed = source_weights(loaded.model, chunked.chunk, [ids for _, ids in encoded])
+    for column, index in enumerate(chunked.indices):
+        weights[:, index] += attributed[:, column]
     return [sentence for sentence, _ in encoded], weights
 
 
@@ -168,16 +164,16 @@ def _top_sources(source: Sequence[SourceSentence], weights: np.ndarray) -> tuple
 
 def _poolings(chunked: ChunkedDocument, loaded: LoadedModel) -> Iterator[PoolingWeights]:
     """Weights of the words of a document after each pooling, first to last."""
-    token_bytes = loaded.tokenizer.token_bytes()
+    chunk, token_bytes = chunked.chunk, loaded.tokenizer.token_bytes()
+    if not chunk:
+        return
     layers = [layer.pool for layer in loaded.recipe.model.encoder]
     names = [f"pooling {layer.kind} after layer {number}" for number, layer in enumerate(layers, 1) if layer]
-    by_chunk = [pooling_weights(loaded.model, item) for item in chunked.chunks]
-    for pooling, name in zip(range(min(map(len, by_chunk), default=0)), names, strict=False):
+    for name, pooled in zip(names, pooling_weights(loaded.model, chunk), strict=False):
         tokens: list[list[bytes]] = [[] for _ in chunked.sentences]
         weights: list[list[float]] = [[] for _ in chunked.sentences]
-        for item, indices, kept in zip(chunked.chunks, chunked.indices, by_chunk, strict=True):
-            for token, number, weight in zip(item.ids, item.sentences, kept[pooling].tolist(), strict=True):
-                tokens[indices[number]].append(token_bytes[token])
-                weights[indices[number]].append(weight)
+        for token, number, weight in zip(chunk.ids, chunk.sentences, pooled.tolist(), strict=True):
+            tokens[chunked.indices[number]].append(token_bytes[token])
+            weights[chunked.indices[number]].append(weight)
         rows = zip(chunked.sentences, tokens, weights, strict=True)
         yield PoolingWeights(name, tuple(word_weights(sentence.text, part, values) for sentence, part, values in rows))

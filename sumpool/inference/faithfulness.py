@@ -141,11 +141,11 @@ def _generate(documents: Iterable[Document], loaded: LoadedModel) -> Iterator[It
     chunker = Chunker(loaded)
     generator = Generator(loaded.model, loaded.tokenizer, config, loaded.lengths)
     for document in documents:
-        chunks = chunker.chunk(document).chunks
-        text = generator.generate(chunks)[0].text if chunks else ""
+        chunk = chunker.chunk(document).chunk
+        text = generator.generate([chunk])[0].text if chunk else ""
         target = np.array(loaded.tokenizer.encode(text), dtype=np.int64)
-        if len(target) and chunks[0].sentences[-1]:
-            yield replace(chunks[0], target=target)
+        if chunk and len(target) and chunk.sentences[-1]:
+            yield replace(chunk, target=target)
         else:
             yield None
 

@@ -23,7 +23,6 @@ from sumpool.data.batches import collate
 from sumpool.data.items import Item
 from sumpool.errors import RecipeError, ResourceError, is_out_of_memory
 from sumpool.inference.length import choose_bounds, widen_bounds, with_targets
-from sumpool.special_tokens import SpecialTokens
 from sumpool.text.tokenizer import Tokenizer
 
 _SINGLE_THREAD_DIM, _SINGLE_THREAD_CHUNKS = 256, 4
@@ -136,16 +135,6 @@ class Generator:
         half = len(chunks) // 2  # outside the handler, whose traceback keeps the tensors of the failed attempt alive
         first = self.generate(chunks[:half], targets[:half], needs_search=needs_search, on_drafts=on_drafts)
         return first + self.generate(chunks[half:], targets[half:], needs_search=needs_search, on_drafts=on_drafts)
-
-    @property
-    def special_tokens(self) -> SpecialTokens:
-        """Special tokens of the model."""
-        return self._model.special_tokens
-
-    @property
-    def source_length(self) -> int:
-        """Most tokens of a chunk."""
-        return self._model.config.source_length
 
     def can_write(self, target: LengthTarget) -> bool:
         """Return whether the summaries of the model may be so long."""

@@ -52,17 +52,17 @@ class MbrExtractor:
         self,
         document: Document,
         sentences: Sequence[SourceSentence],
-        generated: Sequence[Generated],
+        generated: Generated,
         language: str = ENGLISH,
         target: LengthTarget | None = None,
         cause: str = "",
     ) -> Extraction:
-        """Select the sentences of a document that agree most with the sampled summaries of its chunks.
+        """Select the sentences of a document that agree most with the sampled summaries.
 
         Args:
             document: The document.
             sentences: Its sentences, see `source_sentences`.
-            generated: What was generated for its chunks.
+            generated: What was generated for it.
             language: Language of the document.
             target: Length of the summary; None selects as long as the agreement rises.
             cause: Why sentences must replace the generated text whatever the mode; empty if they need not.
@@ -71,16 +71,15 @@ class MbrExtractor:
             The sentences, all of them if a summary would not be shorter; none in mode abstractive, if mode auto keeps
             the generated text, or if no sentence shares a word with the samples.
         """
-        if not generated or not (self.may_extract or cause):
+        if not (self.may_extract or cause):
             return NO_EXTRACTION
-        (summary,) = generated
-        samples = summary.samples or (summary.text,)
-        agreement = Agreement(samples, self._tokenize, summary.weights or (1.0,) * len(samples))
+        samples = generated.samples or (generated.text,)
+        agreement = Agreement(samples, self._tokenize)
         lead_agreement = agreement.score(_lead(document))
         threshold = self._config.ood_threshold
         is_out_of_domain = lead_agreement < threshold
-        words = None if is_out_of_domain else _words_of(samples if document.blocks else (summary.text,))
-        sampled = replace(summary, samples=tuple(samples))
+        words = None if is_out_of_domain else _words_of(samples if document.blocks else (generated.text,))
+        sampled = replace(generated, samples=samples)
         extraction = self._sentences.extract(document, sentences, language, target, words=words, sampled=sampled)
         is_whole = not target and bool(extraction.cause)
         if self._config.mode == "extractive" or not extraction.sentences or (is_whole and not cause):
@@ -89,10 +88,10 @@ class MbrExtractor:
             cause = cause or f"agreement with the lead {lead_agreement:.2f} < {threshold:.2f}"
         elif document.blocks:  # generated text splices spans, which whole sentences of such a document need not
             cause = cause or "whole sentences are preferred"
-        return replace(extraction, cause=cause) if cause else self._compared(summary, extraction, agreement)
+        return replace(extraction, cause=cause) if cause else self._compared(generated, extraction, agreement)
 
     def needs_search(self, document: Document, samples: Sequence[str]) -> bool:
-        """Return whether the summary of a document that the model reads at once depends on the best hypothesis.
+        """Return whether the summary of a document depends on the best hypothesis.
 
         It does not if the document has a structure, whose sentences are preferred to generated text, or if the samples
         show that it is out of domain.
@@ -115,11 +114,11 @@ class MbrExtractor:
         extraction = self._sentences.extract(document, sentences, language, target)
         return replace(extraction, cause=join_causes(cause, extraction.cause))
 
-    def _compared(self, summary: Generated, extraction: Extraction, agreement: Agreement) -> Extraction:
+    def _compared(self, generated: Generated, extraction: Extraction, agreement: Agreement) -> Extraction:
         """Return an extraction unless the generated text agrees more with the samples."""
         config = self._config
         threshold = max(config.keep_threshold, agreement.score(" ".join(extraction.sentences)) + config.keep_margin)
-        of_text = agreement.score(summary.text) if summary.agreement is None else summary.agreement
+        of_text = agreement.score(generated.text) if generated.agreement is None else generated.agreement
         if of_text > threshold:
             return NO_EXTRACTION
         return replace(extraction, cause=f"agreement of the generated text {of_text:.2f} <= {threshold:.2f}")

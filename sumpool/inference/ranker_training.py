@@ -105,7 +105,7 @@ def _tokenizer() -> RougeTokenizer:
 def _compared_examples(
     examples: Sequence[Example], loaded: LoadedModel, config: RankingConfig, report: Report, check: Check
 ) -> Iterator[RankingExample]:
-    """Label documents and compare their sentences with sampled summaries of each document's first chunk."""
+    """Label documents and compare their sentences with sampled summaries."""
     chunker = Chunker(loaded)
     settings: DecodingConfig = loaded.recipe.summarize
     generator = Generator(loaded.model, loaded.tokenizer, settings, loaded.lengths)
@@ -113,8 +113,8 @@ def _compared_examples(
         check()
         chunked = chunker.chunk(Document(example.id, example.document))
         candidates = [chunked.sentences[index].text for index in find_candidates(chunked.sentences)]
-        if chunked.chunks and candidates:
-            (written,) = generator.generate(chunked.chunks[:1])
+        if chunked.chunk and candidates:
+            (written,) = generator.generate([chunked.chunk])
             agreement = agreement_features(candidates, written.samples, written.text)
             labelled = _labelled(example, loaded.splitter)
             yield labelled.with_agreement(agreement).sample(config.sentences, (config.seed, number))

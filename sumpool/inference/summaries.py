@@ -53,8 +53,8 @@ def generate_summaries(
         report: Called with progress, and with a note for every document that is not read to its end.
         check: Called between batches.
         model_lock: Held while the model computes, for models that several threads use.
-        on_draft: Called while a summary is generated that the model reads in one chunk, unless the mode is extractive.
-            The summary may differ from its drafts: other hypotheses may follow, or be chosen.
+        on_draft: Called while a summary is generated, unless the mode is extractive. The summary may differ from
+            its drafts: other hypotheses may follow, or be chosen.
 
     Yields:
         Summaries in the order of the documents, while later ones wait.
@@ -82,14 +82,14 @@ def generate_summaries(
         for chunked in group:
             if 0 < chunked.tokens_read < chunked.tokens_total:
                 report(Progress("summarize", done, total, note=f"{chunked.document.id}: {chunked.reading}"))
-            if chunked.unlearnt and chunked.chunks:
+            if chunked.unlearnt and chunked.chunk:
                 report(Progress("summarize", done, total, note=f"{chunked.document.id}: {chunked.unlearnt}"))
-        on_drafts = _chunk_drafts(group, on_draft) if on_draft and config.mode != "extractive" else None
+        on_drafts = _drafts(group, on_draft) if on_draft and config.mode != "extractive" else None
         needs_search = None if on_drafts else _needs_search(group, extractor)
         generate = partial(generator.generate, needs_search=needs_search, on_drafts=on_drafts)
-        for chunked, generated, seconds in _generate(group, generator, generate, config.batch_tokens, check, lock):
-            if config.repair:
-                generated = [_repaired(part, chunked, loaded.splitter) for part in generated]
+        for chunked, generated, seconds in _generate(group, generate, config.batch_tokens, check, lock):
+            if config.repair and generated:
+                generated = _repaired(generated, chunked, loaded.splitter)
             summary = _summary(chunked, generated, seconds, extractor, loaded.splitter, choose)
             done += 1
             if summary.extraction_note:
@@ -100,71 +100,57 @@ def generate_summaries(
 
 def _generate(
     group: Sequence[ChunkedDocument],
-    generator: Generator,
     generate: GenerateBatch,
     batch_tokens: int,
     check: Check,
     lock: AbstractContextManager[object],
-) -> Iterator[tuple[ChunkedDocument, list[Generated], float]]:
+) -> Iterator[tuple[ChunkedDocument, Generated | None, float]]:
     """Generate batch by batch; a document is yielded as soon as all before it are done.
 
     Yields:
-        A document, what was generated for its chunks, and its share of the seconds.
+        A document, what was generated for its chunk, and its share of the seconds.
     """
-    chunks = [chunk for document in group for chunk in document.chunks]
-    targets = [document.target if len(document.chunks) == 1 else None for document in group for _ in document.chunks]
+    chunks = [document.chunk for document in group if document.chunk]
+    targets = [document.target for document in group if document.chunk]
     batches = iter(batch_chunks([len(chunk.ids) for chunk in chunks], batch_tokens))
-    generated: dict[int, Generated] = {}
-    seconds: dict[int, float] = {}
-    first = 0
+    generated: dict[int, tuple[Generated, float]] = {}
+    place = 0
     for document in group:
-        indices = range(first, first + len(document.chunks))
-        while not generated.keys() >= set(indices):
+        if not document.chunk:
+            yield document, None, 0.0
+            continue
+        while place not in generated:
             check()
             batch = next(batches)
             with lock:
                 start = time.perf_counter()
                 texts = generate([chunks[index] for index in batch], [targets[index] for index in batch])
-                generated.update(zip(batch, texts, strict=True))
-                seconds.update(dict.fromkeys(batch, (time.perf_counter() - start) / len(batch)))
-        parts, elapsed = [generated.pop(index) for index in indices], sum(seconds.pop(index) for index in indices)
-        first = indices.stop
-        if len(parts) > 1:
-            check()
-            with lock:
-                start = time.perf_counter()
-                # Imported by name, as only documents longer than the model reads need it.
-                combine = import_module("sumpool.inference.windows").combine_windows
-                document, parts = combine(document, parts, generator)
-                elapsed += time.perf_counter() - start
-        yield document, parts, elapsed
+                seconds = (time.perf_counter() - start) / len(batch)
+            generated.update((index, (text, seconds)) for index, text in zip(batch, texts, strict=True))
+        yield document, *generated.pop(place)
+        place += 1
 
 
 def _needs_search(group: Sequence[ChunkedDocument], extractor: MbrExtractor) -> NeedsSearch:
-    """Return whether the beam search of a chunk can change the summary; that of one of several chunks always can."""
-    documents = {id(chunked.chunks[0]): chunked.document for chunked in group if len(chunked.chunks) == 1}
-
-    def needs_search(chunk: Item, samples: Sequence[str]) -> bool:
-        return id(chunk) not in documents or extractor.needs_search(documents[id(chunk)], samples)
-
-    return needs_search
+    """Return whether the beam search of a chunk can change the summary."""
+    documents = {id(chunked.chunk): chunked.document for chunked in group}
+    return lambda chunk, samples: extractor.needs_search(documents[id(chunk)], samples)
 
 
-def _chunk_drafts(group: Sequence[ChunkedDocument], on_draft: OnDraft) -> OnDrafts:
-    """Return the callback of the drafts of chunks; documents of several chunks have none."""
-    documents = {id(chunked.chunks[0]): chunked.document for chunked in group if len(chunked.chunks) == 1}
+def _drafts(group: Sequence[ChunkedDocument], on_draft: OnDraft) -> OnDrafts:
+    """Return the callback of the drafts of chunks."""
+    documents = {id(chunked.chunk): chunked.document for chunked in group}
 
     def on_drafts(chunks: Sequence[Item], texts: list[str]) -> None:
         for chunk, text in zip(chunks, texts, strict=True):
-            if id(chunk) in documents:
-                on_draft(documents[id(chunk)], text)
+            on_draft(documents[id(chunk)], text)
 
     return on_drafts
 
 
 def _summary(
     chunked: ChunkedDocument,
-    generated: Sequence[Generated],
+    generated: Generated | None,
     seconds: float,
     extractor: MbrExtractor,
     splitter: SentenceSplitter,
@@ -172,19 +158,19 @@ def _summary(
 ) -> Summary:
     """Take the written summary of a document, or the extracted sentences instead."""
     start = time.perf_counter()
-    text = generated[0].text if generated else ""
+    text = generated.text if generated else ""
     # mode auto prefers whole sentences of documents with a structure, whatever is generated
     is_kept = not (extractor.may_extract and chunked.document.blocks)
-    if choose and generated and generated[0].is_searched and is_kept and chunked.language not in UNSPACED:
-        chosen = choose(generated[0], chunked.sentences, chunked.target, chunked.language)
-        generated, text = [replace(chosen, text=text)], chosen.text
+    if choose and generated and generated.is_searched and is_kept and chunked.language not in UNSPACED:
+        chosen = choose(generated, chunked.sentences, chunked.target, chunked.language)
+        generated, text = replace(chosen, text=text), chosen.text
     extraction = _extract(chunked, generated, text, extractor, splitter)
     separator = "" if chunked.language in UNSPACED else " "
     reason = "" if text or extraction.sentences else "the model must generate a word, but it generated none"
     return Summary(
         id=chunked.document.id,
         summary=separator.join(extraction.sentences) or text,
-        score=generated[0].score if text else None,
+        score=generated.score if generated and text else None,
         tokens_read=chunked.tokens_read,
         tokens_total=chunked.tokens_total,
         seconds=chunked.seconds + seconds + time.perf_counter() - start,
@@ -209,17 +195,17 @@ def _repaired(generated: Generated, chunked: ChunkedDocument, splitter: Sentence
 
 def _extract(
     chunked: ChunkedDocument,
-    generated: Sequence[Generated],
+    generated: Generated | None,
     text: str,
     extractor: MbrExtractor,
     splitter: SentenceSplitter,
 ) -> Extraction:
     """Select sentences in place of generated text; without the model if it has not learnt the text or says nothing."""
     document, sentences, target = chunked.document, chunked.sentences, chunked.target
-    if chunked.extraction:
-        return chunked.extraction
-    is_chosen = bool(generated) and generated[0].agreement is not None
-    if generated and generated[0].is_searched and not text and not is_chosen and extractor.may_extract:
+    if chunked.extraction or not generated:
+        return chunked.extraction or NO_EXTRACTION
+    is_chosen = generated.agreement is not None
+    if generated.is_searched and not text and not is_chosen and extractor.may_extract:
         return extractor.extract_instead(document, sentences, chunked.language, "the model generated no word", target)
     cause = length_fault(target, document.text, text, splitter) if target and text else ""
     if is_chosen and not text:

@@ -78,9 +78,7 @@ def test_standard_input_and_json_lines() -> None:
     assert row["tokens_read"] == 64
     assert "read 64 of" in result.stderr
     best = json.loads(run("summarize", "--json", stdin=text(random.Random(2), 50)).stdout)
-    assert 0 < best["tokens_read"] <= 64
-    whole = json.loads(run("summarize", "--json", "--on-overflow", "window", stdin=text(random.Random(2), 50)).stdout)
-    assert whole["tokens_read"] == whole["tokens_total"] == best["tokens_total"] > 64
+    assert 0 < best["tokens_read"] <= 64 < best["tokens_total"]
 
 
 def test_several_documents_print_their_names_and_reasons_of_failures() -> None:

@@ -21,7 +21,7 @@ from sumpool.progress import go_on, silent
 from tests.conftest import story
 
 
-def load(run_folder: Path, mode: str, overflow: str = "window") -> LoadedModel:
+def load(run_folder: Path, mode: str, overflow: str = "select") -> LoadedModel:
     return load_for_generation(run_folder, [f"summarize.mode={mode}", f"summarize.on_overflow={overflow}"])
 
 
@@ -83,9 +83,9 @@ def test_unsupported_facts_are_marked(run_folder: Path) -> None:
 
 @pytest.mark.slow
 def test_poolings_have_a_weight_for_every_word_read(run_folder: Path) -> None:
-    document = Document("1", story(1, 60))
-    (whole,) = summarize_with_evidence([document], load(run_folder, "abstractive"), for_page=True)
-    (cut,) = summarize_with_evidence([document], load(run_folder, "extractive", "truncate"), for_page=True)
+    short, long = Document("1", story(1, 12)), Document("2", story(1, 60))
+    (whole,) = summarize_with_evidence([short], load(run_folder, "abstractive"), for_page=True)
+    (cut,) = summarize_with_evidence([long], load(run_folder, "extractive", "truncate"), for_page=True)
     for summary in (whole, cut):
         assert summary.evidence is not None
         assert summary.evidence.read is not None

@@ -30,7 +30,7 @@ def extract(
     **settings: object,
 ) -> Extraction:
     extractor = MbrExtractor(DecodingConfig.model_validate({"mode": "extractive", **settings}), EXTRACTOR)
-    return extractor.extract(document, SENTENCES, [Generated(text, -1.0, samples, weights)])
+    return extractor.extract(document, SENTENCES, Generated(text, -1.0, samples, weights))
 
 
 def test_sentences_that_agree_are_taken_in_their_order() -> None:
@@ -41,9 +41,7 @@ def test_sentences_that_agree_are_taken_in_their_order() -> None:
     assert extraction.cause == ""
 
 
-def test_nothing_is_taken_where_nothing_is_generated_or_the_mode_is_abstractive() -> None:
-    extractor = MbrExtractor(DecodingConfig(mode="extractive"), EXTRACTOR)
-    assert extractor.extract(ROW, SENTENCES, []) == Extraction()
+def test_nothing_is_taken_where_the_mode_is_abstractive() -> None:
     assert extract((SAMPLE,), mode="abstractive") == Extraction()
 
 
@@ -82,7 +80,7 @@ def test_the_agreement_of_a_chosen_text_is_taken_as_given() -> None:
     samples = ("Gateways drop packets. Hosts fall.",) * 2
     extractor = MbrExtractor(DecodingConfig(mode="auto", keep_threshold=0, ood_threshold=0), EXTRACTOR)
     for agreement in (0.0, 2.0):
-        generated = [Generated(samples[0], -1.0, samples, agreement=agreement)]
+        generated = Generated(samples[0], -1.0, samples, agreement=agreement)
         assert (extractor.extract(ROW, SENTENCES, generated).sentences == ()) == bool(agreement)
 
 

@@ -1,5 +1,4 @@
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from sumpool.inference.summaries import generate_summaries
 from sumpool.progress import Progress
 from sumpool.ranking.config import RankingConfig
 from sumpool.ranking.fit import fit_ranker
+from sumpool.text.tokenizer import encode_document
 from tests.conftest import story
 from tests.ranking.planted import example
 
@@ -28,7 +28,8 @@ def loaded(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Loaded
 
 def test_the_best_sentences_fill_the_input_in_their_order(loaded: LoadedModel) -> None:
     chunked = Chunker(loaded).chunk(LONG)
-    (chunk,), (indices,) = chunked.chunks, chunked.indices
+    chunk, indices = chunked.chunk, chunked.indices
+    assert chunk is not None
     assert list(indices) == sorted(set(indices))
     assert indices != tuple(range(len(indices)))
     assert 170 < len(chunk.ids) == chunked.tokens_read <= 200 < chunked.tokens_total
@@ -50,12 +51,16 @@ def test_what_is_left_out_is_said(loaded: LoadedModel) -> None:
 
 def test_short_documents_are_read_whole(loaded: LoadedModel) -> None:
     short = Document("short", story(2, 6))
-    windows = loaded.recipe.summarize.model_copy(update={"on_overflow": "window"})
-    other = replace(loaded, recipe=loaded.recipe.model_copy(update={"summarize": windows}))
-    (chunk,), (expected,) = Chunker(loaded).chunk(short).chunks, Chunker(other).chunk(short).chunks
-    assert chunk.ids.tolist() == expected.ids.tolist()
+    chunk = Chunker(loaded).chunk(short).chunk
+    assert chunk is not None
+    assert chunk.ids.tolist() == encode_document(short.text, loaded.tokenizer, loaded.splitter).ids.tolist()
 
 
-def test_sentences_that_never_fit_are_read_in_windows(loaded: LoadedModel) -> None:
+def test_of_sentences_that_never_fit_the_beginning_is_read(loaded: LoadedModel) -> None:
     endless = Document("endless", " ".join(story(1, 120).replace(".", "").split()))
-    assert len(Chunker(loaded).chunk(endless).chunks) > 1
+    chunked = Chunker(loaded).chunk(endless)
+    whole = encode_document(endless.text, loaded.tokenizer, loaded.splitter)
+    assert chunked.chunk is not None
+    assert chunked.chunk.ids.tolist() == whole.ids[:200].tolist()
+    assert (chunked.indices, chunked.is_selection) == ((0,), False)
+    assert chunked.reading.startswith(f"read 200 of {len(whole.ids):,} tokens")

@@ -139,7 +139,7 @@ def search_best(loaded: LoadedModel, texts: list[str]) -> list[tuple[int, ...]]:
     """Best hypotheses with the settings of the imported recipe."""
     config = loaded.recipe.summarize
     reader = Chunker(loaded)
-    items = [reader.chunk(Document("a", text)).chunks[0] for text in texts]
+    items = [chunk for text in texts if (chunk := reader.chunk(Document("a", text)).chunk)]
     batch = collate(items, loaded.recipe.model.source_length, loaded.recipe.model.target_length)
     with torch.inference_mode():
         memory = loaded.model.encode(batch.ids, batch.mask, batch.sentences)
@@ -343,8 +343,9 @@ def test_imported_unigram_models_can_be_trained(
     assert all(torch.equal(after[name], weights) for name, weights in before.items())
     loaded = load_model(trained, ["summarize.on_overflow=truncate"])
     suffix = loaded.tokenizer.special_tokens.suffix
-    ids = Chunker(loaded).chunk(Document("a", story(1, 12))).chunks[0].ids
-    assert (len(ids), tuple(ids[-len(suffix) :])) == (20, tuple(tokenizer("").input_ids))
+    chunk = Chunker(loaded).chunk(Document("a", story(1, 12))).chunk
+    assert chunk is not None
+    assert (len(chunk.ids), tuple(chunk.ids[-len(suffix) :])) == (20, tuple(tokenizer("").input_ids))
 
 
 @pytest.mark.parametrize(("positions", "note"), [(300, "are followed by more of them"), (100, "are dropped")])

@@ -108,15 +108,14 @@ def test_a_document_too_long_may_be_refused(run_folder: Path) -> None:
     assert short.summary
 
 
-def test_windows_read_all_of_it(run_folder: Path) -> None:
+def test_the_best_sentences_of_long_documents_are_read(run_folder: Path) -> None:
     told = [Document("long", story(1, 100)), Document("short", story(2, 5))]
     notes: list[str] = []
     long, short = summarize(told, run_folder, report=lambda seen: notes.append(seen.note))
-    assert long.tokens_read == long.tokens_total > 400
+    assert 100 < long.tokens_read <= 200 < long.tokens_total
     assert len(long.summary.split()) <= 24
     assert long.score is not None
     assert long.score < 0
-    assert [note for note in notes if note] == [f"model: {run_folder}"]
     assert short.summary == next(summarize(told[1:], run_folder)).summary
 
 

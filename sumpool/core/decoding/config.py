@@ -125,10 +125,9 @@ class DecodingConfig(Settings):
     """Size of the token n-grams that may not occur twice in a summary, as imported models require; 0 is off."""
     batch_tokens: int = Field(32768, ge=1, le=1_000_000_000)
     """Source tokens of a batch, padding included."""
-    on_overflow: Literal["truncate", "error", "window", "select"] = "select"
-    """Documents longer than the model's `source_length`: summarise the beginning, raise an error, read all of it in
-    consecutive windows, whose best sentences are read once more for one summary, or read the sentences that the ranker
-    prefers, as many as fit; models without a ranker take windows then."""
+    on_overflow: Literal["truncate", "error", "select"] = "select"
+    """Documents longer than the model's `source_length`: summarise the beginning, raise an error, or read the sentences
+    that the ranker prefers, as many as fit; the beginning if none does."""
     precision: Literal["auto", "fp32", "bf16", "int8"] = "auto"
     """Precision of the weights after loading: fp32, bf16, or int8 quantization; auto is bf16 on a GPU, and int8 on a
     CPU, but bf16 for the encoder if the CPU has AMX. int8 writes fastest on a CPU, and its results are bitwise

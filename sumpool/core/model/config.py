@@ -148,7 +148,7 @@ class ModelConfig(Settings):
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout on embeddings and on the output of every sub-layer."""
     source_length: int = Field(8192, ge=1, le=10_000_000)
-    """Maximum tokens of a document, or of one of its windows."""
+    """Maximum tokens of a document that are read."""
     target_length: int = Field(512, ge=2, le=1_000_000)
     """Maximum tokens of a summary in training and generation, EOS included."""
     encoder: tuple[EncoderLayerConfig, ...] = Field(min_length=1, max_length=256)
