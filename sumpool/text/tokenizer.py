@@ -89,10 +89,6 @@ class EncodedDocument:
     ids: npt.NDArray[np.uint16] | npt.NDArray[np.int32]
     sentences: npt.NDArray[np.int32]
 
-    def slice(self, start: int, end: int) -> "EncodedDocument":
-        """Return the tokens from `start` up to and without `end`, their sentences counted from 0."""
-        return EncodedDocument(self.ids[start:end], self.sentences[start:end] - self.sentences[start])
-
     def truncate(self, length: int, special_tokens: SpecialTokens) -> "EncodedDocument":
         """Truncate to a length of at least 1; a document that ends with the suffix, or with EOS, still does."""
         if len(self.ids) <= length:
