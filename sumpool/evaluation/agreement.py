@@ -150,12 +150,11 @@ _NGRAMS: tuple[Callable[[Sequence[str]], Iterator[Ngram]], ...] = (zip, pairwise
 class Agreement:
     """Agreement with a set of references."""
 
-    def __init__(self, references: Sequence[str], tokenize: Tokenize, weights: Sequence[float] | None = None) -> None:
-        """Count the n-grams of the references, at least one; `weights` are those of the mean, by default equal."""
+    def __init__(self, references: Sequence[str], tokenize: Tokenize) -> None:
+        """Count the n-grams of the references, at least one."""
         self._tokenize = tokenize
         words = [tokenize(reference) for reference in references]
-        weights = weights or [1.0] * len(references)
-        self._references = [_ReferenceNgrams([Counter(ngrams(text)) for text in words], weights) for ngrams in _NGRAMS]
+        self._references = [_ReferenceNgrams([Counter(ngrams(text)) for text in words]) for ngrams in _NGRAMS]
 
     def score(self, text: str) -> float:
         """Return the agreement of a text, from 0 to 2."""
@@ -207,12 +206,11 @@ class ComparedSentences:
 
 
 class _ReferenceNgrams:
-    """N-gram counts of the references, (references, ngrams), their weights, and the column of each n-gram."""
+    """N-gram counts of the references, (references, ngrams), and the column of each n-gram."""
 
-    def __init__(self, references: Sequence[Counter[Ngram]], weights: Sequence[float]) -> None:
+    def __init__(self, references: Sequence[Counter[Ngram]]) -> None:
         self.columns = {ngram: column for column, ngram in enumerate(dict.fromkeys(chain.from_iterable(references)))}
         self.counts = np.array([[counts[ngram] for ngram in self.columns] for counts in references], dtype=np.int32)
-        self.weights = weights
 
 
 class _Matches:
@@ -236,10 +234,10 @@ class _Matches:
         counts = self.counts + self.selected  # (sentences, ngrams)
         lengths = self.lengths + self.selected_length  # (sentences)
         total = np.zeros(len(lengths))
-        for reference, weight in zip(self.references.counts, self.references.weights, strict=True):
+        for reference in self.references.counts:
             hits = np.minimum(counts, reference).sum(axis=1)  # 2PR / (P + R), P = hits / selected, R = hits / reference
-            total += weight * (2 * hits / np.maximum(lengths + reference.sum(), 1))
-        return total / sum(self.references.weights)
+            total += 2 * hits / np.maximum(lengths + reference.sum(), 1)
+        return total / len(self.references.counts)
 
     def select(self, sentence: int) -> None:
         """Add a sentence to the selected ones."""

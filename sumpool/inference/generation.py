@@ -43,14 +43,12 @@ class Generated:
         score: Score of the best hypothesis by the length formula of the settings, higher is better; None without a beam
             search.
         samples: Sampled summaries for MBR extraction; empty in abstractive mode without `summarize.mbr`.
-        weights: Weight of each sample; empty if all weigh the same.
         agreement: Agreement of the chosen text with the samples; None if there was no choice.
     """
 
     text: str
     score: float | None
     samples: tuple[str, ...] = ()
-    weights: tuple[float, ...] = ()
     agreement: float | None = None
 
     @property

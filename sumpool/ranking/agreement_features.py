@@ -33,22 +33,18 @@ AGREEMENT_FEATURES: Final = (
 """Names of the features, in the order of the columns."""
 
 
-def agreement_features(
-    sentences: Sequence[str], samples: Sequence[str], summary: str, weights: Sequence[float] | None = None
-) -> NDArray[np.float32]:
+def agreement_features(sentences: Sequence[str], samples: Sequence[str], summary: str) -> NDArray[np.float32]:
     """Compare the candidates of a document with summaries sampled from a model.
 
     Args:
         sentences: Texts of the candidates.
         samples: The sampled summaries, at least one.
         summary: The summary with the highest probability.
-        weights: Weights of the samples; equal by default.
 
     Returns:
         (candidates, features), by the names in `AGREEMENT_FEATURES`.
     """
-    share = np.array(weights or [1.0] * len(samples), np.float64)
-    share /= share.sum()
+    share = np.full(len(samples), 1 / len(samples))
     references, summaries = [_grams(text) for text in samples], [_grams(summary)]
     starts = range(0, max(len(sentences), 1), _BLOCK_SENTENCES)
     blocks = [_compare(sentences[start : start + _BLOCK_SENTENCES], references, summaries, share) for start in starts]

@@ -30,19 +30,14 @@ _MAX_CANDIDATES: Final = 24
 
 
 def select_texts(
-    texts: Sequence[str],
-    scores: Values,
-    samples: Sequence[str],
-    weights: Sequence[float] = (),
-    *,
-    length: float | None = None,
+    texts: Sequence[str], scores: Values, samples: Sequence[str], *, length: float | None = None
 ) -> list[int]:
     """Select candidates by their texts and those of the samples, see `select_expected`."""
     tokenize = RougeTokenizer(stemmer=True).tokenize
     # Stemming takes longer than the rest, and without samples the scores alone say which candidates are compared.
     places = range(len(texts)) if samples else _highest(scores).tolist()
     words = [tokenize(texts[place]) for place in places]
-    selected = select_expected(words, scores[places], [*map(tokenize, samples)], weights, length=length)
+    selected = select_expected(words, scores[places], [*map(tokenize, samples)], length=length)
     return [places[index] for index in selected]
 
 
@@ -50,7 +45,6 @@ def select_expected(
     sentences: Sequence[Sequence[str]],
     scores: Values,
     samples: Sequence[Sequence[str]] = (),
-    weights: Sequence[float] = (),
     *,
     length: float | None = None,
     maximum: int = 12,
@@ -61,7 +55,6 @@ def select_expected(
         sentences: Words of each candidate, as ROUGE compares them.
         scores: Scores of the candidates, see `Ranker.score`, without agreement.
         samples: Words of each sampled summary; without any, scores alone say what is expected.
-        weights: Weights of the samples; equal if empty.
         length: Words of the reference, of which a selection has at most 1.4 times as many, or one sentence; None takes
             the mean of the samples, of which there must be one, and does not limit the selection.
         maximum: Sentences at most.
@@ -69,11 +62,9 @@ def select_expected(
     Returns:
         Indices of the selected candidates, best first; empty if no n-gram is expected.
     """
-    share = np.array(weights or [1.0] * len(samples), np.float64)
-    share /= max(share.sum(), 1e-12)
-    places = _likely(sentences, scores, samples, share)
+    places = _likely(sentences, scores, samples)
     near = [sentences[place] for place in places]
-    tables = [_ExpectedNgrams(order, near, scores[places], samples, share, length) for order in _ORDERS]
+    tables = [_ExpectedNgrams(order, near, scores[places], samples, length) for order in _ORDERS]
     sizes = np.array([len(words) for words in near])
     longest = np.inf if length is None else _OVERRUN * length
     selected: list[int] = []
@@ -101,11 +92,11 @@ class _ExpectedNgrams:
         sentences: Sequence[Sequence[str]],
         scores: Values,
         samples: Sequence[Sequence[str]],
-        share: Values,
         length: float | None,
     ) -> None:
         texts = [_ngrams(words, order) for words in sentences]
         sampled = [_ngrams(words, order) for words in samples]
+        share = np.full(len(sampled), 1 / max(len(sampled), 1))
         columns = {ngram: column for column, ngram in enumerate(dict.fromkeys(chain.from_iterable(texts)))}
         self._incidence = _incidence(texts, columns)  # (sentences, ngrams)
         best = np.where(self._incidence, np.maximum(scores, 0)[:, None], 0.0).max(axis=0, initial=0.0)
@@ -120,9 +111,7 @@ class _ExpectedNgrams:
         return np.asarray(2 * (covered @ self._expected) / np.maximum(sizes + self._length, 1.0))
 
 
-def _likely(
-    sentences: Sequence[Sequence[str]], scores: Values, samples: Sequence[Sequence[str]], share: Values
-) -> NDArray[np.int64]:
+def _likely(sentences: Sequence[Sequence[str]], scores: Values, samples: Sequence[Sequence[str]]) -> NDArray[np.int64]:
     """Return the places of the candidates with the highest scores and the highest mean share of samples, ascending."""
     if len(sentences) <= _MAX_CANDIDATES:
         return np.arange(len(sentences))
@@ -131,9 +120,9 @@ def _likely(
     agreement = np.zeros(len(sentences))
     for order in _ORDERS:
         known: dict[Hashable, float] = {}
-        for words, weight in zip(samples, share.tolist(), strict=True):
+        for words in samples:
             for ngram in set(_ngrams(words, order)):
-                known[ngram] = known.get(ngram, 0.0) + weight
+                known[ngram] = known.get(ngram, 0.0) + 1 / len(samples)
         for place, words in enumerate(sentences):
             ngrams = set(_ngrams(words, order))
             agreement[place] += sum(known.get(ngram, 0.0) for ngram in ngrams) / max(len(ngrams), 1)

@@ -53,10 +53,6 @@ class SampledSummaries(Protocol):
     def samples(self) -> tuple[str, ...]:
         """The samples, at least one."""
 
-    @property
-    def weights(self) -> tuple[float, ...]:
-        """Weights of the samples; empty if they are equal."""
-
 
 @dataclass(frozen=True)
 class _Candidates:
@@ -155,13 +151,12 @@ class SentenceSelector:
             from sumpool.ranking.expected_ngrams import select_texts
 
             scores = self.ranker.score(found.features) - _COSTS * self.readers.costs(found.tables)
-            samples, weights = (sampled.samples, sampled.weights) if sampled else ((), ())
             length = None if words and sampled else _EXPECTED * budget
-            places = sorted(select_texts(texts, scores, samples, weights, length=length))
+            places = sorted(select_texts(texts, scores, sampled.samples if sampled else (), length=length))
         if not places:
             features = found.features
             if sampled:
-                agreement = agreement_features(texts, sampled.samples, sampled.text, sampled.weights or None)
+                agreement = agreement_features(texts, sampled.samples, sampled.text)
                 features = replace(features, agreement=agreement)
             states = None
             if self.states and language in (ENGLISH, UNDETECTED):  # the language model has learnt English

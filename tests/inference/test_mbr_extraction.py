@@ -26,11 +26,10 @@ def extract(
     samples: tuple[str, ...],
     document: Document = ROW,
     text: str = SAMPLE,
-    weights: tuple[float, ...] = (),
     **settings: object,
 ) -> Extraction:
     extractor = MbrExtractor(DecodingConfig.model_validate({"mode": "extractive", **settings}), EXTRACTOR)
-    return extractor.extract(document, SENTENCES, Generated(text, -1.0, samples, weights))
+    return extractor.extract(document, SENTENCES, Generated(text, -1.0, samples))
 
 
 def test_sentences_that_agree_are_taken_in_their_order() -> None:
@@ -52,13 +51,6 @@ def test_sentences_agree_with_the_samples_and_not_with_the_generated_text() -> N
     assert 30 not in extraction.indices
 
 
-def test_samples_have_weights() -> None:
-    samples = (SENTENCES[7].text, SENTENCES[30].text)
-    for weights, heavy in (((0.99, 0.01), 7), ((0.01, 0.99), 30)):
-        assert heavy in extract(samples, weights=weights).indices
-    assert extract(samples, weights=(0.99, 0.01)) != extract(samples, weights=(0.01, 0.99))
-
-
 def test_auto_says_why_sentences_are_taken() -> None:
     samples, unlike = (SAMPLE,) * 3, "Plums fall."
     assert extract(samples, text=unlike, mode="auto", ood_threshold=0).cause == (
@@ -72,7 +64,7 @@ def test_auto_keeps_what_agrees_more_than_sentences_by_a_margin() -> None:
     samples = ("Gateways drop packets. Hosts fall.",) * 2
     for threshold, margin, stays in ((0, 0, True), (2, 0, False), (0, 2, False)):
         settings = {"mode": "auto", "ood_threshold": 0, "keep_threshold": threshold, "keep_margin": margin}
-        found = extract(samples, ROW, samples[0], (), **settings)
+        found = extract(samples, ROW, samples[0], **settings)
         assert (found.sentences == ()) == stays
 
 

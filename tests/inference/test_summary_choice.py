@@ -50,14 +50,6 @@ def test_a_sample_does_not_agree_with_itself() -> None:
     assert choose("Apples rot.", ["Apples fall."]).agreement == pytest.approx(0.5)
 
 
-def test_samples_have_weights() -> None:
-    samples = ("Hosts send packets.", "Plums fall from trees.")
-    for weights, text in (((0.9, 0.1), samples[0]), ((0.1, 0.9), samples[1])):
-        generated = Generated(text, -1.0, samples, weights)
-        chooser = SummaryChooser(DecodingConfig(mbr=True), SentenceSplitter.default())
-        assert chooser.choose(generated, ()).text == text
-
-
 def test_sentences_that_are_not_allowed_are_replaced_or_dropped() -> None:
     for text, factuality, shown in (
         (WRONG, "any", WRONG),

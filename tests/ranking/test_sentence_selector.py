@@ -72,7 +72,6 @@ def with_domain(ranker: Ranker, has_all: bool) -> Ranker:
 class Sampled:
     text: str
     samples: tuple[str, ...]
-    weights: tuple[float, ...] = ()
 
 
 LONG = Document("a.txt", "\n\n".join(story(number, 8) for number in range(6)))
