@@ -2,16 +2,12 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.text.language import word_count
-
-if TYPE_CHECKING:
-    from sumpool.evaluation.agreement import ComparedSentences
 
 _USUAL_WORDS = ((1_000, 60), (6_000, 135), (100_000, 200))
 """Words of documents, and of their summaries."""
@@ -28,23 +24,6 @@ def usual_words(document_words: int) -> int:
     """
     logarithms, words = np.log([size for size, _ in _USUAL_WORDS]), [words for _, words in _USUAL_WORDS]
     return round(float(np.interp(np.log(max(document_words, 1)), logarithms, words)))
-
-
-def select_length(compared: "ComparedSentences", sentences: Sequence[str], target: LengthTarget) -> list[int]:
-    """Select sentences that agree with the references and together have the length of a target.
-
-    Sentences are added greedily as long as they raise the agreement of all, then by their own agreement.
-
-    Args:
-        compared: The sentences compared with the references.
-        sentences: The sentences.
-        target: The length.
-
-    Returns:
-        Indices in document order; see `adjust_length`.
-    """
-    scores = compared.scores()
-    return adjust_length(_rising(compared, _counts(sentences, target), target), sentences, scores, target)
 
 
 def adjust_length(
@@ -85,23 +64,6 @@ def adjust_length(
 def _counts(sentences: Sequence[str], target: LengthTarget) -> NDArray[np.int64]:
     """Words of each sentence, or 1 if sentences are counted."""
     return np.array([1 if target.in_sentences else word_count(sentence) for sentence in sentences], dtype=np.int64)
-
-
-def _rising(compared: "ComparedSentences", counts: NDArray[np.int64], target: LengthTarget) -> list[int]:
-    """Greedily select sentences as long as they raise the agreement and fit, up to the least length."""
-    selected: list[int] = []
-    agreement = 0.0
-    while len(counts) and counts[selected].sum() < target.minimum:
-        fits = counts <= target.maximum - counts[selected].sum()
-        scores = np.where(fits, compared.scores(), 0.0)
-        scores[selected] = 0.0
-        candidate = int(scores.argmax())  # the first of equals
-        if scores[candidate] <= agreement:
-            break
-        agreement = float(scores[candidate])
-        selected.append(candidate)
-        compared.add(candidate)
-    return selected
 
 
 def _exchange(

@@ -1,8 +1,9 @@
+import numpy as np
 import pytest
 
 from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.evaluation.agreement import Agreement
-from sumpool.ranking.summary_length import select_length, usual_words
+from sumpool.ranking.summary_length import adjust_length, usual_words
 from sumpool.text.sentences import SentenceSplitter
 from tests.conftest import story
 
@@ -14,7 +15,8 @@ def words(amount: int) -> LengthTarget:
 
 
 def select(sentences: list[str], target: LengthTarget, *references: str) -> list[int]:
-    return select_length(Agreement(references, str.split).compare(sentences), sentences, target)
+    scores = Agreement(references, str.split).compare(sentences).scores()
+    return adjust_length(np.argsort(-scores, kind="stable").tolist(), sentences, scores, target)
 
 
 def told(number: int, sentences: int = 40) -> list[str]:
