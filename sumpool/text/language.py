@@ -63,7 +63,6 @@ class Language:
     Attributes:
         code: Code of ISO 639-1.
         name: English name.
-        stemmer: Name of the Snowball stemmer; empty if there is none.
         function_words: Its most frequent articles, prepositions, pronouns and conjunctions; empty where the script
             identifies the language.
         abbreviations: Abbreviations, without their final period.
@@ -74,7 +73,6 @@ class Language:
 
     code: str
     name: str
-    stemmer: str
     function_words: frozenset[str]
     abbreviations: frozenset[str]
     ordinals: bool
@@ -90,7 +88,6 @@ def languages() -> dict[str, Language]:
         code: Language(
             code=code,
             name=fields["name"],
-            stemmer=fields["stemmer"],
             function_words=frozenset(fields["function_words"].split()),
             abbreviations=frozenset(fields["abbreviations"].split()),
             ordinals=fields.get("ordinals", False),
