@@ -62,10 +62,6 @@ class Document:
         text = "\n\n".join(block.text for block in blocks)
         return cls(id, text, title=parsed.title, blocks=blocks, notes=parsed.notes)
 
-    def with_notes(self, *notes: str) -> "Document":
-        """Return the document with further notes."""
-        return replace(self, notes=(*self.notes, *notes))
-
 
 @dataclass(frozen=True)
 class ParsedDocument:

@@ -31,20 +31,15 @@ class PrintedPage:
     lines: list[str]
 
 
-def remove_page_breaks(text: str) -> list[str]:
+def numbered_lines(text: str) -> list[tuple[int, str]]:
     """Remove headers and footers, and rejoin paragraphs that span a page break or have an empty line after every line.
 
     Headers and footers are recognised by their form, or by recurring at the edge of many pages. Double spacing is
     recognised by long lines that stand alone although their sentence goes on.
 
     Returns:
-        Lines without trailing space and tabs.
+        Lines without trailing space and tabs, each with its number in the text, from 1.
     """
-    return [line for _, line in numbered_lines(text)]
-
-
-def numbered_lines(text: str) -> list[tuple[int, str]]:
-    """Remove page breaks and double spacing as `remove_page_breaks`; each line with its number in the text, from 1."""
     pages = split_pages(text)
     edges = Counter(_shape(line) for page in pages for line in (*_top(page.lines), page.lines[-1]))
     common = {shape for shape, times in edges.items() if times > max(2, len(pages) // 4)}

@@ -25,8 +25,6 @@ _INVISIBLE_IN_LAYOUT = re.compile(f"[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x9f{IGNORA
 """Invisible characters except backspaces, form feeds and escapes, by which a layout is recognised."""
 
 _WORD = re.compile(r"\S+")
-_MAX_HEADING_WORDS = 8
-_SENTENCE_MARKS = ".!?:;,"
 
 
 def clean(text: str) -> str:
@@ -58,29 +56,10 @@ def paragraphs(text: str) -> list[str]:
     return [" ".join(words) for words in parts if words]
 
 
-def without_headings(text: str) -> str:
-    """Remove headings in capitals that are a paragraph or begin one.
-
-    A heading is a line of at most eight words without lower-case letters and without punctuation at its end.
-    """
-    kept: list[str] = []
-    begins_paragraph = True
-    for line in text.split("\n"):
-        if begins_paragraph and _is_heading(line):
-            continue
-        begins_paragraph = not line.strip()
-        kept.append(line)
-    return "\n".join(kept)
-
-
 def first_words(text: str, count: int) -> str:
     """Return the first `count` words of a document with its paragraphs; a shorter one is returned whole."""
     matches = list(islice(_WORD.finditer(text), count))
     return text[matches[0].start() : matches[-1].end()] if matches else ""
-
-
-def _is_heading(line: str) -> bool:
-    return line.isupper() and len(line.split()) <= _MAX_HEADING_WORDS and line.rstrip()[-1] not in _SENTENCE_MARKS
 
 
 _SEED = 20_000_003

@@ -6,7 +6,7 @@ def test_text_is_that_of_the_blocks() -> None:
     document = Document.from_parsed("a", parsed)
     assert document.text == "One.\n\nTwo."
     assert [block.text for block in document.blocks] == ["One.", "Two."]
-    assert document.with_notes("more").notes == ("note", "more")
+    assert document.notes == ("note",)
 
 
 def test_invisible_characters_of_blocks_are_counted() -> None:

@@ -1,4 +1,4 @@
-from sumpool.text.cleaning import clean, first_words, paragraphs, remove_invisible, without_headings
+from sumpool.text.cleaning import clean, first_words, paragraphs, remove_invisible
 
 BIDIRECTIONAL = (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 ZERO_WIDTH = (*range(0x200B, 0x200E), *range(0x2060, 0x2065), *range(0x206A, 0x2070), 0xFEFF, 0x180E, 0xAD, 0x34F)
@@ -46,23 +46,6 @@ def test_ordinary_text_is_unchanged() -> None:
 def test_paragraphs_are_single_lines() -> None:
     assert paragraphs("\n\n one\n two \n \t\n\n three\u00a0four\n") == ["one two", "three four"]
     assert paragraphs(" \n\n ") == []
-
-
-def test_headings_are_removed_alone_or_before_their_text() -> None:
-    text = "NAME\nls - list files\n\nSEE ALSO\n\n2. OPTIONS\n  ÜBERSICHT\n-l long\nUSE\nno more"
-    assert without_headings(text) == "ls - list files\n\n\n-l long\nUSE\nno more"
-
-
-def test_other_lines_are_kept() -> None:
-    for text in [
-        "IN NO EVENT SHALL ANY OF THE AUTHORS BE LIABLE\nfor it",
-        "STOP.\nGO!",
-        "",
-        "123\n\n漢字",
-        "Name\nls",
-        "the\nTCP\nheader",
-    ]:
-        assert without_headings(text) == text
 
 
 def test_first_words_keep_paragraphs() -> None:

@@ -23,7 +23,6 @@ _MAX_CSS = 100_000
 """Characters of a style sheet that are read."""
 
 _NAME_PARTS = re.compile(r"[^a-z]+")
-_SITE_TAGS = frozenset(["nav", "aside", "footer", "header", "form"])
 _MAX_SHARE = 0.5
 """Share of a page's text above which a part is never taken for the site's."""
 _LINK_SHARE = 0.4

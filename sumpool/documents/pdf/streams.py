@@ -9,8 +9,6 @@ from sumpool.documents.document import Limits
 
 FREE_BYTES: Final = 64 * 2**20
 """Size of an unpacked stream below which every ratio is read: a white page in 600 dpi has a thousand to one."""
-_MAX_RATIO: Final = 1032
-"""Bytes that Deflate packs into one at most."""
 _STREAM = re.compile(rb"(?<!end)stream\r?\n")
 _BLOCK: Final = 2**16
 _LAYERS: Final = 4
