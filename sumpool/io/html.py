@@ -16,7 +16,7 @@ _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*\Z")
 
 _PAGE: Final = Template("""\
 <!doctype html>
-<html lang="$language">
+<html lang="en">
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-$digest'; \
@@ -46,22 +46,19 @@ def language_attribute(language: str) -> str:
     return f' lang="{language}"' if _LANGUAGE.match(language) else ""
 
 
-def html_page(title: str, body: str, style: str = "", language: str = "en") -> str:
+def html_page(title: str, body: str, style: str = "") -> str:
     """Return a page that needs no other file and runs no script.
 
     Args:
         title: Title, plain text.
         body: Markup of the body, with everything else escaped.
         style: Style sheet after the shared one; it must hold nothing of documents.
-        language: Language of the page (BCP 47).
 
     Raises:
-        ValueError: If the language is not a language tag, or the style contains markup.
+        ValueError: If the style contains markup.
     """
-    if not _LANGUAGE.match(language):
-        raise ValueError(f"language must be a tag such as en or pt-BR, got {language!r}")
     sheet = files("sumpool.io").joinpath("page.css").read_text("utf-8") + style
     if "<" in sheet:
         raise ValueError("style must be free of markup, got '<'")
     digest = b64encode(sha256(sheet.encode()).digest()).decode()
-    return _PAGE.substitute(language=language, digest=digest, title=escape_html(title), style=sheet, body=body)
+    return _PAGE.substitute(digest=digest, title=escape_html(title), style=sheet, body=body)

@@ -25,6 +25,8 @@ _ORDERS: Final = (1, 2)
 """Words of an n-gram."""
 _OVERRUN: Final = 1.4
 """Words of a selection at most, relative to those of the reference where these are given."""
+_MAX_SENTENCES: Final = 12
+"""Sentences of a selection at most."""
 _MAX_CANDIDATES: Final = 24
 """Candidates at most, half of them by their scores and half by the samples, which bounds the time of long documents."""
 
@@ -47,7 +49,6 @@ def select_expected(
     samples: Sequence[Sequence[str]] = (),
     *,
     length: float | None = None,
-    maximum: int = 12,
 ) -> list[int]:
     """Select sentences greedily while the expected F1 of the selection rises, summed over words and pairs of words.
 
@@ -57,7 +58,6 @@ def select_expected(
         samples: Words of each sampled summary; without any, scores alone say what is expected.
         length: Words of the reference, of which a selection has at most 1.4 times as many, or one sentence; None takes
             the mean of the samples, of which there must be one, and does not limit the selection.
-        maximum: Sentences at most.
 
     Returns:
         Indices of the selected candidates, best first; empty if no n-gram is expected.
@@ -69,7 +69,7 @@ def select_expected(
     longest = np.inf if length is None else _OVERRUN * length
     selected: list[int] = []
     best = 0.0
-    while len(selected) < min(maximum, len(places)):
+    while len(selected) < min(_MAX_SENTENCES, len(places)):
         values = np.sum([table.f1(selected) for table in tables], axis=0)
         values[selected] = -np.inf
         if selected:

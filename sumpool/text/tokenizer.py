@@ -126,12 +126,10 @@ class EncodedDocument:
         )
 
 
-def encode_document(
-    text: str, tokenizer: Tokenizer, splitter: SentenceSplitter, *, add_special_tokens: bool = True
-) -> EncodedDocument:
+def encode_document(text: str, tokenizer: Tokenizer, splitter: SentenceSplitter) -> EncodedDocument:
     """Encode a document sentence by sentence, with the special tokens that its model expects around it."""
     document = join_sentences(tokenizer.encode_sentences(text, splitter), tokenizer.vocab_size)
-    return document.with_special_tokens(tokenizer.special_tokens) if add_special_tokens else document
+    return document.with_special_tokens(tokenizer.special_tokens)
 
 
 def join_sentences(encoded: Iterable[Sequence[int]], vocab_size: int) -> EncodedDocument:

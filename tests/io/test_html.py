@@ -19,23 +19,17 @@ def test_escape() -> None:
 
 
 def test_the_policy_allows_the_style_alone() -> None:
-    page = html_page("A <b>", "<p>$x</p>", ".a { color: red; }", "de")
+    page = html_page("A <b>", "<p>$x</p>", ".a { color: red; }")
     style = re.search("<style>(.*)</style>", page, re.DOTALL)
     assert style is not None
     assert style[1].endswith(".a { color: red; }")
     digest = b64encode(sha256(style[1].encode()).digest()).decode()
     assert f"default-src 'none'; style-src 'sha256-{digest}';" in page
-    assert '<html lang="de">' in page
+    assert '<html lang="en">' in page
     assert "<title>A &lt;b&gt;</title>" in page
     assert "<p>$x</p>" in page
     assert "script" not in page
     assert not re.search(r"https?:|//", page)
-
-
-def test_languages_are_tags() -> None:
-    for language in ["", 'en"><script>', "english language", "en\n"]:
-        with pytest.raises(ValueError, match="language must be a tag such as en or pt-BR, got"):
-            html_page("", "", language=language)
 
 
 def test_styles_are_no_markup() -> None:
