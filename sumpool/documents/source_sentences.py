@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import import_module
 
 from sumpool.documents.document import Document, TextBlockKind
 from sumpool.text.cleaning import clean
@@ -120,9 +119,10 @@ def _split_blocks(document: Document, splitter: SentenceSplitter) -> Iterator[So
 
 def _split_text(text: str, splitter: SentenceSplitter) -> Iterator[SourceSentence]:
     """Split a text without blocks, part by part."""
-    # Imported by name, as documents with blocks do not need it.
-    structure = import_module("sumpool.documents.text_structure")
-    for number, part in enumerate(structure.text_spans(text)):
+    # Imported here, as documents with blocks do not need it.
+    from sumpool.documents.text_structure import text_spans
+
+    for number, part in enumerate(text_spans(text)):
         content = text[part.start : part.end]
         parts = [clean(content)] if part.kind in _WHOLE_KINDS else splitter.split(content)
         texts = [" ".join(sentence.split()) for sentence in parts]

@@ -6,14 +6,14 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib import import_module
 from itertools import chain, islice, pairwise
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 from rouge_score.tokenize import tokenize as rouge_tokenize
 
+from sumpool.text import porter
 from sumpool.text.cleaning import first_words
 
 
@@ -28,8 +28,7 @@ class WordTokenizer(ABC):
 
     def __init__(self, stemmer: bool) -> None:
         """Create a tokenizer; with `stemmer`, English words of four or more letters are stemmed by Porter's stemmer."""
-        # Imported by name, as words that are not stemmed do not need it; rouge-score calls its function `stem`.
-        self._stemmer: Any = import_module("sumpool.text.porter") if stemmer else None
+        self._stemmer = porter if stemmer else None  # rouge-score calls its function `stem`
 
     @abstractmethod
     def tokenize(self, text: str) -> list[str]:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from importlib import import_module
 from typing import final
 from zlib import crc32
 
@@ -16,6 +15,7 @@ from sumpool.core.decoding.constraints import Constraint, NoRepeatTokens, NoRepe
 from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.core.decoding.ranking import Hypothesis, Lengths
 from sumpool.core.decoding.sampling import sample
+from sumpool.core.model.cuda_graph import GraphedDecoder
 from sumpool.core.model.summarizer import Memory, SummarizationModel
 from sumpool.core.nn.execution import one_thread
 from sumpool.core.nn.numerics import to_device
@@ -85,8 +85,7 @@ class Generator:
         self._tokenizer = tokenizer
         self._config = config
         self._lengths = lengths
-        graphs = import_module("sumpool.core.model.cuda_graph")  # by name, as steps are captured on a GPU only
-        self._decoder = graphs.GraphedDecoder(model, captures=config.cuda_graphs)
+        self._decoder = GraphedDecoder(model, captures=config.cuda_graphs)
         self._is_small = model.config.dim <= _SINGLE_THREAD_DIM
         self._surfaces: TokenSurfaces | None = None
         constraints: list[Constraint] = []

@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
-from typing import cast
 
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.length_limits import LengthTarget
@@ -15,19 +13,20 @@ from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.inference.chunking import MAX_GROUP_DOCUMENTS, ChunkedDocument, Chunker, batch_chunks, group_documents
 from sumpool.inference.extraction import SentenceExtractor
+from sumpool.inference.fast_summaries import fast_model, generate_fast
 from sumpool.inference.generation import Generated, Generator, NeedsSearch, OnDrafts
 from sumpool.inference.length import length_fault
 from sumpool.inference.loading import LoadedModel
 from sumpool.inference.mbr_extraction import MbrExtractor
 from sumpool.inference.summary import NO_EXTRACTION, Extraction, Summary
+from sumpool.inference.summary_choice import SummaryChooser
 from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.text.form import repair_text
 from sumpool.text.language import UNSPACED
 from sumpool.text.sentences import SentenceSplitter
 
 GenerateBatch = Callable[[Sequence[Item], Sequence[LengthTarget | None]], list[Generated]]
 """Generation of a batch of chunks with lengths of their summaries, see `Generator.generate`."""
-Choose = Callable[[Generated, Sequence[SourceSentence], LengthTarget | None, str], Generated]
-"""Choice among the best hypothesis and the samples of a document."""
 OnDraft = Callable[[Document, str], None]
 """Called with a document and what the beam search has generated of its summary so far."""
 _LOOKAHEAD_BATCHES = 8
@@ -62,19 +61,13 @@ def generate_summaries(
     total = len(documents) if isinstance(documents, Sized) else None
     config = loaded.recipe.summarize
     if config.fast:
-        # Imported by name, as the model is not used.
-        fast = import_module("sumpool.inference.fast_summaries")
-        yield from fast.generate_fast(
-            documents,
-            fast.fast_model(config, loaded.folder, loaded.splitter, loaded.language),
-            report=report,
-            check=check,
-        )
+        fast = fast_model(config, loaded.folder, loaded.splitter, loaded.language)
+        yield from generate_fast(documents, fast, report=report, check=check)
         return
     sentences = SentenceExtractor.load(loaded.folder, loaded.language, config.scorer)
     chunker, extractor = Chunker(loaded, sentences), MbrExtractor(config, sentences)
     generator = Generator(loaded.model, loaded.tokenizer, config, loaded.lengths)
-    choose = _chooser(config, loaded.splitter)
+    chooser = _chooser(config, loaded.splitter)
     lock = model_lock or nullcontext()
     done = 0
     max_tokens, max_documents = _LOOKAHEAD_BATCHES * config.batch_tokens, lookahead or MAX_GROUP_DOCUMENTS
@@ -90,7 +83,7 @@ def generate_summaries(
         for chunked, generated, seconds in _generate(group, generate, config.batch_tokens, check, lock):
             if config.repair and generated:
                 generated = _repaired(generated, chunked, loaded.splitter)
-            summary = _summary(chunked, generated, seconds, extractor, loaded.splitter, choose)
+            summary = _summary(chunked, generated, seconds, extractor, loaded.splitter, chooser)
             done += 1
             if summary.extraction_note:
                 report(Progress("summarize", done, total, note=summary.extraction_note))
@@ -154,15 +147,15 @@ def _summary(
     seconds: float,
     extractor: MbrExtractor,
     splitter: SentenceSplitter,
-    choose: Choose | None = None,
+    chooser: SummaryChooser | None,
 ) -> Summary:
     """Take the written summary of a document, or the extracted sentences instead."""
     start = time.perf_counter()
     text = generated.text if generated else ""
     # mode auto prefers whole sentences of documents with a structure, whatever is generated
     is_kept = not (extractor.may_extract and chunked.document.blocks)
-    if choose and generated and generated.is_searched and is_kept and chunked.language not in UNSPACED:
-        chosen = choose(generated, chunked.sentences, chunked.target, chunked.language)
+    if chooser and generated and generated.is_searched and is_kept and chunked.language not in UNSPACED:
+        chosen = chooser.choose(generated, chunked.sentences, chunked.target, chunked.language)
         generated, text = replace(chosen, text=text), chosen.text
     extraction = _extract(chunked, generated, text, extractor, splitter)
     separator = "" if chunked.language in UNSPACED else " "
@@ -187,10 +180,8 @@ def _repaired(generated: Generated, chunked: ChunkedDocument, splitter: Sentence
     """Return the same with a well-formed text."""
     if not generated.text or chunked.language in UNSPACED:
         return generated
-    # Imported by name, as summaries without a model do not need it.
-    repair = cast(Callable[..., list[str]], import_module("sumpool.text.form").repair_text)
     document = " ".join(chunked.document.text.split())
-    return replace(generated, text=" ".join(repair(splitter.split(generated.text), chunked.language, document)))
+    return replace(generated, text=" ".join(repair_text(splitter.split(generated.text), chunked.language, document)))
 
 
 def _extract(
@@ -224,10 +215,8 @@ def _copied(text: str, sentences: Sequence[SourceSentence], splitter: SentenceSp
     return Extraction(tuple(sentences[index].text for index in ordered), tuple(ordered))
 
 
-def _chooser(config: DecodingConfig, splitter: SentenceSplitter) -> Choose | None:
+def _chooser(config: DecodingConfig, splitter: SentenceSplitter) -> SummaryChooser | None:
     """Return the choice among generated summaries that the settings ask for."""
     if config.mode == "extractive" or not (config.mbr or config.factuality != "any"):
         return None
-    # Imported by name, as only these settings need it.
-    chooser = import_module("sumpool.inference.summary_choice").SummaryChooser(config, splitter)
-    return cast(Choose, chooser.choose)
+    return SummaryChooser(config, splitter)

@@ -9,7 +9,6 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
@@ -79,8 +78,10 @@ class Manifest:
             "files": {name: asdict(digest) for name, digest in self.files.items()},
             "incoming": {name: asdict(digest) for name, digest in self.incoming.items()},
         }
-        # Imported by name, as most manifests are only read.
-        import_module("sumpool.io.atomic").replace_file(folder / NAME, _render(entries))
+        # Imported here, as most manifests are only read.
+        from sumpool.io.atomic import replace_file
+
+        replace_file(folder / NAME, _render(entries))
 
     @classmethod
     def read(cls, folder: Path, kind: Kind = "run") -> "Manifest":

@@ -6,7 +6,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -224,8 +223,10 @@ class Ranker:
         Raises:
             OSError: If the disk is full or fails.
         """
-        # Imported by name, as most rankers are only read.
-        import_module("sumpool.io.atomic").replace_file(folder / FILE, self.to_bytes())
+        # Imported here, as most rankers are only read.
+        from sumpool.io.atomic import replace_file
+
+        replace_file(folder / FILE, self.to_bytes())
 
     def to_bytes(self) -> bytes:
         """Return the content of the ranker's file."""

@@ -2,9 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -129,7 +127,9 @@ def validate_tree(schema: type[_Schema], tree: dict[str, Any], overrides: Sequen
     try:
         recipe = schema.model_validate(tree)
     except ValidationError as error:
-        problems += _messages().error_messages(error, schema)
+        from sumpool.recipe.problems import error_messages  # as nothing but errors needs it
+
+        problems += error_messages(error, schema)
     if problems:
         raise RecipeError(list_problems(path, problems))
     return recipe
@@ -146,7 +146,9 @@ def read_tree(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise RecipeError(f"{path} {error}") from error
     if not isinstance(tree, dict):
-        raise RecipeError(f"{path} must be a mapping of settings, got {_messages().format_value(tree)}")
+        from sumpool.recipe.problems import format_value  # as nothing but errors needs it
+
+        raise RecipeError(f"{path} must be a mapping of settings, got {format_value(tree)}")
     return tree
 
 
@@ -181,24 +183,22 @@ def read_text(path: Path) -> str:
             content = file.read(4 * MAX_CHARACTERS + 1)
         return content.decode("utf-8-sig")
     except FileNotFoundError:
+        from sumpool.recipe.packaged import packaged_recipes  # as nothing but errors needs both
+        from sumpool.recipe.problems import hint
+
         names = [neighbour.name for neighbour in path.parent.glob("*.yaml")]
         if not path.suffix:
-            names += [recipe.name for recipe in import_module("sumpool.recipe.packaged").packaged_recipes()]
+            names += [recipe.name for recipe in packaged_recipes()]
             raise RecipeError(
                 f"{path} must be a recipe file or a name that `sumpool recipes` lists, got neither"
-                f"{_messages().hint(path.as_posix(), names)}"
+                f"{hint(path.as_posix(), names)}"
             ) from None
-        message = f"{path} must be a recipe, but there is no such file{_messages().hint(path.name, names)}"
+        message = f"{path} must be a recipe, but there is no such file{hint(path.name, names)}"
         raise RecipeError(message) from None
     except UnicodeDecodeError as error:
         raise RecipeError(f"{path} must be UTF-8 text, got byte {content[error.start]:#04x}") from error
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise RecipeError(f"{path} must be a recipe that can be read, got: {error}") from error
-
-
-def _messages() -> ModuleType:
-    """Import the module that words errors, which nothing but errors needs."""
-    return import_module("sumpool.recipe.problems")
 
 
 def _to_yaml(value: object, *, inline: bool) -> object:

@@ -1,6 +1,5 @@
 """The tokenizer of a run folder or of prepared data, recognised by the name of its file."""
 
-from importlib import import_module
 from pathlib import Path
 
 from sumpool.text.sentencepiece_tokenizer import SENTENCEPIECE_MODEL, SentencePieceTokenizer
@@ -8,10 +7,6 @@ from sumpool.text.tokenizer import TOKENIZER_JSON, UNITS_JSON, VOCABULARY_JSON, 
 
 TOKENIZER_FILES = (SENTENCEPIECE_MODEL, TOKENIZER_JSON, VOCABULARY_JSON, UNITS_JSON)
 """Names of all files of tokenizers."""
-_OTHERS = {
-    TOKENIZER_JSON: ("sumpool.text.hf_tokenizer", "HuggingFaceTokenizer"),
-    UNITS_JSON: ("sumpool.text.units", "UnitTokenizer"),
-}
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:
@@ -23,10 +18,14 @@ def load_tokenizer(folder: Path) -> Tokenizer:
     path, *_ = tokenizer_files(folder)
     if path.name == SENTENCEPIECE_MODEL:
         return SentencePieceTokenizer.load(path)
-    # Imported by name, as few models need them.
-    module, name = _OTHERS[path.name]
-    tokenizer: Tokenizer = getattr(import_module(module), name).load(folder)
-    return tokenizer
+    # Imported here, as few models need them.
+    if path.name == UNITS_JSON:
+        from sumpool.text.units import UnitTokenizer
+
+        return UnitTokenizer.load(folder)
+    from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
+
+    return HuggingFaceTokenizer.load(folder)
 
 
 def tokenizer_files(folder: Path) -> tuple[Path, ...]:

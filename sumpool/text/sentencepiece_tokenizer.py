@@ -7,7 +7,6 @@ own is encoded as bytes, so every text has ids and UNK is never among them. Text
 
 import re
 from collections.abc import Iterable, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import final
 
@@ -79,9 +78,10 @@ class SentencePieceTokenizer(Tokenizer):
         """
         lines = sample_paragraphs(texts, _SAMPLE_LINES, _MAX_LINE_CHARACTERS)
         rule = "data.vocabulary must hold the 256 bytes and every common character"
-        # Imported by name, as only training needs it.
-        unigram = import_module("sumpool.text.unigram")
-        path.write_bytes(unigram.train_unigram(lines, vocab_size, workers, _SETTINGS, rule))
+        # Imported here, as only training needs it.
+        from sumpool.text.unigram import train_unigram
+
+        path.write_bytes(train_unigram(lines, vocab_size, workers, _SETTINGS, rule))
         return cls.load(path)
 
     @property

@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Callable, Iterable, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,7 +11,9 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from sumpool.errors import CheckpointError
+from sumpool.io.atomic import counted, disk_errors, temporary_path
 from sumpool.io.bounded import open_regular, read_tensor_entries, read_tensor_header
+from sumpool.io.listed_files import replace_listed_file
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.training.config import MODEL
 
@@ -129,12 +130,10 @@ def export(run: Path, model: nn.Module, facts: Mapping[str, Any]) -> None:
 
 def export_tensors(run: Path, weights: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
     """Save weights as those of a run folder, as `export` does."""
-    # Imported by name, as most models are only read.
-    atomic, listed_files = map(import_module, ("sumpool.io.atomic", "sumpool.io.listed_files"))
     path = run / MODEL
-    with atomic.disk_errors(path):
-        save_tensors(weights, atomic.temporary_path(path))
-        listed_files.replace_listed_file(path, facts)
+    with disk_errors(path):
+        save_tensors(weights, temporary_path(path))
+        replace_listed_file(path, facts)
 
 
 def load_weights(run: Path, build: Callable[[], Model], *, leave_out: bool = False) -> Model:
@@ -217,8 +216,7 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
 
 def save_tensors(tensors: Mapping[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
     """Write a safetensors file with the permissions of the other files of a run."""
-    # Imported by name, as most models are only read.
-    with import_module("sumpool.io.atomic").counted(path, sum(tensor.nbytes for tensor in tensors.values())):
+    with counted(path, sum(tensor.nbytes for tensor in tensors.values())):
         path.touch()
         mode = path.stat().st_mode  # of new files of this user
         safetensors.torch.save_file(dict(tensors), path, metadata)

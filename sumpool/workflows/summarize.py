@@ -7,10 +7,9 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
-from importlib import import_module
 from itertools import chain, tee
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import TracebackType
 from typing import Protocol, Self
 
 from sumpool.core.decoding.config import DecodingConfig
@@ -84,11 +83,11 @@ def generate_here(
 def _generate(
     folder: Path, overrides: Sequence[str], check: Check, documents: Iterable[Document], report: Report
 ) -> Iterator[Summary]:
-    loaded = _loading().load_for_generation(folder, overrides)
-    summaries: Iterator[Summary] = import_module("sumpool.inference.summaries").generate_summaries(
-        documents, loaded, report=report, check=check
-    )
-    return summaries
+    # Imported here, as not all summaries need a model.
+    from sumpool.inference.loading import load_for_generation
+    from sumpool.inference.summaries import generate_summaries
+
+    return generate_summaries(documents, load_for_generation(folder, overrides), report=report, check=check)
 
 
 def summarize(
@@ -142,9 +141,9 @@ def _settings(folder: Path, overrides: Sequence[str]) -> DecodingConfig:
     saved = None if overrides else fast_summaries.saved_settings(folder)  # without torch, which may not be needed
     if saved:
         return saved
-    _, recipe = _loading().find_model(folder, overrides)
-    settings: DecodingConfig = recipe.summarize
-    return settings
+    from sumpool.inference.loading import find_model  # imported here, as not all summaries need a model
+
+    return find_model(folder, overrides)[1].summarize
 
 
 def summary_identity(folder: Path, overrides: Sequence[str]) -> dict[str, str]:
@@ -166,11 +165,6 @@ def _identity(folder: Path, config: DecodingConfig) -> dict[str, str]:
         "model": sha256(json.dumps(files).encode()).hexdigest(),
         **{f"summarize.{name}": json.dumps(value) for name, value in settings.items()},
     }
-
-
-def _loading() -> ModuleType:
-    """Import by name what loads models, as not all summaries need one."""
-    return import_module("sumpool.inference.loading")
 
 
 def _deliver(

@@ -7,12 +7,11 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from sumpool.bench.lra import listops
+from sumpool.bench.lra import listops, pathfinder, readers
 from sumpool.bench.lra_config import LraConfig, LraTask
 from sumpool.data.sources._base import SPLITS
 from sumpool.errors import RecipeError
@@ -95,9 +94,9 @@ def _rows(config: LraConfig, split: str, seed: str) -> Iterator[tuple[Any, ...]]
     if config.task == "listops":
         yield from listops.expressions(seed, _grammar(config))
     elif config.task in ("pathfinder32", "pathx128"):
-        yield from import_module("sumpool.bench.lra.pathfinder").images(config.task, seed)
+        yield from pathfinder.images(config.task, seed)
     else:
-        yield from import_module("sumpool.bench.lra.readers").read(config.task, config.data, split)
+        yield from readers.read(config.task, config.data, split)
 
 
 def _grammar(config: LraConfig) -> listops.Grammar:
@@ -126,7 +125,6 @@ def _write(
     if task == "listops":
         return statistics | listops.statistics(sample)
     if task in ("pathfinder32", "pathx128"):
-        described: dict[str, Any] = import_module("sumpool.bench.lra.pathfinder").statistics(task, sample)
-        return statistics | described
+        return statistics | pathfinder.statistics(task, sample)
     lengths = [len(row[0]) for row in sample]
     return statistics | {"mean length": sum(lengths) / max(len(lengths), 1)}

@@ -14,7 +14,6 @@ the host waits for the device every sixteenth token instead of every one. Both f
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 
 import torch
 from torch import Tensor
@@ -129,12 +128,10 @@ def search(
         if not 0 <= bounds.minimum <= bounds.maximum:
             raise ValueError(f"lengths must keep 0 <= minimum <= maximum, got {bounds.minimum} and {bounds.maximum}")
     if not is_host(device) and not on_step and can_apply_on_device(rules, limits):
-        # Imported by name, as most searches are those of a CPU.
-        on_device = import_module("sumpool.core.decoding.device_search")
-        hypotheses: list[list[Hypothesis]] = on_device.search_on_device(
-            step, state, lengths, ranking, rules, device=device
-        )
-        return hypotheses
+        # Imported here, as most searches are those of a CPU.
+        from sumpool.core.decoding.device_search import search_on_device
+
+        return search_on_device(step, state, lengths, ranking, rules, device=device)
     return search_on_host(step, state, lengths, ranking, rules, limits=limits, on_step=on_step, device=device)
 
 

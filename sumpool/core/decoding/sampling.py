@@ -7,7 +7,6 @@ tokens are values of Python on a CPU, and tensors (`device_sampling`) on other d
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import chain
 
 import torch
@@ -77,10 +76,10 @@ def sample(
         ValueError: If `step` returns NaN.
     """
     if not is_host(draws.device) and can_apply_on_device(rules):
-        # Imported by name, as most samples are those of a CPU.
-        on_device = import_module("sumpool.core.decoding.device_sampling")
-        drawn: list[list[tuple[int, ...]]] = on_device.sample_on_device(step, state, lengths, draws, temperature, rules)
-        return drawn
+        # Imported here, as most samples are those of a CPU.
+        from sumpool.core.decoding.device_sampling import sample_on_device
+
+        return sample_on_device(step, state, lengths, draws, temperature, rules)
     return sample_on_host(step, state, lengths, draws, temperature, rules)
 
 
