@@ -36,8 +36,9 @@ _COSTS = 0.5
 """Costs to readers of a sentence that references would have: as much as costs no ROUGE."""
 _REPEATED = 0.2
 """Cost of a sentence whose content words are all in the selected ones, on the scale of marks."""
-_WANTED = 0.1
-"""Preference of a sentence that may fill up a summary to the length that is asked for, relative to the first."""
+_WANTED = 0.2
+"""Preference, relative to the first, of a sentence that references would have, or that may fill up a summary to the
+length that is asked for."""
 _WORTH = 0.45
 """Preference of a further sentence, relative to the first, once half of the words are selected."""
 
@@ -145,24 +146,28 @@ class SentenceSelector:
         if not found.indices:
             return _lead(sentences, budget)
         texts = [without_citations(tidy_sentence(sentences[index].text)) for index in found.indices]
+        features, tables = found.features, found.tables
+        is_like_references = not target and self._is_in_domain(found)
+        scores = self.ranker.score(features)
+        if sampled and not is_like_references:
+            agreement = agreement_features(texts, sampled.samples, sampled.text)
+            scores = self.ranker.score(replace(features, agreement=agreement))
+        states = None
+        if self.states and language in (ENGLISH, UNDETECTED):  # the language model has learnt English
+            states = self.states.read(document, sentences)[list(found.indices)]
+        preferences = self.readers.preferences(tables, scores, states)
         places: list[int] = []
-        if not target and self._is_in_domain(found):
+        if is_like_references:
             # Imported here, as other documents do not need the tokenizer of ROUGE.
             from sumpool.ranking.expected_ngrams import select_texts
 
-            scores = self.ranker.score(found.features) - _COSTS * self.readers.costs(found.tables)
+            wanted = np.flatnonzero(preferences >= _WANTED * preferences.max()).tolist()
+            scores = (scores - _COSTS * self.readers.costs(tables))[wanted]
             length = None if words and sampled else _EXPECTED * budget
-            places = sorted(select_texts(texts, scores, sampled.samples if sampled else (), length=length))
-        if not places:
-            features = found.features
-            if sampled:
-                agreement = agreement_features(texts, sampled.samples, sampled.text)
-                features = replace(features, agreement=agreement)
-            states = None
-            if self.states and language in (ENGLISH, UNDETECTED):  # the language model has learnt English
-                states = self.states.read(document, sentences)[list(found.indices)]
-            scores = self.readers.preferences(found.tables, self.ranker.score(features), states)
-            places = _select_preferred(texts, scores, budget, language, target)
+            samples = sampled.samples if sampled else ()
+            chosen = select_texts([texts[place] for place in wanted], scores, samples, length=length)
+            places = sorted(wanted[index] for index in chosen)
+        places = places or _select_preferred(texts, preferences, budget, language, target)
         return [(found.indices[place], texts[place]) for place in places]
 
     def is_in_domain(self, document: Document, sentences: Sequence[SourceSentence], language: str) -> bool:
@@ -181,8 +186,9 @@ class SentenceSelector:
         indices = find_candidates(sentences)
         features = sentence_features(sentences, indices, document_title(document), language)
         tables = self.readers.choice_features(features) if indices else ()
-        self._last = _Candidates(document, sentences, language, indices, features, tables)
-        return self._last
+        found = _Candidates(document, sentences, language, indices, features, tables)
+        self._last = found  # and not returned from there, as another thread may replace it
+        return found
 
     def rank_prose(self, document: Document, sentences: Sequence[SourceSentence], language: str) -> dict[int, float]:
         """Score all sentences of prose of a document, by their index."""
