@@ -19,7 +19,17 @@ from sumpool.training.config import TrainConfig
 
 _LEFT_OUT = {
     *("data", "name", "bench", "init_from", "trainable", "device", "compile", "log", "select", "steps", "keep_margin"),
-    *("teacher", "metrics", "bertscore_model", "bertscore_layer", "loss_weights", "begin_with", "length", "select_by"),
+    *(
+        "teacher",
+        "scorer",
+        "metrics",
+        "bertscore_model",
+        "bertscore_layer",
+        "loss_weights",
+        "begin_with",
+        "length",
+        "select_by",
+    ),
 }
 """Settings that `_SPECIAL` and `RecipeSampler.recipe` choose, or that need files, a compiler or another device."""
 _ALWAYS = ("source_length", "target_length", "feed_forward", "layers", "max_length", "resamples", "hidden", "key")
