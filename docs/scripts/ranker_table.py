@@ -195,7 +195,7 @@ def by_ranker(case: Case, ranker: Ranker, words: int, *, for_readers: bool) -> s
     features = sentence_features(case.sentences, find_candidates(case.sentences), case.document.title)
     scores = ranker.score(features)
     if for_readers and texts:
-        scores = ranker.preferences(ranker.choice_features(features), scores)
+        scores = ranker.predict_choice(ranker.inputs(features)).combine(scores)
     return cut(texts, select(texts, scores, words, overrun=3.0), words)
 
 

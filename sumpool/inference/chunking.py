@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast, final
+from typing import final
 
 from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.data.batches import fill_batches
@@ -13,8 +13,10 @@ from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.inference.extraction import SentenceExtractor
 from sumpool.inference.length import length_targets
 from sumpool.inference.loading import LoadedModel
+from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.source import EncodedSource, encode_source
 from sumpool.inference.summary import Extraction
+from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.text.language import UNDETECTED, detect_language, unlearnt_cause
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import EncodedDocument
@@ -82,7 +84,8 @@ class Chunker:
         self._source_length = loaded.recipe.model.source_length
         self._on_overflow = loaded.recipe.summarize.on_overflow
         self._language = loaded.language
-        self._folder, self._source_selector = loaded.folder, cast(Any, None)
+        self._folder = loaded.folder
+        self._selector = extractor.selector if extractor else None
         self._extractor = extractor if loaded.recipe.summarize.mode != "abstractive" else None
 
     def chunk(self, document: Document) -> ChunkedDocument:
@@ -131,14 +134,13 @@ class Chunker:
         self, document: Document, sentences: Sequence[SourceSentence], source: EncodedSource, language: str
     ) -> tuple[EncodedDocument, tuple[int, ...]] | None:
         """Fill the model's input with the best sentences; None if none fits."""
-        if self._source_selector is None:
-            # Imported here, as only long documents need it.
-            from sumpool.inference.source_selection import SourceSelector
+        # Imported here, as only long documents need it.
+        from sumpool.inference.source_selection import SourceSelector
 
-            self._source_selector = SourceSelector.load(self._folder)
+        self._selector = self._selector or SentenceSelector.load(self._folder, SHIPPED)
         special_tokens = self._tokenizer.special_tokens
         length = max(1, self._source_length - len(special_tokens.prefix) - len(special_tokens.suffix))
-        selection = self._source_selector.select(document, sentences, source, language, length)
+        selection = SourceSelector(self._selector).select(document, sentences, source, language, length)
         if selection is None:
             return None
         part, indices = selection

@@ -24,10 +24,14 @@ have as many words as the usual ones of a page."""
 
 @final
 class SentenceExtractor:
-    """Extracts summaries."""
+    """Extracts summaries.
+
+    Attributes:
+        selector: Selects the sentences.
+    """
 
     def __init__(self, selector: SentenceSelector, language: str = ENGLISH) -> None:
-        self._selector = selector
+        self.selector = selector
         self._language = language
 
     @classmethod
@@ -65,7 +69,7 @@ class SentenceExtractor:
         """
         cause = unlearnt_cause(document.text, language, self._language)
         is_whole = not target and self.whole_text(sentences, _WHOLE_WORDS) is not None
-        if not cause and not is_whole and self._selector.is_in_domain(document, sentences, language):
+        if not cause and not is_whole and self.selector.is_in_domain(document, sentences, language):
             return None
         extraction = self.extract(document, sentences, language, target)
         return replace(extraction, cause=join_causes(cause, extraction.cause))
@@ -97,7 +101,7 @@ class SentenceExtractor:
         whole = None if target else self.whole_text(sentences, longest)
         if whole:
             return whole
-        selected = self._selector.select(document, sentences, language, words=words, sampled=sampled, target=target)
+        selected = self.selector.select(document, sentences, language, words=words, sampled=sampled, target=target)
         extraction = extraction_of(selected)
         return with_fault(extraction, target) if target else extraction
 

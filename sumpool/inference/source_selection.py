@@ -1,14 +1,12 @@
 """Selection of what a model reads of a document that is longer than its input: the best-ranked sentences."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import final
 
 import numpy as np
 
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence
-from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.source import EncodedSource
 from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.text.tokenizer import EncodedDocument
@@ -16,19 +14,10 @@ from sumpool.text.tokenizer import EncodedDocument
 
 @final
 class SourceSelector:
-    """Selects sentences by the ranker of a run folder."""
+    """Selects sentences by the scores of a ranker."""
 
     def __init__(self, selector: SentenceSelector) -> None:
         self._selector = selector
-
-    @classmethod
-    def load(cls, folder: Path) -> "SourceSelector":
-        """Load the ranker of a run folder; the shipped one serves where it has none.
-
-        Raises:
-            CheckpointError: If the ranker is damaged or of another version.
-        """
-        return cls(SentenceSelector.load(folder, SHIPPED))
 
     def select(
         self,

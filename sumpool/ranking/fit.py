@@ -12,12 +12,21 @@ from sumpool.ranking.cues import fit_cues, frequent_cues
 from sumpool.ranking.examples import MarkedExample, RankingExample
 from sumpool.ranking.features import SentenceFeatures
 from sumpool.ranking.forest import Forest, Matrix, Values
-from sumpool.ranking.ranker import Choice, Cues, Domain, Probe, Ranker, document_values, score_features, with_cues
+from sumpool.ranking.ranker import (
+    Choice,
+    Cues,
+    DomainClassifier,
+    Probe,
+    Ranker,
+    document_values,
+    score_features,
+    with_cues,
+)
 
 _FOLDS = 2
 """Parts of the documents; the cue scores that the trees learn from are fitted on the other part."""
 _MIN_SCALE, _RIDGE = 1e-6, 300.0
-"""Standard deviation of a value at least, and penalty of the squared weights of `Domain`."""
+"""Standard deviation of a value at least, and penalty of the squared weights of `DomainClassifier`."""
 _PROBE_RIDGE = 3000.0
 """Penalty of the squared weights of `Probe`."""
 _MIN_HEADING_CUES = 0.25
@@ -84,7 +93,7 @@ def fit_choice(ranker: Ranker, examples: Sequence[MarkedExample], config: Rankin
     Raises:
         ValueError: If no sentence was judged.
     """
-    tables = [np.hstack(ranker.choice_features(example.features)) for example in examples]
+    tables = [np.hstack(ranker.inputs(example.features).tables) for example in examples]
 
     def fit(name: str, rows: Sequence[NDArray[np.bool_]]) -> Forest:
         chosen = [table[part] for table, part in zip(tables, rows, strict=True)]
@@ -106,7 +115,7 @@ def fit_choice(ranker: Ranker, examples: Sequence[MarkedExample], config: Rankin
 
 
 def fit_domain(ranker: Ranker, learnt: Sequence[SentenceFeatures], others: Sequence[SentenceFeatures]) -> Ranker:
-    """Return the ranker with a discriminant between the documents that it has learnt and others.
+    """Return the ranker with a classifier of documents as in its domain or out of it.
 
     Both groups weigh the same, and ridge regression keeps the weights of correlated values small.
 
@@ -116,13 +125,12 @@ def fit_domain(ranker: Ranker, learnt: Sequence[SentenceFeatures], others: Seque
         others: Features of other documents.
     """
     documents = [item for item in (*learnt, *others) if len(item)]
-    values = np.array([document_values(ranker.choice_features(item)) for item in documents])
+    values = np.array([document_values(ranker.inputs(item).tables) for item in documents])
     is_learnt = np.arange(len(documents)) < sum(len(item) > 0 for item in learnt)
     weights = np.where(is_learnt, 0.5 / is_learnt.mean(), 0.5 / (~is_learnt).mean())
-    domain = Domain(values.mean(axis=0), values.std(axis=0) + _MIN_SCALE, np.zeros(values.shape[1]), 0.0)
-    inputs = np.column_stack([domain.standardised(values), np.ones(len(values))])
-    products = inputs.T @ (weights[:, None] * inputs) + _RIDGE * np.eye(inputs.shape[1])
-    solved = np.linalg.solve(products, inputs.T @ (weights * np.where(is_learnt, 1.0, -1.0)))
+    domain = DomainClassifier(values.mean(axis=0), values.std(axis=0) + _MIN_SCALE, np.zeros(values.shape[1]), 0.0)
+    classes = np.where(is_learnt, 1.0, -1.0)
+    solved = _ridge(domain.standardised(values), classes, weights, penalty=_RIDGE, bias_penalty=_RIDGE)
     return replace(ranker, domain=replace(domain, weights=solved[:-1], bias=float(solved[-1])))
 
 
@@ -144,11 +152,17 @@ def fit_probe(ranker: Ranker, examples: Sequence[MarkedExample], states: Sequenc
         values = np.concatenate([getattr(item, name)[part] for item, part in zip(examples, rows, strict=True)])
         weights = np.concatenate([np.full(part.sum(), max(part.sum(), 1) ** -0.5) for part in rows])
         weights /= weights.mean()
-        inputs = np.column_stack([inputs, np.ones(len(inputs))])
-        penalty = np.diag([*np.full(len(mean), _PROBE_RIDGE), 0.0])
-        solved.append(np.linalg.solve(inputs.T @ (weights[:, None] * inputs) + penalty, inputs.T @ (weights * values)))
+        solved.append(_ridge(inputs, values, weights, penalty=_PROBE_RIDGE, bias_penalty=0.0))
     parameters = np.array(solved)
     return replace(ranker, probe=Probe(mean, scale, parameters[:, :-1], parameters[:, -1]))
+
+
+def _ridge(inputs: Values, values: Values, weights: Values, *, penalty: float, bias_penalty: float) -> Values:
+    """Fit a weighted ridge regression, and return the weight of each input and behind them the bias, (inputs + 1,)."""
+    inputs = np.column_stack([inputs, np.ones(len(inputs))])
+    penalties = np.diag([*np.full(inputs.shape[1] - 1, penalty), bias_penalty])
+    products = inputs.T @ (weights[:, None] * inputs) + penalties
+    return np.asarray(np.linalg.solve(products, inputs.T @ (weights * values)))
 
 
 def targets(examples: Sequence[RankingExample]) -> Values:

@@ -49,7 +49,7 @@ _IN_REFERENCES = 0.5
 _CHOICE: Final = ("preference", "dependence", "junk")
 """Forests of `Choice`."""
 _DOMAIN: Final = ("mean", "scale", "weights")
-"""Arrays of `Domain`."""
+"""Arrays of `DomainClassifier`."""
 _PROBE_ARRAYS: Final = ("mean", "scale", "weights", "bias")
 """Arrays of `Probe`."""
 _PROBE = 0.7
@@ -88,8 +88,8 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Domain:
-    """Linear discriminant between the documents that a model has learnt and others.
+class DomainClassifier:
+    """Linear classifier of documents as in the domain of a model or out of it.
 
     The values of a document are mean, maximum and standard deviation of every feature of `Choice` over its candidates.
 
@@ -105,8 +105,8 @@ class Domain:
     weights: Values
     bias: float
 
-    def has(self, values: Values) -> bool:
-        """Return whether a document with such values is one of the domain."""
+    def is_in_domain(self, values: Values) -> bool:
+        """Return whether a document with such values is in the domain."""
         return bool(self.standardised(values) @ self.weights + self.bias > 0)
 
     def standardised(self, values: Values) -> Values:
@@ -130,7 +130,7 @@ class Probe:
     weights: Values
     bias: Values
 
-    def join(self, tree_values: Values, states: Matrix) -> Values:
+    def mix(self, tree_values: Values, states: Matrix) -> Values:
         """Return values of trees mixed with those of the probe, which counts where a sentence was read.
 
         Args:
@@ -140,6 +140,40 @@ class Probe:
         of_states = self.weights @ ((states - self.mean) / self.scale).T + self.bias[:, None]
         mixed = (1 - _PROBE) * tree_values + _PROBE * of_states
         return np.where(np.isnan(of_states), tree_values, mixed)
+
+
+@dataclass(frozen=True)
+class ChoiceInputs:
+    """Features of the candidates of a document.
+
+    Attributes:
+        tables: `FEATURES`, `LEARNT` and `SCORES`, side by side, (candidates, features) each.
+        scores: Scores by structure, (candidates,).
+    """
+
+    tables: tuple[Matrix, ...]
+    scores: Values
+
+
+@dataclass(frozen=True)
+class ChoicePrediction:
+    """What a reader would choose, on the scale of marks: 1 for the first sentence of a summary, 0 for none of it.
+
+    Attributes:
+        preference: How much a reader wants each candidate, (candidates,).
+        costs: What each that does not stand alone, has no content or begins in lower case costs, (candidates,).
+    """
+
+    preference: Values
+    costs: Values
+
+    def combine(self, scores: Values) -> Values:
+        """Return preferences less costs, with a gain for candidates that references would have, (candidates,).
+
+        Args:
+            scores: Scores that have learnt from reference summaries, (candidates,), see `Ranker.score`.
+        """
+        return np.asarray(self.preference + _IN_REFERENCES * np.maximum(scores, 0) - self.costs, np.float64)
 
 
 @final
@@ -152,7 +186,7 @@ class Ranker:
         structure: Trees over `FEATURES` and `LEARNT`, which have learnt from reference summaries.
         agreement: Trees over the score of `structure` and the agreement with sampled summaries; None without.
         choice: Trees that have learnt from marks of readers; None without.
-        domain: Tells the documents that have reference summaries from others; None if all count as such.
+        domain: Classifier of documents as such with reference summaries; None if all count as such.
         probe: Improves `choice` where a language model has read the sentences; None without.
     """
 
@@ -160,62 +194,51 @@ class Ranker:
     structure: Forest
     agreement: Forest | None = None
     choice: Choice | None = None
-    domain: Domain | None = None
+    domain: DomainClassifier | None = None
     probe: Probe | None = None
 
     def score(self, features: SentenceFeatures) -> Values:
         """Return the score of each candidate, (candidates,); the agreement with samples counts if it is known."""
         if not len(features):
             return np.zeros(0)
-        scores = _predict(self.structure, (features.values, learnt_features(features, self.cues)))
-        if self.agreement is None or features.agreement is None:
+        scores = self.inputs(features).scores
+        return scores if features.agreement is None else self.score_agreement(scores, features.agreement)
+
+    def score_agreement(self, scores: Values, agreement: Matrix) -> Values:
+        """Return scores by structure improved by the agreement with samples, (candidates,), if that is learnt."""
+        if self.agreement is None:
             return scores
-        return self.agreement.predict(np.hstack([score_features(scores), features.agreement]))
+        return self.agreement.predict(np.hstack([score_features(scores), agreement]))
 
-    def preferences(self, tables: Sequence[Matrix], references: Values, states: Matrix | None = None) -> Values:
-        """Return how much a reader wants each candidate in a short summary, (candidates,).
-
-        The scale is that of marks: 1 for the first sentence of a reader's summary, 0 for one that it should not have.
-        Sentences that reference summaries would have gain, those that do not stand alone, have no content or begin in
-        lower case lose.
-
-        Args:
-            tables: Features of the candidates, at least one, see `choice_features`.
-            references: Scores that have learnt from reference summaries, (candidates,), see `score`.
-            states: States of the candidates, see `Probe.join`; None without a language model.
-
-        Raises:
-            ValueError: If the ranker has not learnt from marks.
-        """
-        choice = self._known_choice()
-        values = np.array([_predict(getattr(choice, name), tables) for name in _CHOICE])
-        values = values if self.probe is None or states is None else self.probe.join(values, states)
-        gains = values[0] + _IN_REFERENCES * np.maximum(references, 0)
-        return np.asarray(gains - _costs(values[1], values[2], tables), np.float64)
-
-    def costs(self, tables: Sequence[Matrix]) -> Values:
-        """Return what a candidate that does not stand alone, has no content or begins in lower case costs a reader.
-
-        Raises:
-            ValueError: If the ranker has not learnt from marks.
-        """
-        choice = self._known_choice()
-        return _costs(_predict(choice.dependence, tables), _predict(choice.junk, tables), tables)
-
-    def _known_choice(self) -> Choice:
-        if self.choice is None:
-            raise ValueError("the ranker must have learnt from marks of readers, got one without")
-        return self.choice
-
-    def is_in_domain(self, tables: Sequence[Matrix]) -> bool | None:
-        """Return whether the ranker has learnt from references of such documents; None if that is not known."""
-        return None if self.domain is None else self.domain.has(document_values(tables))
-
-    def choice_features(self, features: SentenceFeatures) -> tuple[Matrix, ...]:
-        """Return the tables of features of `Choice`, side by side, (candidates, features) each."""
+    def inputs(self, features: SentenceFeatures) -> "ChoiceInputs":
+        """Return what `Choice` and `DomainClassifier` read of at least one candidate."""
         learnt = learnt_features(features, self.cues)
         scores = _predict(self.structure, (features.values, learnt))
-        return features.values, learnt, score_features(scores)
+        return ChoiceInputs((features.values, learnt, score_features(scores)), scores)
+
+    def predict_choice(self, inputs: "ChoiceInputs", states: Matrix | None = None) -> "ChoicePrediction":
+        """Predict what a reader would choose.
+
+        Args:
+            inputs: Features of the candidates, see `inputs`.
+            states: States of the candidates, see `Probe.mix`; None without a language model.
+
+        Raises:
+            ValueError: If the ranker has not learnt from marks.
+        """
+        if self.choice is None:
+            raise ValueError("the ranker must have learnt from marks of readers, got one without")
+        values = np.array([_predict(getattr(self.choice, name), inputs.tables) for name in _CHOICE])
+        preference, dependence, junk = (
+            values if self.probe is None or states is None else self.probe.mix(values, states)
+        )
+        is_fragment = inputs.tables[0][:, FEATURES.index("starts_in_lower_case")]
+        costs = np.asarray(_DEPENDENCE * dependence + _JUNK * junk + _FRAGMENT * is_fragment, np.float64)
+        return ChoicePrediction(preference, costs)
+
+    def is_in_domain(self, inputs: "ChoiceInputs") -> bool | None:
+        """Return whether the ranker has learnt from references of such documents; None if that is not known."""
+        return None if self.domain is None else self.domain.is_in_domain(document_values(inputs.tables))
 
     def save(self, folder: Path) -> None:
         """Write the ranker into a folder, atomically.
@@ -292,7 +315,7 @@ class Ranker:
         domain = None
         if "domain" in content["bases"]:
             mean, scale, weights = (arrays[f"domain.{name}"].astype(np.float64) for name in _DOMAIN)
-            domain = Domain(mean, scale, weights, float(content["bases"]["domain"]))
+            domain = DomainClassifier(mean, scale, weights, float(content["bases"]["domain"]))
         probe = None
         if "probe.mean" in arrays:
             probe = Probe(*(arrays[f"probe.{name}"].astype(np.float64) for name in _PROBE_ARRAYS))
@@ -322,13 +345,8 @@ def score_features(scores: Values) -> Matrix:
     return np.column_stack([scores, scores - scores.max(), ranks(scores)]).astype(np.float32)
 
 
-def _costs(dependence: Values, junk: Values, tables: Sequence[Matrix]) -> Values:
-    is_fragment = tables[0][:, FEATURES.index("starts_in_lower_case")]
-    return np.asarray(_DEPENDENCE * dependence + _JUNK * junk + _FRAGMENT * is_fragment, np.float64)
-
-
 def document_values(tables: Sequence[Matrix]) -> Values:
-    """Return the values of a document that `Domain` compares, (values,)."""
+    """Return the values of a document that `DomainClassifier` compares, (values,)."""
     columns = [table.astype(np.float64) for table in tables]
     values = np.concatenate([f(table, axis=0) for f in (np.mean, np.max, np.std) for table in columns])
     return np.asarray(np.nan_to_num(values, posinf=0.0, neginf=0.0))

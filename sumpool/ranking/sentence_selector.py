@@ -16,9 +16,9 @@ from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.documents.document import Document, document_title
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.ranking.agreement_features import agreement_features
-from sumpool.ranking.features import SentenceFeatures, sentence_features
-from sumpool.ranking.forest import Matrix, Values
-from sumpool.ranking.ranker import FILE, Ranker
+from sumpool.ranking.features import sentence_features
+from sumpool.ranking.forest import Values
+from sumpool.ranking.ranker import FILE, ChoiceInputs, Ranker
 from sumpool.ranking.selection import find_candidates, select
 from sumpool.ranking.summary_length import adjust_length, usual_words
 from sumpool.text.citations import without_citations
@@ -64,16 +64,16 @@ class _Candidates:
         sentences: Its sentences.
         language: Code of its language.
         indices: Index of each candidate among the sentences.
-        features: Features of the candidates.
-        tables: The same with what the ranker of the readers has learnt, see `Ranker.choice_features`.
+        inputs: Their features as the ranker of the readers reads them; None without a candidate.
+        scores: Scores of the candidates by structure.
     """
 
     document: Document
     sentences: Sequence[SourceSentence]
     language: str
     indices: Sequence[int]
-    features: SentenceFeatures
-    tables: tuple[Matrix, ...]
+    inputs: ChoiceInputs | None
+    scores: Values
 
 
 @final
@@ -142,41 +142,45 @@ class SentenceSelector:
             that has none.
         """
         budget = target.words if target else min(words or usual_words(word_count(document.text)), _MAX_WORDS)
-        found = self._candidates(document, sentences, language)
-        if not found.indices:
+        candidates = self._candidates(document, sentences, language)
+        if candidates.inputs is None:
             return _lead(sentences, budget)
-        texts = [without_citations(tidy_sentence(sentences[index].text)) for index in found.indices]
-        features, tables = found.features, found.tables
-        is_like_references = not target and self._is_in_domain(found)
-        scores = self.ranker.score(features)
-        if sampled and not is_like_references:
-            agreement = agreement_features(texts, sampled.samples, sampled.text)
-            scores = self.ranker.score(replace(features, agreement=agreement))
-        states = None
-        if self.states and language in (ENGLISH, UNDETECTED):  # the language model has learnt English
-            states = self.states.read(document, sentences)[list(found.indices)]
-        preferences = self.readers.preferences(tables, scores, states)
+        texts = [without_citations(tidy_sentence(sentences[index].text)) for index in candidates.indices]
+        scores, states = candidates.scores, None
+        is_like_references = not target and self._is_in_domain(candidates.inputs)
+        if not is_like_references:
+            if sampled:
+                agreement = agreement_features(texts, sampled.samples, sampled.text)
+                scores = self.ranker.score_agreement(scores, agreement)
+            if self.states and language in (ENGLISH, UNDETECTED):  # the language model has learnt English
+                states = self.states.read(document, sentences)[list(candidates.indices)]
+        choice = self.readers.predict_choice(candidates.inputs, states)
+        preferences = choice.combine(scores)
+        wanted: list[int] = np.flatnonzero(preferences >= _WANTED * preferences.max()).tolist()
         places: list[int] = []
         if is_like_references:
             # Imported here, as other documents do not need the tokenizer of ROUGE.
             from sumpool.ranking.expected_ngrams import select_texts
 
-            wanted = np.flatnonzero(preferences >= _WANTED * preferences.max()).tolist()
-            scores = (scores - _COSTS * self.readers.costs(tables))[wanted]
+            expected = (scores - _COSTS * choice.costs)[wanted]
             length = None if words and sampled else _EXPECTED * budget
             samples = sampled.samples if sampled else ()
-            chosen = select_texts([texts[place] for place in wanted], scores, samples, length=length)
+            chosen = select_texts([texts[place] for place in wanted], expected, samples, length=length)
             places = sorted(wanted[index] for index in chosen)
-        places = places or _select_preferred(texts, preferences, budget, language, target)
-        return [(found.indices[place], texts[place]) for place in places]
+        if not places and target:
+            places = _select_length(texts, preferences, wanted, budget, language, target)
+        elif not places:  # few sentences rather than some that are not worth their words
+            minimum = _WORTH * float(preferences.max())
+            places = sorted(select(texts, preferences, budget, language, redundancy=_REPEATED, minimum=minimum))
+        return [(candidates.indices[place], texts[place]) for place in places]
 
     def is_in_domain(self, document: Document, sentences: Sequence[SourceSentence], language: str) -> bool:
         """Return whether sampled summaries may change the choice: the model has learnt such documents."""
-        found = self._candidates(document, sentences, language)
-        return bool(found.indices) and self._is_in_domain(found)
+        inputs = self._candidates(document, sentences, language).inputs
+        return inputs is not None and self._is_in_domain(inputs)
 
-    def _is_in_domain(self, found: _Candidates) -> bool:
-        return self.ranker.is_in_domain(found.tables) is not False  # a model is used for documents like its own
+    def _is_in_domain(self, inputs: ChoiceInputs) -> bool:
+        return self.ranker.is_in_domain(inputs) is not False  # a model is used for documents like its own
 
     def _candidates(self, document: Document, sentences: Sequence[SourceSentence], language: str) -> _Candidates:
         """Return the candidates of a document; they are computed once for the questions about one document."""
@@ -185,30 +189,27 @@ class SentenceSelector:
             return last
         indices = find_candidates(sentences)
         features = sentence_features(sentences, indices, document_title(document), language)
-        tables = self.readers.choice_features(features) if indices else ()
-        found = _Candidates(document, sentences, language, indices, features, tables)
-        self._last = found  # and not returned from there, as another thread may replace it
-        return found
+        inputs = self.readers.inputs(features) if indices else None
+        scores = inputs.scores if inputs and self.readers is self.ranker else self.ranker.score(features)
+        candidates = _Candidates(document, sentences, language, indices, inputs, scores)
+        self._last = candidates  # and not returned from there, as another thread may replace it
+        return candidates
 
     def rank_prose(self, document: Document, sentences: Sequence[SourceSentence], language: str) -> dict[int, float]:
         """Score all sentences of prose of a document, by their index."""
-        found = self._candidates(document, sentences, language)
-        return dict(zip(found.indices, self.ranker.score(found.features).tolist(), strict=True))
+        candidates = self._candidates(document, sentences, language)
+        return dict(zip(candidates.indices, candidates.scores.tolist(), strict=True))
 
 
-def _select_preferred(
-    texts: Sequence[str], scores: Values, words: int, language: str, target: LengthTarget | None
+def _select_length(
+    texts: Sequence[str], scores: Values, wanted: list[int], words: int, language: str, target: LengthTarget
 ) -> list[int]:
-    """Select the sentences that readers prefer: few rather than some that are not worth their words."""
-    if not target:
-        minimum = _WORTH * float(scores.max())
-        return sorted(select(texts, scores, words, language, redundancy=_REPEATED, minimum=minimum))
-    places: list[int] = np.flatnonzero(scores >= _WANTED * scores.max()).tolist()
-    if sum(word_count(texts[place]) for place in places) < 2 * words:
-        places = list(range(len(texts)))
-    wanted = [texts[place] for place in places]
-    chosen = select(wanted, scores[places], words, language, redundancy=_REPEATED)
-    return [places[place] for place in adjust_length(chosen, wanted, scores[places], target)]
+    """Select the sentences of a length that is asked for, of those that a reader wants or, if these are few, of all."""
+    if sum(word_count(texts[place]) for place in wanted) < 2 * words:
+        wanted = list(range(len(texts)))
+    among = [texts[place] for place in wanted]
+    chosen = select(among, scores[wanted], words, language, redundancy=_REPEATED)
+    return [wanted[place] for place in adjust_length(chosen, among, scores[wanted], target)]
 
 
 def _lead(sentences: Sequence[SourceSentence], words: int) -> list[tuple[int, str]]:

@@ -60,7 +60,7 @@ def test_agreement_with_samples_changes_the_score_where_it_is_known() -> None:
 
 
 def preferences(ranker: Ranker, features: SentenceFeatures) -> NDArray[np.float64]:
-    return ranker.preferences(ranker.choice_features(features), ranker.score(features))
+    return ranker.predict_choice(ranker.inputs(features)).combine(ranker.score(features))
 
 
 def test_choice_learns_from_marks(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_choice_learns_from_marks(tmp_path: Path) -> None:
     assert chosen.choice
     found = [int(preferences(chosen, marked(seed).features).argmax()) for seed in range(100, 120)]
     assert found == [int(marked(seed).preference.argmax()) for seed in range(100, 120)]
-    table = np.hstack(chosen.choice_features(marked(100).features))
+    table = np.hstack(chosen.inputs(marked(100).features).tables)
     junk = chosen.choice.junk.predict(table)
     assert junk[0] > 0.8 > 0.3 > junk[1:].max()
     np.testing.assert_array_equal(chosen.score(example(1).features), ranker.score(example(1).features))
@@ -108,20 +108,20 @@ def test_a_probe_learns_from_states_and_counts_where_they_are_known(tmp_path: Pa
     examples = [marked(seed) for seed in range(30, 90)]
     fitted = fit_probe(chosen, examples, [states(item) for item in examples])
     item = marked(100)
-    tables, scores = fitted.choice_features(item.features), fitted.score(item.features)
+    inputs, scores = fitted.inputs(item.features), fitted.score(item.features)
     known = states(item)
     known[0] = np.nan
-    found = fitted.preferences(tables, scores, known)
-    plain = fitted.preferences(tables, scores)
+    found = fitted.predict_choice(inputs, known).combine(scores)
+    plain = fitted.predict_choice(inputs).combine(scores)
     assert found[0] == pytest.approx(plain[0])
     assert (found != plain).sum() == len(found) - 1
     assert found.argmax() == item.preference.argmax()
     moved = known.copy()
     moved[3, 4] += 50
-    assert fitted.preferences(tables, scores, moved).argmax() == 3
+    assert fitted.predict_choice(inputs, moved).combine(scores).argmax() == 3
     fitted.save(tmp_path)
     again = Ranker.load(tmp_path)
-    np.testing.assert_allclose(again.preferences(tables, scores, known), found, atol=1e-5)
+    np.testing.assert_allclose(again.predict_choice(inputs, known).combine(scores), found, atol=1e-5)
 
 
 def test_choice_needs_marks() -> None:
@@ -135,12 +135,12 @@ def test_the_domain_is_that_of_the_documents_with_references(tmp_path: Path) -> 
     others = [featured("\n\n".join(story(seed + part, 6) for part in range(4)))[0] for seed in range(60)]
     learnt = [example(seed).features for seed in range(30, 90)]
     fitted = fit_domain(ranker, learnt[:40], others[:40])
-    assert ranker.is_in_domain(ranker.choice_features(learnt[0])) is None
-    assert all(fitted.is_in_domain(fitted.choice_features(item)) for item in learnt[40:])
-    assert not any(fitted.is_in_domain(fitted.choice_features(item)) for item in others[40:])
+    assert ranker.is_in_domain(ranker.inputs(learnt[0])) is None
+    assert all(fitted.is_in_domain(fitted.inputs(item)) for item in learnt[40:])
+    assert not any(fitted.is_in_domain(fitted.inputs(item)) for item in others[40:])
     fitted.save(tmp_path)
     again = Ranker.load(tmp_path)
-    assert all(again.is_in_domain(again.choice_features(item)) for item in learnt[40:])
+    assert all(again.is_in_domain(again.inputs(item)) for item in learnt[40:])
     none = marked(1)
     unseen = replace(none, shown=~none.shown, judged=~none.judged)
     with pytest.raises(ValueError, match="examples must have marks of at least one sentence, got none"):

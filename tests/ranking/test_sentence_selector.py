@@ -18,7 +18,8 @@ from sumpool.ranking import sentence_selector
 from sumpool.ranking.config import RankingConfig
 from sumpool.ranking.features import SentenceFeatures, sentence_features
 from sumpool.ranking.fit import fit_choice, fit_ranker
-from sumpool.ranking.ranker import Domain, Probe, Ranker
+from sumpool.ranking.forest import Forest
+from sumpool.ranking.ranker import DomainClassifier, Probe, Ranker
 from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.text.sentences import SentenceSplitter
 from tests.conftest import story
@@ -64,8 +65,10 @@ def ranker() -> Ranker:
 
 def with_domain(ranker: Ranker, has_all: bool) -> Ranker:
     """Return a ranker that takes all documents, or none, for those that it has learnt."""
-    values = 3 * sum(table.shape[1] for table in ranker.choice_features(example(1).features))
-    return replace(ranker, domain=Domain(np.zeros(values), np.ones(values), np.zeros(values), 1.0 if has_all else -1.0))
+    values = 3 * sum(table.shape[1] for table in ranker.inputs(example(1).features).tables)
+    return replace(
+        ranker, domain=DomainClassifier(np.zeros(values), np.ones(values), np.zeros(values), 1.0 if has_all else -1.0)
+    )
 
 
 @dataclass(frozen=True)
@@ -178,6 +181,18 @@ def test_features_of_a_document_are_computed_once(ranker: Ranker, monkeypatch: p
     assert computed == ["en", "de", "en"]
 
 
+def test_every_forest_is_evaluated_once(ranker: Ranker, monkeypatch: pytest.MonkeyPatch) -> None:
+    selectors = [SentenceSelector(with_domain(ranker, has_all)) for has_all in (True, False)]
+    evaluated: list[Forest] = []
+    predict = Forest.predict
+    monkeypatch.setattr(Forest, "predict", lambda forest, rows: evaluated.append(forest) or predict(forest, rows))
+    for selector in selectors:
+        selector.is_in_domain(LONG, SENTENCES, "en")
+        assert selector.select(LONG, SENTENCES, "en")
+        assert len(evaluated) == len({id(forest) for forest in evaluated}) == 4
+        evaluated.clear()
+
+
 class States:
     """A language model that knows the numbers of the sentences that a reader wants."""
 
@@ -196,6 +211,13 @@ def test_a_language_model_helps_to_choose_in_english(ranker: Ranker) -> None:
         assert wanted in dict(selector.select(FILE, SENTENCES, "en", words=20))
         german = selector.select(FILE, SENTENCES, "de", words=20)
         assert german == SentenceSelector(readers).select(FILE, SENTENCES, "de", words=20)
+
+
+def test_a_language_model_does_not_read_where_references_decide(ranker: Ranker) -> None:
+    selector = SentenceSelector(with_domain(ranker, True), None, object())  # type: ignore[arg-type]  # fails if it reads
+    assert selector.select(FILE, SENTENCES, "en") == SentenceSelector(with_domain(ranker, True)).select(
+        FILE, SENTENCES, "en"
+    )
 
 
 def test_selection_imports_neither_torch_nor_nltk() -> None:
