@@ -1,6 +1,7 @@
 """Training of the ranker: cue words by ridge regression, then boosted trees, on the sentences of documents."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,20 +16,25 @@ from sumpool.ranking.forest import Forest, Matrix, Values
 from sumpool.ranking.ranker import (
     Choice,
     Cues,
-    DomainClassifier,
+    DocumentClassifier,
     Probe,
     Ranker,
     document_values,
     score_features,
     with_cues,
 )
+from sumpool.ranking.table_of_contents import heading_key
 
 _FOLDS = 2
 """Parts of the documents; the cue scores that the trees learn from are fitted on the other part."""
 _MIN_SCALE, _RIDGE = 1e-6, 300.0
-"""Standard deviation of a value at least, and penalty of the squared weights of `DomainClassifier`."""
+"""Standard deviation of a value at least, and penalty of the squared weights of `DocumentClassifier`."""
+_CONTENTS_RIDGE = 200.0
+"""Penalty of the squared weights of the classifier of documents with a table of contents."""
 _PROBE_RIDGE = 3000.0
 """Penalty of the squared weights of `Probe`."""
+_COMMON_HEADING = 3
+"""Documents with a heading at least that tells little of each."""
 _MIN_HEADING_CUES = 0.25
 """Share of the documents that a cue of a heading occurs in at least, relative to a cue of a sentence."""
 
@@ -111,7 +117,13 @@ def fit_choice(ranker: Ranker, examples: Sequence[MarkedExample], config: Rankin
     if not any(part.any() for part in judged):
         raise ValueError("examples must have marks of at least one sentence, got none")
     choice = Choice(fit("preference", shown), fit("dependence", judged), fit("junk", shown))
-    return replace(ranker, choice=choice)
+    return replace(ranker, choice=choice, common_headings=common_headings([item.features for item in examples]))
+
+
+def common_headings(documents: Iterable[SentenceFeatures]) -> frozenset[str]:
+    """Return the keys of the headings that several documents have, see `heading_key`."""
+    counts = Counter(key for features in documents for key in set(map(heading_key, features.headings)))
+    return frozenset(key for key, count in counts.items() if count >= _COMMON_HEADING)
 
 
 def fit_domain(ranker: Ranker, learnt: Sequence[SentenceFeatures], others: Sequence[SentenceFeatures]) -> Ranker:
@@ -125,13 +137,37 @@ def fit_domain(ranker: Ranker, learnt: Sequence[SentenceFeatures], others: Seque
         others: Features of other documents.
     """
     documents = [item for item in (*learnt, *others) if len(item)]
-    values = np.array([document_values(ranker.inputs(item).tables) for item in documents])
     is_learnt = np.arange(len(documents)) < sum(len(item) > 0 for item in learnt)
     weights = np.where(is_learnt, 0.5 / is_learnt.mean(), 0.5 / (~is_learnt).mean())
-    domain = DomainClassifier(values.mean(axis=0), values.std(axis=0) + _MIN_SCALE, np.zeros(values.shape[1]), 0.0)
     classes = np.where(is_learnt, 1.0, -1.0)
-    solved = _ridge(domain.standardised(values), classes, weights, penalty=_RIDGE, bias_penalty=_RIDGE)
-    return replace(ranker, domain=replace(domain, weights=solved[:-1], bias=float(solved[-1])))
+    return replace(ranker, domain=_fit_classifier(ranker, documents, classes, weights, _RIDGE, _RIDGE))
+
+
+def fit_contents(ranker: Ranker, documents: Sequence[SentenceFeatures], gains: Values) -> Ranker:
+    """Return the ranker with a classifier of documents whose readers want a table of contents in the summary.
+
+    Args:
+        ranker: The ranker.
+        documents: Features of documents, each with at least one candidate.
+        gains: What readers of each summary gain by it; negative where it is waste.
+    """
+    contents = _fit_classifier(ranker, documents, gains, np.ones(len(gains)), _CONTENTS_RIDGE, 0.0)
+    return replace(ranker, contents=contents)
+
+
+def _fit_classifier(
+    ranker: Ranker,
+    documents: Sequence[SentenceFeatures],
+    targets: Values,
+    weights: Values,
+    penalty: float,
+    bias_penalty: float,
+) -> DocumentClassifier:
+    values = np.array([document_values(ranker.inputs(item).tables) for item in documents])
+    mean, scale = values.mean(axis=0), values.std(axis=0) + _MIN_SCALE
+    classifier = DocumentClassifier(mean, scale, np.zeros(values.shape[1]), 0.0)
+    solved = _ridge(classifier.standardised(values), targets, weights, penalty=penalty, bias_penalty=bias_penalty)
+    return replace(classifier, weights=solved[:-1], bias=float(solved[-1]))
 
 
 def fit_probe(ranker: Ranker, examples: Sequence[MarkedExample], states: Sequence[Matrix]) -> Ranker:

@@ -48,8 +48,8 @@ _IN_REFERENCES = 0.5
 """Weight of the score that has learnt from reference summaries; marks have few RFCs and papers."""
 _CHOICE: Final = ("preference", "dependence", "junk")
 """Forests of `Choice`."""
-_DOMAIN: Final = ("mean", "scale", "weights")
-"""Arrays of `DomainClassifier`."""
+_CLASSIFIER: Final = ("mean", "scale", "weights")
+"""Arrays of `DocumentClassifier`."""
 _PROBE_ARRAYS: Final = ("mean", "scale", "weights", "bias")
 """Arrays of `Probe`."""
 _PROBE = 0.7
@@ -88,8 +88,8 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class DomainClassifier:
-    """Linear classifier of documents as in the domain of a model or out of it.
+class DocumentClassifier:
+    """Linear classifier of documents in two classes.
 
     The values of a document are mean, maximum and standard deviation of every feature of `Choice` over its candidates.
 
@@ -97,7 +97,7 @@ class DomainClassifier:
         mean: Mean of each value, (values,).
         scale: Standard deviation of each value, (values,).
         weights: Weight of each standardised value, (values,).
-        bias: Sum for a document of mean values; the sum is positive for documents of the domain.
+        bias: Sum for a document of mean values; the sum is positive for documents of the first class.
     """
 
     mean: Values
@@ -105,8 +105,8 @@ class DomainClassifier:
     weights: Values
     bias: float
 
-    def is_in_domain(self, values: Values) -> bool:
-        """Return whether a document with such values is in the domain."""
+    def classify(self, values: Values) -> bool:
+        """Return whether a document with such values is in the first class."""
         return bool(self.standardised(values) @ self.weights + self.bias > 0)
 
     def standardised(self, values: Values) -> Values:
@@ -162,10 +162,12 @@ class ChoicePrediction:
     Attributes:
         preference: How much a reader wants each candidate, (candidates,).
         costs: What each that does not stand alone, has no content or begins in lower case costs, (candidates,).
+        junk: Probability that each has no content, (candidates,).
     """
 
     preference: Values
     costs: Values
+    junk: Values
 
     def combine(self, scores: Values) -> Values:
         """Return preferences less costs, with a gain for candidates that references would have, (candidates,).
@@ -188,14 +190,18 @@ class Ranker:
         choice: Trees that have learnt from marks of readers; None without.
         domain: Classifier of documents as such with reference summaries; None if all count as such.
         probe: Improves `choice` where a language model has read the sentences; None without.
+        contents: Classifier of documents whose readers want a table of contents; None without.
+        common_headings: Headings that tell little of a document as many have them, see `heading_key`.
     """
 
     cues: Cues
     structure: Forest
     agreement: Forest | None = None
     choice: Choice | None = None
-    domain: DomainClassifier | None = None
+    domain: DocumentClassifier | None = None
     probe: Probe | None = None
+    contents: DocumentClassifier | None = None
+    common_headings: frozenset[str] = frozenset()
 
     def score(self, features: SentenceFeatures) -> Values:
         """Return the score of each candidate, (candidates,); the agreement with samples counts if it is known."""
@@ -211,7 +217,7 @@ class Ranker:
         return self.agreement.predict(np.hstack([score_features(scores), agreement]))
 
     def inputs(self, features: SentenceFeatures) -> "ChoiceInputs":
-        """Return what `Choice` and `DomainClassifier` read of at least one candidate."""
+        """Return what `Choice` and `DocumentClassifier` read of at least one candidate."""
         learnt = learnt_features(features, self.cues)
         scores = _predict(self.structure, (features.values, learnt))
         return ChoiceInputs((features.values, learnt, score_features(scores)), scores)
@@ -234,11 +240,15 @@ class Ranker:
         )
         is_fragment = inputs.tables[0][:, FEATURES.index("starts_in_lower_case")]
         costs = np.asarray(_DEPENDENCE * dependence + _JUNK * junk + _FRAGMENT * is_fragment, np.float64)
-        return ChoicePrediction(preference, costs)
+        return ChoicePrediction(preference, costs, junk)
 
     def is_in_domain(self, inputs: "ChoiceInputs") -> bool | None:
         """Return whether the ranker has learnt from references of such documents; None if that is not known."""
-        return None if self.domain is None else self.domain.is_in_domain(document_values(inputs.tables))
+        return None if self.domain is None else self.domain.classify(document_values(inputs.tables))
+
+    def wants_contents(self, inputs: "ChoiceInputs") -> bool:
+        """Return whether a summary of such a document is better with a table of contents; not if that is unknown."""
+        return self.contents is not None and self.contents.classify(document_values(inputs.tables))
 
     def save(self, folder: Path) -> None:
         """Write the ranker into a folder, atomically.
@@ -257,9 +267,10 @@ class Ranker:
         forests |= {name: getattr(self.choice, name) for name in _CHOICE} if self.choice else {}
         arrays = {f"{name}.{array}": getattr(forest, array) for name, forest in forests.items() for array in _ARRAYS}
         bases = {name: forest.base for name, forest in forests.items()}
-        if self.domain:
-            arrays |= {f"domain.{name}": getattr(self.domain, name).astype(np.float32) for name in _DOMAIN}
-            bases["domain"] = self.domain.bias
+        for name, classifier in (("domain", self.domain), ("contents", self.contents)):
+            if classifier:
+                arrays |= {f"{name}.{array}": getattr(classifier, array).astype(np.float32) for array in _CLASSIFIER}
+                bases[name] = classifier.bias
         if self.probe:
             arrays |= {f"probe.{name}": getattr(self.probe, name).astype(np.float32) for name in _PROBE_ARRAYS}
         content = {
@@ -268,6 +279,7 @@ class Ranker:
             "agreement_features": list(AGREEMENT_FEATURES),
             "bases": bases,
             "cues": {"sentence": dict(self.cues.sentence), "heading": dict(self.cues.heading)},
+            "common_headings": sorted(self.common_headings),
         }
         metadata = {"ranker": json.dumps(content, ensure_ascii=False, sort_keys=True)}
         content_bytes: bytes = save(arrays, metadata)
@@ -305,21 +317,20 @@ class Ranker:
                 columns[name]
             )
             for name, base in content["bases"].items()
-            if name != "domain"
+            if name not in ("domain", "contents")
         }
         by_cue = {
             kind: {str(cue): float(weight) for cue, weight in cues.items()} for kind, cues in content["cues"].items()
         }
         cues = Cues(by_cue["sentence"], by_cue["heading"])
         choice = Choice(*(forests[name] for name in _CHOICE)) if _CHOICE[0] in forests else None
-        domain = None
-        if "domain" in content["bases"]:
-            mean, scale, weights = (arrays[f"domain.{name}"].astype(np.float64) for name in _DOMAIN)
-            domain = DomainClassifier(mean, scale, weights, float(content["bases"]["domain"]))
+        domain, contents = (_classifier(name, content["bases"], arrays) for name in ("domain", "contents"))
         probe = None
         if "probe.mean" in arrays:
             probe = Probe(*(arrays[f"probe.{name}"].astype(np.float64) for name in _PROBE_ARRAYS))
-        return cls(cues, forests["structure"], forests.get("agreement"), choice, domain, probe)
+        common = frozenset(map(str, content.get("common_headings", ())))
+        agreement = forests.get("agreement")
+        return cls(cues, forests["structure"], agreement, choice, domain, probe, contents, common)
 
 
 def with_cues(features: SentenceFeatures, cues: Cues) -> Matrix:
@@ -345,8 +356,16 @@ def score_features(scores: Values) -> Matrix:
     return np.column_stack([scores, scores - scores.max(), ranks(scores)]).astype(np.float32)
 
 
+def _classifier(name: str, biases: Mapping[str, float], arrays: Mapping[str, NDArray[Any]]) -> DocumentClassifier | None:
+    """Return the classifier of a name from the content of a file; None if it has none."""
+    if name not in biases:
+        return None
+    mean, scale, weights = (arrays[f"{name}.{array}"].astype(np.float64) for array in _CLASSIFIER)
+    return DocumentClassifier(mean, scale, weights, float(biases[name]))
+
+
 def document_values(tables: Sequence[Matrix]) -> Values:
-    """Return the values of a document that `DomainClassifier` compares, (values,)."""
+    """Return the values of a document that `DocumentClassifier` compares, (values,)."""
     columns = [table.astype(np.float64) for table in tables]
     values = np.concatenate([f(table, axis=0) for f in (np.mean, np.max, np.std) for table in columns])
     return np.asarray(np.nan_to_num(values, posinf=0.0, neginf=0.0))

@@ -21,6 +21,7 @@ from sumpool.ranking.forest import Values
 from sumpool.ranking.ranker import FILE, ChoiceInputs, Ranker
 from sumpool.ranking.selection import find_candidates, select
 from sumpool.ranking.summary_length import adjust_length, usual_words
+from sumpool.ranking.table_of_contents import MANY_HEADINGS, labelled, table_of_contents
 from sumpool.text.citations import without_citations
 from sumpool.text.language import ENGLISH, UNDETECTED, word_count
 from sumpool.text.prose import PROSE_KINDS, tidy_sentence
@@ -39,6 +40,8 @@ _REPEATED = 0.2
 _WANTED = 0.2
 """Preference, relative to the first, of a sentence that references would have, or that may fill up a summary to the
 length that is asked for."""
+_JUNK = 0.5
+"""Probability of having no content, from which on a sentence does not count as the content of its section."""
 _WORTH = 0.45
 """Preference of a further sentence, relative to the first, once half of the words are selected."""
 
@@ -138,8 +141,8 @@ class SentenceSelector:
             target: Length of the summary in place of `words`; None if there is none.
 
         Returns:
-            Index and text of each selected sentence, in order: whole sentences of prose, or the beginning of a document
-            that has none.
+            Index and text of each selected sentence, in order: whole sentences of prose, and headings behind them where
+            readers are helped by a table of contents; the beginning of a document that has no prose.
         """
         budget = target.words if target else min(words or usual_words(word_count(document.text)), _MAX_WORDS)
         candidates = self._candidates(document, sentences, language)
@@ -167,12 +170,20 @@ class SentenceSelector:
             samples = sampled.samples if sampled else ()
             chosen = select_texts([texts[place] for place in wanted], expected, samples, length=length)
             places = sorted(wanted[index] for index in chosen)
+        headings: list[tuple[int, str]] = []
         if not places and target:
             places = _select_length(texts, preferences, wanted, budget, language, target)
         elif not places:  # few sentences rather than some that are not worth their words
+            if self.readers.wants_contents(candidates.inputs):
+                has_content = np.flatnonzero(choice.junk < _JUNK).tolist()
+                by_index = {candidates.indices[place]: float(preferences[place]) for place in has_content}
+                headings = table_of_contents(document, sentences, by_index, self.readers.common_headings, language)
+            if len(headings) >= MANY_HEADINGS:
+                budget = 1  # the best sentence alone
             minimum = _WORTH * float(preferences.max())
             places = sorted(select(texts, preferences, budget, language, redundancy=_REPEATED, minimum=minimum))
-        return [(candidates.indices[place], texts[place]) for place in places]
+        selected = [(candidates.indices[place], texts[place]) for place in places]
+        return [*selected, *(labelled(headings, language) if headings else ())]
 
     def is_in_domain(self, document: Document, sentences: Sequence[SourceSentence], language: str) -> bool:
         """Return whether sampled summaries may change the choice: the model has learnt such documents."""

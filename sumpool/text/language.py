@@ -69,6 +69,7 @@ class Language:
         ordinals: Whether a number with a period is an ordinal ("3. Oktober").
         anaphora: Words at the start of a sentence that refers to the sentence before it.
         self_references: Nouns that refer to the document itself after such a word ("this manual").
+        contents: Label of a table of contents.
     """
 
     code: str
@@ -78,6 +79,7 @@ class Language:
     ordinals: bool
     anaphora: frozenset[str]
     self_references: tuple[str, ...]
+    contents: str
 
 
 @lru_cache(maxsize=1)
@@ -93,6 +95,7 @@ def languages() -> dict[str, Language]:
             ordinals=fields.get("ordinals", False),
             anaphora=frozenset(fields["anaphora"].split()),
             self_references=tuple(filter(None, fields["self"].split("|"))),
+            contents=fields["contents"],
         )
         for code, fields in content.items()
     }

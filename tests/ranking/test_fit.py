@@ -12,7 +12,16 @@ from sumpool.ranking.agreement_features import AGREEMENT_FEATURES
 from sumpool.ranking.config import BoostingConfig, RankingConfig
 from sumpool.ranking.examples import MarkedExample, RankingExample
 from sumpool.ranking.features import SentenceFeatures
-from sumpool.ranking.fit import fit_agreement, fit_choice, fit_domain, fit_probe, fit_ranker, sentence_weights, targets
+from sumpool.ranking.fit import (
+    fit_agreement,
+    fit_choice,
+    fit_contents,
+    fit_domain,
+    fit_probe,
+    fit_ranker,
+    sentence_weights,
+    targets,
+)
 from sumpool.ranking.ranker import Ranker
 from sumpool.ranking.sentence_selector import SentenceSelector
 from tests.conftest import story
@@ -141,6 +150,12 @@ def test_the_domain_is_that_of_the_documents_with_references(tmp_path: Path) -> 
     fitted.save(tmp_path)
     again = Ranker.load(tmp_path)
     assert all(again.is_in_domain(again.inputs(item)) for item in learnt[40:])
+    assert not ranker.wants_contents(ranker.inputs(learnt[0]))
+    gains = np.repeat([1.0, -1.0], 40)
+    fit_contents(ranker, [*learnt[:40], *others[:40]], gains).save(tmp_path)
+    again = Ranker.load(tmp_path)
+    assert all(again.wants_contents(again.inputs(item)) for item in learnt[40:])
+    assert not any(again.wants_contents(again.inputs(item)) for item in others[40:])
     none = marked(1)
     unseen = replace(none, shown=~none.shown, judged=~none.judged)
     with pytest.raises(ValueError, match="examples must have marks of at least one sentence, got none"):

@@ -19,7 +19,7 @@ from sumpool.ranking.config import RankingConfig
 from sumpool.ranking.features import SentenceFeatures, sentence_features
 from sumpool.ranking.fit import fit_choice, fit_ranker
 from sumpool.ranking.forest import Forest
-from sumpool.ranking.ranker import DomainClassifier, Probe, Ranker
+from sumpool.ranking.ranker import DocumentClassifier, Probe, Ranker
 from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.text.sentences import SentenceSplitter
 from tests.conftest import story
@@ -67,7 +67,7 @@ def with_domain(ranker: Ranker, has_all: bool) -> Ranker:
     """Return a ranker that takes all documents, or none, for those that it has learnt."""
     values = 3 * sum(table.shape[1] for table in ranker.inputs(example(1).features).tables)
     return replace(
-        ranker, domain=DomainClassifier(np.zeros(values), np.ones(values), np.zeros(values), 1.0 if has_all else -1.0)
+        ranker, domain=DocumentClassifier(np.zeros(values), np.ones(values), np.zeros(values), 1.0 if has_all else -1.0)
     )
 
 

@@ -1,0 +1,130 @@
+"""Table of contents as a part of a summary: the headings of the sections whose sentences readers want most.
+
+Guides, terms, minutes or questions and answers have no sentence that says all that they are about; their headings do.
+Of 144 documents with four such headings or more, sentences alone satisfied a reader in 65, with headings behind them in
+78, and in 83 if many headings follow only one sentence (docs/marks.md).
+"""
+
+import re
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from sumpool.documents.document import Document, document_title
+from sumpool.documents.source_sentences import SourceSentence
+from sumpool.ranking.word_features import split_words
+from sumpool.text.language import UNSPACED, languages, word_count
+from sumpool.text.prose import tidy_sentence
+
+MIN_HEADINGS = 4
+"""Headings of a table of contents; fewer do not help a reader."""
+MANY_HEADINGS = 8
+"""Sections of a document whose table of contents follows one sentence only; more headings are left out."""
+_MAX_WORDS = 40
+_MAX_HEADING_WORDS = 12
+_LABEL = "Contents:"
+"""Label in languages without one of their own."""
+_NUMBER = re.compile(r"^(?:\d+(?:\.\d+)*|[IVXLC]+)\.? +(?=\S)")
+_ENDS = " .:;"
+
+
+@dataclass
+class _Section:
+    """Section of a document.
+
+    Attributes:
+        index: Index of its heading among the sentences.
+        level: Level of the heading, from 1.
+        worth: Greatest preference among its sentences, those of its subsections included; None without content.
+    """
+
+    index: int
+    level: int
+    worth: float | None = None
+
+
+def heading_key(words: Sequence[str]) -> str:
+    """Return what headings have in common that count as the same: their words without numbers, see `split_words`."""
+    return " ".join(word for word in words if not word.isdecimal())
+
+
+def table_of_contents(
+    document: Document,
+    sentences: Sequence[SourceSentence],
+    preferences: Mapping[int, float],
+    common: Set[str],
+    language: str,
+) -> list[tuple[int, str]]:
+    """Select the headings that tell what a document is about.
+
+    They are those of the highest levels that have enough of them, without the title, those of sections without content,
+    and those that many documents have.
+
+    Args:
+        document: The document.
+        sentences: Its sentences, see `source_sentences`.
+        preferences: How much a reader wants each sentence that has content, by its index.
+        common: Keys of headings that many documents have, see `heading_key`.
+        language: Code of the language of the document.
+
+    Returns:
+        Index and text of each heading, in order; empty if there are fewer than `MIN_HEADINGS`.
+    """
+    known = {*common, heading_key(split_words(document_title(document), language)), ""}
+    headings: list[_Section] = []
+    for section in _sections(document, sentences, preferences):
+        text = sentences[section.index].text
+        key = heading_key(split_words(text, language))
+        if section.worth is not None and key not in known and word_count(text) <= _MAX_HEADING_WORDS:
+            known.add(key)
+            headings.append(section)
+    for level in sorted({section.level for section in headings}):
+        high = [section for section in headings if section.level <= level]
+        if len(high) >= MIN_HEADINGS:
+            return _within_limits([(section.worth or 0.0, section.index) for section in high], sentences)
+    return []
+
+
+def labelled(headings: Sequence[tuple[int, str]], language: str) -> list[tuple[int, str]]:
+    """Return headings with punctuation, and a label before the first, so that a summary may end with them.
+
+    Args:
+        headings: Index and text of each heading.
+        language: Code of the language of the document.
+    """
+    label = languages()[language].contents if language in languages() else _LABEL
+    separator, end = ("\uff1b", "\u3002") if language in UNSPACED else (";", ".")
+    marks = [*[separator] * (len(headings) - 1), end]
+    parts = [(index, f"{text}{mark}") for (index, text), mark in zip(headings, marks, strict=True)]
+    (index, text), *others = parts
+    return [(index, f"{label}{'' if language in UNSPACED else ' '}{text}"), *others]
+
+
+def _sections(
+    document: Document, sentences: Sequence[SourceSentence], preferences: Mapping[int, float]
+) -> list[_Section]:
+    """Return the sections of a document; those without levels have all the same."""
+    sections: list[_Section] = []
+    open_sections: list[_Section] = []
+    for index, sentence in enumerate(sentences):
+        if sentence.kind == "heading":
+            level = document.blocks[sentence.block].level if document.blocks else 1
+            open_sections = [section for section in open_sections if section.level < level]
+            open_sections.append(_Section(index, level))
+            sections.append(open_sections[-1])
+        elif index in preferences:
+            for section in open_sections:
+                section.worth = max(preferences[index], section.worth or preferences[index])
+    return sections
+
+
+def _within_limits(headings: Sequence[tuple[float, int]], sentences: Sequence[SourceSentence]) -> list[tuple[int, str]]:
+    """Return the headings of the sections with the greatest worth, in order."""
+    chosen: dict[int, str] = {}
+    words = 0
+    for _, index in sorted(headings, key=lambda heading: -heading[0]):
+        text = _NUMBER.sub("", tidy_sentence(sentences[index].text)).strip(_ENDS)
+        size = word_count(text)
+        if text and words + size <= _MAX_WORDS and len(chosen) < MANY_HEADINGS:
+            chosen[index] = text
+            words += size
+    return sorted(chosen.items()) if len(chosen) >= MIN_HEADINGS else []

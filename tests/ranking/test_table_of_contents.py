@@ -1,0 +1,148 @@
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sumpool.core.decoding.length_limits import LengthTarget
+from sumpool.documents.document import Document, ParsedDocument, TextBlock
+from sumpool.documents.source_sentences import SourceSentence, source_sentences
+from sumpool.inference.fast_summaries import load_fast, summarize_fast
+from sumpool.inference.model_choice import SHIPPED
+from sumpool.ranking.features import sentence_features
+from sumpool.ranking.fit import common_headings
+from sumpool.ranking.ranker import DocumentClassifier, Ranker
+from sumpool.ranking.selection import find_candidates
+from sumpool.ranking.sentence_selector import SentenceSelector
+from sumpool.ranking.table_of_contents import MANY_HEADINGS, MIN_HEADINGS, labelled, table_of_contents
+from sumpool.text.sentences import SentenceSplitter
+
+TOPICS = ("Keys", "Doors", "Windows", "Lamps", "Chairs", "Tables", "Stoves", "Clocks", "Carpets", "Mirrors")
+
+
+def section(heading: str, level: int = 2) -> list[TextBlock]:
+    text = f"The {heading.lower()} of the house are kept by one person who writes a list of them every year."
+    return [TextBlock(heading, "heading", level=level), TextBlock(text, "paragraph")]
+
+
+def house(*blocks: TextBlock) -> tuple[Document, tuple[SourceSentence, ...]]:
+    document = Document.from_parsed("-", ParsedDocument((TextBlock("The house", "heading", level=1), *blocks)))
+    return document, source_sentences(document, SentenceSplitter.for_language("en"))
+
+
+def headings(*blocks: TextBlock, common: frozenset[str] = frozenset(), empty: str = "no section") -> list[str]:
+    document, sentences = house(*blocks)
+    worth = {
+        index: 1 / (1 + index)
+        for index, sentence in enumerate(sentences)
+        if sentence.kind == "paragraph" and empty.lower() not in sentence.text
+    }
+    return [text for _, text in table_of_contents(document, sentences, worth, common, "en")]
+
+
+def topics(count: int, level: int = 2) -> list[TextBlock]:
+    return [block for topic in TOPICS[:count] for block in section(topic, level)]
+
+
+def test_headings_are_those_of_the_sections() -> None:
+    assert headings(*topics(MIN_HEADINGS)) == list(TOPICS[:MIN_HEADINGS])
+    assert headings(*topics(MIN_HEADINGS - 1)) == []
+
+
+def test_title_common_and_repeated_headings_and_sections_without_content_are_left_out() -> None:
+    blocks = [*topics(5), *section("The House"), *section("See also"), *section("Keys"), *section("Bells")]
+    assert headings(*blocks, common=frozenset(("see also",)), empty="bells") == list(TOPICS[:5])
+
+
+def test_common_headings_are_those_of_several_documents() -> None:
+    documents = [
+        house(*section("See also"), *section(f"Part {number} of {topic}")) for number, topic in enumerate(TOPICS)
+    ]
+    features = [sentence_features(sentences, find_candidates(sentences), "", "en") for _, sentences in documents]
+    assert common_headings(features) == {"see also"}
+    assert common_headings(features[:2]) == frozenset()
+
+
+def test_numbers_and_full_stops_of_headings_are_left_out() -> None:
+    blocks = [block for number, topic in enumerate(TOPICS[:4], 1) for block in section(f"{number}.1 {topic}.")]
+    assert headings(*blocks) == list(TOPICS[:4])
+
+
+def test_lower_levels_join_where_the_highest_have_too_few_headings() -> None:
+    assert headings(*topics(5, level=2), *section("Details", 3)) == list(TOPICS[:5])
+    blocks = [*section("Rooms"), *topics(3, level=3), *section("Walls", 4)]
+    assert headings(*blocks) == ["Rooms", *TOPICS[:3]]
+
+
+def test_section_is_worth_as_much_as_its_subsections() -> None:
+    document, sentences = house(
+        TextBlock("Rooms", "heading", level=2), *section("Cellar", 3), *topics(MANY_HEADINGS, level=2)
+    )
+    worth = {index: 0.1 for index, sentence in enumerate(sentences) if sentence.kind == "paragraph"}
+    worth[next(index for index in worth if "cellar" in sentences[index].text)] = 0.9
+    chosen = [text for _, text in table_of_contents(document, sentences, worth, frozenset(), "en")]
+    assert len(chosen) == MANY_HEADINGS
+    assert chosen[0] == "Rooms"
+
+
+def test_label_and_punctuation_are_those_of_the_language() -> None:
+    items = [(3, "Eins"), (5, "Zwei")]
+    assert labelled(items, "de") == [(3, "Inhalt: Eins;"), (5, "Zwei.")]
+    assert labelled(items, "xx") == [(3, "Contents: Eins;"), (5, "Zwei.")]
+    assert labelled(items, "zh") == [(3, "目录：Eins；"), (5, "Zwei。")]  # noqa: RUF001 - Chinese punctuation
+
+
+@pytest.fixture(scope="module")
+def selector() -> SentenceSelector:
+    """Return the shipped selector, which takes no document for one of its domain and wants every table of contents."""
+    ranker = Ranker.load(SHIPPED)
+    assert ranker.contents
+    size = len(ranker.contents.mean)
+
+    def classifier(bias: float) -> DocumentClassifier:
+        return DocumentClassifier(np.zeros(size), np.ones(size), np.zeros(size), bias)
+
+    return SentenceSelector(replace(ranker, domain=classifier(-1.0), contents=classifier(1.0)))
+
+
+def select(selector: SentenceSelector, count: int, **options: Any) -> list[str]:  # noqa: ANN401 - of `select`
+    document, sentences = house(*topics(count))
+    selected = selector.select(document, sentences, "en", **options)
+    assert all(text.removeprefix("Contents: ").rstrip(";.") in sentences[index].text for index, text in selected)
+    return [text for _, text in selected]
+
+
+def test_table_of_contents_stands_behind_the_sentences(selector: SentenceSelector) -> None:
+    *sentences, first, second, third, last = select(selector, 4)
+    assert (first, second, third, last) == ("Contents: Keys;", "Doors;", "Windows;", "Lamps.")
+    assert len(sentences) > 1
+
+
+def test_long_table_of_contents_stands_behind_one_sentence(selector: SentenceSelector) -> None:
+    sentence, *contents = select(selector, len(TOPICS))
+    assert sentence.startswith("The ")
+    assert len(contents) == MANY_HEADINGS
+
+
+def test_sentences_alone_are_selected_for_a_length_and_where_contents_are_unwanted(selector: SentenceSelector) -> None:
+    assert not any("Contents:" in text for text in select(selector, 5, target=LengthTarget(40, False, 0)))
+    unwanted = SentenceSelector(replace(selector.ranker, contents=None))
+    assert not any("Contents:" in text for text in select(unwanted, 5))
+
+
+def test_fast_summary_of_terms_ends_with_its_contents() -> None:
+    names = ("Accounts", "Fees and refunds", "Prohibited content", "Suspension of accounts", "Liability", "Privacy")
+    text = "\n\n".join(
+        f"## {name}\n\nYou agree that we may change these {name.lower()} at any time, and that you will be told of it."
+        f" Your use of the service after a change of the {name.lower()} means that you accept it."
+        for name in names
+    )
+    parts = ["These terms govern your use of the hosting service of Example Ltd.", *text.split("\n\n")]
+    blocks = (
+        TextBlock(part.removeprefix("## "), "heading" if part.startswith("## ") else "paragraph", level=2)
+        for part in parts
+    )
+    document = Document.from_parsed("-", ParsedDocument(tuple(blocks), title="Terms of service"))
+    summary = summarize_fast(document, load_fast(SHIPPED))
+    assert "Contents: Accounts; " in summary.summary
+    assert [summary.source[index].kind for index in summary.extraction.indices][-1] == "heading"
