@@ -123,7 +123,7 @@ def fit_choice(ranker: Ranker, examples: Sequence[MarkedExample], config: Rankin
 def common_headings(documents: Iterable[SentenceFeatures]) -> frozenset[str]:
     """Return the keys of the headings that several documents have, see `heading_key`."""
     counts = Counter(key for features in documents for key in set(map(heading_key, features.headings)))
-    return frozenset(key for key, count in counts.items() if count >= _COMMON_HEADING)
+    return frozenset(key for key, count in counts.items() if key and count >= _COMMON_HEADING)
 
 
 def fit_domain(ranker: Ranker, learnt: Sequence[SentenceFeatures], others: Sequence[SentenceFeatures]) -> Ranker:

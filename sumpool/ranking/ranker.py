@@ -356,7 +356,9 @@ def score_features(scores: Values) -> Matrix:
     return np.column_stack([scores, scores - scores.max(), ranks(scores)]).astype(np.float32)
 
 
-def _classifier(name: str, biases: Mapping[str, float], arrays: Mapping[str, NDArray[Any]]) -> DocumentClassifier | None:
+def _classifier(
+    name: str, biases: Mapping[str, float], arrays: Mapping[str, NDArray[Any]]
+) -> DocumentClassifier | None:
     """Return the classifier of a name from the content of a file; None if it has none."""
     if name not in biases:
         return None

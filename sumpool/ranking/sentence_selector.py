@@ -21,7 +21,7 @@ from sumpool.ranking.forest import Values
 from sumpool.ranking.ranker import FILE, ChoiceInputs, Ranker
 from sumpool.ranking.selection import find_candidates, select
 from sumpool.ranking.summary_length import adjust_length, usual_words
-from sumpool.ranking.table_of_contents import MANY_HEADINGS, labelled, table_of_contents
+from sumpool.ranking.table_of_contents import MANY_HEADINGS, labelled, table_of_contents, without_label
 from sumpool.text.citations import without_citations
 from sumpool.text.language import ENGLISH, UNDETECTED, word_count
 from sumpool.text.prose import PROSE_KINDS, tidy_sentence
@@ -148,7 +148,8 @@ class SentenceSelector:
         candidates = self._candidates(document, sentences, language)
         if candidates.inputs is None:
             return _lead(sentences, budget)
-        texts = [without_citations(tidy_sentence(sentences[index].text)) for index in candidates.indices]
+        tidy = [without_citations(tidy_sentence(sentences[index].text)) for index in candidates.indices]
+        texts = [without_label(text, self.readers.common_headings, language) for text in tidy]
         scores, states = candidates.scores, None
         is_like_references = not target and self._is_in_domain(candidates.inputs)
         if not is_like_references:

@@ -6,6 +6,7 @@ Of 144 documents with four such headings or more, sentences alone satisfied a re
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
@@ -23,6 +24,9 @@ _MAX_WORDS = 40
 _MAX_HEADING_WORDS = 12
 _LABEL = "Contents:"
 """Label in languages without one of their own."""
+_MAX_LABEL = 40
+"""Characters of a heading before a sentence."""
+_ROMAN = re.compile(r"x{0,3}(?:ix|iv|v?i{0,3})")
 _NUMBER = re.compile(r"^(?:\d+(?:\.\d+)*|[IVXLC]+)\.? +(?=\S)")
 _ENDS = " .:;"
 
@@ -44,7 +48,20 @@ class _Section:
 
 def heading_key(words: Sequence[str]) -> str:
     """Return what headings have in common that count as the same: their words without numbers, see `split_words`."""
-    return " ".join(word for word in words if not word.isdecimal())
+    return " ".join(word for word in words if not word.isdecimal() and not _ROMAN.fullmatch(word))
+
+
+def without_label(text: str, common: Set[str], language: str) -> str:
+    """Return a sentence without the heading before it in the same line, such as "Background: ..." in many abstracts.
+
+    Args:
+        text: The sentence.
+        common: Keys of headings that many documents have, see `heading_key`.
+        language: Code of the language.
+    """
+    label, colon, rest = text.partition(": ")
+    is_label = colon and len(label) <= _MAX_LABEL and heading_key(split_words(label, language)) in common
+    return rest[:1].upper() + rest[1:] if is_label and rest else text
 
 
 def table_of_contents(
@@ -57,7 +74,7 @@ def table_of_contents(
     """Select the headings that tell what a document is about.
 
     They are those of the highest levels that have enough of them, without the title, those of sections without content,
-    and those that many documents have.
+    those that many documents have, and those that several sections have (but for their numbers).
 
     Args:
         document: The document.
@@ -69,14 +86,16 @@ def table_of_contents(
     Returns:
         Index and text of each heading, in order; empty if there are fewer than `MIN_HEADINGS`.
     """
-    known = {*common, heading_key(split_words(document_title(document), language)), ""}
-    headings: list[_Section] = []
-    for section in _sections(document, sentences, preferences):
-        text = sentences[section.index].text
-        key = heading_key(split_words(text, language))
-        if section.worth is not None and key not in known and word_count(text) <= _MAX_HEADING_WORDS:
-            known.add(key)
-            headings.append(section)
+    sections = _sections(document, sentences, preferences)
+    texts = [sentences[section.index].text for section in sections]
+    keys = [heading_key(split_words(text, language)) for text in texts]
+    uninformative = {*common, heading_key(split_words(document_title(document), language)), ""}
+    uninformative |= {key for key, count in Counter(keys).items() if count > 1}
+    headings = [
+        section
+        for section, key, text in zip(sections, keys, texts, strict=True)
+        if section.worth is not None and key not in uninformative and word_count(text) <= _MAX_HEADING_WORDS
+    ]
     for level in sorted({section.level for section in headings}):
         high = [section for section in headings if section.level <= level]
         if len(high) >= MIN_HEADINGS:

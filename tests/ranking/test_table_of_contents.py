@@ -14,7 +14,7 @@ from sumpool.ranking.fit import common_headings
 from sumpool.ranking.ranker import DocumentClassifier, Ranker
 from sumpool.ranking.selection import find_candidates
 from sumpool.ranking.sentence_selector import SentenceSelector
-from sumpool.ranking.table_of_contents import MANY_HEADINGS, MIN_HEADINGS, labelled, table_of_contents
+from sumpool.ranking.table_of_contents import MANY_HEADINGS, MIN_HEADINGS, labelled, table_of_contents, without_label
 from sumpool.text.sentences import SentenceSplitter
 
 TOPICS = ("Keys", "Doors", "Windows", "Lamps", "Chairs", "Tables", "Stoves", "Clocks", "Carpets", "Mirrors")
@@ -50,7 +50,8 @@ def test_headings_are_those_of_the_sections() -> None:
 
 
 def test_title_common_and_repeated_headings_and_sections_without_content_are_left_out() -> None:
-    blocks = [*topics(5), *section("The House"), *section("See also"), *section("Keys"), *section("Bells")]
+    parts = [*section("Part I"), *section("Part II"), *section("Part 3")]
+    blocks = [*topics(5), *section("The House"), *section("See also"), *section("Bells"), *parts]
     assert headings(*blocks, common=frozenset(("see also",)), empty="bells") == list(TOPICS[:5])
 
 
@@ -83,6 +84,13 @@ def test_section_is_worth_as_much_as_its_subsections() -> None:
     chosen = [text for _, text in table_of_contents(document, sentences, worth, frozenset(), "en")]
     assert len(chosen) == MANY_HEADINGS
     assert chosen[0] == "Rooms"
+
+
+def test_common_heading_before_a_sentence_is_left_out() -> None:
+    common = frozenset(("background", "methods"))
+    assert without_label("Background: the house is old.", common, "en") == "The house is old."
+    for text in ("House: it is old.", "Background:", "Background of the house: it is old.", "The background is dark."):
+        assert without_label(text, common, "en") == text
 
 
 def test_label_and_punctuation_are_those_of_the_language() -> None:
