@@ -1,5 +1,6 @@
 """`sumpool bench`: a recipe, a run, the name of a suite or nothing in, tables out."""
 
+import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -133,6 +134,7 @@ def bench(
     _check_options(target, {"--peers": peers, "--compare": before, "--length": lengths, "--set": settings})
     exports = {"--csv": csv, "--latex": latex}
     require_writable(exports)
+    gc.freeze()  # what has been imported is no garbage, and each measure of memory would search it for half a second
     if plot:
         require_plots(str(target) if target in NAMES else "model", plot)
     earlier = load_saved(before) if before else None

@@ -14,8 +14,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 
-from rouge_score.rouge_scorer import RougeScorer
-
 from sumpool.evaluation.agreement import TOKENIZERS
 
 TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
@@ -48,6 +46,8 @@ class Rouge:
     """
 
     def __init__(self, *, stemmer: bool, split: Split, splitter: str, tokenizer: str = "rouge") -> None:
+        from rouge_score.rouge_scorer import RougeScorer  # with nltk and scipy, which take more than a second
+
         self.tokenizer = TOKENIZERS[tokenizer](stemmer)
         self._split = split
         self._scorer = RougeScorer(list(TYPES), tokenizer=self.tokenizer)
