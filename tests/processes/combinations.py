@@ -5,6 +5,8 @@ of the time of a process is spent on other things: four layers, three of them wi
 """
 
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from functools import cache
 from typing import Any, NamedTuple
 
 from sumpool.recipe.load import read_tree
@@ -115,6 +117,11 @@ def _pool(depth: int, variant: Variant) -> Tree:
 
 
 def _recipe(variant: Variant) -> Tree:
+    return deepcopy(_read(variant))
+
+
+@cache
+def _read(variant: Variant) -> Tree:
     return read_tree(ROOT / f"recipes/variants/{variant}.yaml")
 
 

@@ -1,19 +1,25 @@
-"""Every variant trained, evaluated, summarised from and benchmarked, each by a process of its own."""
+"""Every variant trained, evaluated, summarised from and benchmarked by processes such as a person starts.
+
+One sweep trains and scores all models, as importing torch and its compiler takes most of a process; every model is
+summarised from and benchmarked by processes of its own.
+"""
 
 import json
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-from tests.processes.combinations import MODEL, SETTINGS, Combination, combinations
+from tests.processes.combinations import MODEL, Combination, combinations
 from tests.processes.installed import run
 
 pytestmark = pytest.mark.slow
 
 WORDS = "protocol server client packet header network address message link router host port cache route the a in of to"
+COMBINATIONS = combinations()
 
 
 def text(choice: random.Random, sentences: int) -> str:
@@ -21,40 +27,44 @@ def text(choice: random.Random, sentences: int) -> str:
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with documents and their prepared data, of which every combination makes use."""
-    folder = tmp_path_factory.mktemp("corpus")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with documents, and runs of a sweep over all combinations after two updates each."""
+    folder = tmp_path_factory.mktemp("variants")
     choice = random.Random(1)
     rows = ({"id": f"d{number}", "document": text(choice, 60), "summary": text(choice, 1)} for number in range(30))
     (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     (folder / "doc.txt").write_text(text(choice, 60))
-    layer = {"attention": {"kind": "vanilla"}}
-    write_recipe(folder, folder, SETTINGS | {"model": MODEL | {"encoder": [layer]}})
-    run(folder, "prepare", "tiny.yaml")
-    return folder
-
-
-def write_recipe(folder: Path, corpus: Path, settings: dict[str, object]) -> None:
     data = {
-        "source": {"kind": "jsonl", "path": f"{corpus}/rows.jsonl", "validation_share": 0.2, "test_share": 0.2},
-        "prepared": f"{corpus}/prepared",
+        "source": {"kind": "jsonl", "path": "rows.jsonl", "validation_share": 0.1, "test_share": 0.1},
+        "prepared": "prepared",
         "vocabulary": 300,
         "phrases": 400,  # for boundaries of kind unigram
         "workers": 1,
     }
-    (folder / "tiny.yaml").write_text(yaml.safe_dump({"name": "tiny", "data": data, **settings}))
+    names = [f"m{number}.yaml" for number in range(len(COMBINATIONS))]
+    for name, combination in zip(names, COMBINATIONS, strict=True):
+        recipe = {"name": name.removesuffix(".yaml"), "data": data, **combination.settings}
+        (folder / name).write_text(yaml.safe_dump(recipe))
+    # More source tokens than a batch has make two updates.
+    (folder / "sweep.yaml").write_text(yaml.safe_dump({"sweep": "all", "source_tokens": 1500, "recipes": names}))
+    run(folder, "prepare", "m0.yaml")
+    run(folder, "train", "sweep.yaml")
+    return folder
 
 
-@pytest.mark.parametrize("combination", combinations(), ids=str)
+@pytest.mark.parametrize("number", range(len(COMBINATIONS)), ids=map(str, COMBINATIONS))
 def test_variants_are_used_by_every_command(
-    combination: Combination, corpus: Path, tmp_path: Path, record_property: Callable[[str, object], None]
+    number: int, folder: Path, record_property: Callable[[str, object], None]
 ) -> None:
+    combination: Combination = COMBINATIONS[number]
     record_property("variants", [str(variant) for variant in combination.variants])  # counted in tests/conftest.py
-    write_recipe(tmp_path, corpus, combination.settings)
-    run(tmp_path, "train", "tiny.yaml")
-    run(tmp_path, "evaluate", "runs/tiny", "--limit", "1")
-    words = ("summarize", "--model", "runs/tiny", f"{corpus}/doc.txt", "--mode", "extractive", "--json")
-    summary = json.loads(run(tmp_path, *words).stdout)  # selected by samples, as a greedy summary may have no word
+    model = f"runs/all/m{number}-seed1"
+    row: dict[str, Any] = json.loads((folder / "runs/all/table.json").read_text())["systems"][number]
+    assert (row["name"], row["failures"]) == (f"m{number}", {})
+    assert row["rouge"], "it must have been evaluated"
+    assert (folder / model / "metrics.jsonl").read_text().count('"kind": "step"') == 2
+    words = ("summarize", "--model", model, "doc.txt", "--mode", "extractive", "--json")
+    summary = json.loads(run(folder, *words).stdout)  # selected by samples, as a greedy summary may have no word
     assert 0 < summary["tokens_read"] <= MODEL["source_length"], "the model must read the document"
     record_property("summarised", True)
-    assert "encoding and generating 2 tokens" in run(tmp_path, "bench", "runs/tiny").stdout
+    assert "encoding and generating 2 tokens" in run(folder, "bench", model).stdout
