@@ -18,6 +18,7 @@ from sumpool.progress import silent
 from sumpool.training.checkpoint import Checkpoints
 from tests.conftest import story, write_run
 from tests.torture.figures import Measured
+from tests.torture.waiting import wait, wait_for_lines
 
 ID: Final = "A4"
 FIGURE: Final = (
@@ -55,27 +56,35 @@ _COMMANDS = {
 }
 _QUICK_SECONDS = 2.0
 """Approximate duration of a command, measured only for many moments."""
+_SECONDS = 600
+"""Longest wait for a moment."""
 _LIMIT, _SECOND_LIMIT = 2.0, 0.2
 _CAUGHT = 1 << (signal.SIGTERM - 1)
 
 
 class _Case(NamedTuple):
-    """Command, signal and moment; `second` is the delay of a second signal, or None."""
+    """Command, signal and moment; `second` is the delay of a second signal, or None.
+
+    Without a delay the signal comes after the first update of a training, and once any other command catches signals.
+    """
 
     command: str
     number: signal.Signals
-    delay: float
+    delay: float | None
     second: float | None
 
 
 def measure(count: int, folder: Path) -> Measured:
-    """Stop a command `count` times."""
+    """Stop a command `count` times.
+
+    Seconds are bounded for many moments only, on a machine that does nothing else; updates after a signal always are.
+    """
     _fill(folder)
     if count > QUICK:
         _run(folder, "train", "toy.yaml", "--out", "run", "--set", "train.steps=2").communicate()
     else:
         write_run(folder / "run")
-    draw = random.Random(4)
+    draw = random.Random(6)
     durations: dict[str, float] = {} if count > QUICK else dict.fromkeys(_COMMANDS, _QUICK_SECONDS)
     faults: list[str] = []
     outcomes: Counter[str] = Counter()
@@ -85,13 +94,13 @@ def measure(count: int, folder: Path) -> Measured:
         if name not in durations:
             durations[name] = _time(name, folder)
         second = draw.uniform(0, 0.3) if draw.random() < 0.5 else None
-        delay = draw.uniform(0, durations[name])
+        delay = draw.uniform(0, durations[name]) if count > QUICK else None
         case = _Case(name, draw.choice((signal.SIGINT, signal.SIGTERM)), delay, second)
         outcome, seconds, was_second = _stop(case, folder, faults)
         outcomes[outcome] += 1
         slowest[was_second] = max(slowest[was_second], seconds)
     load = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
-    in_time = slowest[False] <= _LIMIT * load and slowest[True] <= _SECOND_LIMIT * load
+    in_time = count <= QUICK or (slowest[False] <= _LIMIT * load and slowest[True] <= _SECOND_LIMIT * load)
     told = ", ".join(f"{number:,} {outcome}" for outcome, number in outcomes.items())
     text = f"{told}; slowest {slowest[False]:.2f} s, second {slowest[True]:.2f} s at {load:.1f} processes a core"
     return Measured("; ".join([text, *faults]), in_time and not faults, count)
@@ -132,10 +141,20 @@ def _clear(folder: Path) -> None:
 def _stop(case: _Case, folder: Path, faults: list[str]) -> tuple[str, float, bool]:
     """Stop a command; return the outcome, the seconds to its end, and whether a second signal was sent."""
     process = _run(folder, *_COMMANDS[case.command].split())
-    time.sleep(case.delay)
+    log = folder / "out" / "metrics.jsonl"
+    if case.delay is not None:
+        time.sleep(case.delay)
+    elif case.command == "train":
+        wait_for_lines(log, 1, process, _SECONDS)
+    else:
+        wait(lambda: process.poll() is not None or _answers(process.pid), _SECONDS)
     is_answering = process.poll() is None and _answers(process.pid)
+    process.send_signal(signal.SIGSTOP)  # so that no update is made between the look at the log and the signal
+    wait(lambda: process.poll() is not None or _state(process.pid) == "T", _SECONDS)
+    updates = _updates(log)
     start = time.monotonic()
     process.send_signal(case.number)
+    process.send_signal(signal.SIGCONT)
     was_second = False
     if case.second is not None:
         time.sleep(case.second)
@@ -156,9 +175,23 @@ def _stop(case: _Case, folder: Path, faults: list[str]) -> tuple[str, float, boo
         outcome = "ended by the kernel"
     elif process.returncode != 128 + case.number or not stopped or "Traceback" in told:
         faults.append(f"{case}: exit {process.returncode}, {told[-200:]!r}")
+    if case.command == "train" and outcome == "stopped" and _updates(log) > updates + 1:
+        faults.append(f"{case}: {_updates(log) - updates} updates after the signal")
     faults += _damage(folder, case, outcome == "stopped" and not was_second)
     _clear(folder)
     return outcome, seconds, was_second
+
+
+def _updates(log: Path) -> int:
+    """Count the updates in the log of a training."""
+    return log.read_bytes().count(b'"kind": "step"') if log.exists() else 0
+
+
+def _state(process: int) -> str:
+    """Return the letter of a process's state, such as T when it is stopped."""
+    with suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    return ""
 
 
 def _wait_for_delivery(process: "subprocess.Popen[str]", number: signal.Signals) -> None:

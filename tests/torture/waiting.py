@@ -4,6 +4,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 
 def wait(condition: Callable[[], bool], seconds: float) -> None:
@@ -14,7 +15,7 @@ def wait(condition: Callable[[], bool], seconds: float) -> None:
         time.sleep(0.005)
 
 
-def wait_for_lines(path: Path, count: int, process: subprocess.Popen[bytes], seconds: float) -> None:
+def wait_for_lines(path: Path, count: int, process: "subprocess.Popen[Any]", seconds: float) -> None:
     """Wait until a process has written lines to a file, or has ended."""
     wait(
         lambda: process.poll() is not None or (path.exists() and path.read_bytes().count(b"\n") >= count),
