@@ -24,7 +24,7 @@ PYTHON ?= $(shell for python in $(CANDIDATES); do \
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt --editable
 
-.PHONY: demo quickstart test test-all torture browser-test lint docs dist image clean
+.PHONY: demo quickstart test test-all fast-tests all-tests torture browser-test lint docs dist image clean
 
 demo: .venv/installed
 	$(BIN)/sumpool prepare quickstart
@@ -40,10 +40,17 @@ quickstart: .venv/installed
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder --durations 10
 
-test: lint
+# The checks of types, which take one core, run beside the tests.
+test: .venv/installed-dev
+	@$(MAKE) --no-print-directory --jobs 2 lint fast-tests
+
+test-all: .venv/installed-dev
+	@$(MAKE) --no-print-directory --jobs 2 lint all-tests
+
+fast-tests: .venv/installed-dev
 	$(PYTEST)
 
-test-all: lint
+all-tests: .venv/installed-dev
 	$(PYTEST) --slow
 
 torture: lint
