@@ -74,16 +74,16 @@ def sample_abstracts() -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_thousand_pairs_of_rfcs_score_as_with_rouge_score() -> None:
+def test_hundreds_of_pairs_of_rfcs_score_as_with_rouge_score() -> None:
     abstracts = sample_abstracts()
     assert len(abstracts) > 300
     total = 0.0
-    for number in range(1000):
+    for number in range(400):
         reference, other = abstracts[number % len(abstracts)], abstracts[7 * number % len(abstracts)]
         words = reference.split()[number % 13 :]
         summary = f"{' '.join(words)} {other}" if number % 2 else other
         total += assert_equal_scores(" ".join(summary.split()[:60]), reference, punkt)
-    assert total > 300
+    assert total > 120
 
 
 def assert_equal_scores(summary: str, reference: str, split: Callable[[str], list[str]]) -> float:

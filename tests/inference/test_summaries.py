@@ -105,7 +105,6 @@ STRUCTURED = Document.from_parsed("-", ParsedDocument((TextBlock(TEXT.strip()),)
     [
         ("auto", STRUCTURED, 0),
         pytest.param("auto", Document("-", TEXT), 2, marks=pytest.mark.slow),
-        pytest.param("extractive", Document("-", TEXT), 2, marks=pytest.mark.slow),
         pytest.param("extractive", STRUCTURED, 0, marks=pytest.mark.slow),
     ],
 )

@@ -1,5 +1,6 @@
 """Evaluations on a local Ray cluster, whose files are those of one process byte by byte."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -58,7 +59,9 @@ def test_the_results_are_those_of_one_process_although_a_worker_is_killed(
     assert not list(tmp_path.glob(".*.incomplete"))
 
 
-def test_a_killed_command_goes_on(tmp_path: Path, run_folder: Path, overrides: tuple[str, ...]) -> None:
+def test_a_cluster_and_one_process_go_on_with_what_a_killed_command_left(
+    tmp_path: Path, run_folder: Path, overrides: tuple[str, ...]
+) -> None:
     out, unfinished = tmp_path / "out", tmp_path / ".out.incomplete"
     settings = [word for override in overrides for word in ("--set", override)]
     words = ("evaluate", str(run_folder), "--ray", "local", "--jobs", "1", "--out", str(out), *settings)
@@ -69,8 +72,9 @@ def test_a_killed_command_goes_on(tmp_path: Path, run_folder: Path, overrides: t
     command.kill()
     command.wait()
     scored = (unfinished / "documents.jsonl").read_bytes()
-    parts = len(list((unfinished / "summaries").glob("*.jsonl")))
-    assert parts
+    assert list((unfinished / "summaries").glob("*.jsonl"))
+    assert (unfinished / "summaries" / "ray.log").is_file()
+    shutil.copytree(unfinished, tmp_path / ".alone.incomplete")
     notes: list[str] = []
 
     def note(progress: Progress) -> None:
@@ -80,21 +84,5 @@ def test_a_killed_command_goes_on(tmp_path: Path, run_folder: Path, overrides: t
     evaluate_on_ray(evaluation, results=Results(out, resume=True), report=note)
     assert not any(f"parts to summarise: {DOCUMENTS // 16 + 1};" in text for text in notes)
     assert (out / "documents.jsonl").read_bytes().startswith(scored[: scored.rindex(b"\n")])
-    assert contents(out) == expected(run_folder, overrides, tmp_path / "one")
-
-
-def test_one_process_goes_on_with_what_a_cluster_left(
-    tmp_path: Path, run_folder: Path, overrides: tuple[str, ...]
-) -> None:
-    unfinished = tmp_path / ".out.incomplete"
-    out = Results(tmp_path / "out")
-
-    def stop() -> None:
-        if (unfinished / "documents.jsonl").exists() and (unfinished / "documents.jsonl").read_bytes():
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        evaluate_on_ray(RayEvaluation(run_folder, overrides=overrides, workers=1), results=out, check=stop)
-    assert (unfinished / "summaries" / "ray.log").is_file()
-    evaluate_run(run_folder, overrides=overrides, results=Results(tmp_path / "out", resume=True))
-    assert contents(tmp_path / "out") == expected(run_folder, overrides, tmp_path / "one")
+    evaluate_run(run_folder, overrides=overrides, results=Results(tmp_path / "alone", resume=True))
+    assert contents(out) == contents(tmp_path / "alone") == expected(run_folder, overrides, tmp_path / "one")

@@ -14,6 +14,7 @@ from sumpool.progress import Progress, go_on, silent
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.sweep import LoadedSweep, load_sweep
 from sumpool.runs.sweep_plan import plan_runs
+from sumpool.runs.sweep_table import SweepTable
 from sumpool.training.data_order import Position, TrainingData, updates_from
 from sumpool.workflows import sweep as workflow
 from sumpool.workflows.sweep import forecast, sweep
@@ -83,10 +84,14 @@ def table_of(folder: Path) -> Any:  # noqa: ANN401 - JSON
     return json.loads((folder / "table.json").read_text())
 
 
-def test_every_row_and_seed_is_trained_scored_and_tabulated(
-    trained: Path, tmp_path: Path, sweep_with: Callable[..., LoadedSweep]
-) -> None:
-    table = sweep(sweep_with(), tmp_path / "toy")
+@pytest.fixture(scope="module")
+def whole(corner: Path) -> tuple[Path, SweepTable]:
+    """Folder and table of an uninterrupted sweep."""
+    return corner / "whole", sweep(load_sweep(corner / "toy.yaml"), corner / "whole")
+
+
+def test_every_row_and_seed_is_trained_scored_and_tabulated(trained: Path, whole: tuple[Path, SweepTable]) -> None:
+    folder, table = whole
     assert [system.name for system in table.systems] == ["blockwise", "halving"]
     blockwise, halving = table.systems
     assert halving.parameters == blockwise.parameters + 17  # the scorer of 16 features
@@ -100,11 +105,11 @@ def test_every_row_and_seed_is_trained_scored_and_tabulated(
         assert system.tokens_per_second
     assert list(halving.layer_metrics) == ["layer_1.winner_share"]
     assert blockwise.layer_metrics == {}
-    lines = (tmp_path / "toy" / "table.md").read_text().splitlines()
+    lines = (folder / "table.md").read_text().splitlines()
     assert [line.split(" | ")[0] for line in lines[:4]] == ["| row", "| ---", "| blockwise", "| halving"]
     assert {line.count(" | ") for line in lines[:4]} == {9}
-    assert table_of(tmp_path / "toy")["systems"][1]["name"] == "halving"
-    recipe = load_recipe(tmp_path / "toy" / "halving-seed2")
+    assert table_of(folder)["systems"][1]["name"] == "halving"
+    recipe = load_recipe(folder / "halving-seed2")
     assert (recipe.name, recipe.seed, recipe.data.prepared) == ("halving-seed2", 2, trained / "prepared")
 
 
@@ -124,8 +129,9 @@ def test_a_run_makes_the_fewest_updates_that_read_the_budget(
         assert sum(read[:-1]) < TOKENS <= sum(read)
 
 
-def test_a_stopped_sweep_goes_on_and_repeats_nothing(tmp_path: Path, sweep_with: Callable[..., LoadedSweep]) -> None:
-    sweep(sweep_with(), tmp_path / "whole")
+def test_a_stopped_sweep_goes_on_and_repeats_nothing(
+    tmp_path: Path, sweep_with: Callable[..., LoadedSweep], whole: tuple[Path, SweepTable]
+) -> None:
     runs: list[str] = []
 
     def third_update_of_the_third_run(progress: Progress) -> bool:
@@ -143,14 +149,12 @@ def test_a_stopped_sweep_goes_on_and_repeats_nothing(tmp_path: Path, sweep_with:
     assert "resuming from step 3" in ears.notes
     assert ears.evaluated[0][0] == ears.evaluated[0][1]
     assert {path: path.stat().st_mtime_ns for path in before} == before
-    assert weights_of(tmp_path / "toy") == weights_of(tmp_path / "whole")
-    whole = table_of(tmp_path / "whole")
-    assert [system.validation_loss for system in table.systems] == [
-        system["validation_loss"] for system in whole["systems"]
-    ]
-    assert [system.rouge_by_seed for system in table.systems] == [
-        system["rouge_by_seed"] for system in whole["systems"]
-    ]
+    folder, expected = whole
+    assert weights_of(tmp_path / "toy") == weights_of(folder)
+    for name in ("validation_loss", "rouge_by_seed"):
+        assert [getattr(system, name) for system in table.systems] == [
+            getattr(system, name) for system in expected.systems
+        ]
 
 
 def test_a_row_that_fails_is_a_line_and_is_tried_again(

@@ -21,6 +21,8 @@ def test_every_peer_reads_the_longest_and_writes_all_tokens() -> None:
     documents = Documents.random(1, 29, 11, CONDITIONS)
     peers = build_peers(SHORT, BenchConfig(lengths=(20, 29), generate=11, target=4), CONDITIONS)
     assert list(peers) == [*OF_TRANSFORMERS, "CTranslate2"]
+    assert isinstance(peers["CTranslate2"], PeerProcess)
+    before = libraries()
     for peer in peers.values():
         assert peer.precision_of("generate") is None
         peer.generate(documents, beams=2, tokens=11)
@@ -28,6 +30,7 @@ def test_every_peer_reads_the_longest_and_writes_all_tokens() -> None:
     for name in OF_TRANSFORMERS:
         peers[name].encode(documents)
         peers[name].train(documents)
+    assert not [name for name in libraries() - before if "ctranslate2" in name], "it is in a process of its own"
 
 
 def hide(monkeypatch: pytest.MonkeyPatch, *hidden: str) -> None:
@@ -58,15 +61,6 @@ def test_with_both_nothing_is_left_out() -> None:
 def test_no_library_is_imported_before_it_is_asked_for() -> None:
     script = "import sys, sumpool.bench.peers.build; sys.exit(bool({'transformers', 'ctranslate2'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
-
-
-def test_ctranslate2_is_in_a_process_of_its_own() -> None:
-    peer = build_peers(SHORT, BenchConfig(lengths=(20,), generate=4), CONDITIONS)["CTranslate2"]
-    assert isinstance(peer, PeerProcess)
-    before = libraries()
-    peer.generate(Documents.random(1, 20, 4, CONDITIONS), beams=2, tokens=4)
-    assert peer.precision_of("generate") is not None
-    assert not [name for name in libraries() - before if "ctranslate2" in name]
 
 
 def libraries() -> set[str]:

@@ -44,7 +44,7 @@ class Peer(Contender):
         self.calls.append(f"{beams} {tokens}")
 
 
-def test_all_workloads_are_of_one_other_process() -> None:
+def test_all_workloads_are_of_one_other_process_which_ends_with_the_peer() -> None:
     peer = PeerProcess(Peer)
     assert peer.precision_of("encode") is None
     peer.encode(DOCUMENTS)
@@ -53,17 +53,17 @@ def test_all_workloads_are_of_one_other_process() -> None:
     assert int(process) != os.getpid()
     assert answer == "generate: read 3 7"
     assert peer.precision_of("encode") == f"{process} encode: read"
+    assert Path("/proc", process).exists()
+    del peer
+    gc.collect()
+    assert not Path("/proc", process).exists()
 
 
-def test_peak_memory_is_that_of_the_process() -> None:
+def test_peak_memory_is_that_of_the_process_and_errors_are_in_its_words() -> None:
     peer = PeerProcess(Peer)
     peer.encode(DOCUMENTS)
     assert peer.peak(lambda: peer.encode(DOCUMENTS), CPU) == pytest.approx(HELD, rel=0.1)
     assert (peer.peak(lambda: peer.generate(DOCUMENTS, 1, 1), CPU) or 0) < HELD / 2
-
-
-def test_a_workload_that_it_lacks_is_refused_in_its_words() -> None:
-    peer = PeerProcess(Peer)
     with pytest.raises(NotImplementedError, match="it does not learn"):
         peer.train(DOCUMENTS)
     with pytest.raises(NotImplementedError, match="it does not learn"):
@@ -74,13 +74,3 @@ def test_a_workload_that_it_lacks_is_refused_in_its_words() -> None:
 def test_a_killed_process_is_an_error() -> None:
     with pytest.raises(ResourceError, match="exit code -9"):
         PeerProcess(Peer).generate(DOCUMENTS, 1, 0)
-
-
-def test_the_process_ends_with_it() -> None:
-    peer = PeerProcess(Peer)
-    peer.encode(DOCUMENTS)
-    process = Path("/proc", str(peer.precision_of("encode")).split(" ", 1)[0])
-    assert process.exists()
-    del peer
-    gc.collect()
-    assert not process.exists()

@@ -10,19 +10,24 @@ from sumpool.bench.suites.complexity import count_complexity, systems
 from sumpool.bench.suites.paper_claims import deep_pyramidions
 from sumpool.bench.systems.workload import Conditions, Documents, Subject
 
-SMALL = ComplexityConfig(length=64, keep=4, block=4, target=8, dim=32, heads=4, feed_forward=32, layers=6)
+PAPER = ComplexityConfig(length=512, keep=32, block=32, target=32, dim=16, heads=2, feed_forward=16)
+"""The lengths of the paper in proportion: blocks of 512, 8,192 to 512, with few features."""
+SHALLOW = ComplexityConfig(length=64, keep=4, block=4, target=8, dim=32, heads=4, feed_forward=32, layers=2)
 
 
 @pytest.fixture(scope="module")
 def found() -> Result:
-    return count_complexity(SMALL)
+    return count_complexity(PAPER)
 
 
-def test_what_is_counted_without_products_is_what_is_computed(found: Result) -> None:
+def test_what_is_counted_without_products_is_what_is_computed() -> None:
+    found = count_complexity(SHALLOW)
+    assert found.rows["claims"] == [], "too few layers make no claims"
+    assert len(found.tables) == 2
     conditions = Conditions(vocabulary=6, device=torch.device("cpu"), precision=torch.float32)
-    documents = Documents.random(1, SMALL.length, SMALL.target, conditions)
+    documents = Documents.random(1, SHALLOW.length, SHALLOW.target, conditions)
     for encoder, decoder in zip(found.rows["encoders"], found.rows["decoders"], strict=True):
-        model = Subject(systems(SMALL)[encoder["name"]], conditions).model.eval()
+        model = Subject(systems(SHALLOW)[encoder["name"]], conditions).model.eval()
         read = partial(model.encode, documents.ids, documents.mask, documents.sentences)
         with torch.inference_mode():
             memory = read().tokens
@@ -33,23 +38,21 @@ def test_what_is_counted_without_products_is_what_is_computed(found: Result) -> 
 
 def test_lengths_of_both_readings(found: Result) -> None:
     lengths = {row["name"]: (row["lengths"], row["memory"]) for row in found.rows["encoders"]}
-    assert lengths["attention blockwise"] == ((64,) * 6, 64)
-    assert lengths["pooling funnel"] == ((64,) * 6, 4)
-    assert lengths["DeepPyramidion (output)"] == ((64, 64, 64, 16, 4, 4), 4)
-    assert lengths["DeepPyramidion (input)"] == ((64, 64, 16, 4, 4, 4), 4)
+    assert lengths["attention blockwise"] == ((512,) * 6, 512)
+    assert lengths["pooling funnel"] == ((512,) * 6, 32)
+    assert lengths["DeepPyramidion (output)"] == ((512, 512, 512, 128, 32, 32), 32)
+    assert lengths["DeepPyramidion (input)"] == ((512, 512, 128, 32, 32, 32), 32)
 
 
 def test_more_layers_stay_at_full_length() -> None:
-    settings = SMALL.model_copy(update={"layers": 8})
+    settings = PAPER.model_copy(update={"layers": 8})
     deep = deep_pyramidions(systems(settings)["attention blockwise"], settings)
     pools = [[layer.pool is not None for layer in config.encoder] for config in deep.values()]
     assert [places.index(True) for places in pools] == [4, 3]
 
 
-def test_claims_of_the_paper() -> None:
-    """The lengths of the paper in proportion: blocks of 512, 8,192 to 512, with few features."""
-    settings = ComplexityConfig(length=512, keep=32, block=32, target=32, dim=16, heads=2, feed_forward=16)
-    claims = {claim["what"]: claim for claim in count_complexity(settings).rows["claims"]}
+def test_claims_of_the_paper(found: Result) -> None:
+    claims = {claim["what"]: claim for claim in found.rows["claims"]}
     products = claims["self-attention, products"]
     assert (products["output"], products["input"]) == pytest.approx((48 / 27, 48 / 19.5))
     assert products["published"] == 2.5
@@ -62,16 +65,10 @@ def test_claims_of_the_paper() -> None:
 def test_tables(found: Result) -> None:
     encoder, decoder, claims = found.tables
     rows = {cells[0]: cells for cells in encoder.cells()}
-    assert rows["DeepPyramidion (output)"][1] == "3 x 64, 16, 2 x 4"
+    assert rows["DeepPyramidion (output)"][1] == "3 x 512, 128, 2 x 32"
     assert rows["attention blockwise"][3] == "16.00"
     assert {cells[-1] for cells in decoder.cells()} == {"yes"}
     assert claims.cells()[0][0] == "self-attention, products"
-
-
-def test_too_few_layers_make_no_claims() -> None:
-    found = count_complexity(SMALL.model_copy(update={"layers": 2, "length": 8}))
-    assert found.rows["claims"] == []
-    assert len(found.tables) == 2
 
 
 def test_every_variant_takes_the_default_length() -> None:
@@ -84,4 +81,4 @@ def test_check_may_stop_it() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        count_complexity(SMALL, check=check)
+        count_complexity(SHALLOW, check=check)

@@ -27,14 +27,15 @@ from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.cross_attention._base import CrossAttentionConfig
 from sumpool.core.cross_attention.full import FullCrossAttentionConfig
 from sumpool.core.cross_attention.hepos import HeposCrossAttentionConfig
+from sumpool.core.model.config import ModelConfig
 from sumpool.core.pooling.hard import HardPoolerConfig
 from sumpool.core.scoring.attention_mass import AttentionMassScorerConfig
 from sumpool.settings import kinds
 
 SMALL = ComplexityConfig(length=48, keep=8, block=16, target=10, dim=32, heads=4, feed_forward=64, layers=5)
-ODD = SMALL.model_copy(update={"length": 187, "keep": 5, "block": 11, "target": 3})
-"""Nothing divides anything, and the last block is shorter."""
 SHALLOW = SMALL.model_copy(update={"layers": 2})
+ODD = SHALLOW.model_copy(update={"length": 187, "keep": 5, "block": 11, "target": 3})
+"""Nothing divides anything, and the last block is shorter."""
 
 
 def test_both_counters_agree_on_every_variant() -> None:
@@ -52,12 +53,17 @@ def test_every_variant_is_counted() -> None:
     assert not any("Deep" in name for name in systems(SMALL.model_copy(update={"layers": 4})))
 
 
+def two_systems(settings: ComplexityConfig) -> dict[str, ModelConfig]:
+    return {name: systems(settings)[name] for name in ("attention vanilla", "attention lsh")}
+
+
 def test_counters_that_disagree_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(config: CrossAttentionConfig, *sizes: int) -> object:
         right = cross_attention(config, *sizes)
         return right + Counter(maps=1)
 
     monkeypatch.setattr(formulas, "cross_attention", wrong)
+    monkeypatch.setattr(complexity, "systems", two_systems)
     assert {row["agreement"] for row in count_complexity(SHALLOW).rows["decoders"]} == {"NO"}
 
 
@@ -177,6 +183,7 @@ def test_a_variant_without_a_formula() -> None:
 
 
 def test_unknown_formulas_leave_cells_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(complexity, "systems", two_systems)
     monkeypatch.delitem(attention_formulas._SELF_ATTENTION, "lsh")
     rows = {row["name"]: row for row in count_complexity(SHALLOW).rows["encoders"]}
     assert (rows["attention lsh"]["agreement"], rows["attention lsh"]["weights"]) == (None, None)
