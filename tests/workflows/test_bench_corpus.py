@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -5,9 +6,11 @@ import pytest
 
 from sumpool.bench.corpus.measure import OURS, SHIPPED
 from sumpool.bench.corpus.peers import NAMES
+from sumpool.bench.corpus.process import ProcessRun
 from sumpool.errors import Interrupted, RecipeError
 from sumpool.io.bounded import parse_json
 from sumpool.progress import go_on, silent
+from sumpool.workflows import bench_corpus as workflow
 from sumpool.workflows.bench import bench
 from sumpool.workflows.bench_corpus import bench_corpus
 
@@ -49,7 +52,13 @@ def test_peers_are_measured_in_their_fastest_precision(run_folder: Path) -> None
 
 
 @pytest.mark.skipif(find_spec("ctranslate2") is None, reason="needs the extra peers")
-def test_a_peer_that_does_not_fit_the_memory_is_a_row_with_its_reason(run_folder: Path) -> None:
+def test_a_peer_that_does_not_fit_the_memory_is_a_row_with_its_reason(
+    run_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured(commands: Mapping[str, object], *_: object) -> dict[str, list[ProcessRun]]:
+        return {name: [ProcessRun((), 0.1, 1.0, None, None, "")] for name in commands}
+
+    monkeypatch.setattr(workflow, "measure_systems", measured)
     changes = [*SMALL, "bench.peers=[CTranslate2]", "bench.memory=0.001"]
     report = bench("corpus", run_folder, overrides=changes, peers=True)
     row = report.result.rows["corpus"][-1]
