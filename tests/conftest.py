@@ -101,9 +101,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if not item.get_closest_marker("slow")]
 
 
+def pytest_collection() -> None:
+    """Import all tests without collections of garbage, which take a fifth of the time."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Leave out of all garbage collections what the tests have imported, which is half a second for each."""
     gc.freeze()
+    gc.enable()
 
 
 LONGEST_NAME = 60

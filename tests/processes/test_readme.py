@@ -24,9 +24,9 @@ SHORTER = {
     " --set bench.repeats=1 --set bench.seconds=1",
 }
 """Options that are appended to commands that begin so."""
-RFCS = 40
+RFCS = 25
 """Shortest RFCs of the bundled sample that are taken, of all splits; learning the vocabulary takes most of the time."""
-ARTICLES = 20
+ARTICLES = 12
 """Documents that stand for those of the reader."""
 
 

@@ -12,6 +12,7 @@ from sumpool.core.attention.synthesizer import SynthesizerKind
 from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class, kinds
 from tests.core.attention.checks import assert_exact_gradient
+from tests.core.attention.test_contract import FAST
 
 SMALL = {"block": 4, "window": 6, "bucket": 4, "stride": 4, "columns": 2, "features": 8, "length": 160}
 """Settings with which a document of 16 tokens has several blocks, windows, rows and chunks."""
@@ -31,6 +32,9 @@ CAUSAL = [
     if "causal" in config_class("sumpool.core.attention", kind).model_fields
     for settings in SETTINGS.get(kind, [{}])
 ]
+
+CAUSAL_FAST = [next(case for case in CAUSAL if case[0] == kind) for kind in FAST]
+"""A case of each kind whose gradient is tested without --slow."""
 
 
 def build(kind: str, settings: dict[str, object], causal: bool) -> Attention:
@@ -93,7 +97,10 @@ def test_later_tokens_change_no_causal_output(
         torch.testing.assert_close(other[0, : last + 1], mixed[0, : last + 1], atol=1e-10, rtol=0)
 
 
-@pytest.mark.parametrize(("kind", "settings"), CAUSAL)
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [pytest.param(*case, marks=[] if case in CAUSAL_FAST else pytest.mark.slow) for case in CAUSAL],
+)
 def test_the_causal_gradient_is_exact(
     kind: str, settings: dict[str, object], make_tokens: Callable[..., Tokens]
 ) -> None:

@@ -76,11 +76,11 @@ def test_equal_vectors_are_visible_at_any_distance(make_tokens: Callable[..., To
     states = torch.cat([tokens.states[:, :1000]] * 2, dim=1).requires_grad_()
     mixed = attention(states, tokens.mask, tokens.positions)
     hits = []
-    for token in range(1000, 2000, 50):
+    for token in range(1000, 2000, 100):
         (gradient,) = torch.autograd.grad(mixed[0, token].sum(), states, retain_graph=True)
         hits.append(bool(gradient[0, token - 1000].any()))
         assert gradient[0].any(-1).sum() <= 8 * 2 * 4 + 1
-    assert sum(hits) >= 18
+    assert sum(hits) >= 9
 
 
 def test_long_documents_share_directions(make_tokens: Callable[..., Tokens], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ def test_equals_convolution_and_max_pooling(length: int, make_tokens: Callable[.
 
 
 def test_gradients(make_tokens: Callable[..., Tokens]) -> None:
-    pooler, tokens = DistillingPoolerConfig().build(nn.Embedding(5, 16)).double(), make_tokens(7, 3)
+    pooler, tokens = DistillingPoolerConfig().build(nn.Embedding(5, 16)).double(), make_tokens(5, 3)
 
     def forward(states: Tensor) -> Tensor:
         pooled = pooler(tokens.with_states(states)).tokens
