@@ -95,7 +95,7 @@ def _locate_characters(text: str, sentences: Sequence[str]) -> list[tuple[int, i
     spans: list[tuple[int, int] | None] = []
     position = 0
     for sentence in sentences:
-        characters = "".join(sentence.split())
+        characters = "".join(character for character in sentence if character in visible)
         start = stripped.find(characters, position) if characters else -1
         if start < 0:
             spans.append(None)

@@ -4,7 +4,8 @@ Invisible characters can hide instructions or split words, and differ between co
 become line feeds, and these characters are removed: control characters, lone surrogates, and those that Unicode calls
 "default ignorable" (zero-width, bidirectional and tag characters, variation selectors, byte-order marks, soft hyphens),
 the marks of interlinear annotations (U+FFF9 to U+FFFB) and the blank Braille pattern (U+2800).
-The price: emoji joined by zero-width joiners are separated, and Persian words lose the non-joiner.
+Those that spelling needs stay: joiners and non-joiners in Arabic and Indic scripts, and joiners, variation selectors
+and tags of emoji.
 """
 
 import random
@@ -20,6 +21,13 @@ IGNORABLE = (
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\u2800\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 """Characters without a shape, within a set of a regular expression."""
+_ARABIC, _INDIC = "\u0620-\u074f\u0750-\u077f\u08a0-\u08ff\ufb50-\ufdff", "\u0900-\u0dff\u1780-\u17d3\u1000-\u104a"
+_EMOJI = "\u203c-\u3299\U0001f000-\U0001faff"
+_SPELLING = re.compile(
+    rf"(?<=[{_ARABIC}])[\u200c\u200d](?=[{_ARABIC}])|(?<=[{_INDIC}])[\u200c\u200d]"
+    rf"|(?<=[{_EMOJI}])[\ufe0e\ufe0f]|(?<=[#*0-9])\ufe0f(?=\u20e3)|(?<=[{_EMOJI}\ufe0f])\u200d(?=[{_EMOJI}])"
+    r"|(?<=\U0001f3f4)[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f"  # the flag of a region
+)
 _INVISIBLE = re.compile(f"[\x00-\x08\x0e-\x1f\x7f-\x9f{IGNORABLE}]+")
 _INVISIBLE_IN_LAYOUT = re.compile(f"[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x9f{IGNORABLE}]+")
 """Invisible characters except backspaces, form feeds and escapes, by which a layout is recognised."""
@@ -30,7 +38,7 @@ _WORD = re.compile(r"\S+")
 def clean(text: str) -> str:
     """Replace line ends by line feeds and remove invisible characters."""
     text = _LINE_END.sub("\n", text).replace("\u2029", "\n\n")
-    return _INVISIBLE.sub("", text)
+    return _INVISIBLE.sub(spelling, text)
 
 
 def remove_invisible(text: str, layout: bool = False) -> tuple[str, int]:
@@ -40,8 +48,19 @@ def remove_invisible(text: str, layout: bool = False) -> tuple[str, int]:
     from different systems are equal.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x85", "\n")
-    visible = (_INVISIBLE_IN_LAYOUT if layout else _INVISIBLE).sub("", text)
+    visible = (_INVISIBLE_IN_LAYOUT if layout else _INVISIBLE).sub(spelling, text)
     return unicodedata.normalize("NFC", visible), len(text) - len(visible)
+
+
+def spelling(invisible: re.Match[str]) -> str:
+    """Return those of the characters without a shape in a match that the words or emoji around it need."""
+    text, place, end = invisible.string, *invisible.span()
+    kept = ""
+    while place < end:
+        match = _SPELLING.match(text, place)
+        kept += match[0] if match else ""
+        place = match.end() if match else place + 1
+    return kept
 
 
 def paragraphs(text: str) -> list[str]:

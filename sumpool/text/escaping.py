@@ -7,12 +7,12 @@ looks like another message, setting or row of a table.
 import re
 from collections.abc import Iterable, Sequence
 
-from sumpool.text.cleaning import IGNORABLE
+from sumpool.text.cleaning import IGNORABLE, spelling
 
 _UNSAFE_CHARACTERS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
 _UNSAFE = re.compile(f"[{_UNSAFE_CHARACTERS}]")
-_UNSAFE_IN_LINE = re.compile(f"[\n{_UNSAFE_CHARACTERS}{IGNORABLE}]")
-"""Also line feeds, and characters without a shape."""
+_UNSAFE_IN_LINE = re.compile(f"[\n{_UNSAFE_CHARACTERS}{IGNORABLE}]+")
+"""Also line feeds, and characters without a shape that spelling does not need."""
 _MARKDOWN = re.compile(r"([\\`*{}\[\]<>#|~]|&(?=#?[A-Za-z0-9]+;)|(?<![^\W_])_|_(?![^\W_]))")
 """Punctuation of Markdown: an underscore with a letter on one side only, an ampersand that begins an entity."""
 _LINE_MARK = re.compile(r"^([ \t]*)(?:([-+])(?=\s)|(\d+)([.)])(?=\s)|([-=])(?=[-= \t]*$))", re.MULTILINE)
@@ -26,7 +26,9 @@ def escape(text: str) -> str:
 
 def escape_line(text: str) -> str:
     """Escape line feeds and invisible characters too: of ids, titles, file names and messages."""
-    return _UNSAFE_IN_LINE.sub(lambda match: escape_characters(match.group()), text)
+    return _UNSAFE_IN_LINE.sub(
+        lambda match: match[0] if spelling(match) == match[0] else escape_characters(match[0]), text
+    )
 
 
 def escape_characters(text: str) -> str:

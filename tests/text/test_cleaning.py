@@ -1,4 +1,5 @@
 from sumpool.text.cleaning import clean, first_words, paragraphs, remove_invisible
+from sumpool.text.escaping import escape_line
 
 BIDIRECTIONAL = (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 ZERO_WIDTH = (*range(0x200B, 0x200E), *range(0x2060, 0x2065), *range(0x206A, 0x2070), 0xFEFF, 0x180E, 0xAD, 0x34F)
@@ -55,3 +56,21 @@ def test_first_words_keep_paragraphs() -> None:
 def test_first_words_of_a_short_document_are_the_document() -> None:
     for text, expected in [("", ""), (" \n", ""), ("one two", "one two")]:
         assert first_words(text, 60) == expected
+
+
+def test_joiners_that_spelling_needs_stay() -> None:
+    for text in [
+        "کتابخانه‌ای تازه و ساخت‌وساز آغاز می‌شود.",
+        "കണ്‍വീനര്‍ പറഞ്ഞു.",
+        "क्‍ष र्‍य",
+        "👨‍✈️ waved ❤️ and 🏴󠁧󠁢󠁥󠁮󠁧󠁿, 1️⃣, ❤️‍🔥.",
+    ]:
+        assert clean(text) == text
+        assert remove_invisible(text) == (text, 0)
+        assert escape_line(text) == text
+
+
+def test_joiners_elsewhere_go() -> None:
+    hidden = "🏴" + "".join(chr(0xE0000 + ord(letter)) for letter in "hidden words") + "\U000e007f"
+    for text in ["a\u200cb", "a\u200d b", "می\u200c شود", "\u200cمی", "x\ufe0f", "می\u200b\u200cشود", hidden]:
+        assert clean(text) == "".join(character for character in text if character.isalpha() or character in " 🏴")
