@@ -26,7 +26,6 @@ from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.text.sentencepiece_tokenizer import SentencePieceTokenizer
-from sumpool.text.sentences import SentenceSplitter
 from sumpool.training.weights import export
 
 TINY_RECIPE = """\
@@ -322,14 +321,13 @@ def write_run(folder: Path) -> Path:
     (folder / "recipe.yaml").write_text(RECIPE)
     texts = [story(number, 40) for number in range(20)]
     tokenizer = SentencePieceTokenizer.train(texts, folder / "tokenizer.model", 400)
-    SentenceSplitter.train(texts, folder / "sentences.json")
     empty = summarize_split([], [], None)
     DataReport(0, 0, 0, tokenizer.vocab_size, {"train": empty, "validation": empty, "test": empty}, ()).save(folder)
     torch.manual_seed(3)
     model = SummarizationModel(load_recipe(folder).model, tokenizer.vocab_size)
     with torch.no_grad():
         model.embedding.weight *= 2  # sure of what it says, so that a summary is decided and not a tie
-    names = ("recipe.yaml", "tokenizer.model", "sentences.json", "report.json")
+    names = ("recipe.yaml", "tokenizer.model", "report.json")
     Manifest({name: FileDigest.of(folder / name) for name in names}).write(folder)
     export(folder, model, {})
     return folder

@@ -18,7 +18,6 @@ from typing import Any, overload
 import numpy as np
 from packed import PACK, require_small_vocabulary, save_recipe, write_parts
 
-from sumpool.data.encoding import SENTENCES
 from sumpool.data.items import Item
 from sumpool.data.prepared_folder import find_or_prepare
 from sumpool.data.report import REPORT_FILE
@@ -87,7 +86,7 @@ def _pack_stage(recipe: Recipe, out: Path, max_bytes: float) -> dict[str, Any]:
     stage.mkdir(parents=True, exist_ok=True)
     for old in stage.glob("*.xz"):
         old.unlink()
-    for path in (*tokenizer_files(prepared), prepared / SENTENCES, prepared / REPORT_FILE):
+    for path in (*tokenizer_files(prepared), prepared / REPORT_FILE):
         (stage / path.name).write_bytes(path.read_bytes())
     save_recipe(recipe, stage)
     entry: dict[str, Any] = {"name": recipe.name, "bytes": 0}

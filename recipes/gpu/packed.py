@@ -1,6 +1,6 @@
 """Packed training data: the token ids of a split as uint16, in few small files that need no other library.
 
-    STAGE/recipe.yaml, tokenizer.model, sentences.json, report.json   what a run folder copies
+    STAGE/recipe.yaml, tokenizer.model, report.json   what a run folder copies
     STAGE/train-NN.xz, validation-NN.xz                               parts of a split, see `PackedSplit`
     pack.json                                                         stages in order, with their counts
 
@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 
-from sumpool.data.encoding import SENTENCES
 from sumpool.data.items import Item
 from sumpool.data.report import REPORT_FILE
 from sumpool.errors import DataError
@@ -152,7 +151,7 @@ def begin_run(run: Path, stage: Path) -> Recipe:
     """Make the run folder of a stage, without weights, unless it exists; return its recipe."""
     if not (run / "manifest.json").is_file():
         run.mkdir(parents=True, exist_ok=True)
-        names = [RECIPE, *(path.name for path in tokenizer_files(stage)), SENTENCES, REPORT_FILE]
+        names = [RECIPE, *(path.name for path in tokenizer_files(stage)), REPORT_FILE]
         for name in names:
             (run / name).write_bytes((stage / name).read_bytes())
         Manifest({name: FileDigest.of(run / name) for name in names}).write(run)

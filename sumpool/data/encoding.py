@@ -17,7 +17,6 @@ from sumpool.text.load import load_tokenizer
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Tokenizer, encode_document, id_dtype
 
-SENTENCES = "sentences.json"
 PHRASES = "phrases.model"
 _SPAN_BYTES = 1 << 18
 """Text per span; small enough for signals to be handled within a fraction of a second."""
@@ -48,16 +47,17 @@ class EncodedExample:
 
 
 class DocumentEncoder:
-    """Encodes spans of the texts in a folder, with the tokenizer and the sentence splitter of the folder.
+    """Encodes spans of the texts in a folder, with the tokenizer of the folder.
 
     Args:
-        folder: Prepared folder with texts, tokenizer and sentence splitter.
+        folder: Prepared folder with texts and tokenizer.
         sampled_ngrams: Sampled n-grams of each evaluation split, searched for in training documents.
+        language: Language of most documents, whose sentences are encoded.
     """
 
-    def __init__(self, folder: Path, sampled_ngrams: Mapping[Split, np.ndarray]) -> None:
+    def __init__(self, folder: Path, sampled_ngrams: Mapping[Split, np.ndarray], language: str) -> None:
         self._tokenizer = load_tokenizer(folder)
-        self._splitter = SentenceSplitter.load(folder / SENTENCES)
+        self._splitter = SentenceSplitter.for_language(language)
         self._labels = Labels.load(folder) if (folder / LABELS).is_file() else None
         self._texts = {split: Texts.open(folder, split) for split in SPLITS}
         self._sampled_ngrams = sampled_ngrams

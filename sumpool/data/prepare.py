@@ -2,7 +2,7 @@
 
 Files of a prepared folder:
 
-    tokenizer.model, sentences.json   trained on the training split, or copied from data.tokenizer (the tokenizer)
+    tokenizer.model   trained on the training split, or copied from data.tokenizer (the tokenizer)
     units.json                        vocabulary of data.units, instead of a tokenizer
     labels.json                       labels of the training split, if documents have labels instead of summaries
     phrases.model                     trained on the training split if data.phrases is set
@@ -138,7 +138,7 @@ def is_prepared(config: Preparable, folder: Path, check: Check) -> bool:
 def _encode_all(
     config: DataConfig, folder: Path, ingested: Ingested, report: Report, check: Check, execute: OrderedMap
 ) -> DataReport:
-    """Train tokenizer and sentence splitter on the texts in a folder, and write the shards."""
+    """Train the tokenizer on the texts in a folder, and write the shards."""
     texts = {split: Texts.open(folder, split) for split in SPLITS}
     workers = config.workers if sum(int(texts[split].sizes().sum()) for split in SPLITS) > _SMALL_BYTES else 0
     labels = Labels(())
@@ -147,7 +147,9 @@ def _encode_all(
         labels.save(folder)
     train_text_models(config, folder, min(workers, 2), report, check)
     vocabulary = load_tokenizer(folder).vocab_size
-    splits = _write_shards(folder, texts, max(vocabulary, len(labels)), workers, report, check, execute)
+    language = _main_language(texts["train"])
+    size = max(vocabulary, len(labels))
+    splits = _write_shards(folder, texts, size, language, workers, report, check, execute)
     if config.phrases:
         report(Progress("prepare: phrases"))
         tasks = [partial(train_phrases, folder, config.phrases)]
@@ -156,7 +158,7 @@ def _encode_all(
     notes = (*config.require_source().notes(), *_notes(config, vocabulary, ingested))
     for note in notes:
         report(Progress("prepare", note=note))
-    read, language = ingested.kept + ingested.rejected, _main_language(texts["train"])
+    read = ingested.kept + ingested.rejected
     fields = config.require_source().field_names()
     counts = {split: Counter(example.summary for example in texts[split]) for split in SPLITS} if labels.names else {}
     of_labels = {name: {split: counts[split][name] for split in SPLITS} for name in labels.names}
@@ -184,6 +186,7 @@ def _write_shards(
     folder: Path,
     texts: Mapping[Split, Texts],
     vocabulary: int,
+    language: str,
     workers: int,
     report: Report,
     check: Check,
@@ -196,7 +199,7 @@ def _write_shards(
     total = sum(map(len, texts.values()))
     tasks = chain.from_iterable(spans(texts[split], split) for split in SPLITS)
     done = 0
-    with closing(execute(partial(DocumentEncoder, folder, sampled), tasks, workers, check)) as results:
+    with closing(execute(partial(DocumentEncoder, folder, sampled, language), tasks, workers, check)) as results:
         for split in SPLITS:
             with ShardWriter(folder, split, vocabulary) as shard:
                 while len(stats[split]) < len(texts[split]):

@@ -1,4 +1,4 @@
-"""Training of the tokenizer, the sentence splitter and the phrase model on the training split."""
+"""Training of the tokenizer and the phrase model on the training split."""
 
 import shutil
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from sumpool.data.config import DataConfig
-from sumpool.data.encoding import PHRASES, SENTENCES
+from sumpool.data.encoding import PHRASES
 from sumpool.data.processes import caller, ordered_map
 from sumpool.data.shards import Shard
 from sumpool.data.texts import Texts
@@ -14,7 +14,6 @@ from sumpool.progress import Check, Progress, Report
 from sumpool.text.load import tokenizer_files
 from sumpool.text.phrases import Phrases
 from sumpool.text.sentencepiece_tokenizer import SENTENCEPIECE_MODEL, SentencePieceTokenizer
-from sumpool.text.sentences import SentenceSplitter, shipped_parameters
 from sumpool.text.units import UnitTokenizer
 
 _TRAINING_THREADS = 2
@@ -22,7 +21,7 @@ _TRAINING_THREADS = 2
 
 
 def train_text_models(config: DataConfig, folder: Path, processes: int, report: Report, check: Check) -> None:
-    """Train the tokenizer, or copy `data.tokenizer`, and the sentence splitter, in parallel.
+    """Train the tokenizer, or copy `data.tokenizer`.
 
     Args:
         config: Settings of the tokenizer.
@@ -35,17 +34,16 @@ def train_text_models(config: DataConfig, folder: Path, processes: int, report: 
         DataError: If there is no text, or the vocabulary is too small.
     """
     report(Progress("prepare: vocabulary"))
-    tasks = [partial(_train_sentences, folder)]
     if config.units:
-        (folder / SENTENCES).write_text(shipped_parameters(), "utf-8")
-        tasks = [partial(_train_units, folder, config)]
+        train = partial(_train_units, folder, config)
     elif config.tokenizer:
         for path in tokenizer_files(config.tokenizer):
             shutil.copyfile(path, folder / path.name)
+        return
     else:
         assert config.vocabulary, "vocabulary is set if tokenizer is not"
-        tasks.insert(0, partial(_train_vocabulary, folder, config.vocabulary))
-    for _ in ordered_map(caller, tasks, processes, check):
+        train = partial(_train_vocabulary, folder, config.vocabulary)
+    for _ in ordered_map(caller, [train], processes, check):
         report(Progress("prepare: vocabulary"))
 
 
@@ -57,10 +55,6 @@ def _train_units(folder: Path, config: DataConfig) -> None:
     assert config.units
     assert config.vocabulary, "vocabulary is set if tokenizer is not"
     UnitTokenizer.train(_training_documents(folder), folder, config.units, config.vocabulary)
-
-
-def _train_sentences(folder: Path) -> None:
-    SentenceSplitter.train(_training_texts(folder), folder / SENTENCES)
 
 
 def train_phrases(folder: Path, phrases: int) -> None:

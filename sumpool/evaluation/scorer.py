@@ -1,6 +1,5 @@
 """Scores of one document: its summary and the baselines."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -17,9 +16,6 @@ from sumpool.text.sentences import SentenceSplitter
 
 EQUAL_LENGTH = ", equal length"
 """End of the names of baselines that are as long as the summary of each document."""
-_STOPS, _CLOSING = "\u3002\uff01\uff1f\uff61\u06d4\u0964\u0965", "\u300d\u300f\u201d\u2019\uff09"
-_SENTENCE_END = re.compile(f"(?<=[{_STOPS}])(?![{_STOPS}{_CLOSING})\n])|(?<=[{_STOPS}][{_CLOSING}])(?!\n)")
-"""End of a sentence in scripts whose full stops Punkt does not know."""
 
 
 @dataclass(frozen=True)
@@ -134,8 +130,8 @@ class SummaryScorer:
         self._splitter = SentenceSplitter.default()
         self.rouge = Rouge(
             stemmer=config.stemmer,
-            split=self._split,
-            splitter="punkt (sumpool's English)",
+            split=self._splitter.split,
+            splitter="sumpool's English",
             tokenizer=config.tokenizer,
         )
         self._tokenizer = self.rouge.tokenizer
@@ -208,7 +204,7 @@ class SummaryScorer:
         ranked = self.baselines.keys() & {"lexrank", "textrank", "random"}
         if not ranked and "oracle" not in self.baselines:
             return texts
-        sentences = self._split(document)
+        sentences = self._splitter.split(document)
         tokens = [tokenize(sentence) for sentence in sentences]
         for name in self.baselines:
             if name == "oracle":
@@ -235,16 +231,8 @@ class SummaryScorer:
                 repetition=repetition(text, self._words),
                 copying=overlap,
                 bertscore=bert_score,
-                form=measure_form(self._split(text), document),
+                form=measure_form(self._splitter.split(text), document),
             )
             for (system, text), overlap, bert_score in zip(texts.items(), copied[:-1], bert_scores, strict=True)
         }
         return metrics, copied[-1].leak if copied[-1] else None
-
-    def _split(self, text: str) -> list[str]:
-        """Split a text into sentences; also at the full stops of other scripts, with the tokenizer for them."""
-        sentences = self._splitter.split(text)
-        if self._config.tokenizer == "rouge":
-            return sentences
-        parts = (_SENTENCE_END.split(sentence) for sentence in sentences)
-        return [part for sentence in parts for part in sentence if part.strip()]

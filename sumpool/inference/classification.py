@@ -16,10 +16,10 @@ from sumpool.data.encoding import encode_item
 from sumpool.data.items import Item, join_pair, split_pair
 from sumpool.data.labelled_batches import collate_labelled
 from sumpool.data.labels import LABELS, Labels
-from sumpool.data.report import REPORT_FILE
+from sumpool.data.report import REPORT_FILE, DataReport
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, DataError
-from sumpool.inference.loading import SENTENCES, find_model, load_finite_weights
+from sumpool.inference.loading import find_model, load_finite_weights
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Check
 from sumpool.recipe.schema import Recipe
@@ -127,10 +127,10 @@ def load_classifier(folder: Path | None = None, overrides: Sequence[str] = ()) -
         RecipeError: If an override is wrong.
     """
     folder, recipe = find_model(folder, overrides, "classification")
-    Manifest.read(folder).verify_present(folder, (*TOKENIZER_FILES, SENTENCES, REPORT_FILE, LABELS))
+    Manifest.read(folder).verify_present(folder, (*TOKENIZER_FILES, REPORT_FILE, LABELS))
     try:
         tokenizer, labels = load_tokenizer(folder), Labels.load(folder)
-        splitter = SentenceSplitter.load(folder / SENTENCES)
+        splitter = SentenceSplitter.for_language(DataReport.load(folder).language)
     except DataError as error:  # of a file that prepared data has too
         raise CheckpointError(str(error)) from error
     word_starts = torch.tensor(tokenizer.word_starts())

@@ -18,7 +18,7 @@ from sumpool.core.decoding.config import DecodingConfig, parse_length
 from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
-from sumpool.errors import CheckpointError, DataError, RecipeError, SumpoolError
+from sumpool.errors import CheckpointError, RecipeError, SumpoolError
 from sumpool.inference.extraction import SentenceExtractor
 from sumpool.inference.model_choice import task_of
 from sumpool.inference.summary import Extraction, Summary
@@ -33,7 +33,6 @@ from sumpool.text.sentences import SentenceSplitter
 from sumpool.training.config import MODEL
 
 RECIPE: Final = "recipe.yaml"
-SENTENCES: Final = "sentences.json"
 REPORT: Final = "report.json"
 _SECTION = "summarize."
 Generate = Callable[[Iterator[Document], Report], Iterator[Summary]]
@@ -47,13 +46,11 @@ class FastModel:
     Attributes:
         config: Settings.
         extractor: Extracts the summaries.
-        splitter: Sentence splitter for the language of the training documents.
-        language: That language (ISO 639-1).
+        language: Language of the training documents (ISO 639-1).
     """
 
     config: DecodingConfig
     extractor: SentenceExtractor
-    splitter: SentenceSplitter
     language: str = ENGLISH
 
 
@@ -109,29 +106,24 @@ def load_settings(folder: Path, overrides: Sequence[str]) -> DecodingConfig:
 
 
 def load_fast(folder: Path, overrides: Sequence[str] = ()) -> FastModel:
-    """Load settings, ranker and sentence splitter of a run folder.
+    """Load settings and ranker of a run folder.
 
     Raises:
         CheckpointError: If a file is missing or damaged.
         RecipeError: If a setting is wrong.
     """
-    Manifest.read(folder).verify_present(folder, (RECIPE, SENTENCES, REPORT, RANKER))
+    Manifest.read(folder).verify_present(folder, (RECIPE, REPORT, RANKER))
     config = load_settings(folder, overrides)
-    language = _language(folder)
-    try:
-        splitter = SentenceSplitter.load(folder / SENTENCES)
-    except DataError as error:  # a file that prepared data has too
-        raise CheckpointError(str(error)) from error
-    return fast_model(config, folder, splitter, language)
+    return fast_model(config, folder, _language(folder))
 
 
-def fast_model(config: DecodingConfig, folder: Path, splitter: SentenceSplitter, language: str) -> FastModel:
+def fast_model(config: DecodingConfig, folder: Path, language: str) -> FastModel:
     """Return the parts of a run folder that is loaded already.
 
     Raises:
         CheckpointError: If the ranker is damaged or of another version.
     """
-    return FastModel(config, SentenceExtractor.load(folder, language, config.scorer), splitter, language)
+    return FastModel(config, SentenceExtractor.load(folder, language, config.scorer), language)
 
 
 def generate_fast(
@@ -238,8 +230,7 @@ def _report_after(report: Report, done: int, progress: Progress) -> None:
 def _split(document: Document, model: FastModel) -> tuple[str, tuple[SourceSentence, ...]]:
     """Return the language of a document and its sentences."""
     language = detect_language(document.text)
-    splitter = model.splitter if language in ("", model.language) else SentenceSplitter.for_language(language)
-    return language, source_sentences(document, splitter)
+    return language, source_sentences(document, SentenceSplitter.for_language(language or model.language))
 
 
 def _extractive_summary(

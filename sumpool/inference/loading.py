@@ -27,7 +27,7 @@ from sumpool.training.config import MODEL, Task
 from sumpool.training.hardware import choose_device, choose_encoder_precision, choose_generation_precision
 from sumpool.training.weights import Model, load_weights
 
-RECIPE, SENTENCES, RANKER = "recipe.yaml", "sentences.json", "ranker.safetensors"
+RECIPE, RANKER = "recipe.yaml", "ranker.safetensors"
 _LOG = logging.getLogger(__name__)
 RecipeOf = TypeVar("RecipeOf")
 """Recipe of a task."""
@@ -48,7 +48,7 @@ class LoadedModel:
         recipe: The run's recipe, with the caller's overrides.
         model: The model with its best weights, on its device, in evaluation mode.
         tokenizer: The run's tokenizer.
-        splitter: The run's sentence splitter.
+        splitter: Sentence splitter for the language of the model.
         lengths: Shortest, longest and likely length of a summary in tokens.
         device: Device of the model.
         language: Language that the model has learnt (ISO 639-1); English for models without a data report.
@@ -130,7 +130,7 @@ def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> Loa
         RecipeError: If an override is wrong, or the lengths contradict each other.
     """
     folder, recipe = find_model(folder, overrides)
-    Manifest.read(folder).verify_present(folder, (*TOKENIZER_FILES, SENTENCES, REPORT_FILE, RANKER))
+    Manifest.read(folder).verify_present(folder, (*TOKENIZER_FILES, REPORT_FILE, RANKER))
     try:
         return _load(folder, recipe, overrides)
     except DataError as error:  # of a file that prepared data has too
@@ -149,15 +149,16 @@ def _load(folder: Path, recipe: Recipe, overrides: Sequence[str]) -> LoadedModel
     # an override of the model may leave out modules, such as a trained sentence selection
     model = load_finite_weights(folder, build, leave_out=any(change.startswith("model.") for change in overrides))
     device = choose_device(recipe.summarize.device)
+    language = DataReport.load(folder).language if (folder / REPORT_FILE).is_file() else ENGLISH
     return LoadedModel(
         folder=folder,
         recipe=recipe,
         model=model.to(device).eval().requires_grad_(False),
         tokenizer=tokenizer,
-        splitter=SentenceSplitter.load(folder / SENTENCES),
+        splitter=SentenceSplitter.for_language(language),
         lengths=_lengths(folder, recipe),
         device=device,
-        language=DataReport.load(folder).language if (folder / REPORT_FILE).is_file() else ENGLISH,
+        language=language,
     )
 
 

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from sumpool.core.decoding.config import DecodingConfig
-from sumpool.data.encoding import SENTENCES
+from sumpool.data.report import DataReport
 from sumpool.data.sources._base import Example
 from sumpool.data.texts import Texts
 from sumpool.documents.document import Document
@@ -47,7 +47,7 @@ def train_ranker(run: Path, recipe: Recipe, prepared: Path, *, report: Report, c
         return
     # 1. Fit the ranker to sentences of training documents.
     config = recipe.select
-    splitter = SentenceSplitter.load(run / SENTENCES)
+    splitter = SentenceSplitter.for_language(DataReport.load(run).language)
     texts = spread_examples(Texts.open(prepared, "train"), config.documents)
     examples = []
     for number, example in enumerate(texts, 1):

@@ -61,7 +61,7 @@ def generate_summaries(
     total = len(documents) if isinstance(documents, Sized) else None
     config = loaded.recipe.summarize
     if config.fast:
-        fast = fast_model(config, loaded.folder, loaded.splitter, loaded.language)
+        fast = fast_model(config, loaded.folder, loaded.language)
         yield from generate_fast(documents, fast, report=report, check=check)
         return
     sentences = SentenceExtractor.load(loaded.folder, loaded.language, config.scorer)

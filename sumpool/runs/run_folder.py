@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sumpool.data.encoding import SENTENCES
 from sumpool.data.fingerprint import content_digest
 from sumpool.data.labels import LABELS
 from sumpool.data.report import REPORT_FILE
@@ -17,7 +16,7 @@ from sumpool.io.manifest import NAME as MANIFEST
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.io.replaceable import is_free, other_content
 from sumpool.recipe.language_model import load_any_recipe
-from sumpool.recipe.load import LANGUAGE_MODELING, dump_recipe
+from sumpool.recipe.load import dump_recipe
 from sumpool.recipe.schema import RunRecipe
 from sumpool.text.load import TOKENIZER_FILES, tokenizer_files
 from sumpool.training.config import MODEL
@@ -27,7 +26,7 @@ RECIPE = "recipe.yaml"
 LOCK = ".lock"
 LOGS = "logs"
 """Folder of the output of all processes but the first, in a training of several."""
-COPIED = (*TOKENIZER_FILES, SENTENCES, REPORT_FILE, LABELS)
+COPIED = (*TOKENIZER_FILES, REPORT_FILE, LABELS)
 """Files that a run folder copies from the prepared data to be usable without it; it has one of the tokenizers."""
 _WITHOUT_MANIFEST = {LOCK, LOCK + HOLDER_SUFFIX, LOGS}
 """Files and folders that a run may have before its manifest."""
@@ -208,8 +207,7 @@ def _refuse_another_run(run: Path, recipe: RunRecipe, prepared: Path) -> None:
 def _begin(run: Path, recipe: RunRecipe, prepared: Path) -> None:
     """Fill the folder; the manifest lists its files as incoming ones until they are complete."""
     labels = [LABELS] if recipe.task == "classification" else []
-    sentences = [SENTENCES] if recipe.task != LANGUAGE_MODELING else []
-    copied = (*(path.name for path in tokenizer_files(prepared)), *sentences, REPORT_FILE, *labels)
+    copied = (*(path.name for path in tokenizer_files(prepared)), REPORT_FILE, *labels)
     contents = {RECIPE: dump_recipe(recipe).encode(), **{name: (prepared / name).read_bytes() for name in copied}}
     files = {name: FileDigest.of_bytes(content) for name, content in contents.items()}
     Manifest({}, incoming=files).write(run)

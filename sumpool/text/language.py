@@ -45,13 +45,30 @@ _SCRIPTS: tuple[tuple[str, str], ...] = (
     ("arabic", "\u0600-\u06ff\u0750-\u077f\ufb50-\ufdff\ufe70-\ufeff"),
     ("devanagari", "\u0900-\u097f"),
     ("thai", "\u0e00-\u0e7f"),
+    ("armenian", "\u0530-\u058f\ufb13-\ufb17"),
+    ("bengali", "\u0980-\u09ff"),
+    ("gurmukhi", "\u0a00-\u0a7f"),
+    ("gujarati", "\u0a80-\u0aff"),
+    ("tamil", "\u0b80-\u0bff"),
+    ("telugu", "\u0c00-\u0c7f"),
+    ("kannada", "\u0c80-\u0cff"),
+    ("malayalam", "\u0d00-\u0d7f"),
+    ("sinhala", "\u0d80-\u0dff"),
+    ("tibetan", "\u0f00-\u0fff"),
+    ("myanmar", "\u1000-\u109f"),
+    ("ethiopic", "\u1200-\u139f"),
+    ("khmer", "\u1780-\u17ff"),
     ("kana", "\u3040-\u30ff\uff66-\uff9f"),
     ("hangul", "\u1100-\u11ff\u3130-\u318f\uac00-\ud7af"),
     ("han", "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"),
 )
-_SCRIPT_LANGUAGES = {"greek": "el", "hebrew": "he", "devanagari": "hi", "thai": "th", "hangul": "ko"}
+_SCRIPT_LANGUAGES = {
+    **{"greek": "el", "hebrew": "he", "devanagari": "hi", "thai": "th", "hangul": "ko", "armenian": "hy"},
+    **{"bengali": "bn", "gurmukhi": "pa", "gujarati": "gu", "tamil": "ta", "telugu": "te", "kannada": "kn"},
+    **{"malayalam": "ml", "sinhala": "si", "tibetan": "bo", "myanmar": "my", "ethiopic": "am", "khmer": "km"},
+}
 _CYRILLIC_LANGUAGES = ("ru", "uk", "bg")
-_PERSIAN_LETTERS = "پچژگی"
+_PERSIAN_LETTERS, _URDU_LETTERS = "پچژگی", "ٹڈڑںےہ"
 _MIN_KANA = 0.05
 """Kana per letter of Japanese at least; Chinese texts quote fewer."""
 
@@ -120,6 +137,8 @@ def detect_language(text: str) -> str:
     if script in ("han", "kana"):
         return "ja" if counts["kana"] > _MIN_KANA * letters else "zh"
     if script == "arabic":
+        if sum(map(sample.count, _URDU_LETTERS)) > counts["arabic"] / 50:
+            return "ur"
         return "fa" if sum(map(sample.count, _PERSIAN_LETTERS)) > counts["arabic"] / 50 else "ar"
     if script in _SCRIPT_LANGUAGES:
         return _SCRIPT_LANGUAGES[script]

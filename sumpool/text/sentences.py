@@ -1,101 +1,89 @@
-"""Sentence splitting by Punkt (Kiss and Strunk, 2006), which learns abbreviations from raw text.
+"""Sentence boundaries of any language, from the end marks of its script and the closed classes of `languages.json`.
 
-nltk trains the parameters; they are stored as JSON, because those of nltk are pickles or a download.
-Paragraphs are separated by an empty line. The time is linear in the length of any text: Punkt reads windows of at most
-10,000 characters, and a sentence that fills a window ends there.
+The full stops of most scripts end a sentence wherever they stand. A mark that also stands elsewhere, such as a period,
+ends one if white space follows, and the next word is not in lower case unless it follows a word too long for an
+abbreviation. Behind an abbreviation, an initial or an ordinal only a function word or an anaphor with a capital begins
+a sentence. Measured against Punkt, pysbd and sentencex in docs/sentences.md.
+
+Paragraphs are separated by an empty line. The time is linear in the length of any text.
 """
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from importlib.resources import files
 from itertools import pairwise
-from pathlib import Path
 from typing import Final, final
 
-from sumpool.errors import DataError
-from sumpool.io.bounded import read_regular
-from sumpool.text.cleaning import clean, paragraphs, sample_paragraphs
-from sumpool.text.language import ENGLISH, UNSPACED, languages
-from sumpool.text.punkt import END_MARKS, PunktModel
+from sumpool.text.cleaning import clean, paragraphs
+from sumpool.text.language import ENGLISH, languages
 
 MAX_SENTENCE_CHARACTERS: Final = 10_000
 """A longer sentence is split between words, or within a word of that length."""
 
-_LATIN_ABBREVIATIONS = ("e.g", "i.e", "etc", "et.al", "cf", "vs", "p", "pp")
-_FULL_WIDTH_ENDS = "\u3002\uff01\uff1f\uff61"
-_CLOSING = '\u201d\u2019\u300d\u300f\uff09)"'
-"""Closing quotation marks and brackets, which belong to the sentence before them."""
+FULL_STOPS: Final = (
+    "\u3002\uff01\uff1f\uff61"  # Chinese and Japanese
+    "\u0964\u0965\u06d4\u0589\u1362\u1367\u1368"  # Indic scripts, Urdu, Armenian, Ethiopic
+    "\u104b\u17d4\u17d5\u0f0d\u0f0e\u1803\u1809\u1c7e\u1c7f"  # Burmese, Khmer, Tibetan, Mongolian, Santali
+)
+"""Marks that end a sentence even if no space follows."""
+END_MARKS: Final = ".?!\u2026\u061f\u203c\u203d\u2047-\u2049" + FULL_STOPS
+"""Marks that may end a sentence, within a set of a regular expression."""
+CLOSING_MARKS: Final = "\"'\u2019\u201d)\\]}\u300d\u300f\uff09\u3011\u300b"
+"""Quotation marks and brackets behind an end mark, which belong to its sentence; likewise."""
+_OPEN_ELSEWHERE = "\u201c\u00bb\u00ab\u203a\u2039"
+"""Quotation marks that close in some languages and open in others."""
 
-_ASIDE_END = re.compile(r"\([^()]*[!?]\)$")
-
-# About 4 million characters of prose, ten seconds of training; more adds hardly any abbreviation that matters.
-_SAMPLE_LINES = 10_000
-_MAX_LINE_CHARACTERS = 1000
-_CHUNK_LINES = 1000
+_FOOTNOTE = r"(?:\[\w{1,3}(?: \d+)?\])*"
+_END = re.compile(
+    rf"[{FULL_STOPS}][{CLOSING_MARKS}{END_MARKS}]*|"
+    rf"(?:[{END_MARKS}]|(?<=[\u0561-\u0587]):(?=\s)|(?<=[\u03ac-\u03ce]);(?=\s))"  # Armenian colon, Greek question mark
+    rf"[{END_MARKS}]*(?:[ \u00a0\u202f](?=\u00bb))?[{CLOSING_MARKS}{_OPEN_ELSEWHERE}{END_MARKS}]*{_FOOTNOTE}"
+)
+_WORD = re.compile(r"[^\s\"\u201c\u201e\u00ab(\[\u2018\u201a\u2013\u2014]+$")
+_ELISION = re.compile(r".*['\u2019/]")
+_NEXT = re.compile(r"[\W_]*(\w[\w'\u2019-]*)")
+_CONTINUED = frozenset(",;:.!?)]}\u3001\uff0c\uff1b")
+"""Characters that do not begin a sentence."""
+_ORDINAL = re.compile(r"\d{1,2}|[IVXLC]+")
+_LIST_MARK = re.compile(r"\(?(?:[a-z]|\d{1,3})[.)]\s")
+_LABEL = re.compile(r"\W*(?:\w|\d{1,3}|[ivx]+)[.)]")
+_NUMERIC = "#"
+"""Mark of abbreviations that are words as well, and abbreviations before a number alone, such as "no."."""
+_INTERNATIONAL = ("e.g", "i.e", "etc", "et.al", "cf", "vs", "p#", "pp#")
+_LEADING = frozenset(("e.g", "i.e", "cf", "vs", "viz", "z.b", "d.h", "p.ex", "p.ej", "t.ex", "f.eks", "bl.a"))
+"""Abbreviations that never end a sentence."""
+_ABBREVIATION_LETTERS, _INITIAL_LETTERS = 3, 2
+_CONTEXT = 60
+"""Characters around an end mark that are looked at."""
 
 
 @final
 class SentenceSplitter:
-    """Sentence splitter with trained parameters."""
+    """Sentence splitter for a language."""
 
-    def __init__(self, punkt: PunktModel, end_marks: str = "") -> None:
-        """Use a model; `default`, `load`, `train` and `for_language` are the usual ways to get a splitter.
-
-        Args:
-            punkt: The model.
-            end_marks: Characters that end a sentence even if no space follows, such as the ideographic full stop.
-        """
-        self._punkt = punkt
-        self._end = re.compile(f"(?<=[{end_marks}])(?![{end_marks}{_CLOSING}])|(?<=[{end_marks}][{_CLOSING}])")
-        self._end_marks = end_marks
+    def __init__(self, language: str = ENGLISH) -> None:
+        """Use the closed classes of a language, those of English for an unknown code."""
+        known = languages().get(language) or languages()[ENGLISH]
+        abbreviations = known.abbreviations.union(_INTERNATIONAL)
+        self._abbreviations = frozenset(word.removesuffix(_NUMERIC) for word in abbreviations)
+        self._numeric = frozenset(word.removesuffix(_NUMERIC) for word in abbreviations if word.endswith(_NUMERIC))
+        self._starters = known.function_words | known.anaphora
+        self._has_ordinals = known.ordinals
 
     @classmethod
     def default(cls) -> "SentenceSplitter":
-        """Return the splitter for general English that the package ships."""
-        return cls(PunktModel.from_json(shipped_parameters()))
+        """Return the splitter for English."""
+        return cls()
 
     @classmethod
     def for_language(cls, code: str) -> "SentenceSplitter":
-        """Return the splitter for a language, which knows its common abbreviations; English for an unknown code."""
-        language = languages().get(code)
-        if code == ENGLISH or language is None:
-            return cls.default()
-        ordinals = map(str, range(1, 32)) if language.ordinals else ()  # those of dates: 3. Oktober
-        abbreviations = language.abbreviations.union(_LATIN_ABBREVIATIONS, ordinals)
-        return cls(PunktModel(abbreviations), _FULL_WIDTH_ENDS if code in UNSPACED else "")
-
-    @classmethod
-    def load(cls, path: Path) -> "SentenceSplitter":
-        """Read a parameter file.
-
-        Raises:
-            DataError: If the file is missing or not a parameter file.
-        """
-        try:
-            return cls(PunktModel.from_json(read_regular(path).decode("utf-8")))
-        except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
-            raise DataError(
-                f"{path} must be a file of sentence parameters, got {error!r}; prepare the data again"
-            ) from error
-
-    @classmethod
-    def train(cls, texts: Iterable[str], path: Path) -> "SentenceSplitter":
-        """Train on documents and write the parameter file.
-
-        The shipped abbreviations are kept beside the learnt ones, for corpora of few documents. Long streams are
-        sampled, so memory is bounded.
-        """
-        punkt = train_punkt(texts)
-        punkt = replace(punkt, abbreviations=punkt.abbreviations | cls.default()._punkt.abbreviations)
-        path.write_text(punkt.to_json(), "utf-8")
-        return cls.load(path)
+        """Return the splitter for a language; English for an unknown code."""
+        return cls(code)
 
     def split(self, text: str) -> list[str]:
         """Split a text into sentences with single spaces; the last one of a paragraph ends with a line feed."""
         sentences: list[str] = []
         for paragraph in paragraphs(clean(text)):
-            sentences += self._split_paragraph(paragraph)
+            sentences += (part for sentence in self._sentences(paragraph) for part in _pieces(sentence))
             sentences[-1] += "\n"
         return sentences
 
@@ -114,39 +102,54 @@ class SentenceSplitter:
             end += len(sentence.removesuffix("\n"))
         return [line[start:stop] for start, stop in pairwise([*starts, end]) if stop]
 
-    def _split_paragraph(self, paragraph: str) -> Iterator[str]:
+    def _sentences(self, paragraph: str) -> Iterator[str]:
         start = 0
-        while len(paragraph) - start > MAX_SENTENCE_CHARACTERS:
-            space = paragraph.rfind(" ", start, start + MAX_SENTENCE_CHARACTERS)
-            end = space if space > start else start + MAX_SENTENCE_CHARACTERS
-            *whole, last = self._tokenize(paragraph[start:end])
-            # The last sentence of a window may continue beyond the window, so the next window begins with it; unless it
-            # begins in the first half, or the same text would be read many times.
-            if len(last) > (end - start) // 2:
-                whole.append(last)
-            else:
-                end -= len(last)
-            yield from whole
-            start = end + (paragraph[end] == " ")
-        yield from self._tokenize(paragraph[start:])
+        for match in _END.finditer(paragraph):
+            has_words = any(map(str.isalnum, paragraph[start : match.start()]))
+            if has_words and match.end() < len(paragraph) and self._is_end(paragraph, start, match):
+                yield paragraph[start : match.end()]
+                start = match.end() + (paragraph[match.end()] == " ")
+        yield paragraph[start:]
 
-    def _tokenize(self, window: str) -> list[str]:
-        if self._end_marks:
-            parts = (part for sentence in self._without_asides(window) for part in self._end.split(sentence))
-            return [part.strip() for part in parts if part.strip()]
-        if not any(mark in window for mark in END_MARKS):
-            return [window]
-        return self._punkt.split(window)
+    def _is_end(self, text: str, start: int, match: re.Match[str]) -> bool:
+        mark, place = match[0], match.end()
+        rest = text[place : place + _CONTEXT]
+        is_continued = rest.lstrip()[0] in _CONTINUED and not rest.lstrip().startswith("...")
+        if any(character in FULL_STOPS for character in mark):
+            return mark[-1] not in ")\uff09" and not is_continued
+        if not rest[0].isspace() or is_continued:
+            return False
+        following = _NEXT.match(rest)
+        word = following[1] if following else ""
+        before = _WORD.search(text[max(start, match.start() - _CONTEXT) : match.start()].rstrip())
+        name = before[0] if before else ""
+        if mark[-1] == ")" and mark[0] in "!?" and not (word[:1].isupper() or word[:1].isdigit()):
+            return False  # an exclamation in brackets
+        if word[:1].islower() and not _LIST_MARK.match(rest.lstrip()):
+            is_word = name.isalpha() and len(name) > _ABBREVIATION_LETTERS
+            return mark == "." and is_word and not self._is_abbreviation(name, word)
+        if mark[0] != "." or mark[1:2] == ".":
+            return True
+        if place - start < _CONTEXT and _LABEL.fullmatch(text[start:place]):
+            return False
+        is_open = self._is_abbreviation(name, word) or _is_initials(name)
+        if not is_open and not (self._has_ordinals and _ORDINAL.fullmatch(name)):
+            return True
+        starts = len(word) > 1 and word[0].isupper() and word.lower() in self._starters
+        return starts and name.lower() not in _LEADING
 
-    def _without_asides(self, window: str) -> list[str]:
-        """Split where Punkt does, but not behind an exclamation in brackets, where Chinese and Japanese go on."""
-        sentences: list[str] = []
-        for sentence in self._punkt.split(window):
-            if sentences and _ASIDE_END.search(sentences[-1]):
-                sentences[-1] += f" {sentence}"
-            else:
-                sentences.append(sentence)
-        return sentences
+    def _is_abbreviation(self, name: str, following: str) -> bool:
+        whole = _ELISION.sub("", name.lower())
+        last = whole.rpartition("-")[2]
+        if self._abbreviations.isdisjoint((whole, last)):
+            return False
+        return last not in self._numeric or following[:1].isdigit()
+
+
+def _is_initials(name: str) -> bool:
+    """Return whether a word is an initial, or several with periods between; vowel signs and the like do not count."""
+    parts = [sum(map(str.isalpha, part)) for part in name.replace("-", ".").split(".")]
+    return parts[-1] == 1 and max(parts) <= _INITIAL_LETTERS and not any(map(str.isdigit, name))
 
 
 def join(sentences: Iterable[str], paragraph: str = "\n") -> str:
@@ -159,27 +162,11 @@ def join(sentences: Iterable[str], paragraph: str = "\n") -> str:
     return "".join(f"{text[:-1]}{paragraph}" if text.endswith("\n") else f"{text} " for text in sentences).strip()
 
 
-def shipped_parameters() -> str:
-    """Return the parameter file for general English that the package ships."""
-    return files("sumpool.text").joinpath("english.json").read_text("utf-8")
-
-
-def train_punkt(texts: Iterable[str]) -> PunktModel:
-    """Train Punkt on a sample of documents.
-
-    The orthographic context of single letters is removed: because of variables and list marks, initials of names would
-    count as sentence starters.
-    """
-    from nltk.tokenize.punkt import PunktTrainer  # which takes most of a second
-
-    trainer = PunktTrainer()
-    lines = sample_paragraphs(texts, _SAMPLE_LINES, _MAX_LINE_CHARACTERS)
-    for start in range(0, len(lines), _CHUNK_LINES):
-        trainer.train("\n\n".join(lines[start : start + _CHUNK_LINES]), finalize=False)
-    learnt = trainer.get_params()
-    return PunktModel(
-        frozenset(learnt.abbrev_types),
-        frozenset(learnt.collocations),
-        frozenset(learnt.sent_starters),
-        {word: flags for word, flags in learnt.ortho_context.items() if len(word) > 1},
-    )
+def _pieces(sentence: str) -> Iterator[str]:
+    """Cut a sentence that is too long between words."""
+    while len(sentence) > MAX_SENTENCE_CHARACTERS:
+        space = sentence.rfind(" ", 1, MAX_SENTENCE_CHARACTERS + 1)
+        end = space if space > 0 else MAX_SENTENCE_CHARACTERS
+        yield sentence[:end]
+        sentence = sentence[end:].lstrip()
+    yield sentence

@@ -10,7 +10,6 @@ from pydantic import ValidationError
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.data.config import DataConfig
-from sumpool.data.encoding import SENTENCES
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.io.atomic import require_space
 from sumpool.io.manifest import FileDigest, Manifest
@@ -28,7 +27,6 @@ from sumpool.runs.model_card import CARD, imported_card
 from sumpool.runs.run_folder import RECIPE, new_folder, require_new
 from sumpool.settings import first_problem
 from sumpool.text.hf_tokenizer import TOKENIZER_JSON, VOCABULARY_JSON, HuggingFaceTokenizer
-from sumpool.text.sentences import shipped_parameters
 from sumpool.training.config import MODEL, TrainConfig
 from sumpool.training.weights import export, weights_of
 
@@ -96,13 +94,12 @@ def import_model(
     with told_when_stopped("nothing was imported"), new_folder(out) as new:
         check()
         (new / RECIPE).write_text(dump_recipe(recipe), "utf-8")
-        (new / SENTENCES).write_text(shipped_parameters(), "utf-8")
         pretrained.tokenizer.save(new)
         check()
         special_tokens = pretrained.tokenizer.special_tokens
         model = load_pretrained(pretrained.folder, pretrained.config, recipe.model, special_tokens, options.extend)
         require_space(new, sum(weights.nbytes for weights in weights_of(model).values()))
-        names = (RECIPE, SENTENCES, TOKENIZER_JSON, VOCABULARY_JSON)
+        names = (RECIPE, TOKENIZER_JSON, VOCABULARY_JSON)
         Manifest({name: FileDigest.of(new / name) for name in names}, {"imported": pretrained.origin}).write(new)
         export(new, model, {})
         (new / CARD).write_text(imported_card(recipe, out, pretrained.origin, model, differences), "utf-8")

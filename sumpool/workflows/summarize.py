@@ -158,7 +158,7 @@ def summary_identity(folder: Path, overrides: Sequence[str]) -> dict[str, str]:
 
 def _identity(folder: Path, config: DecodingConfig) -> dict[str, str]:
     listed = Manifest.read(folder).files  # compared with the files when they are loaded
-    names = sorted(listed.keys() & {fast_summaries.SENTENCES, RANKER} if config.fast else listed)
+    names = sorted(listed.keys() & {RANKER} if config.fast else listed)
     files = [(name, listed[name].sha256) for name in names]
     settings = config.model_dump(mode="json", exclude={"batch_tokens"})
     return {

@@ -111,3 +111,10 @@ def test_spans_hold_the_words_of_sentences_whatever_stands_between() -> None:
 def test_sentences_within_a_word_have_spans() -> None:
     first, second = "\u4e3b\u673a\u3002", "\u5305\u3002"
     assert locate_sentences(first + second, [first, second]) == [(0, 3), (3, 5)]
+
+
+def test_joiners_are_part_of_sentences_and_their_spans() -> None:
+    text = "\u06a9\u062a\u0627\u0628\u200c\u0647\u0627 \u0628\u0648\u062f. \u0645\u06cc\u200c\u0634\u062f\u200b."
+    sentences = source_sentences(Document("a", text), SentenceSplitter.for_language("fa"))
+    assert [sentence.text for sentence in sentences] == [text[:12], text[13:].replace("\u200b", "")]
+    assert [text[sentence.start : sentence.end] for sentence in sentences] == [text[:12], text[13:]]

@@ -64,7 +64,7 @@ def test_summary_level_rouge_uses_the_sentences_of_a_text_in_one_line(scorer: Su
 
 def test_the_signature_names_the_baselines_and_the_splitter(scorer: SummaryScorer) -> None:
     assert scorer.signature.endswith(
-        "Lsum:punkt (sumpool's English) | LEAD-5 words | LEAD as long as the references | LexRank-5 words | "
+        "Lsum:sumpool's English | LEAD-5 words | LEAD as long as the references | LexRank-5 words | "
         "TextRank-5 words | random-5 words | oracle-2 sentences"
     )
 

@@ -19,14 +19,12 @@ from sumpool.pretrained.config import read_config
 from sumpool.ranking.ranker import Ranker
 from sumpool.recipe.load import load_recipe
 from sumpool.text.sentencepiece_tokenizer import SentencePieceTokenizer
-from sumpool.text.sentences import SentenceSplitter
 from sumpool.training.weights import load_tensors
 
 LOADERS: dict[str, Callable[[Path], object]] = {
     "manifest.json": lambda path: Manifest.read(path.parent),
     "report.json": lambda path: DataReport.load(path.parent),
     "ranker.safetensors": lambda path: Ranker.load(path.parent),
-    "sentences.json": SentenceSplitter.load,
     "tokenizer.model": SentencePieceTokenizer.load,
     "model.safetensors": load_tensors,
     "config.json": lambda path: read_config(path.parent),

@@ -1,15 +1,8 @@
 # ruff: noqa: RUF001  (letters of other scripts)
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sumpool.errors import DataError
 from sumpool.text.sentences import MAX_SENTENCE_CHARACTERS, SentenceSplitter, join
 
 DEFAULT = SentenceSplitter.default()
@@ -86,49 +79,9 @@ def test_lines_are_split_at_spaces_only(text: str) -> None:
 
 
 def test_sentences_without_a_space_between_are_joined() -> None:
-    text = 'He left. "Why?"(So it is.\n\nThe end. So'
+    text = "He left. 他走了。So it is.\n\nThe end. So"
     assert len(DEFAULT.split(text)) == 5
-    assert DEFAULT.split_line(text) == ["He left.", ' "Why?"(So it is.', " The end.", " So"]
-
-
-def test_training_learns_abbreviations_and_keeps_the_shipped_ones(tmp_path: Path) -> None:
-    text = " ".join(f"The zorblz. {name} came. It was good and it was a zorblz. again." for name in ("one", "two") * 40)
-    splitter = SentenceSplitter.train([text], tmp_path / "sentences.json")
-    assert splitter.split("The zorblz. one came, e.g. here. Good.") == ["The zorblz. one came, e.g. here.", "Good.\n"]
-    loaded = SentenceSplitter.load(tmp_path / "sentences.json")
-    assert loaded.split(text) == splitter.split(text)
-
-
-@pytest.mark.slow
-def test_training_does_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
-    program = (
-        "import sys; from pathlib import Path; from sumpool.text.sentences import SentenceSplitter; "
-        "text = ' '.join(f'Mr. Abc. no. {n} vs. Dr. xyz. A. Smith came. It went.' for n in range(200)); "
-        "SentenceSplitter.train([text], Path(sys.argv[1]))"
-    )
-    for seed, name in (("1", "one"), ("2", "two")):
-        environment = {**os.environ, "PYTHONHASHSEED": seed}
-        subprocess.run([sys.executable, "-c", program, str(tmp_path / name)], check=True, env=environment)
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-
-
-def test_a_file_without_parameters_is_refused(tmp_path: Path) -> None:
-    for content in [
-        "no JSON",
-        "[]",
-        "{}",
-        json.dumps({"abbreviations": "a", "collocations": [], "sentence_starters": [], "orthographic_context": {}}),
-        json.dumps({"abbreviations": [], "collocations": ["one"], "sentence_starters": [], "orthographic_context": {}}),
-    ]:
-        path = tmp_path / "sentences.json"
-        path.write_text(content)
-        with pytest.raises(DataError, match=r"sentences\.json must be a file of sentence parameters"):
-            SentenceSplitter.load(path)
-
-
-def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="missing must be a file of sentence parameters"):
-        SentenceSplitter.load(tmp_path / "missing")
+    assert DEFAULT.split_line(text) == ["He left.", " 他走了。So it is.", " The end.", " So"]
 
 
 def test_languages_have_their_abbreviations_and_full_stops() -> None:
@@ -143,6 +96,83 @@ def test_languages_have_their_abbreviations_and_full_stops() -> None:
     ]:
         text = ("" if code in ("zh", "ja") else " ").join(sentences)
         assert [sentence.strip() for sentence in SentenceSplitter.for_language(code).split(text)] == sentences
+
+
+def of(code: str, text: str) -> list[str]:
+    return [sentence.strip() for sentence in SentenceSplitter.for_language(code).split(text)]
+
+
+@pytest.mark.parametrize(
+    ("code", "sentences"),
+    [
+        ("de", ["„Wir brauchen das Haus!“, sagte Petra Vogel.", "Unter König Ludwig XIV. entstand ein Lager."]),
+        ("de", ["Sie verlangt gem. § 5 Abs. 2 der Satzung ca. 20 Mio. Euro.", "Die Abstimmung ist am 3. Mai."]),
+        ("de", ["„Das Geld fehlt“, erklärte er, „und das wissen alle.“", "»Ja!«", "Die Frist endet am 31. Dezember."]),
+        (
+            "fr",
+            [
+                "« Venez demain ! » a-t-il dit.",
+                "M. Dupont habite au 12 de l'av. Foch.",
+                "La Cie. a vendu trois bateaux.",
+            ],
+        ),
+        ("fr", ["Le conseil a voté à 17 h. 30 contre le projet.", "« Pourquoi ? »", "Le maire s'est tu."]),
+        (
+            "es",
+            ["La oficina está en la Avda. de la Paz.", "Los EE. UU. y la UE compran.", "La S.A. vendió tres barcos."],
+        ),
+        ("es", ["¿Quién viene?", "¡Nadie!", "El Dr. Pérez llega a las 10 a. m. del lunes."]),
+        ("ru", ["Завод продал на 5 млн. долл. США.", "Площадь 20 кв. м. и сад.", "В 1905 г. началась война."]),
+        ("it", ["Il sig. Rossi vive in v. Roma.", "L'avv. Bianchi no."]),
+        ("pl", ["Do 2035 r. powstanie tunel.", "— Nie wiem — powiedział prof. Nowak."]),
+        (
+            "en",
+            ["Leeds United F.C. won.", "Acme Inc. sold ships, e.g. Titan.", "The U.S. Army left at 5 p.m. on May 3."],
+        ),
+        (
+            "en",
+            ["He moved to the U.S. in May.", "The No. 5 bus stops here.", "The answer is no.", "Mr. J. R. Fox left."],
+        ),
+        ("en", ["It grew (see above).[1]", "It fell by half.", 'She asked, "Why?" and left.', "Was it?"]),
+        ("hi", ["यह पुस्तकालय है।", "इसका निर्माण होगा।", "लागत कितनी होगी?", "बी. के. सिंह आए।"]),
+        ("ur", ["یہ لائبریری ہے۔", "اس کی تعمیر ہوگی۔", "کیا وہ آئے گا؟", "ہاں۔"]),
+        ("hy", ["Սա գրադարան է։", "Նոր շենքը մեծ է:", "Վ. Կանը եկավ։"]),
+        ("am", ["ይህ ቤት ነው።", "ግንባታው ይጀምራል።"]),
+        ("my", ["ဒါ စာကြည့်တိုက်ပါ။", "နှစ်နှစ်ကြာမည်။"]),
+        ("km", ["នេះជាបណ្ណាល័យ។", "វាធំណាស់។"]),
+        ("bo", ["འདི་དཔེ་མཛོད་ཁང་རེད།", "ཆེན་པོ་རེད།"]),
+        ("el", ["Πότε έρχεται ο κ. Παππάς;", "Αύριο."]),
+        ("bn", ["এটি একটি বই।", "তিনি পড়েন।"]),
+        ("fa", ["کتاب‌ها خوب‌اند.", "آیا می‌آید؟", "بله."]),
+    ],
+)
+def test_sentences_end_as_their_language_has_it(code: str, sentences: list[str]) -> None:
+    assert of(code, " ".join(sentences)) == sentences
+
+
+def test_full_stops_of_scripts_need_no_language() -> None:
+    for code in ("hi", "ur", "hy", "am", "my", "km", "bo", "bn"):
+        stop = {"ur": "\u06d4", "hy": "\u0589", "am": "\u1362", "my": "\u104b", "km": "\u17d4", "bo": "\u0f0d"}.get(
+            code, "\u0964"
+        )
+        assert len(of("", f"a b c{stop} d e f{stop}")) == 2
+
+
+def test_an_abbreviation_at_the_end_of_a_line_ends_no_sentence() -> None:
+    assert of("en", "Some hosts, e.g.\nThose behind a NAT, wait.\nOthers do not.") == [
+        "Some hosts, e.g. Those behind a NAT, wait.",
+        "Others do not.",
+    ]
+
+
+def test_a_sentence_has_a_word() -> None:
+    assert of("en", "Wait . . . what?! So ... Really ? ? ! Yes.") == [
+        "Wait . . . what?!",
+        "So ...",
+        "Really ? ? !",
+        "Yes.",
+    ]
+    assert of("en", "1. The first one. 2. The second one.") == ["1. The first one.", "2. The second one."]
 
 
 def test_a_long_text_without_spaces_is_split_at_its_full_stops() -> None:

@@ -24,7 +24,6 @@ from sumpool.progress import go_on, silent
 from sumpool.recipe.load import load_recipe
 from sumpool.runs.run_summary import summarize_run
 from sumpool.text.load import load_tokenizer
-from sumpool.text.sentences import SentenceSplitter
 from sumpool.training.checkpoint import Checkpoints
 from sumpool.training.checkpoint_files import Checkpoint
 from sumpool.training.state import TrainingState
@@ -138,7 +137,6 @@ def _load_prepared(folder: Path) -> str:
     verify_prepared(folder, full=True)
     report = DataReport.load(folder)
     tokenizer = load_tokenizer(folder)
-    SentenceSplitter.load(folder / "sentences.json")
     for split in SPLITS:
         shard = Shard.open(folder, split, tokenizer.vocab_size)
         for index in range(len(shard)):

@@ -27,7 +27,7 @@ def run(run_folder: Path, tmp_path: Path) -> Path:
 
 def test_half_the_bytes_hold_what_summarising_takes(run: Path, tmp_path: Path) -> None:
     folder = export_model(run, tmp_path / "hand" / "on")
-    names = {"recipe.yaml", "tokenizer.model", "sentences.json", "report.json", "README.md"}
+    names = {"recipe.yaml", "tokenizer.model", "report.json", "README.md"}
     assert {path.name for path in folder.iterdir()} == {*names, "model.safetensors", "manifest.json"}
     assert {weight.dtype for weight in load_file(folder / "model.safetensors").values()} == {torch.bfloat16}
     before, now = (weights_of(load_model(each).model) for each in (run, folder))
@@ -43,7 +43,7 @@ def test_onnx_graphs_search_as_the_model_does(run: Path, tmp_path: Path) -> None
     from tests.onnx.searches import assert_equal_searches
 
     folder = export_model(run, tmp_path / "on", format_="onnx")
-    names = {"recipe.yaml", "tokenizer.model", "sentences.json", "report.json", "README.md", "manifest.json"}
+    names = {"recipe.yaml", "tokenizer.model", "report.json", "README.md", "manifest.json"}
     assert {path.name for path in folder.iterdir()} == {*names, "encoder.onnx", "decoder.onnx"}
     assert Manifest.read(folder).files.keys() >= {"encoder.onnx", "decoder.onnx"}
     model = load_model(run).model
@@ -96,10 +96,10 @@ def test_a_signal_leaves_nothing(run: Path, tmp_path: Path) -> None:
             raise Interrupted(15)
 
     out = tmp_path / "new" / "export"
-    for calls in range(7):
+    for calls in range(6):
         left = calls
         with pytest.raises(Interrupted, match="stopped by SIGTERM; nothing was exported"):
             export_model(run, out, check=check)
         assert list(out.parent.iterdir()) == []
-    left = 7
+    left = 6
     assert export_model(run, out, check=check) == out

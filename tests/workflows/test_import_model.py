@@ -237,7 +237,7 @@ def test_an_import_is_a_complete_run_folder(bart: Path, tmp_path: Path) -> None:
     run = import_model(str(bart), tmp_path / "runs" / "bart", report=heard.append)
     assert heard == []  # nothing is otherwise than in the original
     assert sorted(path.name for path in run.parent.iterdir()) == ["bart"]
-    names = ["README.md", "manifest.json", "model.safetensors", "recipe.yaml", "sentences.json"]
+    names = ["README.md", "manifest.json", "model.safetensors", "recipe.yaml"]
     names += ["tokenizer.json", "vocabulary.json"]
     assert sorted(path.name for path in run.iterdir()) == names
     manifest = Manifest.read(run)

@@ -28,7 +28,7 @@ def journal_of(run: Path) -> list[dict[str, Any]]:
 def test_a_run_folder_holds_all_that_its_model_needs(trained_run: Path) -> None:
     names = {path.name for path in trained_run.iterdir()}
     assert names >= {
-        *("recipe.yaml", "tokenizer.model", "sentences.json", "report.json", "model.safetensors", "metrics.jsonl"),
+        *("recipe.yaml", "tokenizer.model", "report.json", "model.safetensors", "metrics.jsonl"),
         *("manifest.json", "README.md", "checkpoints"),
     }
     recipe = load_recipe(trained_run)
