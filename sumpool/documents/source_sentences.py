@@ -10,14 +10,14 @@ from functools import lru_cache
 
 from sumpool.documents.document import Document, TextBlockKind
 from sumpool.text.cleaning import clean
-from sumpool.text.sentences import SentenceSplitter
+from sumpool.text.sentences import CLOSING_MARKS, END_MARKS, SentenceSplitter
 
 _WHOLE_KINDS = ("heading", "table_row", "code")
 """Kinds of blocks that are one sentence."""
 _PROSE_WORDS = 6
 """Lower-case words of prose without terminal punctuation at least."""
 _WORD = re.compile(r"\S+")
-_SENTENCE_END = re.compile(r"[.!?\u3002\u061f\u0964][\")'\u201d\u2019\]]*$")
+_SENTENCE_END = re.compile(rf"[{END_MARKS}][{CLOSING_MARKS}]*$")
 
 
 @dataclass(frozen=True, slots=True)

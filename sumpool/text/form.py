@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, Literal, get_args
 
-from sumpool.text.language import ENGLISH, UNSPACED, languages
+from sumpool.text.language import ENGLISH, UNSPACED, languages, loose_words
 from sumpool.text.prose import depends_on_predecessor, ends_sentence, is_balanced, tidy_sentence
 
 Fault = Literal["no capital", "no end", "unbalanced", "heading", "list mark", "comment", "no predecessor"]
@@ -19,19 +19,7 @@ _MIN_REPAIRED_WORDS = 5
 """Words of a sentence at least, of which a part is cut off."""
 _MIN_SENTENCE_WORDS, _MAX_HEADING_WORDS = 3, 8
 """Words of a sentence, and of a heading; between, function words tell them apart."""
-_CAPITALISED = re.compile(
-    r"(?:an?|after|all|although|any|as|at|because|before|by|during|each|every|for|from|he|if|in|it|its|many|most|no|on"
-    r"|once|one|our|several|she|since|some|such|the|their|there|these|they|this|those|to|under|unless|until|we|when"
-    r"|where|while|with|within|without|you|your)\b(?!\.)"
-)
-"""First word of a whole sentence although it is not capitalised."""
-_CONNECTIVE = re.compile(
-    r"(?:accordingly|additionally|also|but|consequently|finally|furthermore|hence|however|likewise|meanwhile|moreover"
-    r"|nevertheless|secondly|similarly|still|therefore|thirdly|third|thus|unfortunately), ",
-    re.IGNORECASE,
-)
 _NAME = re.compile(r"\S*(?:[A-Z\d]|\w[._/-]\w)")
-_VERB = re.compile(r"\b(?:are|can|has|have|is|may|must|should|was|were|will)\b")
 _COMMENT = re.compile(r"^(?://|/\*|--|;|#|%)|::=|[{}\\]|(?:^| )/\*|\*/(?: |$)| -- .* -- ")
 _WORD = re.compile(r"[^\W\d_]+")
 _OPEN_END = re.compile(r"\s*[(\[][^()\[\]]*$")
@@ -39,31 +27,7 @@ _QUOTES = re.compile(r"[\"\u201c\u201d]")
 _LAST_BRACKET = re.compile(r"[)\]]([.!?]?)$")
 _BRACKETS = re.compile(r"[()\[\]]")
 _LOOSE_MARKS = " ,;:([\u2013-"
-_LOOSE_WORDS = frozenset(
-    (
-        "a",
-        "an",
-        "and",
-        "as",
-        "at",
-        "by",
-        "for",
-        "from",
-        "in",
-        "is",
-        "of",
-        "on",
-        "or",
-        "than",
-        "that",
-        "the",
-        "to",
-        "with",
-    )
-)
-"""Words that a sentence does not end with."""
 _OPENING = "\"'\u201c\u201e\u00ab("
-_QUOTE_ENDS = "\"'\u201d\u2019)]"
 
 
 def sentence_faults(sentence: str, language: str = ENGLISH) -> tuple[Fault, ...]:
@@ -76,7 +40,7 @@ def sentence_faults(sentence: str, language: str = ENGLISH) -> tuple[Fault, ...]
     faults: list[Fault] = []
     if _lacks_capital(sentence):
         faults.append("no capital")
-    if not ends_sentence(sentence) and not sentence.rstrip(_QUOTE_ENDS).endswith("?"):
+    if not ends_sentence(sentence):
         faults.append("no end")
     if not is_balanced(sentence):
         faults.append("unbalanced")
@@ -140,7 +104,7 @@ def repair_sentence(sentence: str, language: str = ENGLISH) -> str:
     """Repair a sentence; empty if it cannot be."""
     text = tidy_sentence(sentence)
     if _lacks_capital(text):
-        if not _CAPITALISED.match(text.lstrip(_OPENING)):
+        if text.lstrip(_OPENING).partition(" ")[0].rstrip(",") not in languages()[ENGLISH].openers:
             return ""
         text = _capitalise(text)
     if not is_balanced(text):
@@ -159,7 +123,7 @@ def _is_heading(sentence: str, language: str) -> bool:
     words = _WORD.findall(sentence)
     if len(words) < _MIN_SENTENCE_WORDS or sentence.isupper():
         return True
-    if len(words) > _MAX_HEADING_WORDS or _VERB.search(sentence):
+    if len(words) > _MAX_HEADING_WORDS or not languages()[ENGLISH].verbs.isdisjoint(words):
         return False
     long = [word for word in words if len(word) > 3]
     profile = languages()[language].function_words if language in languages() else frozenset[str]()
@@ -178,8 +142,9 @@ def _precedes(before: str, sentence: str, document: str) -> bool:
 
 def _without_connective(text: str, language: str) -> str:
     """Return a sentence without the connective at its start; empty if it has none, or refers to another even so."""
-    match = _CONNECTIVE.match(text)
-    rest = _capitalise(text[match.end() :]) if match else ""
+    word, _, rest = text.partition(", ")
+    known = languages().get(language)
+    rest = _capitalise(rest) if known and word.lower() in known.anaphora else ""
     return "" if depends_on_predecessor(rest, language) else rest
 
 
@@ -198,7 +163,7 @@ def _balance(text: str) -> str:
 
 def _with_full_stop(text: str) -> str:
     words = text.rstrip(_LOOSE_MARKS).split(" ")
-    while words and (words[-1].lower() in _LOOSE_WORDS or not words[-1].strip(_LOOSE_MARKS)):
+    while words and (words[-1].lower() in loose_words() or not words[-1].strip(_LOOSE_MARKS)):
         words.pop()
     text = " ".join(words).rstrip(_LOOSE_MARKS)
     return text if not text or ends_sentence(text) else f"{text}."

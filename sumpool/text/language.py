@@ -87,6 +87,10 @@ class Language:
         anaphora: Words at the start of a sentence that refers to the sentence before it.
         self_references: Nouns that refer to the document itself after such a word ("this manual").
         contents: Label of a table of contents.
+        labels: Words that label a sentence, in capitals or before a mark.
+        openers: First words of a whole sentence although they are not capitalised.
+        loose: Words that end no sentence: those behind them were lost, such as a formula.
+        verbs: Verbs that tell a sentence from a title.
     """
 
     code: str
@@ -97,6 +101,10 @@ class Language:
     anaphora: frozenset[str]
     self_references: tuple[str, ...]
     contents: str
+    labels: frozenset[str]
+    openers: frozenset[str]
+    loose: frozenset[str]
+    verbs: frozenset[str]
 
 
 @lru_cache(maxsize=1)
@@ -113,9 +121,16 @@ def languages() -> dict[str, Language]:
             anaphora=frozenset(fields["anaphora"].split()),
             self_references=tuple(filter(None, fields["self"].split("|"))),
             contents=fields["contents"],
+            **{name: frozenset(fields.get(name, "").split()) for name in ("labels", "openers", "loose", "verbs")},
         )
         for code, fields in content.items()
     }
+
+
+@lru_cache(maxsize=1)
+def loose_words() -> frozenset[str]:
+    """Return the words of all languages that end no sentence."""
+    return frozenset[str]().union(*(language.loose for language in languages().values()))
 
 
 def language_name(code: str) -> str:

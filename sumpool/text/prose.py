@@ -3,7 +3,8 @@
 import re
 from typing import Final
 
-from sumpool.text.language import ENGLISH, UNSPACED, languages
+from sumpool.text.language import ENGLISH, UNSPACED, languages, loose_words
+from sumpool.text.sentences import CLOSING_MARKS, END_MARKS
 
 PROSE_KINDS: Final = frozenset(("paragraph", "list_item"))
 """Kinds of blocks that hold prose."""
@@ -15,53 +16,9 @@ _LIST_MARK = re.compile(
     r"|^(?:[\uff08(]?[\d\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d\u5341]{1,3}[\uff09)\u3001.\uff0e])\s*"
     r"(?=[\u3040-\u9fff])"
 )
-_LABEL = re.compile(
-    r"^(?:(?:NOTE|WARNING|IMPORTANT|CAUTION|TIP|ATTENTION|REMARK|HINT|INCOMPATIB\w+|BREAKING(?: CHANGES?)?|DEPRECATED"
-    r"|FIX(?:ED)?|BUG ?FIX|FEATURE|NEW|CHANGED?|ADDED|REMOVED|SECURITY|ABSTRACT|SUMMARY|INTRODUCTION|DESCRIPTION"
-    r"|OVERVIEW)"
-    r"\s*[:.\u2013\u2014-]?|(?:Note|Warning|Important|Caution|Tip|Abstract|Summary|Remark)\s*[:.\u2013\u2014-])\s+"
-    r"(?=[\"\u201c(]?[A-Z])"
-    r"|^Abstract (?=(?:In|We|This|The|It|An?|Our|To|For|With|As|There|These|Here)\b)"
-)
-"""Label in capitals or before a colon, or the label Abstract, at the start of a sentence."""
+_LABEL = re.compile(r"([A-Za-z]+)(\s*[:.\u2013\u2014-])?\s+(?=[\"\u201c(]?[A-Z])")
 _MARKUP = re.compile(r"(\*\*|__|``?)(?=\S)(.+?)(?<=\S)\1")
-_TERMINAL = re.compile(r"[.!\u2026\u3002\uff01\uff0e\uff61][\"'\u201d\u2019\u00bb\u00ab\u201c)\]\u300d\u300f\uff09]*$")
-_UNFINISHED = re.compile(
-    r"\b(?:an?|and|as|because|by|for|from|if|of|or|than|the|to|when|whether|und|oder|der|die|von|wenn|et|de|les?)\.$"
-)
-"""End of a sentence whose last words were lost, such as a formula."""
-_IMPERSONAL = re.compile(
-    r"it is (?:\w+ )?(?:possible|important|necessary|recommended|easy) |es gibt |es ist (?:m\u00f6glich|wichtig) "
-    r"|il y a |il est (?:possible|important|recommand\u00e9) "
-)
-"""Start of a sentence whose pronoun refers to nothing."""
-_DEMONSTRATIVES: Final = frozenset(
-    (
-        "this",
-        "these",
-        "dies",
-        "diese",
-        "dieser",
-        "dieses",
-        "diesem",
-        "ce",
-        "cet",
-        "cette",
-        "ces",
-        "este",
-        "esta",
-        "estos",
-        "estas",
-        "это",
-        "этот",
-        "эта",
-        "эти",
-        "этого",
-        "этой",
-    )
-)
-"""Words that with a noun such as "manual" refer to the document."""
-_UNSPACED_DEMONSTRATIVES: Final = ("这", "這", "该", "該", "此", "この", "本")
+_END = re.compile(rf"[{END_MARKS}][{CLOSING_MARKS}\u00bb\u00ab\u201c]*$")
 _PAIRS = (("(", ")"), ("[", "]"), ("\uff08", "\uff09"), ("\u300c", "\u300d"))
 _QUOTES, _GERMAN_QUOTES = ("\u201c", "\u201d"), ("\u201e", "\u201c")
 _GUILLEMETS = re.compile(r"[\u00ab\u00bb]")
@@ -73,7 +30,14 @@ def tidy_sentence(sentence: str) -> str:
     text = " ".join(sentence.split())
     while mark := _LIST_MARK.match(text):
         text = text[mark.end() :]
-    return _LABEL.sub("", _MARKUP.sub(r"\2", text))
+    text = _MARKUP.sub(r"\2", text)
+    label = _LABEL.match(text)
+    is_label = (
+        label
+        and label[1].lower() in languages()[ENGLISH].labels
+        and (label[2] or label[1].isupper() or label[1] == "Abstract")
+    )
+    return text[label.end() :] if label and is_label else text
 
 
 def depends_on_predecessor(sentence: str, language: str = ENGLISH) -> bool:
@@ -86,19 +50,9 @@ def depends_on_predecessor(sentence: str, language: str = ENGLISH) -> bool:
         return False
     start = sentence.lstrip(_OPENING + " ").lower()
     if language in UNSPACED:
-        is_self = any(noun in start[:8] for noun in words.self_references)
-        return start.startswith(tuple(words.anaphora)) and not (is_self and start.startswith(_UNSPACED_DEMONSTRATIVES))
-    if _IMPERSONAL.match(start):
-        return False
+        return start.startswith(tuple(words.anaphora)) and not any(noun in start[:8] for noun in words.self_references)
     first, *others = [*_WORD.findall(start[:80])[:4], ""]
-    if first not in words.anaphora:
-        return False
-    if first not in _DEMONSTRATIVES:
-        return True
-    if language == ENGLISH:  # "these programmers" are not the document
-        nouns = words.self_references
-        return not any(word in nouns or word.removesuffix("s") in nouns for word in others)
-    return not any(word.startswith(words.self_references) for word in others if word)
+    return first in words.anaphora and not any(word.startswith(words.self_references) for word in others)
 
 
 def is_balanced(sentence: str) -> bool:
@@ -110,8 +64,9 @@ def is_balanced(sentence: str) -> bool:
 
 
 def ends_sentence(sentence: str) -> bool:
-    """Return whether a sentence ends with a full stop or an exclamation mark, and no words were lost before it."""
-    return bool(_TERMINAL.search(sentence)) and not _UNFINISHED.search(sentence)
+    """Return whether a sentence ends with an end mark, and no words were lost before it."""
+    last = sentence.rpartition(" ")[2].lstrip(_OPENING).removesuffix(".")
+    return bool(_END.search(sentence)) and last not in loose_words()
 
 
 def _is_closed(sentence: str, pair: tuple[str, str]) -> bool:
