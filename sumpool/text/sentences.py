@@ -38,6 +38,8 @@ _END = re.compile(
     rf"(?:[{END_MARKS}]|(?<=[\u0561-\u0587]):(?=\s)|(?<=[\u03ac-\u03ce]);(?=\s))"  # Armenian colon, Greek question mark
     rf"[{END_MARKS}]*(?:[ \u00a0\u202f](?=\u00bb))?[{CLOSING_MARKS}{_OPEN_ELSEWHERE}{END_MARKS}]*{_FOOTNOTE}"
 )
+_UNAMBIGUOUS = frozenset(FULL_STOPS)
+_ALPHANUMERIC = re.compile(r"[^\W_]")
 _WORD = re.compile(r"[^\s\"\u201c\u201e\u00ab(\[\u2018\u201a\u2013\u2014]+$")
 _ELISION = re.compile(r".*['\u2019/]")
 _NEXT = re.compile(r"[\W_]*(\w[\w'\u2019-]*)")
@@ -103,29 +105,34 @@ class SentenceSplitter:
         return [line[start:stop] for start, stop in pairwise([*starts, end]) if stop]
 
     def _sentences(self, paragraph: str) -> Iterator[str]:
-        start = 0
+        start = scanned = 0
+        has_word = False
         for match in _END.finditer(paragraph):
-            has_words = any(map(str.isalnum, paragraph[start : match.start()]))
-            if has_words and match.end() < len(paragraph) and self._is_end(paragraph, start, match):
-                yield paragraph[start : match.end()]
-                start = match.end() + (paragraph[match.end()] == " ")
+            has_word = has_word or bool(_ALPHANUMERIC.search(paragraph, scanned, match.start()))
+            scanned = match.end()
+            if has_word and scanned < len(paragraph) and self._is_end(paragraph, start, match):
+                yield paragraph[start:scanned]
+                start = scanned + (paragraph[scanned] == " ")
+                has_word = False
         yield paragraph[start:]
 
     def _is_end(self, text: str, start: int, match: re.Match[str]) -> bool:
         mark, place = match[0], match.end()
-        rest = text[place : place + _CONTEXT]
-        is_continued = rest.lstrip()[0] in _CONTINUED and not rest.lstrip().startswith("...")
-        if any(character in FULL_STOPS for character in mark):
-            return mark[-1] not in ")\uff09" and not is_continued
-        if not rest[0].isspace() or is_continued:
+        is_full_stop = not _UNAMBIGUOUS.isdisjoint(mark)
+        if not is_full_stop and text[place] != " ":
             return False
+        rest = text[place : place + _CONTEXT].lstrip()
+        if rest[0] in _CONTINUED and not rest.startswith("..."):
+            return False
+        if is_full_stop:
+            return mark[-1] not in ")\uff09"
         following = _NEXT.match(rest)
         word = following[1] if following else ""
         before = _WORD.search(text[max(start, match.start() - _CONTEXT) : match.start()].rstrip())
         name = before[0] if before else ""
         if mark[-1] == ")" and mark[0] in "!?" and not (word[:1].isupper() or word[:1].isdigit()):
             return False  # an exclamation in brackets
-        if word[:1].islower() and not _LIST_MARK.match(rest.lstrip()):
+        if word[:1].islower() and not _LIST_MARK.match(rest):
             is_word = name.isalpha() and len(name) > _ABBREVIATION_LETTERS
             return mark == "." and is_word and not self._is_abbreviation(name, word)
         if mark[0] != "." or mark[1:2] == ".":
