@@ -54,6 +54,8 @@ _INTERNATIONAL = ("e.g", "i.e", "etc", "et.al", "cf", "vs", "p#", "pp#")
 _LEADING = frozenset(("e.g", "i.e", "cf", "vs", "viz", "z.b", "d.h", "p.ex", "p.ej", "t.ex", "f.eks", "bl.a"))
 """Abbreviations that never end a sentence."""
 _ABBREVIATION_LETTERS, _INITIAL_LETTERS = 3, 2
+_CLAUSE_WORDS, _UNPUNCTUATED_WORDS = 12, 80
+_PUNCTUATION = re.compile(rf"[{END_MARKS},;:\u3001\uff0c]")
 _CONTEXT = 60
 """Characters around an end mark that are looked at."""
 
@@ -85,7 +87,8 @@ class SentenceSplitter:
         """Split a text into sentences with single spaces; the last one of a paragraph ends with a line feed."""
         sentences: list[str] = []
         for paragraph in paragraphs(clean(text)):
-            sentences += (part for sentence in self._sentences(paragraph) for part in _pieces(sentence))
+            for sentence in self._sentences(paragraph):
+                sentences += _pieces(sentence) if _PUNCTUATION.search(sentence) else self._clauses(sentence)
             sentences[-1] += "\n"
         return sentences
 
@@ -115,6 +118,18 @@ class SentenceSplitter:
                 start = scanned + (paragraph[scanned] == " ")
                 has_word = False
         yield paragraph[start:]
+
+    def _clauses(self, text: str) -> Iterator[str]:
+        """Cut a long text without punctuation, such as a transcript, before words that begin clauses."""
+        clause: list[str] = []
+        words = text.split(" ")
+        for word in words if len(words) > _UNPUNCTUATED_WORDS else ():
+            begins = word.lower() in self._starters or (word.isalpha() and len(word) == 1)
+            if len(clause) >= _CLAUSE_WORDS and begins:
+                yield " ".join(clause)
+                clause = []
+            clause.append(word)
+        yield from _pieces(" ".join(clause) if clause else text)
 
     def _is_end(self, text: str, start: int, match: re.Match[str]) -> bool:
         mark, place = match[0], match.end()

@@ -165,6 +165,15 @@ def test_an_abbreviation_at_the_end_of_a_line_ends_no_sentence() -> None:
     ]
 
 
+def test_a_transcript_without_punctuation_is_cut_into_clauses() -> None:
+    clause = "we should move the launch of the new line to the second week of June"
+    parts = DEFAULT.split(" ".join([clause] * 12))
+    assert all(10 <= len(part.split()) <= 40 for part in parts[:-1])
+    assert " ".join(part.strip() for part in parts) == " ".join([clause] * 12)
+    for whole in [f"{clause} {clause}", f"{clause}, ".strip() * 20 + " the end"]:
+        assert len(DEFAULT.split(whole)) == 1
+
+
 def test_a_sentence_has_a_word() -> None:
     assert of("en", "Wait . . . what?! So ... Really ? ? ! Yes.") == [
         "Wait . . . what?!",
