@@ -45,8 +45,7 @@ class DataConfig(Settings):
     same settings, else `prepared/` and the name of the recipe. Other data there is kept, and new data goes beside it.
     """
     tokenizer: Path | None = None
-    """Run folder or imported model whose tokenizer is used; by default a tokenizer is trained on the training split.
-    The sentence splitter is always trained."""
+    """Run folder or imported model whose tokenizer is used; by default a tokenizer is trained on the training split."""
     units: Units | None = None
     """Divide texts into units instead of the tokens of a trained vocabulary: bytes, characters, words between white
     space, or pixels, numbers from 0 to 255. `vocabulary` limits the characters and the words."""
