@@ -20,8 +20,9 @@ from pathlib import Path
 
 from sumpool.documents.document import Document, ParsedDocument
 from sumpool.documents.read import read_documents
-from sumpool.inference.fast_summaries import generate_fast, load_fast
 from sumpool.inference.model_choice import SHIPPED
+from sumpool.inference.pipeline import Pipeline
+from sumpool.inference.run_files import RunFiles
 
 COLD_WORDS = (1_000, 10_000, 100_000)
 WARM_WORDS, WARM_DOCUMENTS = 2_000, 60
@@ -42,9 +43,9 @@ def main() -> None:
             seconds, processor, mebibytes = min(cold_start(path, arguments.model) for _ in range(arguments.repeat))
             print(f"cold, {size:,} words: {seconds:.2f} s, {processor:.2f} s of processor, {mebibytes:.0f} MiB")  # noqa: T201
         documents = list(beginnings(arguments.rfcs, path))
-    model = load_fast(arguments.model)
+    pipeline = Pipeline.open(RunFiles.open(arguments.model, ["summarize.fast=true"]))
     start, processor = time.perf_counter(), time.process_time()
-    words = sum(len(summary.summary.split()) for summary in generate_fast(documents, model))
+    words = sum(len(summary.summary.split()) for summary in pipeline.summarize(documents))
     seconds, processor = time.perf_counter() - start, time.process_time() - processor
     rates = f"{len(documents) / seconds:.0f} documents/s, {len(documents) / processor:.0f} a second of processor"
     print(f"warm, {WARM_WORDS:,} words: {rates}, {words / len(documents):.0f} words a summary")  # noqa: T201

@@ -24,7 +24,7 @@ from sumpool.documents.document import Document
 from sumpool.documents.read import read_documents
 from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.model_choice import SHIPPED
-from sumpool.inference.summaries import generate_summaries
+from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.summary import Summary
 from sumpool.text.language import ENGLISH, detect_language, word_count
 from sumpool.text.tokenizer import encode_document
@@ -109,7 +109,7 @@ def row(
 ) -> str:
     """Summarise documents and return a row of the table."""
     start = time.perf_counter()
-    summaries = list(generate_summaries(documents, loaded))
+    summaries = list(Pipeline.of(loaded).summarize(documents))
     seconds = (time.perf_counter() - start) / len(documents)
     faults = [
         f"{summary.id}: {size(summary, length, loaded)} of {asked(document, length):g} ({summary.mode})"

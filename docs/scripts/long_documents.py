@@ -25,7 +25,7 @@ from sumpool.evaluation.rouge import Rouge
 from sumpool.evaluation.statistics import compare
 from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.model_choice import SHIPPED
-from sumpool.inference.summaries import generate_summaries
+from sumpool.inference.pipeline import Pipeline
 from sumpool.text.cleaning import first_words
 from sumpool.text.tokenizer import encode_document
 
@@ -59,7 +59,7 @@ def main() -> None:
         for name, loaded in models.items():
             start = time.perf_counter()
             documents = (Document(example.id, example.document) for example in examples)
-            texts = [summary.summary for summary in generate_summaries(documents, loaded)]
+            texts = [summary.summary for summary in Pipeline.of(loaded).summarize(documents)]
             scores[name] = score(rouge, examples, texts)
             print(f"{name}: {(time.perf_counter() - start) / len(examples):.1f} s/document", flush=True)  # noqa: T201
         print_table(title, scores, [group for _, group in chosen])

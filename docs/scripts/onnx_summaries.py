@@ -16,8 +16,8 @@ from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.constraints import NoRepeatWords, Rules, TokenSurfaces
 from sumpool.data.batches import collate
 from sumpool.documents.read import read_all
-from sumpool.inference.chunking import Chunker
 from sumpool.inference.loading import load_model
+from sumpool.inference.pipeline import Pipeline
 from sumpool.onnx.session import OnnxModel
 
 
@@ -29,11 +29,12 @@ def main(run: str, folder: str, *names: str) -> None:
     graphs = OnnxModel(Path(folder), torch.get_num_threads())
     constraints = [NoRepeatWords(config.no_repeat_words, TokenSurfaces(loaded.tokenizer.token_bytes()))]
     rules = Rules(config.begin_with, constraints if config.no_repeat_words else [], model.special_tokens)
-    chunker, seconds, equal, chunks = Chunker(loaded), [0.0, 0.0], 0, 0
+    pipeline, seconds, equal, count = Pipeline.of(loaded), [0.0, 0.0], 0, 0
 
     for document in read_all(names):
-        if chunk := chunker.chunk(document).chunk:
-            batch = collate([chunk], model.config.source_length, 1, special_tokens=model.special_tokens)
+        read = pipeline.read(document).input
+        if read and read.item:
+            batch = collate([read.item], model.config.source_length, 1, special_tokens=model.special_tokens)
             documents = batch.ids, batch.mask, batch.sentences
             summaries = []
             for index, step in enumerate((model.step, graphs.step)):
@@ -45,11 +46,11 @@ def main(run: str, folder: str, *names: str) -> None:
                 [hypotheses] = search(step, state, [loaded.lengths], config.ranking(), rules)
                 seconds[index] += time.perf_counter() - began
                 summaries.append(loaded.tokenizer.decode(hypotheses[0].tokens))
-            chunks, equal = chunks + 1, equal + (summaries[0] == summaries[1])
+            count, equal = count + 1, equal + (summaries[0] == summaries[1])
             if summaries[0] != summaries[1]:
                 sys.stdout.write(f"{document.id} differs\n  {summaries[0]}\n  {summaries[1]}\n")
     sys.stdout.write(
-        f"{equal} of {chunks} summaries are equal; {seconds[0]:.1f} s in torch, {seconds[1]:.1f} s in ONNX Runtime\n"
+        f"{equal} of {count} summaries are equal; {seconds[0]:.1f} s in torch, {seconds[1]:.1f} s in ONNX Runtime\n"
     )
 
 

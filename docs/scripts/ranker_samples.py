@@ -20,9 +20,9 @@ from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.evaluation.agreement import RougeTokenizer
 from sumpool.evaluation.rouge import Rouge
-from sumpool.inference.chunking import Chunker
 from sumpool.inference.generation import Generator
 from sumpool.inference.loading import load_for_generation
+from sumpool.inference.pipeline import Pipeline
 from sumpool.io.atomic import temporary_path
 from sumpool.io.listed_files import replace_listed_file
 from sumpool.ranking.agreement_features import agreement_features
@@ -91,12 +91,12 @@ def sample(model: Path, rows: Sequence[dict[str, str]], out: Path) -> None:
         return
     loaded = load_for_generation(model)
     config = loaded.recipe.summarize.model_copy(update={"mode": "extractive"})
-    chunker, generator = Chunker(loaded), Generator(loaded.model, loaded.tokenizer, config, loaded.lengths)
+    pipeline, generator = Pipeline.of(loaded), Generator(loaded.model, loaded.tokenizer, config, loaded.lengths)
     with out.open("a", encoding="utf-8") as file:
         for row in missing:
-            chunk = chunker.chunk(Document(row["id"], row["document"])).chunk
-            if chunk:
-                (generated,) = generator.generate([chunk])
+            read = pipeline.read(Document(row["id"], row["document"])).input
+            if read and read.item:
+                (generated,) = generator.generate([read.item])
                 line = {"id": row["id"], "text": generated.text, "samples": generated.samples}
                 file.write(json.dumps(line) + "\n")
                 file.flush()

@@ -29,6 +29,7 @@ from sumpool.errors import DataError
 from sumpool.progress import Progress
 
 if TYPE_CHECKING:
+    from sumpool.inference.pipeline import EvidenceKind
     from sumpool.inference.summary import Summary
 
 
@@ -169,7 +170,7 @@ def summarize(
         run = CorpusRun(ray, jobs, model, overrides, options, evidence)
         summarize_on_ray(names, run, target, is_plain=rendering == Rendering() and limit is None)
         return
-    for_page = bool(explain) or rendering.format == "html"
+    shown: EvidenceKind = "page" if explain or rendering.format == "html" else "sources"
     opened = summary_output.open_output(target, names, rendering, evidence=evidence)
     with screen() as output, interruptible(GRACE) as interruption:
         summary_output.warn_of_arguments(names, options, output.report)
@@ -182,7 +183,7 @@ def summarize(
             model,
             overrides=overrides,
             open_output=opened,
-            generate=summary_output.choose_generation(jobs, for_page if evidence or explain else None),
+            generate=summary_output.choose_generation(jobs, shown if evidence or explain else None),
             report=output.report,
             check=interruption.check,
         )

@@ -12,8 +12,9 @@ from sumpool.documents.arguments import check_arguments
 from sumpool.documents.document import ReadOptions
 from sumpool.documents.read import STDIN
 from sumpool.errors import DataError, RecipeError
-from sumpool.inference.fast_summaries import wants_fast
 from sumpool.inference.model_choice import RUNS, default_model
+from sumpool.inference.pipeline import EvidenceKind
+from sumpool.inference.run_files import RunFiles
 from sumpool.io.file_names import FileNames
 from sumpool.progress import Progress, Report
 from sumpool.workflows.summarize import Generate, OpenOutput, SummaryOutput, generate_here
@@ -56,9 +57,13 @@ def open_output(target: Target, names: Sequence[str], rendering: Rendering, *, e
     Raises:
         RecipeError: If there are two destinations.
     """
+    destinations = sum(path is not None for path in (target.file, target.folder, target.page))
+    if not destinations:
+        return None
+    # Imported here, as most summaries are printed.
     from sumpool.inference.summary_file import ExplanationFile, SummaryFile
 
-    if sum(path is not None for path in (target.file, target.folder, target.page)) > 1:
+    if destinations > 1:
         raise RecipeError(
             "one of --out, --out-dir and --explain must be given, got several; a folder holds summaries.jsonl too"
         )
@@ -69,10 +74,9 @@ def open_output(target: Target, names: Sequence[str], rendering: Rendering, *, e
     if target.file:
         file = partial(SummaryFile, target.file, resume=target.resume, retry=target.retry)
         return OpenedOutput(lambda settings: file({**settings, **about}))
-    if target.folder:
-        folder = partial(_open_folder, target.folder, target.retry, names, rendering)
-        return OpenedOutput(lambda settings: folder({**settings, **about}))
-    return None
+    assert target.folder, "there is one destination"
+    folder = partial(_open_folder, target.folder, target.retry, names, rendering)
+    return OpenedOutput(lambda settings: folder({**settings, **about}))
 
 
 class OpenedOutput:
@@ -124,7 +128,7 @@ def choose_jobs(documents: object, model: Path | None, overrides: Sequence[str],
         report: Called with a note if there are several processes.
     """
     worth = len(documents) // _DOCUMENTS_PER_PROCESS if isinstance(documents, Sized) else 0
-    if worth < 2 or wants_fast(model or default_model(RUNS), overrides):
+    if worth < 2 or RunFiles.open(model or default_model(RUNS), overrides).config.fast:
         return 1
     from sumpool.inference.parallel import most_jobs
 
@@ -134,25 +138,18 @@ def choose_jobs(documents: object, model: Path | None, overrides: Sequence[str],
     return jobs
 
 
-def choose_generation(jobs: int, evidence_for_page: bool | None) -> Generate:
+def choose_generation(jobs: int, evidence: EvidenceKind | None) -> Generate:
     """Return the function that generates summaries.
 
     Args:
         jobs: Number of processes; 1 is the calling one.
-        evidence_for_page: Whether evidence has all that an HTML page shows; None for summaries without evidence.
+        evidence: Evidence that summaries have; None for none.
     """
-    if evidence_for_page is None and jobs == 1:
-        return generate_here
+    if jobs == 1:
+        return partial(generate_here, evidence=evidence)
     from sumpool.inference.parallel import summarize_in_processes
 
-    if evidence_for_page is None:
-        return partial(summarize_in_processes, jobs=jobs)
-    from sumpool.inference.evidence import generate_with_evidence, summarize_with_evidence
-
-    if jobs > 1:
-        with_evidence = partial(summarize_with_evidence, for_page=evidence_for_page)
-        return partial(summarize_in_processes, jobs=jobs, generate=with_evidence)
-    return partial(generate_with_evidence, for_page=evidence_for_page)
+    return partial(summarize_in_processes, jobs=jobs, evidence=evidence)
 
 
 def trained_field(model: Path | None) -> str | None:

@@ -20,7 +20,7 @@ from sumpool.data.texts import Texts
 from sumpool.documents.document import Document
 from sumpool.errors import DataError
 from sumpool.inference.loading import load_for_generation
-from sumpool.inference.summaries import generate_summaries
+from sumpool.inference.pipeline import Pipeline
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.bounded import parse_json
 from sumpool.io.json_lines import read_records
@@ -98,7 +98,7 @@ class SplitSummarizer:
         documents = (Document(example.id, example.document) for example in examples)
         lines = [
             json.dumps([getattr(summary, name) for name in SplitSummary._fields]) + "\n"
-            for summary in generate_summaries(documents, self._loaded)
+            for summary in Pipeline.of(self._loaded).summarize(documents)
         ]
         path = self._folder / part.name
         with disk_errors(path, advice=_ADVICE):

@@ -13,8 +13,8 @@ from sumpool.corpora.parts import Part, PartResult
 from sumpool.corpora.rows import read_part, write_part
 from sumpool.corpora.workers import ClusterTask, execute_parts
 from sumpool.documents.document import ReadOptions
-from sumpool.inference import fast_summaries
-from sumpool.inference.summary import Summary
+from sumpool.inference.pipeline import EvidenceKind, Pipeline
+from sumpool.inference.run_files import RunFiles
 from sumpool.progress import Check, Report, go_on, silent
 
 _NAMED_FAILURES: Final = 10
@@ -46,9 +46,14 @@ class PartSummarizer:
     """Summariser of parts in a worker."""
 
     def __init__(self, job: CorpusJob, cores: int) -> None:
-        """Load the model."""
+        """Open the run."""
+        run = RunFiles.open(job.model, job.overrides)
+        if not run.config.fast:
+            import torch  # here, as summaries without the model do not need it
+
+            torch.set_num_threads(cores)
         self._job = job
-        self._generate = _generation(job, cores)
+        self._pipeline = Pipeline.open(run)
 
     def __call__(self, part: Part) -> PartResult:
         """Summarise the documents of a part and write their file.
@@ -59,7 +64,8 @@ class PartSummarizer:
         """
         start = time.perf_counter()
         rows = read_part(part, self._job.options)
-        summaries = list(self._generate(rows.documents))
+        evidence: EvidenceKind | None = "sources" if self._job.evidence else None
+        summaries = list(self._pipeline.summarize(rows.documents, evidence=evidence))
         write_part(self._job.folder, part, rows, summaries, evidence=self._job.evidence)
         failures = [summary.id for summary in summaries if summary.reason]
         return PartResult(
@@ -96,18 +102,3 @@ def summarize_parts(
     with closing(execute_parts(parts, task, cluster, report=report, check=check)) as results:
         for _, result in results:
             yield result
-
-
-def _generation(job: CorpusJob, cores: int) -> "partial[Iterator[Summary]]":
-    """Load what generates summaries of documents."""
-    if fast_summaries.wants_fast(job.model, job.overrides) and not job.evidence:
-        return partial(fast_summaries.generate_fast, model=fast_summaries.load_fast(job.model, job.overrides))
-    import torch
-
-    from sumpool.inference.evidence import summarize_with_evidence
-    from sumpool.inference.loading import load_for_generation
-    from sumpool.inference.summaries import generate_summaries
-
-    torch.set_num_threads(cores)
-    loaded = load_for_generation(job.model, job.overrides)
-    return partial(summarize_with_evidence if job.evidence else generate_summaries, loaded=loaded)

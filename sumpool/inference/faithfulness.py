@@ -13,9 +13,9 @@ import numpy as np
 from sumpool.data.items import Item
 from sumpool.documents.document import Document
 from sumpool.evaluation.statistics import SEED, Estimate, estimate, estimate_ratio
-from sumpool.inference.chunking import Chunker
 from sumpool.inference.generation import Generator
 from sumpool.inference.loading import LoadedModel
+from sumpool.inference.pipeline import Pipeline
 from sumpool.interpret.faithfulness import (
     SHARE,
     DeletionEffect,
@@ -138,14 +138,15 @@ def _generate(documents: Iterable[Document], loaded: LoadedModel) -> Iterator[It
     """Return each document as it is read at once, with its generated summary; None without a summary."""
     config = loaded.recipe.summarize.model_copy(update={"mode": "abstractive", "on_overflow": "truncate"})
     loaded = replace(loaded, recipe=loaded.recipe.model_copy(update={"summarize": config}))
-    chunker = Chunker(loaded)
+    pipeline = Pipeline.of(loaded)
     generator = Generator(loaded.model, loaded.tokenizer, config, loaded.lengths)
     for document in documents:
-        chunk = chunker.chunk(document).chunk
-        text = generator.generate([chunk])[0].text if chunk else ""
+        read = pipeline.read(document).input
+        item = read.item if read else None
+        text = generator.generate([item])[0].text if item else ""
         target = np.array(loaded.tokenizer.encode(text), dtype=np.int64)
-        if chunk and len(target) and chunk.sentences[-1]:
-            yield replace(chunk, target=target)
+        if item and len(target) and item.sentences[-1]:
+            yield replace(item, target=target)
         else:
             yield None
 

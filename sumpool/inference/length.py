@@ -1,11 +1,11 @@
 """Length of summaries: targets in words or sentences, bounds of a search in tokens, and misses of a target."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from torch import Tensor
 
-from sumpool.core.decoding.config import DecodingConfig, parse_length
+from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model.summarizer import DecoderState
@@ -21,23 +21,10 @@ _MIN_OF_PREDICTED, _MAX_OF_PREDICTED = 0.8, 1.25
 """Shortest and longest summary relative to a predicted length."""
 
 
-def length_targets(loaded: LoadedModel) -> Callable[[str], LengthTarget | None]:
-    """Return a function from the text of a document to the length of its summary by the settings of a model.
-
-    A share refers to the words of the document. The function returns None if the length is the usual one.
-    """
-    length = parse_length(loaded.recipe.summarize.length)
-    if length == (1, "usual"):
-        return lambda _: None
-    per_word = tokens_per_word(loaded)
+def mean_words(loaded: LoadedModel) -> float:
+    """Return the words of the usual summary of a model."""
     minimum, maximum, expected = loaded.lengths
-    usual = (expected or (minimum + maximum) / 2) / per_word  # words
-
-    def target(text: str) -> LengthTarget:
-        resolved = LengthTarget(length.resolve(word_count(text), usual), length.unit == "sentences", 0)
-        return replace(resolved, tokens=round(resolved.words * per_word))
-
-    return target
+    return (expected or (minimum + maximum) / 2) / tokens_per_word(loaded)
 
 
 def length_fault(target: LengthTarget, document: str, summary: str, splitter: SentenceSplitter) -> str:

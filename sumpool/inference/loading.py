@@ -15,8 +15,10 @@ from sumpool.core.nn.execution import SkipInit, one_thread
 from sumpool.core.nn.quantization import quantize
 from sumpool.data.report import REPORT_FILE, DataReport
 from sumpool.errors import CheckpointError, DataError, RecipeError
-from sumpool.inference.model_choice import ADVICE, RUNS, default_model, newest_run, task_of
+from sumpool.inference.model_choice import ADVICE, RUNS, default_model, newest_run, require_task
+from sumpool.inference.run_files import RECIPE, RunFiles, require_own_recipe
 from sumpool.io.manifest import Manifest
+from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.text.language import ENGLISH
@@ -27,11 +29,9 @@ from sumpool.training.config import MODEL, Task
 from sumpool.training.hardware import choose_device, choose_encoder_precision, choose_generation_precision
 from sumpool.training.weights import Model, load_weights
 
-RECIPE, RANKER = "recipe.yaml", "ranker.safetensors"
 _LOG = logging.getLogger(__name__)
 RecipeOf = TypeVar("RecipeOf")
 """Recipe of a task."""
-_COMMANDS = {"summarization": "summarize", "classification": "classify", "language_modeling": "generate"}
 _MIN_OF_MEAN = 0.85
 """Shortest summary relative to the mean training summary. Without a minimum greedy search stops after 10 to 25 words
 and loses 7 points of ROUGE-1."""
@@ -89,32 +89,15 @@ def find_run(
     folder = folder or (default_model(RUNS) if task == "summarization" else newest_run(RUNS, task))
     if not (folder / RECIPE).is_file():
         raise CheckpointError(f"{folder} must be a run folder with recipe.yaml and {MODEL}, got neither; {ADVICE}")
-    Manifest.read(folder).verify(folder, [RECIPE])
-    if (other := task_of(folder)) != task:
-        raise CheckpointError(
-            f"{folder} must be a run of task: {task}, got task: {other}, for sumpool {_COMMANDS.get(other, 'train')} "
-            "and evaluate only"
-        )
+    require_task(folder, Manifest.read(folder).read_file(folder, RECIPE), task)
     try:
         recipe = load(folder, overrides)
     except RecipeError:
-        _require_own_recipe(folder, load)
+        require_own_recipe(folder, load)
         raise
     if not (folder / MODEL).is_file():
         raise CheckpointError(f"{folder} must hold {MODEL}, but its training has saved no model yet; let it go on")
     return folder, recipe
-
-
-def _require_own_recipe(folder: Path, load: Callable[[Path, Sequence[str]], object]) -> None:
-    """Raise a CheckpointError if the recipe of a run folder is wrong without any override."""
-    try:
-        load(folder, ())
-    except RecipeError as error:
-        problems = " ".join(str(error).split())
-        raise CheckpointError(
-            f"{folder} must hold a recipe of this version of sumpool, got {problems}; if a newer version wrote it, "
-            "update sumpool"
-        ) from error
 
 
 @one_thread()
@@ -129,16 +112,21 @@ def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> Loa
         CheckpointError: If the folder has no model, or a file is damaged or belongs to another model.
         RecipeError: If an override is wrong, or the lengths contradict each other.
     """
-    folder, recipe = find_model(folder, overrides)
-    Manifest.read(folder).verify_present(folder, (*TOKENIZER_FILES, REPORT_FILE, RANKER))
+    return _load(RunFiles.open(folder or default_model(RUNS), overrides))
+
+
+def _load(run: RunFiles) -> LoadedModel:
+    names = (*TOKENIZER_FILES, REPORT_FILE, RANKER)
+    run.manifest.verify_present(run.folder, names)
     try:
-        return _load(folder, recipe, overrides)
+        return _load_verified(run, (RECIPE, *names))
     except DataError as error:  # of a file that prepared data has too
         raise CheckpointError(str(error)) from error
 
 
-def _load(folder: Path, recipe: Recipe, overrides: Sequence[str]) -> LoadedModel:
+def _load_verified(run: RunFiles, verified: Sequence[str]) -> LoadedModel:
     """Load the files of a run folder that are verified but for the weights."""
+    folder, recipe = run.folder, run.whole_recipe()
     tokenizer = load_tokenizer(folder)
     word_starts = torch.tensor(tokenizer.word_starts())
 
@@ -147,7 +135,8 @@ def _load(folder: Path, recipe: Recipe, overrides: Sequence[str]) -> LoadedModel
             return SummarizationModel(recipe.model, tokenizer.vocab_size, word_starts, tokenizer.special_tokens)
 
     # an override of the model may leave out modules, such as a trained sentence selection
-    model = load_finite_weights(folder, build, leave_out=any(change.startswith("model.") for change in overrides))
+    leave_out = any(change.startswith("model.") for change in run.overrides)
+    model = load_finite_weights(folder, build, leave_out=leave_out, manifest=run.manifest, verified=verified)
     device = choose_device(recipe.summarize.device)
     language = DataReport.load(folder).language if (folder / REPORT_FILE).is_file() else ENGLISH
     return LoadedModel(
@@ -162,25 +151,33 @@ def _load(folder: Path, recipe: Recipe, overrides: Sequence[str]) -> LoadedModel
     )
 
 
-def load_finite_weights(folder: Path, build: Callable[[], Model], *, leave_out: bool) -> Model:
+def load_finite_weights(
+    folder: Path,
+    build: Callable[[], Model],
+    *,
+    leave_out: bool,
+    manifest: Manifest | None = None,
+    verified: Sequence[str] = (),
+) -> Model:
     """Build a model with the best weights of a run.
 
     Args:
         folder: The run folder.
         build: Builds the model, without initial weights; called on the meta device first.
         leave_out: Whether weights that the model lacks are passed over.
+        manifest: Manifest of the folder; None reads it.
+        verified: Files that have been compared with this manifest.
 
     Raises:
         CheckpointError: If the file is damaged or of another model, or a weight is not finite.
     """
-    model = load_weights(folder, build, leave_out=leave_out)
+    model = load_weights(folder, build, leave_out=leave_out, manifest=manifest, verified=verified)
     for name, weights in model.named_parameters():
         if not weights.isfinite().all():
             raise CheckpointError(f"{folder / MODEL} must hold finite weights, got others in {name}; train again")
     return model
 
 
-@one_thread()
 def load_for_generation(folder: Path | None = None, overrides: Sequence[str] = ()) -> LoadedModel:
     """Load a run folder and quantize the model as `summarize.precision` says; the model can then only generate.
 
@@ -188,7 +185,13 @@ def load_for_generation(folder: Path | None = None, overrides: Sequence[str] = (
         CheckpointError: As `load_model` does.
         RecipeError: As `load_model` does, or if the device does not support the precision.
     """
-    loaded = load_model(folder, overrides)
+    return load_run(RunFiles.open(folder or default_model(RUNS), overrides))
+
+
+@one_thread()
+def load_run(run: RunFiles) -> LoadedModel:
+    """Load the model of a run folder that has been opened, as `load_for_generation` does, with the same errors."""
+    loaded = _load(run)
     setting = loaded.recipe.summarize.precision
     precision = choose_generation_precision(setting, loaded.device)
     encoder = choose_encoder_precision(setting, precision, loaded.device)

@@ -7,20 +7,19 @@ hypothesis (Kumar and Byrne, 2004; by samples Eikema and Aziz, 2020, arXiv:2005.
 ranker has learnt, see `sumpool.ranking`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import final
 
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.documents.document import Document
-from sumpool.documents.source_sentences import SourceSentence
 from sumpool.evaluation.agreement import Agreement, RougeTokenizer
-from sumpool.inference.extraction import SentenceExtractor
+from sumpool.inference.extraction import extract, with_cause
 from sumpool.inference.generation import Generated
-from sumpool.inference.summary import NO_EXTRACTION, Extraction, join_causes
+from sumpool.inference.summary import NO_EXTRACTION, Extraction
+from sumpool.ranking.sentence_selector import Candidates, SentenceSelector
 from sumpool.text.cleaning import first_words
-from sumpool.text.language import ENGLISH
 
 LEAD_WORDS = 60
 """Words of a document's lead, a summary that needs no model."""
@@ -36,34 +35,25 @@ class MbrExtractor:
         may_extract: Whether the mode allows sentences in place of generated text.
     """
 
-    def __init__(self, config: DecodingConfig, sentences: SentenceExtractor) -> None:
-        """Prepare by the settings.
-
-        Args:
-            config: The settings.
-            sentences: Extracts the sentences.
-        """
+    def __init__(self, config: DecodingConfig, selector: SentenceSelector) -> None:
+        """Prepare by the settings, and the selector of sentences."""
         self.may_extract = config.mode != "abstractive"
         self._config = config
-        self._sentences = sentences
+        self._selector = selector
         self._tokenize = RougeTokenizer(stemmer=True).tokenize
 
     def extract(
         self,
-        document: Document,
-        sentences: Sequence[SourceSentence],
+        candidates: Callable[[], Candidates],
         generated: Generated,
-        language: str = ENGLISH,
         target: LengthTarget | None = None,
         cause: str = "",
     ) -> Extraction:
         """Select the sentences of a document that agree most with the sampled summaries.
 
         Args:
-            document: The document.
-            sentences: Its sentences, see `source_sentences`.
+            candidates: Returns the candidates of the document.
             generated: What was generated for it.
-            language: Language of the document.
             target: Length of the summary; None selects as long as the agreement rises.
             cause: Why sentences must replace the generated text whatever the mode; empty if they need not.
 
@@ -73,6 +63,7 @@ class MbrExtractor:
         """
         if not (self.may_extract or cause):
             return NO_EXTRACTION
+        document = candidates().document
         samples = generated.samples or (generated.text,)
         agreement = Agreement(samples, self._tokenize)
         lead_agreement = agreement.score(_lead(document))
@@ -80,7 +71,7 @@ class MbrExtractor:
         is_out_of_domain = lead_agreement < threshold
         words = None if is_out_of_domain else _words_of(samples if document.blocks else (generated.text,))
         sampled = replace(generated, samples=samples)
-        extraction = self._sentences.extract(document, sentences, language, target, words=words, sampled=sampled)
+        extraction = extract(candidates(), self._selector, target, words=words, sampled=sampled)
         is_whole = not target and bool(extraction.cause)
         if self._config.mode == "extractive" or not extraction.sentences or (is_whole and not cause):
             return extraction
@@ -88,7 +79,7 @@ class MbrExtractor:
             cause = cause or f"agreement with the lead {lead_agreement:.2f} < {threshold:.2f}"
         elif document.blocks:  # generated text splices spans, which whole sentences of such a document need not
             cause = cause or "whole sentences are preferred"
-        return replace(extraction, cause=cause) if cause else self._compared(generated, extraction, agreement)
+        return with_cause(extraction, cause) if cause else self._compared(generated, extraction, agreement)
 
     def needs_search(self, document: Document, samples: Sequence[str]) -> bool:
         """Return whether the summary of a document depends on the best hypothesis.
@@ -102,18 +93,6 @@ class MbrExtractor:
             return False
         return Agreement(samples, self._tokenize).score(_lead(document)) >= self._config.ood_threshold
 
-    def extract_instead(
-        self,
-        document: Document,
-        sentences: Sequence[SourceSentence],
-        language: str,
-        cause: str,
-        target: LengthTarget | None = None,
-    ) -> Extraction:
-        """Select sentences of a document of which the model has generated nothing; the cause says why."""
-        extraction = self._sentences.extract(document, sentences, language, target)
-        return replace(extraction, cause=join_causes(cause, extraction.cause))
-
     def _compared(self, generated: Generated, extraction: Extraction, agreement: Agreement) -> Extraction:
         """Return an extraction unless the generated text agrees more with the samples."""
         config = self._config
@@ -121,7 +100,7 @@ class MbrExtractor:
         of_text = agreement.score(generated.text) if generated.agreement is None else generated.agreement
         if of_text > threshold:
             return NO_EXTRACTION
-        return replace(extraction, cause=f"agreement of the generated text {of_text:.2f} <= {threshold:.2f}")
+        return with_cause(extraction, f"agreement of the generated text {of_text:.2f} <= {threshold:.2f}")
 
 
 def _lead(document: Document) -> str:

@@ -21,6 +21,7 @@ _OTHER_TASKS = {
     "language_modeling": ("language model", "train a recipe with task: language_modeling, or name its run folder"),
 }
 """Kind of model of a task, and what to do without one, for error messages."""
+_COMMANDS = {"summarization": "summarize", "classification": "classify", "language_modeling": "generate"}
 _TASK = re.compile(rb"^task: *([a-z_]+) *$", re.MULTILINE)
 
 
@@ -48,9 +49,31 @@ def newest_run(runs: Path, task: str = "summarization") -> Path:
 def task_of(run: Path) -> str:
     """Return the task of a run by its recipe, which is not validated; empty without a recipe."""
     try:
-        recipe = (run / "recipe.yaml").read_bytes()
+        return _task_in((run / "recipe.yaml").read_bytes())
     except OSError:
         return ""
+
+
+def require_task(run: Path, recipe: bytes, task: str) -> None:
+    """Check the task of a run.
+
+    Args:
+        run: The run folder.
+        recipe: Its recipe, which is not validated.
+        task: The task.
+
+    Raises:
+        CheckpointError: If it is another one.
+    """
+    other = _task_in(recipe)
+    if other != task:
+        raise CheckpointError(
+            f"{run} must be a run of task: {task}, got task: {other}, for sumpool {_COMMANDS.get(other, 'train')} "
+            "and evaluate only"
+        )
+
+
+def _task_in(recipe: bytes) -> str:
     named = _TASK.search(recipe)
     return named[1].decode() if named else "summarization"
 

@@ -5,14 +5,13 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
 
 import torch
 
 from sumpool.data.processes import ordered_map
 from sumpool.documents.document import Document
-from sumpool.inference.loading import LoadedModel, load_for_generation
-from sumpool.inference.summaries import generate_summaries
+from sumpool.inference.pipeline import EvidenceKind, Pipeline
+from sumpool.inference.run_files import RunFiles
 from sumpool.inference.summary import Summary
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.training.hardware import choose_device
@@ -29,13 +28,6 @@ Result = tuple[list[Summary], list[str]]
 """Summaries of a task, and notes on its documents."""
 
 
-class GenerateTask(Protocol):
-    """Generation of summaries with a loaded model, such as `generate_summaries`."""
-
-    def __call__(self, documents: Sequence[Document], loaded: LoadedModel, *, report: Report) -> Iterator[Summary]:
-        """Yield the summaries in the order of the documents."""
-
-
 def most_jobs() -> int:
     """Return the number of processes that this machine has room for: 1 on a GPU, otherwise one per core and GiB."""
     device = choose_device("auto")
@@ -46,11 +38,10 @@ def most_jobs() -> int:
 
 def summarize_in_processes(
     documents: Iterable[Document],
-    folder: Path,
-    overrides: Sequence[str] = (),
+    run: RunFiles,
     *,
     jobs: int,
-    generate: GenerateTask = generate_summaries,
+    evidence: EvidenceKind | None = None,
     report: Report = silent,
     check: Check = go_on,
 ) -> Iterator[Summary]:
@@ -58,10 +49,9 @@ def summarize_in_processes(
 
     Args:
         documents: The documents, read only as fast as summaries are taken.
-        folder: The run folder.
-        overrides: Settings to change, each like `summarize.beams=1`.
+        run: The run, which each process opens anew.
         jobs: Number of processes, which share the cores.
-        generate: Generates the summaries of a task; a function that can be pickled.
+        evidence: Evidence that summaries have; None for none.
         report: Called with progress and with the notes on documents.
         check: Called while waiting for a result.
 
@@ -74,7 +64,7 @@ def summarize_in_processes(
     threads = max(1, torch.get_num_threads() // jobs)
     done = 0
     for summaries, notes in ordered_map(
-        partial(_build, folder, overrides, threads, generate), _tasks(documents), jobs, check
+        partial(_build, run.folder, run.overrides, threads, evidence), _tasks(documents), jobs, check
     ):
         for note in notes:
             report(Progress("summarize", done, note=note))
@@ -90,10 +80,12 @@ def _tasks(documents: Iterable[Document]) -> Iterator[Task]:
         yield task
 
 
-def _build(folder: Path, overrides: Sequence[str], threads: int, generate: GenerateTask) -> Callable[[Task], Result]:
-    """Load the model in a worker process and return the function that summarises the documents of a task."""
+def _build(
+    folder: Path, overrides: Sequence[str], threads: int, evidence: EvidenceKind | None
+) -> Callable[[Task], Result]:
+    """Open a run in a worker process and return the function that summarises the documents of a task."""
     torch.set_num_threads(threads)
-    loaded = load_for_generation(folder, overrides)
+    pipeline = Pipeline.open(RunFiles.open(folder, overrides))
 
     def summarize(documents: Task) -> Result:
         notes: list[str] = []
@@ -101,7 +93,7 @@ def _build(folder: Path, overrides: Sequence[str], threads: int, generate: Gener
         def collect(progress: Progress) -> None:
             notes.extend([progress.note] if progress.note else [])
 
-        summaries = generate(documents, loaded, report=collect)
+        summaries = pipeline.summarize(documents, evidence=evidence, report=collect)
         # the sentences of a document are many times as long as its summary, and only evidence refers to them
         return [summary if summary.evidence else replace(summary, source=()) for summary in summaries], notes
 

@@ -10,10 +10,10 @@ from sumpool.data.sources._base import Example
 from sumpool.data.texts import Texts
 from sumpool.documents.document import Document
 from sumpool.evaluation.agreement import RougeTokenizer
-from sumpool.inference.chunking import Chunker
 from sumpool.inference.generation import Generator
 from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.mark_sheets import marked_examples
+from sumpool.inference.pipeline import Pipeline
 from sumpool.io.atomic import counted, disk_errors, temporary_path
 from sumpool.io.listed_files import replace_listed_file
 from sumpool.io.manifest import Manifest
@@ -106,15 +106,15 @@ def _compared_examples(
     examples: Sequence[Example], loaded: LoadedModel, config: RankingConfig, report: Report, check: Check
 ) -> Iterator[RankingExample]:
     """Label documents and compare their sentences with sampled summaries."""
-    chunker = Chunker(loaded)
+    pipeline = Pipeline.of(loaded)
     settings: DecodingConfig = loaded.recipe.summarize
     generator = Generator(loaded.model, loaded.tokenizer, settings, loaded.lengths)
     for number, example in enumerate(examples, 1):
         check()
-        chunked = chunker.chunk(Document(example.id, example.document))
-        candidates = [chunked.sentences[index].text for index in find_candidates(chunked.sentences)]
-        if chunked.chunk and candidates:
-            (written,) = generator.generate([chunked.chunk])
+        reading = pipeline.read(Document(example.id, example.document))
+        candidates = [reading.sentences[index].text for index in find_candidates(reading.sentences)]
+        if reading.input and reading.input.item and candidates:
+            (written,) = generator.generate([reading.input.item])
             agreement = agreement_features(candidates, written.samples, written.text)
             labelled = _labelled(example, loaded.splitter)
             yield labelled.with_agreement(agreement).sample(config.sentences, (config.seed, number))

@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import tee
 from pathlib import Path
 from typing import Literal, final, get_args, overload
 
@@ -11,11 +10,11 @@ from sumpool.core.decoding.config import LENGTH_FORMS, parse_length
 from sumpool.documents.document import Document
 from sumpool.documents.read import read_documents
 from sumpool.errors import DataError, RecipeError
-from sumpool.inference.evidence import add_evidence
 from sumpool.inference.loading import LoadedModel, load_for_generation
-from sumpool.inference.summaries import OnDraft, generate_summaries
-from sumpool.inference.summary import Summary
+from sumpool.inference.model_choice import SHIPPED
+from sumpool.inference.pipeline import OnDraft, Pipeline
 from sumpool.inference.summary_result import SummaryResult, build_result
+from sumpool.ranking.sentence_selector import SentenceSelector
 
 Mode = Literal["auto", "extractive", "abstractive"]
 Length = int | str
@@ -33,6 +32,7 @@ class Summarizer:
     def __init__(self, loaded: LoadedModel) -> None:
         """Use a loaded model; `load` is the usual constructor."""
         self._loaded = loaded
+        self._selector = SentenceSelector.load(loaded.folder, SHIPPED, loaded.recipe.summarize.scorer)
         self._lock = threading.Lock()
 
     @classmethod
@@ -157,20 +157,14 @@ class Summarizer:
         # wrong arguments are reported by the call itself, not by the first result
         if not isinstance(documents, Iterable):
             raise RecipeError(f"documents must be texts or files, got {type(documents).__name__}")
-        loaded = self._configure(length, mode)
-        read, same = tee(_read(documents)) if evidence else (_read(documents), None)
-        summaries = generate_summaries(read, loaded, lookahead=lookahead, model_lock=self._lock, on_draft=on_draft)
-        if same is not None:
-            summaries = self._with_evidence(summaries, same, loaded)
-        return (build_result(summary, loaded.splitter) for summary in summaries)
-
-    def _with_evidence(
-        self, summaries: Iterable[Summary], documents: Iterable[Document], loaded: LoadedModel
-    ) -> Iterator[Summary]:
-        for summary, document in zip(summaries, documents, strict=True):
-            with self._lock:
-                explained = add_evidence(summary, document, loaded)
-            yield explained
+        summaries = Pipeline.of(self._configure(length, mode), self._selector).summarize(
+            _read(documents),
+            evidence="sources" if evidence else None,
+            lookahead=lookahead,
+            model_lock=self._lock,
+            on_draft=on_draft,
+        )
+        return (build_result(summary, self._loaded.splitter) for summary in summaries)
 
     def _configure(self, length: Length | None, mode: Mode | None) -> LoadedModel:
         """Return the model with the settings of a call."""

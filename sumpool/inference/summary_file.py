@@ -15,7 +15,6 @@ from typing import Protocol, Self, final
 
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError
-from sumpool.inference.explanation import write_explanation
 from sumpool.inference.summary import Summary
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.bounded import parse_json
@@ -167,6 +166,9 @@ class ExplanationFile:
             ResourceError: If the disk is full or fails.
         """
         if summary.summary:
+            # Imported here, as other destinations need no pages.
+            from sumpool.inference.explanation import write_explanation
+
             write_explanation(self._path, summary)
 
     def __enter__(self) -> Self:

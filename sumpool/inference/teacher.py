@@ -20,7 +20,7 @@ from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError
 from sumpool.inference.classification import load_classifier
 from sumpool.inference.loading import LoadedModel, find_model, load_for_generation, load_model
-from sumpool.inference.summaries import generate_summaries
+from sumpool.inference.pipeline import Pipeline
 from sumpool.io.atomic import disk_errors
 from sumpool.io.bounded import parse_json
 from sumpool.io.json_lines import ResumableFile, read_records
@@ -189,7 +189,7 @@ def _write_summaries(
 ) -> None:
     """Summarise the documents from that of index `len(texts)` on; append the summaries to the file and to `texts`."""
     with ResumableFile(path, resume=True) as file:
-        for summary in generate_summaries(_documents(shard, len(texts)), loaded, check=check):
+        for summary in Pipeline.of(loaded).summarize(_documents(shard, len(texts)), check=check):
             file.append(json.dumps({"id": summary.id, "summary": summary.summary}, ensure_ascii=False))
             texts.append(summary.summary)
             report(Progress("summaries of the teacher", len(texts), len(shard)))

@@ -7,7 +7,8 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
@@ -128,15 +129,33 @@ class Manifest:
             DataError: The same for folders of data.
         """
         for name in names:
-            path = folder / name
-            try:
-                if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
-                    raise self._error(f"{path} must be a file of its folder, got a link to {path.resolve()}; copy it")
-                self.compare_size(path, name, path.stat().st_size)
+            with self._reading(folder, name) as path:
                 digest = FileDigest.of(path, check)
-            except OSError as error:
-                raise self._error(f"{path} must be readable, got: {error}") from error
             self.compare(path, name, digest)
+
+    def read_file(self, folder: Path, name: str) -> bytes:
+        """Read a file of a folder, and compare what was read with the manifest.
+
+        Raises:
+            CheckpointError: If a file of a run or a checkpoint is missing or changed.
+            DataError: The same for folders of data.
+        """
+        with self._reading(folder, name) as path:
+            content = read_regular(path)
+        self.compare(path, name, FileDigest.of_bytes(content))
+        return content
+
+    @contextmanager
+    def _reading(self, folder: Path, name: str) -> Iterator[Path]:
+        """Give the path of a file to read if it is one of the folder, and of the size in the manifest."""
+        path = folder / name
+        try:
+            if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
+                raise self._error(f"{path} must be a file of its folder, got a link to {path.resolve()}; copy it")
+            self.compare_size(path, name, path.stat().st_size)
+            yield path
+        except OSError as error:
+            raise self._error(f"{path} must be readable, got: {error}") from error
 
     def verify_present(self, folder: Path, names: Iterable[str]) -> None:
         """Compare those of some files that are listed or present; a present one that is not listed is refused.

@@ -59,8 +59,8 @@ class SampledSummaries(Protocol):
 
 
 @dataclass(frozen=True)
-class _Candidates:
-    """Candidates of a document with their features.
+class Candidates:
+    """Sentences of a document that its summary may consist of, with what the rankers say about them.
 
     Attributes:
         document: The document.
@@ -93,7 +93,6 @@ class SentenceSelector:
         self.ranker = ranker
         self.states = states
         self.readers = readers or ranker
-        self._last: _Candidates | None = None
 
     @classmethod
     def load(cls, folder: Path, shipped: Path, scorer: Path | None = None) -> "SentenceSelector":
@@ -119,11 +118,28 @@ class SentenceSelector:
             states = SentenceStates(scorer)
         return cls(ranker, ranker if ranker.choice else Ranker.load(shipped), states)
 
+    def candidates(self, document: Document, sentences: Sequence[SourceSentence], language: str) -> Candidates:
+        """Compute the features of the candidates of a document, and their scores.
+
+        Args:
+            document: The document.
+            sentences: Its sentences, see `source_sentences`.
+            language: Code of its language.
+        """
+        indices = find_candidates(sentences)
+        features = sentence_features(sentences, indices, document_title(document), language)
+        inputs = self.readers.inputs(features) if indices else None
+        scores = inputs.scores if inputs and self.readers is self.ranker else self.ranker.score(features)
+        return Candidates(document, sentences, language, indices, inputs, scores)
+
+    def is_in_domain(self, candidates: Candidates) -> bool:
+        """Return whether sampled summaries may change the choice: the model has learnt such documents."""
+        inputs = candidates.inputs  # a model is used for documents like its own
+        return inputs is not None and self.ranker.is_in_domain(inputs) is not False
+
     def select(
         self,
-        document: Document,
-        sentences: Sequence[SourceSentence],
-        language: str,
+        candidates: Candidates,
         *,
         words: int | None = None,
         sampled: SampledSummaries | None = None,
@@ -132,9 +148,7 @@ class SentenceSelector:
         """Select the sentences of a summary.
 
         Args:
-            document: The document.
-            sentences: Its sentences, see `source_sentences`.
-            language: Code of its language.
+            candidates: Candidates of the document.
             words: Words of the summary, by a model that has learnt such documents; None takes the usual ones of a
                 document of this length.
             sampled: Summaries sampled from a model; None if there are none.
@@ -144,14 +158,14 @@ class SentenceSelector:
             Index and text of each selected sentence, in order: whole sentences of prose, and headings behind them where
             readers are helped by a table of contents; the beginning of a document that has no prose.
         """
+        document, sentences, language = candidates.document, candidates.sentences, candidates.language
         budget = target.words if target else min(words or usual_words(word_count(document.text)), _MAX_WORDS)
-        candidates = self._candidates(document, sentences, language)
         if candidates.inputs is None:
             return _lead(sentences, budget)
         tidy = [without_citations(tidy_sentence(sentences[index].text)) for index in candidates.indices]
         texts = [without_label(text, self.readers.common_headings, language) for text in tidy]
         scores, states = candidates.scores, None
-        is_like_references = not target and self._is_in_domain(candidates.inputs)
+        is_like_references = not target and self.is_in_domain(candidates)
         if not is_like_references:
             if sampled:
                 agreement = agreement_features(texts, sampled.samples, sampled.text)
@@ -185,32 +199,6 @@ class SentenceSelector:
             places = sorted(select(texts, preferences, budget, language, redundancy=_REPEATED, minimum=minimum))
         selected = [(candidates.indices[place], texts[place]) for place in places]
         return [*selected, *(labelled(headings, language) if headings else ())]
-
-    def is_in_domain(self, document: Document, sentences: Sequence[SourceSentence], language: str) -> bool:
-        """Return whether sampled summaries may change the choice: the model has learnt such documents."""
-        inputs = self._candidates(document, sentences, language).inputs
-        return inputs is not None and self._is_in_domain(inputs)
-
-    def _is_in_domain(self, inputs: ChoiceInputs) -> bool:
-        return self.ranker.is_in_domain(inputs) is not False  # a model is used for documents like its own
-
-    def _candidates(self, document: Document, sentences: Sequence[SourceSentence], language: str) -> _Candidates:
-        """Return the candidates of a document; they are computed once for the questions about one document."""
-        last = self._last
-        if last and last.document is document and last.sentences is sentences and last.language == language:
-            return last
-        indices = find_candidates(sentences)
-        features = sentence_features(sentences, indices, document_title(document), language)
-        inputs = self.readers.inputs(features) if indices else None
-        scores = inputs.scores if inputs and self.readers is self.ranker else self.ranker.score(features)
-        candidates = _Candidates(document, sentences, language, indices, inputs, scores)
-        self._last = candidates  # and not returned from there, as another thread may replace it
-        return candidates
-
-    def rank_prose(self, document: Document, sentences: Sequence[SourceSentence], language: str) -> dict[int, float]:
-        """Score all sentences of prose of a document, by their index."""
-        candidates = self._candidates(document, sentences, language)
-        return dict(zip(candidates.indices, candidates.scores.tolist(), strict=True))
 
 
 def _select_length(

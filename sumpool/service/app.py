@@ -19,7 +19,7 @@ from starlette.exceptions import HTTPException
 from sumpool import __version__
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError, ResourceError, SumpoolError
-from sumpool.inference.summaries import OnDraft
+from sumpool.inference.pipeline import OnDraft
 from sumpool.inference.summarizer import Summarizer
 from sumpool.inference.summary_result import SummaryResult
 from sumpool.service.batching import Batcher, QueueFullError, SummaryOptions

@@ -1,7 +1,7 @@
 """Weights of a model by name, shared tensors once, and the file of a run folder that holds them."""
 
 import io
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -136,7 +136,14 @@ def export_tensors(run: Path, weights: Mapping[str, Tensor], facts: Mapping[str,
         replace_listed_file(path, facts)
 
 
-def load_weights(run: Path, build: Callable[[], Model], *, leave_out: bool = False) -> Model:
+def load_weights(
+    run: Path,
+    build: Callable[[], Model],
+    *,
+    leave_out: bool = False,
+    manifest: Manifest | None = None,
+    verified: Collection[str] = (),
+) -> Model:
     """Build a model with the best weights of a run, after verifying every file in the run folder's manifest.
 
     Args:
@@ -144,11 +151,13 @@ def load_weights(run: Path, build: Callable[[], Model], *, leave_out: bool = Fal
         build: Builds a model from the folder's recipe; called on the meta device first, so that a recipe of other sizes
             than the weights takes no memory.
         leave_out: Whether to ignore weights of modules that the model does not have.
+        manifest: See `read_weights`.
+        verified: See `read_weights`.
 
     Raises:
         CheckpointError: If a file is missing, damaged, or belongs to another model.
     """
-    weights, origin = read_weights(run), str(run / MODEL)
+    weights, origin = read_weights(run, manifest, verified), str(run / MODEL)
     with torch.device("meta"):
         shapes = build()
     if leave_out:
@@ -159,11 +168,13 @@ def load_weights(run: Path, build: Callable[[], Model], *, leave_out: bool = Fal
     return model
 
 
-def read_weights(run: Path) -> dict[str, Tensor]:
+def read_weights(run: Path, manifest: Manifest | None = None, verified: Collection[str] = ()) -> dict[str, Tensor]:
     """Read the best weights of a run, after verifying every file in the run folder's manifest.
 
     Args:
         run: The run folder.
+        manifest: Its manifest; None reads it.
+        verified: Files that have been compared with this manifest.
 
     Returns:
         The weights by name, in single precision.
@@ -172,11 +183,12 @@ def read_weights(run: Path) -> dict[str, Tensor]:
         CheckpointError: If a file is missing or damaged.
     """
     path = run / MODEL
-    manifest = Manifest.read(run)
+    manifest = manifest or Manifest.read(run)
     content = read_file(path)
     if FileDigest.of_bytes(content) not in manifest.accepted(MODEL):
-        manifest = Manifest.read(run)  # a training run may have replaced the weights between the two reads
-    manifest.verify(run, manifest.files.keys() - {MODEL})
+        # A training run may have replaced the weights between the two reads.
+        manifest, verified = Manifest.read(run), ()
+    manifest.verify(run, manifest.files.keys() - {MODEL, *verified})
     manifest.compare(path, MODEL, FileDigest.of_bytes(content))
     weights = parse_tensors(path, content)
     return {name: weight.float() if weight.dtype == torch.bfloat16 else weight for name, weight in weights.items()}

@@ -19,7 +19,7 @@ from sumpool.evaluation.report import EvaluationReport
 from sumpool.evaluation.scorer import Candidate
 from sumpool.evaluation.task import EvaluationTask, Results, evaluate_task, file_sha256
 from sumpool.inference.loading import LoadedModel, load_for_generation
-from sumpool.inference.summaries import generate_summaries
+from sumpool.inference.pipeline import Pipeline
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.recipe.load import list_problems, override_all
 from sumpool.recipe.problems import error_messages
@@ -144,5 +144,6 @@ def _summarize_examples(examples: Iterable[Example], loaded: LoadedModel, check:
         read_as_file(example.id, example.document, files) if files else Document(example.id, example.document)
         for example in read
     )
-    for summary, example in zip(generate_summaries(documents, loaded, check=check), same, strict=True):
+    summaries = Pipeline.of(loaded).summarize(documents, check=check)
+    for summary, example in zip(summaries, same, strict=True):
         yield candidate_of(example, summary)

@@ -12,12 +12,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from sumpool.core.decoding.config import DecodingConfig
 from sumpool.documents.document import Document
-from sumpool.inference import fast_summaries
 from sumpool.inference.model_choice import RUNS, SHIPPED, default_model
+from sumpool.inference.pipeline import EvidenceKind, Pipeline
+from sumpool.inference.run_files import RunFiles
 from sumpool.inference.summary import Summary
-from sumpool.io.manifest import Manifest
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.ranking.ranker import FILE as RANKER
 
@@ -47,47 +46,24 @@ OpenOutput = Callable[[Mapping[str, str]], SummaryOutput]
 
 
 class Generate(Protocol):
-    """Generation of summaries with the model of a run folder."""
+    """Generation of summaries by the settings of a run."""
 
     def __call__(
-        self,
-        documents: Iterable[Document],
-        folder: Path,
-        overrides: Sequence[str],
-        *,
-        report: Report,
-        check: Check,
+        self, documents: Iterable[Document], run: RunFiles, *, report: Report, check: Check
     ) -> Iterator[Summary]:
         """Yield the summaries in the order of the documents."""
 
 
 def generate_here(
     documents: Iterable[Document],
-    folder: Path,
-    overrides: Sequence[str],
+    run: RunFiles,
     *,
+    evidence: EvidenceKind | None = None,
     report: Report,
     check: Check,
 ) -> Iterator[Summary]:
-    """Generate in the calling process; the model is loaded for the first document that needs it."""
-    if fast_summaries.wants_fast(folder, overrides):
-        fast = fast_summaries.load_fast(folder, overrides)
-        return fast_summaries.generate_fast(documents, fast, report=report, check=check)
-    generate = partial(_generate, folder, overrides, check)
-    settled = None if overrides else fast_summaries.load_for_settled(folder)
-    if settled:
-        return fast_summaries.generate_lazily(iter(documents), settled, generate, report=report, check=check)
-    return generate(documents, report)
-
-
-def _generate(
-    folder: Path, overrides: Sequence[str], check: Check, documents: Iterable[Document], report: Report
-) -> Iterator[Summary]:
-    # Imported here, as not all summaries need a model.
-    from sumpool.inference.loading import load_for_generation
-    from sumpool.inference.summaries import generate_summaries
-
-    return generate_summaries(documents, load_for_generation(folder, overrides), report=report, check=check)
+    """Generate in the calling process."""
+    return Pipeline.open(run).summarize(documents, evidence=evidence, report=report, check=check)
 
 
 def summarize(
@@ -123,27 +99,15 @@ def summarize(
     """
     # 1. Find the model and open the destination, so that their errors appear before the first document is read.
     path = folder or default_model(RUNS)
-    config = _settings(path, overrides)
+    run = RunFiles.open(path, overrides)
     name = "the shipped model" if path == SHIPPED else str(path)
     reason = f" (no run in {RUNS})" if path == SHIPPED else " (the newest run)"
     report(Progress("summarize", note=f"model: {name}{reason if folder is None else ''}"))
-    output = open_output(_identity(path, config)) if open_output else None
+    output = open_output(_identity(run)) if open_output else None
     # 2. Generate summaries as they are asked for, and save each before it is given.
     progress = _Progress(report, len(documents) if isinstance(documents, Sized) else None)
-    start = partial(generate, folder=path, overrides=overrides, report=progress.report, check=check)
+    start = partial(generate, run=run, report=progress.report, check=check)
     return _deliver(documents, start, output, name, progress)
-
-
-def _settings(folder: Path, overrides: Sequence[str]) -> DecodingConfig:
-    """Return the settings of the summaries of a run folder, which must have a model unless it is not needed."""
-    if fast_summaries.wants_fast(folder, overrides):
-        return fast_summaries.load_settings(folder, overrides)
-    saved = None if overrides else fast_summaries.saved_settings(folder)  # without torch, which may not be needed
-    if saved:
-        return saved
-    from sumpool.inference.loading import find_model  # imported here, as not all summaries need a model
-
-    return find_model(folder, overrides)[1].summarize
 
 
 def summary_identity(folder: Path, overrides: Sequence[str]) -> dict[str, str]:
@@ -153,14 +117,14 @@ def summary_identity(folder: Path, overrides: Sequence[str]) -> dict[str, str]:
         CheckpointError: If there is no model, or it is damaged.
         RecipeError: If a setting is wrong.
     """
-    return _identity(folder, _settings(folder, overrides))
+    return _identity(RunFiles.open(folder, overrides))
 
 
-def _identity(folder: Path, config: DecodingConfig) -> dict[str, str]:
-    listed = Manifest.read(folder).files  # compared with the files when they are loaded
-    names = sorted(listed.keys() & {RANKER} if config.fast else listed)
+def _identity(run: RunFiles) -> dict[str, str]:
+    listed = run.manifest.files  # compared with the files when they are loaded
+    names = sorted(listed.keys() & {RANKER} if run.config.fast else listed)
     files = [(name, listed[name].sha256) for name in names]
-    settings = config.model_dump(mode="json", exclude={"batch_tokens"})
+    settings = run.config.model_dump(mode="json", exclude={"batch_tokens"})
     return {
         "model": sha256(json.dumps(files).encode()).hexdigest(),
         **{f"summarize.{name}": json.dumps(value) for name, value in settings.items()},
@@ -174,7 +138,7 @@ def _deliver(
     model: str,
     progress: "_Progress",
 ) -> Iterator[Summary]:
-    """Save and yield the summaries of documents; unreadable documents at the beginning do not wait for the model."""
+    """Save and yield the summaries of documents; nothing is started where none is left to summarise."""
 
     def deliver(summary: Summary, document: Document) -> Summary:
         complete = replace(summary, title=document.title, model=model, notes=document.notes)
@@ -185,13 +149,9 @@ def _deliver(
     with output or nullcontext():
         waiting = progress.skip_done(documents, output) if output else iter(documents)
         for document in waiting:
-            if not document.error:
-                read, same = tee(chain([document], waiting))
-                for summary, source in zip(start(read), same, strict=True):
-                    yield deliver(summary, source)
-                return
-            yield deliver(Summary(document.id, "", None, 0, 0, 0.0, document.error), document)
-            progress.skip()
+            read, same = tee(chain([document], waiting))
+            for summary, source in zip(start(read), same, strict=True):
+                yield deliver(summary, source)
 
 
 class _Progress:
@@ -201,11 +161,6 @@ class _Progress:
         self._report, self._total = report, total
         self._skipped = 0
         self._first: tuple[float, int] | None = None  # time and count of the first report, after the model is loaded
-
-    def skip(self) -> None:
-        """Count a document that needs no generation."""
-        self._skipped += 1
-        self._report(Progress("summarize", self._skipped, self._total))
 
     def skip_done(self, documents: Iterable[Document], output: SummaryOutput) -> Iterator[Document]:
         """Yield the documents whose summaries the destination lacks."""

@@ -7,11 +7,11 @@ import pytest
 
 from sumpool.cli.rendering import Rendering
 from sumpool.documents.document import Document, TextBlock
-from sumpool.documents.source_sentences import source_sentences
-from sumpool.inference.evidence import add_evidence, summarize_with_evidence
+from sumpool.inference.evidence import with_evidence
 from sumpool.inference.explanation import render_explanation
 from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.model_choice import SHIPPED
+from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.summary import Extraction, Summary
 from sumpool.interpret.evidence import EvidenceSource, SentenceEvidence
 from tests.browser.conftest import AXE, Browser
@@ -36,7 +36,7 @@ def page(loaded: LoadedModel) -> str:
     blocks = [HEADING, *(TextBlock(text, page=1 + number // 10) for number, text in enumerate(texts)), ITEM]
     text = "\n\n".join(block.text for block in blocks)
     document = Document("memo.pdf", text, title="Memo", blocks=tuple(blocks))
-    (summary,) = summarize_with_evidence([document], loaded, for_page=True)
+    (summary,) = Pipeline.of(loaded).summarize([document], evidence="page")
     assert summary.evidence is not None
     first, *others = summary.evidence.sentences
     marked = replace(first, unsupported=("42", "MIT"))
@@ -160,7 +160,7 @@ def test_axe_finds_no_violation(browser: Browser, page: str, dark: bool, width: 
 
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not downloaded: make browser-test")
 def test_axe_finds_no_violation_in_plain_pages(browser: Browser, loaded: LoadedModel) -> None:
-    (summary,) = summarize_with_evidence([Document("memo.txt", story(1, 40), title="Memo")], loaded)
+    (summary,) = Pipeline.of(loaded).summarize([Document("memo.txt", story(1, 40), title="Memo")], evidence="sources")
     for dark in (False, True):
         browser.open(Rendering("html", "bullets").render(replace(summary, language="en")), dark=dark, width=390)
         assert browser.violations() == []
@@ -179,13 +179,14 @@ def hostile_page(number: int, loaded: LoadedModel) -> tuple[str, str]:
     id, title, note, heading, code, body, sentence, fact, name, language = hostile_texts(number, 10)
     blocks = (TextBlock(heading, "heading", 2), TextBlock(code, "code"), TextBlock(body), TextBlock(sentence, "notice"))
     document = Document(id, "\n\n".join(b.text for b in blocks), title=title, blocks=blocks, notes=(note,))
-    source = source_sentences(document, loaded.splitter)
+    reading = Pipeline.of(loaded).read(document)
+    source = reading.sentences
     extraction = Extraction((sentence,), (len(source) - 1,))
     summary = Summary(
         id, sentence, 0.0, 1, 2, 0.0, title=title, language=language, model=name, sentences=(sentence,),
         extraction=extraction, source=source,
     )  # fmt: skip
-    explained = add_evidence(summary, document, loaded, for_page=number % 10 == 0)
+    explained = with_evidence(summary, reading, lambda: loaded, for_page=number % 10 == 0)
     assert explained.evidence is not None
     last = source[-1]
     entry = EvidenceSource(len(source) - 1, fact, last.start, last.end, None, None, 1.0)

@@ -17,7 +17,7 @@ from sumpool.data.texts import TextsWriter
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, DataError
 from sumpool.inference.loading import load_for_generation
-from sumpool.inference.summaries import generate_summaries
+from sumpool.inference.pipeline import Pipeline
 from tests.conftest import story
 
 DOCUMENTS = 40
@@ -65,7 +65,7 @@ def in_one_process(job: SplitJob) -> list[SplitSummary]:
     documents = [Document(f"d{number}", story(number, 5)) for number in range(DOCUMENTS)]
     return [
         SplitSummary(summary.id, summary.summary, summary.mode, summary.tokens_read, summary.tokens_total)
-        for summary in generate_summaries(documents, load_for_generation(job.model, job.overrides))
+        for summary in Pipeline.of(load_for_generation(job.model, job.overrides)).summarize(documents)
     ]
 
 

@@ -5,19 +5,15 @@ from pathlib import Path
 import pytest
 
 from sumpool.documents.document import Document, TextBlock
-from sumpool.documents.source_sentences import source_sentences
-from sumpool.inference.evidence import (
-    MAX_SOURCES,
-    add_evidence,
-    generate_with_evidence,
-    summarize_with_evidence,
-)
+from sumpool.inference.evidence import MAX_SOURCES, with_evidence
 from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.parallel import summarize_in_processes
-from sumpool.inference.summaries import generate_summaries
+from sumpool.inference.pipeline import Pipeline
+from sumpool.inference.run_files import RunFiles
 from sumpool.inference.summary import Extraction, Summary
 from sumpool.interpret.evidence import Evidence, EvidenceSource, SentenceEvidence, place_name, render_evidence_text
 from sumpool.progress import go_on, silent
+from sumpool.workflows.summarize import generate_here
 from tests.conftest import story
 
 
@@ -30,8 +26,8 @@ def load(run_folder: Path, mode: str, overflow: str = "select") -> LoadedModel:
 def test_weights_are_those_of_source_sentences(run_folder: Path, mode: str, sentences: int) -> None:
     documents = [Document(str(number), story(number, sentences)) for number in range(2)]
     loaded = load(run_folder, mode)
-    plain = list(generate_summaries(documents, loaded))
-    explained = list(summarize_with_evidence(documents, loaded))
+    plain = list(Pipeline.of(loaded).summarize(documents))
+    explained = list(Pipeline.of(loaded).summarize(documents, evidence="sources"))
     for document, before, after in zip(documents, plain, explained, strict=True):
         assert after.summary == before.summary
         assert after.evidence is not None
@@ -48,10 +44,11 @@ def test_weights_are_those_of_source_sentences(run_folder: Path, mode: str, sent
 
 def test_extracted_sentences_are_their_own_source(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     document = Document("1", story(1, 12))
-    (summary,) = generate_summaries([document], load(run_folder, "extractive"))
     loaded = load(run_folder, "extractive")
+    (summary,) = Pipeline.of(loaded).summarize([document])
+    reading = Pipeline.of(loaded).read(document)
     monkeypatch.setattr(loaded.model, "encode", None)
-    evidence = add_evidence(summary, document, loaded).evidence
+    evidence = with_evidence(summary, reading, lambda: loaded).evidence
     assert evidence is not None
     assert evidence.read is None
     for sentence, index in zip(evidence.sentences, summary.extraction.indices, strict=True):
@@ -63,7 +60,7 @@ def test_extracted_sentences_are_their_own_source(run_folder: Path, monkeypatch:
 def test_blocks_give_pages_and_lines(run_folder: Path) -> None:
     blocks = tuple(TextBlock(text, page=4, line=7) for text in story(1, 12).split("\n\n"))
     document = Document("1", story(1, 12), blocks=blocks)
-    (summary,) = summarize_with_evidence([document], load(run_folder, "abstractive"))
+    (summary,) = Pipeline.of(load(run_folder, "abstractive")).summarize([document], evidence="sources")
     assert summary.evidence is not None
     sources = summary.evidence.sentences[0].sources
     assert {(source.page, source.line) for source in sources} == {(4, 7)}
@@ -73,10 +70,9 @@ def test_blocks_give_pages_and_lines(run_folder: Path) -> None:
 def test_unsupported_facts_are_marked(run_folder: Path) -> None:
     loaded = load(run_folder, "extractive")
     document = Document("1", "Hosts send 12 packets to ARPA.\n\nGateways drop them.", title="Memo of Postel")
-    source = source_sentences(document, loaded.splitter)
     extraction = Extraction(("Hosts of Postel send 42 packets to ARPA and MIT.",), (0,))
-    summary = Summary("1", extraction.sentences[0], 0.0, 9, 9, 0.0, extraction=extraction, source=source)
-    evidence = add_evidence(summary, document, loaded).evidence
+    summary = Summary("1", extraction.sentences[0], 0.0, 9, 9, 0.0, extraction=extraction)
+    evidence = with_evidence(summary, Pipeline.of(loaded).read(document), lambda: loaded).evidence
     assert evidence is not None
     assert evidence.sentences[0].unsupported == ("42", "MIT")
 
@@ -84,8 +80,8 @@ def test_unsupported_facts_are_marked(run_folder: Path) -> None:
 @pytest.mark.slow
 def test_poolings_have_a_weight_for_every_word_read(run_folder: Path) -> None:
     short, long = Document("1", story(1, 12)), Document("2", story(1, 60))
-    (whole,) = summarize_with_evidence([short], load(run_folder, "abstractive"), for_page=True)
-    (cut,) = summarize_with_evidence([long], load(run_folder, "extractive", "truncate"), for_page=True)
+    (whole,) = Pipeline.of(load(run_folder, "abstractive")).summarize([short], evidence="page")
+    (cut,) = Pipeline.of(load(run_folder, "extractive", "truncate")).summarize([long], evidence="page")
     for summary in (whole, cut):
         assert summary.evidence is not None
         assert summary.evidence.read is not None
@@ -104,13 +100,15 @@ def test_poolings_have_a_weight_for_every_word_read(run_folder: Path) -> None:
 
 def test_summaries_without_text_have_no_evidence(run_folder: Path) -> None:
     documents = [Document("1", ""), Document("2", "", error="missing")]
-    for summary in summarize_with_evidence(documents, load(run_folder, "abstractive")):
+    for summary in Pipeline.of(load(run_folder, "abstractive")).summarize(documents, evidence="sources"):
         assert summary.evidence is None
         assert "evidence" not in json.loads(summary.as_json())
 
 
 def test_evidence_is_a_part_of_the_json(run_folder: Path) -> None:
-    (summary,) = summarize_with_evidence([Document("1", story(1, 12))], load(run_folder, "extractive"))
+    (summary,) = Pipeline.of(load(run_folder, "extractive")).summarize(
+        [Document("1", story(1, 12))], evidence="sources"
+    )
     entries = json.loads(summary.as_json())["evidence"]
     assert entries[0]["sources"][0]["weight"] == 1
     assert "evidence" not in json.loads(replace(summary, evidence=None).as_json())
@@ -120,12 +118,12 @@ def test_evidence_is_a_part_of_the_json(run_folder: Path) -> None:
 def test_evidence_of_any_generation(run_folder: Path, jobs: int) -> None:
     documents = [Document(str(number), story(number, 12)) for number in range(3)]
     loaded = load(run_folder, "extractive")
-    expected = [summary.evidence for summary in summarize_with_evidence(documents, loaded)]
-    overrides = ["summarize.mode=extractive"]
+    expected = [summary.evidence for summary in Pipeline.of(loaded).summarize(documents, evidence="sources")]
+    run = RunFiles.open(run_folder, ["summarize.mode=extractive"])
     if jobs:
-        results = summarize_in_processes(documents, run_folder, overrides, jobs=jobs, generate=summarize_with_evidence)
+        results = summarize_in_processes(documents, run, jobs=jobs, evidence="sources")
     else:
-        results = generate_with_evidence(documents, run_folder, overrides, report=silent, check=go_on)
+        results = generate_here(documents, run, evidence="sources", report=silent, check=go_on)
     assert [summary.evidence for summary in results] == expected
 
 

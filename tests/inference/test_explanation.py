@@ -8,9 +8,9 @@ import pytest
 from sumpool.documents.document import Document, TextBlock
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.errors import RecipeError
-from sumpool.inference.evidence import summarize_with_evidence
 from sumpool.inference.explanation import render_explanation, write_explanation
 from sumpool.inference.loading import load_for_generation
+from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.summary import Summary
 from sumpool.interpret.evidence import Evidence, EvidenceSource, PoolingWeights, SentenceEvidence
 from sumpool.text.sentences import SentenceSplitter
@@ -150,7 +150,7 @@ def test_equal_neighbours_share_an_element() -> None:
 def test_pages_of_a_model(run_folder: Path, tmp_path: Path) -> None:
     document = Document("story", story(1, 60))
     loaded = load_for_generation(run_folder, ["summarize.mode=abstractive", "summarize.on_overflow=truncate"])
-    (summary,) = summarize_with_evidence([document], loaded, for_page=True)
+    (summary,) = Pipeline.of(loaded).summarize([document], evidence="page")
     write_explanation(tmp_path / "page.html", summary)
     page = Page((tmp_path / "page.html").read_text("utf-8"))
     assert "did not read the text from here on" in page.text
@@ -177,7 +177,7 @@ def test_summaries_without_a_model_have_no_unread_text(run_folder: Path) -> None
     text = "Die Rechner senden Pakete an die Router, und diese verwerfen alle, die zu lang sind. " * 9
     document = Document("memo", text)
     loaded = load_for_generation(run_folder, ["summarize.mode=auto"])
-    (summary,) = summarize_with_evidence([document], replace(loaded, language="en"), for_page=True)
+    (summary,) = Pipeline.of(replace(loaded, language="en")).summarize([document], evidence="page")
     assert summary.tokens_read == 0
     markup = render_explanation(replace(summary, model="runs/a"))
     page = Page(markup)

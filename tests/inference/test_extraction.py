@@ -8,17 +8,24 @@ from sumpool.data import sample
 from sumpool.documents.document import Document, ParsedDocument, TextBlock
 from sumpool.documents.read import read_documents
 from sumpool.documents.source_sentences import source_sentences
-from sumpool.inference.extraction import SentenceExtractor, selection_fault
+from sumpool.inference.extraction import extract, selection_fault
 from sumpool.inference.loading import load_for_generation
 from sumpool.inference.model_choice import SHIPPED
-from sumpool.inference.summaries import generate_summaries
-from sumpool.inference.summary import Summary
+from sumpool.inference.pipeline import Pipeline
+from sumpool.inference.run_files import RunFiles
+from sumpool.inference.summary import Extraction, Summary
+from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.text.sentences import SentenceSplitter
 from tests.conftest import story
 from tests.ranking.test_sentence_selector import TEXTS, document
 
 ROOT = Path(__file__).parents[2]
-EXTRACTOR = SentenceExtractor.load(SHIPPED)
+SELECTOR = SentenceSelector.load(SHIPPED, SHIPPED)
+
+
+def extraction_of(document: Document, target: LengthTarget | None = None) -> Extraction:
+    sentences = source_sentences(document, SentenceSplitter.default())
+    return extract(SELECTOR.candidates(document, sentences, "en"), SELECTOR, target)
 
 
 def words(amount: int) -> LengthTarget:
@@ -34,11 +41,10 @@ def test_faults_of_selections() -> None:
 
 def test_a_text_shorter_than_its_summary_is_whole() -> None:
     document = Document("a", "Hosts send packets to gateways. Gateways drop packets that are too long.")
-    sentences = source_sentences(document, SentenceSplitter.default())
-    extraction = EXTRACTOR.extract(document, sentences, "en")
+    extraction = extraction_of(document)
     assert extraction.indices == (0, 1)
     assert extraction.cause == "the text is not longer than a summary"
-    short = EXTRACTOR.extract(document, sentences, "en", LengthTarget(1, True, 9))
+    short = extraction_of(document, LengthTarget(1, True, 9))
     assert len(short.sentences) == 1
     assert short.cause == ""
 
@@ -47,42 +53,52 @@ def test_the_usual_length_follows_the_document() -> None:
     lengths = []
     for size in (60, 900):
         document = Document("a", story(1, size))
-        extraction = EXTRACTOR.extract(document, source_sentences(document, SentenceSplitter.default()), "en")
+        extraction = extraction_of(document)
         assert not extraction.cause
         lengths.append(len(" ".join(extraction.sentences).split()))
     assert lengths[0] < lengths[1]
 
 
 def test_what_the_model_cannot_improve_is_extracted_without_it(tmp_path: Path) -> None:
-    german, policy = document("de"), Document("a", (ROOT / "SECURITY.md").read_text())
-    for text, language, cause in (
-        (german, "de", "this text is in German, the model has learnt English"),
-        (policy, "en", ""),
-        (Document("a", "The host sends a packet to the gateway."), "en", "the text is not longer than a summary"),
-    ):
-        sentences = source_sentences(text, SentenceSplitter.for_language(language))
-        extraction = EXTRACTOR.extract_without_model(text, sentences, language)
-        assert extraction
-        assert extraction.cause == cause
-        assert extraction.sentences
+    pipeline = Pipeline.open(RunFiles.open(SHIPPED))
+    loaded: list[bool] = []
+    pipeline._load = lambda: loaded.append(True) or load_for_generation(SHIPPED)  # type: ignore[func-returns-value]
+    texts = (
+        (document("de"), "this text is in German, the model has learnt English"),
+        (Document("a", (ROOT / "SECURITY.md").read_text()), ""),
+        (Document("a", "The host sends a packet to the gateway."), "the text is not longer than a summary"),
+    )
+    for text, cause in texts:
+        (summary,) = pipeline.summarize([text])
+        assert summary.extraction.cause == cause
+        assert summary.sentences
+    assert not loaded
     with tarfile.open(Path(sample.__file__).with_name("rfc.tar.xz"), "r:xz") as archive:
         member = archive.getmember("rfc9336.txt")
         content = archive.extractfile(member)
         assert content
         (tmp_path / "rfc.txt").write_bytes(content.read())
     (rfc,) = read_documents(str(tmp_path / "rfc.txt"))
-    sentences = source_sentences(rfc, SentenceSplitter.default())
-    assert EXTRACTOR.extract_without_model(rfc, sentences, "en") is None
-    russian = EXTRACTOR.extract_without_model(rfc, sentences, "ru", LengthTarget(3, True, 99))
-    assert russian
-    assert len(russian.sentences) == 3
+    (summary,) = pipeline.summarize([rfc])
+    assert loaded == [True]
+    assert summary.tokens_read
+
+
+def test_a_length_is_resolved_without_the_model() -> None:
+    pipeline = Pipeline.open(RunFiles.open(SHIPPED, ["summarize.length=3s"]))
+    pipeline._load = None  # type: ignore[assignment]  # fails if it is called
+    (summary,) = pipeline.summarize([document("ru", 6)])
+    assert len(summary.sentences) == 3
+    pipeline = Pipeline.open(RunFiles.open(SHIPPED, ["summarize.length=500w"]))
+    (summary,) = pipeline.summarize([document("ru", 6)])
+    assert "asked for 500 words" in summary.extraction.cause
 
 
 @pytest.fixture(scope="module")
 def summaries(run_folder: Path) -> dict[str, Summary]:
     loaded = load_for_generation(run_folder, ["summarize.mode=auto", "summarize.samples=2", "summarize.length=30w"])
     texts = [document(language, 6) for language in TEXTS]
-    return dict(zip(TEXTS, generate_summaries(texts, loaded), strict=True))
+    return dict(zip(TEXTS, Pipeline.of(loaded).summarize(texts), strict=True))
 
 
 @pytest.mark.parametrize(("language", "name"), [("de", "German"), ("ru", "Russian"), ("zh", "Chinese")])
@@ -100,7 +116,7 @@ def test_texts_in_other_languages_are_summarised_without_the_model(
 def test_a_writing_model_is_kept_if_asked_for_and_the_language_is_said(run_folder: Path) -> None:
     loaded = load_for_generation(run_folder, ["summarize.mode=abstractive"])
     notes: list[str] = []
-    summary, *_ = generate_summaries([document("ru")], loaded, report=lambda progress: notes.append(progress.note))
+    summary, *_ = Pipeline.of(loaded).summarize([document("ru")], report=lambda progress: notes.append(progress.note))
     assert summary.mode == "abstractive"
     assert "-: this text is in Russian, the model has learnt English" in notes
 
@@ -111,7 +127,7 @@ def test_a_text_shorter_than_its_summary_comes_back_unchanged(run_folder: Path, 
     text = f"{'Is the budget ready? ' if blocks else ''}The committee met on Tuesday."
     parsed = Document.from_parsed("-", ParsedDocument((TextBlock("Minutes", "heading"), TextBlock(text))))
     loaded = load_for_generation(run_folder, [f"summarize.mode={mode}", "summarize.samples=2"])
-    summary, *_ = generate_summaries([parsed if blocks else Document("-", text)], loaded)
+    summary, *_ = Pipeline.of(loaded).summarize([parsed if blocks else Document("-", text)])
     assert (summary.summary, summary.mode) == (text, "extractive")
 
 
@@ -119,7 +135,7 @@ def test_what_the_model_cannot_say_is_selected(run_folder: Path, monkeypatch: py
     loaded = load_for_generation(run_folder, ["summarize.mode=auto", "summarize.samples=2"])
     monkeypatch.setattr("sumpool.inference.generation.Generator._decode", lambda *_: "")
     text = "The host sends a packet to the gateway. Apples fall from all of the trees. " * 9
-    summary, *_ = generate_summaries([Document("-", text)], loaded)
+    summary, *_ = Pipeline.of(loaded).summarize([Document("-", text)])
     assert summary.extraction.cause == "the model generated no word"
     assert "The host sends a packet to the gateway." in summary.summary
     assert summary.reason == ""
@@ -135,12 +151,12 @@ def test_whole_sentences_of_structured_documents_are_preferred(run_folder: Path)
     loaded = load_for_generation(run_folder, overrides)
     text = "The host sends a packet to the gateway. Apples fall from all of the trees in it. " * 9
     parsed = Document.from_parsed("-", ParsedDocument((TextBlock(text.strip()),)))
-    summary, *_ = generate_summaries([parsed], loaded)
+    summary, *_ = Pipeline.of(loaded).summarize([parsed])
     assert summary.mode == "extractive"
 
 
 def test_lines_without_punctuation_are_closed_where_others_follow() -> None:
     lines = ("I send you the bills of the goods", "The host removed them", "Jo Doe")
     mail = Document.from_parsed("a.eml", ParsedDocument(tuple(TextBlock(line) for line in lines)))
-    extraction = EXTRACTOR.extract(mail, source_sentences(mail, SentenceSplitter.default()), "en")
+    extraction = extraction_of(mail)
     assert extraction.sentences == (f"{lines[0]}.", f"{lines[1]}.", "Jo Doe")

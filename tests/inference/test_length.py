@@ -6,9 +6,9 @@ import pytest
 from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.documents.document import Document, ParsedDocument, TextBlock
-from sumpool.inference.length import length_fault, length_targets
+from sumpool.inference.length import length_fault
 from sumpool.inference.loading import LoadedModel, load_model
-from sumpool.inference.summaries import generate_summaries
+from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.summary import Summary
 from sumpool.text.sentences import SentenceSplitter
 from tests.conftest import story
@@ -45,9 +45,10 @@ def test_lengths_are_resolved_for_a_document(loaded: LoadedModel) -> None:
         ("long", LengthTarget(40, False, 52)),
     ):
         usual = replace(with_length(loaded, length), lengths=Lengths(10, 50, 26))
-        assert length_targets(usual)("word " * 300) == expected
+        document = Document("a", "word " * 300)
+        assert Pipeline.of(usual).read(document).target == expected
         between = replace(usual, lengths=Lengths(12, 40))
-        assert length_targets(between)("word " * 300) == expected
+        assert Pipeline.of(between).read(document).target == expected
 
 
 def test_faults_of_written_summaries() -> None:
@@ -65,17 +66,17 @@ def test_documents_with_little_prose_say_so(loaded: LoadedModel, language: str) 
     rows = [TextBlock(f"Gateway {number} | drops | packets", "table_row") for number in range(60)]
     prose = told(1, 12)[:3] if language == "en" else russian(1).split("\n\n")[:1]
     document = Document.from_parsed("a", ParsedDocument((TextBlock(" ".join(prose)), *rows)))
-    (summary,) = generate_summaries([document], with_length(loaded, "90w", "extractive"))
+    (summary,) = Pipeline.of(with_length(loaded, "90w", "extractive")).summarize([document])
     given = len(summary.summary.split())
     assert given < 81
     assert summary.extraction.cause.endswith(f"asked for 90 words, whole sentences of prose give {given}")
-    (longer,) = generate_summaries([document], with_length(loaded, "5s", "extractive"))
+    (longer,) = Pipeline.of(with_length(loaded, "5s", "extractive")).summarize([document])
     assert "asked for 5 sentences" in longer.extraction.cause
 
 
 def summaries(loaded: LoadedModel, length: str, mode: str) -> list[Summary]:
     documents = [Document(str(number), story(number, 30)) for number in range(3)]
-    return list(generate_summaries(documents, with_length(loaded, length, mode)))
+    return list(Pipeline.of(with_length(loaded, length, mode)).summarize(documents))
 
 
 @pytest.mark.parametrize("mode", ["abstractive", "extractive", "auto"])
@@ -100,8 +101,8 @@ def test_every_mode_obeys_a_number_of_sentences(loaded: LoadedModel, mode: str) 
 def test_lengths_do_not_depend_on_the_batch(loaded: LoadedModel) -> None:
     settings = with_length(loaded, "10%", "auto")
     documents = [Document(str(number), story(number, 10 + 10 * number)) for number in range(3)]
-    together = [summary.summary for summary in generate_summaries(documents, settings)]
-    assert together == [next(generate_summaries([document], settings)).summary for document in documents]
+    together = [summary.summary for summary in Pipeline.of(settings).summarize(documents)]
+    assert together == [next(Pipeline.of(settings).summarize([document])).summary for document in documents]
 
 
 @pytest.mark.parametrize("length", ["40w", "4s", "10%"])
@@ -110,7 +111,7 @@ def test_documents_with_blocks_obey_with_and_without_the_model(loaded: LoadedMod
     texts = [story(number, 40) if language == "en" else russian(number) for number in range(3)]
     paragraphs = [TextBlock(text) for text in "\n\n".join(texts).split("\n\n")]
     document = Document.from_parsed("a", ParsedDocument((TextBlock("Gateways", "heading", 1), *paragraphs)))
-    (summary,) = generate_summaries([document], with_length(loaded, length, "extractive"))
+    (summary,) = Pipeline.of(with_length(loaded, length, "extractive")).summarize([document])
     assert (summary.tokens_read == 0) == (language == "ru")
     asked = {"40w": 40, "4s": 4, "10%": len(document.text.split()) / 10}[length]
     amount = len(summary.sentences) if length == "4s" else len(summary.summary.split())

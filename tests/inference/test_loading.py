@@ -18,7 +18,7 @@ from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.inference import loading
 from sumpool.inference.loading import choose_lengths, load_for_generation, load_model
 from sumpool.inference.model_choice import SHIPPED
-from sumpool.inference.summaries import generate_summaries
+from sumpool.inference.pipeline import Pipeline
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from sumpool.training import hardware
@@ -56,8 +56,8 @@ def test_a_model_for_generation_has_the_precision_of_its_settings(run_folder: Pa
     )
     assert (quantized.model.embedding.weight.dtype == torch.bfloat16) == (precision == "bf16")
     stories = [Document(str(number), story(number, 12)) for number in range(10)]
-    expected = [summary.summary for summary in generate_summaries(stories, plain)]
-    found = [summary.summary for summary in generate_summaries(stories, quantized)]
+    expected = [summary.summary for summary in Pipeline.of(plain).summarize(stories)]
+    found = [summary.summary for summary in Pipeline.of(quantized).summarize(stories)]
     same = sum(map(operator.eq, found, expected))
     assert all(found)
     assert same == 10 if precision == "fp32" else same >= 5
@@ -74,7 +74,7 @@ def test_auto_chooses_for_encoder_and_decoder_apart(
     assert caplog.messages == ["summarize.precision=auto: encoder bf16, decoder int8 on cpu"]
     layers = {name.split(".")[0] for name, layer in mixed.model.named_modules() if isinstance(layer, Bfloat16Linear)}
     assert layers == {"encoder"}
-    assert all(summary.summary for summary in generate_summaries([Document("1", story(1, 12))], mixed))
+    assert all(summary.summary for summary in Pipeline.of(mixed).summarize([Document("1", story(1, 12))]))
     explicit = load_for_generation(run_folder, ["summarize.device=cpu", "summarize.precision=int8"])
     assert not any(isinstance(layer, Bfloat16Linear) for layer in explicit.model.modules())
 
@@ -84,8 +84,8 @@ def test_batch_mates_change_nothing_in_int8(run_folder: Path) -> None:
     stories = [Document(str(number), story(number, 3 + number)) for number in range(10)]
     together = load_for_generation(run_folder, ["summarize.precision=int8"])
     apart = load_for_generation(run_folder, ["summarize.precision=int8", "summarize.batch_tokens=1"])
-    summaries = [(each.summary, each.score) for each in generate_summaries(stories, together)]
-    assert summaries == [(each.summary, each.score) for each in generate_summaries(stories, apart)]
+    summaries = [(each.summary, each.score) for each in Pipeline.of(together).summarize(stories)]
+    assert summaries == [(each.summary, each.score) for each in Pipeline.of(apart).summarize(stories)]
 
 
 def test_without_a_name_the_newest_model_is_taken(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:

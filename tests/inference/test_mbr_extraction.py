@@ -1,14 +1,15 @@
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.documents.document import Document, ParsedDocument, TextBlock
 from sumpool.documents.source_sentences import source_sentences
-from sumpool.inference.extraction import SentenceExtractor
 from sumpool.inference.generation import Generated
 from sumpool.inference.mbr_extraction import MbrExtractor
 from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.summary import Extraction
-from sumpool.ranking.sentence_selector import SentenceSelector
+from sumpool.ranking.sentence_selector import Candidates, SentenceSelector
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.workflows.summarize import summarize
 from tests.conftest import story
@@ -19,7 +20,11 @@ FILE = Document.from_parsed("a.html", ParsedDocument(tuple(TextBlock(part) for p
 SENTENCES = source_sentences(ROW, SentenceSplitter.default())
 AGREED = (28, 40)
 SAMPLE = " ".join(SENTENCES[index].text for index in AGREED)
-EXTRACTOR = SentenceExtractor(SentenceSelector.load(Path("no run"), SHIPPED))
+SELECTOR = SentenceSelector.load(Path("no run"), SHIPPED)
+
+
+def candidates(document: Document) -> Callable[[], Candidates]:
+    return partial(SELECTOR.candidates, document, SENTENCES, "en")
 
 
 def extract(
@@ -28,8 +33,8 @@ def extract(
     text: str = SAMPLE,
     **settings: object,
 ) -> Extraction:
-    extractor = MbrExtractor(DecodingConfig.model_validate({"mode": "extractive", **settings}), EXTRACTOR)
-    return extractor.extract(document, SENTENCES, Generated(text, -1.0, samples))
+    extractor = MbrExtractor(DecodingConfig.model_validate({"mode": "extractive", **settings}), SELECTOR)
+    return extractor.extract(candidates(document), Generated(text, -1.0, samples))
 
 
 def test_sentences_that_agree_are_taken_in_their_order() -> None:
@@ -70,10 +75,10 @@ def test_auto_keeps_what_agrees_more_than_sentences_by_a_margin() -> None:
 
 def test_the_agreement_of_a_chosen_text_is_taken_as_given() -> None:
     samples = ("Gateways drop packets. Hosts fall.",) * 2
-    extractor = MbrExtractor(DecodingConfig(mode="auto", keep_threshold=0, ood_threshold=0), EXTRACTOR)
+    extractor = MbrExtractor(DecodingConfig(mode="auto", keep_threshold=0, ood_threshold=0), SELECTOR)
     for agreement in (0.0, 2.0):
         generated = Generated(samples[0], -1.0, samples, agreement=agreement)
-        assert (extractor.extract(ROW, SENTENCES, generated).sentences == ()) == bool(agreement)
+        assert (extractor.extract(candidates(ROW), generated).sentences == ()) == bool(agreement)
 
 
 def test_a_search_is_needed_where_generated_text_may_stay() -> None:
@@ -84,7 +89,7 @@ def test_a_search_is_needed_where_generated_text_may_stay() -> None:
         ("auto", ROW, 0, True),
         ("auto", ROW, 2, False),
     ):
-        extractor = MbrExtractor(DecodingConfig.model_validate({"mode": mode, "ood_threshold": threshold}), EXTRACTOR)
+        extractor = MbrExtractor(DecodingConfig.model_validate({"mode": mode, "ood_threshold": threshold}), SELECTOR)
         assert extractor.needs_search(document, samples) == needs
 
 

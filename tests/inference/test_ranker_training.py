@@ -9,8 +9,9 @@ from sumpool.data.sources._base import Example
 from sumpool.data.texts import Texts, TextsWriter
 from sumpool.documents.document import Document
 from sumpool.errors import Interrupted
-from sumpool.inference.fast_summaries import generate_fast, load_fast
+from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.ranker_training import spread_examples
+from sumpool.inference.run_files import RunFiles
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Progress
 from sumpool.ranking.ranker import FILE, Ranker
@@ -43,7 +44,7 @@ def test_training_ends_with_a_ranker(ranked: Path) -> None:
     assert manifest.facts["ranker_documents"] > 20
     ranker = Ranker.load(ranked)
     assert ranker.agreement is not None
-    (summary,) = generate_fast([Document("a", story(1, 60))], load_fast(ranked))
+    (summary,) = Pipeline.open(RunFiles.open(ranked, ["summarize.fast=true"])).summarize([Document("a", story(1, 60))])
     assert summary.summary
 
 
@@ -85,7 +86,7 @@ def test_an_export_has_the_ranker(ranked: Path, tmp_path: Path) -> None:
     assert (tmp_path / "exported" / FILE).read_bytes() == (ranked / FILE).read_bytes()
     assert FILE in Manifest.read(tmp_path / "exported").files
     shutil.copytree(tmp_path / "exported", tmp_path / "copy")
-    assert load_fast(tmp_path / "copy")
+    assert Pipeline.open(RunFiles.open(tmp_path / "copy"))
 
 
 def test_documents_without_sentences_give_no_ranker(tmp_path: Path) -> None:

@@ -4,14 +4,14 @@ from pathlib import Path
 import pytest
 
 from sumpool.documents.document import Document
-from sumpool.inference.chunking import Chunker
 from sumpool.inference.loading import LoadedModel, load_model
-from sumpool.inference.summaries import generate_summaries
+from sumpool.inference.pipeline import Pipeline
 from sumpool.progress import Progress
 from sumpool.ranking.config import RankingConfig
 from sumpool.ranking.fit import fit_ranker
 from sumpool.text.tokenizer import encode_document
 from tests.conftest import story
+from tests.inference.test_model_input import read_by_model
 from tests.ranking.planted import example
 
 LONG = Document("long", story(1, 120))
@@ -27,21 +27,20 @@ def loaded(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Loaded
 
 
 def test_the_best_sentences_fill_the_input_in_their_order(loaded: LoadedModel) -> None:
-    chunked = Chunker(loaded).chunk(LONG)
-    chunk, indices = chunked.chunk, chunked.indices
-    assert chunk is not None
+    reading, read, item = read_by_model(loaded, LONG)
+    indices = read.indices
     assert list(indices) == sorted(set(indices))
     assert indices != tuple(range(len(indices)))
-    assert 170 < len(chunk.ids) == chunked.tokens_read <= 200 < chunked.tokens_total
-    assert chunk.sentences.max() == len(indices) - 1
+    assert 170 < len(item.ids) == read.tokens_read <= 200 < read.tokens_total
+    assert item.sentences.max() == len(indices) - 1
     for number, index in enumerate(indices):
-        ids = [int(token) for token in chunk.ids[chunk.sentences == number]]
-        assert " ".join(loaded.tokenizer.decode(ids).split()) == chunked.sentences[index].text
+        ids = [int(token) for token in item.ids[item.sentences == number]]
+        assert " ".join(loaded.tokenizer.decode(ids).split()) == reading.sentences[index].text
 
 
 def test_what_is_left_out_is_said(loaded: LoadedModel) -> None:
     notes: list[Progress] = []
-    (summary,) = generate_summaries([LONG], loaded, report=notes.append)
+    (summary,) = Pipeline.of(loaded).summarize([LONG], report=notes.append)
     assert summary.summary
     share = f"{summary.tokens_read:,} ({summary.tokens_read / summary.tokens_total:.0%})"
     assert [progress.note for progress in notes if "ranked" in progress.note] == [
@@ -51,16 +50,14 @@ def test_what_is_left_out_is_said(loaded: LoadedModel) -> None:
 
 def test_short_documents_are_read_whole(loaded: LoadedModel) -> None:
     short = Document("short", story(2, 6))
-    chunk = Chunker(loaded).chunk(short).chunk
-    assert chunk is not None
-    assert chunk.ids.tolist() == encode_document(short.text, loaded.tokenizer, loaded.splitter).ids.tolist()
+    _, _, item = read_by_model(loaded, short)
+    assert item.ids.tolist() == encode_document(short.text, loaded.tokenizer, loaded.splitter).ids.tolist()
 
 
 def test_of_sentences_that_never_fit_the_beginning_is_read(loaded: LoadedModel) -> None:
     endless = Document("endless", " ".join(story(1, 120).replace(".", "").split()))
-    chunked = Chunker(loaded).chunk(endless)
+    _, read, item = read_by_model(loaded, endless)
     whole = encode_document(endless.text, loaded.tokenizer, loaded.splitter)
-    assert chunked.chunk is not None
-    assert chunked.chunk.ids.tolist() == whole.ids[:200].tolist()
-    assert (chunked.indices, chunked.is_selection) == ((0,), False)
-    assert chunked.reading.startswith(f"read 200 of {len(whole.ids):,} tokens")
+    assert item.ids.tolist() == whole.ids[:200].tolist()
+    assert (read.indices, read.is_selection) == ((0,), False)
+    assert read.note.startswith(f"read 200 of {len(whole.ids):,} tokens")

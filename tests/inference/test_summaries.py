@@ -10,7 +10,7 @@ from sumpool.inference.generation import Generated, Generator
 from sumpool.inference.loading import load_for_generation, load_model
 from sumpool.inference.mbr_extraction import MbrExtractor
 from sumpool.inference.model_choice import SHIPPED
-from sumpool.inference.summaries import generate_summaries
+from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.summary import Summary
 from tests.conftest import story
 
@@ -25,7 +25,7 @@ def test_a_stream_is_not_read_to_its_end_first(run_folder: Path) -> None:
             yield Document(str(taken), story(taken % 7, 4))
 
     loaded = load_model(run_folder, ["summarize.batch_tokens=200"])
-    summaries = generate_summaries(endless(), loaded)
+    summaries = Pipeline.of(loaded).summarize(endless())
     assert [next(summaries).id for _ in range(3)] == ["1", "2", "3"]
     assert taken < 100
 
@@ -40,7 +40,8 @@ def test_the_lock_is_free_while_documents_are_read(run_folder: Path) -> None:
             yield Document(str(number), story(number, 4))
 
     loaded = load_model(run_folder, ["summarize.batch_tokens=1"])
-    for _ in generate_summaries(documents(), loaded, check=lambda: held.append(lock.locked()), model_lock=lock):
+
+    for _ in Pipeline.of(loaded).summarize(documents(), check=lambda: held.append(lock.locked()), model_lock=lock):
         held.append(lock.locked())
     assert held == [False] * 9
 
@@ -49,7 +50,7 @@ def test_generated_text_may_be_chosen_among_samples_and_checked(run_folder: Path
     documents = [Document(str(number), story(number, 4)) for number in range(3)]
 
     def summaries(*settings: str) -> list[Summary]:
-        return list(generate_summaries(documents, load_model(run_folder, settings)))
+        return list(Pipeline.of(load_model(run_folder, settings)).summarize(documents))
 
     chosen = summaries("summarize.mbr=true")
     assert [summary.score for summary in chosen] == [summary.score for summary in summaries()]
@@ -66,7 +67,7 @@ def test_a_choice_of_source_sentences_is_an_extraction(run_folder: Path, monkeyp
     def summary(text: str) -> Summary:
         chosen = Generated(text, -1.0, ("Gateways drop plums.",), agreement=1.0)
         monkeypatch.setattr("sumpool.inference.summary_choice.SummaryChooser.choose", lambda *_: chosen)
-        (generated,) = generate_summaries([document], loaded)
+        (generated,) = Pipeline.of(loaded).summarize([document])
         return generated
 
     assert summary("Gateways drop packets. Hosts send packets.").extraction.indices == (0, 2)
@@ -89,7 +90,7 @@ def test_written_summaries_are_well_formed(
 ) -> None:
     monkeypatch.setattr(Generator, "generate", lambda _, chunks, *__, **___: [Generated(text, -1.0) for _ in chunks])
     loaded = load_model(run_folder, ["summarize.mode=abstractive"])
-    (written,) = generate_summaries([Document("a", story(1, 12))], loaded)
+    (written,) = Pipeline.of(loaded).summarize([Document("a", story(1, 12))])
     assert written.summary == summary
     assert " ".join(written.sentences) == summary
 
@@ -115,13 +116,13 @@ def test_texts_that_no_summary_depends_on_are_not_searched(
     overrides = [f"summarize.mode={mode}", "summarize.samples=2", f"summarize.ood_threshold={threshold}"]
     loaded = load_for_generation(SHIPPED, overrides)
     drafts: list[str] = []
-    searched, *_ = generate_summaries([document], loaded, on_draft=lambda _, draft: drafts.append(draft))
+    searched, *_ = Pipeline.of(loaded).summarize([document], on_draft=lambda _, draft: drafts.append(draft))
     assert bool(drafts) == (mode == "auto")
     if not drafts:
         monkeypatch.setattr(MbrExtractor, "needs_search", lambda *_: True)
-        searched, *_ = generate_summaries([document], loaded)
+        searched, *_ = Pipeline.of(loaded).summarize([document])
         monkeypatch.undo()
     monkeypatch.setattr("sumpool.inference.generation.search", Mock(side_effect=AssertionError))
-    summary, *_ = generate_summaries([document], loaded)
+    summary, *_ = Pipeline.of(loaded).summarize([document])
     assert summary.summary
     assert (summary.sentences, summary.extraction) == (searched.sentences, searched.extraction)

@@ -9,7 +9,7 @@ import pytest
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError
 from sumpool.inference.loading import load_for_generation
-from sumpool.inference.summaries import generate_summaries
+from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.teacher import TaughtDocuments, begin_teaching, data_with_teacher
 from sumpool.io.manifest import Manifest
 from sumpool.progress import silent
@@ -102,7 +102,7 @@ def test_sequences_are_the_summaries_of_the_teacher(trained: Path, tmp_path: Pat
     rows = [json.loads(line) for line in (setup.prepared / "train" / "texts.jsonl").read_text().splitlines()]
     assert [line["id"] for line in lines] == [row["id"] for row in rows]
     documents = [Document(row["id"], row["document"]) for row in rows]
-    expected = [summary.summary for summary in generate_summaries(documents, load_for_generation(trained / "run"))]
+    expected = [summary.summary for summary in Pipeline.of(load_for_generation(trained / "run")).summarize(documents)]
     assert [line["summary"] for line in lines] == expected
     for index, text in enumerate(expected):
         item = data.training[index]

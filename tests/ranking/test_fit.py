@@ -97,10 +97,12 @@ def test_documents_with_structure_have_the_sentences_that_readers_want() -> None
     blocks[9] = TextBlock("- We describe the packet and the router for the channel.", "list_item", 1)
     document = Document.from_parsed("a.html", ParsedDocument(tuple(blocks)))
     sentences = source_sentences(document, SPLITTER)
-    (first, *_) = SentenceSelector(chosen).select(document, sentences, "en", words=10)
+    selector = SentenceSelector(chosen)
+    candidates = selector.candidates(document, sentences, "en")
+    (first, *_) = selector.select(candidates, words=10)
     assert first == (9, "We describe the packet and the router for the channel.")
     target = LengthTarget(3, in_sentences=True, tokens=0)
-    assert len(SentenceSelector(chosen).select(document, sentences, "en", target=target)) == 3
+    assert len(selector.select(candidates, target=target)) == 3
 
 
 def test_a_probe_learns_from_states_and_counts_where_they_are_known(tmp_path: Path) -> None:

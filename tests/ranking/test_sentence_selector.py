@@ -14,9 +14,7 @@ from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.documents.document import Document, ParsedDocument, TextBlock, TextBlockKind
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.inference.model_choice import SHIPPED
-from sumpool.ranking import sentence_selector
 from sumpool.ranking.config import RankingConfig
-from sumpool.ranking.features import SentenceFeatures, sentence_features
 from sumpool.ranking.fit import fit_choice, fit_ranker
 from sumpool.ranking.forest import Forest
 from sumpool.ranking.ranker import DocumentClassifier, Probe, Ranker
@@ -63,6 +61,16 @@ def ranker() -> Ranker:
     return fit_choice(fitted, [marked(seed) for seed in range(30)], config)
 
 
+def selected(
+    ranker: Ranker,
+    document: Document,
+    sentences: Sequence[SourceSentence],
+    **length: Any,  # noqa: ANN401 - the arguments of `SentenceSelector.select`
+) -> list[tuple[int, str]]:
+    selector = SentenceSelector(ranker)
+    return selector.select(selector.candidates(document, sentences, "en"), **length)
+
+
 def with_domain(ranker: Ranker, has_all: bool) -> Ranker:
     """Return a ranker that takes all documents, or none, for those that it has learnt."""
     values = 3 * sum(table.shape[1] for table in ranker.inputs(example(1).features).tables)
@@ -94,7 +102,7 @@ def test_the_principal_sentence_is_selected_in_every_language() -> None:
     selector = SentenceSelector(Ranker.load(SHIPPED))
     for language in TEXTS:
         sentences = source_sentences(document(language), SentenceSplitter.for_language(language))
-        selected = selector.select(document(language), sentences, language, words=25)
+        selected = selector.select(selector.candidates(document(language), sentences, language), words=25)
         assert TEXTS[language][0] in [text for _, text in selected]
         assert all(sentences[index].text == text for index, text in selected)
 
@@ -103,53 +111,56 @@ def test_a_document_without_prose_is_summarised_by_its_beginning(ranker: Ranker)
     names = [TextBlock(f"Item {number}", "list_item") for number in range(40)]
     listed = Document.from_parsed("-", ParsedDocument(tuple(names)))
     sentences = source_sentences(listed, SentenceSplitter.default())
-    assert [index for index, _ in SentenceSelector(ranker).select(listed, sentences, "en", words=5)] == [0, 1]
+    assert [index for index, _ in selected(ranker, listed, sentences, words=5)] == [0, 1]
 
 
 def test_a_table_of_contents_is_summarised_by_its_title(ranker: Ranker) -> None:
     contents = blocks_of(("notice", "Contents"), ("heading", "The handbook of the host"), ("notice", "1. Gateways"))
     sentences = source_sentences(contents, SentenceSplitter.default())
-    assert SentenceSelector(ranker).select(contents, sentences, "en") == [(1, "The handbook of the host")]
+    assert selected(ranker, contents, sentences) == [(1, "The handbook of the host")]
 
 
 @pytest.mark.parametrize("file", [LONG, FILE], ids=["row", "file"])
 def test_samples_decide_in_the_domain_alone(ranker: Ranker, file: Document) -> None:
     def indices(selector: SentenceSelector, sampled: Sampled | None) -> list[int]:
-        return [index for index, _ in selector.select(file, SENTENCES, "en", words=40, sampled=sampled)]
+        return [
+            index for index, _ in selector.select(selector.candidates(file, SENTENCES, "en"), words=40, sampled=sampled)
+        ]
 
     inside, outside = (SentenceSelector(with_domain(ranker, has_all)) for has_all in (True, False))
     assert 10 in indices(inside, SAMPLED)
     assert 10 not in indices(inside, None)
-    assert inside.is_in_domain(file, SENTENCES, "en")
-    assert not outside.is_in_domain(file, SENTENCES, "en")
-    assert SentenceSelector(ranker).is_in_domain(file, SENTENCES, "en")
+    candidates = inside.candidates(file, SENTENCES, "en")
+    assert inside.is_in_domain(candidates)
+    assert not outside.is_in_domain(candidates)
+    assert SentenceSelector(ranker).is_in_domain(candidates)
 
 
 def test_no_document_without_prose_is_in_the_domain(ranker: Ranker) -> None:
-    assert not SentenceSelector(with_domain(ranker, True)).is_in_domain(Document("a", ""), (), "en")
+    selector = SentenceSelector(with_domain(ranker, True))
+    assert not selector.is_in_domain(selector.candidates(Document("a", ""), (), "en"))
 
 
 def test_the_selection_is_in_order_and_within_the_words(ranker: Ranker) -> None:
     for words in (30, 90):
         for file in (LONG, FILE):
-            selected = SentenceSelector(ranker).select(file, SENTENCES, "en", words=words)
-            assert [index for index, _ in selected] == sorted(index for index, _ in selected)
-            assert 0.4 * words <= sum(len(text.split()) for _, text in selected) <= 1.4 * words
+            found = selected(ranker, file, SENTENCES, words=words)
+            assert [index for index, _ in found] == sorted(index for index, _ in found)
+            assert 0.4 * words <= sum(len(text.split()) for _, text in found) <= 1.4 * words
 
 
 def test_a_summary_has_at_most_a_hundred_words_where_none_are_asked_for(ranker: Ranker) -> None:
     book = blocks_of(*(("paragraph", story(number, 30)) for number in range(40)))
     sentences = source_sentences(book, SentenceSplitter.default())
-    assert sum(len(text.split()) for _, text in SentenceSelector(ranker).select(book, sentences, "en")) <= 110
+    assert sum(len(text.split()) for _, text in selected(ranker, book, sentences)) <= 110
 
 
 def test_a_target_goes_before_the_words(ranker: Ranker) -> None:
-    selector = SentenceSelector(ranker)
     for file in (LONG, FILE):
-        assert len(selector.select(file, SENTENCES, "en", words=30, target=LengthTarget(5, True, 99))) == 5
+        assert len(selected(ranker, file, SENTENCES, words=30, target=LengthTarget(5, True, 99))) == 5
         target = LengthTarget(80, False, 99)
-        selected = selector.select(file, SENTENCES, "en", sampled=SAMPLED, target=target)
-        assert target.minimum <= sum(len(text.split()) for _, text in selected) <= target.maximum
+        found = selected(ranker, file, SENTENCES, sampled=SAMPLED, target=target)
+        assert target.minimum <= sum(len(text.split()) for _, text in found) <= target.maximum
 
 
 def test_a_run_without_a_ranker_or_marks_has_the_shipped_ones(tmp_path: Path, ranker: Ranker) -> None:
@@ -159,36 +170,26 @@ def test_a_run_without_a_ranker_or_marks_has_the_shipped_ones(tmp_path: Path, ra
     own = SentenceSelector.load(tmp_path, SHIPPED)
     assert own.ranker.to_bytes() == replace(ranker, choice=None).to_bytes()
     assert own.readers.choice is not None
-    assert own.select(FILE, SENTENCES, "en", words=60)
+    assert own.select(own.candidates(FILE, SENTENCES, "en"), words=60)
     ranker.save(tmp_path)
     marked_run = SentenceSelector.load(tmp_path, SHIPPED)
     assert marked_run.readers is marked_run.ranker
-
-
-def test_features_of_a_document_are_computed_once(ranker: Ranker, monkeypatch: pytest.MonkeyPatch) -> None:
-    computed: list[str] = []
-
-    def record(*given: Any) -> SentenceFeatures:  # noqa: ANN401 - the arguments of `sentence_features`
-        computed.append(given[3])
-        return sentence_features(*given)
-
-    monkeypatch.setattr(sentence_selector, "sentence_features", record)
-    selector = SentenceSelector(ranker)
-    selector.is_in_domain(LONG, SENTENCES, "en")
-    in_english = selector.select(LONG, SENTENCES, "en")
-    selector.select(LONG, SENTENCES, "de")
-    assert selector.select(LONG, SENTENCES, "en") == in_english
-    assert computed == ["en", "de", "en"]
 
 
 def test_every_forest_is_evaluated_once(ranker: Ranker, monkeypatch: pytest.MonkeyPatch) -> None:
     selectors = [SentenceSelector(with_domain(ranker, has_all)) for has_all in (True, False)]
     evaluated: list[Forest] = []
     predict = Forest.predict
-    monkeypatch.setattr(Forest, "predict", lambda forest, rows: evaluated.append(forest) or predict(forest, rows))
+
+    def record(forest: Forest, rows: NDArray[np.float32]) -> NDArray[np.float64]:
+        evaluated.append(forest)
+        return predict(forest, rows)
+
+    monkeypatch.setattr(Forest, "predict", record)
     for selector in selectors:
-        selector.is_in_domain(LONG, SENTENCES, "en")
-        assert selector.select(LONG, SENTENCES, "en")
+        candidates = selector.candidates(LONG, SENTENCES, "en")
+        selector.is_in_domain(candidates)
+        assert selector.select(candidates)
         assert len(evaluated) == len({id(forest) for forest in evaluated}) == 4
         evaluated.clear()
 
@@ -208,16 +209,15 @@ def test_a_language_model_helps_to_choose_in_english(ranker: Ranker) -> None:
     readers = replace(with_domain(ranker, False), probe=Probe(np.zeros(1), ones, weights, np.zeros(3)))
     for wanted in (5, 40):
         selector = SentenceSelector(readers, None, States(wanted))  # type: ignore[arg-type]  # instead of a file
-        assert wanted in dict(selector.select(FILE, SENTENCES, "en", words=20))
-        german = selector.select(FILE, SENTENCES, "de", words=20)
-        assert german == SentenceSelector(readers).select(FILE, SENTENCES, "de", words=20)
+        assert wanted in dict(selector.select(selector.candidates(FILE, SENTENCES, "en"), words=20))
+        german = selector.candidates(FILE, SENTENCES, "de")
+        assert selector.select(german, words=20) == SentenceSelector(readers).select(german, words=20)
 
 
 def test_a_language_model_does_not_read_where_references_decide(ranker: Ranker) -> None:
     selector = SentenceSelector(with_domain(ranker, True), None, object())  # type: ignore[arg-type]  # fails if it reads
-    assert selector.select(FILE, SENTENCES, "en") == SentenceSelector(with_domain(ranker, True)).select(
-        FILE, SENTENCES, "en"
-    )
+    candidates = selector.candidates(FILE, SENTENCES, "en")
+    assert selector.select(candidates) == SentenceSelector(with_domain(ranker, True)).select(candidates)
 
 
 def test_selection_imports_neither_torch_nor_nltk() -> None:
@@ -238,5 +238,5 @@ def test_marks_of_lists_and_citations_are_no_part_of_a_sentence(ranker: Ranker) 
     text = "- The composer is a library for the packets [RFC2119] of all hosts [7]."
     file = blocks_of(("heading", "Composer"), ("paragraph", text), ("heading", "B"), ("paragraph", story(1, 3)))
     sentences = source_sentences(file, SentenceSplitter.default())
-    selected = dict(SentenceSelector(ranker).select(file, sentences, "en", target=LengthTarget(9, True, 99)))
-    assert selected[1] == "The composer is a library for the packets of all hosts."
+    found = dict(selected(ranker, file, sentences, target=LengthTarget(9, True, 99)))
+    assert found[1] == "The composer is a library for the packets of all hosts."

@@ -7,8 +7,9 @@ import pytest
 from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.documents.document import Document, ParsedDocument, TextBlock
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
-from sumpool.inference.fast_summaries import load_fast, summarize_fast
 from sumpool.inference.model_choice import SHIPPED
+from sumpool.inference.pipeline import Pipeline
+from sumpool.inference.run_files import RunFiles
 from sumpool.ranking.features import sentence_features
 from sumpool.ranking.fit import common_headings
 from sumpool.ranking.ranker import DocumentClassifier, Ranker
@@ -115,7 +116,7 @@ def selector() -> SentenceSelector:
 
 def select(selector: SentenceSelector, count: int, **options: Any) -> list[str]:  # noqa: ANN401 - of `select`
     document, sentences = house(*topics(count))
-    selected = selector.select(document, sentences, "en", **options)
+    selected = selector.select(selector.candidates(document, sentences, "en"), **options)
     assert all(text.removeprefix("Contents: ").rstrip(";.") in sentences[index].text for index, text in selected)
     return [text for _, text in selected]
 
@@ -151,6 +152,6 @@ def test_fast_summary_of_terms_ends_with_its_contents() -> None:
         for part in parts
     )
     document = Document.from_parsed("-", ParsedDocument(tuple(blocks), title="Terms of service"))
-    summary = summarize_fast(document, load_fast(SHIPPED))
+    (summary,) = Pipeline.open(RunFiles.open(SHIPPED, ["summarize.fast=true"])).summarize([document])
     assert "Contents: Accounts; " in summary.summary
     assert [summary.source[index].kind for index in summary.extraction.indices][-1] == "heading"

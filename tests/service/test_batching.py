@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from sumpool.documents.document import Document
-from sumpool.inference.summaries import OnDraft
+from sumpool.inference.pipeline import OnDraft
 from sumpool.inference.summary_result import SummaryResult
 from sumpool.service.batching import Batcher, QueueFullError, SummaryOptions
 

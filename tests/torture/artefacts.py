@@ -15,10 +15,10 @@ from sumpool.data.shards import Shard
 from sumpool.data.sources._base import SPLITS
 from sumpool.data.verified_data import verify_prepared
 from sumpool.documents.document import Document
-from sumpool.inference.fast_summaries import generate_fast, load_fast
 from sumpool.inference.loading import load_model
 from sumpool.inference.model_choice import SHIPPED
-from sumpool.inference.summaries import generate_summaries
+from sumpool.inference.pipeline import Pipeline
+from sumpool.inference.run_files import RunFiles
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.progress import go_on, silent
 from sumpool.recipe.load import load_recipe
@@ -108,8 +108,8 @@ def _load_run(folder: Path) -> str:
     """Load a run folder with and without its neural model, and summarise."""
     digest = hashlib.sha256()
     summarize_run(folder)
-    fast = load_fast(folder)
-    for summary in generate_fast(_DOCUMENTS, fast):
+    fast = Pipeline.open(RunFiles.open(folder, ["summarize.fast=true"]))
+    for summary in fast.summarize(_DOCUMENTS):
         digest.update(summary.summary.encode())
     loaded = load_model(folder, ["summarize.beams=1", "summarize.device=cpu"])
     for name, weights in sorted(loaded.model.state_dict().items()):
@@ -117,7 +117,7 @@ def _load_run(folder: Path) -> str:
     tokens = b"".join(loaded.tokenizer.token_bytes())
     digest.update(f"{loaded.lengths} {loaded.language} {loaded.recipe}".encode() + tokens)
     if loaded.model.config.dim <= _SMALL:
-        digest.update("".join(summary.summary for summary in generate_summaries(_DOCUMENTS, loaded)).encode())
+        digest.update("".join(summary.summary for summary in Pipeline.of(loaded).summarize(_DOCUMENTS)).encode())
     return digest.hexdigest()
 
 

@@ -26,8 +26,9 @@ from sumpool.data.sources.rfc import RfcSourceConfig
 from sumpool.documents.files import zstd
 from sumpool.documents.read import read_documents
 from sumpool.errors import SumpoolError
-from sumpool.inference.fast_summaries import load_fast
 from sumpool.inference.loading import load_model
+from sumpool.inference.pipeline import Pipeline
+from sumpool.inference.run_files import RunFiles
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.recipe.load import load_recipe
 from sumpool.training.checkpoint import Checkpoints
@@ -157,7 +158,11 @@ def _run_with(name: str, content: bytes, run: Path, work: Path) -> None:
     copy = Path(shutil.copytree(run, work / "run"))
     (copy / name).write_bytes(content)
     relist(copy, name)
-    for load in (load_fast, partial(load_model, overrides=["summarize.min_length=auto"])):
+
+    def open_run(folder: Path) -> Pipeline:
+        return Pipeline.open(RunFiles.open(folder))
+
+    for load in (open_run, partial(load_model, overrides=["summarize.min_length=auto"])):
         try:
             load(copy)
         except SumpoolError:

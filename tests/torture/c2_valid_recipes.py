@@ -21,7 +21,7 @@ from sumpool.evaluation.aggregation import ScoreAggregator
 from sumpool.evaluation.scorer import Candidate, SummaryScorer
 from sumpool.inference.classification import LabelledText, LoadedClassifier, classify_texts
 from sumpool.inference.loading import LoadedModel, choose_lengths
-from sumpool.inference.summaries import generate_summaries
+from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.validation_rouge import ValidationRouge
 from sumpool.progress import go_on, silent
 from sumpool.recipe.language_model import LanguageModelRecipe
@@ -138,7 +138,7 @@ def _summarize(recipe: Recipe, setup: TrainingSetup, run: Path) -> str:
     loaded = LoadedModel(run, recipe, model, setup.tokenizer, splitter, lengths, device)
     rows = [json.loads(line) for line in (setup.prepared.parent / "test.jsonl").read_text().splitlines()]
     documents = [Document(row["id"], row["document"]) for row in rows]
-    summaries = list(generate_summaries(documents, loaded))
+    summaries = list(Pipeline.of(loaded).summarize(documents))
     if [summary.id for summary in summaries] != [document.id for document in documents]:
         return "documents have no summary"
     if not all(math.isfinite(summary.score or 0.0) for summary in summaries):

@@ -7,7 +7,7 @@ from typing import Final
 
 from sumpool.documents.document import Document
 from sumpool.inference.loading import LoadedModel, load_model
-from sumpool.inference.summaries import generate_summaries
+from sumpool.inference.pipeline import Pipeline
 from tests.conftest import write_run
 from tests.torture.figures import Measured
 
@@ -43,7 +43,7 @@ def measure(count: int, folder: Path) -> Measured:
     """Summarise short edges, and long ones of `count` and `count` / 2 units."""
     loaded = load_model(write_run(folder / "run"))
     documents = [Document(str(number), text) for number, text in enumerate(_SHORT)]
-    summaries = list(generate_summaries(documents, loaded))
+    summaries = list(Pipeline.of(loaded).summarize(documents))
     rows_fit = [summary.id for summary in summaries] == [document.id for document in documents]
     faults = [] if rows_fit else ["rows differ"]
     slowest = 0.0
@@ -62,7 +62,7 @@ def measure(count: int, folder: Path) -> Measured:
 def _seconds(document: Document, loaded: LoadedModel, faults: list[str]) -> tuple[float, float]:
     """Summarise a document; return the seconds that passed, and those of the processor."""
     start, used = time.perf_counter(), time.process_time()
-    (summary,) = generate_summaries([document], loaded)
+    (summary,) = Pipeline.of(loaded).summarize([document])
     if not (summary.summary or summary.reason):
         faults.append(f"{document.id}: neither text nor reason")
     return time.perf_counter() - start, time.process_time() - used

@@ -7,7 +7,7 @@ from typing import Final
 
 from sumpool.documents.document import Document
 from sumpool.inference.loading import LoadedModel, load_model
-from sumpool.inference.summaries import generate_summaries
+from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.summary import Summary
 from tests.conftest import story, write_run
 from tests.torture.figures import Measured
@@ -45,4 +45,4 @@ def measure(count: int, folder: Path) -> Measured:
 
 def _summaries(loaded: LoadedModel, documents: Sequence[Document]) -> dict[str, Summary]:
     """Summarise documents, and return the summaries by their ids."""
-    return {summary.id: summary for summary in generate_summaries(documents, loaded)}
+    return {summary.id: summary for summary in Pipeline.of(loaded).summarize(documents)}

@@ -73,15 +73,17 @@ def run(tmp_path: Path, tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch) -> P
         return cast(LoadedModel, SimpleNamespace(folder=folder, recipe=recipe))
 
     monkeypatch.setattr(evaluate, "load_for_generation", load_for_generation)
-    monkeypatch.setattr(evaluate, "generate_summaries", generate_summaries)
+    replace_pipeline(monkeypatch, summarize)
     return folder
 
 
-def generate_summaries(
-    documents: Iterable[Document], loaded: LoadedModel, *, check: Callable[[], None]
-) -> Iterator[Summary]:
+def replace_pipeline(monkeypatch: pytest.MonkeyPatch, generate: Callable[..., Iterator[Summary]]) -> None:
+    monkeypatch.setattr(evaluate, "Pipeline", SimpleNamespace(of=lambda _: SimpleNamespace(summarize=generate)))
+
+
+def summarize(documents: Iterable[Document], *, check: Callable[[], None]) -> Iterator[Summary]:
     """Look four documents ahead, as the real one looks some hundred ahead."""
-    del loaded, check
+    del check
     stretch = []
     for document in documents:
         stretch.append(document)
@@ -201,7 +203,7 @@ def test_documents_are_read_from_files(run: Path, monkeypatch: pytest.MonkeyPatc
             yield summary(document)
 
     evaluate_run(run)
-    monkeypatch.setattr(evaluate, "generate_summaries", generate)
+    replace_pipeline(monkeypatch, generate)
     evaluate_run(run, overrides=[f"evaluate.files={kind}"])
     assert len(read) == DOCUMENTS
     assert read[0].id.startswith("rfc0.")

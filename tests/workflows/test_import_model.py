@@ -20,9 +20,8 @@ from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.data.batches import collate
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, Interrupted, RecipeError
-from sumpool.inference.chunking import Chunker
 from sumpool.inference.loading import LoadedModel, load_for_generation, load_model
-from sumpool.inference.summaries import generate_summaries
+from sumpool.inference.pipeline import Pipeline
 from sumpool.io.manifest import Manifest
 from sumpool.pretrained.config import ImportOptions
 from sumpool.progress import Progress
@@ -138,8 +137,8 @@ def copy_of(folder: Path, place: Path) -> Path:
 def search_best(loaded: LoadedModel, texts: list[str]) -> list[tuple[int, ...]]:
     """Best hypotheses with the settings of the imported recipe."""
     config = loaded.recipe.summarize
-    reader = Chunker(loaded)
-    items = [chunk for text in texts if (chunk := reader.chunk(Document("a", text)).chunk)]
+    pipeline = Pipeline.of(loaded)
+    items = [read.item for text in texts if (read := pipeline.read(Document("a", text)).input) and read.item]
     batch = collate(items, loaded.recipe.model.source_length, loaded.recipe.model.target_length)
     with torch.inference_mode():
         memory = loaded.model.encode(batch.ids, batch.mask, batch.sentences)
@@ -171,7 +170,7 @@ def compare(theirs: Theirs, loaded: LoadedModel, seed: int, tokenizer: Any) -> N
     rows = [tuple(takewhile(lambda token: token not in (pad, eos), row[1:])) for row in expected.tolist()]
     assert search_best(loaded, texts) == rows
     said = tokenizer.batch_decode(expected, skip_special_tokens=True, clean_up_tokenization_spaces=False)
-    summaries = generate_summaries([Document(text, text) for text in texts], loaded)
+    summaries = Pipeline.of(loaded).summarize([Document(text, text) for text in texts])
     assert [summary.summary for summary in summaries] == [text.strip() for text in said]
 
 
@@ -282,7 +281,7 @@ def test_led_with_fewer_positions_and_other_windows(vocabulary: Path, tmp_path: 
         "Input length is 150 tokens: the last 106 learned positions are dropped.",
         "Searches end as with early_stopping = never, but an EOS forced by the maximum length is not free.",
     ]
-    short, long = generate_summaries([Document("a", story(1, 12)), Document("b", story(2, 50))], loaded)
+    short, long = Pipeline.of(loaded).summarize([Document("a", story(1, 12)), Document("b", story(2, 50))])
     assert short.summary
     assert long.tokens_read == 150
 
@@ -343,8 +342,10 @@ def test_imported_unigram_models_can_be_trained(
     assert all(torch.equal(after[name], weights) for name, weights in before.items())
     loaded = load_model(trained, ["summarize.on_overflow=truncate"])
     suffix = loaded.tokenizer.special_tokens.suffix
-    chunk = Chunker(loaded).chunk(Document("a", story(1, 12))).chunk
-    assert chunk is not None
+    read = Pipeline.of(loaded).read(Document("a", story(1, 12))).input
+    assert read
+    assert read.item
+    chunk = read.item
     assert (len(chunk.ids), tuple(chunk.ids[-len(suffix) :])) == (20, tuple(tokenizer("").input_ids))
 
 

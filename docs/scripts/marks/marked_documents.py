@@ -31,8 +31,9 @@ import numpy as np
 from sumpool.documents.document import Document, document_title
 from sumpool.documents.read import read_documents
 from sumpool.documents.source_sentences import SourceSentence
-from sumpool.inference.fast_summaries import load_fast, summarize_fast
 from sumpool.inference.mark_sheets import split_document
+from sumpool.inference.pipeline import Pipeline
+from sumpool.inference.run_files import RunFiles
 from sumpool.io.atomic import temporary_path
 from sumpool.io.listed_files import replace_listed_file
 from sumpool.ranking.config import RankingConfig
@@ -187,11 +188,11 @@ def _features(document: Document) -> SentenceFeatures:
 def table(out: Path, folder: Path, part: str, words: int) -> str:
     """Return the table of a part: all languages, English, and the others."""
     documents = list(read(out, (part,)))
-    fast = load_fast(folder, [f"summarize.length={words}w"])
+    fast = Pipeline.open(RunFiles.open(folder, ["summarize.fast=true", f"summarize.length={words}w"]))
 
     def chosen(item: Marked) -> Sequence[int]:
-        extraction = summarize_fast(item.document, fast).extraction
-        return extraction.indices if extraction else ()
+        (summary,) = fast.summarize([item.document])
+        return summary.extraction.indices
 
     def lead(item: Marked) -> Sequence[int]:
         return _up_to(words, range(len(item.sentences)), item.sentences)

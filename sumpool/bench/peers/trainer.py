@@ -19,8 +19,8 @@ from sumpool.data.fingerprint import content_digest
 from sumpool.data.shards import Shard
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.evaluation.scorer import SummaryScorer
-from sumpool.inference.chunking import batch_chunks
 from sumpool.inference.loading import LoadedModel
+from sumpool.inference.model_input import batch_inputs
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Check, Progress, Report
 from sumpool.runs.run_data import prepared_data_of
@@ -159,7 +159,7 @@ def _summaries(model: object, loaded: LoadedModel, shard: Shard, report: Report,
     surfaces = TokenSurfaces(loaded.tokenizer.token_bytes())
     lengths = np.minimum(shard.lengths, sizes.source_length)
     summaries: dict[int, str] = {}
-    for numbers in batch_chunks(lengths.tolist(), config.batch_tokens):
+    for numbers in batch_inputs(lengths.tolist(), config.batch_tokens):
         check()
         tokens = generator.generate([shard[number] for number in numbers], surfaces)
         summaries.update(zip(numbers, (loaded.tokenizer.decode(summary).strip() for summary in tokens), strict=True))

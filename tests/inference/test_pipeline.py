@@ -9,9 +9,10 @@ import pytest
 from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, RecipeError
-from sumpool.inference.fast_summaries import generate_fast, load_fast, load_settings, target_of, wants_fast
 from sumpool.inference.loading import load_for_generation
-from sumpool.inference.summaries import generate_summaries
+from sumpool.inference.model_choice import SHIPPED
+from sumpool.inference.pipeline import Pipeline
+from sumpool.inference.run_files import RunFiles
 from sumpool.progress import Progress
 from sumpool.ranking.config import RankingConfig
 from sumpool.ranking.fit import fit_ranker
@@ -39,9 +40,13 @@ def run(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def open_fast(folder: Path, *overrides: str) -> Pipeline:
+    return Pipeline.open(RunFiles.open(folder, ["summarize.fast=true", *overrides]))
+
+
 def test_documents_are_summarised_by_their_sentences(run: Path) -> None:
     reported: list[Progress] = []
-    summaries = list(generate_fast(DOCUMENTS, load_fast(run), report=reported.append))
+    summaries = list(open_fast(run).summarize(DOCUMENTS, report=reported.append))
     told, german, short, empty, broken = summaries
     assert (told.mode, told.language, told.score) == ("extractive", "", None)
     assert 50 < len(told.summary.split()) < 120
@@ -50,18 +55,21 @@ def test_documents_are_summarised_by_their_sentences(run: Path) -> None:
     assert short.summary == "Hosts send packets to gateways."
     assert empty.reason == "the document must hold text, got none"
     assert broken.reason == "broken must be readable"
-    assert [progress.done for progress in reported] == [1, 2, 3, 4, 5]
+    assert [progress.done for progress in reported if not progress.note] == [1, 2, 3, 4, 5]
+    assert [progress.note for progress in reported if progress.note] == [
+        "short: extractive summary (the text is not longer than a summary)"
+    ]
 
 
 def test_a_loaded_model_gives_the_same_summaries(run: Path) -> None:
     loaded = load_for_generation(run, ["summarize.fast=true"])
-    expected = [summary.summary for summary in generate_fast(DOCUMENTS, load_fast(run))]
-    assert [summary.summary for summary in generate_summaries(DOCUMENTS, loaded)] == expected
+    expected = [summary.summary for summary in open_fast(run).summarize(DOCUMENTS)]
+    assert [summary.summary for summary in Pipeline.of(loaded).summarize(DOCUMENTS)] == expected
     assert [summary.summary for summary in summarize(DOCUMENTS, run, overrides=["summarize.fast=true"])] == expected
 
 
 def test_folders_without_a_ranker_rank_by_rules(run_folder: Path) -> None:
-    (summary,) = generate_fast(DOCUMENTS[:1], load_fast(run_folder, ["summarize.length=40w"]))
+    (summary,) = open_fast(run_folder, "summarize.length=40w").summarize(DOCUMENTS[:1])
     assert 36 <= len(summary.summary.split()) <= 44
 
 
@@ -75,33 +83,34 @@ def test_lengths_are_those_of_the_settings() -> None:
         ("short", LengthTarget(30, False, 0)),
         ("long", LengthTarget(120, False, 0)),
     ):
-        assert target_of(length, "word " * 1000) == expected
+        pipeline = open_fast(SHIPPED, f"summarize.length={length}")
+        assert pipeline.read(Document("a", "word " * 1000), for_model=False).target == expected
 
 
-def test_the_last_setting_decides(run_folder: Path, tmp_path: Path) -> None:
-    assert not wants_fast(run_folder, [])
-    assert wants_fast(run_folder, ["summarize.fast=false", "summarize.fast=True"])
-    assert not wants_fast(run_folder, ["summarize.fast=true", "summarize.fast=false"])
-    assert not wants_fast(tmp_path, [])
-    (tmp_path / "recipe.yaml").write_text("summarize: {fast: true}")
-    assert wants_fast(tmp_path, [])
+def test_the_last_setting_decides(run_folder: Path) -> None:
+    for changes, is_fast in (
+        ([], False),
+        (["summarize.fast=false", "summarize.fast=True"], True),
+        (["summarize.fast=true", "summarize.fast=false"], False),
+    ):
+        assert RunFiles.open(run_folder, changes).config.fast == is_fast
 
 
 def test_wrong_settings_are_named(run_folder: Path) -> None:
     for change, message in (
-        ("model.source_length=9", "--set must change a setting of summarize for fast summaries, got 'model.source"),
+        ("model.source_length=none", r"model\.source_length must be "),
         ("summarize.length=9x", r"summarize\.length must be auto, short"),
         ("summarize.lenght=9w", r"summarize\.lenght is not a setting"),
         ("summarize.length=[", "--set summarize.length: "),
         ("summarize.mode=abstractive", "summarize.mode must be extractive or auto for fast summaries, got 'abstr"),
     ):
         with pytest.raises(RecipeError, match=message):
-            load_settings(run_folder, [change])
+            RunFiles.open(run_folder, ["summarize.fast=true", change])
 
 
 def test_folders_that_are_no_runs_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match=r"recipe\.yaml must be the recipe of a run, got: "):
-        load_settings(tmp_path, [])
+    with pytest.raises(CheckpointError, match=r"must be a run folder with recipe\.yaml"):
+        RunFiles.open(tmp_path)
 
 
 def damage(path: Path) -> None:
@@ -116,14 +125,14 @@ def test_damaged_files_are_refused(run: Path) -> None:
             with restored(run):
                 spoil(run / name)
                 with pytest.raises(CheckpointError, match=name):
-                    load_fast(run)
+                    open_fast(run)
 
 
 def test_a_folder_of_a_version_that_learnt_abbreviations_loads(run: Path) -> None:
     with restored(run):
         (run / "sentences.json").write_text('{"abbreviations": []}')
         relist(run, "sentences.json")
-        assert load_fast(run).language == "en"
+        assert RunFiles.open(run).language() == "en"
 
 
 def test_hostile_files_that_the_manifest_lists_are_refused(run: Path) -> None:
@@ -132,14 +141,34 @@ def test_hostile_files_that_the_manifest_lists_are_refused(run: Path) -> None:
         ("ranker.safetensors", b"\x02\0\0\0\0\0\0\0{}", "must be a sentence ranker, got KeyError"),
         ("report.json", b"{" * 100_000, "must be JSON, got: more than 64 levels"),
         ("report.json", b"[]", "must hold a JSON object, got list"),
-        ("recipe.yaml", b"\xff", "must be the recipe of a run"),
-        ("recipe.yaml", b"summarize: {beam: 2}", r"must be a recipe of this version of sumpool, got: .*beam"),
+        ("recipe.yaml", b"\xff", "must be UTF-8 text"),
+        ("recipe.yaml", b"summarize: {beam: 2}", r".*beam is not a setting"),
     ):
         with restored(run):
             (run / name).write_bytes(content)
             relist(run, name)
             with pytest.raises(CheckpointError, match=rf"{re.escape(name)} {problem}"):
-                load_fast(run)
+                open_fast(run)
+
+
+@pytest.mark.parametrize("options", [(), ("--fast",), ("--mode", "abstractive")], ids=str)
+def test_what_a_run_says_is_read_once(run: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
+    (tmp_path / "document.txt").write_text(story(1, 90))
+    code = f"""
+import sys
+from collections import Counter
+opened = Counter()
+sys.addaudithook(lambda event, values: opened.update([str(values[0])]) if event == "open" else None)
+sys.argv = ["sumpool", "summarize", "document.txt", "--model", {str(run)!r}, *{options!r}]
+from sumpool.cli.app import main
+try:
+    main()
+finally:
+    names = ("recipe.yaml", "manifest.json")
+    print(max(opened[str(sys.argv[4] + "/" + name)] for name in names), file=sys.stderr)
+"""
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert shown.stderr.endswith("\n1\n")
 
 
 def test_the_command_imports_neither_torch_nor_nltk(run: Path, tmp_path: Path) -> None:

@@ -1,0 +1,157 @@
+"""What a model says about documents: samples and generated text, and the choice between these and sentences."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import final
+
+from sumpool.data.items import Item
+from sumpool.documents.document import Document
+from sumpool.documents.source_sentences import SourceSentence
+from sumpool.inference.extraction import extract, with_cause
+from sumpool.inference.generation import Generated, Generator, NeedsSearch, OnDrafts
+from sumpool.inference.length import length_fault, mean_words, tokens_per_word
+from sumpool.inference.loading import LoadedModel
+from sumpool.inference.mbr_extraction import MbrExtractor
+from sumpool.inference.model_input import InputEncoder, batch_inputs
+from sumpool.inference.reading import Reading
+from sumpool.inference.summary import NO_EXTRACTION, Extraction
+from sumpool.inference.summary_choice import SummaryChooser
+from sumpool.progress import Check
+from sumpool.ranking.sentence_selector import SentenceSelector
+from sumpool.text.form import repair_text
+from sumpool.text.language import UNSPACED
+from sumpool.text.sentences import SentenceSplitter
+
+
+@final
+class ModelSummaries:
+    """Summaries by a model: extracted with its samples, or generated.
+
+    Attributes:
+        usual_words: Words of the training summaries, about.
+    """
+
+    def __init__(self, loaded: LoadedModel, selector: SentenceSelector) -> None:
+        """Prepare by the settings of a model, and the selector of sentences."""
+        config = loaded.recipe.summarize
+        self._config = config
+        self._splitter = loaded.splitter
+        self._selector = selector
+        self._encoder = InputEncoder(loaded)
+        self._generator = Generator(loaded.model, loaded.tokenizer, config, loaded.lengths)
+        self._extractor = MbrExtractor(config, selector)
+        has_choice = config.mode != "extractive" and (config.mbr or config.factuality != "any")
+        self._chooser = SummaryChooser(config, loaded.splitter) if has_choice else None
+        self._tokens_per_word = tokens_per_word(loaded)
+        self.usual_words = mean_words(loaded)
+
+    def encode(self, reading: Reading) -> Reading:
+        """Return what has been read of a document with what the model reads of it, or the reason why it cannot."""
+
+        def scores() -> dict[int, float]:
+            candidates = reading.candidates()
+            return dict(zip(candidates.indices, candidates.scores.tolist(), strict=True))
+
+        read = self._encoder.encode(reading.document, reading.sentences, scores)
+        target = reading.target and replace(reading.target, tokens=round(reading.target.words * self._tokens_per_word))
+        return replace(reading, input=read, reason=read.reason, target=target)
+
+    def generate(
+        self,
+        group: Sequence[Reading],
+        check: Check,
+        lock: AbstractContextManager[object],
+        on_draft: Callable[[Document, str], None] | None,
+    ) -> Iterator[tuple[Reading, Generated | None, float]]:
+        """Generate batch by batch; a document is yielded as soon as all before it are done.
+
+        Args:
+            group: Documents; those without an input are passed through.
+            check: Called between batches.
+            lock: Held while the model computes.
+            on_draft: See `Pipeline.summarize`.
+
+        Yields:
+            A document, what was generated for it, and its share of the seconds.
+        """
+        read = [(reading, reading.input.item) for reading in group if reading.input and reading.input.item]
+        documents = {id(item): reading.document for reading, item in read}
+        on_drafts = _on_drafts(documents, on_draft) if on_draft and self._config.mode != "extractive" else None
+        needs_search = None if on_drafts else self._needs_search(documents)
+        batches = iter(batch_inputs([len(item.ids) for _, item in read], self._config.batch_tokens))
+        generated: dict[int, tuple[Generated, float]] = {}
+        place = 0
+        for reading in group:
+            if not (reading.input and reading.input.item):
+                yield reading, None, 0.0
+                continue
+            while place not in generated:
+                check()
+                batch = next(batches)
+                with lock:
+                    start = time.perf_counter()
+                    results = self._generator.generate(
+                        [read[index][1] for index in batch],
+                        [read[index][0].target for index in batch],
+                        needs_search=needs_search,
+                        on_drafts=on_drafts,
+                    )
+                    seconds = (time.perf_counter() - start) / len(batch)
+                generated.update((index, (result, seconds)) for index, result in zip(batch, results, strict=True))
+            yield reading, *generated.pop(place)
+            place += 1
+
+    def choose(self, reading: Reading, generated: Generated) -> tuple[str, float | None, Extraction]:
+        """Choose the summary of a document.
+
+        Returns:
+            The generated text, the score of the best hypothesis, and the sentences that replace the text, if any.
+        """
+        document, target, language = reading.document, reading.target, reading.language
+        if self._config.repair and generated.text and language not in UNSPACED:
+            source = " ".join(document.text.split())
+            repaired = repair_text(self._splitter.split(generated.text), language, source)
+            generated = replace(generated, text=" ".join(repaired))
+        text = generated.text
+        # mode auto prefers whole sentences of documents with a structure, whatever is generated
+        is_kept = not (self._extractor.may_extract and document.blocks)
+        if self._chooser and generated.is_searched and is_kept and language not in UNSPACED:
+            chosen = self._chooser.choose(generated, reading.sentences, target, language)
+            generated, text = replace(chosen, text=text), chosen.text
+        is_chosen = generated.agreement is not None
+        if generated.is_searched and not text and not is_chosen and self._extractor.may_extract:
+            selected = extract(reading.candidates(), self._selector, target)
+            return text, generated.score, with_cause(selected, "the model generated no word")
+        cause = length_fault(target, document.text, text, self._splitter) if target and text else ""
+        if is_chosen and not text:
+            cause = "no generated sentence is founded in the document"
+        extraction = self._extractor.extract(reading.candidates, generated, target, cause)
+        if is_chosen and not extraction.sentences:
+            extraction = _copied(text, reading.sentences, self._splitter)
+        return text, generated.score, extraction
+
+    def _needs_search(self, documents: dict[int, Document]) -> NeedsSearch:
+        """Return whether the beam search of an input can change the summary."""
+        return lambda item, samples: self._extractor.needs_search(documents[id(item)], samples)
+
+
+def _on_drafts(documents: dict[int, Document], on_draft: Callable[[Document, str], None]) -> OnDrafts:
+    """Return the callback of the drafts of inputs."""
+
+    def on_drafts(items: Sequence[Item], texts: list[str]) -> None:
+        for item, text in zip(items, texts, strict=True):
+            on_draft(documents[id(item)], text)
+
+    return on_drafts
+
+
+def _copied(text: str, sentences: Sequence[SourceSentence], splitter: SentenceSplitter) -> Extraction:
+    """Return the sentences of a generated text if all of them are sentences of the document."""
+    places = {sentence.text: index for index, sentence in reversed(list(enumerate(sentences)))}
+    indices = {places.get(" ".join(part.split()), -1) for part in splitter.split(text)}
+    if -1 in indices or not indices:
+        return NO_EXTRACTION
+    ordered = sorted(indices)
+    return Extraction(tuple(sentences[index].text for index in ordered), tuple(ordered))

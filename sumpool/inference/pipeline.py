@@ -1,0 +1,259 @@
+"""The way from a document to its summary, one for all callers; ARCHITECTURE.md draws it.
+
+Everything up to the neural model imports neither torch nor nltk, and the model is loaded for the first document that
+needs it, so that `summarize --fast` takes about as long as starting Python.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sized
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Literal, final
+
+from sumpool.core.decoding.config import DecodingConfig, parse_length
+from sumpool.core.decoding.length_limits import LengthTarget
+from sumpool.documents.document import Document
+from sumpool.inference.extraction import extract, whole_text, with_cause
+from sumpool.inference.model_choice import SHIPPED
+from sumpool.inference.reading import Reading, read_document
+from sumpool.inference.run_files import RunFiles
+from sumpool.inference.summary import NO_EXTRACTION, Summary
+from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.ranking.sentence_selector import SentenceSelector
+from sumpool.ranking.summary_length import usual_words
+from sumpool.text.language import UNSPACED, word_count
+from sumpool.text.sentences import SentenceSplitter
+
+if TYPE_CHECKING:
+    from sumpool.inference.generation import Generated
+    from sumpool.inference.loading import LoadedModel
+    from sumpool.inference.model_summaries import ModelSummaries
+
+OnDraft = Callable[[Document, str], None]
+"""Called with a document and what the beam search has generated of its summary so far."""
+EvidenceKind = Literal["sources", "page"]
+"""Evidence of summaries: the sources of each sentence, or all that an HTML page shows."""
+_LOOKAHEAD_BATCHES = 8
+"""Batches of tokens that are read ahead, so that documents of similar length meet."""
+_FIRST_DOCUMENTS: Final = 4
+"""Documents that are read before the first of them is summarised by the model."""
+_MAX_DOCUMENTS: Final = 256
+"""Documents that are read at most before the next of them is summarised."""
+
+
+@final
+class Pipeline:
+    """Summarises documents by the settings of a run.
+
+    Attributes:
+        config: The settings.
+        splitter: Sentence splitter of the language that the model has learnt.
+    """
+
+    def __init__(
+        self,
+        config: DecodingConfig,
+        splitter: SentenceSplitter,
+        language: str,
+        selector: SentenceSelector,
+        load: "Callable[[], LoadedModel]",
+    ) -> None:
+        """Use what has been loaded; `open` and `of` are the usual constructors.
+
+        Args:
+            config: The settings.
+            splitter: Sentence splitter of the language.
+            language: Language that the model has learnt (ISO 639-1).
+            selector: Selects the sentences of extractive summaries.
+            load: Loads the model.
+        """
+        self.config = config
+        self.splitter = splitter
+        self._language = language
+        self._selector = selector
+        self._load = load
+
+    @classmethod
+    def open(cls, run: RunFiles) -> "Pipeline":
+        """Load what summaries need besides the model of a run.
+
+        Raises:
+            CheckpointError: If a file is missing or damaged.
+            DataError: If the scorer is damaged, or another model.
+        """
+        run.verify_selection()
+        selector = SentenceSelector.load(run.folder, SHIPPED, run.config.scorer)
+
+        def load() -> "LoadedModel":
+            # Imported here, as not all summaries need torch.
+            from sumpool.inference.loading import load_run
+
+            return load_run(run)
+
+        language = run.language()
+        return cls(run.config, SentenceSplitter.for_language(language), language, selector, load)
+
+    @classmethod
+    def of(cls, loaded: "LoadedModel", selector: SentenceSelector | None = None) -> "Pipeline":
+        """Use a loaded model, and a selector instead of that of its run folder if one is given."""
+        config = loaded.recipe.summarize
+        selector = selector or SentenceSelector.load(loaded.folder, SHIPPED, config.scorer)
+        return cls(config, loaded.splitter, loaded.language, selector, lambda: loaded)
+
+    def summarize(
+        self,
+        documents: Iterable[Document],
+        *,
+        evidence: EvidenceKind | None = None,
+        lookahead: int | None = None,
+        report: Report = silent,
+        check: Check = go_on,
+        model_lock: AbstractContextManager[object] | None = None,
+        on_draft: OnDraft | None = None,
+    ) -> Iterator[Summary]:
+        """Summarise documents.
+
+        Args:
+            documents: The documents; ids may repeat.
+            evidence: Evidence that summaries have; None for none.
+            lookahead: Documents that are read at most before the next of them is summarised; None takes some hundred.
+            report: Called with progress, and with a note for every document that is not read to its end, and for every
+                summary that is not what the settings ask for.
+            check: Called between batches, and between documents that need no model.
+            model_lock: Held while the model computes, for models that several threads use.
+            on_draft: Called while a summary is generated, unless the mode is extractive. The summary may differ from
+                its drafts: other hypotheses may follow, or be chosen.
+
+        Yields:
+            Summaries in the order of the documents, while later ones wait.
+        """
+        total = len(documents) if isinstance(documents, Sized) else None
+        lock = model_lock or nullcontext()
+        done = 0
+        for group in self._groups(documents, lookahead or _MAX_DOCUMENTS):
+            for reading in group:
+                for note in self._notes(reading):
+                    report(Progress("summarize", done, total, note=f"{reading.document.id}: {note}"))
+            for reading, generated, seconds in self._generate(group, check, lock, on_draft):
+                summary = self._summary(reading, generated, seconds)
+                if evidence and summary.summary:
+                    # Imported here, as few ask for evidence.
+                    from sumpool.inference.evidence import with_evidence
+
+                    with lock:
+                        summary = with_evidence(summary, reading, self._load, for_page=evidence == "page")
+                done += 1
+                if summary.extraction_note:
+                    report(Progress("summarize", done, total, note=summary.extraction_note))
+                report(Progress("summarize", done, total))
+                yield summary
+
+    def read(self, document: Document, *, for_model: bool = True) -> Reading:
+        """Read a document: its sentences, and what the model reads if it is to.
+
+        Args:
+            document: The document.
+            for_model: Whether the model reads it in any case, and not only where it may change the summary.
+        """
+        start = time.perf_counter()
+        reading = read_document(document, self.splitter, self._language, self._selector)
+        if not reading.reason:
+            reading = replace(reading, target=self._target(document))
+            if for_model or self._needs_model(reading):
+                reading = self._model.encode(reading)
+        return replace(reading, seconds=time.perf_counter() - start)
+
+    def _needs_model(self, reading: Reading) -> bool:
+        """Return whether the model may change the summary of a document.
+
+        Samples change a choice for the better where the model has learnt such documents: of its kind, and in its
+        language.
+        """
+        if self.config.fast or self.config.mode == "abstractive":
+            return not self.config.fast
+        if reading.unlearnt or (not reading.target and whole_text(reading.sentences)):
+            return False
+        return self._selector.is_in_domain(reading.candidates())
+
+    def _summary(self, reading: Reading, generated: "Generated | None", seconds: float) -> Summary:
+        """Select the sentences of a summary, or take the generated text."""
+        start = time.perf_counter()
+        text, score, extraction, reason = "", None, NO_EXTRACTION, reading.reason
+        if generated:
+            text, score, extraction = self._model.choose(reading, generated)
+            reason = "" if text or extraction.sentences else "the model must generate a word, but it generated none"
+        elif not reason:
+            extraction = extract(reading.candidates(), self._selector, reading.target)
+            if not self.config.fast:
+                extraction = with_cause(extraction, reading.unlearnt)
+            reason = "" if extraction.sentences else "the document must hold text, got none"
+        separator = "" if reading.language in UNSPACED else " "
+        written = () if extraction.sentences else self.splitter.split(text)
+        return Summary(
+            id=reading.document.id,
+            summary=separator.join(extraction.sentences) or text,
+            score=score if text else None,
+            tokens_read=reading.input.tokens_read if reading.input else 0,
+            tokens_total=reading.input.tokens_total if reading.input else 0,
+            seconds=reading.seconds + seconds + time.perf_counter() - start,
+            reason=reason,
+            mode="extractive" if extraction.sentences else "abstractive",
+            language=reading.language,
+            sentences=extraction.sentences or tuple(" ".join(sentence.split()) for sentence in written),
+            extraction=extraction,
+            source=reading.sentences,
+        )
+
+    @cached_property
+    def _model(self) -> "ModelSummaries":
+        # Imported here, as not all summaries need torch.
+        from sumpool.inference.model_summaries import ModelSummaries
+
+        return ModelSummaries(self._load(), self._selector)
+
+    def _target(self, document: Document) -> LengthTarget | None:
+        """Return the length that the settings ask for; None for the usual one."""
+        length = parse_length(self.config.length)
+        if length == (1, "usual"):
+            return None
+        words = word_count(document.text)
+        is_relative = length.unit == "usual" and not self.config.fast
+        usual = self._model.usual_words if is_relative else usual_words(words)
+        return LengthTarget(length.resolve(words, usual), length.unit == "sentences", 0)
+
+    def _notes(self, reading: Reading) -> Iterator[str]:
+        """Yield notes on what the model reads of a document, and that it has not learnt such."""
+        if reading.input and reading.input.item:
+            yield from filter(None, (reading.input.note, reading.unlearnt))
+
+    def _groups(self, documents: Iterable[Document], most: int) -> Iterator[list[Reading]]:
+        """Read documents in groups whose inputs are batched together, so that memory is bounded on any stream.
+
+        A document that needs no model waits for none behind it. The first group is small, so that its summaries do not
+        wait for many documents; each has twice as many as the one before it, as larger batches are faster.
+        """
+        group: list[Reading] = []
+        tokens, limit, most_tokens = 0, min(_FIRST_DOCUMENTS, most), _LOOKAHEAD_BATCHES * self.config.batch_tokens
+        for document in documents:
+            reading = self.read(document, for_model=False)
+            if not group and not reading.input:
+                yield [reading]
+                continue
+            group.append(reading)
+            tokens += reading.input.tokens_read if reading.input else 0
+            if tokens >= most_tokens or len(group) == limit:
+                yield group
+                group, tokens, limit = [], 0, min(2 * limit, most)
+        if group:
+            yield group
+
+    def _generate(
+        self, group: list[Reading], check: Check, lock: AbstractContextManager[object], on_draft: OnDraft | None
+    ) -> "Iterator[tuple[Reading, Generated | None, float]]":
+        """Yield the documents of a group with what the model has generated, and the seconds for it."""
+        if any(reading.input for reading in group):
+            yield from self._model.generate(group, check, lock, on_draft)
+        else:
+            check()
+            yield from ((reading, None, 0.0) for reading in group)

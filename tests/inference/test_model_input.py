@@ -1,0 +1,108 @@
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sumpool.data.items import Item
+from sumpool.documents.document import Document
+from sumpool.inference.loading import LoadedModel, load_model
+from sumpool.inference.model_input import ModelInput, batch_inputs
+from sumpool.inference.model_summaries import ModelSummaries
+from sumpool.inference.pipeline import Pipeline
+from sumpool.inference.reading import Reading
+from sumpool.text.tokenizer import encode_document
+from tests.conftest import story
+from tests.text import bart
+from tests.text.bart import learn, take_over
+
+
+def test_special_tokens_stand_around_what_is_read(run_folder: Path, tmp_path: Path) -> None:
+    loaded = replace(load_model(run_folder), tokenizer=take_over(learn([story(1, 40)], tmp_path / "bart"), tmp_path))
+    document = Document("long", story(1, 200))
+    whole = encode_document(document.text, loaded.tokenizer, loaded.splitter)
+    _, _, cut = read_by_model(with_settings(loaded, on_overflow="truncate"), document)
+    assert cut.ids.tolist() == [*whole.ids[:199], bart.EOS]
+    _, _, selected = read_by_model(with_settings(loaded, on_overflow="select"), document)
+    assert len(selected.ids) <= 200
+    assert (selected.ids[0], selected.ids[-1], selected.sentences[0]) == (bart.BOS, bart.EOS, 0)
+    assert not {bart.BOS, bart.EOS} & set(selected.ids[1:-1].tolist())
+
+
+def read_by_model(loaded: LoadedModel, document: Document) -> tuple[Reading, ModelInput, Item]:
+    """Return a document, and what the model reads of it."""
+    reading = Pipeline.of(loaded).read(document)
+    assert reading.input
+    assert reading.input.item
+    return reading, reading.input, reading.input.item
+
+
+def with_settings(loaded: LoadedModel, **settings: object) -> LoadedModel:
+    summarize = loaded.recipe.summarize.model_copy(update=settings)
+    return replace(loaded, recipe=loaded.recipe.model_copy(update={"summarize": summarize}))
+
+
+def test_inputs_of_similar_length_meet_within_the_budget() -> None:
+    choice = random.Random(1)
+    lengths = [choice.randint(1, 300) for _ in range(500)]
+    batches = batch_inputs(lengths, 2000)
+    assert sorted(index for batch in batches for index in batch) == list(range(500))
+    assert [min(batch) for batch in batches] == sorted(min(batch) for batch in batches)
+    for batch in batches:
+        widest = max(lengths[index] for index in batch)
+        assert widest * len(batch) <= 2000
+        assert len(batch) <= 64
+    padding = sum(max(lengths[index] for index in batch) * len(batch) for batch in batches) / sum(lengths)
+    assert padding < 1.1
+
+
+def test_an_input_beyond_the_budget_is_a_batch_of_its_own() -> None:
+    assert batch_inputs([50, 5000, 60], 1000) == [[0, 2], [1]]
+    assert batch_inputs([], 1000) == []
+
+
+def test_groups_are_bounded(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+
+    def generate(_: ModelSummaries, group: Sequence[Reading], *__: object) -> Iterator[tuple[Reading, None, float]]:
+        sizes.append(len(group))
+        return iter((reading, None, 0.0) for reading in group)
+
+    def encode(_: ModelSummaries, reading: Reading) -> Reading:
+        return replace(reading, input=ModelInput(Item("a", np.zeros(10), np.zeros(10), None), 10))
+
+    monkeypatch.setattr(ModelSummaries, "generate", generate)
+    monkeypatch.setattr(ModelSummaries, "encode", encode)
+
+    def sizes_of(count: int, lookahead: int | None, *settings: str) -> list[int]:
+        sizes.clear()
+        documents = [Document(str(number), "Hosts send packets.") for number in range(count)]
+        loaded = load_model(run_folder, ["summarize.mode=abstractive", *settings])
+        found = Pipeline.of(loaded).summarize(documents, lookahead=lookahead)
+        assert [summary.id for summary in found] == [document.id for document in documents]
+        return sizes
+
+    assert sizes_of(600, None) == [4, 8, 16, 32, 64, 128, 256, 92]
+    assert sizes_of(10, 3) == [3, 3, 3, 1]
+    assert sizes_of(10, None, "summarize.batch_tokens=3") == [3, 3, 3, 1]
+
+
+def test_sentence_numbers_name_sentences_of_the_document(run_folder: Path) -> None:
+    loaded = load_model(run_folder, ["summarize.on_overflow=truncate"])
+    reading, read, item = read_by_model(loaded, Document("long", "HEADING\n" + story(1, 100)))
+    indices = read.indices
+    assert {sentence.kind for sentence in reading.sentences[1:]} == {"paragraph"}
+    assert list(indices) == list(range(1, int(item.sentences[-1]) + 2))
+    for number, index in enumerate(indices[:-1]):
+        tokens = loaded.tokenizer.decode(item.ids[item.sentences == number].tolist())
+        assert " ".join(tokens.split()).removeprefix("HEADING ") == reading.sentences[index].text
+
+
+def test_a_cut_sentence_is_read_to_the_cut(run_folder: Path) -> None:
+    unending = " ".join(story(1, 200).replace(".", "").split())
+    loaded = load_model(run_folder, ["summarize.on_overflow=truncate"])
+    _, read, _ = read_by_model(loaded, Document("long", f"Hosts send. {unending}."))
+    assert read.tokens_read == 200 < read.tokens_total
+    assert read.indices == (0, 1)
