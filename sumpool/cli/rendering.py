@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from sumpool.interpret.evidence import place_name, render_evidence_text
-from sumpool.io.html import escape_html, html_page, language_attribute
 from sumpool.text.escaping import escape_line, escape_markdown, escape_markdown_line
 
 if TYPE_CHECKING:
@@ -78,7 +76,12 @@ def _names_title(summary: "Summary") -> bool:
 
 def _text(summary: "Summary", style: Style, heading: str) -> str:
     text = heading + (_list(summary.sentences, str) if style == "bullets" else summary.summary)
-    return f"{text}\n\n{render_evidence_text(summary.evidence)}" if summary.evidence else text
+    if not summary.evidence:
+        return text
+    # Imported here and below, as few ask for evidence.
+    from sumpool.interpret.evidence import render_evidence_text
+
+    return f"{text}\n\n{render_evidence_text(summary.evidence)}"
 
 
 def _markdown(summary: "Summary", style: Style, heading: str) -> str:
@@ -95,6 +98,9 @@ def _markdown(summary: "Summary", style: Style, heading: str) -> str:
 
 
 def _html(summary: "Summary", style: Style) -> str:
+    # Imported here, as the other formats do not need it.
+    from sumpool.io.html import escape_html, html_page, language_attribute
+
     title = _title(summary)
     language = language_attribute(summary.language)
     if style == "bullets":
@@ -110,6 +116,8 @@ def _html(summary: "Summary", style: Style) -> str:
 
 
 def _place(source: "EvidenceSource") -> str:
+    from sumpool.interpret.evidence import place_name
+
     place = place_name(source)
     return f" ({place})" if place else ""
 

@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from sumpool.cli.rendering import SUFFIXES, Rendering
-from sumpool.data.report import remembered_fields
 from sumpool.documents.arguments import check_arguments
 from sumpool.documents.document import ReadOptions
 from sumpool.documents.read import STDIN
 from sumpool.errors import DataError, RecipeError
 from sumpool.inference.model_choice import RUNS, default_model
 from sumpool.inference.pipeline import EvidenceKind
-from sumpool.inference.run_files import RunFiles
-from sumpool.io.file_names import FileNames
+from sumpool.inference.run_files import REPORT, RunFiles
+from sumpool.io.bounded import read_json
 from sumpool.progress import Progress, Report
 from sumpool.workflows.summarize import Generate, OpenOutput, SummaryOutput, generate_here
 
@@ -103,7 +102,9 @@ class OpenedOutput:
 def _open_folder(
     folder: Path, retry: bool, names: Sequence[str], rendering: Rendering, settings: Mapping[str, str]
 ) -> "SummaryFolder":
+    # Imported here, as most summaries are printed.
     from sumpool.inference.summary_folder import SummaryFolder
+    from sumpool.io.file_names import FileNames
 
     files = FileNames(names, SUFFIXES[rendering.format])
     return SummaryFolder(
@@ -154,8 +155,13 @@ def choose_generation(jobs: int, evidence: EvidenceKind | None) -> Generate:
 
 def trained_field(model: Path | None) -> str | None:
     """Return the field of the documents that a model was trained on; None if it is not known."""
-    fields = remembered_fields(model or default_model(RUNS))
-    return fields.document if fields else None
+    path = (model or default_model(RUNS)) / REPORT
+    try:  # without the schema of reports, which takes longer to import than a document to summarise
+        fields = read_json(path, DataError, "train again").get("fields")
+    except DataError:
+        return None
+    field = fields.get("document") if isinstance(fields, dict) else None
+    return field if isinstance(field, str) else None
 
 
 def warn_of_arguments(names: Sequence[str], options: ReadOptions, report: Report) -> None:

@@ -2,9 +2,12 @@
 
 import json
 from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
 
 from sumpool.documents.source_sentences import SourceSentence
-from sumpool.interpret.evidence import Evidence
+
+if TYPE_CHECKING:
+    from sumpool.interpret.evidence import Evidence
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ class Summary:
     sentences: tuple[str, ...] = ()
     extraction: Extraction = NO_EXTRACTION
     source: tuple[SourceSentence, ...] = ()
-    evidence: Evidence | None = None
+    evidence: "Evidence | None" = None
 
     @property
     def extraction_note(self) -> str:

@@ -9,7 +9,6 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from sumpool.cli.app import app, explain
-from sumpool.data.sources._base import Fields
 from sumpool.errors import CheckpointError, DataError, RecipeError, SumpoolError
 
 WORDS = ("the", "router", "sends", "packet", "network", "address", "drops", "header", "field", "server", "key")
@@ -274,7 +273,7 @@ def test_rows_are_read_from_the_field_that_the_model_was_trained_on(
         return result.stdout
 
     assert "router" in summary()
-    monkeypatch.setattr("sumpool.cli.summary_output.remembered_fields", lambda _: Fields("body", "summary", None))
+    monkeypatch.setattr("sumpool.cli.summary_output.read_json", lambda *_: {"fields": {"document": "body"}})
     assert "packet" in summary()
     assert "router" in summary("--field", "document")
 

@@ -3,6 +3,7 @@ from functools import partial
 from pathlib import Path
 
 from sumpool.core.decoding.config import DecodingConfig
+from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.documents.document import Document, ParsedDocument, TextBlock
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.inference.generation import Generated
@@ -63,6 +64,13 @@ def test_auto_says_why_sentences_are_taken() -> None:
     )
     assert extract(samples, mode="auto", ood_threshold=2).cause.startswith("agreement with the lead ")
     assert extract(samples, FILE, mode="auto", ood_threshold=0).cause == "whole sentences are preferred"
+
+
+def test_a_missed_length_is_said_beside_why_sentences_are_taken() -> None:
+    extractor = MbrExtractor(DecodingConfig(mode="auto", ood_threshold=0), SELECTOR)
+    target = LengthTarget(9_000, in_sentences=False, tokens=0)
+    cause = extractor.extract(candidates(FILE), Generated(SAMPLE, -1.0, (SAMPLE,)), target).cause
+    assert cause.startswith("whole sentences are preferred; asked for 9,000 words, whole sentences of prose give ")
 
 
 def test_auto_keeps_what_agrees_more_than_sentences_by_a_margin() -> None:

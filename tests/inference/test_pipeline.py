@@ -132,7 +132,7 @@ def test_a_folder_of_a_version_that_learnt_abbreviations_loads(run: Path) -> Non
     with restored(run):
         (run / "sentences.json").write_text('{"abbreviations": []}')
         relist(run, "sentences.json")
-        assert RunFiles.open(run).language() == "en"
+        assert open_fast(run)
 
 
 def test_hostile_files_that_the_manifest_lists_are_refused(run: Path) -> None:
@@ -142,12 +142,12 @@ def test_hostile_files_that_the_manifest_lists_are_refused(run: Path) -> None:
         ("report.json", b"{" * 100_000, "must be JSON, got: more than 64 levels"),
         ("report.json", b"[]", "must hold a JSON object, got list"),
         ("recipe.yaml", b"\xff", "must be UTF-8 text"),
-        ("recipe.yaml", b"summarize: {beam: 2}", r".*beam is not a setting"),
+        ("recipe.yaml", b"summarize: {beam: 2}", "beam is not a setting"),
     ):
         with restored(run):
             (run / name).write_bytes(content)
             relist(run, name)
-            with pytest.raises(CheckpointError, match=rf"{re.escape(name)} {problem}"):
+            with pytest.raises(CheckpointError, match=rf"{re.escape(name)}.*{problem}"):
                 open_fast(run)
 
 
@@ -171,17 +171,18 @@ finally:
     assert shown.stderr.endswith("\n1\n")
 
 
-def test_the_command_imports_neither_torch_nor_nltk(run: Path, tmp_path: Path) -> None:
-    (tmp_path / "document.txt").write_text(story(1, 90))
+def test_the_command_imports_few_modules_and_neither_torch_nor_nltk(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "document.md").write_text(story(1, 90))
     code = f"""
 import sys
-sys.argv = ["sumpool", "summarize", "document.txt", "--fast", "--model", {str(run)!r}]
+sys.argv = ["sumpool", "summarize", "document.md", "--fast", "--model", {str(run)!r}]
 from sumpool.cli.app import main
 try:
     main()
 finally:
+    print(sum(name.partition(".")[0] == "sumpool" for name in sys.modules) <= 103, file=sys.stderr)
     print(sorted({{"torch", "nltk", "sentencepiece", "scipy"}} & set(sys.modules)), file=sys.stderr)
 """
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert shown.stdout
-    assert shown.stderr.endswith("[]\n")
+    assert shown.stderr.endswith("True\n[]\n")
