@@ -24,7 +24,7 @@ from sumpool.ranking.summary_length import adjust_length, usual_words
 from sumpool.ranking.table_of_contents import MANY_HEADINGS, labelled, table_of_contents, without_label
 from sumpool.text.citations import without_citations
 from sumpool.text.language import ENGLISH, UNDETECTED, word_count
-from sumpool.text.prose import PROSE_KINDS, tidy_sentence
+from sumpool.text.prose import PROSE_KINDS, tidy_sentence, without_connective
 
 if TYPE_CHECKING:
     from sumpool.ranking.sentence_states import SentenceStates
@@ -166,39 +166,53 @@ class SentenceSelector:
         texts = [without_label(text, self.readers.common_headings, language) for text in tidy]
         scores, states = candidates.scores, None
         is_like_references = not target and self.is_in_domain(candidates)
-        if not is_like_references:
-            if sampled:
-                agreement = agreement_features(texts, sampled.samples, sampled.text)
-                scores = self.ranker.score_agreement(scores, agreement)
-            if self.states and language in (ENGLISH, UNDETECTED):  # the language model has learnt English
-                states = self.states.read(document, sentences)[list(candidates.indices)]
+        if sampled and not is_like_references:
+            scores = self.ranker.score_agreement(scores, agreement_features(texts, sampled.samples, sampled.text))
+        if self.states and not is_like_references and language in (ENGLISH, UNDETECTED):  # what it has learnt
+            states = self.states.read(document, sentences)[list(candidates.indices)]
         choice = self.readers.predict_choice(candidates.inputs, states)
         preferences = choice.combine(scores)
         wanted: list[int] = np.flatnonzero(preferences >= _WANTED * preferences.max()).tolist()
-        places: list[int] = []
-        if is_like_references:
-            # Imported here, as other documents do not need the tokenizer of ROUGE.
-            from sumpool.ranking.expected_ngrams import select_texts
-
-            expected = (scores - _COSTS * choice.costs)[wanted]
-            length = None if words and sampled else _EXPECTED * budget
-            samples = sampled.samples if sampled else ()
-            chosen = select_texts([texts[place] for place in wanted], expected, samples, length=length)
-            places = sorted(wanted[index] for index in chosen)
+        chosen: list[int] = []
         headings: list[tuple[int, str]] = []
-        if not places and target:
-            places = _select_length(texts, preferences, wanted, budget, language, target)
-        elif not places:  # few sentences rather than some that are not worth their words
-            if self.readers.wants_contents(candidates.inputs):
-                has_content = np.flatnonzero(choice.junk < _JUNK).tolist()
-                by_index = {candidates.indices[place]: float(preferences[place]) for place in has_content}
-                headings = table_of_contents(document, sentences, by_index, self.readers.common_headings, language)
-            if len(headings) >= MANY_HEADINGS:
-                budget = 1  # the best sentence alone
+        if is_like_references:
+            length = None if words and sampled else _EXPECTED * budget
+            chosen = _select_expected(texts, scores - _COSTS * choice.costs, wanted, sampled, length)
+        if not chosen and target:
+            chosen = _select_length(texts, preferences, wanted, budget, language, target)
+        elif not chosen:  # few sentences rather than some that are not worth their words
+            headings = self._headings(candidates, candidates.inputs, preferences, choice.junk)
+            words_left = budget if len(headings) < MANY_HEADINGS else 1  # the best sentence alone
             minimum = _WORTH * float(preferences.max())
-            places = sorted(select(texts, preferences, budget, language, redundancy=_REPEATED, minimum=minimum))
-        selected = [(candidates.indices[place], texts[place]) for place in places]
-        return [*selected, *(labelled(headings, language) if headings else ())]
+            chosen = select(texts, preferences, words_left, language, redundancy=_REPEATED, minimum=minimum)
+        selected = {candidates.indices[place]: texts[place] for place in sorted(chosen)}
+        for index, text in selected.items():
+            if index - 1 not in selected:
+                selected[index] = without_connective(text, language)
+        return [*selected.items(), *labelled(headings, language)]
+
+    def _headings(
+        self, candidates: Candidates, inputs: ChoiceInputs, preferences: Values, junk: Values
+    ) -> list[tuple[int, str]]:
+        """Return the table of contents of a summary; empty where readers do not want one."""
+        if not self.readers.wants_contents(inputs):
+            return []
+        has_content = np.flatnonzero(junk < _JUNK).tolist()
+        by_index = {candidates.indices[place]: float(preferences[place]) for place in has_content}
+        common = self.readers.common_headings
+        return table_of_contents(candidates.document, candidates.sentences, by_index, common, candidates.language)
+
+
+def _select_expected(
+    texts: Sequence[str], scores: Values, wanted: list[int], sampled: SampledSummaries | None, length: float | None
+) -> list[int]:
+    """Select the sentences that together should have the n-grams of a reference, of those that a reader wants."""
+    # Imported here, as other documents do not need the tokenizer of ROUGE.
+    from sumpool.ranking.expected_ngrams import select_texts
+
+    samples = sampled.samples if sampled else ()
+    chosen = select_texts([texts[place] for place in wanted], scores[wanted], samples, length=length)
+    return [wanted[index] for index in chosen]
 
 
 def _select_length(

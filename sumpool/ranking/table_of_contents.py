@@ -110,6 +110,8 @@ def labelled(headings: Sequence[tuple[int, str]], language: str) -> list[tuple[i
         headings: Index and text of each heading.
         language: Code of the language of the document.
     """
+    if not headings:
+        return []
     label = languages()[language].contents if language in languages() else _LABEL
     separator, end = ("\uff1b", "\u3002") if language in UNSPACED else (";", ".")
     marks = [*[separator] * (len(headings) - 1), end]

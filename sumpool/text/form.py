@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final, Literal, get_args
 
 from sumpool.text.language import ENGLISH, UNSPACED, languages, loose_words
-from sumpool.text.prose import depends_on_predecessor, ends_sentence, is_balanced, tidy_sentence
+from sumpool.text.prose import depends_on_predecessor, ends_sentence, is_balanced, tidy_sentence, without_connective
 
 Fault = Literal["no capital", "no end", "unbalanced", "heading", "list mark", "comment", "no predecessor"]
 """Fault of a sentence of a summary."""
@@ -93,7 +93,8 @@ def repair_text(sentences: Sequence[str], language: str = ENGLISH, document: str
     for sentence in sentences:
         text = repair_sentence(sentence, language)
         if text and depends_on_predecessor(text, language) and not _precedes(before, text, document):
-            text = _without_connective(text, language)
+            text = without_connective(text, language)
+            text = "" if depends_on_predecessor(text, language) else text
         before = text
         if text and text not in repaired:
             repaired.append(text)
@@ -138,14 +139,6 @@ def _precedes(before: str, sentence: str, document: str) -> bool:
     if place == 0 or not before:
         return place == 0
     return place < 0 or document[:place].rstrip().endswith(before) or before not in document
-
-
-def _without_connective(text: str, language: str) -> str:
-    """Return a sentence without the connective at its start; empty if it has none, or refers to another even so."""
-    word, _, rest = text.partition(", ")
-    known = languages().get(language)
-    rest = _capitalise(rest) if known and word.lower() in known.anaphora else ""
-    return "" if depends_on_predecessor(rest, language) else rest
 
 
 def _balance(text: str) -> str:

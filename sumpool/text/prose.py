@@ -55,6 +55,14 @@ def depends_on_predecessor(sentence: str, language: str = ENGLISH) -> bool:
     return first in words.anaphora and not any(word.startswith(words.self_references) for word in others)
 
 
+def without_connective(sentence: str, language: str = ENGLISH) -> str:
+    """Return a sentence without the adverb and comma that connect it with the one before ("However, ...")."""
+    word, _, rest = sentence.partition(", ")
+    known = languages().get(language)
+    is_connective = bool(rest) and known is not None and word.lower() in known.anaphora
+    return rest[0].upper() + rest[1:] if is_connective else sentence
+
+
 def is_balanced(sentence: str) -> bool:
     """Return whether brackets and quotation marks are closed, none before it is opened."""
     quotes = _GERMAN_QUOTES if "\u201e" in sentence else _QUOTES

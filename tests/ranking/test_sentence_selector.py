@@ -240,3 +240,13 @@ def test_marks_of_lists_and_citations_are_no_part_of_a_sentence(ranker: Ranker) 
     sentences = source_sentences(file, SentenceSplitter.default())
     found = dict(selected(ranker, file, sentences, target=LengthTarget(9, True, 99)))
     assert found[1] == "The composer is a library for the packets of all hosts."
+
+
+def test_connective_stays_with_the_sentence_that_it_refers_to(ranker: Ranker) -> None:
+    chosen = SentenceSelector(with_domain(ranker, has_all=False))
+    texts = ("The packet goes to the router.", "However, the channel keeps its buffer for the signal in the window.")
+    target = LengthTarget(2, in_sentences=True, tokens=0)
+    for first, expected in ((texts[0], texts), ("So it is.", ("The" + texts[1].removeprefix("However, the"),))):
+        text = Document("a", f"{first} {texts[1]}")
+        candidates = chosen.candidates(text, source_sentences(text, SentenceSplitter.for_language("en")), "en")
+        assert tuple(part for _, part in chosen.select(candidates, target=target)) == expected

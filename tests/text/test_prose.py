@@ -1,6 +1,6 @@
 # ruff: noqa: RUF001  (letters of other scripts)
 
-from sumpool.text.prose import depends_on_predecessor, is_balanced, tidy_sentence
+from sumpool.text.prose import depends_on_predecessor, is_balanced, tidy_sentence, without_connective
 
 
 def test_marks_and_markup_are_removed() -> None:
@@ -62,3 +62,11 @@ def test_guillemets_point_inwards_or_outwards() -> None:
         ("Le « paquet » et « gateway attendent.", False),
     ]:
         assert is_balanced(text) is is_whole
+
+
+def test_connectives_before_a_comma_are_removed() -> None:
+    assert without_connective("However, the tower is old.") == "The tower is old."
+    assert without_connective("Deshalb, so heißt es, ist er alt.", "de") == "So heißt es, ist er alt."
+    for sentence in ("However old the tower is, it stands.", "Birds, however, sing.", "However,", "Deshalb, ja."):
+        assert without_connective(sentence) == sentence
+    assert without_connective("However, it is.", "xx") == "However, it is."
