@@ -120,11 +120,12 @@ class PointerOutput(Output):
         if "pooling_weights" in precomputed:
             attention = matmul_exactly(attention, precomputed["pooling_weights"])  # (batch, target, length)
         ids = precomputed["ids"][:, None].expand_as(attention)
-        # Sums of probabilities: below the smallest float a copy adds nothing to any sum of logarithms.
         copied = torch.zeros_like(log_probs).scatter_add_(-1, ids, attention).gather(-1, ids)
-        copied = copied.clamp_min_(torch.finfo(copied.dtype).tiny).log_().add_(copy)  # (batch, target, length)
         # Only tokens of the source can be copied; most of the vocabulary is not in it.
-        return log_probs.scatter_(-1, ids, torch.logaddexp(log_probs.gather(-1, ids), copied))
+        generated = log_probs.gather(-1, ids)  # (batch, target, length)
+        # Not logaddexp: a CPU computes the last numbers of a tensor, which depend on batch mates, by another formula.
+        mixed = copied.mul_(copy.exp()).add_(generated.exp()).log_()
+        return log_probs.scatter_(-1, ids, torch.maximum(mixed, generated))  # which may be below the smallest float
 
     def score(
         self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor], target: Tensor, smoothing: float = 0.0
