@@ -1,5 +1,6 @@
 """Documents with their structure: title, headings, paragraphs, list items, table rows and code."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
@@ -13,6 +14,10 @@ _OPENING_BLOCKS = 4
 """Blocks of a document among which its title is."""
 _MIN_SENTENCE_WORDS = 5
 """Words of a paragraph that is no badge, date or author."""
+_FIRST_SECTION: Final = re.compile(r"[01](?:\.\d+)*[.)]?\s+(?=[^\W\d])")
+"""Number of a section that a document may begin with."""
+_WORDLESS: Final = re.compile(r"<[^<>]*>|[IVXLC]+[.)]?|[\W\d_]*")
+"""Heading that is markup, a Roman numeral, or has no letters."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +99,14 @@ def document_title(document: Document) -> str:
 
 
 def opening_heading(blocks: Sequence[TextBlock]) -> str:
-    """Return the heading that a document begins with; empty if a sentence stands before it, as in many READMEs."""
+    """Return the heading that a document begins with; empty if a sentence stands before it, as in many READMEs.
+
+    Markup and bare numbers are passed over; a numbered heading is that of a section, and begins no document.
+    """
     for block in blocks[:_OPENING_BLOCKS]:
-        if block.kind == "heading":
+        if block.kind == "heading" and _FIRST_SECTION.match(block.text):
+            break
+        if block.kind == "heading" and not _WORDLESS.fullmatch(block.text):
             return block.text
         if block.kind == "paragraph" and block.text.endswith(".") and len(block.text.split()) >= _MIN_SENTENCE_WORDS:
             break

@@ -1,4 +1,6 @@
-from sumpool.documents.document import Document, ParsedDocument, TextBlock
+import pytest
+
+from sumpool.documents.document import Document, ParsedDocument, TextBlock, document_title
 
 
 def test_text_is_that_of_the_blocks() -> None:
@@ -13,3 +15,21 @@ def test_invisible_characters_of_blocks_are_counted() -> None:
     parsed, count = ParsedDocument((TextBlock("a\u200bb"), TextBlock("c", page=1)), "t\u202e").visible()
     assert count == 2
     assert parsed == ParsedDocument((TextBlock("ab"), TextBlock("c", page=1)), "t")
+
+
+@pytest.mark.parametrize(
+    ("headings", "title"),
+    [
+        (["Water in Towns", "1 Introduction"], "Water in Towns"),
+        (["1 Introduction", "2 Rain"], ""),
+        (["1. Scope"], ""),
+        (["1984", "A Year in Review"], "A Year in Review"),
+        (["<PAGE>", "Water in Towns"], "Water in Towns"),
+        (["XIV", "The Flood"], "The Flood"),
+        (["2 Fast Rivers"], "2 Fast Rivers"),
+        (["Mix"], "Mix"),
+    ],
+)
+def test_title_is_the_first_heading_that_is_not_of_a_section(headings: list[str], title: str) -> None:
+    blocks = tuple(TextBlock(heading, "heading", 1) for heading in headings)
+    assert document_title(Document("1 Introduction.txt", "", blocks=blocks)) == title

@@ -35,10 +35,18 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:  # noqa: ARG0
 
 
 def page_title(page: HtmlElement, blocks: tuple[TextBlock, ...]) -> str:
-    """Return the first principal heading if the title of the page contains it, otherwise the title of the page."""
+    """Return the first principal heading if the title of the page contains it, otherwise the title of the page.
+
+    A heading that is the name of the site, as its metadata state it, is passed over.
+    """
     element = next((element for element in page.descendants() if element.tag == "title"), None)
     title = " ".join(element.text().split()) if element else ""
-    heading = next((block.text for block in blocks if block.kind == "heading"), "")
+    site = next(
+        (element for element in page.descendants() if element.attributes.get("property") == "og:site_name"), None
+    )
+    name = " ".join(site.attributes.get("content", "").split()).casefold() if site else ""
+    headings = (block.text for block in blocks if block.kind == "heading")
+    heading = next((text for text in headings if text.casefold() != name), "")
     return heading if heading and (not title or heading in title) else title
 
 

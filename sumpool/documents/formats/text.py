@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from sumpool.documents.captions import is_caption
 from sumpool.documents.decoding import decode_text
-from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
+from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock, opening_heading
 from sumpool.documents.plain_text.headings import Headings
 from sumpool.documents.plain_text.lines import TextRow, is_outline, join_rows, right_edge, row_groups
 from sumpool.documents.plain_text.shapes import (
@@ -28,7 +28,7 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
     del options
     text, notes = decode_text(content)
     blocks = tuple(text_blocks(text))
-    title = blocks[0].text if blocks and blocks[0].kind == "heading" else ""
+    title = opening_heading(blocks) if blocks and blocks[0].kind == "heading" else ""
     return ParsedDocument(blocks, title, notes)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from sumpool.documents.document import ParsedDocument, TextBlock
+from sumpool.documents.document import ParsedDocument, TextBlock, opening_heading
 from sumpool.documents.html.blocks import HtmlBlocks
 from sumpool.documents.html.page_parts import PageParts
 from sumpool.documents.html.tree import HtmlElement
@@ -33,7 +33,7 @@ def office_document(tree: HtmlElement, property_title: str) -> ParsedDocument:
     title = " ".join(styled.text().split()) if styled else ""
     if not title and not _NO_TITLE.fullmatch(property_title):
         title = property_title
-    return ParsedDocument(blocks, title or next((block.text for block in blocks if block.kind == "heading"), ""))
+    return ParsedDocument(blocks, title or opening_heading(blocks))
 
 
 def _without_lines(blocks: Iterable[TextBlock]) -> Iterator[TextBlock]:

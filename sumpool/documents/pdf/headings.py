@@ -137,6 +137,7 @@ def find_title(lines: Sequence[PrintedLine], body: Body, metadata: str) -> str:
     readable = [
         line for line in first if sum(map(str.isalpha, line.text)) >= 3 and not CONTENTS_HEADING.fullmatch(line.text)
     ]
+    readable = [line for line in readable if not _names_periodical(line, first)]
     largest = max((line.size for line in readable), default=0.0)
     if largest >= 1.15 * body.size:
         rows = [line for line in readable if line.size >= 0.97 * largest]
@@ -148,6 +149,12 @@ def find_title(lines: Sequence[PrintedLine], body: Body, metadata: str) -> str:
         if len(title) <= 300:
             return title
     return metadata if sane else ""
+
+
+def _names_periodical(line: PrintedLine, page: Sequence[PrintedLine]) -> bool:
+    """Return whether another line of the page has the text before two numbers, such as year and volume."""
+    issue = re.compile(re.escape(line.text.strip()) + r"\W+\d+\W+\d+", re.IGNORECASE)
+    return any(issue.search(other.text) for other in page if other is not line)
 
 
 def _squeeze(text: str) -> str:

@@ -66,6 +66,11 @@ def test_title_of_the_properties_is_used_unless_the_program_put_it_in() -> None:
         assert parse(content, DEFAULT_OPTIONS).title == expected
 
 
+def test_a_heading_below_text_is_no_title() -> None:
+    content = docx(word_paragraph("The court heard the case in May.") + word_paragraph("Introduction", "heading1"))
+    assert parse(content, DEFAULT_OPTIONS).title == ""
+
+
 def test_linked_pictures_are_not_opened(tmp_path: Path) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("secret words")

@@ -70,6 +70,12 @@ class TestStructure:
         ]:
             assert read(f"<html><head>{head}</head><body><h1>Water</h1><p>x").title == title
 
+    def test_name_of_the_site_is_no_title(self) -> None:
+        head = '<title>Rain falls | The Site</title><meta property="og:site_name" content="The Site">'
+        for headings, title in (("", "Rain falls | The Site"), ("<h2>Rain falls</h2>", "Rain falls")):
+            page = f"<html><head>{head}</head><body><h1>The Site</h1>{headings}<p>{PROSE}"
+            assert read(page).title == title
+
     def test_empty_page_has_no_blocks(self) -> None:
         assert read("").blocks == () == read("<html><body>").blocks
 

@@ -1,4 +1,5 @@
 from sumpool.documents.pdf.body import Body, measure_body
+from sumpool.documents.pdf.headings import find_title
 from sumpool.documents.pdf.layout import PrintedLine
 from sumpool.documents.pdf.paragraphs import Group
 from sumpool.documents.pdf.paragraphs import _is_caption as is_caption
@@ -41,3 +42,11 @@ def test_a_paragraph_goes_on_behind_a_caption() -> None:
     rest = PrintedLine([Segment("closed in winter.", 72, 200, 80, 10)], 2, 0, 72, 500)
     groups = [Group("paragraph", [opening]), Group("caption", [caption]), Group("paragraph", [rest])]
     assert [group.lines for group in join_across_breaks(groups, body)] == [[opening, rest], [caption]]
+
+
+def test_name_of_a_journal_with_year_and_volume_is_no_title() -> None:
+    lines = [line("Journal of Rain", 40, 20), line("How Towns Keep Water", 120, 16), line("Text", 300, 10)]
+    body = Body(10, 1.2, mono=False, bold=False)
+    assert find_title(lines, body, "") == "Journal of Rain", "nothing says otherwise"
+    issue = line("214 Journal of Rain, 2016, 10, 214-221", 20, 8)
+    assert find_title([issue, *lines], body, "") == "How Towns Keep Water"
