@@ -63,6 +63,14 @@ class Tokens:
         positions = torch.arange(states.size(1), device=states.device).expand(mask.shape)
         return cls(states, mask, positions, sentences, words, ids, positions, phrases)
 
+    @classmethod
+    def join(cls, parts: Sequence["Tokens"]) -> "Tokens":
+        """Batch tokens of one length, without losses, metrics and what their layer computed of them."""
+        names = ("states", "mask", "positions", "sentences", "words", "ids", "origin")
+        states, *others = (torch.cat([getattr(part, name) for part in parts]) for name in names)
+        mask, positions, sentences, words, ids, origin = others
+        return cls(states, mask, positions, sentences, words, ids, origin).with_lengths()
+
     @property
     def indices(self) -> Tensor:
         """(batch, length), index of each state in its document."""

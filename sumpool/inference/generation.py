@@ -15,6 +15,7 @@ from sumpool.core.decoding.constraints import Constraint, NoRepeatTokens, NoRepe
 from sumpool.core.decoding.length_limits import LengthTarget
 from sumpool.core.decoding.ranking import Hypothesis, Lengths
 from sumpool.core.decoding.sampling import sample
+from sumpool.core.decoding.step import is_host
 from sumpool.core.model.cuda_graph import GraphedDecoder
 from sumpool.core.model.summarizer import Memory, SummarizationModel
 from sumpool.core.nn.execution import one_thread
@@ -145,12 +146,8 @@ class Generator:
         needs_search: NeedsSearch | None,
         on_drafts: OnDrafts | None,
     ) -> list[Generated]:
-        model, special_tokens = self._model, self._model.special_tokens
-        device = model.embedding.weight.device
-        batch = collate(
-            chunks, model.config.source_length, model.config.target_length, special_tokens=special_tokens
-        ).to(device)
-        memory = model.encode(batch.ids, batch.mask, batch.sentences, lengths=batch.lengths)
+        model = self._model
+        memory = self._encode(chunks)
         lengths = choose_bounds(
             model.predict_lengths(memory), chunks, targets, self._config, self._lengths, model.config.target_length
         )
@@ -166,6 +163,23 @@ class Generator:
         for place, best in zip(wanted, self._search(chunks, memory, lengths, targets, wanted, on_drafts), strict=True):
             generated[place] = Generated(self._decode(best.tokens), best.score, samples[place])
         return generated
+
+    def _encode(self, chunks: Sequence[Item]) -> Memory:
+        """Encode chunks, one by one where a batch of them gains no speed: batch mates then change no shape.
+
+        Padding and the number of rows select other kernels, which add in another order. The last bit of a state may
+        decide how it is rounded to eight bits, and that which token is drawn.
+        """
+        model = self._model
+        device = model.embedding.weight.device
+        by_itself = is_host(device)
+        memories: list[Memory] = []
+        for part in [[chunk] for chunk in chunks] if by_itself else [chunks]:
+            batch = collate(
+                part, model.config.source_length, model.config.target_length, special_tokens=model.special_tokens
+            ).to(device)
+            memories.append(model.encode(batch.ids, batch.mask, batch.sentences, lengths=batch.lengths))
+        return Memory.join(memories) if by_itself else memories[0]
 
     def _search(
         self,

@@ -1,4 +1,3 @@
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -6,17 +5,16 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from sumpool.core.decoding import beam
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.constraints import NoRepeatTokens
 from sumpool.core.decoding.ranking import Hypothesis, Lengths, Ranking
-from sumpool.core.model.summarizer import Memory
+from sumpool.core.model.summarizer import DecoderState, Memory
 from sumpool.data.items import Item
 from sumpool.errors import RecipeError, ResourceError
 from sumpool.inference.generation import Generator
-from sumpool.inference.loading import LoadedModel, load_model
+from sumpool.inference.loading import LoadedModel, load_for_generation, load_model
 from tests.conftest import story
 
 
@@ -129,17 +127,29 @@ def test_no_search_waits_for_more_than_the_document_allows(
     assert search.call_args.args[2] == [Lengths(len(short.ids), len(short.ids), len(short.ids))]
 
 
-def test_a_batch_that_memory_cannot_hold_is_halved(loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    encode, sizes = loaded.model.encode, []
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_batch_mates_change_no_bit(run_folder: Path, precision: str) -> None:
+    loaded = load_for_generation(run_folder, [f"summarize.precision={precision}"])
+    config = DecodingConfig(mode="auto", samples=9, temperature=2.0)
+    generator = Generator(loaded.model, loaded.tokenizer, config, Lengths(4, 60))
+    chunks = [chunk(loaded, story(number, 1 + 3 * number)) for number in range(6)]
+    alone = [generator.generate([document])[0] for document in chunks]
+    assert generator.generate(chunks) == alone
+    assert generator.generate(chunks[::-1]) == alone[::-1]
+    assert generator.generate(chunks[1:4]) == alone[1:4]
 
-    def small(ids: Tensor, mask: Tensor, sentences: Tensor, lengths: Sequence[int]) -> Memory:
-        sizes.append(len(ids))
-        if len(ids) > 3:
+
+def test_a_batch_that_memory_cannot_hold_is_halved(loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    start, sizes = loaded.model.start, []
+
+    def small(memory: Memory, beams: int, *, independent: bool) -> DecoderState:
+        sizes.append(len(memory.ids))
+        if len(memory.ids) > 3:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return encode(ids, mask, sentences, lengths=lengths)
+        return start(memory, beams, independent=independent)
 
     expected = generate(loaded, Lengths(4, 9))
-    monkeypatch.setattr(loaded.model, "encode", small)
+    monkeypatch.setattr(loaded.model, "start", small)
     assert generate(loaded, Lengths(4, 9)) == expected
     assert sizes == [10, 5, 2, 3, 5, 2, 3]
 

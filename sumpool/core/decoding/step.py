@@ -16,6 +16,8 @@ COMPACT_BELOW = {"cuda": 0.5}
 """By device, the fraction of unfinished documents at which finished ones are dropped from the batch; 1 elsewhere. On a
 GPU few rows take the time of many, and each batch size needs a CUDA graph of its own."""
 
+ROWS_MULTIPLE = 4
+"""Rows of a document in a batch are dropped this many at a time; to fewer rows a CPU applies other kernels."""
 
 HOST_DEVICES = ["cpu"]
 """Types of the devices on which hypotheses and samples are values of Python."""
@@ -104,8 +106,13 @@ def documents_to_keep(unfinished: Sequence[bool], device: torch.device | str) ->
 def rows_to_keep(unfinished: Sequence[Sequence[bool]], device: torch.device | str) -> int:
     """Return the number of rows per document that hold all unfinished ones, or all where batches are not compacted.
 
+    It depends on batch mates and is a multiple of `ROWS_MULTIPLE`: products of fewer rows add in another order.
+
     Args:
         unfinished: For each document (at least one), which rows are unfinished; all have equally many rows.
         device: Device of the batch.
     """
-    return len(unfinished[0]) if torch.device(device).type in COMPACT_BELOW else max(map(sum, unfinished))
+    rows = len(unfinished[0])
+    if torch.device(device).type in COMPACT_BELOW:
+        return rows
+    return min(rows, -(-max(map(sum, unfinished)) // ROWS_MULTIPLE) * ROWS_MULTIPLE)

@@ -93,7 +93,7 @@ class GraphedDecoder:
             self._graphs.clear()
             self._addresses = addresses
         steps = -(-(tokens + 1) // STEPS_MULTIPLE) * STEPS_MULTIPLE  # the first step reads BOS
-        return self._model.start(memory.padded(bucket), beams, steps, independent=independent)
+        return self._model.start(memory.padded(*map(bucket, memory.size)), beams, steps, independent=independent)
 
     def step(self, last: Tensor, state: DecoderState) -> StepOutput:
         """Take one step; the next step overwrites the returned tensors. See `SummarizationModel.step`."""

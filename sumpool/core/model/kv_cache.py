@@ -27,6 +27,9 @@ from sumpool.core.nn.numerics import indices_of_true
 
 STEPS_PER_BUFFER = 32
 """Steps that new buffers have slots for; fewer compact more often, more read more slots without descendants."""
+FEW_KEYS, KEYS_BLOCK = 192, 512
+"""Keys to which those of a document are padded, or a multiple of the latter for more: products on a CPU add in blocks
+of at most so many, whose sizes depend on the number of keys of all batch mates."""
 
 
 @dataclass(frozen=True)
@@ -106,18 +109,27 @@ BeamCacheT = TypeVar("BeamCacheT", bound=BeamCache)
 class CompactingCache(BeamCache):
     """Cache that grows, and drops slots without descendants when its buffers are full; only used slots are read.
 
+    A document writes to the slots behind its own, whatever its batch mates need: sums of attention then have the same
+    order in any batch.
+
     Attributes:
-        used: Number of written slots.
+        written: (documents,), number of slots that each document has written.
+        used: Number of slots that any document has written.
         length: Tokens of every hypothesis.
+        steps: Steps since the last compaction.
     """
 
+    written: Tensor = field(kw_only=True)
     used: int = 0
     length: int = 0
+    steps: int = 0
 
     @classmethod
     def empty(cls, documents: int, beams: int, device: torch.device) -> Self:
         """Return a cache without tokens."""
-        return cls(_empty_ancestry(documents, beams, STEPS_PER_BUFFER, device))
+        written = torch.zeros(documents, dtype=torch.long, device=device)
+        bias = torch.full((documents, beams, _capacity(0, beams)), -math.inf, device=device)
+        return cls(bias, written=written)
 
     @property
     def position(self) -> Tensor:
@@ -127,29 +139,54 @@ class CompactingCache(BeamCache):
     def advance(self) -> Self:
         """See `BeamCache.advance`."""
         beams = self.ancestry_bias.size(1)
-        cache = self if self.used + beams <= self.ancestry_bias.size(2) else self._compact()
-        slots = slice(cache.used, cache.used + beams)
-        cache.ancestry_bias[:, :, slots] = _newest_ancestry(beams, self.ancestry_bias.device)
-        return replace(cache, used=slots.stop, length=self.length + 1)
+        cache = self if self.steps < STEPS_PER_BUFFER else self._compact()
+        cache = replace(
+            cache,
+            written=cache.written + beams,
+            used=cache.used + beams,
+            length=cache.length + 1,
+            steps=cache.steps + 1,
+        )
+        slots = cache._slots()[:, None].expand(-1, beams, -1)
+        newest = _newest_ancestry(beams, slots.device).expand_as(slots)
+        cache.ancestry_bias.scatter_(2, slots, newest)
+        return cache
 
     def update(self, layer: int, key_value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """See `BeamCache.update`."""
-        buffer = self._buffer(layer, key_value)[:, :, :, : self.used]
-        buffer[:, :, :, -key_value.size(3) :] = key_value
-        key, value = buffer.unbind()
-        return key, value, self.ancestry_bias[:, :, : self.used].to(key.dtype)
+        buffer = self._buffer(layer, key_value)
+        buffer.scatter_(3, self._slots()[:, None, :, None].expand_as(key_value), key_value)
+        read = _read(self.used, self.ancestry_bias.size(1))
+        key, value = buffer[:, :, :, :read].unbind()
+        return key, value, self.ancestry_bias[:, :, :read].to(key.dtype)
+
+    def select(self, documents: Tensor) -> Self:
+        """See `BeamCache.select`."""
+        return replace(super().select(documents), written=self.written.index_select(0, documents))
+
+    def map_tensors(self, function: Callable[[Tensor], Tensor]) -> Self:
+        """See `BeamCache.map_tensors`."""
+        return replace(super().map_tensors(function), written=function(self.written))
+
+    def _slots(self) -> Tensor:
+        """Slots of the newest tokens, (documents, beams)."""
+        beams = self.ancestry_bias.size(1)
+        return self.written[:, None] + torch.arange(-beams, 0, device=self.written.device)
 
     def _compact(self) -> Self:
         """Move slots with descendants to the beginning of new buffers."""
         beams = self.ancestry_bias.size(1)
         has_descendants = (self.ancestry_bias == 0).any(1)  # (documents, slots)
-        used = int(has_descendants.sum(1).max()) if len(has_descendants) else 0
-        index, valid = indices_of_true(has_descendants, used + STEPS_PER_BUFFER * beams)
+        kept = has_descendants.sum(1)
+        used = int(kept.max()) if len(kept) else 0
+        index, valid = indices_of_true(has_descendants, _capacity(used, beams))
         bias = self.ancestry_bias.gather(2, index[:, None].expand(-1, beams, -1))
         return replace(
             self,
             ancestry_bias=bias.masked_fill_(~valid[:, None], -math.inf),
+            written=kept,
             used=used,
+            steps=0,
             buffers=[_gather_slots(buffer, index) for buffer in self.buffers],
         )
 
@@ -196,6 +233,21 @@ class StaticCache(BeamCache):
         """Slots of the newest tokens, (beams,)."""
         beams = self.ancestry_bias.size(1)
         return self.position * beams + torch.arange(beams, device=self.ancestry_bias.device)
+
+
+def padded_keys(keys: int) -> int:
+    """Return the number of keys to which those of a document and of its batch mates are padded."""
+    return FEW_KEYS if keys <= FEW_KEYS else -(-keys // KEYS_BLOCK) * KEYS_BLOCK
+
+
+def _read(used: int, beams: int) -> int:
+    """Number of slots that a step reads; without beams each document has as many as it has steps."""
+    return used if beams == 1 else -(-used // KEYS_BLOCK) * KEYS_BLOCK
+
+
+def _capacity(used: int, beams: int) -> int:
+    """Number of slots of new buffers."""
+    return _read(used + STEPS_PER_BUFFER * beams, beams)
 
 
 def rows_of(documents: Tensor, beams: int) -> Tensor:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import final
 
 import torch
@@ -12,8 +13,8 @@ from sumpool.core.cross_attention._base import CrossAttentionOutput
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import Decoder
 from sumpool.core.model.encoder import Encoder, EncoderOutput, initialise_embeddings, initialise_linear
-from sumpool.core.model.kv_cache import BeamCache, CompactingCache, StaticCache, rows_of
-from sumpool.core.nn.states import Mixtures
+from sumpool.core.model.kv_cache import BeamCache, CompactingCache, StaticCache, padded_keys, rows_of
+from sumpool.core.nn.states import Mixture, Mixtures
 from sumpool.core.output._base import Scores
 from sumpool.core.tokens import Tokens
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
@@ -35,9 +36,27 @@ class Memory:
     ids: Tensor
     mixtures: Mixtures = ()
 
-    def padded(self, size: Callable[[int], int]) -> "Memory":
-        """Pad source and pooled states to sizes, given their own, that batches share; results do not change."""
-        kept, length = (size(part.size(1)) for part in (self.tokens.mask, self.ids))
+    @classmethod
+    def join(cls, memories: Sequence["Memory"]) -> "Memory":
+        """Batch the memories of one or more documents each, padded as `padded_keys` says."""
+        kept, length = (max(sizes) for sizes in zip(*(memory.size for memory in memories), strict=True))
+        kept = padded_keys(kept)
+        padded = [memory.padded(kept, length) for memory in memories]
+        poolings = zip(*(memory.mixtures for memory in padded), strict=True)
+        return cls(
+            Tokens.join([memory.tokens for memory in padded]),
+            Tokens.join([memory.source for memory in padded]),
+            torch.cat([memory.ids for memory in padded]),
+            [partial(Mixture.join_computed, parts) for parts in poolings],
+        )
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Number of pooled states and of source tokens of each document, padding included."""
+        return self.tokens.mask.size(1), self.ids.size(1)
+
+    def padded(self, kept: int, length: int) -> "Memory":
+        """Pad to `kept` pooled states and `length` source tokens; results do not change."""
         mixtures = [*self.mixtures[:-1], *(lambda last=last: last().padded(kept) for last in self.mixtures[-1:])]
         ids = F.pad(self.ids, (0, length - self.ids.size(1)))
         return Memory(self.tokens.padded(kept), self.source.padded(length), ids, mixtures)

@@ -28,9 +28,19 @@ class Mixture:
     weights: Tensor
     mask: Tensor
 
-    def padded(self, keep: int) -> "Mixture":
-        """Return the same weights with padding up to `keep` pooled states."""
-        rest = (0, 0, 0, keep - self.mask.size(1))
+    @classmethod
+    def join_computed(cls, parts: Sequence[Callable[[], "Mixture"]]) -> "Mixture":
+        """Compute mixtures and batch them, padded to the most pooled states and members."""
+        mixtures = [part() for part in parts]
+        keep, members = (max(mixture.members.size(axis) for mixture in mixtures) for axis in (1, 2))
+        padded = [mixture.padded(keep, members) for mixture in mixtures]
+        members_, weights, mask = zip(*((part.members, part.weights, part.mask) for part in padded), strict=True)
+        return cls(torch.cat(members_), torch.cat(weights), torch.cat(mask))
+
+    def padded(self, keep: int, members: int | None = None) -> "Mixture":
+        """Return the same weights with padding up to `keep` pooled states, of `members` members each if given."""
+        more_members = 0 if members is None else members - self.members.size(2)
+        rest = (0, more_members, 0, keep - self.mask.size(1))
         return Mixture(F.pad(self.members, rest), F.pad(self.weights, rest), F.pad(self.mask, rest[2:]))
 
     def combine(self, states: Tensor) -> Tensor:

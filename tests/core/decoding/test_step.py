@@ -23,8 +23,9 @@ def test_a_gpu_drops_documents_when_half_have_finished(
 
 
 def test_a_gpu_keeps_the_rows_of_documents() -> None:
-    unfinished = [[True, False, False], [False, True, True]]
-    assert (rows_to_keep(unfinished, "cpu"), rows_to_keep(unfinished, "cuda")) == (2, 3)
+    unfinished = [[True] * 3 + [False] * 6, [False] * 4 + [True] * 5]
+    assert (rows_to_keep(unfinished, "cpu"), rows_to_keep(unfinished, "cuda")) == (8, 9)
+    assert rows_to_keep([[True, False, False]], "cpu") == 3, "fewer rows than a multiple stay"
 
 
 def test_hypotheses_are_values_of_python_on_a_cpu() -> None:

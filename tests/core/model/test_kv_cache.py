@@ -1,12 +1,13 @@
 """KV caches shared by beams, against a list of keys per beam."""
 
+import math
 from collections.abc import Iterator
 
 import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.model.kv_cache import BeamCache, CompactingCache, StaticCache
+from sumpool.core.model.kv_cache import KEYS_BLOCK, BeamCache, CompactingCache, StaticCache
 
 CUDA = pytest.param(
     "cuda",
@@ -93,11 +94,27 @@ def test_slots_without_descendants_are_dropped() -> None:
     assert max(sizes) < 600, "of 1,200 tokens, beams of a document share nearly all ancestors"
 
 
-def test_unused_slots_are_not_read() -> None:
-    for cache, layers, _ in run_both(3, 3, 100):
-        assert all(key.isfinite().all() for key, _ in layers)
-        for buffer in cache.buffers:
-            buffer[:, :, :, layers[0][0].size(2) :] = torch.nan
+@pytest.mark.parametrize(("beams", "multiple"), [(1, 1), (3, KEYS_BLOCK)])
+def test_unused_slots_are_read_up_to_a_multiple_only(beams: int, multiple: int) -> None:
+    for cache, layers, _ in run_both(3, beams, 100):
+        assert isinstance(cache, CompactingCache)
+        read = -(-cache.used // multiple) * multiple
+        assert all(key.size(2) == bias.size(2) == read for key, bias in layers)
+
+
+def test_batch_mates_do_not_move_the_slots_of_a_document() -> None:
+    alone, together = (CompactingCache.empty(documents, 2, torch.device("cpu")) for documents in (1, 2))
+    for step in range(90):
+        newest = torch.randn(2, 2, HEADS, 2, HEAD_DIM)
+        alone, together = alone.advance(), together.advance()
+        key, _, bias = alone.update(0, newest[:, :1])
+        mate_key, _, mate_bias = together.update(0, newest)
+        assert torch.equal(mate_key[:1, :, : key.size(2)], key)
+        assert torch.equal(mate_bias[:1, :, : bias.size(2)], bias)
+        assert (mate_bias[:1, :, bias.size(2) :] == -math.inf).all()
+        if step % 2:  # the beams of the first document descend from one, those of the second from one each
+            alone, together = alone.reorder(torch.tensor([0, 0])), together.reorder(torch.tensor([0, 0, 2, 3]))
+    assert len(set(together.written.tolist())) == 2, "the mate keeps more slots"
 
 
 def test_shapes_of_a_static_cache_never_change() -> None:

@@ -264,3 +264,16 @@ def test_half_precision_trains_scores_and_generates(
             last = target[:, position]
             stepped = log_probs.gather(1, last[:, None]).squeeze(1)
             torch.testing.assert_close(stepped.exp(), expected[:, position].exp(), atol=0.02, rtol=0)
+
+
+def test_joined_memories_are_those_of_a_batch() -> None:
+    model = make_model(output="memory").double()
+    documents = make_documents(70, 40)
+    with torch.no_grad():
+        batch = model.encode(*documents)
+        joined = Memory.join(
+            [model.encode(*(part[row : row + 1, :size] for part in documents)) for row, size in enumerate((70, 40))]
+        )
+        last = torch.full((6,), BOS)
+        expected, _ = model.step(last, model.start(batch, 3))
+        torch.testing.assert_close(model.step(last, model.start(joined, 3))[0], expected)
