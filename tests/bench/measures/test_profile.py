@@ -7,6 +7,7 @@ from sumpool.bench.measures.cost import count
 from sumpool.bench.measures.profile import profile_model
 from sumpool.bench.systems.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
+from sumpool.core.model.kv_cache import KEYS_BLOCK
 
 CONDITIONS = Conditions(vocabulary=40, device=torch.device("cpu"), precision=torch.float32)
 DIM, KEEP, LENGTH, LAYERS = 16, 8, 32, 2
@@ -41,7 +42,8 @@ def test_what_a_step_reads() -> None:
         projections = [part for name, part in model.decoder.named_modules() if name.endswith("key_value")]
         layers = numbers(model.decoder.layers) - sum(map(numbers, projections))
         assert found.weights == layers + numbers(model.decoder.norm) + model.embedding.weight.numel()
-        hiding = LAYERS * KEEP + beams**2  # padding from all, what was written from those that do not descend from it
+        slots = beams if beams == 1 else KEYS_BLOCK  # that a step reads, empty ones included
+        hiding = LAYERS * KEEP + beams * slots  # padding from all, slots from those that do not descend from them
         assert found.cached == LAYERS * 2 * KEEP * DIM + hiding  # keys and values, whatever the beams
         assert found.output_lengths == (LENGTH, KEEP, KEEP)
 
