@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from sumpool.text.escaping import escape_line, escape_markdown, escape_markdown_line
+from sumpool.text.language import UNSPACED
 
 if TYPE_CHECKING:
     from sumpool.inference.summary import Summary
@@ -75,7 +76,7 @@ def _names_title(summary: "Summary") -> bool:
 
 
 def _text(summary: "Summary", style: Style, heading: str) -> str:
-    text = heading + (_list(summary.sentences, str) if style == "bullets" else summary.summary)
+    text = heading + (_list(_items(summary), str) if style == "bullets" else summary.summary)
     if not summary.evidence:
         return text
     # Imported here and below, as few ask for evidence.
@@ -86,7 +87,7 @@ def _text(summary: "Summary", style: Style, heading: str) -> str:
 
 def _markdown(summary: "Summary", style: Style, heading: str) -> str:
     convert = _markdown_item
-    text = heading + (_list(summary.sentences, convert) if style == "bullets" else escape_markdown(summary.summary))
+    text = heading + (_list(_items(summary), convert) if style == "bullets" else escape_markdown(summary.summary))
     if not summary.evidence:
         return text
     parts = []
@@ -104,7 +105,7 @@ def _html(summary: "Summary", style: Style) -> str:
     title = _title(summary)
     language = language_attribute(summary.language)
     if style == "bullets":
-        items = "".join(f"<li>{escape_html(sentence)}</li>\n" for sentence in summary.sentences)
+        items = "".join(f"<li>{escape_html(sentence)}</li>\n" for sentence in _items(summary))
         text = f"<ul>\n{items}</ul>"
     else:
         text = "\n".join(f"<p>{escape_html(paragraph)}</p>" for paragraph in summary.summary.split("\n"))
@@ -120,6 +121,15 @@ def _place(source: "EvidenceSource") -> str:
 
     place = place_name(source)
     return f" ({place})" if place else ""
+
+
+def _items(summary: "Summary") -> list[str]:
+    """Return the items of a list: the sentences, and a table of contents as one of them."""
+    indices = summary.extraction.indices if summary.source else ()
+    is_heading = [summary.source[index].kind == "heading" for index in indices]
+    start = is_heading.index(True) if True in is_heading else len(summary.sentences)
+    contents = ("" if summary.language in UNSPACED else " ").join(summary.sentences[start:])
+    return [*summary.sentences[:start], *filter(None, (contents,))]
 
 
 def _list(sentences: Iterable[str], convert: Callable[[str], str]) -> str:

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from sumpool.cli.rendering import SUFFIXES, Format, Rendering, Style
-from sumpool.inference.summary import Summary
+from sumpool.documents.document import TextBlockKind
+from sumpool.documents.source_sentences import SourceSentence
+from sumpool.inference.summary import Extraction, Summary
 from sumpool.interpret.evidence import Evidence, EvidenceSource, SentenceEvidence
 
 HTML_TAGS = ("html", "head", "meta", "title", "style", "body", "div", "main", "h1", "p", "ul", "li", "footer", "bdi")
@@ -30,6 +32,19 @@ def test_text() -> None:
     assert Rendering().render(SUMMARY) == "First *one*. Second <b>."
     assert Rendering(title=True).render(SUMMARY) == "A & B\n\nFirst *one*. Second <b>."
     assert Rendering(style="bullets").render(SUMMARY) == "- First *one*.\n- Second <b>."
+
+
+def test_a_table_of_contents_is_one_item_of_a_list() -> None:
+    texts = ("Hosts send packets.", "Contents: Hosts;", "Gateways.")
+    kinds: tuple[TextBlockKind, ...] = ("paragraph", "heading", "heading")
+    source = tuple(SourceSentence(text, 0, 0, kind=kind) for text, kind in zip(texts, kinds, strict=True))
+    summary = replace(
+        SUMMARY, sentences=texts, extraction=Extraction(texts, (0, 1, 2)), source=source, title="", language="en"
+    )
+    for format in ("text", "markdown"):
+        items = Rendering(format, "bullets").render(summary)
+        assert items == "- Hosts send packets.\n- Contents: Hosts; Gateways."
+    assert "<li>Contents: Hosts; Gateways.</li>" in Rendering("html", "bullets").render(summary)
 
 
 def test_a_title_that_the_summary_does_not_name_comes_first() -> None:
