@@ -38,7 +38,7 @@ def test_marks_are_fitted_and_tabulated(tmp_path: Path, monkeypatch: pytest.Monk
         path = tmp_path / f"d{number}.md"
         path.write_text(f"# Packets\n\n{story(number, 30)}\n")
         (document,) = read_documents(str(path))
-        sentences = source_sentences(document, SentenceSplitter.default())
+        sentences = source_sentences(document, SentenceSplitter())
         part = "test" if number > 9 else "train"
         row = {"id": f"d{number}", "suffix": ".md", "part": part, "language": "en", "repository": "a/b"}
         documents.append({**row, "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "path": "p", "commit": "c"})

@@ -25,7 +25,7 @@ from sumpool.ranking.labels import sentence_labels
 from sumpool.text.language import languages
 from sumpool.text.sentences import SentenceSplitter
 
-SPLITTER, TOKENIZE = SentenceSplitter.default(), RougeTokenizer(stemmer=True).tokenize
+SPLITTER, TOKENIZE = SentenceSplitter(), RougeTokenizer(stemmer=True).tokenize
 FUNCTION_WORDS = languages()["en"].function_words
 INTRODUCTION = re.compile(r"introduct|overview|background|purpose|scope|summary|motivation|description|about", re.I)
 CONCLUSION = re.compile(r"conclusion|discussion|summary|concluding", re.I)

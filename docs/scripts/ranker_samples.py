@@ -35,7 +35,7 @@ from sumpool.ranking.ranker import FILE, Ranker
 from sumpool.ranking.selection import find_candidates, select
 from sumpool.text.sentences import SentenceSplitter
 
-SPLITTER = SentenceSplitter.default()
+SPLITTER = SentenceSplitter()
 TOKENIZER = RougeTokenizer(stemmer=True)
 ROUGE = Rouge(stemmer=True, split=SPLITTER.split, splitter="the shipped one")
 WORDS = 60

@@ -34,7 +34,7 @@ def main() -> None:
 
 def splitters(code: str) -> dict[str, Split]:
     """Return the splitters for a language by name."""
-    found: dict[str, Split] = {"sumpool": SentenceSplitter.for_language(code).split}
+    found: dict[str, Split] = {"sumpool": SentenceSplitter(code).split}
     with suppress(ImportError):
         import sentencex
 

@@ -129,7 +129,7 @@ def _without_keywords(blocks: Sequence[TextBlock]) -> Iterable[TextBlock]:
 def tidy_abstract(text: str) -> str:
     """Return an abstract without its label, sentences about its publication, and what stands behind it."""
     text = _CONTENTS.split(_LABEL.sub("", " ".join(text.split()), count=1))[0]
-    sentences = [part for part in SentenceSplitter.default().split(text) if not _PROVENANCE.search(part)]
+    sentences = [part for part in SentenceSplitter().split(text) if not _PROVENANCE.search(part)]
     while len(sentences) > 1 and not _TERMINAL.search(sentences[-1].strip()):
         sentences.pop()
     return " ".join(" ".join(sentences).split())

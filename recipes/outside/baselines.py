@@ -34,7 +34,7 @@ def main() -> None:
 
 def table(kind: str, rows: Sequence[Row], lengths: Sequence[int]) -> Iterator[str]:
     """Yield the lines of the table for a corpus."""
-    splitter = SentenceSplitter.default()
+    splitter = SentenceSplitter()
     rouge = Rouge(stemmer=True, split=splitter.split, splitter="sumpool's English", tokenizer="rouge")
     totals: dict[tuple[str, int, str], float] = defaultdict(float)
     for row in rows:

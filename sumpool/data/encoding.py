@@ -57,7 +57,7 @@ class DocumentEncoder:
 
     def __init__(self, folder: Path, sampled_ngrams: Mapping[Split, np.ndarray], language: str) -> None:
         self._tokenizer = load_tokenizer(folder)
-        self._splitter = SentenceSplitter.for_language(language)
+        self._splitter = SentenceSplitter(language)
         self._labels = Labels.load(folder) if (folder / LABELS).is_file() else None
         self._texts = {split: Texts.open(folder, split) for split in SPLITS}
         self._sampled_ngrams = sampled_ngrams

@@ -106,7 +106,7 @@ def _make_examples(
     rows: Iterator[Example | Reject], excerpts: Excerpts, max_excerpts: int
 ) -> Iterator[Example | Reject]:
     """Replace documents by excerpts, named after the document and their index; rejected rows are passed on."""
-    splitter = SentenceSplitter.default()
+    splitter = SentenceSplitter()
     for row in rows:
         if isinstance(row, Reject):
             yield row

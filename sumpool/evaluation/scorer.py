@@ -127,7 +127,7 @@ class SummaryScorer:
         self._config = config
         self._bert_scorer = bert_scorer
         self.reference_words = reference_words
-        self._splitter = SentenceSplitter.default()
+        self._splitter = SentenceSplitter()
         self.rouge = Rouge(
             stemmer=config.stemmer,
             split=self._splitter.split,

@@ -130,7 +130,7 @@ def load_classifier(folder: Path | None = None, overrides: Sequence[str] = ()) -
     Manifest.read(folder).verify_present(folder, (*TOKENIZER_FILES, REPORT_FILE, LABELS))
     try:
         tokenizer, labels = load_tokenizer(folder), Labels.load(folder)
-        splitter = SentenceSplitter.for_language(DataReport.load(folder).language)
+        splitter = SentenceSplitter(DataReport.load(folder).language)
     except DataError as error:  # of a file that prepared data has too
         raise CheckpointError(str(error)) from error
     word_starts = torch.tensor(tokenizer.word_starts())

@@ -144,7 +144,7 @@ def _load_verified(run: RunFiles, verified: Sequence[str]) -> LoadedModel:
         recipe=recipe,
         model=model.to(device).eval().requires_grad_(False),
         tokenizer=tokenizer,
-        splitter=SentenceSplitter.for_language(language),
+        splitter=SentenceSplitter(language),
         lengths=_lengths(folder, recipe),
         device=device,
         language=language,

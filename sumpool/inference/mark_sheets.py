@@ -78,4 +78,4 @@ def marked_examples(folder: Path) -> Iterator[MarkedExample]:
 def split_document(document: Document) -> tuple[tuple[SourceSentence, ...], str]:
     """Return the sentences of a document as a sheet numbers them, and the code of its language."""
     language = detect_language(document.text)
-    return source_sentences(document, SentenceSplitter.for_language(language or ENGLISH)), language
+    return source_sentences(document, SentenceSplitter(language or ENGLISH)), language

@@ -92,7 +92,7 @@ class Pipeline:
             return load_run(run)
 
         language = run.language()
-        return cls(run.config, SentenceSplitter.for_language(language), language, selector, load)
+        return cls(run.config, SentenceSplitter(language), language, selector, load)
 
     @classmethod
     def of(cls, loaded: "LoadedModel", selector: SentenceSelector | None = None) -> "Pipeline":

@@ -47,7 +47,7 @@ def train_ranker(run: Path, recipe: Recipe, prepared: Path, *, report: Report, c
         return
     # 1. Fit the ranker to sentences of training documents.
     config = recipe.select
-    splitter = SentenceSplitter.for_language(DataReport.load(run).language)
+    splitter = SentenceSplitter(DataReport.load(run).language)
     texts = spread_examples(Texts.open(prepared, "train"), config.documents)
     examples = []
     for number, example in enumerate(texts, 1):

@@ -58,6 +58,6 @@ def read_document(document: Document, splitter: SentenceSplitter, learnt: str, s
     if not reason:
         language = detect_language(document.text)
         unlearnt = unlearnt_cause(document.text, language, learnt)
-        sentences = source_sentences(document, SentenceSplitter.for_language(language) if unlearnt else splitter)
+        sentences = source_sentences(document, SentenceSplitter(language) if unlearnt else splitter)
     candidates = cache(partial(selector.candidates, document, sentences, language))
     return Reading(document, candidates, reason, language, unlearnt, sentences)

@@ -73,16 +73,6 @@ class SentenceSplitter:
         self._starters = known.function_words | known.anaphora
         self._has_ordinals = known.ordinals
 
-    @classmethod
-    def default(cls) -> "SentenceSplitter":
-        """Return the splitter for English."""
-        return cls()
-
-    @classmethod
-    def for_language(cls, code: str) -> "SentenceSplitter":
-        """Return the splitter for a language; English for an unknown code."""
-        return cls(code)
-
     def split(self, text: str) -> list[str]:
         """Split a text into sentences with single spaces; the last one of a paragraph ends with a line feed."""
         sentences: list[str] = []

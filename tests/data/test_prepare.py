@@ -93,7 +93,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_shards_contain_all_documents_in_order(prepared: Path) -> None:
     tokenizer = load_tokenizer(prepared)
-    splitter = SentenceSplitter.default()
+    splitter = SentenceSplitter()
     for split in ("train", "validation", "test"):
         expected = [example for example in corpus() if example.split == split]
         shard = Shard.open(prepared, split)

@@ -30,7 +30,7 @@ def test_sheets_are_shuffled_and_verdicts_become_a_table(script: ModuleType, tmp
         path = tmp_path / f"{number}.txt"
         path.write_text(story(number, 20))
         (document,) = read_documents(str(path))
-        sentences = source_sentences(document, SentenceSplitter.default())
+        sentences = source_sentences(document, SentenceSplitter())
         rows.append({"id": f"d{number}", "path": str(path), "kind": "story"})
         marks.append({"document": f"d{number}", **parse_sheet("best: 9 2", sentences).to_json()})
         best.append(f"{sentences[2].text} {sentences[9].text}")

@@ -6,7 +6,7 @@ from sumpool.documents.source_sentences import is_prose, locate_sentences, sourc
 from sumpool.text.sentences import SentenceSplitter
 from tests.conftest import story
 
-SPLITTER = SentenceSplitter.default()
+SPLITTER = SentenceSplitter()
 ODD = (
     "\ufeffA ti\u00adtle\r\n\r\nHEADING\r\n\r\nHosts  send\u200b packets.\u2028It works. "
     "HEADING\tis said.\n\n\nIt works.\x0c\x1b"
@@ -115,6 +115,6 @@ def test_sentences_within_a_word_have_spans() -> None:
 
 def test_joiners_are_part_of_sentences_and_their_spans() -> None:
     text = "\u06a9\u062a\u0627\u0628\u200c\u0647\u0627 \u0628\u0648\u062f. \u0645\u06cc\u200c\u0634\u062f\u200b."
-    sentences = source_sentences(Document("a", text), SentenceSplitter.for_language("fa"))
+    sentences = source_sentences(Document("a", text), SentenceSplitter("fa"))
     assert [sentence.text for sentence in sentences] == [text[:12], text[13:].replace("\u200b", "")]
     assert [text[sentence.start : sentence.end] for sentence in sentences] == [text[:12], text[13:]]

@@ -27,7 +27,7 @@ def lines(text: str) -> list[str]:
     return text.split("\n")
 
 
-punkt = SentenceSplitter.default().split
+punkt = SentenceSplitter().split
 OURS: dict[Callable[[str], list[str]], Rouge] = {
     split: Rouge(stemmer=True, split=split, splitter="any") for split in (lines, punkt)
 }

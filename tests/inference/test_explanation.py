@@ -66,7 +66,7 @@ def example() -> Summary:
     document = Document(
         "memo.pdf", "\n\n".join(b.text for b in TEXTS), title="Memo", blocks=TEXTS, notes=("2 lines cut",)
     )
-    source = source_sentences(document, SentenceSplitter.default())
+    source = source_sentences(document, SentenceSplitter())
     entries = [EvidenceSource(i, s.text, s.start, s.end, s.page, s.line, 0.8 - 0.3 * i) for i, s in enumerate(source)]
     evidence = Evidence(
         (
@@ -190,7 +190,7 @@ def test_summaries_without_a_model_have_no_unread_text(run_folder: Path) -> None
 def test_hostile_texts_are_text() -> None:
     payload = "</style></p>\"'><img src=x onerror=alert(1)> $body {title} \u202e\x00 javascript:alert(1)"
     document = Document(payload, payload)
-    source = source_sentences(document, SentenceSplitter.default())
+    source = source_sentences(document, SentenceSplitter())
     entry = EvidenceSource(0, payload, 0, 9, None, None, 1.0)
     words = tuple(tuple(1.0 for _ in s.text.split()) for s in source)
     evidence = Evidence(

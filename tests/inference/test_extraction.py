@@ -24,7 +24,7 @@ SELECTOR = SentenceSelector.load(SHIPPED, SHIPPED)
 
 
 def extraction_of(document: Document, target: LengthTarget | None = None) -> Extraction:
-    sentences = source_sentences(document, SentenceSplitter.default())
+    sentences = source_sentences(document, SentenceSplitter())
     return extract(SELECTOR.candidates(document, sentences, "en"), SELECTOR, target)
 
 

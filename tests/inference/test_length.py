@@ -13,7 +13,7 @@ from sumpool.inference.summary import Summary
 from sumpool.text.sentences import SentenceSplitter
 from tests.conftest import story
 
-SPLITTER = SentenceSplitter.default()
+SPLITTER = SentenceSplitter()
 
 
 def words(amount: int) -> LengthTarget:

@@ -18,7 +18,7 @@ from tests.conftest import story
 TEXT = "\n\n".join(story(number, 8) for number in range(6))
 ROW = Document("row", TEXT)
 FILE = Document.from_parsed("a.html", ParsedDocument(tuple(TextBlock(part) for part in TEXT.split("\n\n"))))
-SENTENCES = source_sentences(ROW, SentenceSplitter.default())
+SENTENCES = source_sentences(ROW, SentenceSplitter())
 AGREED = (28, 40)
 SAMPLE = " ".join(SENTENCES[index].text for index in AGREED)
 SELECTOR = SentenceSelector.load(Path("no run"), SHIPPED)

@@ -25,7 +25,7 @@ SOURCE = "A gateway does not forward packets that are longer than 576 octets."
 
 def choose(text: str, samples: Sequence[str] = (), target: LengthTarget | None = None, **settings: object) -> Generated:
     config = DecodingConfig.model_validate({"mbr": True, **settings})
-    splitter = SentenceSplitter.default()
+    splitter = SentenceSplitter()
     generated = Generated(text, -1.0, tuple(samples))
     return SummaryChooser(config, splitter).choose(
         generated, source_sentences(Document("text", TEXT), splitter), target

@@ -13,7 +13,7 @@ from sumpool.ranking.labels import sentence_labels
 from sumpool.ranking.selection import find_candidates
 from sumpool.text.sentences import SentenceSplitter
 
-SPLITTER = SentenceSplitter.default()
+SPLITTER = SentenceSplitter()
 WORDS = [
     "gateway",
     "packet",

@@ -9,14 +9,14 @@ TEXT = "# Hosts\n\n" + " ".join(f"Host {number} sends packets to the gateway num
 
 def test_all_sentences_of_prose_have_labels() -> None:
     reference = "Host 7 sends packets to the gateway number 7."
-    example = labelled_example(Document("a", TEXT), reference, SentenceSplitter.default(), str.split, "net")
+    example = labelled_example(Document("a", TEXT), reference, SentenceSplitter(), str.split, "net")
     assert len(example.features) == len(example.labels) == 30
     assert example.labels.argmax() == 7
     assert (example.labels[7], example.kind) == (1.5, "net")
 
 
 def test_a_sample_keeps_the_best_and_is_repeatable() -> None:
-    example = labelled_example(Document("a", TEXT), "Host 7 sends.", SentenceSplitter.default(), str.split)
+    example = labelled_example(Document("a", TEXT), "Host 7 sends.", SentenceSplitter(), str.split)
     sample = example.sample(10, (1, 2))
     assert len(sample.labels) == len(sample.features) == 10
     assert sample.labels.max() == example.labels.max()

@@ -49,7 +49,7 @@ def test_what_most_samples_have_comes_first() -> None:
 def test_the_expected_f1_is_that_of_rouge_for_certain_ngrams() -> None:
     """With expectations of one, the first sentence is that with the highest ROUGE-1 + ROUGE-2."""
     generator = np.random.default_rng(0)
-    rouge = Rouge(stemmer=False, split=SentenceSplitter.default().split, splitter="the shipped one")
+    rouge = Rouge(stemmer=False, split=SentenceSplitter().split, splitter="the shipped one")
     for _ in range(20):
         reference = [f"w{number}" for number in generator.permutation(30)[:12]]
         texts = [[f"w{number}" for number in generator.permutation(30)[: generator.integers(4, 12)]] for _ in range(8)]

@@ -31,7 +31,7 @@ DOCUMENT = Document.from_parsed(
         "Packets",
     ),
 )
-SENTENCES = source_sentences(DOCUMENT, SentenceSplitter.default())
+SENTENCES = source_sentences(DOCUMENT, SentenceSplitter())
 
 
 def filled(**fields: str) -> str:

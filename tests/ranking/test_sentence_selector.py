@@ -86,7 +86,7 @@ class Sampled:
 
 
 LONG = Document("a.txt", "\n\n".join(story(number, 8) for number in range(6)))
-SENTENCES = source_sentences(LONG, SentenceSplitter.default())
+SENTENCES = source_sentences(LONG, SentenceSplitter())
 AGREED = SENTENCES[10].text
 SAMPLED = Sampled(AGREED, (AGREED,) * 3)
 
@@ -101,7 +101,7 @@ FILE = blocks_of(*(("paragraph", text) for text in LONG.text.split("\n\n")), id=
 def test_the_principal_sentence_is_selected_in_every_language() -> None:
     selector = SentenceSelector(Ranker.load(SHIPPED))
     for language in TEXTS:
-        sentences = source_sentences(document(language), SentenceSplitter.for_language(language))
+        sentences = source_sentences(document(language), SentenceSplitter(language))
         selected = selector.select(selector.candidates(document(language), sentences, language), words=25)
         assert TEXTS[language][0] in [text for _, text in selected]
         assert all(sentences[index].text == text for index, text in selected)
@@ -110,13 +110,13 @@ def test_the_principal_sentence_is_selected_in_every_language() -> None:
 def test_a_document_without_prose_is_summarised_by_its_beginning(ranker: Ranker) -> None:
     names = [TextBlock(f"Item {number}", "list_item") for number in range(40)]
     listed = Document.from_parsed("-", ParsedDocument(tuple(names)))
-    sentences = source_sentences(listed, SentenceSplitter.default())
+    sentences = source_sentences(listed, SentenceSplitter())
     assert [index for index, _ in selected(ranker, listed, sentences, words=5)] == [0, 1]
 
 
 def test_a_table_of_contents_is_summarised_by_its_title(ranker: Ranker) -> None:
     contents = blocks_of(("notice", "Contents"), ("heading", "The handbook of the host"), ("notice", "1. Gateways"))
-    sentences = source_sentences(contents, SentenceSplitter.default())
+    sentences = source_sentences(contents, SentenceSplitter())
     assert selected(ranker, contents, sentences) == [(1, "The handbook of the host")]
 
 
@@ -151,7 +151,7 @@ def test_the_selection_is_in_order_and_within_the_words(ranker: Ranker) -> None:
 
 def test_a_summary_has_at_most_a_hundred_words_where_none_are_asked_for(ranker: Ranker) -> None:
     book = blocks_of(*(("paragraph", story(number, 30)) for number in range(40)))
-    sentences = source_sentences(book, SentenceSplitter.default())
+    sentences = source_sentences(book, SentenceSplitter())
     assert sum(len(text.split()) for _, text in selected(ranker, book, sentences)) <= 110
 
 
@@ -227,7 +227,7 @@ from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.text.sentences import SentenceSplitter
-source_sentences(Document("a", "Hosts send packets."), SentenceSplitter.default())
+source_sentences(Document("a", "Hosts send packets."), SentenceSplitter())
 print(sorted({"torch", "nltk", "rouge_score", "sentencepiece", "pydantic"} & set(sys.modules)))
 """
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -237,7 +237,7 @@ print(sorted({"torch", "nltk", "rouge_score", "sentencepiece", "pydantic"} & set
 def test_marks_of_lists_and_citations_are_no_part_of_a_sentence(ranker: Ranker) -> None:
     text = "- The composer is a library for the packets [RFC2119] of all hosts [7]."
     file = blocks_of(("heading", "Composer"), ("paragraph", text), ("heading", "B"), ("paragraph", story(1, 3)))
-    sentences = source_sentences(file, SentenceSplitter.default())
+    sentences = source_sentences(file, SentenceSplitter())
     found = dict(selected(ranker, file, sentences, target=LengthTarget(9, True, 99)))
     assert found[1] == "The composer is a library for the packets of all hosts."
 
@@ -248,5 +248,5 @@ def test_connective_stays_with_the_sentence_that_it_refers_to(ranker: Ranker) ->
     target = LengthTarget(2, in_sentences=True, tokens=0)
     for first, expected in ((texts[0], texts), ("So it is.", ("The" + texts[1].removeprefix("However, the"),))):
         text = Document("a", f"{first} {texts[1]}")
-        candidates = chosen.candidates(text, source_sentences(text, SentenceSplitter.for_language("en")), "en")
+        candidates = chosen.candidates(text, source_sentences(text, SentenceSplitter("en")), "en")
         assert tuple(part for _, part in chosen.select(candidates, target=target)) == expected

@@ -155,7 +155,7 @@ def test_states_are_those_of_transformers(tmp_path: Path) -> None:
 def test_a_sentence_has_the_mean_state_of_its_tokens_in_the_document(model: SentenceStates) -> None:
     blocks = (TextBlock("Gateways", "heading"), TextBlock("x = y", "code"), TextBlock(story(1, 3)))
     document = Document.from_parsed("a", ParsedDocument(blocks, "Packets"))
-    sentences = source_sentences(document, SentenceSplitter.default())
+    sentences = source_sentences(document, SentenceSplitter())
     rows = model.read(document, sentences)
     assert rows.shape == (len(sentences), 2 * DIM)
     assert np.isnan(rows[1]).all()
@@ -171,7 +171,7 @@ def test_a_sentence_has_the_mean_state_of_its_tokens_in_the_document(model: Sent
 
 def test_the_beginning_of_a_long_document_is_read(model: SentenceStates) -> None:
     document = Document("a", story(1, 200))
-    sentences = source_sentences(document, SentenceSplitter.default())
+    sentences = source_sentences(document, SentenceSplitter())
     is_read = ~np.isnan(model.read(document, sentences)[:, 0])
     assert 0 < is_read.sum() < len(sentences)
     assert not is_read[int(is_read.sum()) :].any()

@@ -7,7 +7,7 @@ from sumpool.ranking.summary_length import adjust_length, usual_words
 from sumpool.text.sentences import SentenceSplitter
 from tests.conftest import story
 
-SPLITTER = SentenceSplitter.default()
+SPLITTER = SentenceSplitter()
 
 
 def words(amount: int) -> LengthTarget:

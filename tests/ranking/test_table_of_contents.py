@@ -28,7 +28,7 @@ def section(heading: str, level: int = 2) -> list[TextBlock]:
 
 def house(*blocks: TextBlock) -> tuple[Document, tuple[SourceSentence, ...]]:
     document = Document.from_parsed("-", ParsedDocument((TextBlock("The house", "heading", level=1), *blocks)))
-    return document, source_sentences(document, SentenceSplitter.for_language("en"))
+    return document, source_sentences(document, SentenceSplitter("en"))
 
 
 def headings(*blocks: TextBlock, common: frozenset[str] = frozenset(), empty: str = "no section") -> list[str]:

@@ -24,7 +24,7 @@ TEXTS = [
     f"The {noun} of a long document's end, and number {n}: it isn't here.\nWhy? A caf\u00e9!"
     for n, noun in enumerate("ab")
 ] * 3
-SPLITTER = SentenceSplitter.default()
+SPLITTER = SentenceSplitter()
 MARKS = [" ", "  ", "\n", "\n\n", "\u00a0", "\u3000", "\u1680", "\t", ".", "?", "...", '."', ")", "7"]
 FRAGMENTS = st.sampled_from([*MARKS, "end", "The", "it's", "they'll", "</s>", "<s>", "<mask>"])
 TEXT = st.lists(st.one_of(FRAGMENTS, st.text(max_size=3)), max_size=20).map("".join)

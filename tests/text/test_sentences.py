@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from sumpool.text.sentences import MAX_SENTENCE_CHARACTERS, SentenceSplitter, join
 
-DEFAULT = SentenceSplitter.default()
+DEFAULT = SentenceSplitter()
 
 
 def test_abbreviations_initials_and_numbers_end_no_sentence() -> None:
@@ -95,11 +95,11 @@ def test_languages_have_their_abbreviations_and_full_stops() -> None:
         ("", ["Dr. Smith sends packets.", "Hosts wait."]),
     ]:
         text = ("" if code in ("zh", "ja") else " ").join(sentences)
-        assert [sentence.strip() for sentence in SentenceSplitter.for_language(code).split(text)] == sentences
+        assert [sentence.strip() for sentence in SentenceSplitter(code).split(text)] == sentences
 
 
 def of(code: str, text: str) -> list[str]:
-    return [sentence.strip() for sentence in SentenceSplitter.for_language(code).split(text)]
+    return [sentence.strip() for sentence in SentenceSplitter(code).split(text)]
 
 
 @pytest.mark.parametrize(
@@ -186,4 +186,4 @@ def test_a_sentence_has_a_word() -> None:
 
 def test_a_long_text_without_spaces_is_split_at_its_full_stops() -> None:
     text = "这是一个手册。" * 3000
-    assert "".join(part.strip() for part in SentenceSplitter.for_language("zh").split(text)) == text
+    assert "".join(part.strip() for part in SentenceSplitter("zh").split(text)) == text

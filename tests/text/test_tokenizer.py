@@ -10,7 +10,7 @@ from sumpool.text.tokenizer import EncodedDocument, encode_document, id_dtype
 from tests.text import bart
 from tests.text.bart import learn, take_over
 
-SPLITTER = SentenceSplitter.default()
+SPLITTER = SentenceSplitter()
 
 
 @pytest.fixture(scope="module")

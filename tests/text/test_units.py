@@ -39,7 +39,7 @@ def test_lengths_are_those_of_the_units(tokenizer: UnitTokenizer) -> None:
 
 
 def test_a_text_is_one_sentence(tokenizer: UnitTokenizer) -> None:
-    document = encode_document(TEXTS[tokenizer.units], tokenizer, SentenceSplitter.default())
+    document = encode_document(TEXTS[tokenizer.units], tokenizer, SentenceSplitter())
     assert not document.sentences.any()
 
 

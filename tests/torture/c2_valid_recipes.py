@@ -134,7 +134,7 @@ def _summarize(recipe: Recipe, setup: TrainingSetup, run: Path) -> str:
     device = torch.device("cpu")
     quantize(model, choose_generation_precision(recipe.summarize.precision, device))
     lengths = choose_lengths(recipe.summarize, tokens.mean, tokens.p90, recipe.model.target_length)
-    splitter = SentenceSplitter.default()
+    splitter = SentenceSplitter()
     loaded = LoadedModel(run, recipe, model, setup.tokenizer, splitter, lengths, device)
     rows = [json.loads(line) for line in (setup.prepared.parent / "test.jsonl").read_text().splitlines()]
     documents = [Document(row["id"], row["document"]) for row in rows]
@@ -154,7 +154,7 @@ def _summarize(recipe: Recipe, setup: TrainingSetup, run: Path) -> str:
 def _classify(recipe: Recipe, setup: TrainingSetup, run: Path) -> str:
     """Classify the test documents; return what is wrong with their labels."""
     assert isinstance(setup.model, ClassificationModel)
-    splitter, labels = SentenceSplitter.default(), Labels.load(setup.prepared)
+    splitter, labels = SentenceSplitter(), Labels.load(setup.prepared)
     device = torch.device("cpu")
     loaded = LoadedClassifier(run, recipe, setup.model.eval(), setup.tokenizer, splitter, labels, device)
     rows = [json.loads(line) for line in (setup.prepared.parent / "test.jsonl").read_text().splitlines()]

@@ -66,7 +66,7 @@ def _is_inert_report(text: str) -> bool:
 
 
 def _is_inert_explanation(text: str) -> bool:
-    source = source_sentences(Document(text, text), SentenceSplitter.default())
+    source = source_sentences(Document(text, text), SentenceSplitter())
     entry = EvidenceSource(0, text, 0, 9, None, None, 1.0)
     words = tuple(tuple(1.0 for _ in heat_words(sentence.text)) for sentence in source)
     entries = (SentenceEvidence(text, (text,), (entry,)),) if source else ()
