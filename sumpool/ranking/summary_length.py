@@ -42,7 +42,8 @@ def adjust_length(
         target: The length.
 
     Returns:
-        Indices in document order; all sentences if they are too few or exactly enough.
+        Indices in document order; all sentences if they are too few or exactly enough, the shortest one if each is too
+        long.
     """
     counts = _counts(sentences, target)
     if counts.sum() <= target.maximum:
@@ -58,7 +59,7 @@ def adjust_length(
             kept.append(candidate)
     if counts[kept].sum() < target.minimum:
         kept = _exchange(scores, counts, kept, target) or _closest(scores, counts, target) or kept
-    return sorted(kept)
+    return sorted(kept) or [int(counts.argmin())]
 
 
 def _counts(sentences: Sequence[str], target: LengthTarget) -> NDArray[np.int64]:

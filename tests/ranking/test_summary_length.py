@@ -51,6 +51,12 @@ def test_the_closest_length_is_taken_where_none_fits() -> None:
     assert select(["a " * 30, "b " * 50, "c " * 90], words(100), "c") == [2]
 
 
+def test_the_shortest_sentence_is_taken_where_each_is_too_long() -> None:
+    long = " ".join(["tower"] * 50)
+    assert select([f"{long} {long}", long], words(10), long) == [1]
+    assert select([long], words(10), long) == [0]
+
+
 def test_a_number_of_sentences_is_exact() -> None:
     for count in [1, 5, 12]:
         sentences = told(1)
@@ -68,7 +74,7 @@ def test_short_documents_are_whole() -> None:
 @pytest.mark.slow
 def test_long_documents_with_sentences_that_never_fit_take_no_memory() -> None:
     sentences = ["a " * 2500] * 3000
-    assert select(sentences, words(2000), "a") == []
+    assert select(sentences, words(2000), "a") == [0]
 
 
 def test_the_usual_length_grows_with_the_document() -> None:
