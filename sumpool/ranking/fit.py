@@ -19,7 +19,6 @@ from sumpool.ranking.ranker import (
     DocumentClassifier,
     Probe,
     Ranker,
-    document_values,
     score_features,
     with_cues,
 )
@@ -163,7 +162,7 @@ def _fit_classifier(
     penalty: float,
     bias_penalty: float,
 ) -> DocumentClassifier:
-    values = np.array([document_values(ranker.inputs(item).tables) for item in documents])
+    values = np.array([ranker.inputs(item).document_values for item in documents])
     mean, scale = values.mean(axis=0), values.std(axis=0) + _MIN_SCALE
     classifier = DocumentClassifier(mean, scale, np.zeros(values.shape[1]), 0.0)
     solved = _ridge(classifier.standardised(values), targets, weights, penalty=penalty, bias_penalty=bias_penalty)

@@ -6,6 +6,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -154,6 +155,13 @@ class ChoiceInputs:
     tables: tuple[Matrix, ...]
     scores: Values
 
+    @cached_property
+    def document_values(self) -> Values:
+        """Mean, maximum and standard deviation of every feature, which `DocumentClassifier` compares, (values,)."""
+        columns = [table.astype(np.float64) for table in self.tables]
+        values = np.concatenate([f(table, axis=0) for f in (np.mean, np.max, np.std) for table in columns])
+        return np.asarray(np.nan_to_num(values, posinf=0.0, neginf=0.0))
+
 
 @dataclass(frozen=True)
 class ChoicePrediction:
@@ -244,11 +252,11 @@ class Ranker:
 
     def is_in_domain(self, inputs: "ChoiceInputs") -> bool | None:
         """Return whether the ranker has learnt from references of such documents; None if that is not known."""
-        return None if self.domain is None else self.domain.classify(document_values(inputs.tables))
+        return None if self.domain is None else self.domain.classify(inputs.document_values)
 
     def wants_contents(self, inputs: "ChoiceInputs") -> bool:
         """Return whether a summary of such a document is better with a table of contents; not if that is unknown."""
-        return self.contents is not None and self.contents.classify(document_values(inputs.tables))
+        return self.contents is not None and self.contents.classify(inputs.document_values)
 
     def save(self, folder: Path) -> None:
         """Write the ranker into a folder, atomically.
@@ -364,13 +372,6 @@ def _classifier(
         return None
     mean, scale, weights = (arrays[f"{name}.{array}"].astype(np.float64) for array in _CLASSIFIER)
     return DocumentClassifier(mean, scale, weights, float(biases[name]))
-
-
-def document_values(tables: Sequence[Matrix]) -> Values:
-    """Return the values of a document that `DocumentClassifier` compares, (values,)."""
-    columns = [table.astype(np.float64) for table in tables]
-    values = np.concatenate([f(table, axis=0) for f in (np.mean, np.max, np.std) for table in columns])
-    return np.asarray(np.nan_to_num(values, posinf=0.0, neginf=0.0))
 
 
 def _predict(forest: Forest, tables: Sequence[Matrix]) -> Values:

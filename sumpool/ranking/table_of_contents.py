@@ -1,8 +1,8 @@
 """Table of contents as a part of a summary: the headings of the sections whose sentences readers want most.
 
 Guides, terms, minutes or questions and answers have no sentence that says all that they are about; their headings do.
-Of 144 documents with four such headings or more, sentences alone satisfied a reader in 65, with headings behind them in
-78, and in 83 if many headings follow only one sentence (docs/marks.md).
+Of 144 documents with three such headings or more, sentences alone satisfied a reader in 65, with headings behind them
+in 78, and in 83 if many headings follow only one sentence (docs/marks.md).
 """
 
 import re
@@ -14,7 +14,7 @@ from sumpool.documents.document import Document, document_title
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.ranking.word_features import split_words
 from sumpool.text.language import UNSPACED, languages, word_count
-from sumpool.text.prose import tidy_sentence
+from sumpool.text.prose import capitalise, tidy_sentence
 
 MIN_HEADINGS = 4
 """Headings of a table of contents; fewer do not help a reader."""
@@ -61,7 +61,7 @@ def without_label(text: str, common: Set[str], language: str) -> str:
     """
     label, colon, rest = text.partition(": ")
     is_label = colon and len(label) <= _MAX_LABEL and heading_key(split_words(label, language)) in common
-    return rest[:1].upper() + rest[1:] if is_label and rest else text
+    return capitalise(rest) if is_label and rest else text
 
 
 def table_of_contents(

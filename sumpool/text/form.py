@@ -9,7 +9,15 @@ from collections.abc import Sequence
 from typing import Final, Literal, get_args
 
 from sumpool.text.language import ENGLISH, UNSPACED, languages, loose_words
-from sumpool.text.prose import depends_on_predecessor, ends_sentence, is_balanced, tidy_sentence, without_connective
+from sumpool.text.prose import (
+    OPENING_MARKS,
+    capitalise,
+    depends_on_predecessor,
+    ends_sentence,
+    is_balanced,
+    tidy_sentence,
+    without_connective,
+)
 
 Fault = Literal["no capital", "no end", "unbalanced", "heading", "list mark", "comment", "no predecessor"]
 """Fault of a sentence of a summary."""
@@ -27,7 +35,6 @@ _QUOTES = re.compile(r"[\"\u201c\u201d]")
 _LAST_BRACKET = re.compile(r"[)\]]([.!?]?)$")
 _BRACKETS = re.compile(r"[()\[\]]")
 _LOOSE_MARKS = " ,;:([\u2013-"
-_OPENING = "\"'\u201c\u201e\u00ab("
 
 
 def sentence_faults(sentence: str, language: str = ENGLISH) -> tuple[Fault, ...]:
@@ -105,9 +112,9 @@ def repair_sentence(sentence: str, language: str = ENGLISH) -> str:
     """Repair a sentence; empty if it cannot be."""
     text = tidy_sentence(sentence)
     if _lacks_capital(text):
-        if text.lstrip(_OPENING).partition(" ")[0].rstrip(",") not in languages()[ENGLISH].openers:
+        if text.lstrip(OPENING_MARKS).partition(" ")[0].rstrip(",") not in languages()[ENGLISH].openers:
             return ""
-        text = _capitalise(text)
+        text = capitalise(text)
     if not is_balanced(text):
         text = _balance(text)
     return "" if sentence_faults(text, language) else text
@@ -115,7 +122,7 @@ def repair_sentence(sentence: str, language: str = ENGLISH) -> str:
 
 def _lacks_capital(sentence: str) -> bool:
     """Return whether a sentence begins in lower case, and not with a name such as iSCSI or sha256."""
-    start = sentence.lstrip(_OPENING)
+    start = sentence.lstrip(OPENING_MARKS)
     return start[:1].islower() and not _NAME.match(start)
 
 
@@ -162,11 +169,6 @@ def _with_full_stop(text: str) -> str:
     return text if not text or ends_sentence(text) else f"{text}."
 
 
-def _capitalise(text: str) -> str:
-    place = len(text) - len(text.lstrip(_OPENING))
-    return f"{text[:place]}{text[place : place + 1].upper()}{text[place + 1 :]}"
-
-
 def _best_fragment(sentences: Sequence[str]) -> list[str]:
     """Return the longest fragment as a sentence; nothing if there is no word."""
     fragments = [_BRACKETS.sub("", _QUOTES.sub("", tidy_sentence(sentence))).strip() for sentence in sentences]
@@ -174,4 +176,4 @@ def _best_fragment(sentences: Sequence[str]) -> list[str]:
     if not fragments:
         return []
     longest = max(fragments, key=len)
-    return [_capitalise(_with_full_stop(longest) or longest)]
+    return [capitalise(_with_full_stop(longest) or longest)]

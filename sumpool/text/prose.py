@@ -9,7 +9,8 @@ from sumpool.text.sentences import CLOSING_MARKS, END_MARKS
 PROSE_KINDS: Final = frozenset(("paragraph", "list_item"))
 """Kinds of blocks that hold prose."""
 
-_OPENING = "\"'\u201c\u201e\u00ab("
+OPENING_MARKS: Final = "\"'\u201c\u201e\u00ab("
+"""Quotation marks and brackets before a sentence."""
 _LIST_MARK = re.compile(
     r"^(?:[-*+\u2022\u2023\u25e6\u00b7\u2013\u2014>#]+|\(?\d{1,3}[.)\u3001]|\d{1,2}(?:\.\d{1,3})+\.?|\(?[a-z][.)]"
     r"|\([a-zA-Z]\)|\(?[ivxIVX]{1,5}[.)]|\u00a7+ ?\d+[.:]?|A[:.](?= [A-Z])|o(?= [A-Z(\"]))\s+"
@@ -48,7 +49,7 @@ def depends_on_predecessor(sentence: str, language: str = ENGLISH) -> bool:
     words = languages().get(language)
     if words is None:
         return False
-    start = sentence.lstrip(_OPENING + " ").lower()
+    start = sentence.lstrip(OPENING_MARKS + " ").lower()
     if language in UNSPACED:
         return start.startswith(tuple(words.anaphora)) and not any(noun in start[:8] for noun in words.self_references)
     first, *others = [*_WORD.findall(start[:80])[:4], ""]
@@ -60,7 +61,13 @@ def without_connective(sentence: str, language: str = ENGLISH) -> str:
     word, _, rest = sentence.partition(", ")
     known = languages().get(language)
     is_connective = bool(rest) and known is not None and word.lower() in known.anaphora
-    return rest[0].upper() + rest[1:] if is_connective else sentence
+    return capitalise(rest) if is_connective else sentence
+
+
+def capitalise(text: str) -> str:
+    """Return a text with a capital behind its opening quotation marks and brackets."""
+    place = len(text) - len(text.lstrip(OPENING_MARKS))
+    return f"{text[:place]}{text[place : place + 1].upper()}{text[place + 1 :]}"
 
 
 def is_balanced(sentence: str) -> bool:
@@ -73,7 +80,7 @@ def is_balanced(sentence: str) -> bool:
 
 def ends_sentence(sentence: str) -> bool:
     """Return whether a sentence ends with an end mark, and no words were lost before it."""
-    last = sentence.rpartition(" ")[2].lstrip(_OPENING).removesuffix(".")
+    last = sentence.rpartition(" ")[2].lstrip(OPENING_MARKS).removesuffix(".")
     return bool(_END.search(sentence)) and last not in loose_words()
 
 
