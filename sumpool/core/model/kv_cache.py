@@ -113,13 +113,13 @@ class CompactingCache(BeamCache):
     order in any batch.
 
     Attributes:
-        written: (documents,), number of slots that each document has written.
+        slots: (documents, beams), slots of the newest tokens.
         used: Number of slots that any document has written.
         length: Tokens of every hypothesis.
         steps: Steps since the last compaction.
     """
 
-    written: Tensor = field(kw_only=True)
+    slots: Tensor = field(kw_only=True)
     used: int = 0
     length: int = 0
     steps: int = 0
@@ -127,9 +127,9 @@ class CompactingCache(BeamCache):
     @classmethod
     def empty(cls, documents: int, beams: int, device: torch.device) -> Self:
         """Return a cache without tokens."""
-        written = torch.zeros(documents, dtype=torch.long, device=device)
+        slots = torch.arange(-beams, 0, device=device).expand(documents, -1)
         bias = torch.full((documents, beams, _capacity(0, beams)), -math.inf, device=device)
-        return cls(bias, written=written)
+        return cls(bias, slots=slots)
 
     @property
     def position(self) -> Tensor:
@@ -142,12 +142,12 @@ class CompactingCache(BeamCache):
         cache = self if self.steps < STEPS_PER_BUFFER else self._compact()
         cache = replace(
             cache,
-            written=cache.written + beams,
+            slots=cache.slots[:, -1:] + torch.arange(1, beams + 1, device=cache.slots.device),
             used=cache.used + beams,
             length=cache.length + 1,
             steps=cache.steps + 1,
         )
-        slots = cache._slots()[:, None].expand(-1, beams, -1)
+        slots = cache.slots[:, None].expand(-1, beams, -1)
         newest = _newest_ancestry(beams, slots.device).expand_as(slots)
         cache.ancestry_bias.scatter_(2, slots, newest)
         return cache
@@ -155,23 +155,18 @@ class CompactingCache(BeamCache):
     def update(self, layer: int, key_value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """See `BeamCache.update`."""
         buffer = self._buffer(layer, key_value)
-        buffer.scatter_(3, self._slots()[:, None, :, None].expand_as(key_value), key_value)
+        buffer.scatter_(3, self.slots[:, None, :, None].expand_as(key_value), key_value)
         read = _read(self.used, self.ancestry_bias.size(1))
         key, value = buffer[:, :, :, :read].unbind()
         return key, value, self.ancestry_bias[:, :, :read].to(key.dtype)
 
     def select(self, documents: Tensor) -> Self:
         """See `BeamCache.select`."""
-        return replace(super().select(documents), written=self.written.index_select(0, documents))
+        return replace(super().select(documents), slots=self.slots.index_select(0, documents))
 
     def map_tensors(self, function: Callable[[Tensor], Tensor]) -> Self:
         """See `BeamCache.map_tensors`."""
-        return replace(super().map_tensors(function), written=function(self.written))
-
-    def _slots(self) -> Tensor:
-        """Slots of the newest tokens, (documents, beams)."""
-        beams = self.ancestry_bias.size(1)
-        return self.written[:, None] + torch.arange(-beams, 0, device=self.written.device)
+        return replace(super().map_tensors(function), slots=function(self.slots))
 
     def _compact(self) -> Self:
         """Move slots with descendants to the beginning of new buffers."""
@@ -184,7 +179,7 @@ class CompactingCache(BeamCache):
         return replace(
             self,
             ancestry_bias=bias.masked_fill_(~valid[:, None], -math.inf),
-            written=kept,
+            slots=kept[:, None] + torch.arange(-beams, 0, device=kept.device),
             used=used,
             steps=0,
             buffers=[_gather_slots(buffer, index) for buffer in self.buffers],
