@@ -21,6 +21,8 @@ _NO_TITLE = re.compile(
     r"|^(?i:[\d.]*\s*(?:abstract|foreword|introduction|preface|summary))\W*$|^[\d\s()-]+$"
 )
 """Date, number of the document or of a telephone, or heading of the first section."""
+_LETTER = re.compile(r"\s*(?:[a-z]\.?|[A-Z])\s")
+"""Mark of a list item, or an article: appendices have a capital and a full stop."""
 _MAX_HEADING = 100
 
 
@@ -93,7 +95,7 @@ def _is_heading_line(block: RfcBlock) -> bool:
     line = block.lines[0]
     if len(block.lines) > 2 or len(line) > _MAX_HEADING or not any(character.isalpha() for character in line):
         return False
-    numbered = bool(SECTION_NUMBER.match(line)) and indentation(line) <= 3
+    numbered = bool(SECTION_NUMBER.match(line)) and not _LETTER.match(line) and indentation(line) <= 3
     return numbered or (len(block.lines) == 1 and indentation(line) == 0 and line[0].isupper())
 
 

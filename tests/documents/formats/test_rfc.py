@@ -40,6 +40,13 @@ def test_a_heading_on_the_front_page_is_no_title() -> None:
         assert parse(text % line, DEFAULT_OPTIONS).title == "MINUTES OF A MEETING"
 
 
+def test_a_list_item_is_no_heading() -> None:
+    text = b"Abstract\n\n   Hosts send.\n\n1. Introduction\n\n   Hosts send:\n\n%s\n\nA. Notes\n\n   Hosts send more.\n"
+    for line in (b"   o  send packets, and", b"   a. Sending", b"   A host that sends"):
+        headings = [block.text for block in parse(text % line, DEFAULT_OPTIONS).blocks if block.kind == "heading"]
+        assert headings == ["Abstract", "1. Introduction", "A. Notes"]
+
+
 def test_paragraphs_are_those_of_prepared_data() -> None:
     with tarfile.open(bundled_sample()) as archive:
         members = (member for member in archive if member.name.endswith(".txt"))
