@@ -20,7 +20,7 @@ from sumpool.io.manifest import Manifest
 from sumpool.progress import Check, Progress, Report
 from sumpool.ranking.agreement_features import agreement_features
 from sumpool.ranking.config import RankingConfig
-from sumpool.ranking.examples import RankingExample, labelled_example
+from sumpool.ranking.examples import RankingExample, labelled_example, with_abstract
 from sumpool.ranking.fit import fit_agreement, fit_choice, fit_ranker
 from sumpool.ranking.ranker import FILE
 from sumpool.ranking.selection import find_candidates
@@ -52,7 +52,7 @@ def train_ranker(run: Path, recipe: Recipe, prepared: Path, *, report: Report, c
     examples = []
     for number, example in enumerate(texts, 1):
         check()
-        labelled = _labelled(example, splitter)
+        labelled = _labelled(example, splitter, has_abstract=number % 2 == 0)
         if len(labelled.features):
             examples.append(labelled.sample(config.sentences, (config.seed, number)))
         report(Progress("rank: sentences", number, len(texts)))
@@ -93,8 +93,10 @@ def spread_examples(texts: Texts, limit: int) -> list[Example]:
     return [texts[number * len(texts) // count] for number in range(count)]
 
 
-def _labelled(example: Example, splitter: SentenceSplitter) -> RankingExample:
-    return labelled_example(Document(example.id, example.document), example.summary, splitter, _tokenizer().tokenize)
+def _labelled(example: Example, splitter: SentenceSplitter, *, has_abstract: bool) -> RankingExample:
+    document = Document(example.id, example.document)
+    document = with_abstract(document, example.summary) if has_abstract else document
+    return labelled_example(document, example.summary, splitter, _tokenizer().tokenize)
 
 
 @cache
@@ -116,6 +118,6 @@ def _compared_examples(
         if reading.input and reading.input.item and candidates:
             (written,) = generator.generate([reading.input.item])
             agreement = agreement_features(candidates, written.samples, written.text)
-            labelled = _labelled(example, loaded.splitter)
+            labelled = _labelled(example, loaded.splitter, has_abstract=False)
             yield labelled.with_agreement(agreement).sample(config.sentences, (config.seed, number))
         report(Progress("rank: samples", number, len(examples)))

@@ -48,6 +48,14 @@ class RankingExample:
         return replace(self, features=self.features.part(rows), labels=self.labels[rows])
 
 
+def with_abstract(document: Document, reference: str) -> Document:
+    """Return a document without known structure that begins with its summary, as that of a person does.
+
+    Preparation takes the reference out of the text; what a ranker is to summarise mostly has it.
+    """
+    return replace(document, text=f"# Abstract\n\n{reference}\n\n{document.text}")
+
+
 def labelled_example(
     document: Document, reference: str, splitter: SentenceSplitter, tokenize: Tokenize, kind: str = ""
 ) -> RankingExample:

@@ -1,7 +1,7 @@
 import numpy as np
 
 from sumpool.documents.document import Document
-from sumpool.ranking.examples import labelled_example
+from sumpool.ranking.examples import labelled_example, with_abstract
 from sumpool.text.sentences import SentenceSplitter
 
 TEXT = "# Hosts\n\n" + " ".join(f"Host {number} sends packets to the gateway number {number}." for number in range(30))
@@ -22,3 +22,10 @@ def test_a_sample_keeps_the_best_and_is_repeatable() -> None:
     assert sample.labels.max() == example.labels.max()
     np.testing.assert_array_equal(sample.features.values, example.sample(10, (1, 2)).features.values)
     assert example.sample(30, (1,)) is example
+
+
+def test_the_summary_begins_a_document_under_a_heading() -> None:
+    reference = "Every host sends packets to its gateway. No gateway sends packets to a host."
+    example = labelled_example(with_abstract(Document("a", TEXT), reference), reference, SentenceSplitter(), str.split)
+    assert example.features.headings[:3] == (("abstract",), ("abstract",), ("hosts",))
+    assert sorted(example.labels.argsort()[-2:]) == [0, 1]

@@ -1,16 +1,17 @@
 """The corpus of marks: fetch its documents, fit the ranker to the marks, and measure a choice of sentences by them.
 
     python docs/scripts/marks/marked_documents.py fetch OUT [--mirror FOLDER]
-    python docs/scripts/marks/marked_documents.py fit OUT --ranker FOLDER --references TEXTS.jsonl [--scorer MODEL.gguf]
+    python docs/scripts/marks/marked_documents.py fit OUT --ranker FOLDER --references TEXTS.jsonl \
+        [--published RFC-CORPUS] [--scorer MODEL.gguf]
     python docs/scripts/marks/marked_documents.py table OUT --ranker FOLDER [--part test] [--words 58]
 
 `fetch` gets every document of documents.jsonl from its repository at GitHub, at the commit where it was marked, or from
 copies of the repositories in `--mirror` (bare ones, `owner+name`), and compares its SHA-256. `fit` adds trees to the
 ranker of a folder, such as a copy of sumpool/shipped, from the marks of the parts train and development, and tells such
-documents from the training documents of its model, `texts.jsonl` of prepared data, both as rows and as files. With a
-scorer, it also fits the probe that reads its states. `table`
-prints, for some 60 words chosen from each document of a part, how often the reader's first sentence is among them, the
-share of them that the reader marked as best or good, and those that do not stand alone or have no content per 100.
+documents from the training documents of its model, `texts.jsonl` of prepared data, as rows, as files, and with their
+abstracts, as they are published. With a scorer, it also fits the probe that reads its states. `table` prints, for some
+60 words chosen from each document of a part, how often the reader's first sentence is among them, the share of them
+that the reader marked as best or good, and those that do not stand alone or have no content per 100.
 """
 
 import argparse
@@ -73,6 +74,7 @@ def main() -> None:
     parser.add_argument("--mirror", type=Path)
     parser.add_argument("--ranker", type=Path)
     parser.add_argument("--references", type=Path)
+    parser.add_argument("--published", type=Path)
     parser.add_argument("--scorer", type=Path)
     parser.add_argument("--part", default="test")
     parser.add_argument("--words", type=int, default=58)
@@ -80,7 +82,7 @@ def main() -> None:
     if options.action == "fetch":
         fetch(options.out, options.mirror)
     elif options.action == "fit":
-        fit(options.out, options.ranker, options.references, options.scorer)
+        fit(options.out, options.ranker, options.references, options.published, options.scorer)
     else:
         sys.stdout.write(table(options.out, options.ranker, options.part, options.words))
 
@@ -139,7 +141,7 @@ def read(out: Path, parts: Sequence[str]) -> Iterator[Marked]:
 READERS = ("first", "second")
 
 
-def fit(out: Path, folder: Path, references: Path, scorer: Path | None = None) -> None:
+def fit(out: Path, folder: Path, references: Path, published: Path | None = None, scorer: Path | None = None) -> None:
     """Add trees that have learnt from the marks to the ranker of a folder, and what tells its domain."""
     items = list(read(out, ("train", "development")))
     every = [marked_example(item.document, item.sentences, item.marks, item.language) for item in items]
@@ -147,7 +149,7 @@ def fit(out: Path, folder: Path, references: Path, scorer: Path | None = None) -
     ranker = fit_choice(Ranker.load(folder), marked, RankingConfig())
     as_rows = [_features(Document(item.row["id"], item.document.text)) for item in items]
     others = [*as_rows, *(example.features for example in marked)]
-    ranker = fit_domain(ranker, list(_learnt(references)), others)
+    ranker = fit_domain(ranker, list(_learnt(references, published)), others)
     by_id = {item.row["id"]: example.features for item, example in zip(items, every, strict=True)}
     judged = [row for row in rows("contents.jsonl") if row["document"] in by_id]
     gains = np.array([_gain(row) for row in judged])
@@ -169,13 +171,14 @@ def _gain(row: dict[str, Any]) -> float:
     return int(row["contents"]) - int(row["sentences"]) + (0.25 if row["prefers"] == "contents" else -0.25)
 
 
-def _learnt(path: Path) -> Iterator[SentenceFeatures]:
-    """Yield the features of documents with references, each as a row and as a file of every format."""
+def _learnt(path: Path, published: Path | None) -> Iterator[SentenceFeatures]:
+    """Yield the features of documents with references as rows and as files, and of the published ones if known."""
     with path.open(encoding="utf-8") as file:
         lines = file.readlines()
     for number in range(LEARNT_DOCUMENTS):
         row = json.loads(lines[number * len(lines) // LEARNT_DOCUMENTS])
         documents = [read_as_file(row["id"], row["document"], kind) for kind in get_args(FileFormat)]
+        documents += read_documents(str(published / f"{row['id'].lower()}.txt.gz")) if published else []
         for document in (Document(row["id"], row["document"]), *documents):
             yield _features(document)
 
