@@ -22,6 +22,7 @@ from sumpool.core.attention.sinkhorn import SinkhornAttentionConfig
 from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
 from sumpool.core.attention.sparse import SparseAttentionConfig
 from sumpool.core.attention.synthesizer import SynthesizerAttentionConfig
+from sumpool.core.nn.numerics import round_up
 
 
 def self_attention(
@@ -63,7 +64,7 @@ def _bigbird(settings: AttentionConfig, length: int, dim: int, heads: int) -> Co
     assert isinstance(settings, BigbirdAttentionConfig)
     visible = 3 + settings.global_blocks + settings.random_blocks
     cost = _block_sparse(settings.block, visible, length, dim, heads)
-    filled = -(-length // settings.block) * settings.block
+    filled = round_up(length, settings.block)
     queries = min(settings.global_blocks * settings.block, filled)
     return cost + Counter(products=attend(queries, filled, dim), weights=heads * queries * filled)
 
@@ -153,7 +154,7 @@ def _kernel(features: int, causal: bool, length: int, dim: int, heads: int) -> C
     """
     maps, mapped = linear(length, dim, 4 * dim), heads * length * features
     if causal:
-        filled = -(-length // CHUNK) * CHUNK
+        filled = round_up(length, CHUNK)
         products = attend(filled, features, dim) + linear(filled, CHUNK, heads * features + dim)
         weights = -(-length // CHUNK) * features * dim + heads * filled * CHUNK
         return cost_of(maps, products, length * dim + mapped, weights, 2 * length * dim + mapped)

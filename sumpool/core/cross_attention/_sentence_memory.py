@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from sumpool.core.cross_attention._base import MemoryEncoder
+from sumpool.core.nn.numerics import round_up
 from sumpool.core.nn.sentences import Sentences
 from sumpool.core.sentence_encoding._base import SentenceEncoder
 from sumpool.core.tokens import Tokens
@@ -42,7 +43,7 @@ class SentenceMemoryEncoder(MemoryEncoder):
             shared["vectors"] = self.encoder(memory, sentences)
         if sentences.sizes is not None and memory.mask.is_cuda:
             longest = sentences.sizes.sort(dim=1, descending=True).values[:, : self.selected].sum(1)
-            words = -(-int(longest.max()) // ROOM_MULTIPLE) * ROOM_MULTIPLE
+            words = round_up(int(longest.max()), ROOM_MULTIPLE)
             shared["room"] = memory.mask.new_ones(len(memory.mask), words)
         if self.training and self.mix_steps:
             shared["ideal"] = torch.rand(len(memory.mask), device=memory.mask.device) >= self.batches / self.mix_steps

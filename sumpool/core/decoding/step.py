@@ -9,7 +9,7 @@ from torch import Tensor
 
 from sumpool.core.decoding.constraints import Constraint, Rules
 from sumpool.core.decoding.ranking import Lengths
-from sumpool.core.nn.numerics import to_device
+from sumpool.core.nn.numerics import round_up, to_device
 from sumpool.special_tokens import SpecialTokens
 
 COMPACT_BELOW = {"cuda": 0.5}
@@ -115,4 +115,4 @@ def rows_to_keep(unfinished: Sequence[Sequence[bool]], device: torch.device | st
     rows = len(unfinished[0])
     if torch.device(device).type in COMPACT_BELOW:
         return rows
-    return min(rows, -(-max(map(sum, unfinished)) // ROWS_MULTIPLE) * ROWS_MULTIPLE)
+    return min(rows, round_up(max(map(sum, unfinished)), ROWS_MULTIPLE))

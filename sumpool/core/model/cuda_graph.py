@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from sumpool.core.model.summarizer import DecoderState, Memory, SummarizationModel
+from sumpool.core.nn.numerics import round_up
 
 StepOutput = tuple[Tensor, DecoderState]
 
@@ -60,7 +61,7 @@ def capture_graph(run: Callable[[], StepOutput]) -> tuple[StepOutput, Callable[[
 def bucket(length: int) -> int:
     """Return the length to which a source or memory is padded."""
     multiple = max(1, (1 << (max(length - 1, 1).bit_length() - 1)) // LENGTHS_PER_OCTAVE)
-    return max(SHORTEST_LENGTH, -(-length // multiple) * multiple)
+    return max(SHORTEST_LENGTH, round_up(length, multiple))
 
 
 @final
@@ -92,7 +93,7 @@ class GraphedDecoder:
         if addresses != self._addresses:  # sharded weights are gathered anew for each validation
             self._graphs.clear()
             self._addresses = addresses
-        steps = -(-(tokens + 1) // STEPS_MULTIPLE) * STEPS_MULTIPLE  # the first step reads BOS
+        steps = round_up(tokens + 1, STEPS_MULTIPLE)  # the first step reads BOS
         return self._model.start(memory.padded(*map(bucket, memory.size)), beams, steps, independent=independent)
 
     def step(self, last: Tensor, state: DecoderState) -> StepOutput:

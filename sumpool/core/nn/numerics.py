@@ -1,9 +1,14 @@
-"""Numerical functions: precision of intermediate results, hashing, indices of masks, copies to a device."""
+"""Numerical functions: rounding, precision of intermediate results, hashing, indices of masks, copies to a device."""
 
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+
+
+def round_up(count: int, multiple: int) -> int:
+    """Return the smallest multiple that is not below a count."""
+    return (count + multiple - 1) // multiple * multiple
 
 
 def at_least_float32(values: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from sumpool.core.nn.numerics import to_device
+from sumpool.core.nn.numerics import round_up, to_device
 
 
 @final
@@ -45,7 +45,7 @@ class Windows:
         length = mask.size(1)
         exporting = torch.compiler.is_exporting()  # a graph has one layout for all lengths, and keeps empty chunks
         self.chunk, self.margin = (reach, reach) if exporting or length > 3 * reach else (length, 0)
-        self.rest = (length + self.chunk - 1) // self.chunk * self.chunk - length
+        self.rest = round_up(length, self.chunk) - length
         self.non_empty = None if exporting else self._find_non_empty(real)
 
     @property

@@ -1,6 +1,10 @@
 import torch
 
-from sumpool.core.nn.numerics import at_least_float32, hash_uniform, indices_of_true, matmul_exactly
+from sumpool.core.nn.numerics import at_least_float32, hash_uniform, indices_of_true, matmul_exactly, round_up
+
+
+def test_counts_are_rounded_up_to_a_multiple() -> None:
+    assert [round_up(count, 4) for count in (0, 1, 4, 5)] == [0, 4, 4, 8]
 
 
 def test_half_precision_is_widened_only() -> None:
