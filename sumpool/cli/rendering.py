@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from sumpool.text.escaping import escape_line, escape_markdown, escape_markdown_line
-from sumpool.text.language import UNSPACED
+from sumpool.text.language import separator
 
 if TYPE_CHECKING:
     from sumpool.inference.summary import Summary
@@ -66,7 +66,7 @@ class Rendering(NamedTuple):
 
 def _names_title(summary: "Summary") -> bool:
     """Return whether a summary has more than half of the content words of its title, by their beginnings, if any."""
-    from sumpool.ranking.word_features import content_prefixes, split_words
+    from sumpool.text.words import content_prefixes, split_words
 
     language = summary.language
     title, text = (
@@ -128,7 +128,7 @@ def _items(summary: "Summary") -> list[str]:
     indices = summary.extraction.indices if summary.source else ()
     is_heading = [summary.source[index].kind == "heading" for index in indices]
     start = is_heading.index(True) if True in is_heading else len(summary.sentences)
-    contents = ("" if summary.language in UNSPACED else " ").join(summary.sentences[start:])
+    contents = separator(summary.language).join(summary.sentences[start:])
     return [*summary.sentences[:start], *filter(None, (contents,))]
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from sumpool.data.report import LONG_DOCUMENT_TOKENS, LOW_LEAK, LengthStats, SplitReport
 from sumpool.data.sources._base import Example
-from sumpool.text.fragments import overlap, words
+from sumpool.text.fragments import overlap
+from sumpool.text.words import split_words
 
 NGRAMS = (1, 2, 3, 4)
 
@@ -40,7 +41,7 @@ class DocumentStats:
 
 def document_stats(example: Example, document: list[str], document_tokens: int, summary_tokens: int) -> DocumentStats:
     """Compute the statistics of a document, given its words without case and punctuation."""
-    shared = overlap(document, words(example.summary))
+    shared = overlap(document, split_words(example.summary))
     return DocumentStats(
         document_words=len(example.text.split()),
         summary_words=len(example.summary.split()),

@@ -12,10 +12,10 @@ from sumpool.data.items import Item, join_pair
 from sumpool.data.labels import LABELS, Labels
 from sumpool.data.sources._base import SPLITS, Example, Split
 from sumpool.data.texts import Texts
-from sumpool.text.fragments import words
 from sumpool.text.load import load_tokenizer
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Tokenizer, encode_document, id_dtype
+from sumpool.text.words import split_words
 
 PHRASES = "phrases.model"
 _SPAN_BYTES = 1 << 18
@@ -73,7 +73,7 @@ class DocumentEncoder:
         if example.second:
             second = encode_item(example.id, example.second, self._tokenizer, self._splitter, target)
             item = join_pair(item, second, self._tokenizer.special_tokens.pad)
-        document_words = words(example.text)
+        document_words = split_words(example.text)
         stats = document_stats(example, document_words, len(item.ids), len(target))
         sampled_ngrams = self._sampled_ngrams if example.split == "train" else {}
         shared = {split: find_ngrams(sampled, document_words) for split, sampled in sampled_ngrams.items()}

@@ -44,9 +44,9 @@ from sumpool.io.atomic import disk_errors, replace_folder
 from sumpool.io.lock import LOCK_SUFFIX, announced_wait, locked
 from sumpool.io.replaceable import require_replaceable
 from sumpool.progress import Check, Progress, Report
-from sumpool.text.fragments import words
 from sumpool.text.language import detect_language
 from sumpool.text.load import load_tokenizer
+from sumpool.text.words import split_words
 
 OTHER_FOLDER = "move it away, or set data.prepared to another folder"
 """Advice about a folder with other content."""
@@ -223,7 +223,7 @@ def _write_shards(
 def _sample_documents(texts: Texts) -> Iterator[list[str]]:
     step = max(1, -(-len(texts) // contamination.MAX_DOCUMENTS))
     for number in range(0, len(texts), step):
-        yield words(texts[number].text)
+        yield split_words(texts[number].text)
 
 
 def _notes(config: DataConfig, vocabulary: int, ingested: Ingested) -> Iterator[str]:

@@ -19,8 +19,8 @@ from itertools import islice
 
 from sumpool.data.config import DataConfig, GapSentencesConfig, ShuffledConfig
 from sumpool.data.sources._base import Example, Reject
-from sumpool.text.fragments import words as words_of
 from sumpool.text.sentences import SentenceSplitter, join
+from sumpool.text.words import split_words
 
 Excerpts = Callable[[str, list[str]], Iterator[tuple[str, str]]]
 """Function from the id and the sentences of a document to pairs of input and target."""
@@ -85,7 +85,7 @@ def principal_sentences(sentences: Sequence[str], words: int) -> list[int]:
         sentences: Sentences of a document.
         words: Maximum words of the result; the best sentence is always included.
     """
-    counts = [Counter(words_of(sentence)) for sentence in sentences]
+    counts = [Counter(split_words(sentence)) for sentence in sentences]
     document = sum(counts, Counter[str]())
     agreement = {
         index: _f1(count, document - count)

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
 
-from sumpool.text.fragments import Overlap, overlap, words
+from sumpool.text.fragments import Overlap, overlap
+from sumpool.text.words import split_words
 
 _FACT = re.compile(r"(?<!\w)(?:\w*\d\w*|\w*[A-Z]\w*[A-Z]\w*|(?<=[\w,;)] )[A-Z]\w*)(?!\w)", re.ASCII)
 """Word with a digit, word with two capitals, or capitalised word within a sentence."""
@@ -33,7 +34,7 @@ class Copying:
 
 
 def copying(
-    summaries: Sequence[str], document_words: Sequence[str], tokenize: Callable[[str], list[str]] = words
+    summaries: Sequence[str], document_words: Sequence[str], tokenize: Callable[[str], list[str]] = split_words
 ) -> list[Copying]:
     """Compare summaries of a document with it.
 
@@ -63,7 +64,7 @@ def unsupported_facts(summary: str, vocabulary: Set[str]) -> list[str]:
     return [fact for fact in _FACT.findall(summary) if fact.lower() not in vocabulary]
 
 
-def repetition(summary: str, tokenize: Callable[[str], list[str]] = words) -> float:
+def repetition(summary: str, tokenize: Callable[[str], list[str]] = split_words) -> float:
     """Return the fraction of trigrams that occurred earlier in the summary; 0 without trigrams."""
     tokens = tokenize(summary)
     trigrams = list(zip(tokens, tokens[1:], tokens[2:], strict=False))

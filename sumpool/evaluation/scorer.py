@@ -11,8 +11,8 @@ from sumpool.evaluation.bertscore import BertScorer
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.rouge import Rouge, Score
 from sumpool.evaluation.well_formed import Form, measure_form
-from sumpool.text.fragments import words
 from sumpool.text.sentences import SentenceSplitter
+from sumpool.text.words import split_words
 
 EQUAL_LENGTH = ", equal length"
 """End of the names of baselines that are as long as the summary of each document."""
@@ -135,7 +135,7 @@ class SummaryScorer:
             tokenizer=config.tokenizer,
         )
         self._tokenizer = self.rouge.tokenizer
-        self._words = self._tokenizer.words if isinstance(self._tokenizer, UnicodeTokenizer) else words
+        self._words = self._tokenizer.words if isinstance(self._tokenizer, UnicodeTokenizer) else split_words
         length = EQUAL_LENGTH if config.lead_words == "summary" else f"-{config.lead_words}"
         names: dict[str, str] = {
             "lead": f"LEAD{length}",

@@ -19,7 +19,7 @@ from sumpool.interpret.attribution import pooling_weights
 from sumpool.interpret.evidence import Evidence, EvidenceSource, PoolingWeights, SentenceEvidence
 from sumpool.interpret.heat import word_weights
 from sumpool.interpret.source_weights import source_weights
-from sumpool.text.fragments import words
+from sumpool.text.words import split_words
 
 MAX_SOURCES = 3
 """Source sentences of a summary sentence that are reported at most."""
@@ -50,7 +50,7 @@ def with_evidence(
         assert read, "the model has read a document of which it wrote a summary"
         assert read.item, "otherwise there would be a reason"
         sentences, weights = _written_sentences(summary.summary, read.item, read.indices, len(source), model())
-    vocabulary = set(words(f"{document.title}\n{document.text}"))
+    vocabulary = set(split_words(f"{document.title}\n{document.text}"))
     evidence = Evidence(
         tuple(
             SentenceEvidence(sentence, tuple(unsupported_facts(sentence, vocabulary)), _top_sources(source, row))

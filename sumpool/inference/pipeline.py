@@ -22,7 +22,7 @@ from sumpool.inference.summary import NO_EXTRACTION, Summary
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.ranking.summary_length import usual_words
-from sumpool.text.language import UNSPACED, word_count
+from sumpool.text.language import separator, word_count
 from sumpool.text.sentences import SentenceSplitter
 
 if TYPE_CHECKING:
@@ -188,11 +188,10 @@ class Pipeline:
             if not self.config.fast:
                 extraction = with_cause(extraction, reading.unlearnt)
             reason = "" if extraction.sentences else "the document must hold text, got none"
-        separator = "" if reading.language in UNSPACED else " "
         written = () if extraction.sentences else self.splitter.split(text)
         return Summary(
             id=reading.document.id,
-            summary=separator.join(extraction.sentences) or text,
+            summary=separator(reading.language).join(extraction.sentences) or text,
             score=score if text else None,
             tokens_read=reading.input.tokens_read if reading.input else 0,
             tokens_total=reading.input.tokens_total if reading.input else 0,

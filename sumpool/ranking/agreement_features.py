@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sumpool.ranking.word_features import ranks, split_words
+from sumpool.ranking.word_features import ranks
+from sumpool.text.words import split_words, word_prefixes
 
-_PREFIX = 6
 _BLOCK_SENTENCES = 8192
 """Sentences that are compared at once: the counts of n-grams of a book would take a hundred times its text."""
 Grams = tuple[Counter[object], Counter[object]]
@@ -78,7 +78,7 @@ def _compare(
 
 
 def _grams(text: str) -> Grams:
-    words = [word[:_PREFIX] for word in split_words(text)]
+    words = word_prefixes(split_words(text))
     return Counter(words), Counter(pairwise(words))
 
 

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.ranking.outline import Outline, outline
-from sumpool.ranking.word_features import Values, lexical_features, split_words, style_features
+from sumpool.ranking.word_features import Values, lexical_features, style_features
 from sumpool.text.language import ENGLISH
 from sumpool.text.word_graph import SentenceWords
+from sumpool.text.words import split_words
 
 FEATURES: Final = (
     "position",

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sumpool.documents.source_sentences import SourceSentence
-from sumpool.ranking.word_features import content_prefixes, split_words
 from sumpool.text.language import ENGLISH, word_count
 from sumpool.text.prose import PROSE_KINDS
+from sumpool.text.words import content_prefixes, split_words
 
 REDUNDANCY: Final = 0.15
 """Penalty of a sentence whose content words are all in the selected ones, in units of the score."""

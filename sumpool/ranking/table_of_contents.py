@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from sumpool.documents.document import Document, document_title
 from sumpool.documents.source_sentences import SourceSentence
-from sumpool.ranking.word_features import split_words
-from sumpool.text.language import UNSPACED, languages, word_count
+from sumpool.text.language import UNSPACED, languages, separator, word_count
 from sumpool.text.prose import capitalise, tidy_sentence
+from sumpool.text.words import split_words
 
 MIN_HEADINGS = 4
 """Headings of a table of contents; fewer do not help a reader."""
@@ -113,11 +113,11 @@ def labelled(headings: Sequence[tuple[int, str]], language: str) -> list[tuple[i
     if not headings:
         return []
     label = languages()[language].contents if language in languages() else _LABEL
-    separator, end = ("\uff1b", "\u3002") if language in UNSPACED else (";", ".")
-    marks = [*[separator] * (len(headings) - 1), end]
+    between, end = ("\uff1b", "\u3002") if language in UNSPACED else (";", ".")
+    marks = [*[between] * (len(headings) - 1), end]
     parts = [(index, f"{text}{mark}") for (index, text), mark in zip(headings, marks, strict=True)]
     (index, text), *others = parts
-    return [(index, f"{label}{'' if language in UNSPACED else ' '}{text}"), *others]
+    return [(index, f"{label}{separator(language)}{text}"), *others]
 
 
 def _sections(

@@ -1,28 +1,24 @@
 """Features of sentences by their words: centrality, words in common with other parts of the document, and style.
 
-No list of words takes part but the function words of a language. Content words are compared by their first letters,
-which needs no stemmer.
+No list of words takes part but the function words of a language.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sumpool.ranking.outline import Outline
-from sumpool.text.language import ENGLISH, UNSPACED, languages
+from sumpool.text.language import ENGLISH
 from sumpool.text.word_graph import SentenceWords, WordGraph
+from sumpool.text.words import content_prefixes
 
 Values = NDArray[np.float64]
 """A value for each sentence of prose, (prose,)."""
 Item = TypeVar("Item")
 
-_WORD = re.compile(r"[^\W_]+")
-_PREFIX = 6
-"""First letters of a word that stand for it."""
 _FRAME_START, _FRAME_END = 0.3, 0.08
 """Shares of the document that are its beginning and end."""
 _FIRST = 5
@@ -35,21 +31,6 @@ _DIGIT = re.compile(r"\d")
 _CAPITAL = re.compile(r"\b[A-Z]")
 _QUOTE = re.compile("[\"'`\u201c\u201d\u2018\u2019]")
 _MARK = re.compile(r"[^\w\s.,;:'\"()-]")
-
-
-def split_words(text: str, language: str = ENGLISH) -> list[str]:
-    """Split a text into lower-case words; into pairs of characters in languages without spaces."""
-    words = _WORD.findall(text.lower())
-    if language not in UNSPACED:
-        return words
-    return [pair for word in words for pair in ([word] if word.isascii() else map("".join, pairwise(word)))]
-
-
-def content_prefixes(words: Sequence[str], language: str = ENGLISH) -> list[str]:
-    """Return the first letters of the words that are no function words and have two letters or more."""
-    known = languages().get(language)
-    function_words = known.function_words if known else frozenset[str]()
-    return [word[:_PREFIX] for word in words if len(word) > 1 and word not in function_words]
 
 
 def style_features(texts: Sequence[str], words: Iterable[Sequence[str]]) -> dict[str, Values]:

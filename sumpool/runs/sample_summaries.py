@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from sumpool.data.sources._base import Example
 from sumpool.evaluation.abstractiveness import repetition
-from sumpool.text.fragments import overlap, words
+from sumpool.text.fragments import overlap
+from sumpool.text.words import split_words
 
 MAX_REPETITION = 0.2
 """Fraction of repeated trigrams above which a summary is degenerate; 1 % in those of a trained model."""
@@ -45,7 +46,7 @@ class GeneratedSummary:
         faults = []
         if self.repeated > MAX_REPETITION:
             faults.append(f"repeat themselves: more than {MAX_REPETITION:.0%} of their trigrams occur twice")
-        is_long = len(words(self.summary)) >= MIN_WORDS
+        is_long = len(split_words(self.summary)) >= MIN_WORDS
         if is_long and self.copied > MAX_COPIED >= self.reference_copied:
             faults.append("are one passage of the document, copied whole, unlike the references")
         return faults
@@ -63,7 +64,7 @@ class GeneratedSummary:
 
 def examine(example: Example, summary: str) -> GeneratedSummary:
     """Compare a generated summary with its document."""
-    document, generated, reference = map(words, (example.document, summary, example.summary))
+    document, generated, reference = map(split_words, (example.document, summary, example.summary))
     shared = overlap(document, generated)
     return GeneratedSummary(
         id=example.id,

@@ -18,6 +18,7 @@ from sumpool.text.prose import (
     tidy_sentence,
     without_connective,
 )
+from sumpool.text.words import WORD
 
 Fault = Literal["no capital", "no end", "unbalanced", "heading", "list mark", "comment", "no predecessor"]
 """Fault of a sentence of a summary."""
@@ -29,7 +30,6 @@ _MIN_SENTENCE_WORDS, _MAX_HEADING_WORDS = 3, 8
 """Words of a sentence, and of a heading; between, function words tell them apart."""
 _NAME = re.compile(r"\S*(?:[A-Z\d]|\w[._/-]\w)")
 _COMMENT = re.compile(r"^(?://|/\*|--|;|#|%)|::=|[{}\\]|(?:^| )/\*|\*/(?: |$)| -- .* -- ")
-_WORD = re.compile(r"[^\W\d_]+")
 _OPEN_END = re.compile(r"\s*[(\[][^()\[\]]*$")
 _QUOTES = re.compile(r"[\"\u201c\u201d]")
 _LAST_BRACKET = re.compile(r"[)\]]([.!?]?)$")
@@ -128,7 +128,7 @@ def _lacks_capital(sentence: str) -> bool:
 
 def _is_heading(sentence: str, language: str) -> bool:
     """Return whether a text is a heading, a number or a name rather than a sentence."""
-    words = _WORD.findall(sentence)
+    words = WORD.findall(sentence)
     if len(words) < _MIN_SENTENCE_WORDS or sentence.isupper():
         return True
     if len(words) > _MAX_HEADING_WORDS or not languages()[ENGLISH].verbs.isdisjoint(words):
@@ -172,7 +172,7 @@ def _with_full_stop(text: str) -> str:
 def _best_fragment(sentences: Sequence[str]) -> list[str]:
     """Return the longest fragment as a sentence; nothing if there is no word."""
     fragments = [_BRACKETS.sub("", _QUOTES.sub("", tidy_sentence(sentence))).strip() for sentence in sentences]
-    fragments = [fragment for fragment in fragments if _WORD.search(fragment)]
+    fragments = [fragment for fragment in fragments if any(map(str.isalpha, fragment))]
     if not fragments:
         return []
     longest = max(fragments, key=len)

@@ -6,18 +6,11 @@ mean length of the fragment that a word belongs to. The paper compares every pai
 the summary reads the document once instead, in time linear in both.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-_WORD = re.compile(r"\w+")
 LEAK_WORDS = 8
 """Words of an n-gram that counts as leaked: so many are not the same by chance."""
-
-
-def words(text: str) -> list[str]:
-    """Split a text into lower-cased words, without punctuation."""
-    return _WORD.findall(text.lower())
 
 
 @dataclass(frozen=True)
@@ -74,7 +67,7 @@ class Overlap:
 
 
 def overlap(document: Sequence[str], summary: Sequence[str]) -> Overlap:
-    """Find the word sequences that a summary shares with its document, both split into `words`."""
+    """Find the word sequences that a summary shares with its document, both split into words, see `split_words`."""
     automaton = _SuffixAutomaton()
     ends = [automaton.append(word) for word in summary]
     lengths = automaton.longest_in(document)

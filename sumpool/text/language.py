@@ -133,6 +133,11 @@ def loose_words() -> frozenset[str]:
     return frozenset[str]().union(*(language.loose for language in languages().values()))
 
 
+def separator(language: str) -> str:
+    """Return what stands between the words of a language, and between its sentences: a space, or nothing."""
+    return "" if language in UNSPACED else " "
+
+
 def language_name(code: str) -> str:
     """Return the English name of a language; its code if it is not known."""
     return languages()[code].name if code in languages() else code

@@ -5,6 +5,7 @@ from typing import Final
 
 from sumpool.text.language import ENGLISH, UNSPACED, languages, loose_words
 from sumpool.text.sentences import CLOSING_MARKS, END_MARKS
+from sumpool.text.words import WORD
 
 PROSE_KINDS: Final = frozenset(("paragraph", "list_item"))
 """Kinds of blocks that hold prose."""
@@ -23,7 +24,6 @@ _END = re.compile(rf"[{END_MARKS}][{CLOSING_MARKS}\u00bb\u00ab\u201c]*$")
 _PAIRS = (("(", ")"), ("[", "]"), ("\uff08", "\uff09"), ("\u300c", "\u300d"))
 _QUOTES, _GERMAN_QUOTES = ("\u201c", "\u201d"), ("\u201e", "\u201c")
 _GUILLEMETS = re.compile(r"[\u00ab\u00bb]")
-_WORD = re.compile(r"[^\W\d_]+")
 
 
 def tidy_sentence(sentence: str) -> str:
@@ -52,7 +52,7 @@ def depends_on_predecessor(sentence: str, language: str = ENGLISH) -> bool:
     start = sentence.lstrip(OPENING_MARKS + " ").lower()
     if language in UNSPACED:
         return start.startswith(tuple(words.anaphora)) and not any(noun in start[:8] for noun in words.self_references)
-    first, *others = [*_WORD.findall(start[:80])[:4], ""]
+    first, *others = [*WORD.findall(start[:80])[:4], ""]
     return first in words.anaphora and not any(word.startswith(words.self_references) for word in others)
 
 

@@ -3,7 +3,7 @@ import random
 import pytest
 
 from sumpool.evaluation.abstractiveness import Copying, copying, repetition
-from sumpool.text.fragments import words
+from sumpool.text.words import split_words
 
 
 def test_repetition_is_the_fraction_of_repeated_trigrams() -> None:
@@ -18,7 +18,7 @@ def test_repetition_is_the_fraction_of_repeated_trigrams() -> None:
 
 
 def test_copying_compares_with_the_document() -> None:
-    document = words("one two three four five six seven eight nine ten")
+    document = split_words("one two three four five six seven eight nine ten")
     reordered, leaked = copying(
         ["Two three, nine eight", "one two three four five six seven eight nine eleven"], document
     )
@@ -47,5 +47,5 @@ def test_numbers_and_names_missing_in_the_document_are_unsupported() -> None:
         ("(MIKEY) is by Cisco Systems", 3, 2),
         ("", 0, 0),
     ):
-        (result,) = copying([summary], words("TCP is what RFC 793 says. In Boston TLS 1.3 is by MIKEY; 1 is 3"))
+        (result,) = copying([summary], split_words("TCP is what RFC 793 says. In Boston TLS 1.3 is by MIKEY; 1 is 3"))
         assert (result.facts, result.unsupported) == (facts, unsupported)

@@ -8,8 +8,8 @@ from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.ranking.features import FEATURES, sentence_features
 from sumpool.ranking.selection import find_candidates
-from sumpool.ranking.word_features import content_prefixes, split_words
 from sumpool.text.word_graph import WordGraph
+from sumpool.text.words import content_prefixes, split_words
 from tests.conftest import story
 from tests.ranking.planted import SPLITTER, featured
 

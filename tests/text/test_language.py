@@ -1,6 +1,14 @@
 # ruff: noqa: RUF001  (letters of other scripts)
 
-from sumpool.text.language import UNDETECTED, detect_language, language_name, languages, unlearnt_cause, word_count
+from sumpool.text.language import (
+    UNDETECTED,
+    detect_language,
+    language_name,
+    languages,
+    separator,
+    unlearnt_cause,
+    word_count,
+)
 
 TEXTS = {
     "en": "The manual describes how the host sends a packet to the gateway, and what it does if no answer is received.",
@@ -80,3 +88,7 @@ def test_what_the_model_has_not_learnt_is_said() -> None:
         ("Host gateway packet router " * 20, "en", ""),
     ]:
         assert unlearnt_cause(text, detect_language(text), learnt) == cause
+
+
+def test_words_stand_with_spaces_between_but_in_languages_without() -> None:
+    assert [separator(code) for code in ("en", "ko", "zh", UNDETECTED)] == [" ", " ", "", " "]
