@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 import yaml
 from torch.distributed.run import get_args_parser
-from typer.main import get_command
 
-from sumpool.cli.app import app
+from sumpool.cli.commands import Commands
 from sumpool.cli.serve import serve
 
 ROOT = Path(__file__).parents[1]
@@ -45,7 +44,7 @@ def require_training(words: Sequence[str]) -> Any:  # noqa: ANN401 - as argparse
 
 def require_options(name: str, arguments: Sequence[str]) -> None:
     """Check that a command of sumpool has the options of a command line."""
-    command = get_command(app).commands[name]  # type: ignore[attr-defined]
+    _, command, _ = Commands().resolve_command(None, [name])
     assert {word for word in arguments if word.startswith("--")} <= {
         option for parameter in command.params for option in parameter.opts
     }

@@ -10,44 +10,20 @@ from typing import Annotated
 import typer
 
 from sumpool import __version__
-from sumpool.cli.bench import bench
-from sumpool.cli.classify import classify
-from sumpool.cli.evaluate import evaluate
-from sumpool.cli.export import export
-from sumpool.cli.generate import generate
-from sumpool.cli.import_model import import_model
-from sumpool.cli.init import init
-from sumpool.cli.mark import mark
+from sumpool.cli.commands import Commands
 from sumpool.cli.memory import out_of_memory, require_address_space
-from sumpool.cli.prepare import prepare
-from sumpool.cli.prune import prune
-from sumpool.cli.push import push
-from sumpool.cli.recipes import recipes
-from sumpool.cli.runs import runs
-from sumpool.cli.sample import sample
-from sumpool.cli.serve import serve
-from sumpool.cli.show import show
 from sumpool.cli.streams import READER_GONE, discard_output, end_output, open_streams
-from sumpool.cli.summarize import summarize
 from sumpool.cli.text import print_message
-from sumpool.cli.train import train
 from sumpool.errors import Interrupted, RecipeError, SumpoolError, first_line, is_out_of_memory
 
 app = typer.Typer(
     name="sumpool",
+    cls=Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # keeps --help fast, and interprets no user input as markup
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-COMMANDS = (
-    *(prepare, train, summarize, serve, classify, generate, evaluate, bench),
-    *(export, push, prune, init, mark, recipes, sample, runs, show),
-)
-for command in COMMANDS:
-    app.command()(command)
-app.command("import")(import_model)  # a keyword, which cannot be the name of a function
 
 
 @app.command("help")

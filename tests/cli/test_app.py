@@ -1,4 +1,5 @@
 import errno
+import inspect
 import logging
 import sys
 
@@ -8,6 +9,7 @@ from typer.testing import CliRunner
 from sumpool import __version__
 from sumpool.cli import app as module
 from sumpool.cli.app import app, explain, main
+from sumpool.cli.commands import COMMANDS, load
 from sumpool.errors import (
     CheckpointError,
     DataError,
@@ -49,6 +51,12 @@ def test_every_error_has_an_exit_code_and_a_message() -> None:
         assert exit_code == code
         assert told.startswith(sentence) or sentence in told
         assert "\n" not in told
+
+
+def test_help_describes_each_command_as_the_command_does() -> None:
+    for name, line in COMMANDS.items():
+        described = " ".join((inspect.getdoc(load(name)) or "").split())
+        assert described.startswith(line.removesuffix(".")), name
 
 
 def run_main(monkeypatch: pytest.MonkeyPatch, error: Exception, *words: str) -> list[str]:

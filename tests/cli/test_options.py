@@ -1,13 +1,14 @@
 """Values that no option can take are refused in one line, by the name of the option, with exit code 2."""
 
 import sys
-from collections.abc import Callable, Iterator
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from collections.abc import Iterator
+from typing import Annotated, get_args, get_origin, get_type_hints
 
 import pytest
 from typer.models import OptionInfo
 
-from sumpool.cli.app import app, main
+from sumpool.cli.app import main
+from sumpool.cli.commands import COMMANDS, load
 from sumpool.cli.options import choice, share, whole_number
 from sumpool.errors import RecipeError
 
@@ -28,8 +29,8 @@ WORDS = (str(10**30), "-1", "nan", "", "1e400", "some text", "\x1b[2J", "0x10", 
 
 def command_options() -> Iterator[tuple[str, str, object, OptionInfo]]:
     """Command, name, type and description of every option."""
-    for command in app.registered_commands:
-        function: Callable[..., Any] = command.callback  # type: ignore[assignment]
+    for name in COMMANDS:
+        function = load(name)
         for parameter, hint in get_type_hints(function, include_extras=True).items():
             if get_origin(hint) is not Annotated:
                 continue
@@ -37,7 +38,7 @@ def command_options() -> Iterator[tuple[str, str, object, OptionInfo]]:
             if isinstance(info, OptionInfo):
                 names = [word for word in map(str, (info.default, *(info.param_decls or ()))) if word.startswith("--")]
                 yield (
-                    str(command.name or function.__name__),
+                    name,
                     (names or [f"--{parameter.replace('_', '-')}"])[0],
                     kind,
                     info,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from sumpool.cli.app import app
+from sumpool.cli.commands import COMMANDS
 from sumpool.recipe.packaged import packaged_recipes
 
 ROOT = Path(__file__).parents[2]
@@ -88,8 +88,7 @@ def test_tutorial_passes_the_contract_test(tmp_path: Path) -> None:
 
 
 def test_commands_name_recipes_and_commands_that_exist() -> None:
-    commands = {command.name or "" for command in app.registered_commands}
-    commands |= {command.callback.__name__ for command in app.registered_commands if command.callback}
+    commands = {*COMMANDS, "help"}
     recipes = {recipe.name for recipe in packaged_recipes()}
     for page in PAGES:
         text = page.read_text()
