@@ -11,7 +11,6 @@ import typer
 
 from sumpool import __version__
 from sumpool.cli.commands import Commands
-from sumpool.cli.memory import out_of_memory, require_address_space
 from sumpool.cli.streams import READER_GONE, discard_output, end_output, open_streams
 from sumpool.cli.text import print_message
 from sumpool.errors import Interrupted, RecipeError, SumpoolError, first_line, is_out_of_memory
@@ -79,6 +78,8 @@ def main() -> None:
         if empty is not None:
             raise RecipeError(f"no argument must be empty, got {empty!r} (is a variable of the shell not set?)")
         if "--fast" not in options:
+            from sumpool.cli.memory import require_address_space  # as few commands and errors need it
+
             require_address_space(command)
         app([word for word in options if word != "--debug"] + arguments[len(options) :])
     except SystemExit as end:
@@ -108,6 +109,8 @@ def _log_to_stderr() -> None:
 def explain(error: Exception, command: str = "") -> tuple[int, str]:
     """Return the exit code and the message of an error of a command."""
     if is_out_of_memory(error):
+        from sumpool.cli.memory import out_of_memory
+
         return _RESOURCE_EXIT, out_of_memory(command, first_line(error))
     match error:
         case Interrupted():

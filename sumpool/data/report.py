@@ -128,12 +128,21 @@ class DataReport:
         """
         path = folder / REPORT_FILE
         try:
-            return _ADAPTER.validate_json(read_regular(path))
+            return cls.parse(read_regular(path), path)
         except OSError as error:
-            problem = str(error.strerror)
+            raise _damaged(path, str(error.strerror)) from error
+
+    @classmethod
+    def parse(cls, content: bytes, path: Path) -> "DataReport":
+        """Return the report in the content of a file, whose path errors name.
+
+        Raises:
+            DataError: If the content is invalid.
+        """
+        try:
+            return _ADAPTER.validate_json(content)
         except ValidationError as error:
-            problem = first_problem(error)
-        raise DataError(f"{path} must be a data report, got: {problem}; run sumpool prepare again")
+            raise _damaged(path, first_problem(error)) from error
 
     def rows(self) -> list[tuple[str, ...]]:
         """Return the report as a table: a heading, then a label and the value of each split per row."""
@@ -200,3 +209,7 @@ _OVERLAP_ROWS: tuple[_Row, ...] = (
 )
 
 _ADAPTER = TypeAdapter(DataReport)
+
+
+def _damaged(path: Path, problem: str) -> DataError:
+    return DataError(f"{path} must be a data report, got: {problem}; run sumpool prepare again")

@@ -8,7 +8,6 @@ from typing import Final
 
 from sumpool.documents.decoding import unmarked_utf16
 from sumpool.documents.formats import FORMATS
-from sumpool.documents.office.archive import require_few_parts
 from sumpool.io.bounded import parse_json
 
 ROWS: Final = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".csv": "csv", ".tsv": "tsv"}
@@ -130,6 +129,8 @@ def _zip_format(content: bytes) -> str:
     Raises:
         ValueError: If it is damaged, has too many parts or is not a document.
     """
+    from sumpool.documents.office.archive import require_few_parts  # as few documents are archives
+
     require_few_parts(content)
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:

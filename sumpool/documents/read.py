@@ -13,7 +13,6 @@ from sumpool.documents.document import DEFAULT_OPTIONS, Document, Limits, Parsed
 from sumpool.documents.files import READ_ERRORS, read_limited, uncompressed_suffix
 from sumpool.documents.folders import files_of
 from sumpool.documents.formats import load_format
-from sumpool.documents.rows import json_line_documents, row_documents
 from sumpool.documents.sections import cut_back_matter, mark_contents
 from sumpool.errors import DataError
 from sumpool.io.pipes import open_input
@@ -99,6 +98,8 @@ def _count(names: Sequence[str], options: ReadOptions) -> int | None:
 def _file_documents(path: Path, options: ReadOptions) -> Iterator[Document]:
     suffix = uncompressed_suffix(path)
     if suffix in (".jsonl", ".ndjson"):
+        from sumpool.documents.rows import json_line_documents  # as most documents are files
+
         try:
             yield from _some(str(path), json_line_documents(path, options))
         except DataError as error:
@@ -146,6 +147,8 @@ def parse_documents(name: str, suffix: str, read: Callable[[], bytes], options: 
         content = read()
         kind = detect_format(content, suffix)
         if kind in ROW_KINDS:
+            from sumpool.documents.rows import row_documents
+
             yield from _some(name, row_documents(subject, content, kind, options))
         else:
             yield _document(name, load_format(kind).parse(content, options), options)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sumpool.core.decoding.length_limits import LengthTarget
+from sumpool.core.decoding.ranking import LengthTarget
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.inference.summary import Extraction, join_causes
 from sumpool.ranking.sentence_selector import Candidates, SampledSummaries, SentenceSelector

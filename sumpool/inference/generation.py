@@ -12,8 +12,8 @@ import torch
 from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.constraints import Constraint, NoRepeatTokens, NoRepeatWords, Rules, TokenSurfaces
-from sumpool.core.decoding.length_limits import LengthTarget
-from sumpool.core.decoding.ranking import Hypothesis, Lengths
+from sumpool.core.decoding.length_limits import length_limits
+from sumpool.core.decoding.ranking import Hypothesis, Lengths, LengthTarget
 from sumpool.core.decoding.sampling import sample
 from sumpool.core.decoding.step import is_host
 from sumpool.core.model.cuda_graph import GraphedDecoder
@@ -206,7 +206,7 @@ class Generator:
             lengths,
             self._config.ranking(),
             self._rules,
-            limits=[[target.limits(self._token_surfaces(), eos)] if target else [] for target in targets],
+            limits=[[length_limits(target, self._token_surfaces(), eos)] if target else [] for target in targets],
             on_step=on_drafts and (lambda drafts: on_drafts(chunks, list(map(self._decode, drafts)))),
             device=memory.ids.device,
         )
@@ -215,7 +215,7 @@ class Generator:
     def _best(self, hypotheses: Sequence[Hypothesis], target: LengthTarget | None) -> Hypothesis:
         """Return the first hypothesis that ends with a sentence if there is a target length, otherwise the first."""
         if target:
-            limits = target.limits(self._token_surfaces(), self._model.special_tokens.eos)
+            limits = length_limits(target, self._token_surfaces(), self._model.special_tokens.eos)
             for hypothesis in hypotheses:
                 if reduce(lambda written, token: written.after(token), hypothesis.tokens, limits).is_met():
                     return hypothesis

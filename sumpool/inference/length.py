@@ -6,11 +6,9 @@ from dataclasses import replace
 from torch import Tensor
 
 from sumpool.core.decoding.config import DecodingConfig
-from sumpool.core.decoding.length_limits import LengthTarget
-from sumpool.core.decoding.ranking import Lengths
+from sumpool.core.decoding.ranking import Lengths, LengthTarget
 from sumpool.core.model.summarizer import DecoderState
 from sumpool.data.items import Item
-from sumpool.data.report import REPORT_FILE, DataReport
 from sumpool.inference.loading import LoadedModel
 from sumpool.text.language import word_count
 from sumpool.text.sentences import SentenceSplitter
@@ -41,9 +39,9 @@ def length_fault(target: LengthTarget, document: str, summary: str, splitter: Se
 
 def tokens_per_word(loaded: LoadedModel) -> float:
     """Return the tokens per word of the training summaries of a model."""
-    if not (loaded.folder / REPORT_FILE).is_file():
+    if not loaded.report:
         return _TOKENS_PER_WORD
-    training = DataReport.load(loaded.folder).splits["train"]
+    training = loaded.report.splits["train"]
     words = training.summary_words.mean
     return training.summary_tokens.mean / words if words else _TOKENS_PER_WORD
 

@@ -13,19 +13,20 @@ from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.execution import SkipInit, one_thread
 from sumpool.core.nn.quantization import quantize
-from sumpool.data.report import REPORT_FILE, DataReport
+from sumpool.data.report import DataReport
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.inference.model_choice import ADVICE, RUNS, default_model, newest_run, require_task
-from sumpool.inference.run_files import RECIPE, RunFiles, require_own_recipe
-from sumpool.io.manifest import Manifest
+from sumpool.inference.run_files import RECIPE, REPORT, RunFiles, require_own_recipe
+from sumpool.io.manifest import MODEL, Manifest
 from sumpool.ranking.ranker import FILE as RANKER
+from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.text.language import ENGLISH
 from sumpool.text.load import TOKENIZER_FILES, load_tokenizer
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Tokenizer
-from sumpool.training.config import MODEL, Task
+from sumpool.training.config import Task
 from sumpool.training.hardware import choose_device, choose_encoder_precision, choose_generation_precision
 from sumpool.training.weights import Model, load_weights
 
@@ -51,6 +52,8 @@ class LoadedModel:
         splitter: Sentence splitter for the language of the model.
         lengths: Shortest, longest and likely length of a summary in tokens.
         device: Device of the model.
+        selector: Selects the sentences of extractive summaries.
+        report: Report on the training data; None for models without one, such as imported ones.
         language: Language that the model has learnt (ISO 639-1); English for models without a data report.
     """
 
@@ -61,6 +64,8 @@ class LoadedModel:
     splitter: SentenceSplitter
     lengths: Lengths
     device: torch.device
+    selector: SentenceSelector
+    report: DataReport | None = None
     language: str = ENGLISH
 
 
@@ -116,10 +121,9 @@ def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> Loa
 
 
 def _load(run: RunFiles) -> LoadedModel:
-    names = (*TOKENIZER_FILES, REPORT_FILE, RANKER)
-    run.manifest.verify_present(run.folder, names)
+    run.manifest.verify_present(run.folder, TOKENIZER_FILES)
     try:
-        return _load_verified(run, (RECIPE, *names))
+        return _load_verified(run, (RECIPE, REPORT, RANKER, *TOKENIZER_FILES))
     except DataError as error:  # of a file that prepared data has too
         raise CheckpointError(str(error)) from error
 
@@ -138,15 +142,18 @@ def _load_verified(run: RunFiles, verified: Sequence[str]) -> LoadedModel:
     leave_out = any(change.startswith("model.") for change in run.overrides)
     model = load_finite_weights(folder, build, leave_out=leave_out, manifest=run.manifest, verified=verified)
     device = choose_device(recipe.summarize.device)
-    language = DataReport.load(folder).language if (folder / REPORT_FILE).is_file() else ENGLISH
+    report = None if run.report is None else DataReport.parse(run.report, folder / REPORT)
+    language = report.language if report else ENGLISH
     return LoadedModel(
         folder=folder,
         recipe=recipe,
         model=model.to(device).eval().requires_grad_(False),
         tokenizer=tokenizer,
         splitter=SentenceSplitter(language),
-        lengths=_lengths(folder, recipe),
+        lengths=_lengths(folder, recipe, report),
         device=device,
+        selector=run.selector,
+        report=report,
         language=language,
     )
 
@@ -221,9 +228,10 @@ def choose_lengths(config: DecodingConfig, mean: float, p90: float, target_lengt
     return Lengths(minimum, maximum, likely)
 
 
-def _lengths(folder: Path, recipe: Recipe) -> Lengths:
+def _lengths(folder: Path, recipe: Recipe, report: DataReport | None) -> Lengths:
     config = recipe.summarize
     if "auto" not in (config.min_length, config.max_length):
         return choose_lengths(config, 0, 0, recipe.model.target_length)
-    tokens = DataReport.load(folder).splits["train"].summary_tokens
+    report = report or DataReport.load(folder)  # which says that there is none
+    tokens = report.splits["train"].summary_tokens
     return choose_lengths(config, tokens.mean, tokens.p90, recipe.model.target_length)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import final
 
 from sumpool.core.decoding.config import DecodingConfig
-from sumpool.core.decoding.length_limits import LengthTarget
+from sumpool.core.decoding.ranking import LengthTarget
 from sumpool.documents.document import Document
 from sumpool.evaluation.agreement import Agreement, RougeTokenizer
 from sumpool.inference.extraction import extract, with_cause

@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from sumpool.errors import CheckpointError
-from sumpool.training.config import MODEL
+from sumpool.io.manifest import MODEL
 
 RUNS = Path("runs")
 """Default folder of run folders."""

@@ -12,10 +12,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, final
 
 from sumpool.core.decoding.config import DecodingConfig, parse_length
-from sumpool.core.decoding.length_limits import LengthTarget
+from sumpool.core.decoding.ranking import LengthTarget
 from sumpool.documents.document import Document
 from sumpool.inference.extraction import extract, whole_text, with_cause
-from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.reading import Reading, read_document
 from sumpool.inference.run_files import RunFiles
 from sumpool.inference.summary import NO_EXTRACTION, Summary
@@ -82,8 +81,6 @@ class Pipeline:
             CheckpointError: If a file is missing or damaged.
             DataError: If the scorer is damaged, or another model.
         """
-        run.verify_selection()
-        selector = SentenceSelector.load(run.folder, SHIPPED, run.config.scorer)
 
         def load() -> "LoadedModel":
             # Imported here, as not all summaries need torch.
@@ -92,14 +89,12 @@ class Pipeline:
             return load_run(run)
 
         language = run.language()
-        return cls(run.config, SentenceSplitter(language), language, selector, load)
+        return cls(run.config, SentenceSplitter(language), language, run.selector, load)
 
     @classmethod
-    def of(cls, loaded: "LoadedModel", selector: SentenceSelector | None = None) -> "Pipeline":
-        """Use a loaded model, and a selector instead of that of its run folder if one is given."""
-        config = loaded.recipe.summarize
-        selector = selector or SentenceSelector.load(loaded.folder, SHIPPED, config.scorer)
-        return cls(config, loaded.splitter, loaded.language, selector, lambda: loaded)
+    def of(cls, loaded: "LoadedModel") -> "Pipeline":
+        """Use a loaded model."""
+        return cls(loaded.recipe.summarize, loaded.splitter, loaded.language, loaded.selector, lambda: loaded)
 
     def summarize(
         self,

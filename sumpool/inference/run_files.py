@@ -4,21 +4,23 @@ Neither torch nor the schema of whole recipes is imported, so that summaries wit
 as starting Python.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.errors import CheckpointError, RecipeError
-from sumpool.inference.model_choice import ADVICE, require_task
-from sumpool.io.bounded import read_json
-from sumpool.io.manifest import Manifest
+from sumpool.inference.model_choice import ADVICE, SHIPPED, require_task
+from sumpool.io.bounded import parse_object
+from sumpool.io.manifest import MODEL, Manifest
 from sumpool.ranking.ranker import FILE as RANKER
+from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.recipe.yaml_text import parse
 from sumpool.text.language import ENGLISH
-from sumpool.training.config import MODEL
 
 if TYPE_CHECKING:
     from sumpool.recipe.schema import Recipe
@@ -38,6 +40,7 @@ class RunFiles:
         manifest: Its manifest.
         tree: Its recipe, parsed but not validated.
         config: Settings of the summaries.
+        report: Content of the report on its training data; None where there is none, as in imported models.
         recipe: The whole recipe; None where only the settings of the summaries have been needed.
     """
 
@@ -46,6 +49,7 @@ class RunFiles:
     manifest: Manifest
     tree: Mapping[str, Any]
     config: DecodingConfig
+    report: bytes | None = None
     recipe: "Recipe | None" = None
 
     @classmethod
@@ -79,7 +83,9 @@ class RunFiles:
             raise RecipeError("summarize.mode must be extractive or auto for fast summaries, got 'abstractive'")
         if not config.fast and not (folder / MODEL).is_file():
             raise CheckpointError(f"{folder} must hold {MODEL}, but its training has saved no model yet; let it go on")
-        return cls(folder, overrides, manifest, tree, config, recipe)
+        has_report = REPORT in manifest.files or os.path.lexists(folder / REPORT)
+        report = manifest.read_file(folder, REPORT) if has_report else None
+        return cls(folder, overrides, manifest, tree, config, report, recipe)
 
     def whole_recipe(self) -> "Recipe":
         """Return the recipe with the settings of the caller.
@@ -89,18 +95,26 @@ class RunFiles:
         """
         return self.recipe or _whole_recipe(self.folder, self.tree, self.overrides)
 
-    def verify_selection(self) -> None:
-        """Compare the files with the manifest that are needed besides the recipe without the neural model.
+    @cached_property
+    def selector(self) -> SentenceSelector:
+        """The selector of sentences, by the ranker of the folder if it has one.
 
         Raises:
-            CheckpointError: If a file is missing, damaged or not listed.
+            CheckpointError: If a ranker is missing, damaged or not listed.
+            DataError: If the scorer is damaged, or another model.
         """
-        self.manifest.verify_present(self.folder, (REPORT, RANKER))
+        self.manifest.verify_present(self.folder, (RANKER,))
+        return SentenceSelector.load(self.folder, SHIPPED, self.config.scorer)
 
     def language(self) -> str:
-        """Return the language in the data report; English without a report, as for imported models."""
-        path = self.folder / REPORT
-        language = read_json(path, CheckpointError, "train again").get("language") if path.is_file() else None
+        """Return the language in the data report; English without a report, as for imported models.
+
+        Raises:
+            CheckpointError: If the report is damaged.
+        """
+        if self.report is None:
+            return ENGLISH
+        language = parse_object(self.report, self.folder / REPORT, CheckpointError, "train again").get("language")
         return language if isinstance(language, str) else ENGLISH
 
 

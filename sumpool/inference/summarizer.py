@@ -11,10 +11,8 @@ from sumpool.documents.document import Document
 from sumpool.documents.read import read_documents
 from sumpool.errors import DataError, RecipeError
 from sumpool.inference.loading import LoadedModel, load_for_generation
-from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.pipeline import OnDraft, Pipeline
 from sumpool.inference.summary_result import SummaryResult, build_result
-from sumpool.ranking.sentence_selector import SentenceSelector
 
 Mode = Literal["auto", "extractive", "abstractive"]
 Length = int | str
@@ -32,7 +30,6 @@ class Summarizer:
     def __init__(self, loaded: LoadedModel) -> None:
         """Use a loaded model; `load` is the usual constructor."""
         self._loaded = loaded
-        self._selector = SentenceSelector.load(loaded.folder, SHIPPED, loaded.recipe.summarize.scorer)
         self._lock = threading.Lock()
 
     @classmethod
@@ -157,7 +154,7 @@ class Summarizer:
         # wrong arguments are reported by the call itself, not by the first result
         if not isinstance(documents, Iterable):
             raise RecipeError(f"documents must be texts or files, got {type(documents).__name__}")
-        summaries = Pipeline.of(self._configure(length, mode), self._selector).summarize(
+        summaries = Pipeline.of(self._configure(length, mode)).summarize(
             _read(documents),
             evidence="sources" if evidence else None,
             lookahead=lookahead,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sumpool.core.decoding.config import DecodingConfig
-from sumpool.core.decoding.length_limits import LengthTarget
+from sumpool.core.decoding.ranking import LengthTarget
 from sumpool.documents.source_sentences import SourceSentence, is_prose
 from sumpool.evaluation.agreement import Agreement, RougeTokenizer
 from sumpool.inference.factuality import FactCheck, FactChecker

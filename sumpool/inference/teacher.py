@@ -24,13 +24,12 @@ from sumpool.inference.pipeline import Pipeline
 from sumpool.io.atomic import disk_errors
 from sumpool.io.bounded import parse_json
 from sumpool.io.json_lines import ResumableFile, read_records
-from sumpool.io.manifest import NAME, FileDigest, Manifest
+from sumpool.io.manifest import MODEL, NAME, FileDigest, Manifest
 from sumpool.progress import Check, Progress, Report
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.training_setup import TrainingSetup
 from sumpool.text.load import same_tokenizer
 from sumpool.text.tokenizer import id_dtype
-from sumpool.training.config import MODEL
 from sumpool.training.data_order import ItemSource, TrainingData
 from sumpool.training.distillation import Teacher
 

@@ -132,9 +132,16 @@ def read_json(path: Path, error_type: type[SumpoolError], advice: str) -> dict[s
         SumpoolError: If the file is missing, no regular file, damaged, beyond a limit, or holds anything else.
     """
     try:
-        tree = parse_json(read_regular(path))
+        content = read_regular(path)
     except OSError as error:
         raise error_type(f"{path} must be JSON that can be read, got: {error.strerror}; {advice}") from error
+    return parse_object(content, path, error_type, advice)
+
+
+def parse_object(content: bytes, path: Path, error_type: type[SumpoolError], advice: str) -> dict[str, Any]:
+    """Return the JSON object that a file holds, given its content; arguments and errors of `read_json`."""
+    try:
+        tree = parse_json(content)
     except ValueError as error:
         raise error_type(f"{path} must be JSON, got: {error}; {advice}") from error
     if not isinstance(tree, dict):

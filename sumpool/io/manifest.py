@@ -18,6 +18,8 @@ from sumpool.io.bounded import open_regular, parse_json, read_regular
 from sumpool.progress import Check, go_on
 
 NAME = "manifest.json"
+MODEL = "model.safetensors"
+"""File of a run folder with its best weights."""
 SCHEMA = 2
 Kind = Literal["run", "checkpoint", "prepared data", "evaluation", "sweep", "summaries", "corpus"]
 _ERRORS: Mapping[str, type[SumpoolError]] = {"run": CheckpointError, "checkpoint": CheckpointError}

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,22 +15,6 @@ _BLOCK_SENTENCES = 8192
 Grams = tuple[Counter[object], Counter[object]]
 """Counts of words and of pairs of words."""
 
-AGREEMENT_FEATURES: Final = (
-    "unigram_precision",
-    "bigram_precision",
-    "unigram_f1",
-    "bigram_f1",
-    "max_bigram_f1",
-    "deviation",
-    "summary_unigram_precision",
-    "summary_bigram_precision",
-    "agreement_rank",
-    "best_agreement",
-    "sample_agreement",
-    "sample_words",
-)
-"""Names of the features, in the order of the columns."""
-
 
 def agreement_features(sentences: Sequence[str], samples: Sequence[str], summary: str) -> NDArray[np.float32]:
     """Compare the candidates of a document with summaries sampled from a model.
@@ -42,7 +25,7 @@ def agreement_features(sentences: Sequence[str], samples: Sequence[str], summary
         summary: The summary with the highest probability.
 
     Returns:
-        (candidates, features), by the names in `AGREEMENT_FEATURES`.
+        (candidates, features), by the names in `features.AGREEMENT_FEATURES`.
     """
     share = np.full(len(samples), 1 / len(samples))
     references, summaries = [_grams(text) for text in samples], [_grams(summary)]

@@ -75,6 +75,22 @@ FEATURES: Final = (
 )
 """Names of the features, in the order of the columns."""
 
+AGREEMENT_FEATURES: Final = (
+    "unigram_precision",
+    "bigram_precision",
+    "unigram_f1",
+    "bigram_f1",
+    "max_bigram_f1",
+    "deviation",
+    "summary_unigram_precision",
+    "summary_bigram_precision",
+    "agreement_rank",
+    "best_agreement",
+    "sample_agreement",
+    "sample_words",
+)
+"""Names of the features of agreement with sampled summaries, see `agreement_features`."""
+
 
 @dataclass(frozen=True)
 class SentenceFeatures:

@@ -17,9 +17,8 @@ from safetensors.numpy import save
 
 from sumpool.errors import CheckpointError
 from sumpool.io.bounded import parse_json, read_tensor_entries
-from sumpool.ranking.agreement_features import AGREEMENT_FEATURES
 from sumpool.ranking.cues import cue_scores
-from sumpool.ranking.features import FEATURES, SentenceFeatures
+from sumpool.ranking.features import AGREEMENT_FEATURES, FEATURES, SentenceFeatures
 from sumpool.ranking.forest import Forest, Matrix, Values
 from sumpool.ranking.word_features import ranks
 

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Protocol, final
 
 import numpy as np
 
-from sumpool.core.decoding.length_limits import LengthTarget
+from sumpool.core.decoding.ranking import LengthTarget
 from sumpool.documents.document import Document, document_title
 from sumpool.documents.source_sentences import SourceSentence
-from sumpool.ranking.agreement_features import agreement_features
 from sumpool.ranking.features import sentence_features
 from sumpool.ranking.forest import Values
 from sumpool.ranking.ranker import FILE, ChoiceInputs, Ranker
@@ -167,6 +166,9 @@ class SentenceSelector:
         scores, states = candidates.scores, None
         is_like_references = not target and self.is_in_domain(candidates)
         if sampled and not is_like_references:
+            # Imported here, as few documents have samples.
+            from sumpool.ranking.agreement_features import agreement_features
+
             scores = self.ranker.score_agreement(scores, agreement_features(texts, sampled.samples, sampled.text))
         if self.states and not is_like_references and language in (ENGLISH, UNDETECTED):  # what it has learnt
             states = self.states.read(document, sentences)[list(candidates.indices)]

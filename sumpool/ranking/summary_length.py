@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from sumpool.core.decoding.length_limits import LengthTarget
+from sumpool.core.decoding.ranking import LengthTarget
 from sumpool.text.language import word_count
 
 _USUAL_WORDS = ((1_000, 60), (6_000, 135), (100_000, 200))

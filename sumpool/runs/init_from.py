@@ -6,9 +6,9 @@ from pathlib import Path
 from torch import Tensor, nn
 
 from sumpool.errors import RecipeError
+from sumpool.io.manifest import MODEL
 from sumpool.progress import Progress, Report
 from sumpool.text.load import load_tokenizer, same_tokenizer
-from sumpool.training.config import MODEL
 from sumpool.training.encoder_from_text import as_encoder, is_language_model
 from sumpool.training.vocabulary_transfer import transfer_vocabulary
 from sumpool.training.weights import adopt_weights, mean_weights, read_weights, select_by_words, weights_of

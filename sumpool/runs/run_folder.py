@@ -12,14 +12,13 @@ from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.io.atomic import disk_errors, remove_temporary, replace_file, replace_folder, temporary_path
 from sumpool.io.listed_files import replace_listed_file
 from sumpool.io.lock import HOLDER_SUFFIX, locked, locked_for_writing
+from sumpool.io.manifest import MODEL, FileDigest, Manifest
 from sumpool.io.manifest import NAME as MANIFEST
-from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.io.replaceable import is_free, other_content
 from sumpool.recipe.language_model import load_any_recipe
 from sumpool.recipe.load import dump_recipe
 from sumpool.recipe.schema import RunRecipe
 from sumpool.text.load import TOKENIZER_FILES, tokenizer_files
-from sumpool.training.config import MODEL
 from sumpool.training.state import TrainingState
 
 RECIPE = "recipe.yaml"

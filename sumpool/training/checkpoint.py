@@ -20,10 +20,9 @@ from sumpool.io.atomic import (
     require_space,
     temporary_path,
 )
-from sumpool.io.manifest import FileDigest, Manifest
+from sumpool.io.manifest import MODEL, FileDigest, Manifest
 from sumpool.progress import Progress, Report, silent
 from sumpool.training.checkpoint_files import OPTIMIZER, Checkpoint, describe, load_checkpoint, load_finite, verify
-from sumpool.training.config import MODEL
 from sumpool.training.state import TrainingState
 from sumpool.training.weights import export_tensors, save_tensors
 

@@ -15,8 +15,7 @@ from torch import Tensor
 
 from sumpool.errors import CheckpointError
 from sumpool.io.bounded import read_json
-from sumpool.io.manifest import FileDigest, Manifest
-from sumpool.training.config import MODEL
+from sumpool.io.manifest import MODEL, FileDigest, Manifest
 from sumpool.training.state import TrainingState
 from sumpool.training.weights import load_tensors
 

@@ -7,9 +7,6 @@ from pydantic import Field, model_validator
 
 from sumpool.settings import Settings
 
-MODEL = "model.safetensors"
-"""File of a run folder with its best weights."""
-
 Task = Literal["summarization", "classification"]
 SelectionMeasure = Literal["loss", "rouge1", "rouge2", "rougeLsum", "accuracy"]
 SELECTION_DOCUMENTS = 100

@@ -20,11 +20,10 @@ from torch.distributed.checkpoint.staging import DefaultStager, StagingOptions
 from torch.distributed.checkpoint.state_dict_saver import async_save
 
 from sumpool.io.atomic import disk_errors, move_into_place, require_space, temporary_path
-from sumpool.io.manifest import FileDigest
+from sumpool.io.manifest import MODEL, FileDigest
 from sumpool.training.checkpoint import Checkpoints
 from sumpool.training.checkpoint_files import OPTIMIZER, PREFIXES, Checkpoint, describe
 from sumpool.training.checkpoint_shards import CheckpointWriter
-from sumpool.training.config import MODEL
 from sumpool.training.distributed import TIMEOUT, Processes
 from sumpool.training.sharded_tensors import is_sharded_tensor
 from sumpool.training.shares import divide

@@ -14,8 +14,7 @@ from sumpool.errors import CheckpointError
 from sumpool.io.atomic import counted, disk_errors, temporary_path
 from sumpool.io.bounded import open_regular, read_tensor_entries, read_tensor_header
 from sumpool.io.listed_files import replace_listed_file
-from sumpool.io.manifest import FileDigest, Manifest
-from sumpool.training.config import MODEL
+from sumpool.io.manifest import MODEL, FileDigest, Manifest
 
 Model = TypeVar("Model", bound=nn.Module)
 

@@ -28,11 +28,10 @@ from sumpool.inference.classification import (
     load_classifier,
 )
 from sumpool.inference.summary_file import SummaryFile
-from sumpool.io.manifest import Manifest
+from sumpool.io.manifest import MODEL, Manifest
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.runs.run_data import prepared_data_of
 from sumpool.runs.run_metrics import evaluation_folder
-from sumpool.training.config import MODEL
 from sumpool.workflows.run_documents import spread
 
 OpenRows = Callable[[Mapping[str, str]], SummaryFile]

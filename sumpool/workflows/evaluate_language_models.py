@@ -19,10 +19,9 @@ from sumpool.evaluation.text_windows import TextWindow, overlapping_windows, rel
 from sumpool.inference.language_models import LoadedLanguageModel, load_language_model, segments_of, split_of
 from sumpool.inference.text_scoring import EncodedText, score_text
 from sumpool.io.json_lines import read_records
-from sumpool.io.manifest import Manifest
+from sumpool.io.manifest import MODEL, Manifest
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.runs.run_metrics import evaluation_folder
-from sumpool.training.config import MODEL
 
 IN_THE_RUN = Results()
 """Results in the run folder, from the beginning."""

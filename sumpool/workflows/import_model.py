@@ -12,7 +12,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.data.config import DataConfig
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.io.atomic import require_space
-from sumpool.io.manifest import FileDigest, Manifest
+from sumpool.io.manifest import MODEL, FileDigest, Manifest
 from sumpool.pretrained.config import CONFIG, ImportOptions, PretrainedConfig, read_config, to_model_config
 from sumpool.pretrained.folder import Tensors
 from sumpool.pretrained.generation import to_decoding_config
@@ -27,7 +27,7 @@ from sumpool.runs.model_card import CARD, imported_card
 from sumpool.runs.run_folder import RECIPE, new_folder, require_new
 from sumpool.settings import first_problem
 from sumpool.text.hf_tokenizer import TOKENIZER_JSON, VOCABULARY_JSON, HuggingFaceTokenizer
-from sumpool.training.config import MODEL, TrainConfig
+from sumpool.training.config import TrainConfig
 from sumpool.training.weights import export, weights_of
 
 _UNCHANGED = ImportOptions()

@@ -13,11 +13,11 @@ from sumpool.evaluation.scorer import Candidate, ReferenceDocument
 from sumpool.evaluation.task import EvaluationTask, file_sha256
 from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.summary import Summary
+from sumpool.io.manifest import MODEL
 from sumpool.progress import Check
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.run_data import prepared_data_of
 from sumpool.runs.run_metrics import evaluation_folder
-from sumpool.training.config import MODEL
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.core.decoding.length_limits import LengthTarget
-from sumpool.core.decoding.ranking import Lengths
+from sumpool.core.decoding.ranking import Lengths, LengthTarget
 from sumpool.documents.document import Document, ParsedDocument, TextBlock
 from sumpool.inference.length import length_fault
 from sumpool.inference.loading import LoadedModel, load_model

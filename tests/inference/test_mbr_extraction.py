@@ -3,7 +3,7 @@ from functools import partial
 from pathlib import Path
 
 from sumpool.core.decoding.config import DecodingConfig
-from sumpool.core.decoding.length_limits import LengthTarget
+from sumpool.core.decoding.ranking import LengthTarget
 from sumpool.documents.document import Document, ParsedDocument, TextBlock
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.inference.generation import Generated

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 import pytest
 
 from sumpool.core.decoding.config import DecodingConfig
-from sumpool.core.decoding.length_limits import LengthTarget
+from sumpool.core.decoding.ranking import LengthTarget
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.evaluation.agreement import Agreement, RougeTokenizer

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from sumpool.ranking.agreement_features import AGREEMENT_FEATURES, agreement_features
+from sumpool.ranking.agreement_features import agreement_features
+from sumpool.ranking.features import AGREEMENT_FEATURES
 
 
 def test_agreement_is_measured_with_each_sample() -> None:

@@ -5,13 +5,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sumpool.core.decoding.length_limits import LengthTarget
+from sumpool.core.decoding.ranking import LengthTarget
 from sumpool.documents.document import Document, ParsedDocument, TextBlock
 from sumpool.documents.source_sentences import source_sentences
-from sumpool.ranking.agreement_features import AGREEMENT_FEATURES
 from sumpool.ranking.config import BoostingConfig, RankingConfig
 from sumpool.ranking.examples import MarkedExample, RankingExample
-from sumpool.ranking.features import SentenceFeatures
+from sumpool.ranking.features import AGREEMENT_FEATURES, SentenceFeatures
 from sumpool.ranking.fit import (
     fit_agreement,
     fit_choice,

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sumpool.core.decoding.length_limits import LengthTarget
+from sumpool.core.decoding.ranking import LengthTarget
 from sumpool.evaluation.agreement import Agreement
 from sumpool.ranking.summary_length import adjust_length, usual_words
 from sumpool.text.sentences import SentenceSplitter

@@ -21,9 +21,11 @@ from sumpool.evaluation.aggregation import ScoreAggregator
 from sumpool.evaluation.scorer import Candidate, SummaryScorer
 from sumpool.inference.classification import LabelledText, LoadedClassifier, classify_texts
 from sumpool.inference.loading import LoadedModel, choose_lengths
+from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.validation_rouge import ValidationRouge
 from sumpool.progress import go_on, silent
+from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.recipe.language_model import LanguageModelRecipe
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.yaml_text import write
@@ -135,7 +137,8 @@ def _summarize(recipe: Recipe, setup: TrainingSetup, run: Path) -> str:
     quantize(model, choose_generation_precision(recipe.summarize.precision, device))
     lengths = choose_lengths(recipe.summarize, tokens.mean, tokens.p90, recipe.model.target_length)
     splitter = SentenceSplitter()
-    loaded = LoadedModel(run, recipe, model, setup.tokenizer, splitter, lengths, device)
+    selector = SentenceSelector.load(run, SHIPPED)
+    loaded = LoadedModel(run, recipe, model, setup.tokenizer, splitter, lengths, device, selector, setup.data_report)
     rows = [json.loads(line) for line in (setup.prepared.parent / "test.jsonl").read_text().splitlines()]
     documents = [Document(row["id"], row["document"]) for row in rows]
     summaries = list(Pipeline.of(loaded).summarize(documents))

@@ -8,8 +8,9 @@ import torch
 from torch.torch_version import TorchVersion
 
 from sumpool.errors import Interrupted, RecipeError, ResourceError
+from sumpool.io.manifest import MODEL
 from sumpool.training.checkpoint import Checkpoints
-from sumpool.training.config import MODEL, TrainConfig
+from sumpool.training.config import TrainConfig
 from sumpool.training.distributed import Processes, _Joined, current_processes, join_processes
 from sumpool.training.update import Updater
 from sumpool.training.weights import load_tensors

@@ -10,13 +10,13 @@ import pytest
 import torch
 
 from sumpool.errors import Interrupted, RecipeError
+from sumpool.io.manifest import MODEL
 from sumpool.progress import Progress
 from sumpool.recipe.language_model import LanguageModelRecipe, load_any_recipe
 from sumpool.recipe.yaml_text import write
 from sumpool.runs.run_details import describe_run
 from sumpool.runs.run_summary import summarize_run
 from sumpool.text.load import load_tokenizer
-from sumpool.training.config import MODEL
 from sumpool.training.weights import read_weights
 from sumpool.workflows.prepare import prepare_running_text
 from sumpool.workflows.train_language_model import dry_run_language_model, train_language_model

@@ -1,64 +1,28 @@
-"""Target lengths of summaries, and constraints on their words and sentences, counted while they are written.
+"""Constraints on the words and sentences of summaries, counted while they are written.
 
 Words are separated by white space. A sentence ends with a full stop, an exclamation mark or a question mark, maybe
 followed by closing quotes and brackets, before a word that begins with neither a lower-case letter nor a digit. Single
 letters and some abbreviations end no sentence.
 """
 
-import math
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Self, final
 
 from sumpool.core.decoding.constraints import TokenSurfaces
+from sumpool.core.decoding.ranking import LengthTarget
 
 _SENTENCE_END = re.compile(rb"(?:[.!?]|\xe3\x80\x82)(?:[\"')\]]|\xe2\x80[\x99\x9d])*$")
 _ABBREVIATION = re.compile(
     rb"(?:(?:^|[^a-z])[a-z]|\b(?:al|approx|cf|dr|ed|eds|etc|fig|inc|mr|ms|no|nos|sec|st|vol|vs))\.$", re.I
 )
-_TOLERANCE = 0.1
-"""Tolerance of a number of words."""
-_WORDS_PER_SENTENCE = 25
 
 
-@dataclass(frozen=True)
-class LengthTarget:
-    """Length that the summary of a document is to have.
-
-    Attributes:
-        amount: Number of words or sentences, at least 1.
-        in_sentences: Whether sentences are counted instead of words.
-        tokens: Tokens that a written summary of this length is expected to have.
-    """
-
-    amount: int
-    in_sentences: bool
-    tokens: int
-
-    @property
-    def minimum(self) -> int:
-        """Least words or sentences."""
-        return self.amount if self.in_sentences else math.ceil(round((1 - _TOLERANCE) * self.amount, 6))
-
-    @property
-    def maximum(self) -> int:
-        """Most words or sentences."""
-        return self.amount if self.in_sentences else math.floor(round((1 + _TOLERANCE) * self.amount, 6))
-
-    @property
-    def words(self) -> int:
-        """Number of words, estimated for sentences."""
-        return _WORDS_PER_SENTENCE * self.amount if self.in_sentences else self.amount
-
-    def limits(self, surfaces: TokenSurfaces, eos: int) -> "LengthLimits":
-        """Return the constraint of an empty summary."""
-        limits = SentenceLimits if self.in_sentences else WordLimits
-        return limits(self.minimum, self.maximum, surfaces, eos)
-
-    def __str__(self) -> str:
-        unit = "sentence" if self.in_sentences else "word"
-        return f"{self.amount:,} {unit}{'s' if self.amount > 1 else ''}"
+def length_limits(target: LengthTarget, surfaces: TokenSurfaces, eos: int) -> "LengthLimits":
+    """Return the constraint of an empty summary that is to have a length."""
+    limits = SentenceLimits if target.in_sentences else WordLimits
+    return limits(target.minimum, target.maximum, surfaces, eos)
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,45 @@ class Hypothesis:
     log_prob: float
 
 
+_TOLERANCE = 0.1
+"""Tolerance of a number of words."""
+_WORDS_PER_SENTENCE = 25
+
+
+@dataclass(frozen=True)
+class LengthTarget:
+    """Length that the summary of a document is to have.
+
+    Attributes:
+        amount: Number of words or sentences, at least 1.
+        in_sentences: Whether sentences are counted instead of words.
+        tokens: Tokens that a written summary of this length is expected to have.
+    """
+
+    amount: int
+    in_sentences: bool
+    tokens: int
+
+    @property
+    def minimum(self) -> int:
+        """Least words or sentences."""
+        return self.amount if self.in_sentences else math.ceil(round((1 - _TOLERANCE) * self.amount, 6))
+
+    @property
+    def maximum(self) -> int:
+        """Most words or sentences."""
+        return self.amount if self.in_sentences else math.floor(round((1 + _TOLERANCE) * self.amount, 6))
+
+    @property
+    def words(self) -> int:
+        """Number of words, estimated for sentences."""
+        return _WORDS_PER_SENTENCE * self.amount if self.in_sentences else self.amount
+
+    def __str__(self) -> str:
+        unit = "sentence" if self.in_sentences else "word"
+        return f"{self.amount:,} {unit}{'s' if self.amount > 1 else ''}"
+
+
 class Lengths(NamedTuple):
     """Bounds on the tokens of a summary, its prefix included and EOS excluded.
 

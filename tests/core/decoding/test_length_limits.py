@@ -6,8 +6,8 @@ from torch import Tensor
 
 from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.constraints import NoRepeatWords, Rules, TokenSurfaces
-from sumpool.core.decoding.length_limits import LengthLimits, LengthTarget, SentenceLimits, WordLimits
-from sumpool.core.decoding.ranking import Lengths, Ranking
+from sumpool.core.decoding.length_limits import LengthLimits, SentenceLimits, WordLimits, length_limits
+from sumpool.core.decoding.ranking import Lengths, LengthTarget, Ranking
 from sumpool.special_tokens import EOS
 from tests.core.decoding.random_steps import PrefixState
 
@@ -128,5 +128,5 @@ def test_targets_tolerate_a_tenth_of_the_words() -> None:
     words, sentences = LengthTarget(60, False, 80), LengthTarget(1, True, 30)
     assert (words.minimum, words.maximum, str(words)) == (54, 66, "60 words")
     assert (sentences.minimum, sentences.maximum, str(sentences)) == (1, 1, "1 sentence")
-    assert isinstance(words.limits(SURFACES, EOS), WordLimits)
-    assert isinstance(sentences.limits(SURFACES, EOS), SentenceLimits)
+    assert isinstance(length_limits(words, SURFACES, EOS), WordLimits)
+    assert isinstance(length_limits(sentences, SURFACES, EOS), SentenceLimits)
