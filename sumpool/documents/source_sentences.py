@@ -10,14 +10,13 @@ from functools import lru_cache
 
 from sumpool.documents.document import Document, TextBlockKind
 from sumpool.text.cleaning import clean
-from sumpool.text.sentences import CLOSING_MARKS, END_MARKS, SentenceSplitter
+from sumpool.text.sentences import SentenceSplitter, has_end_mark
 
 _WHOLE_KINDS = ("heading", "table_row", "code")
 """Kinds of blocks that are one sentence."""
 _PROSE_WORDS = 6
 """Lower-case words of prose without terminal punctuation at least."""
 _WORD = re.compile(r"\S+")
-_SENTENCE_END = re.compile(rf"[{END_MARKS}][{CLOSING_MARKS}]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ def source_sentences(document: Document, splitter: SentenceSplitter) -> tuple[So
 
 def is_prose(text: str) -> bool:
     """Return whether a text is prose: terminal punctuation or at least six lower-case words."""
-    if _SENTENCE_END.search(text):
+    if has_end_mark(text):
         return True
     return sum(word.isalpha() and word.islower() for word in text.split()) >= _PROSE_WORDS
 

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sumpool.documents.document import TextBlockKind
+from sumpool.text.sentences import LIST_MARK
 
 _FENCE = re.compile(r"\s{0,3}(```+|~~~+)")
 _HASHES = re.compile(r"\s{0,3}(#{1,6})\s+\S")
 _UNDERLINE = re.compile(r"\s{0,3}(?:=+|-+|~+|\*+)\s*$")
-_ITEM = re.compile(r"\s{0,12}(?:[-*+\u2022\u25e6\u00b7o]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)]|\(?[ivx]{2,5}[.)])\s+(?=\S)")
+_ITEM = re.compile(rf"\s{{0,12}}{LIST_MARK}\s+(?=\S)")
 _ROW = re.compile(r"\s{0,8}\|.*\|?\s*$")
 _NUMBERED = re.compile(
     r"(?:(?:chapter|section|part|appendix|annex)\s+)?(\d{1,3}(?:\.\d{1,3}){0,5}|[A-Z](?:\.\d{1,3}){1,4})\.?\s", re.I

@@ -22,7 +22,6 @@ _NGRAM = 3
 _WORD = re.compile(r"\d+(?:[.,:/]\d+)+|\w+(?:['\u2019]\w+)*")
 _NEGATIONS = frozenset(("not", "no", "never", "neither", "nor", "none", "without", "nothing"))
 _CONTRACTION = re.compile(r"n['\u2019]t$|(?<=^can)not$")
-_POSSESSIVE = re.compile(r"['\u2019]s?$")
 _UNITS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _NUMBERS = {
@@ -154,7 +153,7 @@ def _words(sentence: str) -> Iterator[_Word]:
 
 def _form(surface: str) -> str:
     """Form of a word for comparison: lower case, numbers as digits, names without plural and possessive."""
-    base = _POSSESSIVE.sub("", surface)
+    base = surface.replace("\u2019", "'").removesuffix("'s").removesuffix("'")
     if base[-1:] == "s" and base[:-1].isupper():
         base = base[:-1]
     lower = base.lower()

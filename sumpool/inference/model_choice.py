@@ -1,6 +1,5 @@
 """Choice of the run folder that summarises or classifies, without loading anything of it."""
 
-import re
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -22,7 +21,6 @@ _OTHER_TASKS = {
 }
 """Kind of model of a task, and what to do without one, for error messages."""
 _COMMANDS = {"summarization": "summarize", "classification": "classify", "language_modeling": "generate"}
-_TASK = re.compile(rb"^task: *([a-z_]+) *$", re.MULTILINE)
 
 
 def default_model(runs: Path) -> Path:
@@ -74,8 +72,8 @@ def require_task(run: Path, recipe: bytes, task: str) -> None:
 
 
 def _task_in(recipe: bytes) -> str:
-    named = _TASK.search(recipe)
-    return named[1].decode() if named else "summarization"
+    named = (line.removeprefix(b"task:").strip() for line in recipe.splitlines() if line.startswith(b"task:"))
+    return next(named, b"summarization").decode(errors="replace")
 
 
 def newest_of_all(runs: Path) -> Path:

@@ -27,8 +27,8 @@ MARKED_KINDS: Final = ("paragraph", "list_item", "caption", "notice")
 HEAD, TAIL = 200, 30
 """Sentences of a long document at its beginning and its end that a sheet shows."""
 _SHOWN_WORDS = 60
+_RANGE_CHARACTERS = 19
 _HASH_DIGITS: Final = 8
-_NUMBERS = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 _WORD = re.compile(r"\w+")
 
 
@@ -218,8 +218,10 @@ def _numbers(name: str, value: str, sentences: int, shown: frozenset[int]) -> tu
     """Return the numbers of a field; those of sentences that have none in the sheet, such as headings, are dropped."""
     found: dict[int, None] = {}
     for word in value.replace(",", " ").split():
-        match = _NUMBERS.fullmatch(word)
-        first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, -1)
+        start, dash, end = word.partition("-")
+        end = end if dash else start
+        is_range = start.isdecimal() and end.isdecimal() and len(word) <= _RANGE_CHARACTERS
+        first, last = (int(start), int(end)) if is_range else (0, -1)
         if not first <= last < sentences:
             rule = f"numbers of sentences, at most {sentences - 1}, such as 4 or 10-12"
             raise ValueError(f"{name}: must be {rule}, got {word[:40]!r}")

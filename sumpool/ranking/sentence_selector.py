@@ -21,9 +21,8 @@ from sumpool.ranking.ranker import FILE, ChoiceInputs, Ranker
 from sumpool.ranking.selection import find_candidates, select
 from sumpool.ranking.summary_length import adjust_length, usual_words
 from sumpool.ranking.table_of_contents import MANY_HEADINGS, labelled, table_of_contents, without_label
-from sumpool.text.citations import without_citations
 from sumpool.text.language import ENGLISH, UNDETECTED, word_count
-from sumpool.text.prose import PROSE_KINDS, tidy_sentence, without_connective
+from sumpool.text.prose import PROSE_KINDS, tidy_sentence, without_citations, without_connective
 
 if TYPE_CHECKING:
     from sumpool.ranking.sentence_states import SentenceStates
@@ -161,7 +160,7 @@ class SentenceSelector:
         budget = target.words if target else min(words or usual_words(word_count(document.text)), _MAX_WORDS)
         if candidates.inputs is None:
             return _lead(sentences, budget)
-        tidy = [without_citations(tidy_sentence(sentences[index].text)) for index in candidates.indices]
+        tidy = [without_citations(tidy_sentence(sentences[index].text), language) for index in candidates.indices]
         texts = [without_label(text, self.readers.common_headings, language) for text in tidy]
         scores, states = candidates.scores, None
         is_like_references = not target and self.is_in_domain(candidates)

@@ -5,7 +5,6 @@ Of 144 documents with three such headings or more, sentences alone satisfied a r
 in 78, and in 83 if many headings follow only one sentence (docs/marks.md).
 """
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -26,8 +25,7 @@ _LABEL = "Contents:"
 """Label in languages without one of their own."""
 _MAX_LABEL = 40
 """Characters of a heading before a sentence."""
-_ROMAN = re.compile(r"x{0,3}(?:ix|iv|v?i{0,3})")
-_NUMBER = re.compile(r"^(?:\d+(?:\.\d+)*|[IVXLC]+)\.? +(?=\S)")
+_ROMAN = "ivx"
 _ENDS = " .:;"
 
 
@@ -48,7 +46,7 @@ class _Section:
 
 def heading_key(words: Sequence[str]) -> str:
     """Return what headings have in common that count as the same: their words without numbers, see `split_words`."""
-    return " ".join(word for word in words if not word.isdecimal() and not _ROMAN.fullmatch(word))
+    return " ".join(word for word in words if not word.isdecimal() and word.strip(_ROMAN))
 
 
 def without_label(text: str, common: Set[str], language: str) -> str:
@@ -143,9 +141,16 @@ def _within_limits(headings: Sequence[tuple[float, int]], sentences: Sequence[So
     chosen: dict[int, str] = {}
     words = 0
     for _, index in sorted(headings, key=lambda heading: -heading[0]):
-        text = _NUMBER.sub("", tidy_sentence(sentences[index].text)).strip(_ENDS)
+        text = _without_number(tidy_sentence(sentences[index].text)).strip(_ENDS)
         size = word_count(text)
         if text and words + size <= _MAX_WORDS and len(chosen) < MANY_HEADINGS:
             chosen[index] = text
             words += size
     return sorted(chosen.items()) if len(chosen) >= MIN_HEADINGS else []
+
+
+def _without_number(heading: str) -> str:
+    """Return a heading without the number of its section."""
+    number, _, text = heading.partition(" ")
+    is_number = number[:1].isdigit() or number.endswith(".")
+    return text.lstrip() if is_number and text and not number.strip("0123456789.IVXLC") else heading

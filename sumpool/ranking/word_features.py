@@ -4,6 +4,7 @@ No list of words takes part but the function words of a language.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
@@ -27,10 +28,10 @@ _OPENING = 3
 """First content words of a sentence."""
 _COMMON = 15
 """Commonest content words of the document."""
-_DIGIT = re.compile(r"\d")
-_CAPITAL = re.compile(r"\b[A-Z]")
-_QUOTE = re.compile("[\"'`\u201c\u201d\u2018\u2019]")
-_MARK = re.compile(r"[^\w\s.,;:'\"()-]")
+_CHARACTER = re.compile(
+    r"(?P<digit>\d)|(?P<capital>\b[A-Z])|(?P<straight>[\"'])|(?P<curly>[`\u201c\u201d\u2018\u2019])|(?P<mark>[^\w\s.,;:()-])"
+)
+"""Characters that are counted."""
 
 
 def style_features(texts: Sequence[str], words: Iterable[Sequence[str]]) -> dict[str, Values]:
@@ -40,18 +41,19 @@ def style_features(texts: Sequence[str], words: Iterable[Sequence[str]]) -> dict
         texts: The sentences of prose.
         words: Their words.
     """
+    counts = [Counter(match.lastgroup for match in _CHARACTER.finditer(text)) for text in texts]
     characters = np.maximum(_counts(texts, len), 1)
     sizes = _counts(words, len)
     divisor = np.maximum(sizes, 1)
     return {
         "log_words": np.log1p(sizes),
         "word_length": _counts(words, lambda sentence: sum(map(len, sentence))) / divisor,
-        "digits": _counts(texts, lambda text: len(_DIGIT.findall(text))) / characters,
-        "capitals": _counts(texts, lambda text: len(_CAPITAL.findall(text))) / divisor,
+        "digits": _counts(counts, lambda count: count["digit"]) / characters,
+        "capitals": _counts(counts, lambda count: count["capital"]) / divisor,
         "brackets": _counts(texts, lambda text: text.count("(") + text.count("[")),
         "commas": _counts(texts, lambda text: text.count(",")) / divisor,
-        "quotes": _counts(texts, lambda text: len(_QUOTE.findall(text))) / divisor,
-        "marks": _counts(texts, lambda text: len(_MARK.findall(text))) / characters,
+        "quotes": _counts(counts, lambda count: count["straight"] + count["curly"]) / divisor,
+        "marks": _counts(counts, lambda count: count["curly"] + count["mark"]) / characters,
         "ends_with_full_stop": _counts(texts, lambda text: text.endswith((".", "\u3002"))),
         "ends_with_colon": _counts(texts, lambda text: text.endswith((":", "\uff1a"))),
         "is_question": _counts(texts, lambda text: text.endswith(("?", "\uff1f"))),

@@ -1,14 +1,13 @@
 """Form of summaries: faults of their sentences, and the repair of a text.
 
 A text is well-formed if its sentences are whole: each begins with a capital, ends with a full stop, closes its brackets
-and quotation marks, is no heading, number, list item or comment, and refers to no sentence that is missing.
+and quotation marks, is no heading, number or list item, and refers to no sentence that is missing.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Final, Literal, get_args
 
-from sumpool.text.language import ENGLISH, UNSPACED, languages, loose_words
+from sumpool.text.language import ENGLISH, UNSPACED, WORD, languages, loose_words
 from sumpool.text.prose import (
     OPENING_MARKS,
     capitalise,
@@ -18,23 +17,16 @@ from sumpool.text.prose import (
     tidy_sentence,
     without_connective,
 )
-from sumpool.text.words import WORD
 
-Fault = Literal["no capital", "no end", "unbalanced", "heading", "list mark", "comment", "no predecessor"]
+Fault = Literal["no capital", "no end", "unbalanced", "heading", "list mark", "no predecessor"]
 """Fault of a sentence of a summary."""
 FAULTS: Final[tuple[Fault, ...]] = get_args(Fault)
 
-_MIN_REPAIRED_WORDS = 5
-"""Words of a sentence at least, of which a part is cut off."""
 _MIN_SENTENCE_WORDS, _MAX_HEADING_WORDS = 3, 8
 """Words of a sentence, and of a heading; between, function words tell them apart."""
-_NAME = re.compile(r"\S*(?:[A-Z\d]|\w[._/-]\w)")
-_COMMENT = re.compile(r"^(?://|/\*|--|;|#|%)|::=|[{}\\]|(?:^| )/\*|\*/(?: |$)| -- .* -- ")
-_OPEN_END = re.compile(r"\s*[(\[][^()\[\]]*$")
-_QUOTES = re.compile(r"[\"\u201c\u201d]")
-_LAST_BRACKET = re.compile(r"[)\]]([.!?]?)$")
-_BRACKETS = re.compile(r"[()\[\]]")
-_LOOSE_MARKS = " ,;:([\u2013-"
+_PAIRED = str.maketrans("", "", '()[]"\u201c\u201d')
+"""Removes brackets and quotation marks."""
+_LOOSE_MARKS = " ,;:\u2013-"
 
 
 def sentence_faults(sentence: str, language: str = ENGLISH) -> tuple[Fault, ...]:
@@ -55,8 +47,6 @@ def sentence_faults(sentence: str, language: str = ENGLISH) -> tuple[Fault, ...]
         faults.append("heading")
     if tidy_sentence(sentence) != " ".join(sentence.split()):
         faults.append("list mark")
-    if _COMMENT.search(sentence):
-        faults.append("comment")
     return tuple(faults)
 
 
@@ -81,9 +71,9 @@ def text_faults(sentences: Sequence[str], document: str = "", language: str = EN
 def repair_text(sentences: Sequence[str], language: str = ENGLISH, document: str = "") -> list[str]:
     """Repair the sentences of a written text, and drop those that cannot be repaired.
 
-    List marks and loose ends are removed, capitals and full stops added, open brackets cut off, and connectives where
-    the sentence before is missing. Sentences are dropped that are headings, numbers, comments or parts of others, or
-    that refer to a predecessor that is missing. A trailing fragment is dropped, unless it is all there is.
+    List marks, and brackets and quotation marks that are not closed, are removed, and connectives where the sentence
+    before is missing; capitals are added. Sentences are dropped that are headings, numbers or parts of others, or that
+    refer to a predecessor that is missing. A trailing fragment is dropped, unless it is all there is.
 
     Args:
         sentences: The sentences in order; fragments of any kind are allowed.
@@ -112,29 +102,29 @@ def repair_sentence(sentence: str, language: str = ENGLISH) -> str:
     """Repair a sentence; empty if it cannot be."""
     text = tidy_sentence(sentence)
     if _lacks_capital(text):
-        if text.lstrip(OPENING_MARKS).partition(" ")[0].rstrip(",") not in languages()[ENGLISH].openers:
+        if text.lstrip(OPENING_MARKS).partition(" ")[0].rstrip(",") not in _function_words(language):
             return ""
         text = capitalise(text)
     if not is_balanced(text):
-        text = _balance(text)
+        text = text.translate(_PAIRED)
     return "" if sentence_faults(text, language) else text
 
 
 def _lacks_capital(sentence: str) -> bool:
     """Return whether a sentence begins in lower case, and not with a name such as iSCSI or sha256."""
-    start = sentence.lstrip(OPENING_MARKS)
-    return start[:1].islower() and not _NAME.match(start)
+    word = sentence.lstrip(OPENING_MARKS).partition(" ")[0].rstrip(".,;:!?)\"'")
+    return word[:1].islower() and word.islower() and word.isalpha()
 
 
 def _is_heading(sentence: str, language: str) -> bool:
     """Return whether a text is a heading, a number or a name rather than a sentence."""
-    words = WORD.findall(sentence)
+    words = [word for word in WORD.findall(sentence) if word.isalpha()]
     if len(words) < _MIN_SENTENCE_WORDS or sentence.isupper():
         return True
-    if len(words) > _MAX_HEADING_WORDS or not languages()[ENGLISH].verbs.isdisjoint(words):
+    if len(words) > _MAX_HEADING_WORDS:
         return False
     long = [word for word in words if len(word) > 3]
-    profile = languages()[language].function_words if language in languages() else frozenset[str]()
+    profile = _function_words(language)
     lacks_function_words = len(words) > _MIN_SENTENCE_WORDS and not any(word.lower() in profile for word in words)
     is_title = language == ENGLISH and len(long) > 1 and all(word[0].isupper() for word in long)
     return bool(profile) and (is_title or lacks_function_words)
@@ -148,17 +138,8 @@ def _precedes(before: str, sentence: str, document: str) -> bool:
     return place < 0 or document[:place].rstrip().endswith(before) or before not in document
 
 
-def _balance(text: str) -> str:
-    """Remove a bracket that is left open with all that follows it, one that is closed last, or unpaired quotes."""
-    if text.count('"') % 2 or text.count("\u201c") != text.count("\u201d"):
-        text = _QUOTES.sub("", text)
-    closed = _LAST_BRACKET.sub(r"\1", text)
-    if is_balanced(closed):
-        return closed if not is_balanced(text) else text
-    cut = _OPEN_END.sub("", text)
-    if cut != text and len(cut.split()) >= _MIN_REPAIRED_WORDS:
-        text = _with_full_stop(cut)
-    return text
+def _function_words(language: str) -> frozenset[str]:
+    return languages()[language].function_words if language in languages() else frozenset()
 
 
 def _with_full_stop(text: str) -> str:
@@ -171,7 +152,7 @@ def _with_full_stop(text: str) -> str:
 
 def _best_fragment(sentences: Sequence[str]) -> list[str]:
     """Return the longest fragment as a sentence; nothing if there is no word."""
-    fragments = [_BRACKETS.sub("", _QUOTES.sub("", tidy_sentence(sentence))).strip() for sentence in sentences]
+    fragments = [tidy_sentence(sentence).translate(_PAIRED).strip() for sentence in sentences]
     fragments = [fragment for fragment in fragments if any(map(str.isalpha, fragment))]
     if not fragments:
         return []

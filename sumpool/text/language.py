@@ -15,6 +15,7 @@ from typing import Final
 
 from sumpool.io.bounded import parse_json
 
+WORD: Final = re.compile(r"[^\W_]+")
 ENGLISH: Final = "en"
 UNDETECTED: Final = ""
 """Code of a text whose language is not clear."""
@@ -37,7 +38,6 @@ _MAX_DIGITS, _MAX_CODE_MARKS = 0.3, 0.06
 """Digits and marks of programs per character of a text at most; prose has below .05 and .01."""
 _CODE_MARK = re.compile(r"[{}()\[\]<>=;$&|\\*_]")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
-_WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 _SCRIPTS: tuple[tuple[str, str], ...] = (
     ("cyrillic", "\u0400-\u052f"),
     ("greek", "\u0370-\u03ff\u1f00-\u1fff"),
@@ -87,10 +87,7 @@ class Language:
         anaphora: Words at the start of a sentence that refers to the sentence before it.
         self_references: Nouns that refer to the document itself after such a word ("this manual").
         contents: Label of a table of contents.
-        labels: Words that label a sentence, in capitals or before a mark.
-        openers: First words of a whole sentence although they are not capitalised.
         loose: Words that end no sentence: those behind them were lost, such as a formula.
-        verbs: Verbs that tell a sentence from a title.
     """
 
     code: str
@@ -101,10 +98,7 @@ class Language:
     anaphora: frozenset[str]
     self_references: tuple[str, ...]
     contents: str
-    labels: frozenset[str]
-    openers: frozenset[str]
     loose: frozenset[str]
-    verbs: frozenset[str]
 
 
 @lru_cache(maxsize=1)
@@ -121,7 +115,7 @@ def languages() -> dict[str, Language]:
             anaphora=frozenset(fields["anaphora"].split()),
             self_references=tuple(filter(None, fields["self"].split("|"))),
             contents=fields["contents"],
-            **{name: frozenset(fields.get(name, "").split()) for name in ("labels", "openers", "loose", "verbs")},
+            loose=frozenset(fields.get("loose", "").split()),
         )
         for code, fields in content.items()
     }
@@ -150,7 +144,7 @@ def detect_language(text: str) -> str:
         The code of the language; UNDETECTED for a text of fewer than 20 words, or one that is not prose of a known one.
     """
     sample = _sample(text)
-    words = [word.lower() for word in _WORD.findall(sample)]
+    words = [word for word in WORD.findall(sample.lower()) if word.isalpha()]
     letters = sum(map(len, words))
     counts = {script: len(re.findall(f"[{characters}]", sample)) for script, characters in _SCRIPTS}
     script = _main_script(counts, letters)

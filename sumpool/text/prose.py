@@ -3,42 +3,35 @@
 import re
 from typing import Final
 
-from sumpool.text.language import ENGLISH, UNSPACED, languages, loose_words
-from sumpool.text.sentences import CLOSING_MARKS, END_MARKS
-from sumpool.text.words import WORD
+from sumpool.text.language import ENGLISH, UNSPACED, WORD, languages, loose_words
+from sumpool.text.sentences import LIST_MARK, has_end_mark
 
 PROSE_KINDS: Final = frozenset(("paragraph", "list_item"))
 """Kinds of blocks that hold prose."""
 
 OPENING_MARKS: Final = "\"'\u201c\u201e\u00ab("
 """Quotation marks and brackets before a sentence."""
-_LIST_MARK = re.compile(
-    r"^(?:[-*+\u2022\u2023\u25e6\u00b7\u2013\u2014>#]+|\(?\d{1,3}[.)\u3001]|\d{1,2}(?:\.\d{1,3})+\.?|\(?[a-z][.)]"
-    r"|\([a-zA-Z]\)|\(?[ivxIVX]{1,5}[.)]|\u00a7+ ?\d+[.:]?|A[:.](?= [A-Z])|o(?= [A-Z(\"]))\s+"
-    r"|^(?:[\uff08(]?[\d\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d\u5341]{1,3}[\uff09)\u3001.\uff0e])\s*"
-    r"(?=[\u3040-\u9fff])"
-)
-_LABEL = re.compile(r"([A-Za-z]+)(\s*[:.\u2013\u2014-])?\s+(?=[\"\u201c(]?[A-Z])")
-_MARKUP = re.compile(r"(\*\*|__|``?)(?=\S)(.+?)(?<=\S)\1")
-_END = re.compile(rf"[{END_MARKS}][{CLOSING_MARKS}\u00bb\u00ab\u201c]*$")
+_LIST_MARK = re.compile(rf"(?![A-Z]\.){LIST_MARK}\s+")
+"""List mark before a sentence; a capital with a period may be an initial."""
+_CITATION = re.compile(r"(?P<before>[^\s\w]|[\w\u2019'-]+) \[\d{1,3}(?:[,\u2013-]\d{1,3})*\]")
+"""Numbers of a bibliography that the document has and its summary has not, with the word before."""
 _PAIRS = (("(", ")"), ("[", "]"), ("\uff08", "\uff09"), ("\u300c", "\u300d"))
-_QUOTES, _GERMAN_QUOTES = ("\u201c", "\u201d"), ("\u201e", "\u201c")
-_GUILLEMETS = re.compile(r"[\u00ab\u00bb]")
+_QUOTES, _GERMAN_QUOTES, _GUILLEMETS = ("\u201c", "\u201d"), ("\u201e", "\u201c"), ("\u00ab", "\u00bb")
 
 
 def tidy_sentence(sentence: str) -> str:
-    """Return a sentence without list marks, heading numbers, labels and inline markup, in one line."""
+    """Return a sentence without list marks, in one line."""
     text = " ".join(sentence.split())
     while mark := _LIST_MARK.match(text):
         text = text[mark.end() :]
-    text = _MARKUP.sub(r"\2", text)
-    label = _LABEL.match(text)
-    is_label = (
-        label
-        and label[1].lower() in languages()[ENGLISH].labels
-        and (label[2] or label[1].isupper() or label[1] == "Abstract")
-    )
-    return text[label.end() :] if label and is_label else text
+    return text
+
+
+def without_citations(sentence: str, language: str = ENGLISH) -> str:
+    """Return a sentence without citations such as "[3]", but those that a function word needs ("as in [3]")."""
+    known = languages().get(language)
+    kept = known.function_words if known else frozenset[str]()
+    return _CITATION.sub(lambda match: match[0] if match["before"].lower() in kept else match["before"], sentence)
 
 
 def depends_on_predecessor(sentence: str, language: str = ENGLISH) -> bool:
@@ -73,15 +66,15 @@ def capitalise(text: str) -> str:
 def is_balanced(sentence: str) -> bool:
     """Return whether brackets and quotation marks are closed, none before it is opened."""
     quotes = _GERMAN_QUOTES if "\u201e" in sentence else _QUOTES
-    marks = _GUILLEMETS.findall(sentence)
-    guillemets = (marks[0], "\u00bb" if marks[0] == "\u00ab" else "\u00ab") if marks else quotes
+    is_inwards = -1 < sentence.find("\u00bb") < sentence.find("\u00ab")  # as in German
+    guillemets = _GUILLEMETS[::-1] if is_inwards else _GUILLEMETS
     return not sentence.count('"') % 2 and all(_is_closed(sentence, pair) for pair in (*_PAIRS, quotes, guillemets))
 
 
 def ends_sentence(sentence: str) -> bool:
     """Return whether a sentence ends with an end mark, and no words were lost before it."""
     last = sentence.rpartition(" ")[2].lstrip(OPENING_MARKS).removesuffix(".")
-    return bool(_END.search(sentence)) and last not in loose_words()
+    return has_end_mark(sentence) and last not in loose_words()
 
 
 def _is_closed(sentence: str, pair: tuple[str, str]) -> bool:

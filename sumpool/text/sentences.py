@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Final, final
 
 from sumpool.text.cleaning import clean, paragraphs
-from sumpool.text.language import ENGLISH, languages
+from sumpool.text.language import ENGLISH, WORD, languages
 
 MAX_SENTENCE_CHARACTERS: Final = 10_000
 """A longer sentence is split between words, or within a word of that length."""
@@ -32,6 +32,12 @@ CLOSING_MARKS: Final = "\"'\u2019\u201d)\\]}\u300d\u300f\uff09\u3011\u300b"
 _OPEN_ELSEWHERE = "\u201c\u00bb\u00ab\u203a\u2039"
 """Quotation marks that close in some languages and open in others."""
 
+LIST_MARK: Final = (
+    r"(?:[-*+\u2022\u2023\u25e6\u00b7\u2013\u2014]+|o"
+    r"|[(\uff08]?(?:\d{1,3}(?:\.\d{1,3})*|[a-zA-Z]|[ivx]{2,5})[.)\uff09\u3001])"
+)
+"""Mark before a list item, as a regular expression."""
+
 _FOOTNOTE = r"(?:\[\w{1,3}(?: \d+)?\])*"
 _END = re.compile(
     rf"[{FULL_STOPS}][{CLOSING_MARKS}{END_MARKS}]*|"
@@ -39,25 +45,25 @@ _END = re.compile(
     rf"[{END_MARKS}]*(?:[ \u00a0\u202f](?=\u00bb))?[{CLOSING_MARKS}{_OPEN_ELSEWHERE}{END_MARKS}]*{_FOOTNOTE}"
 )
 _UNAMBIGUOUS = frozenset(FULL_STOPS)
-_ALPHANUMERIC = re.compile(r"[^\W_]")
 _WORD = re.compile(r"[^\s\"\u201c\u201e\u00ab(\[\u2018\u201a\u2013\u2014]+$")
-_ELISION = re.compile(r".*['\u2019/]")
 _NEXT = re.compile(r"[\W_]*(\w[\w'\u2019-]*)")
 _CONTINUED = frozenset(",;:.!?)]}\u3001\uff0c\uff1b")
 """Characters that do not begin a sentence."""
-_ORDINAL = re.compile(r"\d{1,2}|[IVXLC]+")
-_LIST_MARK = re.compile(r"\(?(?:[a-z]|\d{1,3})[.)]\s")
-_LABEL = re.compile(r"\W*(?:\w|\d{1,3}|[ivx]+)[.)]")
+_LIST_MARK = re.compile(rf"{LIST_MARK}(?:\s|$)")
 _NUMERIC = "#"
 """Mark of abbreviations that are words as well, and abbreviations before a number alone, such as "no."."""
 _INTERNATIONAL = ("e.g", "i.e", "etc", "et.al", "cf", "vs", "p#", "pp#")
 _LEADING = frozenset(("e.g", "i.e", "cf", "vs", "viz", "z.b", "d.h", "p.ex", "p.ej", "t.ex", "f.eks", "bl.a"))
 """Abbreviations that never end a sentence."""
-_ABBREVIATION_LETTERS, _INITIAL_LETTERS = 3, 2
+_ABBREVIATION_LETTERS, _INITIAL_LETTERS, _ORDINAL_DIGITS = 3, 2, 2
 _CLAUSE_WORDS, _UNPUNCTUATED_WORDS = 12, 80
-_PUNCTUATION = re.compile(rf"[{END_MARKS},;:\u3001\uff0c]")
 _CONTEXT = 60
 """Characters around an end mark that are looked at."""
+
+
+def has_end_mark(text: str) -> bool:
+    """Return whether a text ends with a mark that may end a sentence, and quotation marks or brackets behind it."""
+    return any(match.end() == len(text) for match in _END.finditer(text, max(len(text) - _CONTEXT, 0)))
 
 
 @final
@@ -78,7 +84,8 @@ class SentenceSplitter:
         sentences: list[str] = []
         for paragraph in paragraphs(clean(text)):
             for sentence in self._sentences(paragraph):
-                sentences += _pieces(sentence) if _PUNCTUATION.search(sentence) else self._clauses(sentence)
+                is_punctuated = not _CONTINUED.isdisjoint(sentence) or _END.search(sentence)
+                sentences += _pieces(sentence) if is_punctuated else self._clauses(sentence)
             sentences[-1] += "\n"
         return sentences
 
@@ -101,7 +108,7 @@ class SentenceSplitter:
         start = scanned = 0
         has_word = False
         for match in _END.finditer(paragraph):
-            has_word = has_word or bool(_ALPHANUMERIC.search(paragraph, scanned, match.start()))
+            has_word = has_word or bool(WORD.search(paragraph, scanned, match.start()))
             scanned = match.end()
             if has_word and scanned < len(paragraph) and self._is_end(paragraph, start, match):
                 yield paragraph[start:scanned]
@@ -142,20 +149,24 @@ class SentenceSplitter:
             return mark == "." and is_word and not self._is_abbreviation(name, word)
         if mark[0] != "." or mark[1:2] == ".":
             return True
-        if place - start < _CONTEXT and _LABEL.fullmatch(text[start:place]):
+        if place - start < _CONTEXT and _LIST_MARK.fullmatch(text[start:place]):
             return False
         is_open = self._is_abbreviation(name, word) or _is_initials(name)
-        if not is_open and not (self._has_ordinals and _ORDINAL.fullmatch(name)):
+        if not is_open and not (self._has_ordinals and _is_ordinal(name)):
             return True
         starts = len(word) > 1 and word[0].isupper() and word.lower() in self._starters
         return starts and name.lower() not in _LEADING
 
     def _is_abbreviation(self, name: str, following: str) -> bool:
-        whole = _ELISION.sub("", name.lower())
+        whole = name.lower().replace("\u2019", "'").replace("/", "'").rpartition("'")[2]
         last = whole.rpartition("-")[2]
         if self._abbreviations.isdisjoint((whole, last)):
             return False
         return last not in self._numeric or following[:1].isdigit()
+
+
+def _is_ordinal(name: str) -> bool:
+    return (name.isdecimal() and len(name) <= _ORDINAL_DIGITS) or (name != "" and not name.strip("IVXLC"))
 
 
 def _is_initials(name: str) -> bool:

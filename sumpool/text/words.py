@@ -1,13 +1,10 @@
 """Words of a text, in lower case: which two count as the same word."""
 
-import re
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Final
 
-from sumpool.text.language import ENGLISH, UNSPACED, languages
+from sumpool.text.language import ENGLISH, UNSPACED, WORD, languages
 
-WORD: Final = re.compile(r"[^\W_]+")
 _PREFIX = 6
 """First letters of a word that stand for it."""
 

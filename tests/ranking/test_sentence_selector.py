@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sumpool.core.decoding.length_limits import LengthTarget
+from sumpool.core.decoding.ranking import LengthTarget
 from sumpool.documents.document import Document, ParsedDocument, TextBlock, TextBlockKind
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.inference.model_choice import SHIPPED
@@ -235,7 +235,7 @@ print(sorted({"torch", "nltk", "rouge_score", "sentencepiece", "pydantic"} & set
 
 
 def test_marks_of_lists_and_citations_are_no_part_of_a_sentence(ranker: Ranker) -> None:
-    text = "- The composer is a library for the packets [RFC2119] of all hosts [7]."
+    text = "- The composer is a library for the packets [2,3] of all hosts [7]."
     file = blocks_of(("heading", "Composer"), ("paragraph", text), ("heading", "B"), ("paragraph", story(1, 3)))
     sentences = source_sentences(file, SentenceSplitter())
     found = dict(selected(ranker, file, sentences, target=LengthTarget(9, True, 99)))

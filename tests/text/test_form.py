@@ -19,7 +19,6 @@ def test_faults_of_a_sentence() -> None:
         ("3.2. Birds and Other Animals.", ("heading", "list mark")),
         ("o The tower tells the birds to wait.", ("no capital", "list mark")),
         ("1. The tower tells the birds to wait.", ("list mark",)),
-        ("The tower ::= birds that have to wait.", ("comment",)),
         ("The type is given for all the birds (such as audio/*).", ()),
     ]:
         assert sentence_faults(sentence) == faults
@@ -53,11 +52,11 @@ def test_repaired_sentence() -> None:
         ("the tower tells the birds to wait.", "The tower tells the birds to wait."),
         ("1. The tower tells the birds to wait.", "The tower tells the birds to wait."),
         ("and CMU-108.", ""),
-        ("The tower tells the birds to wait (see Section 3.", "The tower tells the birds to wait."),
+        ("The tower tells the birds to wait (see Section 3.", "The tower tells the birds to wait see Section 3."),
         ('The tower tells the "birds to wait.', "The tower tells the birds to wait."),
-        ("The tower) tells the birds to wait.", ""),
-        ("The tower tells the [birds] to wait).", "The tower tells the [birds] to wait."),
-        ('The "tower" tells the "birds to (wait.', "The tower tells the birds."),
+        ("The tower) tells the birds to wait.", "The tower tells the birds to wait."),
+        ("The tower tells the [birds] to wait).", "The tower tells the birds to wait."),
+        ('The "tower" tells the "birds to (wait.', "The tower tells the birds to wait."),
         ("The tower tells the birds", ""),
         ("Security Considerations.", ""),
         (" ", ""),
