@@ -5,19 +5,17 @@ page's notes come behind its text.
 """
 
 from importlib.util import find_spec
-from threading import Lock
 from typing import Final
 
 from sumpool.documents.document import ParsedDocument, ReadOptions
 from sumpool.documents.formats import missing_library
-from sumpool.documents.pdf.process import PdfProcess
 from sumpool.documents.pdf.streams import check_streams
+from sumpool.documents.worker import WORKER
 
 MAX_PAGES: Final = 5000
 """Pages that a file may have."""
-
-_LOCK = Lock()
-_PROCESS = PdfProcess()
+_READER: Final = "sumpool.documents.pdf.document:read_pdf"
+_ADVICE: Final = "print it to a new PDF file"
 
 
 def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
@@ -33,5 +31,4 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
     check_streams(content, options.limits)
     if find_spec("pypdfium2_raw") is None:
         raise missing_library("pypdfium2", "PDF")
-    with _LOCK:
-        return _PROCESS.read(content, MAX_PAGES)
+    return WORKER.read(_READER, content, _ADVICE, {"max_pages": MAX_PAGES})
