@@ -35,6 +35,7 @@ FORMATS: Final[dict[str, str]] = {
 
 LIBRARIES: Final[dict[str, tuple[str, ...]]] = {
     "pdf": ("pypdfium2",),
+    "rst": ("docutils",),
     "html": ("lxml",),
     "docx": ("lxml",),
     "odt": ("lxml",),

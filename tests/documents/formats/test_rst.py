@@ -1,6 +1,11 @@
+import sys
+from pathlib import Path
+
+import pytest
+
 from sumpool.documents.document import DEFAULT_OPTIONS
 from sumpool.documents.formats.rst import parse
-from sumpool.documents.rst.inline import inline_text
+from sumpool.errors import DataError
 
 
 def blocks(text: str) -> list[tuple[str, int, str]]:
@@ -23,7 +28,7 @@ def test_inline_markup_is_reduced_to_its_text() -> None:
         (r"thing\ s and \*", "things and *"),
         ("`text`:sub:", "text"),
     ]:
-        assert inline_text(markup, {"name": "Birds"}) == text
+        assert blocks(f"{markup}\n\n.. |name| replace:: Birds\n") == [("paragraph", 0, text)]
 
 
 def test_headings_have_the_level_of_their_style() -> None:
@@ -156,3 +161,73 @@ def test_a_mark_above_running_text_is_no_item() -> None:
     """As in docutils, where the text of an item is indented below its mark."""
     assert [kind for kind, _, _ in blocks("- the sum of all\nparts of it.\n")] == ["paragraph"]
     assert [kind for kind, _, _ in blocks("- the sum\n- the parts\n")] == ["list_item", "list_item"]
+
+
+def test_unknown_directives_options_and_roles_keep_their_text() -> None:
+    text = """
+.. card:: A title
+   :shadow: none
+
+   Its :whatever:`text <there>`.
+
+.. py:function:: run(a)
+
+   Run it.
+
+.. code-block:: python
+   :emphasize-lines: 2
+   :unheard-of: yes
+
+   x = 1
+
+.. note::
+   :unheard-of: yes
+
+   Read this.
+
+.. deprecated:: 3.2 Use the other.
+
+.. seealso:: The handbook of
+   gateways.
+
+A *broken role :ref:`x.
+"""
+    assert blocks(text) == [
+        ("code", 0, "A title"),
+        ("paragraph", 0, "Its text."),
+        ("code", 0, "run(a)"),
+        ("paragraph", 0, "Run it."),
+        ("code", 0, "x = 1"),
+        ("paragraph", 0, "Read this."),
+        ("paragraph", 0, "Use the other."),
+        ("paragraph", 0, "The handbook of gateways."),
+        ("paragraph", 0, "A *broken role :ref:`x."),
+    ]
+
+
+def test_other_files_are_not_read(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret words")
+    directives = ("include", "literalinclude", "csv-table::\n   :file", "raw:: html\n   :file", "figure")
+    text = "\n\n".join(f".. {name}:: {secret}" for name in directives)
+    assert "secret words" not in repr(blocks(f"{text}\n\nText."))
+    assert ("paragraph", 0, "Text.") in blocks(f"{text}\n\nText.")
+
+
+def test_replacements_of_replacements_stay_small() -> None:
+    definitions = "\n".join(f".. |s{number}| replace:: |s{number + 1}| |s{number + 1}|" for number in range(60))
+    assert len(repr(blocks(f"|s0| here.\n\n{definitions}\n"))) < 100
+    assert blocks(".. |a| replace:: " + "word " * 1_000 + "\n\n|a| is long.") == [("paragraph", 0, "a is long.")]
+
+
+def test_deep_nesting_is_refused() -> None:
+    with pytest.raises(ValueError, match="must have at most 50 indentations in each other, got more"):
+        blocks("".join(f"{'  ' * depth}- item\n\n" for depth in range(60)))
+    with pytest.raises(ValueError, match="must be nested less deeply"):
+        blocks("- " * 5_000 + "x")
+
+
+def test_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "docutils", None)
+    with pytest.raises(DataError, match=r"reStructuredText files need docutils, .* pip install 'sumpool\[documents\]'"):
+        parse(b"Text.", DEFAULT_OPTIONS)
