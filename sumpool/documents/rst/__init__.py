@@ -1,1 +1,0 @@
-"""reStructuredText: lines, inline markup, directives and tables."""
