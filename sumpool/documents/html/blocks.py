@@ -83,7 +83,7 @@ class HtmlBlocks:
         target = element.attributes.get("href", "") if element.tag == "a" else ""
         if target.startswith("#") and (is_marker(element) or is_permalink(element)):
             return
-        if element.tag == "sup" and is_reference(element):
+        if element.tag == "sup" and is_reference(element, "".join(self._texts[-2:])[-4:]):
             return
         if element.tag == "q":
             self._texts.append("\u201c")

@@ -4,7 +4,12 @@ import re
 
 from sumpool.documents.html.tree import HtmlElement
 
-_MARKER = re.compile(r"\s*[\[(]?(?:\d{1,3}|[a-z]|[*\u2020\u2021\u00a7\u21a9\u2191\ufe0e]+|note \d+)[\])]?\s*")
+_MARKER = re.compile(
+    r"\s*[\[(]?(?:\d{1,3}(?:\s?[,\u2013-]\s?\d{1,3})*|[a-z]|[*\u2020\u2021\u00a7\u21a9\u2191\ufe0e]+|note \d+)[\])]?\s*"
+)
+_MARKED = re.compile(r"(?:[.,;:!?\u2026)\]\"'\u2019\u201d\u00bb]|[^\W\d_]{4})\Z")
+"""End of a sentence or a word that a note is marked behind; units and variables before an exponent are shorter."""
+_SIGNS = ("*", "**", "***", "\u2020", "\u2021", "\u00a7")
 _PERMALINK = re.compile(r"\s*[\u00b6#\u00a7\u221e\u2191\u21a9\U0001f517]?\s*")
 _NAVIGATION = re.compile(
     r"\b(?:next|prev(?:ious)?|up|home|top|contents|index|back|zur\u00fcck|weiter|(?:nach )?oben|inhalt(?:sverzeichnis)?"
@@ -27,10 +32,16 @@ def is_marker(link: HtmlElement) -> bool:
     )
 
 
-def is_reference(element: HtmlElement) -> bool:
-    """Return whether raised text is the mark of a footnote, a link to it."""
-    links = [child for child in element.descendants() if child.tag == "a" and "href" in child.attributes]
-    return bool(links) and bool(_MARKER.fullmatch(element.text()))
+def is_reference(element: HtmlElement, before: str) -> bool:
+    """Return whether raised text is the mark of a footnote: a link to it, or behind a sentence or a word.
+
+    Args:
+        element: Raised text.
+        before: Text before it.
+    """
+    text = element.text()
+    links = any(child.tag == "a" and "href" in child.attributes for child in element.descendants())
+    return bool(_MARKER.fullmatch(text)) and (links or text.strip() in _SIGNS or bool(_MARKED.search(before)))
 
 
 def is_navigation(text: str, linked: int, size: int, links: int) -> bool:

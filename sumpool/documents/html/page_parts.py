@@ -1,6 +1,7 @@
 """Parts of an HTML page: its principal region, what it hides, and what is navigation or belongs to the site."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sumpool.documents.html.page_names import (
@@ -15,9 +16,8 @@ from sumpool.documents.html.page_names import (
 from sumpool.documents.html.tree import HtmlElement
 
 _HIDING_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*0(?![.\d])", re.I)
-_AT_RULE = re.compile(r"@[^{};]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")
-_CSS_RULE = re.compile(r"([^{}]*)\{([^{}]*)\}")
-_CSS_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_CSS_BRACE = re.compile(r"[{}]")
+_CSS_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _CSS_NAME = re.compile(r"[.#][\w-]+")
 _MAX_CSS = 100_000
 """Characters of a style sheet that are read."""
@@ -118,13 +118,16 @@ def _holds_page(element: HtmlElement) -> bool:
     return any(inner.tag in ("main", "article", "h1") for inner in element.descendants())
 
 
-def _hidden_names(sheet: str) -> list[str]:
-    """Return the classes and ids that a style sheet hides on every medium."""
-    sheet = _AT_RULE.sub("", _CSS_COMMENT.sub("", sheet))
-    return [
-        name.strip()
-        for selectors, style in _CSS_RULE.findall(sheet)
-        if _HIDING_STYLE.search(style)
-        for name in selectors.split(",")
-        if _CSS_NAME.fullmatch(name.strip())
-    ]
+def _hidden_names(sheet: str) -> Iterator[str]:
+    """Yield the classes and ids that a style sheet hides on every medium."""
+    sheet = _CSS_COMMENT.sub("", sheet)
+    selectors, start, depth = "", 0, 0
+    for brace in _CSS_BRACE.finditer(sheet):
+        part, start = sheet[start : brace.start()], brace.end()
+        if brace[0] == "{":
+            selectors = part.rpartition(";")[2].strip() if depth == 0 else selectors
+            depth += 1
+            continue
+        if depth == 1 and not selectors.startswith("@") and _HIDING_STYLE.search(part):
+            yield from (name.strip() for name in selectors.split(",") if _CSS_NAME.fullmatch(name.strip()))
+        depth = max(0, depth - 1)
