@@ -1,9 +1,11 @@
+import time
 from contextlib import suppress
 
 import pytest
 
 from sumpool.documents.document import DEFAULT_OPTIONS, ParsedDocument
 from sumpool.documents.formats.html import parse
+from sumpool.documents.html.charsets import decode_declared
 
 
 def read(markup: str | bytes) -> ParsedDocument:
@@ -58,6 +60,23 @@ class TestStructure:
     def test_marks_of_footnotes_and_permanent_links_are_left_out(self) -> None:
         markup = '<h2>Rain<a href="#rain">¶</a></h2><p>It rains<sup><a href="#f1">[1]</a></sup> a <a href="#x">lot</a>.'
         assert [text for _, _, text in shapes(markup)] == ["Rain", "It rains a lot."]
+
+    @pytest.mark.parametrize(
+        ("markup", "text"),
+        [
+            ("before the breakwater.<sup>1</sup> The council asked", "before the breakwater. The council asked"),
+            ("the breakwater<sup>12</sup> and the mole", "the breakwater and the mole"),
+            ("the <em>breakwater</em><sup>2,3</sup> and", "the breakwater and"),
+            ("said “no”<sup>a</sup> and left", "said “no” and left"),
+            ("the mole (new)<sup>[4]</sup> is", "the mole (new) is"),
+            ("J. Roe<sup>†</sup> and", "J. Roe and"),
+            ("12 km<sup>2</sup> of H<sub>2</sub>O", "12 km2 of H2O"),
+            ("10<sup>6</sup> and x<sup>n</sup> and 5 m<sup>-1</sup>", "106 and xn and 5 m-1"),
+            ("the 1<sup>st</sup> of May and M<sup>me</sup> Roe", "the 1st of May and Mme Roe"),
+        ],
+    )
+    def test_raised_marks_behind_sentences_and_words_are_left_out(self, markup: str, text: str) -> None:
+        assert shapes(f"<p>{markup}</p>") == [("paragraph", 0, text)]
 
     def test_lines_of_the_source_are_kept(self) -> None:
         assert [block.line for block in read("<p>one</p>\n\n<p>two</p>").blocks] == [1, 3]
@@ -148,6 +167,73 @@ class TestCharacterSets:
             ("<meta charset=shift_jis><p>日本".encode("shift_jis"), "日本"),
         ]:
             assert [block.text for block in read(content).blocks] == [text]
+
+    @pytest.mark.parametrize(
+        ("label", "codec", "text"),
+        [
+            ("gb2312", "gb18030", "朱镕基总理宣布"),
+            ("x-gbk", "gb18030", "朱镕基€"),
+            ("shift_jis", "cp932", "髙橋さんが①予算②人員"),
+            ("x-sjis", "cp932", "㈱山﨑"),
+            ("euc-kr", "cp949", "똠방각하의 작가는 펲시를"),
+            ("ks_c_5601-1987", "cp949", "똠방각하"),
+            ("big5", "big5hkscs", "佢哋話唔開"),
+            ("tis-620", "cp874", "“โครงการ”"),
+            ("windows-874", "cp874", "“โครงการ”"),
+            ("iso-8859-11", "cp874", "“โครงการ”…"),
+        ],
+    )
+    def test_narrow_labels_stand_for_the_character_sets_of_windows(self, label: str, codec: str, text: str) -> None:
+        markup = f"<meta charset={label}><p>{text} " + "plain words " * 60
+        parsed = read(markup.encode(codec))
+        assert parsed.blocks[0].text.startswith(text)
+        assert not parsed.notes
+
+    @pytest.mark.parametrize("text", ["①予算②人員", "髙橋さん", "㈱山﨑", "日本語"])
+    def test_japanese_rows_of_windows_are_read(self, text: str) -> None:
+        """Each pair of bytes is moved from Shift-JIS to the rows of ISO-2022-JP and EUC-JP, as mail programs do."""
+        rows = bytearray()
+        for character in text:
+            lead, trail = character.encode("cp932")
+            row = (lead - (0x81 if lead < 0xA0 else 0xC1)) * 2 + 0x21 + (trail >= 0x9F)
+            rows += bytes((row, trail - 0x7E if trail >= 0x9F else trail - 0x1F - (trail > 0x7F)))
+        filler = b" plain words" * 60
+        for content, label in (
+            (b"\x1b$B" + rows + b"\x1b(B", "iso-2022-jp"),
+            (bytes(byte | 0x80 for byte in rows), "euc-jp"),
+        ):
+            assert decode_declared(content + filler, label).text.startswith(text + " plain")
+
+    def test_wrong_bytes_of_japanese_are_counted(self) -> None:
+        decoded = decode_declared(b"\x1b$B;T\x7f\x01$O\x1b(B" + b" plain words" * 60, "iso-2022-jp")
+        assert decoded.notes
+
+
+class TestStyleSheets:
+    @pytest.mark.parametrize(
+        ("sheet", "hides"),
+        [
+            (".x { display: none }", True),
+            ("p, .x, a:hover { color: red; display:none; }", True),
+            ("@import 'a.css'; .x { display: none }", True),
+            ("/* .y { */ .x { display: none } /* never closed", True),
+            ("@media print { .x { display: none } }", False),
+            ("@media print { p { color: red } } .x { visibility: hidden }", True),
+            ("@font-face { src: url(data:AAAA) } .x { display: none", False),
+            ("} .x { display: none }", True),
+        ],
+    )
+    def test_hidden_classes(self, sheet: str, hides: bool) -> None:
+        texts = [text for _, _, text in shapes(f"<style>{sheet}</style><p class=x>Menu</p><p>{PROSE}</p>")]
+        assert ("Menu" not in texts) == hides
+
+    @pytest.mark.parametrize("part", ["@", "a", "{", "}", "/*", "@media{", "url(data:font/woff2;base64,AAAA"])
+    def test_time_is_linear_in_the_size_of_a_sheet(self, part: str) -> None:
+        start = time.process_time()
+        for _ in range(5):  # as many sheets of the largest size that is read
+            page = read(f"<style>.x {{display: none}} {part * (100_000 // len(part))}</style><p>{PROSE}</p>")
+            assert page.blocks[0].text.startswith("The committee")
+        assert time.process_time() - start < 5
 
 
 class TestHostileMarkup:
