@@ -135,12 +135,12 @@ def _zip_format(content: bytes) -> str:
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             names = archive.namelist()
-            kind = _read_start(archive, "mimetype").decode("latin-1") if "mimetype" in names else ""
+            kinds = [_read_start(archive, name) for name in ("mimetype", "META-INF/manifest.xml") if name in names]
     except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, RuntimeError, zlib.error, EOFError) as error:
         raise ValueError(f"must be a complete file, got a damaged zip archive: {error}; get the file again") from error
-    if "epub" in kind:
+    if "META-INF/container.xml" in names or any(b"epub" in kind for kind in kinds):
         return "epub"
-    if "opendocument.text" in kind:
+    if any(b"opendocument.text" in kind for kind in kinds):
         return "odt"
     content_kind = next((kind for start, kind in _ZIPS.items() if any(name.startswith(start) for name in names)), "")
     if content_kind == "docx":
@@ -150,7 +150,7 @@ def _zip_format(content: bytes) -> str:
 
 def _read_start(archive: zipfile.ZipFile, name: str) -> bytes:
     with archive.open(name) as part:
-        return part.read(100)
+        return part.read(500)
 
 
 def _binary_kind(content: bytes) -> str:

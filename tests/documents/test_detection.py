@@ -14,11 +14,13 @@ MARKDOWN = b"# Title\n\nText with a [link](https://example.com) and **more**.\n"
 PLAIN = b"Title\n\nA paragraph. # not a heading\n"
 
 
-def zipped(*names: str, mimetype: str = "") -> bytes:
+def zipped(*names: str, mimetype: str = "", manifest: str = "") -> bytes:
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         if mimetype:
             archive.writestr("mimetype", mimetype)
+        if manifest:
+            archive.writestr("META-INF/manifest.xml", f'<manifest:file-entry manifest:media-type="{manifest}"/>')
         for name in names:
             archive.writestr(name, "x")
     return content.getvalue()
@@ -32,6 +34,8 @@ def test_content_names_the_format() -> None:
             (b"<div><p>a</p><p>b</p><ul><li>c</li></ul></div>", "html"),
             (zipped("word/document.xml"), "docx"),
             (zipped(mimetype="application/vnd.oasis.opendocument.text"), "odt"),
+            (zipped("content.xml", manifest="application/vnd.oasis.opendocument.text"), "odt"),
+            (zipped("META-INF/container.xml"), "epub"),
             (zipped(mimetype="application/epub+zip"), "epub"),
             (b"PAR1...", "parquet"),
             (b'{"text": "a"}\n{"text": "b"}', "jsonl"),

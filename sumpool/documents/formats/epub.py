@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
+from unicodedata import normalize
 from urllib.parse import unquote
 
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
@@ -48,15 +49,22 @@ class _Book:
 
     Attributes:
         path: Name of the package's part.
+        names: Names of all parts by themselves and by `_spelling`.
         title: Title; empty if there is none.
         pages: Names of the parts with the chapters, in their order.
         kinds: Kinds of the parts that the guide or the manifest names, such as "toc".
     """
 
     path: str
+    names: dict[str, str]
     title: str = ""
     pages: list[str] = field(default_factory=list)
     kinds: dict[str, set[str]] = field(default_factory=dict)
+
+    def part(self, reference: str) -> str:
+        """Return the name of the part that the package refers to; one that does not exist as it is written."""
+        name = part_name(self.path, reference.partition("#")[0]).lstrip("/")
+        return self.names.get(name) or self.names.get(_spelling(name), name)
 
 
 def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
@@ -77,6 +85,8 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
             missing += 1
         elif not book.kinds.get(page, set()) & _DROPPED:
             blocks.extend(_chapter(archive.read(page), book.kinds.get(page, set())))
+    if missing == len(book.pages):
+        raise ValueError(f"must hold its chapters, got a book without all {missing} of them; get the file again")
     notes = (f"{missing} chapter{'s' if missing > 1 else ''} missing in the book",) if missing else ()
     return ParsedDocument(tuple(blocks), book.title, notes)
 
@@ -122,8 +132,10 @@ def _read_package(archive: DocumentArchive) -> _Book:
     """
     files = [element for element in archive.xml(_CONTAINER).iter() if local_name(element.tag) == "rootfile"]
     path = files[0].get("full-path", "") if files else ""
-    book = _Book(path)
-    root = archive.xml(path)
+    names = {_spelling(spelled): name for name in sorted(archive.names) for spelled in (_as_utf8(name), name)}
+    book = _Book("", names | {name: name for name in archive.names})
+    book.path = book.part(path)
+    root = archive.xml(book.path)
     items: dict[str, str] = {}
     for element in root.iter():
         name = local_name(element.tag)
@@ -134,7 +146,7 @@ def _read_package(archive: DocumentArchive) -> _Book:
         elif name == "itemref" and element.get("linear", "yes") != "no" and element.get("idref") in items:
             book.pages.append(items[element.get("idref", "")])
         elif name == "reference":
-            part = _part(book, element.get("href", ""))
+            part = book.part(element.get("href", ""))
             book.kinds.setdefault(part, set()).add(element.get("type", "").lower())
     if not book.pages:
         raise ValueError(f"must be an EPUB book, got a package without chapters in {path}")
@@ -143,15 +155,24 @@ def _read_package(archive: DocumentArchive) -> _Book:
 
 def _read_item(element: "_Element", book: _Book, items: dict[str, str]) -> None:
     """Read an entry of the manifest."""
-    part = _part(book, element.get("href", ""))
+    part = book.part(element.get("href", ""))
     if element.get("media-type", "") in _PAGE_TYPES:
         items[element.get("id", "")] = part
     if "nav" in element.get("properties", "").split():
         book.kinds.setdefault(part, set()).add("toc")
 
 
-def _part(book: _Book, reference: str) -> str:
-    return part_name(book.path, unquote(reference.partition("#")[0]))
+def _spelling(name: str) -> str:
+    """Return a name as all references to it are spelt: without percent signs and capitals, accents composed."""
+    return normalize("NFC", unquote(name)).casefold()
+
+
+def _as_utf8(name: str) -> str:
+    """Return the name of a part that lacks the flag of UTF-8, which zip archives then take for code page 437."""
+    try:
+        return name.encode("cp437").decode()
+    except UnicodeError:
+        return name
 
 
 def _check_encryption(archive: DocumentArchive) -> None:

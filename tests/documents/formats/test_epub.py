@@ -1,3 +1,6 @@
+from io import BytesIO
+from zipfile import ZipFile
+
 import pytest
 
 from sumpool.documents.document import DEFAULT_OPTIONS
@@ -18,7 +21,7 @@ def test_chapters_in_the_order_of_the_spine_without_contents() -> None:
             "nav.xhtml": f"{XHTML}<body><nav><a href='c1.xhtml'>One</a></nav></body></html>",
             "toc.xhtml": f"{XHTML}<body>{links}</body></html>",
             "cover.xhtml": f"{XHTML}<body><p>Cover</p></body></html>",
-            "c%201.xhtml": "not there",
+            "../away.xhtml": "not there",
             "c2.xhtml": f"{XHTML}<body><h1>One</h1><p>It began.<span epub:type='pagebreak'>7</span></p></body></html>",
             "c1.xhtml": f"{XHTML}<body><section epub:type='toc'><p>One 3</p></section><p>It ended.</p></body></html>",
         },
@@ -73,3 +76,37 @@ class TestErrors:
     def test_book_without_chapters(self) -> None:
         with pytest.raises(ValueError, match=r"must be an EPUB book, got a package without chapters in OEBPS/book.opf"):
             parse(epub({}), DEFAULT_OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("name", "reference"),
+    [
+        ("ch%201.xhtml", "ch%201.xhtml"),
+        ("ch 1.xhtml", "ch%201.xhtml"),
+        ("Chapter1.XHTML", "chapter1.xhtml"),
+        ("kapitel\u00e4.xhtml", "kapitel\u00e4.xhtml"),
+        ("kapitel\u00e4.xhtml", "kapitela\u0308.xhtml"),
+        ("kapitel%C3%A4.xhtml", "kapitel\u00e4.xhtml"),
+        ("\u00e4.xhtml".encode().decode("cp437"), "\u00e4.xhtml"),
+        ("one.xhtml", "/OEBPS/one.xhtml"),
+        ("one.xhtml", "one.xhtml#start"),
+    ],
+)
+def test_parts_are_found_under_other_spellings_of_their_names(name: str, reference: str) -> None:
+    content = epub({"marker.xhtml": "<p>It began.</p>", "other.xhtml": "<p>It ended.</p>"})
+    renamed = BytesIO()
+    with ZipFile(BytesIO(content)) as old, ZipFile(renamed, "w") as new:
+        for part in old.namelist():
+            text = old.read(part).decode().replace("marker.xhtml", reference)
+            new.writestr(part.replace("marker.xhtml", name), text)
+    assert [text for _, text in shapes(renamed.getvalue())] == ["It began.", "It ended."]
+
+
+def test_exact_name_goes_before_other_spellings() -> None:
+    content = epub({"A.xhtml": "<p>Large.</p>", "a.xhtml": "<p>Small.</p>"})
+    assert [text for _, text in shapes(content)] == ["Large.", "Small."]
+
+
+def test_book_without_its_chapters_is_refused() -> None:
+    with pytest.raises(ValueError, match="must hold its chapters, got a book without all 2 of them; get the file"):
+        parse(epub({"../a.xhtml": "", "../b.xhtml": ""}), DEFAULT_OPTIONS)
