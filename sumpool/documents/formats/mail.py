@@ -4,6 +4,7 @@ The subject is the title. Plain text is preferred to HTML, and attachments are n
 """
 
 import binascii
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from email import message_from_bytes, policy
@@ -16,11 +17,14 @@ from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
 from sumpool.documents.formats.text import text_blocks
 from sumpool.documents.html.charsets import decode_declared
 from sumpool.documents.mail.blocks import html_blocks, written_blocks
+from sumpool.documents.mail.encodings import decode_body
 from sumpool.documents.mail.text import join_flowed, written_text
 
 _MIN_PLAIN_SHARE: Final = 0.1
 """Share of the words of the HTML part below which a plain part is a stub ("This mail is HTML")."""
 _PGP_MESSAGE: Final = "-----BEGIN PGP MESSAGE-----"
+_BOUNDARY: Final = re.compile(r"^--([^\s\"][^\r\n\"]{0,69})\r?\n(?=Content-[\w-]+:)", re.MULTILINE | re.IGNORECASE)
+"""Line before a part of a mail, followed by a field of its header."""
 _MAX_NAMES: Final = 10
 """Attachments that are named."""
 
@@ -71,7 +75,9 @@ def _read_part(part: Message, body: _Body) -> None:
         ValueError: If it is encrypted.
     """
     kind = part.get_content_type()
-    if kind in ("multipart/encrypted", "application/pkcs7-mime") and part.get_param("smime-type") != "signed-data":
+    if kind in ("multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"):
+        if part.get_param("smime-type") == "signed-data":
+            raise ValueError("must hold its text in the clear, got a mail inside its S/MIME signature; save its text")
         raise ValueError("must not be encrypted, got an encrypted mail; save it decrypted")
     inner = _inner_parts(part)
     if part.get_content_disposition() == "attachment" or kind == "message/rfc822":
@@ -79,7 +85,7 @@ def _read_part(part: Message, body: _Body) -> None:
     elif kind == "multipart/alternative":
         _read_alternative(inner, body)
     elif kind in ("multipart/signed", "multipart/report", "multipart/related"):
-        _read_first(inner, body)
+        _read_root(part, inner, body)
     elif inner:
         for child in inner:
             _read_part(child, body)
@@ -89,11 +95,15 @@ def _read_part(part: Message, body: _Body) -> None:
         body.attachments.append(_name(part))
 
 
-def _read_first(parts: list[Message], body: _Body) -> None:
-    """Read the first part, which is the text; the others are its signature or pictures."""
-    for part in parts[:1]:
-        _read_part(part, body)
-    body.attachments.extend(name for part in parts[1:] if (name := part.get_filename()) and name != "signature.asc")
+def _read_root(part: Message, inner: list[Message], body: _Body) -> None:
+    """Read the part that is the text: the one that is named, or the first; the others are its signature or pictures."""
+    start = part.get_param("start")
+    root = next((child for child in inner if child.get("Content-ID", "").strip() == start), inner[0] if inner else None)
+    for child in inner:
+        if child is root:
+            _read_part(child, body)
+        elif (name := child.get_filename()) and name != "signature.asc":
+            body.attachments.append(name)
 
 
 def _read_alternative(parts: list[Message], body: _Body) -> None:
@@ -130,8 +140,7 @@ def _read_text(part: Message, kind: str, body: _Body) -> None:
 
 def _text(part: Message) -> tuple[str, tuple[str, ...]]:
     """Return the text of a part and what decoding guessed."""
-    payload = part.get_payload(decode=True)
-    content = payload if isinstance(payload, bytes) else b""
+    content = decode_body(part)
     try:
         text, notes = decode_declared(content, part.get_content_charset() or "")
     except ValueError:
@@ -140,7 +149,14 @@ def _text(part: Message) -> tuple[str, tuple[str, ...]]:
 
 
 def _inner_parts(part: Message) -> list[Message]:
+    """Return the parts inside a part, also where its boundary is not the one that its header names."""
     payload = part.get_payload()
+    if isinstance(payload, str) and part.get_content_maintype() == "multipart":
+        boundary = _BOUNDARY.search(payload)
+        header = f'Content-Type: multipart/mixed; boundary="{boundary[1]}"' if boundary else "Content-Type: text/plain"
+        text = f"{header}\n\n{payload}".encode("utf-8", "surrogateescape")
+        message = message_from_bytes(text, policy=policy.compat32)
+        payload = message.get_payload() if boundary else [message]
     return [child for child in payload if isinstance(child, Message)] if isinstance(payload, list) else []
 
 

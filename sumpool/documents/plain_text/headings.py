@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from sumpool.documents.document import TextBlock
-from sumpool.documents.plain_text.lines import TextRow, join_rows
+from sumpool.documents.plain_text.lines import TextRow, is_armour, join_rows
 from sumpool.documents.plain_text.shapes import is_rule, is_table, list_item
 
 _UNDERLINE = re.compile(r"([=\-~^*#\"'`+_:.])\1{2,}$")
@@ -40,6 +40,9 @@ class Headings:
     def split(self, index: int) -> Iterator[tuple[TextBlock | None, list[TextRow]]]:
         """Yield the headings of a group, each with the lines below it; None above the first."""
         group = self.groups[index]
+        if is_armour(group):
+            yield None, group
+            return
         heading: TextBlock | None = None
         rows: list[TextRow] = []
         position = 0

@@ -14,6 +14,7 @@ _FRAME = re.compile(
     r"^[ \t]*+([*#])\1{9,}+[ \t]*\n((?:[ \t]*+\1(?:[ \t][^\n]*)?[ \t]\1[ \t]*\n)++)[ \t]*\1{10,}+[ \t]*$", re.MULTILINE
 )
 """Lines between two rules that begin and end with the character of the rules."""
+_ARMOUR = re.compile(r"-----BEGIN (?P<name>[A-Z0-9 ]{3,60})-----|begin [0-7]{3,4} \S.{0,200}")
 _CJK_BREAK = re.compile(r"(?<=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]) (?=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])")
 _MIN_PAGE_LINES, _MAX_PAGE_LINES = 20, 90
 """Lines of a printed page."""
@@ -53,15 +54,28 @@ def row_groups(text: str) -> list[list[TextRow]]:
         if not count:
             text = text.replace("\b", "")
     groups: list[list[TextRow]] = []
-    in_group = False
-    for number, line in _lines(text):
-        stripped = line.strip()
-        if stripped and not in_group:
+    lines = [(number, line, line.strip()) for number, line in _lines(text)]
+    ends = {stripped: number for number, _, stripped in lines if stripped.startswith(("-----END ", "end"))}
+    in_group, armour_end = False, ""
+    for number, line, stripped in lines:
+        armour = None if armour_end else _ARMOUR.fullmatch(stripped)
+        end = f"-----END {armour['name']}-----" if armour and armour["name"] else "end"
+        if armour and ends.get(end, 0) > number:
+            armour_end = end
+            groups.append([])
+        elif stripped and not in_group:
             groups.append([])
         if stripped:
             groups[-1].append(TextRow(number, indentation(line), stripped))
-        in_group = bool(stripped)
+        if armour_end and stripped == armour_end:
+            armour_end = stripped = ""
+        in_group = bool(stripped or armour_end)
     return groups
+
+
+def is_armour(rows: Sequence[TextRow]) -> bool:
+    """Return whether lines are a key, a certificate, an encrypted text or a file that is written in letters."""
+    return len(rows) > 1 and bool(_ARMOUR.fullmatch(rows[0].text)) and rows[-1].text.startswith(("-----END ", "end"))
 
 
 def _unframed(frame: re.Match[str]) -> str:

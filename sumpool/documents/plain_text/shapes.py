@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from sumpool.documents.plain_text.lines import TextRow
+from sumpool.documents.plain_text.lines import TextRow, is_armour
 from sumpool.documents.rfc_cleaning import is_drawing
 
 _ITEM = re.compile(
@@ -79,6 +79,8 @@ def is_drawing_of(rows: Sequence[TextRow]) -> bool:
 
 def is_code(rows: Sequence[TextRow], base_indent: int) -> bool:
     """Return whether lines are code or commands, by their characters, the more so where they are indented."""
+    if is_armour(rows):
+        return True
     if _ITEM.match(rows[0].text):
         return False
     marked = sum(bool(_CODE_LINE.search(row.text)) for row in rows)

@@ -1,3 +1,4 @@
+import base64
 from email.errors import MessageError
 from email.message import EmailMessage
 
@@ -163,6 +164,77 @@ class TestParts:
         assert [block.text for block in document.blocks] == ["süß"]
         assert document.notes == ("read as cp1252",)
 
+    @pytest.mark.parametrize(
+        "subtype",
+        ["alternative", "mixed"],
+    )
+    def test_text_is_found_where_no_boundary_is_the_named_one(self, subtype: str) -> None:
+        parts = f"--real\nContent-Type: text/plain\n\n{TEXT}\n--real--\n"
+        assert texts(parts, f'Content-Type: multipart/{subtype}; boundary="other"\n') == [TEXT]
+        assert texts(TEXT, f"Content-Type: multipart/{subtype}\n") == [TEXT]
+
+    @pytest.mark.parametrize("start", ['; start="<root>"', ""])
+    def test_root_of_related_parts(self, start: str) -> None:
+        picture = "--r\nContent-Type: image/png; name=x.png\nContent-ID: <i>\n\nAAAA\n"
+        text = f"--r\nContent-Type: text/html\nContent-ID: <root>\n\n<p>{TEXT}</p>\n"
+        body = picture + text if start else text + picture
+        parsed = read(f"{body}--r--\n", f"Content-Type: multipart/related; boundary=r{start}\n")
+        assert [block.text for block in parsed.blocks] == [TEXT]
+        assert parsed.notes == ("1 attachment left out: x.png",)
+
+    def test_keys_certificates_and_encoded_files_are_code(self) -> None:
+        for first, last in [
+            ("-----BEGIN PGP PUBLIC KEY BLOCK-----\nVersion: GnuPG v2\n", "-----END PGP PUBLIC KEY BLOCK-----"),
+            ("-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"),
+            ("-----BEGIN PGP MESSAGE-----\n", "-----END PGP MESSAGE-----"),
+            ("begin 644 picture.png", "end"),
+        ]:
+            blocks = read(f"{TEXT}\n\n{first}\nHC4ruFadgGwSUdzJvuOJEg667\n{last}\n\nSo it was in the end.").blocks
+            assert [block.kind for block in blocks] == ["paragraph", "code", "paragraph"]
+
+    def test_first_line_of_a_key_without_its_last_line_swallows_nothing(self) -> None:
+        assert texts(f"begin 644 things\n\n{TEXT}")[-1] == TEXT
+
+
+class TestTransferEncodings:
+    @pytest.mark.parametrize("name", ["base64", "base64 ", "BASE64 (usual)", '"base64"', "base64;"])
+    def test_name_with_a_comment(self, name: str) -> None:
+        body = base64.encodebytes(f"{TEXT} Größe.".encode()).decode()
+        header = f"Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: {name}\n"
+        assert texts(body, header) == [f"{TEXT} Größe."]
+
+    def test_pieces_with_padding_of_their_own(self) -> None:
+        pieces = [base64.b64encode(part.encode()).decode() for part in (TEXT, " So it was.", " It was so!!")]
+        for body in ("\n".join(pieces), "".join(pieces)):
+            assert texts(body, "Content-Transfer-Encoding: base64\n") == [f"{TEXT} So it was. It was so!!"]
+
+    @pytest.mark.parametrize("end", ["", ".", ".."])
+    def test_plain_footer_behind_base64(self, end: str) -> None:
+        footer = "_" * 47 + "\nRain mailing list\nRain@example.org\nhttps://example.org/listinfo/rain\n"
+        body = base64.encodebytes(f"{TEXT}{end}".encode()).decode() + footer
+        assert texts(body, "Content-Transfer-Encoding: base64\n") == [f"{TEXT}{end}"]
+
+    def test_wrong_characters_in_base64_are_passed_over(self) -> None:
+        body = base64.encodebytes(f"{TEXT} {TEXT} {TEXT}".encode()).decode()
+        assert texts(f"{body[:9]}!{body[9:]}", "Content-Transfer-Encoding: base64\n") == [f"{TEXT} {TEXT} {TEXT}"]
+
+    @pytest.mark.parametrize("name", ["quoted-printable", "quoted-printable (x)", '"Quoted-Printable"', "8bit", ""])
+    def test_soft_breaks(self, name: str) -> None:
+        long = "It rained all day, and the river rose until the people of the town had =\nneed of boats and sand, "
+        body = f"{long}which the council had for=20\nthem; the gr=C3=B6=C3=9Fe of the boats, it said, is enough to =  "
+        body += "\nhelp.\n"
+        header = f"Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: {name}\n" if name else ""
+        (text,) = texts(body, header)
+        assert "had need of boats" in text
+        assert "größe" in text
+        assert "= " not in text
+
+    def test_equals_signs_of_a_text_are_kept(self) -> None:
+        body = (
+            "With a = 3 and b = 4, c=5 is what all of them get.\nSee https://example.org/?id=3D&x=20 and a=\nb there."
+        )
+        assert "id=3D&x=20" in texts(body)[0]
+
     def test_flowed_lines_are_joined(self) -> None:
         header = "Content-Type: text/plain; format=flowed; delsp=yes\n"
         assert texts("天気は \n雨です。\n \n Indented.", header) == ["天気は雨です。", "Indented."]
@@ -182,6 +254,10 @@ def test_repetitive_mails_are_read(length: int) -> None:
 
 
 class TestErrors:
+    def test_text_inside_its_signature(self) -> None:
+        with pytest.raises(ValueError, match="must hold its text in the clear, got a mail inside its S/MIME signature"):
+            read("AAAA", "Content-Type: application/pkcs7-mime; smime-type=signed-data\n")
+
     def test_encrypted_mail(self) -> None:
         for header, body in [
             ("Content-Type: multipart/encrypted; boundary=a\n", "--a\n\nx\n--a--"),
