@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from sumpool.documents.captions import is_caption
 from sumpool.documents.decoding import decode_text
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock, TextBlockKind, opening_heading
+from sumpool.documents.markdown_boxes import without_boxes
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -25,8 +26,11 @@ _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _HIDDEN = re.compile(r"<(script|style|svg|template)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 _BREAK = re.compile(r"</?(?:p|div|h[1-6]|li|tr|td|th|br|summary|details|table|ul|ol|dt|dd)\b[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-zA-Z!?][^<>]*>")
+_PREFORMATTED = re.compile(r"<pre\b[^<>]*>(.*?)(?:</pre\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+_EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
 _FOOTNOTE = re.compile(r"\[\^[^\]\s]+\]:?")
-_CONTAINER = re.compile(r"^(?::::?:?|!!!|\?\?\?\+?)\s*\{?\s*[\w-]*\}?.*$|^\[\[?_?TOC_?\]\]?$|^\{:.*\}$", re.IGNORECASE)
+_MARK = re.compile(r"\[\[?_?TOC_?\]\]?|\{:.*\}", re.IGNORECASE)
+_MAX_HEADING_WORDS = 12
 _ANCHOR = re.compile(r"\s*\{#[\w-]+\}\s*$|\s+#+$|^[=~-]{3,} ")
 """What a heading is without: its anchor, its closing marks, and the line above it in reStructuredText."""
 
@@ -48,8 +52,9 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
         field = _TITLE_FIELD.search(front["fields"])
         title = field["title"].strip("\"'") if field else ""
         text = "\n" * front[0].count("\n") + text[front.end() :]
+    text, captions = without_boxes(text)
     tokens = MarkdownIt("commonmark", {"maxNesting": 30}).enable(["table", "strikethrough"]).parse(text)
-    blocks = tuple(_Blocks(tokens).read())
+    blocks = tuple(sorted((*captions, *_Blocks(tokens).read()), key=lambda block: block.line or 0))
     first = opening_heading(blocks)
     return ParsedDocument(blocks, title or first, notes)
 
@@ -60,11 +65,12 @@ class _Blocks:
     Attributes:
         tokens: Tokens of the document.
         depth: Lists around the current token.
+        level: Level of the last heading that is marked as one.
     """
 
     def __init__(self, tokens: Sequence["Token"]) -> None:
         self.tokens = tokens
-        self.depth = 0
+        self.depth = self.level = 0
 
     def read(self) -> Iterator[TextBlock]:
         """Yield the blocks in order."""
@@ -87,18 +93,21 @@ class _Blocks:
                 case "inline" if self.tokens[index - 1].type in ("td_open", "th_open"):
                     cells.append(_text(token))
                 case "inline":
-                    yield from self._inline_blocks(token, self.tokens[index - 1], line)
+                    yield from self._inline_blocks(token, index, line)
 
     def _row_line(self, index: int) -> int | None:
         """Return the line of the row that ends at a token."""
         lines = (token.map[0] + 1 for token in self.tokens[index:0:-1] if token.type == "tr_open" and token.map)
         return next(lines, None)
 
-    def _inline_blocks(self, token: "Token", opening: "Token", line: int | None) -> Iterator[TextBlock]:
-        text = _text(token)
+    def _inline_blocks(self, token: "Token", index: int, line: int | None) -> Iterator[TextBlock]:
+        text, opening = _text(token), self.tokens[index - 1]
         if opening.type == "heading_open":
-            yield TextBlock(_ANCHOR.sub("", text), "heading", int(opening.tag[1]), line=line)
-        elif _CONTAINER.match(text) or _is_badge(token):
+            self.level = int(opening.tag[1])
+            yield TextBlock(_ANCHOR.sub("", text), "heading", self.level, line=line)
+        elif not opening.level and _is_bold_heading(token, text) and index + 2 < len(self.tokens):
+            yield TextBlock(text.rstrip(":"), "heading", min(self.level + 1, 6), line=line)
+        elif _MARK.fullmatch(text) or _is_badge(token):
             return
         else:
             kind: TextBlockKind = "list_item" if self.depth else "caption" if is_caption(text) else "paragraph"
@@ -125,6 +134,13 @@ def _is_badge(token: "Token") -> bool:
     return images > 0 and not _text(token).strip(" |\u00b7-")
 
 
+def _is_bold_heading(token: "Token", text: str) -> bool:
+    """Return whether a paragraph is a bold line without a stop, as those write headings who do not mark them."""
+    types = [child.type for child in token.children or () if child.type != "text" or child.content.strip()]
+    is_bold = types[:1] == ["strong_open"] and types[-1:] == ["strong_close"] and types.count("strong_open") == 1
+    return is_bold and "softbreak" not in types and len(text.split()) <= _MAX_HEADING_WORDS and text[-1:] not in ".!?;,"
+
+
 def _is_contents_entry(token: "Token") -> bool:
     """Return whether an item is a link into the document and nothing else."""
     children = [child for child in token.children or () if child.type != "softbreak"]
@@ -135,9 +151,13 @@ def _is_contents_entry(token: "Token") -> bool:
 
 
 def _html_blocks(content: str, line: int | None) -> Iterator[TextBlock]:
-    """Yield the text of an HTML block, a paragraph per element."""
-    content = _BREAK.sub("\n\n", _HIDDEN.sub("", _COMMENT.sub("", content)))
-    for part in re.split(r"\n\s*\n", _TAG.sub("", content)):
-        text = " ".join(html.unescape(part).split())
-        if any(character.isalnum() for character in text):
-            yield TextBlock(text, line=line)
+    """Yield the text of an HTML block, a paragraph per element, and what is preformatted as code."""
+    for number, markup in enumerate(_PREFORMATTED.split(_HIDDEN.sub("", _COMMENT.sub("", content)))):
+        if number % 2:
+            if code := html.unescape(_TAG.sub("", markup)).strip("\n").rstrip():
+                yield TextBlock(code, "code", line=line)
+            continue
+        for part in _EMPTY_LINE.split(_TAG.sub("", _BREAK.sub("\n\n", markup))):
+            text = " ".join(html.unescape(part).split())
+            if any(character.isalnum() for character in text):
+                yield TextBlock(text, line=line)

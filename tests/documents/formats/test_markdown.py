@@ -1,3 +1,5 @@
+import pytest
+
 from sumpool.documents.document import DEFAULT_OPTIONS
 from sumpool.documents.formats.markdown import parse
 
@@ -79,3 +81,103 @@ def test_a_heading_after_prose_is_no_title() -> None:
 def test_captions_are_no_prose() -> None:
     text = "Prose about birds.\n\n**Table 2.** Birds by size.\n\nTable 2 lists all birds.\n"
     assert [kind for kind, _, _ in blocks(text)] == ["paragraph", "caption", "paragraph"]
+
+
+BOX = "Never open the lid while the pump is running."
+
+
+@pytest.mark.parametrize(
+    ("markup", "title"),
+    [
+        ('!!! danger "Risk of death"\n    {}', "Risk of death"),
+        ("!!! danger\n\n    {}", ""),
+        ('!!! danger ""\n    {}', ""),
+        ('???+ note "More"\n    {}', "More"),
+        ("!!! note inline end\n\t{}", ""),
+        ('=== "Linux"\n\n    {}', "Linux"),
+        (":::warning Attention\n{}\n:::", "Attention"),
+        ("::: tip\n{}\n:::", ""),
+        (":::note[Your title]{{.x}}\n\n{}\n\n:::", "Your title"),
+        ("::: {{.callout-note}}\n{}\n:::", ""),
+        (":::{{admonition}} Of pumps\n:class: tip\n{}\n:::", "Of pumps"),
+        ("```{{warning}}\n{}\n```", ""),
+        ("> [!WARNING]\n> {}", ""),
+        ("> [!note]- Folded\n> {}", "Folded"),
+    ],
+)
+def test_text_of_boxes_is_read_and_their_marks_are_not(markup: str, title: str) -> None:
+    text = f"# Pump\n\nThe pump is old.\n{markup.format(BOX)}\n\nThe tank is full.\n"
+    caption = [("caption", 0, title)] if title else []
+    assert blocks(text) == [
+        ("heading", 1, "Pump"),
+        ("paragraph", 0, "The pump is old."),
+        *caption,
+        ("paragraph", 0, BOX),
+        ("paragraph", 0, "The tank is full."),
+    ]
+    lines = text.split("\n")
+    for block in parse(text.encode(), DEFAULT_OPTIONS).blocks:
+        assert block.line is not None
+        assert block.text in lines[block.line - 1]
+
+
+def test_boxes_stand_in_lists_and_in_each_other_and_not_in_code() -> None:
+    text = """
+- Item one
+
+    !!! note
+        In the item.
+
+        ```
+        !!! no box
+        ```
+
+    More of it.
+
+!!! tip
+
+    Outer.
+
+    ??? note "Inner"
+
+        Deep.
+
+Behind.
+"""
+    assert blocks(text) == [
+        ("list_item", 1, "Item one"),
+        ("list_item", 1, "In the item."),
+        ("code", 0, "!!! no box"),
+        ("list_item", 1, "More of it."),
+        ("paragraph", 0, "Outer."),
+        ("caption", 0, "Inner"),
+        ("paragraph", 0, "Deep."),
+        ("paragraph", 0, "Behind."),
+    ]
+
+
+def test_lines_that_only_resemble_boxes_are_kept() -> None:
+    for text, kind in [
+        ("Wow!!! Great news", "paragraph"),
+        ("```{code-block} python\nx\n```", "code"),
+        ("a\n===", "heading"),
+    ]:
+        assert [block[0] for block in blocks(text)] == [kind]
+
+
+def test_bold_lines_that_stand_alone_are_headings() -> None:
+    text = "## Use\n\n**Of the pump:**\n\nIt is **old**.\n\n**It leaks.**\n\n**Bold** start\n\n- **item**\n\n**Last**\n"
+    assert blocks(text) == [
+        ("heading", 2, "Use"),
+        ("heading", 3, "Of the pump"),
+        ("paragraph", 0, "It is old."),
+        ("paragraph", 0, "It leaks."),
+        ("paragraph", 0, "Bold start"),
+        ("list_item", 1, "item"),
+        ("paragraph", 0, "Last"),
+    ]
+
+
+def test_preformatted_html_is_code() -> None:
+    text = "<div>\nAbove\n<pre><code>a = 1\n  b &lt; 2\n</code></pre>\nBelow\n</div>\n"
+    assert blocks(text) == [("paragraph", 0, "Above"), ("code", 0, "a = 1\n  b < 2"), ("paragraph", 0, "Below")]
