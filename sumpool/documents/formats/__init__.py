@@ -36,7 +36,7 @@ FORMATS: Final[dict[str, str]] = {
 LIBRARIES: Final[dict[str, tuple[str, ...]]] = {
     "pdf": ("pypdfium2",),
     "rst": ("docutils",),
-    "html": ("lxml",),
+    "html": ("lxml", "trafilatura"),
     "docx": ("lxml",),
     "odt": ("lxml",),
     "epub": ("lxml",),

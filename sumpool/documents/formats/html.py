@@ -9,6 +9,7 @@ from typing import Final
 
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
 from sumpool.documents.formats.text import text_blocks
+from sumpool.documents.html.articles import article_blocks, declares_article
 from sumpool.documents.html.blocks import HtmlBlocks
 from sumpool.documents.html.charsets import decode_page
 from sumpool.documents.html.page_parts import PageParts, principal_region
@@ -25,13 +26,21 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:  # noqa: ARG0
 
     Raises:
         ValueError: If the content is not text, or its markup could exhaust a parser; the message lacks the subject.
-        DataError: If lxml is not installed.
+        DataError: If lxml is not installed, or trafilatura is not and the page is an article.
     """
     decoded = decode_page(content)
     page = parse_markup(decoded.text)
-    region = principal_region(page)
-    blocks = tuple(_with_read_code(HtmlBlocks(PageParts.of(page)).read(region)))
-    return ParsedDocument(blocks, page_title(page, blocks), decoded.notes)
+    is_article = declares_article(page)
+    blocks = _blocks(page, site=not is_article)
+    title = page_title(page, blocks)
+    if is_article:
+        blocks = article_blocks(decoded.text, blocks, title) or _blocks(page, site=True)
+    return ParsedDocument(blocks, title, decoded.notes)
+
+
+def _blocks(page: HtmlElement, site: bool) -> tuple[TextBlock, ...]:
+    """Return the blocks of the principal region of a page; `site` is whether parts of a site are dropped."""
+    return tuple(_with_read_code(HtmlBlocks(PageParts.of(page, site)).read(principal_region(page))))
 
 
 def page_title(page: HtmlElement, blocks: tuple[TextBlock, ...]) -> str:

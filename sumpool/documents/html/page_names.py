@@ -23,7 +23,7 @@ BLOCKS: Final = _names(
 """Elements that end the paragraph before them and are followed by another."""
 LISTS: Final = _names("ul ol menu dir dl")
 """Lists."""
-GROUPS: Final = _names("h1 div section ul ol dl table tr td p span nav aside footer header form center menu details")
+GROUPS: Final = _names("h1 div section ul ol dl table nav aside footer header form center menu details")
 """Elements that may be a part of a site."""
 PAGES: Final = _names("#document html body main article")
 """Elements that are a page or its text."""

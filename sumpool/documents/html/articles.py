@@ -1,0 +1,115 @@
+"""Articles: pages that declare themselves one, and which of their blocks trafilatura counts among its text.
+
+What stands around an article (comments of readers, teasers of others, appeals) is prose as well, which no rule about
+the tags of a page tells apart. trafilatura knows such pages, and loses lists and boxes of manuals, so it is asked about
+articles only. The blocks, with their kinds and lines, are ours.
+"""
+
+import logging
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from sumpool.documents.document import TextBlock
+from sumpool.documents.formats import missing_library
+from sumpool.documents.html.tree import HtmlElement
+
+_SCHEMA: Final = re.compile(r"(?:\w*Article|\w*Posting|Report)", re.ASCII)
+_JSON_TYPE: Final = re.compile(r"\"@type\"\s*:\s*\[?\s*\"([A-Za-z]+)\"")
+_GENERATOR: Final = re.compile(r"wordpress|ghost|blogger|drupal|joomla|typo3|hubspot|squarespace|medium", re.IGNORECASE)
+_MANUAL: Final = re.compile(
+    r"docutils|sphinx|mkdocs|docusaurus|gitbook|docbook|asciidoc|doxygen|javadoc|pandoc|rdoc|texinfo|latex",
+    re.IGNORECASE,
+)
+"""Programs that make manuals, whose themes may call every page an article."""
+_MAX_MARKUP: Final = 4_000_000
+"""Characters of a page that is given to trafilatura, which takes a tenth of a second for a million."""
+_MIN_SHARE: Final = 0.5
+"""Share of the paragraphs of the page's `article` that an extraction has; one with less has lost a part of it."""
+_MIN_SHARED: Final = 0.5
+"""Share of the phrases of a block that are in the article."""
+_PHRASE: Final = 3
+"""Words of a phrase."""
+_WORD: Final = re.compile(r"\w+")
+
+
+def declares_article(page: HtmlElement) -> bool:
+    """Return whether a page says that it is an article, in its metadata or by the program that made it."""
+    elements = list(page.descendants())
+    return any(map(_declares, elements)) and not any(_MANUAL.search(_generator(element)) for element in elements)
+
+
+def _declares(element: HtmlElement) -> bool:
+    attributes = element.attributes
+    if "itemtype" in attributes and _SCHEMA.fullmatch(attributes["itemtype"].rpartition("/")[2]):
+        return True
+    if element.tag == "script" and attributes.get("type", "").lower() == "application/ld+json":
+        return any(_SCHEMA.fullmatch(name) for name in _JSON_TYPE.findall(element.text()))
+    name, content = attributes.get("property", "").lower(), attributes.get("content", "").lower()
+    is_article = name.startswith("article:") or (name == "og:type" and content.startswith(("article", "blog")))
+    return element.tag == "meta" and (is_article or bool(_GENERATOR.match(_generator(element))))
+
+
+def _generator(element: HtmlElement) -> str:
+    is_generator = element.tag == "meta" and element.attributes.get("name", "").lower() == "generator"
+    return element.attributes.get("content", "") if is_generator else ""
+
+
+def article_blocks(markup: str, blocks: Sequence[TextBlock], title: str) -> tuple[TextBlock, ...]:
+    """Return the blocks of the article of a page; none if there is no article with prose.
+
+    Args:
+        markup: Text of the page.
+        blocks: Blocks of the page.
+        title: Title of the page, whose heading is kept.
+
+    Raises:
+        DataError: If trafilatura is not installed.
+    """
+    words = _words(_extracted(markup))
+    phrases, text = set(_phrases(words)), f" {' '.join(words)} "
+    inside = [_is_inside(_words(block.text), phrases, text) for block in blocks]
+    prose = [number for number, block in enumerate(blocks) if inside[number] and block.kind == "paragraph"]
+    if not prose:
+        return ()
+    return tuple(
+        block
+        for number, block in enumerate(blocks)
+        if inside[number]
+        or (block.kind == "heading" and block.text == title)
+        or (block.kind in ("caption", "code", "table_row") and prose[0] < number < prose[-1])
+    )
+
+
+def _extracted(markup: str) -> str:
+    """Return the text of the article as trafilatura extracts it, or all its paragraphs where that is less than half."""
+    try:
+        from trafilatura import baseline, extract
+    except ImportError as error:
+        raise missing_library("trafilatura", "HTML") from error
+    if len(markup) > _MAX_MARKUP:
+        return ""
+    for library in ("trafilatura", "courlan", "htmldate", "justext"):
+        logging.getLogger(library).addHandler(logging.NullHandler())  # or its warnings go to stderr
+    try:
+        text = extract(markup, include_comments=False) or ""
+        _, paragraphs, _ = baseline(markup)
+    except Exception:  # whatever a page breaks in it, the blocks are read without it
+        return ""
+    return text if len(text) >= _MIN_SHARE * len(paragraphs) else paragraphs
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def _phrases(words: Sequence[str]) -> list[tuple[str, ...]]:
+    return [tuple(words[start : start + _PHRASE]) for start in range(len(words) - _PHRASE + 1)]
+
+
+def _is_inside(words: Sequence[str], phrases: set[tuple[str, ...]], text: str) -> bool:
+    """Return whether the words of a block are in a text with these phrases."""
+    own = _phrases(words)
+    if not own:
+        return bool(words) and f" {' '.join(words)} " in text
+    return sum(phrase in phrases for phrase in own) >= _MIN_SHARED * len(own)
