@@ -13,6 +13,7 @@ from typing import Final
 from sumpool.documents.document import TextBlock
 from sumpool.documents.formats import missing_library
 from sumpool.documents.html.tree import HtmlElement
+from sumpool.text.prose import ends_sentence
 
 _SCHEMA: Final = re.compile(r"(?:\w*Article|\w*Posting|Report)", re.ASCII)
 _JSON_TYPE: Final = re.compile(r"\"@type\"\s*:\s*\[?\s*\"([A-Za-z]+)\"")
@@ -28,6 +29,8 @@ _MIN_SHARE: Final = 0.5
 """Share of the paragraphs of the page's `article` that an extraction has; one with less has lost a part of it."""
 _MIN_SHARED: Final = 0.5
 """Share of the phrases of a block that are in the article."""
+_MIN_SENTENCE: Final = 8
+"""Words of a sentence between others; fewer may be a byline or a label."""
 _PHRASE: Final = 3
 """Words of a phrase."""
 _WORD: Final = re.compile(r"\w+")
@@ -58,6 +61,8 @@ def _generator(element: HtmlElement) -> str:
 def article_blocks(markup: str, blocks: Sequence[TextBlock], title: str) -> tuple[TextBlock, ...]:
     """Return the blocks of the article of a page; none if there is no article with prose.
 
+    Sentences between the principal heading and the first paragraph stay: trafilatura loses standfirsts.
+
     Args:
         markup: Text of the page.
         blocks: Blocks of the page.
@@ -72,12 +77,15 @@ def article_blocks(markup: str, blocks: Sequence[TextBlock], title: str) -> tupl
     prose = [number for number, block in enumerate(blocks) if inside[number] and block.kind == "paragraph"]
     if not prose:
         return ()
+    principal = [number for number in range(prose[0]) if blocks[number].kind == "heading" and blocks[number].level == 1]
+    standfirst = range(principal[-1] if principal else prose[0], prose[0])
     return tuple(
         block
         for number, block in enumerate(blocks)
         if inside[number]
         or (block.kind == "heading" and block.text == title)
         or (block.kind in ("caption", "code", "table_row") and prose[0] < number < prose[-1])
+        or (number in standfirst and _is_sentence(block))
     )
 
 
@@ -97,6 +105,10 @@ def _extracted(markup: str) -> str:
     except Exception:  # whatever a page breaks in it, the blocks are read without it
         return ""
     return text if len(text) >= _MIN_SHARE * len(paragraphs) else paragraphs
+
+
+def _is_sentence(block: TextBlock) -> bool:
+    return block.kind == "paragraph" and ends_sentence(block.text) and len(_words(block.text)) >= _MIN_SENTENCE
 
 
 def _words(text: str) -> list[str]:

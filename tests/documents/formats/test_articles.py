@@ -7,6 +7,7 @@ import pytest
 
 from sumpool.documents.document import DEFAULT_OPTIONS, ParsedDocument
 from sumpool.documents.formats.html import parse
+from sumpool.documents.html import articles
 from sumpool.documents.html.articles import declares_article
 from sumpool.documents.html.tree import parse_markup
 from sumpool.errors import DataError
@@ -36,6 +37,16 @@ def page(head: str = OG_TYPE, comments: int = 1) -> str:
 
 def read(markup: str) -> ParsedDocument:
     return parse(markup.encode(), DEFAULT_OPTIONS)
+
+
+def test_a_standfirst_is_part_of_the_article(monkeypatch: pytest.MonkeyPatch) -> None:
+    standfirst = (
+        "Why forty ships wait at the quays, and what the council and the union of the pilots want to do about it."
+    )
+    markup = page().replace("</h1>", f"</h1><div class=teaser><p>By Bo Berg, 1 May</p><p>{standfirst}</p></div>")
+    monkeypatch.setattr(articles, "_extracted", lambda _: " ".join(SENTENCES))
+    texts = [block.text for block in read(markup).blocks]
+    assert texts[:2] == ["Harbour strike", standfirst]
 
 
 @pytest.mark.parametrize("comments", [1, 60])
