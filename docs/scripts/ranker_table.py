@@ -4,13 +4,13 @@
         [--published FOLDER] [--summaries NAME=FILE.jsonl] [--documents 970] [--leave-out] [--ranker FOLDER]
 
 FOLDER of RFCs has train.jsonl, validation.jsonl and test.jsonl with "document" and "summary"; that of other kinds what
-`recipes/outside/KIND.py` writes. Every second document of training has its summary: RFCs as they are published, in the
-folder `--published`, others behind a heading. Trains on RFCs and on the development halves of all kinds, with
-`--leave-out` for each kind once more without it, and prints ROUGE-1, -2 and -Lsum on the other half, with p-values of
-the paired tests against the best baseline. All systems have the same words: the last sentence selected is cut; and they
-choose from all sentences of prose. A ranker that has also learnt from marks of readers is measured once more as
-`summarize --fast --length` chooses. `--save` writes the ranker that is trained on all kinds, `--ranker` takes one from
-a folder.
+`recipes/outside/KIND.py` writes. Every second document of training is there once more with its summary: RFCs as they
+are published, in the folder `--published`, others behind a heading. Trains on RFCs and on the development halves of all
+kinds, with `--leave-out` for each kind once more without it, and prints ROUGE-1, -2 and -Lsum on the other half, with
+p-values of the paired tests against the best baseline. All systems have the same words: the last sentence selected is
+cut; and they choose from all sentences of prose. A ranker that has also learnt from marks of readers is measured once
+more as `summarize --fast --length` chooses. `--save` writes the ranker that is trained on all kinds, `--ranker` takes
+one from a folder.
 """
 
 import argparse
@@ -136,15 +136,15 @@ def read_rows(path: Path, count: int) -> list[dict[str, str]]:
 
 
 def examples(path: Path, kind: str, count: int, published: Path | None) -> list[RankingExample]:
-    """Read documents for training, every second one with its summary left in."""
+    """Read documents for training, every second one also with its summary left in."""
     items = []
     for number, row in enumerate(read_rows(path, count), 1):
-        document = Document(row["id"], row["document"], title=row.get("title", ""))
+        documents = [Document(row["id"], row["document"], title=row.get("title", ""))]
         if number % 2 == 0 and kind == "rfc" and published:
-            document = next(iter(read_documents(str(published / f"{row['id'].lower()}.txt.gz"))))
+            documents += read_documents(str(published / f"{row['id'].lower()}.txt.gz"))
         elif number % 2 == 0:
-            document = with_abstract(document, row["summary"])
-        items.append(labelled_example(document, row["summary"], SPLITTER, TOKENIZER.tokenize, kind))
+            documents.append(with_abstract(documents[0], row["summary"]))
+        items += [labelled_example(item, row["summary"], SPLITTER, TOKENIZER.tokenize, kind) for item in documents]
     return items
 
 

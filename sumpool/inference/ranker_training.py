@@ -50,11 +50,16 @@ def train_ranker(run: Path, recipe: Recipe, prepared: Path, *, report: Report, c
     splitter = SentenceSplitter(DataReport.load(run).language)
     texts = spread_examples(Texts.open(prepared, "train"), config.documents)
     examples = []
+    documents = 0
     for number, example in enumerate(texts, 1):
         check()
-        labelled = _labelled(example, splitter, has_abstract=number % 2 == 0)
+        labelled = _labelled(example, splitter)
         if len(labelled.features):
+            documents += 1
             examples.append(labelled.sample(config.sentences, (config.seed, number)))
+            if documents % 2:  # every second document once more with its summary
+                labelled = _labelled(example, splitter, has_abstract=True)
+                examples.append(labelled.sample(config.sentences, (config.seed, number)))
         report(Progress("rank: sentences", number, len(texts)))
     if not examples:
         report(Progress("rank", note="no sentence ranker: the training documents have no sentences of prose"))
@@ -78,8 +83,8 @@ def train_ranker(run: Path, recipe: Recipe, prepared: Path, *, report: Report, c
         content = ranker.to_bytes()
         with counted(path, len(content)):
             temporary_path(path).write_bytes(content)
-        replace_listed_file(path, {"ranker_documents": len(examples)})
-    report(Progress("rank", note=f"{path.name}: fitted to {len(examples):,} documents"))
+        replace_listed_file(path, {"ranker_documents": documents})
+    report(Progress("rank", note=f"{path.name}: fitted to {documents:,} documents"))
 
 
 def needs_ranker(run: Path, recipe: Recipe) -> bool:
@@ -93,7 +98,7 @@ def spread_examples(texts: Texts, limit: int) -> list[Example]:
     return [texts[number * len(texts) // count] for number in range(count)]
 
 
-def _labelled(example: Example, splitter: SentenceSplitter, *, has_abstract: bool) -> RankingExample:
+def _labelled(example: Example, splitter: SentenceSplitter, *, has_abstract: bool = False) -> RankingExample:
     document = Document(example.id, example.document)
     document = with_abstract(document, example.summary) if has_abstract else document
     return labelled_example(document, example.summary, splitter, _tokenizer().tokenize)
@@ -118,6 +123,6 @@ def _compared_examples(
         if reading.input and reading.input.item and candidates:
             (written,) = generator.generate([reading.input.item])
             agreement = agreement_features(candidates, written.samples, written.text)
-            labelled = _labelled(example, loaded.splitter, has_abstract=False)
+            labelled = _labelled(example, loaded.splitter)
             yield labelled.with_agreement(agreement).sample(config.sentences, (config.seed, number))
         report(Progress("rank: samples", number, len(examples)))
