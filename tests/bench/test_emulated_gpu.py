@@ -1,4 +1,4 @@
-"""Benchmarks on an emulated GPU, which refuses tensors of the host."""
+"""Benchmarks on an emulated GPU, which refuses tensors of the host; those that only time models are one, `models`."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -15,9 +15,7 @@ from sumpool.bench.results.table import Row
 from sumpool.bench.suites.approximation import measure_approximations
 from sumpool.bench.suites.attention_costs import measure_attention_costs
 from sumpool.bench.suites.bart_pair import random_pair
-from sumpool.bench.suites.depth import measure_depth
 from sumpool.bench.suites.operators import measure_operators
-from sumpool.bench.suites.paper_times import measure_tables
 from sumpool.bench.suites.selection import measure_selection
 from sumpool.bench.suites.shortening import measure_shortening
 from sumpool.bench.suites.sparsity import measure_sparsity
@@ -29,8 +27,6 @@ from sumpool.core.model.language_model import LanguageModel
 from sumpool.core.model.language_model_config import LanguageModelConfig
 from sumpool.progress import go_on, silent
 from tests.bench.models.test_length_sweep import POOLED, QUICK
-from tests.bench.suites import test_depth as depth
-from tests.bench.suites import test_paper_times as paper_times
 from tests.bench.suites import test_selection as selection
 from tests.bench.suites import test_shortening as shortening
 from tests.bench.suites import test_sparsity as sparsity
@@ -67,8 +63,6 @@ SUITES: dict[str, Callable[[], object]] = {
     "operators": lambda: measure_operators(OPERATORS, GPU).rows["operators"],
     "attentions": lambda: measure_attention_costs(ATTENTIONS, GPU).rows["attention_costs"],
     "shortening": lambda: measure_shortening(shortening.SMALL, GPU).rows["shortening"],
-    "depth": lambda: measure_depth(depth.SMALL, GPU).rows["depth"],
-    "tables": lambda: measure_tables(paper_times.SMALL, GPU).rows["times"],
     "selection": lambda: measure_selection(selection.SETTINGS, GPU).rows["generations"],
     "approximation": lambda: measure_approximations(APPROXIMATION, GPU).rows["approximation"],
     "transformers": beside_transformers,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sumpool.corpora import ordered as module
+from sumpool.corpora import workers
 from sumpool.corpora.cluster import Cluster
 from sumpool.corpora.ordered import map_on_cluster
 from sumpool.corpora.workers import ClusterTask
@@ -15,7 +16,7 @@ from sumpool.errors import DataError
 from sumpool.progress import go_on, silent
 
 TASKS = range(20)
-GIVEN_UP = r"all \d+ parts must be prepared, but part {} was given up after 5 deaths of workers; .*ray\.log has why"
+GIVEN_UP = r"all \d+ parts must be prepared, but part {} was given up after {} deaths of workers; .*ray\.log has why"
 
 
 def build() -> Callable[[int], int]:
@@ -85,13 +86,15 @@ def test_a_part_that_is_given_up_is_an_error(part: int, tmp_path: Path, given_up
     given_up.add(part)
     mapped = results(tmp_path)
     assert [next(mapped) for _ in range(part)] == [task * task for task in range(part)]
-    with pytest.raises(DataError, match=GIVEN_UP.format(part + 1)):
+    with pytest.raises(DataError, match=GIVEN_UP.format(part + 1, 5)):
         next(mapped)
 
 
-def test_a_part_that_kills_its_workers_is_given_up(tmp_path: Path) -> None:
+def test_a_part_that_kills_its_workers_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for each in (module, workers):
+        monkeypatch.setattr(each, "MAX_DEATHS", 2)
     mapped = results(tmp_path, build_deadly)
     assert next(mapped) == 0
-    with pytest.raises(DataError, match=GIVEN_UP.format(2)):
+    with pytest.raises(DataError, match=GIVEN_UP.format(2, 2)):
         next(mapped)
     assert "actor" in (tmp_path / "ray.log").read_text()  # the cause that Ray names depends on the moment

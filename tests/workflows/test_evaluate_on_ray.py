@@ -38,28 +38,12 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def expected(run: Path, overrides: tuple[str, ...], folder: Path, limit: int | None = None) -> dict[str, bytes]:
-    evaluate_run(run, overrides=overrides, limit=limit, results=Results(folder))
-    return contents(folder)
+def results(folder: Path, name: str, *, resume: bool = False) -> Results:
+    html, csv, latex = (folder / f"{name}.{suffix}" for suffix in ("html", "csv", "tex"))
+    return Results(folder / name, html=html, csv=csv, latex=latex, resume=resume)
 
 
-def test_the_results_are_those_of_one_process_although_a_worker_is_killed(
-    tmp_path: Path, run_folder: Path, overrides: tuple[str, ...]
-) -> None:
-    kill = KillingCheck()
-    results = Results(tmp_path / "out", html=tmp_path / "a.html", csv=tmp_path / "a.csv", latex=tmp_path / "a.tex")
-    evaluation = RayEvaluation(run_folder, overrides=overrides, limit=50, workers=1)
-    evaluate_on_ray(evaluation, results=results, check=kill)
-    assert kill.killed == 1
-    one = Results(tmp_path / "one", html=tmp_path / "b.html", csv=tmp_path / "b.csv", latex=tmp_path / "b.tex")
-    evaluate_run(run_folder, overrides=overrides, limit=50, results=one)
-    assert contents(tmp_path / "out") == contents(tmp_path / "one")
-    for suffix in ("html", "csv", "tex"):
-        assert (tmp_path / f"a.{suffix}").read_bytes() == (tmp_path / f"b.{suffix}").read_bytes()
-    assert not list(tmp_path.glob(".*.incomplete"))
-
-
-def test_a_cluster_and_one_process_go_on_with_what_a_killed_command_left(
+def test_a_cluster_whose_worker_dies_and_one_process_go_on_with_what_a_killed_command_left(
     tmp_path: Path, run_folder: Path, overrides: tuple[str, ...]
 ) -> None:
     out, unfinished = tmp_path / "out", tmp_path / ".out.incomplete"
@@ -80,9 +64,14 @@ def test_a_cluster_and_one_process_go_on_with_what_a_killed_command_left(
     def note(progress: Progress) -> None:
         notes.append(progress.note)
 
-    evaluation = RayEvaluation(run_folder, overrides=overrides, workers=1)
-    evaluate_on_ray(evaluation, results=Results(out, resume=True), report=note)
+    kill, evaluation = KillingCheck(), RayEvaluation(run_folder, overrides=overrides, workers=1)
+    evaluate_on_ray(evaluation, results=results(tmp_path, "out", resume=True), report=note, check=kill)
+    assert kill.killed == 1
     assert not any(f"parts to summarise: {DOCUMENTS // 16 + 1};" in text for text in notes)
     assert (out / "documents.jsonl").read_bytes().startswith(scored[: scored.rindex(b"\n")])
     evaluate_run(run_folder, overrides=overrides, results=Results(tmp_path / "alone", resume=True))
-    assert contents(out) == contents(tmp_path / "alone") == expected(run_folder, overrides, tmp_path / "one")
+    evaluate_run(run_folder, overrides=overrides, results=results(tmp_path, "one"))
+    assert contents(out) == contents(tmp_path / "alone") == contents(tmp_path / "one")
+    for suffix in ("html", "csv", "tex"):
+        assert (tmp_path / f"out.{suffix}").read_bytes() == (tmp_path / f"one.{suffix}").read_bytes()
+    assert not list(tmp_path.glob(".*.incomplete"))
