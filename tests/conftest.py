@@ -315,10 +315,10 @@ def relist(folder: Path, name: str) -> None:
     Manifest({**manifest.files, name: FileDigest.of(folder / name)}, manifest.facts).write(folder)
 
 
-def write_run(folder: Path) -> Path:
+def write_run(folder: Path, recipe: str = RECIPE) -> Path:
     """Write a run of a small model with random weights into a new folder."""
     folder.mkdir()
-    (folder / "recipe.yaml").write_text(RECIPE)
+    (folder / "recipe.yaml").write_text(recipe)
     texts = [story(number, 40) for number in range(20)]
     tokenizer = SentencePieceTokenizer.train(texts, folder / "tokenizer.model", 400)
     empty = summarize_split([], [], None)

@@ -44,7 +44,7 @@ APPROXIMATION = ApproximationConfig(lengths=(48,), features=(8,), repeats=1, hea
 
 def text_generation() -> Sequence[Row]:
     model = LanguageModel(LanguageModelConfig.model_validate({**SMALL, "layers": [2]}), 11).to(CUDA).eval()
-    return measure_text_generation({"model": model}, 11, [260], 1, CUDA, Steps(1, silent, go_on))
+    return measure_text_generation({"model": model}, 11, [70], 1, CUDA, Steps(1, silent, go_on))
 
 
 def beside_transformers() -> object:

@@ -28,13 +28,16 @@ model:
   target_length: 16
   encoder: [{attention: {kind: blockwise, block: 16}}]
   decoder: {layers: 1}
-train: {steps: 1000000, batch_tokens: 256, device: cpu, precision: fp32, rouge_documents: 0}
+train:
+  steps: 1000000
+  learning_rate: 1.0e-8
+  batch_tokens: 256
+  validate_every: 2
+  rouge_documents: 7
+  device: cpu
+  precision: fp32
 """
-
-SCORED = ENDLESS.replace("steps: 1000000", "steps: 2, learning_rate: 1.0e-8").replace(
-    "rouge_documents: 0", "rouge_documents: 7"
-)
-"""Two updates that leave the weights almost as they are, so that no summary is a tie, and a validation."""
+"""Updates that leave the weights almost as they are, so that no summary is a tie."""
 
 
 def test_processes_are_started_with_the_same_command(
@@ -95,31 +98,17 @@ def test_other_processes_write_to_logs_of_their_own(tiny_recipe: Path, tmp_path:
 
 
 @pytest.mark.slow
-def test_validation_is_that_of_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    write_rows(tmp_path / "rows.jsonl", seed=1)
-    (tmp_path / "toy.yaml").write_text(SCORED)
-    train(load_recipe(Path("toy.yaml")), Path("alone"))
-    words = ["train", "toy.yaml", "--out", "together", "--devices", "2", "--set", "train.parallel=fsdp"]
-    subprocess.run([sys.executable, "-m", "sumpool", *words], check=True)
-    alone, together = (
-        next(record for record in Journal(Path(run) / JOURNAL).read() if record["kind"] == "validation")
-        for run in ("alone", "together")
-    )
-    assert alone["rouge1"] > 0
-    assert together == pytest.approx(alone, abs=1e-4)
-
-
-@pytest.mark.slow
-def test_a_signal_to_the_launcher_saves_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_validation_is_that_of_one_process_and_a_signal_to_the_launcher_saves_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     write_rows(tmp_path / "rows.jsonl", seed=1)
     (tmp_path / "toy.yaml").write_text(ENDLESS)
+    alone = train(load_recipe(Path("toy.yaml"), ["train.steps=2"]), Path("alone"))
     journal = tmp_path / "runs" / "toy" / JOURNAL
-    command = [sys.executable, "-m", "sumpool", "train", "toy.yaml", "--devices", "2"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    words = ["train", "toy.yaml", "--devices", "2", "--set", "train.parallel=fsdp"]
+    with subprocess.Popen([sys.executable, "-m", "sumpool", *words], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr
         wait(lambda: process.poll() is not None or (journal.exists() and b'"step": 3,' in journal.read_bytes()), 300)
         assert process.poll() is None, process.stderr.read()
@@ -129,3 +118,9 @@ def test_a_signal_to_the_launcher_saves_the_work(tmp_path: Path, monkeypatch: py
     assert not [line for line in lines if "torch" in line]
     steps = [record["step"] for record in Journal(journal).read() if record["kind"] == "step"]
     assert Checkpoints(journal.parent / CHECKPOINTS, 2).steps()[-1] == steps[-1] >= 3
+    expected, validated = (
+        next(record for record in Journal(path).read() if record["kind"] == "validation")
+        for path in (alone / JOURNAL, journal)
+    )
+    assert expected["rouge1"] > 0
+    assert validated == pytest.approx(expected, abs=1e-4)

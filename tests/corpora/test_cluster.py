@@ -30,7 +30,7 @@ def test_an_address_without_a_cluster_is_refused(
         summarize_corpus(job(tmp_path, run_folder), address=f"localhost:{free_port()}")
 
 
-def test_an_error_of_a_worker_ends_the_command_which_goes_on(
+def test_an_error_of_a_worker_ends_the_command(
     tmp_path: Path, run_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -39,11 +39,6 @@ def test_an_error_of_a_worker_ends_the_command_which_goes_on(
     (run / "model.safetensors").write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     with pytest.raises(CheckpointError, match=r"model\.safetensors must hold"):
         summarize_corpus(job(tmp_path, run), address="local", workers=1)
-    (run / "model.safetensors").write_bytes(content)
-    results = summarize_corpus(job(tmp_path, run), address="local", workers=1, resume=True)
-    assert [result.documents for result in results] == [16, 16, 8]
-    written = "".join((tmp_path / "out" / result.file).read_text() for result in results)
-    assert [json.loads(line)["document"] for line in written.splitlines()] == [story(number, 5) for number in range(40)]
 
 
 def test_the_end_of_ray_is_an_error_which_the_command_goes_on_after(

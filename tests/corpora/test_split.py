@@ -58,7 +58,7 @@ def job(tmp_path: Path, run_folder: Path) -> SplitJob:
     with TextsWriter(tmp_path, "test") as texts:
         for number in range(DOCUMENTS):
             texts.add(Example(f"d{number}", story(number, 5), "A summary.", "test"))
-    return SplitJob(run_folder, ("summarize.beams=1",), tmp_path, "test", tmp_path / "summaries")
+    return SplitJob(run_folder, ("summarize.fast=true",), tmp_path, "test", tmp_path / "summaries")
 
 
 def in_one_process(job: SplitJob) -> list[SplitSummary]:

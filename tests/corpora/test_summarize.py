@@ -61,18 +61,16 @@ def test_rows_are_those_of_one_process(kind: str, tmp_path: Path, run_folder: Pa
     assert [number for number, row in enumerate(rows) if row["reason"]] == [3]
 
 
-@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
-def test_evidence_is_a_column(kind: str, tmp_path: Path, run_folder: Path) -> None:
-    rows = summarized(corpus(tmp_path, kind), run_folder, evidence=True)
+def test_evidence_is_a_column(tmp_path: Path, run_folder: Path) -> None:
+    rows = summarized(corpus(tmp_path, "parquet"), run_folder, evidence=True)
     first = rows[0]["evidence"][0]
     assert first["sources"][0]["text"] in rows[0]["document"].replace("\n\n", " ")
     assert {"sentence", "unsupported", "sources"} == set(first)
     assert rows[3]["evidence"] == []
 
 
-@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
-def test_a_column_of_the_corpus_keeps_its_name(kind: str, tmp_path: Path, run_folder: Path) -> None:
-    rows = summarized(corpus(tmp_path, kind, "summary"), run_folder)
+def test_a_column_of_the_corpus_keeps_its_name(tmp_path: Path, run_folder: Path) -> None:
+    rows = summarized(corpus(tmp_path, "jsonl", "summary"), run_folder)
     assert [row["summary"] for row in rows] == list(range(ROWS))
     assert all(isinstance(row["generated_summary"], str) for row in rows)
 

@@ -1,17 +1,12 @@
-import json
 import random
-import tarfile
 from collections.abc import Callable
 from dataclasses import astuple
-from itertools import islice
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
-from sumpool.data import sample
 from sumpool.evaluation.rouge import TYPES, Rouge, Score
 from sumpool.text.sentences import SentenceSplitter
 
@@ -60,30 +55,6 @@ def test_random_pairs_score_as_with_rouge_score(stemmer: bool) -> None:
 @given(st.text(max_size=120), st.text(max_size=120))
 def test_any_pair_scores_as_with_rouge_score(summary: str, reference: str) -> None:
     assert_equal_scores(summary, reference, lines)
-
-
-def sample_abstracts() -> list[str]:
-    """Abstracts of RFCs of the bundled sample, whose metadata come first."""
-    abstracts = []
-    with tarfile.open(Path(sample.__file__).with_name("rfc.tar.xz"), "r:xz") as archive:
-        for member in islice(archive, 500):
-            content = archive.extractfile(member)
-            if content and member.name.endswith(".json"):
-                abstracts.append(str(json.loads(content.read()).get("abstract") or ""))
-    return [" ".join(abstract.split()[:50]) for abstract in abstracts if abstract]
-
-
-@pytest.mark.slow
-def test_hundreds_of_pairs_of_rfcs_score_as_with_rouge_score() -> None:
-    abstracts = sample_abstracts()
-    assert len(abstracts) > 300
-    total = 0.0
-    for number in range(400):
-        reference, other = abstracts[number % len(abstracts)], abstracts[7 * number % len(abstracts)]
-        words = reference.split()[number % 13 :]
-        summary = f"{' '.join(words)} {other}" if number % 2 else other
-        total += assert_equal_scores(" ".join(summary.split()[:60]), reference, punkt)
-    assert total > 120
 
 
 def assert_equal_scores(summary: str, reference: str, split: Callable[[str], list[str]]) -> float:

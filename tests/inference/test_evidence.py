@@ -114,7 +114,7 @@ def test_evidence_is_a_part_of_the_json(run_folder: Path) -> None:
     assert "evidence" not in json.loads(replace(summary, evidence=None).as_json())
 
 
-@pytest.mark.parametrize("jobs", [0, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("jobs", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_evidence_of_any_generation(run_folder: Path, jobs: int) -> None:
     documents = [Document(str(number), story(number, 12)) for number in range(3)]
     loaded = load(run_folder, "extractive")

@@ -130,8 +130,8 @@ def test_no_search_waits_for_more_than_the_document_allows(
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
 def test_batch_mates_change_no_bit(run_folder: Path, precision: str) -> None:
     loaded = load_for_generation(run_folder, [f"summarize.precision={precision}"])
-    config = DecodingConfig(mode="auto", samples=9, temperature=2.0)
-    generator = Generator(loaded.model, loaded.tokenizer, config, Lengths(4, 60))
+    config = DecodingConfig(mode="auto", samples=5, temperature=2.0)
+    generator = Generator(loaded.model, loaded.tokenizer, config, Lengths(4, 30))
     chunks = [chunk(loaded, story(number, 1 + 3 * number)) for number in range(6)]
     alone = [generator.generate([document])[0] for document in chunks]
     assert generator.generate(chunks) == alone

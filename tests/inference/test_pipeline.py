@@ -151,7 +151,7 @@ def test_hostile_files_that_the_manifest_lists_are_refused(run: Path) -> None:
                 open_fast(run)
 
 
-@pytest.mark.parametrize("options", [(), ("--fast",), ("--mode", "abstractive")], ids=str)
+@pytest.mark.parametrize("options", [(), ("--fast",)], ids=str)
 def test_what_a_run_says_is_read_once(run: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
     (tmp_path / "document.txt").write_text(story(1, 90))
     code = f"""

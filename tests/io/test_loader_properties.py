@@ -44,7 +44,7 @@ CONTENTS = st.one_of(
 
 
 @pytest.mark.parametrize("name", list(LOADERS))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
 @given(content=CONTENTS)
 def test_arbitrary_bytes_lead_to_errors_of_the_package(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)

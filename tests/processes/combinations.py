@@ -24,7 +24,7 @@ SETTINGS: Tree = {
     "select": {"boosting": {"trees": 2}, "agreement_documents": 0},
     "summarize": {"beams": 1},
     "evaluate": {"resamples": 100},
-    "bench": {"lengths": [64], "baselines": [], "generate": 2, "target": 8, "repeats": 1},
+    "bench": {"lengths": [64], "workloads": ["encode"], "baselines": [], "repeats": 1},
 }
 
 

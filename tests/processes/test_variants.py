@@ -1,11 +1,13 @@
 """Every variant trained, evaluated, summarised from and benchmarked by processes such as a person starts.
 
-One sweep trains and scores all models, as importing torch and its compiler takes most of a process; every model is
-summarised from and benchmarked by processes of its own.
+One sweep trains and scores all models, and one process benchmarks them, as importing torch and its compiler takes most
+of a process; every model is summarised from by a process of its own.
 """
 
 import json
 import random
+import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,12 +16,17 @@ import pytest
 import yaml
 
 from tests.processes.combinations import MODEL, Combination, combinations
-from tests.processes.installed import run
+from tests.processes.installed import run, run_line
 
 pytestmark = pytest.mark.slow
 
 WORDS = "protocol server client packet header network address message link router host port cache route the a in of to"
 COMBINATIONS = combinations()
+BENCH = """
+import sys
+from tests.conftest import exit_code
+sys.exit(any([exit_code("bench", model) for model in sys.argv[1:]]))
+"""
 
 
 def text(choice: random.Random, sentences: int) -> str:
@@ -67,4 +74,9 @@ def test_variants_are_used_by_every_command(
     summary = json.loads(run(folder, *words).stdout)  # selected by samples, as a greedy summary may have no word
     assert 0 < summary["tokens_read"] <= MODEL["source_length"], "the model must read the document"
     record_property("summarised", True)
-    assert "encoding and generating 2 tokens" in run(folder, "bench", model).stdout
+
+
+def test_variants_are_benchmarked(folder: Path) -> None:
+    models = [f"runs/all/m{number}-seed1" for number in range(len(COMBINATIONS))]
+    shown = run_line(folder, shlex.join([sys.executable, "-c", BENCH, *models])).stdout
+    assert shown.count("encoding, batch 1") == len(models)

@@ -12,7 +12,6 @@ from sumpool.recipe.language_model import LanguageModelRecipe, load_any_recipe
 from sumpool.runs.text_training_setup import build_language_model, set_up_text_training
 from sumpool.text.load import load_tokenizer
 from sumpool.text.units import UnitTokenizer
-from sumpool.workflows.train_language_model import train_language_model
 
 PAPER = Path("recipes/papers/language_models").absolute()
 MODELS = sorted(path.stem for path in PAPER.glob("*.yaml"))
@@ -35,15 +34,6 @@ def test_models_have_the_published_number_of_parameters() -> None:
 
 def test_every_boundary_has_a_recipe() -> None:
     assert set(MODELS) == {"vanilla", "none", "random", "fixed", "whitespace", "unigram", "entropy", "gumbel"}
-
-
-@pytest.mark.slow
-def test_the_model_of_the_paper_is_trained_for_three_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("text8").write_text("the quick brown fox jumps over the lazy dog " * 40)
-    short = ("model.length=32", "train.batch_tokens=32", "train.steps=3", "train.validate_documents=1")
-    run = train_language_model(recipe("gumbel", *short, "train.device=cpu"))
-    assert (run / "model.safetensors").is_file()
 
 
 def test_white_space_ends_words(tmp_path: Path) -> None:

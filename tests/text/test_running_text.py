@@ -39,10 +39,10 @@ def test_english_is_text8() -> None:
 
 def test_a_text_does_not_depend_on_its_pieces() -> None:
     for language in ALPHABETS:
-        text = unicodedata.normalize("NFD", SAMPLE + "Äiti Été Việt 한국어 ガ ﾊﾟ かな שלום Σίσυφος ёлка 42") * 7
+        text = unicodedata.normalize("NFD", SAMPLE + "Äiti Été Việt 한국어 ガ ﾊﾟ かな שלום Σίσυφος ёлка 42") * 2
         config = RunningTextConfig(language=language, lines=language == "fi")
         whole = normalize(config, text)
-        for size in (1, 7, 64, 65, 200):
+        for size in (1, 7, 64, 65):
             assert normalize(config, *(text[start : start + size] for start in range(0, len(text), size))) == whole
         assert {*whole} <= config.letters | {" ", "\n"}
         assert not re.search("[ \n]{2}", whole)

@@ -41,7 +41,7 @@ from tests.torture.figures import Measured
 ID: Final = "B2"
 FIGURE: Final = "pickles, headers, names, links and bombs: nothing run or written, 200 MB and 2 s at most for each"
 NIGHT: Final = 400
-QUICK: Final = 12
+QUICK: Final = 6
 _SECONDS = 2.0
 _BYTES = 200 * 2**20
 _BOMB = 200 * 2**20

@@ -13,7 +13,7 @@ FIGURE: Final = (
     "rows summarised as a stream: memory grows by at most 50 MB from a hundredth of them to all; every row once"
 )
 NIGHT: Final = 100_000
-QUICK: Final = 100
+QUICK: Final = 40
 _TEXTS = 50
 _GROWTH = 50.0
 

@@ -161,52 +161,50 @@ def test_other_errors_propagate() -> None:
             BatchDivision(enabled, 64).run(batch_of([0, 1]), work)
 
 
-def train_within(folder: Path, *, auto_batch: bool) -> str:
-    """Make an update within less memory than its batch needs; print whether it was divided, or the error."""
-    command = [sys.executable, "-m", "tests.training.test_batch_division", str(folder), str(auto_batch)]
-    finished = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert finished.returncode == 0, finished.stderr
-    return finished.stdout
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="sets a limit that other systems ignore")
 def test_a_limit_on_memory_is_kept(tmp_path: Path) -> None:
-    refused = train_within(tmp_path / "refused", auto_batch=False)
+    """In a process of its own, with less memory than a batch needs."""
+    command = [sys.executable, "-m", "tests.training.test_batch_division", str(tmp_path)]
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert finished.returncode == 0, finished.stderr
+    refused, divided = finished.stdout.splitlines()
     assert refused.startswith("memory must hold a batch of 96 documents of ")
-    assert "such batches are divided" in train_within(tmp_path / "divided", auto_batch=True)
+    assert "such batches are divided" in divided
 
 
-def _main(run: Path, *, auto_batch: bool) -> None:
-    """Train with a limit on memory that batches of 96 documents exceed."""
+def _main(folder: Path) -> None:
+    """Train with a limit on memory that batches of 96 documents exceed, without and with division."""
     import resource  # Unix only
 
     torch.set_num_threads(1)
-    config = CONFIG.model_copy(update={"auto_batch": auto_batch, "steps": 1, "batch_tokens": 10**6, "accumulate": 1})
+    config = CONFIG.model_copy(update={"steps": 1, "batch_tokens": 10**6, "accumulate": 1})
     documents = ToyDocuments(96, seed=1)
     documents.items = [
         replace(item, ids=item.ids.repeat(80)[:1000], sentences=item.sentences.repeat(80)[:1000])
         for item in documents.items
     ]
     data = replace(DATA, training=documents, source_length=1000)
-    fit(new_model(), config, DATA, new_run(run.with_name(f"{run.name}-warm-up")))  # imports, and threads of torch
-    model = new_model()
-    object.__setattr__(model.config, "source_length", 1000)
+    fit(new_model(), config, DATA, new_run(folder / "warm-up"))  # imports, and threads of torch
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     limit = pages * resource.getpagesize() + 60 * 2**20
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    notes = []
+    for auto_batch in (False, True):
+        notes = list[str]()
 
-    def report(progress: Progress) -> None:
-        if progress.note and "divided" in progress.note:
-            notes.append(progress.note)
+        def report(progress: Progress) -> None:
+            if progress.note and "divided" in progress.note:
+                notes.append(progress.note)  # noqa: B023 - called in this turn only
 
-    try:
-        fit(model, config, data, new_run(run), report=report)
-    except ResourceError as error:
-        notes.append(str(error))
-    sys.stdout.write(notes[0])
+        model = new_model()
+        object.__setattr__(model.config, "source_length", 1000)
+        try:
+            changed = config.model_copy(update={"auto_batch": auto_batch})
+            fit(model, changed, data, new_run(folder / f"run-{auto_batch}"), report=report)
+        except ResourceError as error:
+            notes.append(str(error))
+        sys.stdout.write(f"{notes[0]}\n")
 
 
 if __name__ == "__main__":
-    _main(Path(sys.argv[1]), auto_batch=sys.argv[2] == "True")
+    _main(Path(sys.argv[1]))

@@ -1,6 +1,4 @@
 import json
-import os
-import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,14 +12,13 @@ from sumpool.core.output._base import Distribution
 from sumpool.core.output.pointer import PointerOutputConfig
 from sumpool.core.output.tied import TiedOutputConfig
 from sumpool.data.batches import Batch
-from sumpool.errors import Interrupted
-from sumpool.progress import Progress, interruptible
+from sumpool.progress import Progress
 from sumpool.training.batch_division import halve
 from sumpool.training.config import TrainConfig
 from sumpool.training.distillation import Teacher, soften, token_divergence
 from sumpool.training.fit import fit
 from sumpool.training.update import UpdateMetrics, Updater
-from tests.training.toy import CONFIG, DATA, MODEL, VOCABULARY, new_model, new_run, trace
+from tests.training.toy import CONFIG, DATA, MODEL, VOCABULARY, new_model, new_run
 
 CPU = torch.device("cpu")
 
@@ -199,19 +196,3 @@ def test_a_student_comes_closer_to_its_teacher(tmp_path: Path) -> None:
     values = [record["distillation"] for record in records if record["kind"] == "step"]
     assert len(values) == 60
     assert sum(values[-5:]) < 0.6 * sum(values[:5])
-
-
-@pytest.mark.slow
-def test_a_run_with_a_teacher_stopped_by_a_signal_resumes_exactly(tmp_path: Path) -> None:
-    data = replace(DATA, teacher=Teacher(teacher_model(), 2.0, 0.5))
-    whole, stopped = new_run(tmp_path / "whole"), new_run(tmp_path / "stopped")
-    fit(new_model(), CONFIG, data, whole)
-
-    def interrupt(progress: Progress) -> None:
-        if progress.done == 7:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    with pytest.raises(Interrupted, match="SIGTERM"), interruptible() as interruption:
-        fit(new_model(), CONFIG, data, stopped, report=interrupt, check=interruption.check)
-    fit(new_model(), CONFIG, data, stopped)
-    assert trace(stopped) == trace(whole)

@@ -75,7 +75,7 @@ def test_a_suite_needs_no_recipe(suite: Suite) -> None:
 
 @pytest.mark.slow
 def test_device_and_precision_are_set_as_in_a_recipe() -> None:
-    found = bench("tables", overrides=(*quick("tables"), "train.device=cpu", "train.precision=bf16", "seed=3"))
+    found = bench("attentions", overrides=(*quick("attentions"), "train.device=cpu", "train.precision=bf16", "seed=3"))
     assert (found.device, found.precision, found.settings["seed"]) == ("cpu", "bf16", 3)
 
 

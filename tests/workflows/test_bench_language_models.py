@@ -40,17 +40,17 @@ def corner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_table_1_has_a_row_for_each_boundary_and_a_column_for_each_text() -> None:
-    rows = "bench.rows=[vanilla,fixed-2,gumbel-0.2,whitespace]"
+    rows = "bench.rows=[vanilla,fixed-2,whitespace]"
     report = bench("language-models", overrides=[*SMALL, rows, "bench.texts=[text.txt,suomi.txt]"])
     folder = Path("language-models")
     assert all((folder / f"boundaries{suffix}").is_file() for suffix in (".json", ".csv", ".tex"))
     saved = json.loads((folder / "boundaries.json").read_text())
     assert {(row["text"], row["row"]) for row in saved["rows"]} == {
-        (text, row) for text in ("text", "suomi") for row in ("vanilla", "fixed-2", "gumbel-0.2", "whitespace")
+        (text, row) for text in ("text", "suomi") for row in ("vanilla", "fixed-2", "whitespace")
     }
     assert all(len(row["runs"]) == 2 for row in saved["rows"])
     assert {(row["row"], row["other"]) for row in saved["differences"]} == {
-        (row, other) for row in ("gumbel-0.2", "whitespace") for other in ("vanilla", "fixed-2")
+        ("whitespace", other) for other in ("vanilla", "fixed-2")
     }
     factors = {row["row"]: row["factor"] for row in saved["rows"] if row["text"] == "text"}
     assert factors["vanilla"] == 1
@@ -59,7 +59,7 @@ def test_table_1_has_a_row_for_each_boundary_and_a_column_for_each_text() -> Non
     table = report.tables()[1]
     assert [heading for heading in table.headings() if "BPC" in heading] == ["text BPC", "suomi BPC"]
     assert (folder / "text" / "vanilla-seed1" / "evaluation" / "test" / "report.json").is_file()
-    assert len(json.loads((folder / "suomi" / TIMES).read_text())) == 8
+    assert len(json.loads((folder / "suomi" / TIMES).read_text())) == 6
 
 
 def test_runs_are_shared_and_resumed() -> None:
@@ -80,7 +80,7 @@ def test_a_stopped_study_goes_on() -> None:
 
     def stop() -> None:
         calls.append(1)
-        if len(calls) > 60:
+        if len(calls) > 20:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -90,15 +90,15 @@ def test_a_stopped_study_goes_on() -> None:
 
 
 def test_a_budget_gives_every_row_its_updates() -> None:
-    settings = [*SMALL, "bench.minutes=0.01", "bench.rows=[vanilla,fixed-2]", "bench.study=scaling", "bench.middle=[2]"]
-    settings[-3] = "bench.rows=[vanilla-2,fixed-2-2]"
+    rows = "bench.rows=[vanilla-2,fixed-2-2]"
+    settings = [*SMALL, "bench.seeds=[1]", "bench.minutes=0.004", rows, "bench.study=scaling", "bench.middle=[2]"]
     report = bench_language_models(settings, silent, go_on)
-    rows = report.result.rows["rows"]
-    assert [row["layers"] for row in rows] == [4, 4]
-    assert all(run["steps"] == row["runs"][0]["steps"] > 3 for row in rows for run in row["runs"])
-    assert all(0.1 < row["seconds"] < 10 for row in rows)
+    measured = report.result.rows["rows"]
+    assert [row["layers"] for row in measured] == [4, 4]
+    assert all(run["steps"] == row["runs"][0]["steps"] > 3 for row in measured for run in row["runs"])
+    assert all(0.1 < row["seconds"] < 10 for row in measured)
     again = bench_language_models(settings, silent, go_on)
-    assert [row["steps"] for row in again.result.rows["rows"]] == [row["steps"] for row in rows]
+    assert [row["steps"] for row in again.result.rows["rows"]] == [row["steps"] for row in measured]
 
 
 def test_wrong_settings_are_named_before_anything_is_trained() -> None:

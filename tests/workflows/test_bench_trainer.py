@@ -69,22 +69,20 @@ def lines(run: Path) -> list[dict[str, str]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_the_figures_of_the_run_are_taken_from_its_folder(finished: Path, tmp_path: Path) -> None:
+def test_figures_of_the_run_are_taken_from_its_folder_and_what_led_wrote_is_scored(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Were it the references themselves, nothing could be better."""
+    shard = Shard.open(load_recipe(finished).data.prepared or finished, "validation")
     run = shutil.copytree(finished, tmp_path / "run")
     tried = DryRun(1, 1, 1, 1, seconds=123.0, peak_memory=7 << 20, device="cpu")
     (run / DRY_RUN).write_text(json.dumps(asdict(tried)))
+    references = [shard.text(place).summary for place in range(len(shard))]
+    monkeypatch.setattr(side_by_side, "_summaries", lambda *_: references)
     found = bench("trainer", run, overrides=["bench.seconds=0.1", "bench.loss=100"]).result
     assert found.facts["table"]["systems"][0]["peak_memory"] == 7 << 20
     assert found.facts["table"]["target_loss"] == 100
     assert any("longest batch took 123 s when the run was judged, and" in note for note in found.tables[0].notes)
-
-
-def test_what_led_wrote_is_scored(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Were it the references themselves, nothing could be better."""
-    shard = Shard.open(load_recipe(finished).data.prepared or finished, "validation")
-    references = [shard.text(place).summary for place in range(len(shard))]
-    monkeypatch.setattr(side_by_side, "_summaries", lambda *_: references)
-    found = bench("trainer", finished, overrides=["bench.seconds=0.1"]).result
     assert found.facts["table"]["systems"][1]["rouge"]["rouge2"]["mean"] == 1
 
 

@@ -189,9 +189,8 @@ def test_a_dry_run_measures_an_update(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pairs", [False, True])
-def test_a_sweep_of_classifiers_has_their_accuracy(pairs: bool, tmp_path: Path) -> None:
-    recipe = write_recipe(tmp_path, pairs=pairs).read_text().replace("name: toy\n", "").replace("  steps: 150\n", "")
+def test_a_sweep_of_classifiers_has_their_accuracy(tmp_path: Path) -> None:
+    recipe = write_recipe(tmp_path, pairs=True).read_text().replace("name: toy\n", "").replace("  steps: 150\n", "")
     indented = recipe.replace("\n", "\n  ")
     rows = "{mean: {model.classifier.pooling: mean}, first: {model.classifier.pooling: first}}"
     (tmp_path / "sweep.yaml").write_text(f"sweep: s\nsource_tokens: 3000\nrecipe:\n  {indented}\nrows: {rows}\n")

@@ -40,10 +40,10 @@ def test_summaries_are_scored_as_on_the_cpu(
 
 @pytest.mark.slow
 def test_faithfulness_is_that_of_the_cpu(run: Path, settings: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = evaluate_faithfulness(run, overrides=settings)
+    expected = evaluate_faithfulness(run, overrides=settings, limit=1)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     with emulated_gpu() as gpu:
-        actual = evaluate_faithfulness(run, overrides=settings)
+        actual = evaluate_faithfulness(run, overrides=settings, limit=1)
     assert gpu.copies, "nothing was computed on the device"
     for one, other in zip(actual.rows, expected.rows, strict=True):
         assert (one.method, one.documents, one.tokens) == (other.method, other.documents, other.tokens)

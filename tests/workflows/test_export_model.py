@@ -8,7 +8,6 @@ from safetensors.torch import load_file
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, Interrupted, RecipeError
 from sumpool.inference.loading import load_model
-from sumpool.io.manifest import Manifest
 from sumpool.training.weights import weights_of
 from sumpool.workflows.export_model import export_model
 from sumpool.workflows.summarize import summarize
@@ -35,23 +34,6 @@ def test_half_the_bytes_hold_what_summarising_takes(run: Path, tmp_path: Path) -
         assert torch.equal(now[name], weight.bfloat16().float()), name
     [summary] = summarize([Document("a", story(1, 12))], folder)
     assert summary.summary
-
-
-@pytest.mark.slow
-def test_onnx_graphs_search_as_the_model_does(run: Path, tmp_path: Path) -> None:
-    from sumpool.onnx.session import OnnxModel
-    from tests.onnx.searches import assert_equal_searches
-
-    folder = export_model(run, tmp_path / "on", format_="onnx")
-    names = {"recipe.yaml", "tokenizer.model", "report.json", "README.md", "manifest.json"}
-    assert {path.name for path in folder.iterdir()} == {*names, "encoder.onnx", "decoder.onnx"}
-    assert Manifest.read(folder).files.keys() >= {"encoder.onnx", "decoder.onnx"}
-    model = load_model(run).model
-    assert_equal_searches(model, OnnxModel(folder, threads=1))
-    card = (folder / "README.md").read_text()
-    assert "| encoder.onnx | input | sentences | int64 | (batch, length) |" in card
-    assert "| decoder.onnx | output | next_cache_0 | float | (2, batch, 2, slots + beams, 8) |" in card
-    assert f"| decoder.onnx | output | log_probs | float | (batch, beams, {model.vocabulary}) |" in card
 
 
 def test_onnx_graphs_are_not_rounded(run: Path, tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from sumpool.progress import Progress
 from sumpool.recipe.language_model import LanguageModelRecipe, load_any_recipe
 from sumpool.recipe.yaml_text import write
 from sumpool.runs.run_details import describe_run
-from sumpool.runs.run_summary import summarize_run
 from sumpool.text.load import load_tokenizer
 from sumpool.training.weights import read_weights
 from sumpool.workflows.prepare import prepare_running_text
@@ -117,17 +116,6 @@ def _after(step: int) -> Callable[[], None]:
             raise Interrupted(15, "stopped")
 
     return check
-
-
-def test_longer_training_learns_the_text(make: Make) -> None:
-    run = train_language_model(make("whitespace", "train.steps=60"))
-    summary = summarize_run(run)
-    assert summary.loss is not None
-    assert summary.loss < 2
-    assert summary.state == "finished"
-    notes: list[Progress] = []
-    train_language_model(make("whitespace", "train.steps=60"), report=notes.append)
-    assert any("is finished; nothing is left to do" in (progress.note or "") for progress in notes)
 
 
 def test_a_run_is_described(make: Make) -> None:

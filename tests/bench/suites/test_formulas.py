@@ -34,14 +34,6 @@ from sumpool.settings import kinds
 
 SMALL = ComplexityConfig(length=48, keep=8, block=16, target=10, dim=32, heads=4, feed_forward=64, layers=5)
 SHALLOW = SMALL.model_copy(update={"layers": 2})
-ODD = SHALLOW.model_copy(update={"length": 187, "keep": 5, "block": 11, "target": 3})
-"""Nothing divides anything, and the last block is shorter."""
-
-
-def test_both_counters_agree_on_every_variant() -> None:
-    for settings in (SMALL, ODD):
-        rows = count_complexity(settings).rows
-        assert {row["agreement"] for row in (*rows["encoders"], *rows["decoders"])} == {"yes"}
 
 
 def test_every_variant_is_counted() -> None:

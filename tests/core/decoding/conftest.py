@@ -2,13 +2,13 @@ import pytest
 
 from sumpool.core.decoding import device_sampling, device_search, step
 
-SEARCHES = ("test_beam", "test_sampling")
-"""Beginnings of the names of the modules whose tests run with hypotheses on the host and on the device."""
+SEARCHES = ("test_beam", "test_beam_endings", "test_beam_over_model", "test_sampling")
+"""Modules whose tests run with hypotheses on the host and on the device."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run the tests of search and sampling with hypotheses as values of Python and as tensors."""
-    if metafunc.module.__name__.rpartition(".")[2].startswith(SEARCHES):
+    if metafunc.module.__name__.rpartition(".")[2] in SEARCHES:
         metafunc.parametrize("search_form", ["host", "device"], indirect=True)
 
 

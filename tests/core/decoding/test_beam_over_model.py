@@ -75,13 +75,8 @@ def with_ends(log_probs: torch.Tensor) -> torch.Tensor:
     return mixed
 
 
-@pytest.mark.parametrize(
-    ("count", "beams"),
-    [(10, 4), pytest.param(20, 1, marks=pytest.mark.slow)],
-)
-def test_summaries_do_not_depend_on_their_batch(
-    model: SummarizationModel, documents: list[torch.Tensor], count: int, beams: int
-) -> None:
+def test_summaries_do_not_depend_on_their_batch(model: SummarizationModel, documents: list[torch.Tensor]) -> None:
+    count, beams = 10, 4
     alone = [summaries(model, [document], beams)[0][0].tokens for document in documents[:count]]
     assert len(set(alone)) > 0.8 * count
     assert len({len(tokens) for tokens in alone}) > 3

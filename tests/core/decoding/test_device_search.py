@@ -95,10 +95,9 @@ def start(documents: int, beams: int) -> HashedState:
     return HashedState(torch.arange(1, documents + 1).repeat_interleave(beams), beams)
 
 
-@pytest.mark.parametrize("cases", [range(90), pytest.param(range(90, 250), marks=pytest.mark.slow)])
-def test_hypotheses_are_those_of_the_host(cases: range, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hypotheses_are_those_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     lengths_of_best = []
-    for number in cases:
+    for number in range(90):
         monkeypatch.setitem(decoding_step.COMPACT_BELOW, "cpu", (0.5, 1.0, 0.0)[number % 3])
         model, lengths, ranking, rules = random_case(number)
         arguments: Any = (model.step, start(len(lengths), ranking.beams), lengths, ranking, rules)
