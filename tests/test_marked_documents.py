@@ -32,6 +32,7 @@ def test_every_document_has_marks_and_every_source_one_part() -> None:
     assert len(parts) == len({source for source, _ in parts})
 
 
+@pytest.mark.slow
 def test_marks_are_fitted_and_tabulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     documents, marks = [], []
     for number in range(12):

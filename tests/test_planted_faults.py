@@ -84,12 +84,14 @@ def test_what_would_not_change_a_result_is_left_alone(statement: str) -> None:
     assert not lines_after(statement) - {("min/max", "return isinstance(a, b), torch.minimum(a, a)")}
 
 
+@pytest.mark.slow
 def test_a_draw_is_fixed_by_its_seed() -> None:
     faults = draw(ROOT, 20, 3)
     assert len({fault.key() for fault in faults}) == 20
     assert draw(ROOT, 20, 3) == faults != draw(ROOT, 20, 4)
 
 
+@pytest.mark.slow
 def test_drawn_faults_change_one_line_and_compile() -> None:
     faults = draw(ROOT, 300, 1)
     assert len(faults) == 300

@@ -59,6 +59,7 @@ def test_the_usual_length_follows_the_document() -> None:
     assert lengths[0] < lengths[1]
 
 
+@pytest.mark.slow
 def test_what_the_model_cannot_improve_is_extracted_without_it(tmp_path: Path) -> None:
     pipeline = Pipeline.open(RunFiles.open(SHIPPED))
     loaded: list[bool] = []

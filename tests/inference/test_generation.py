@@ -127,7 +127,7 @@ def test_no_search_waits_for_more_than_the_document_allows(
     assert search.call_args.args[2] == [Lengths(len(short.ids), len(short.ids), len(short.ids))]
 
 
-@pytest.mark.parametrize("precision", ["fp32", "int8"])
+@pytest.mark.parametrize("precision", ["int8", pytest.param("fp32", marks=pytest.mark.slow)])
 def test_batch_mates_change_no_bit(run_folder: Path, precision: str) -> None:
     loaded = load_for_generation(run_folder, [f"summarize.precision={precision}"])
     config = DecodingConfig(mode="auto", samples=5, temperature=2.0)

@@ -79,15 +79,6 @@ def test_auto_chooses_for_encoder_and_decoder_apart(
     assert not any(isinstance(layer, Bfloat16Linear) for layer in explicit.model.modules())
 
 
-@INT8
-def test_batch_mates_change_nothing_in_int8(run_folder: Path) -> None:
-    stories = [Document(str(number), story(number, 3 + number)) for number in range(10)]
-    together = load_for_generation(run_folder, ["summarize.precision=int8"])
-    apart = load_for_generation(run_folder, ["summarize.precision=int8", "summarize.batch_tokens=1"])
-    summaries = [(each.summary, each.score) for each in Pipeline.of(together).summarize(stories)]
-    assert summaries == [(each.summary, each.score) for each in Pipeline.of(apart).summarize(stories)]
-
-
 def test_without_a_name_the_newest_model_is_taken(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "RUNS", copy.parent)
     assert load_model().folder == copy

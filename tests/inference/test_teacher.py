@@ -48,7 +48,8 @@ def journal(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
 
 
-@pytest.mark.parametrize("changes", [WORD, pytest.param(SEQUENCE, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("changes", [WORD, SEQUENCE])
 def test_a_run_with_a_teacher_resumes_exactly(trained: Path, tmp_path: Path, changes: tuple[str, ...]) -> None:
     recipe = recipe_of(trained, *changes)
     calls = 0

@@ -19,7 +19,7 @@ from tests.corpora.worker_processes import KillingCheck
 from tests.torture.waiting import wait_for_lines
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are listed in /proc")
-DOCUMENTS = 60
+DOCUMENTS = 100
 SECONDS = 300
 
 

@@ -51,7 +51,8 @@ def test_error_is_that_of_explicit_weights() -> None:
 def test_random_weights_and_those_of_a_run_are_measured() -> None:
     heard: list[Progress] = []
     trained = [*random_inputs(SMALL, 60, CONDITIONS)][:2]
-    result = measure_approximations(SMALL, CONDITIONS, heard.append, trained=trained)
+    settings = SMALL.model_copy(update={"repeats": 1})
+    result = measure_approximations(settings, CONDITIONS, heard.append, trained=trained)
     rows = result.rows["approximation"]
     assert {row["length"] for row in where(rows, {"weights": "trained"})} == {48}  # documents end there
     assert {row["length"] for row in where(rows, {"weights": "random"})} == {48, 96}

@@ -43,7 +43,10 @@ def step(found: Result, selection: str, sentences: int, independent: bool = Fals
 
 @pytest.fixture(scope="module")
 def found() -> Result:
-    return measure()[0]
+    found, heard = measure()
+    assert [each.done for each in heard] == list(range(len(heard)))
+    assert heard[-1].done == heard[-1].total
+    return found
 
 
 def test_every_selection_is_measured_beside_full(found: Result) -> None:
@@ -53,12 +56,6 @@ def test_every_selection_is_measured_beside_full(found: Result) -> None:
     assert unique(found.rows["generations"], "selection") == [FULL, *SELECTIONS]
     assert all(len(row["step_seconds"]) == GENERATE for row in found.rows["generations"])
     assert unique(found.rows["reused"], "reselect_every") == [1, 2, 4]
-
-
-def test_progress_comes_to_its_end() -> None:
-    _, heard = measure()
-    assert [each.done for each in heard] == list(range(len(heard)))
-    assert heard[-1].done == heard[-1].total
 
 
 def test_bytes_are_those_of_keys_and_values(found: Result) -> None:

@@ -69,6 +69,7 @@ def test_equals_loops_over_tokens_and_rounds(
     assert_equals_naive(attention, tokens, partial(naive, attention))
 
 
+@pytest.mark.slow
 def test_equal_vectors_are_visible_at_any_distance(make_tokens: Callable[..., Tokens]) -> None:
     """Eight rounds make 3 % of the document visible to a token, and nearly always an equal vector."""
     attention = LshAttentionConfig(bucket=4, hashes=8, local_heads=0).build(16, 1).double()

@@ -117,7 +117,9 @@ def test_large_scores_do_not_overflow(make_tokens: Callable[..., Tokens]) -> Non
     assert attention(tokens.states * 1e3, tokens.mask, tokens.positions).isfinite().all()
 
 
-@pytest.mark.parametrize("row_normalization", ["adaptive", "simple", "none"])
+@pytest.mark.parametrize(
+    "row_normalization", ["adaptive", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("simple", "none"))]
+)
 def test_gradients(row_normalization: Normalization, make_tokens: Callable[..., Tokens]) -> None:
     """Draws have no gradient: with fixed draws the outputs are differentiable."""
     config = SkeinformerAttentionConfig(samples=3, row_normalization=row_normalization, sampling="uniform")

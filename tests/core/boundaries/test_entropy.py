@@ -65,6 +65,7 @@ def test_losses_count_real_tokens_only(make_tokens: Callable[..., Tokens]) -> No
     assert losses["boundaries"].item() == pytest.approx(sum(per_document) / 3)
 
 
+@pytest.mark.slow
 def test_the_language_model_learns_and_is_not_used_in_evaluation(
     make_tokens: Callable[..., Tokens], monkeypatch: pytest.MonkeyPatch
 ) -> None:

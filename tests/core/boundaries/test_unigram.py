@@ -10,6 +10,7 @@ from sumpool.core.boundaries.unigram import UnigramBoundariesConfig
 from sumpool.core.tokens import Tokens
 
 
+@pytest.mark.slow
 def test_phrase_ends_are_learned(make_tokens: Callable[..., Tokens]) -> None:
     """Cross-entropy on logits: the threshold is a target probability of one half."""
     boundaries = UnigramBoundariesConfig(hidden=32).build(nn.Embedding(50, 16)).double()

@@ -54,6 +54,7 @@ def test_keys_and_values_cover_a_stride_of_the_memory(
     assert shapes == {"key": (2, 8, positions, 2), "value": (2, 8, positions, 2), "bias": (2, 8, 1, positions)}
 
 
+@pytest.mark.slow
 def test_gradient_is_exact(make_tokens: Callable[..., Tokens]) -> None:
     attention, tokens = build(3), make_tokens(5, 1)
 

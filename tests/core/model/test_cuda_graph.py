@@ -18,7 +18,7 @@ from tests.core.model.test_summarizer import VOCAB, make_documents, make_model
 
 DEVICES = [
     ("cpu", "pointer"),
-    ("cpu", "tied"),
+    pytest.param("cpu", "tied", marks=pytest.mark.slow),
     pytest.param(
         "cuda",
         "pointer",

@@ -52,6 +52,7 @@ def test_values_and_gradients_equal_those_of_the_formula(
         torch.testing.assert_close(one, other, atol=1e-12, rtol=0)
 
 
+@pytest.mark.slow
 def test_gradients_with_dropout_equal_finite_differences(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MIN_QUERIES", 3)
     monkeypatch.setattr(module, "MAX_SCORES", 1)
@@ -73,6 +74,7 @@ def test_dropout_keeps_the_mean(stored: bool) -> None:
     assert not torch.equal(dropped[:, 0], dropped[:, 1])
 
 
+@pytest.mark.slow
 def test_half_precision_sums_ranges_in_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MIN_QUERIES", 1)
     monkeypatch.setattr(module, "MAX_SCORES", 1)

@@ -73,6 +73,7 @@ def test_attention_received_equals_a_loop_for_any_chunk_of_weights(
         torch.testing.assert_close(received[document], expected, atol=1e-12, rtol=0)
 
 
+@pytest.mark.slow
 def test_attention_received_is_differentiable_with_recomputed_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(masking, "MAX_WEIGHTS", 60)
     query, key = torch.randn(2, 2, 2, 5, 4, dtype=torch.float64)

@@ -133,7 +133,7 @@ def test_short_documents_pass_unchanged(kind: str, case: dict[str, object], make
 
 
 @every_case
-@pytest.mark.parametrize("lengths", [(37, 64), (1000, 130, 61), (8, 500)])
+@pytest.mark.parametrize("lengths", [(37, 64), (500, 130, 8)])
 def test_pooling_is_independent_of_padding_and_batch_mates(
     kind: str,
     case: dict[str, object],
@@ -144,7 +144,7 @@ def test_pooling_is_independent_of_padding_and_batch_mates(
     for keep in keeps_of(kind, 24, 0.25):
         pooler = build(kind, keep, case)
         together = pooler(make_tokens(*lengths)).tokens
-        longer = pooler(make_tokens(*lengths, length=1111)).tokens
+        longer = pooler(make_tokens(*lengths, length=555)).tokens
         assert_equal(together, longer)
         for number in range(len(lengths)):
             single = pooler(alone(make_tokens(*lengths), number)).tokens

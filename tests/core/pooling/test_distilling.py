@@ -26,6 +26,7 @@ def test_equals_convolution_and_max_pooling(length: int, make_tokens: Callable[.
         assert (origin < real).all()
 
 
+@pytest.mark.slow
 def test_gradients(make_tokens: Callable[..., Tokens]) -> None:
     pooler, tokens = DistillingPoolerConfig().build(nn.Embedding(5, 16)).double(), make_tokens(5, 3)
 
