@@ -65,19 +65,16 @@ def write_recipe(folder: Path, *, pairs: bool = False) -> Path:
     return folder / "toy.yaml"
 
 
-@pytest.fixture(
-    scope="module", params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["one document", "pairs"]
-)
-def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bool]:
-    """A run folder, and whether its rows are pairs."""
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run folder whose rows are single documents."""
     folder = tmp_path_factory.mktemp("classifier")
-    recipe = load_recipe(write_recipe(folder, pairs=request.param), [f"data.prepared={folder / 'prepared'}"])
-    return train(recipe, folder / "runs" / "toy"), request.param
+    recipe = load_recipe(write_recipe(folder), [f"data.prepared={folder / 'prepared'}"])
+    return train(recipe, folder / "runs" / "toy")
 
 
 @pytest.mark.slow
-def test_a_classifier_learns_and_is_evaluated(trained: tuple[Path, bool]) -> None:
-    run, _ = trained
+def test_a_classifier_learns_and_is_evaluated(run: Path) -> None:
     report = evaluate_classifier(run)
     assert report.accuracy.mean == 1.0
     assert report.accuracy.low > 0.7
@@ -92,8 +89,7 @@ def test_a_classifier_learns_and_is_evaluated(trained: tuple[Path, bool]) -> Non
     assert fewer.documents == 10
 
 
-def test_a_run_folder_is_complete(trained: tuple[Path, bool]) -> None:
-    run, _ = trained
+def test_a_run_folder_is_complete(run: Path) -> None:
     assert task_of(run) == "classification"
     assert json.loads((run / "labels.json").read_text()) == {"labels": ["0", "1"]}
     card = (run / "README.md").read_text()
@@ -104,8 +100,7 @@ def test_a_run_folder_is_complete(trained: tuple[Path, bool]) -> None:
     assert not (run / "ranker.safetensors").exists()
 
 
-def test_rows_are_classified_in_order_and_resumed(trained: tuple[Path, bool], tmp_path: Path) -> None:
-    run, _ = trained
+def test_rows_are_classified_in_order_and_resumed(run: Path, tmp_path: Path) -> None:
     rows = [row(number) for number in range(200, 230)]
     path = tmp_path / "new.jsonl"
     path.write_text("".join(f"{json.dumps(entry)}\n" for entry in rows) + '{"id": "bad", "other": "x"}\n{\n')
@@ -126,20 +121,14 @@ def test_rows_are_classified_in_order_and_resumed(trained: tuple[Path, bool], tm
     assert lines[0]["probability"] == pytest.approx(max(predictions[0].probabilities.values()), abs=1e-6)
 
 
-def test_files_of_other_formats_are_documents(trained: tuple[Path, bool], tmp_path: Path) -> None:
-    run, pairs = trained
+def test_files_of_other_formats_are_documents(run: Path, tmp_path: Path) -> None:
     path = tmp_path / "review.txt"
     path.write_text("good film scene actor " * 10)
-    if pairs:
-        with pytest.raises(DataError, match=r"review\.txt must be JSON lines with two documents per row, got"):
-            list(classify([str(path)], run, options=OPTIONS))
-        return
     (prediction,) = classify([str(path)], run, options=OPTIONS)
     assert (prediction.label, prediction.tokens_read, prediction.tokens_total) == ("1", 12, 40)
 
 
-def test_batches_and_order_never_change_a_prediction(trained: tuple[Path, bool], tmp_path: Path) -> None:
-    run, _ = trained
+def test_batches_and_order_never_change_a_prediction(run: Path, tmp_path: Path) -> None:
     entries = [row(number) | {"text": " ".join(["good film"] * number)} for number in range(1, 8)]
     together, apart = tmp_path / "all.jsonl", tmp_path / "one.jsonl"
     together.write_text("".join(f"{json.dumps(entry)}\n" for entry in reversed(entries)))
@@ -150,8 +139,7 @@ def test_batches_and_order_never_change_a_prediction(trained: tuple[Path, bool],
         assert prediction.log_probs == pytest.approx(expected[prediction.id], rel=1e-5, abs=1e-5)
 
 
-def test_a_resumed_run_is_finished(trained: tuple[Path, bool]) -> None:
-    run, _ = trained
+def test_a_resumed_run_is_finished(run: Path) -> None:
     recipe = load_recipe(run)
     reports: list[Progress] = []
     assert train(recipe, run, report=reports.append) == run
@@ -159,15 +147,14 @@ def test_a_resumed_run_is_finished(trained: tuple[Path, bool]) -> None:
     assert "task: classification" in dump_recipe(recipe)
 
 
-def test_commands_of_summarisers_refuse_a_classifier(trained: tuple[Path, bool]) -> None:
-    run, _ = trained
+def test_commands_of_summarisers_refuse_a_classifier(run: Path) -> None:
     with pytest.raises(CheckpointError, match="must be a run of task: summarization, got task: classification, for"):
         load_model(run)
 
 
-def test_the_newest_run_of_the_task_is_chosen(trained: tuple[Path, bool], tmp_path: Path) -> None:
-    runs = trained[0].parent
-    assert newest_run(runs, "classification") == newest_of_all(runs) == trained[0]
+def test_the_newest_run_of_the_task_is_chosen(run: Path, tmp_path: Path) -> None:
+    runs = run.parent
+    assert newest_run(runs, "classification") == newest_of_all(runs) == run
     with pytest.raises(CheckpointError, match="must hold a trained model, got none; run `sumpool train quickstart`"):
         newest_run(runs)
     with pytest.raises(CheckpointError, match="must hold a trained classifier, got none; train a recipe with task:"):
@@ -175,8 +162,7 @@ def test_the_newest_run_of_the_task_is_chosen(trained: tuple[Path, bool], tmp_pa
     assert newest_of_all(tmp_path).name == "shipped"
 
 
-def test_an_empty_split_is_refused(trained: tuple[Path, bool]) -> None:
-    run, _ = trained
+def test_an_empty_split_is_refused(run: Path) -> None:
     with pytest.raises(RecipeError, match="the limit must be at least 1 document, got 0"):
         evaluate_classifier(run, limit=0)
 
@@ -206,3 +192,6 @@ def test_a_sweep_of_classifiers_has_their_accuracy(tmp_path: Path) -> None:
         report = json.loads((tmp_path / "s" / f"{system.name}-seed1" / "evaluation/validation/report.json").read_text())
         assert system.rouge["accuracy"].mean == pytest.approx(report["accuracy"]["mean"])
     assert sweep(loaded, tmp_path / "s").systems[0].rouge == table.systems[0].rouge
+    (tmp_path / "review.txt").write_text("good film")
+    with pytest.raises(DataError, match=r"review\.txt must be JSON lines with two documents per row, got"):
+        list(classify([str(tmp_path / "review.txt")], tmp_path / "s" / "mean-seed1", options=OPTIONS))
