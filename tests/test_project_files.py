@@ -9,7 +9,6 @@ import yaml
 from sumpool import __version__
 
 ROOT = Path(__file__).parents[1]
-FORMS = sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
@@ -24,15 +23,6 @@ def test_the_citation_is_of_this_version() -> None:
     assert citation["version"] == __version__
     assert citation["license"] == PROJECT["license"]
     assert {"message", "title", "authors"} <= set(citation)
-
-
-def test_issue_forms_have_fields_with_names() -> None:
-    for path in (path for path in FORMS if path.name != "config.yml"):
-        form = yaml.safe_load(path.read_text())
-        assert {"name", "description", "body"} <= set(form)
-        names = [field["id"] for field in form["body"]]
-        assert len(set(names)) == len(names) >= 3
-        assert all(field["attributes"]["label"] for field in form["body"])
 
 
 def test_every_named_make_target_exists() -> None:

@@ -22,11 +22,6 @@ def test_the_commands_of_the_readme_are_found(script: ModuleType) -> None:
     assert not any("#" in command for command in commands)
 
 
-def test_training_is_short(script: ModuleType) -> None:
-    assert script.shortened("sumpool train quickstart").startswith("sumpool train quickstart --set train.steps=20 ")
-    assert script.shortened("sumpool recipes") == "sumpool recipes"
-
-
 def test_missing_and_foreign_files_are_reported(script: ModuleType, tmp_path: Path) -> None:
     wheel = tmp_path / "sumpool-0.1.0-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
@@ -37,7 +32,3 @@ def test_missing_and_foreign_files_are_reported(script: ModuleType, tmp_path: Pa
     assert "must hold dist-info/licenses/sumpool/data/sample/NOTICE" in problems
     assert "must not hold tests/test_x.py" in problems
     assert "must hold dist-info/licenses/LICENSE" not in problems
-
-
-def test_the_script_is_run() -> None:
-    assert ".venv/bin/python .ci/wheel.py dist/*.whl\n" in (ROOT / ".ci/run").read_text()

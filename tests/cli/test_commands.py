@@ -125,19 +125,6 @@ def test_a_folder_of_summaries_is_continued() -> None:
     assert isinstance(run(*command).exception, RecipeError)
 
 
-def test_a_file_of_other_settings_or_documents_is_refused_by_the_name_of_the_difference() -> None:
-    Path("doc.txt").write_text(text(random.Random(2), 5))
-    command = ("summarize", "doc.txt", "--out", "out.jsonl", "--resume")
-    assert run(*command).exit_code == 0
-    before = Path("out.jsonl").read_bytes()
-    assert "must hold the same summarize.beams" in str(run(*command, "--beams", "1").exception)
-    assert "must hold the same evidence" in str(run(*command, "--evidence").exception)
-    assert "must hold the same model" in str(run(*command, "--fast").exception)
-    Path("doc.txt").write_text(text(random.Random(3), 5))
-    assert "but doc.txt has changed since" in str(run(*command).exception)
-    assert Path("out.jsonl").read_bytes() == before
-
-
 def test_two_destinations_are_refused() -> None:
     result = run("summarize", "doc.txt", "--out", "a.jsonl", "--out-dir", "b")
     assert isinstance(result.exception, RecipeError)

@@ -333,18 +333,6 @@ def test_wrong_settings_of_a_file_are_reported_before_it_is_read(files: tuple[Pa
         evaluate_predictions(*files, overrides=["lead_words"])
 
 
-def test_other_folders_are_left_alone(run: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "mine"
-    folder.mkdir()
-    (folder / "documents.jsonl").write_text("my documents")
-    for resume in (False, True):
-        with pytest.raises(RecipeError, match=r"mine must be new, empty or the results .*, got other content \(doc"):
-            evaluate_run(run, results=Results(folder, resume=resume))
-    with pytest.raises(RecipeError, match="must be new, empty or the results of an evaluation, got other content"):
-        evaluate_run(run, results=Results(run))
-    assert [path.read_text() for path in folder.iterdir()] == ["my documents"]
-
-
 def test_the_report_is_written_to_files(run: Path, tmp_path: Path) -> None:
     results = Results(html=tmp_path / "a.html", latex=tmp_path / "a.tex", csv=tmp_path / "a.csv")
     found = evaluate_run(run, results=results)

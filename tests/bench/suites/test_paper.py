@@ -1,4 +1,4 @@
-from sumpool.bench.suites.paper import SAME, TableNumber, rows
+from sumpool.bench.suites.paper import SAME, rows
 from sumpool.core.model.config import ModelConfig
 
 
@@ -8,12 +8,6 @@ def profile(config: ModelConfig) -> list[int]:
     for layer in config.encoder:
         lengths.append(int(getattr(layer.pool, "keep", lengths[-1])))
     return lengths
-
-
-def test_a_table_has_its_rows() -> None:
-    numbers: dict[TableNumber, range] = {2: range(1, 21), 7: range(21, 27), 8: range(27, 33), 10: range(1, 33)}
-    for table, expected in numbers.items():
-        assert [row.number for row in rows(table)] == list(expected)
 
 
 def test_lengths_are_those_of_the_paper() -> None:
@@ -30,13 +24,6 @@ def test_lengths_are_those_of_the_paper() -> None:
     ):
         config = rows(10)[number - 1].config
         assert profile(config) == lengths
-
-
-def test_settings_are_those_of_table_5() -> None:
-    for row in rows(10):
-        assert (row.config.dim, row.config.heads, row.config.feed_forward) == (512, 8, 2048)
-        assert (row.config.norm, row.config.activation, row.config.output.kind) == ("post", "relu", "tied")
-        assert (row.config.decoder.layers, row.config.decoder.positions) == (2, "none")
 
 
 def test_rows_that_are_printed_twice_are_the_same_model() -> None:

@@ -77,12 +77,6 @@ def test_what_does_not_fit_is_a_row_with_a_note(monkeypatch: pytest.MonkeyPatch)
     assert "#27: out of memory" in table.notes
 
 
-def test_other_errors_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Subject, "train", Mock(side_effect=RuntimeError("shapes do not fit")))
-    with pytest.raises(RuntimeError, match="shapes do not fit"):
-        measure_tables(SMALL, CONDITIONS)
-
-
 def test_ratios() -> None:
     def row(number: int, published: tuple[float, ...], seconds: tuple[float, ...]) -> Row:
         paper = PaperRow(number, "it", config(5), dict(zip(WORKS, published, strict=True)))
