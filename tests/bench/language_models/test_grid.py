@@ -9,37 +9,6 @@ def names(study: Study, rows: tuple[str, ...] = ()) -> list[str]:
     return [row.name for row in study_grid(LanguageModelsConfig(study=study, rows=rows))]
 
 
-def test_table_1_has_the_rows_of_the_paper() -> None:
-    assert names("boundaries") == [
-        "vanilla", "fixed-2", "fixed-3", "fixed-4", "gumbel-0.2", "entropy", "unigram-10000", "whitespace"
-    ]  # fmt: skip
-
-
-def test_the_front_has_six_vocabularies_and_five_priors() -> None:
-    grid = study_grid(LanguageModelsConfig(study="pareto"))
-    assert sorted(row.subwords for row in grid if row.family == "unigram") == [200, 500, 1000, 3000, 5000, 10_000]
-    assert [row.prior for row in grid if row.prior] == [0.2, 0.25, 0.3, 0.37, 0.45]
-    assert {row.line for row in grid} == {"vanilla", "fixed", "unigram", "gumbel", "whitespace", "entropy"}
-
-
-def test_studies_share_their_runs() -> None:
-    assert set(names("boundaries")) <= set(names("pareto"))
-    assert "gumbel-0.2" in names("prior")
-
-
-def test_scaling_varies_the_middle_block_of_every_row() -> None:
-    grid = study_grid(LanguageModelsConfig(study="scaling", middle=(4, 8)))
-    assert [(row.line, row.middle) for row in grid[:4]] == [
-        ("vanilla", 4), ("vanilla", 8), ("fixed-2", 4), ("fixed-2", 8)
-    ]  # fmt: skip
-    assert len({row.name for row in grid}) == 16
-
-
-def test_the_prior_has_probabilities_and_weights() -> None:
-    grid = study_grid(LanguageModelsConfig(study="prior", priors=(0.3,), weights=(0.0, 5.0)))
-    assert [(row.prior, row.weight) for row in grid] == [(0.3, 1.0), (0.2, 1.0), (0.2, 0.0), (0.2, 5.0)]
-
-
 def test_rows_are_chosen_by_name() -> None:
     assert names("boundaries", ("whitespace", "vanilla")) == ["vanilla", "whitespace"]
     with pytest.raises(RecipeError, match=r"bench\.rows must be rows of boundaries \(vanilla, .*\), got fixed-9"):
