@@ -118,6 +118,15 @@ MaxRatio = Annotated[
         help="Decompressed bytes that are read for each compressed one.",
     ),
 ]
+Password = Annotated[
+    str, typer.Option(metavar="TEXT", envvar="SUMPOOL_PASSWORD", help="Password of encrypted PDF files.")
+]
+Ocr = Annotated[
+    str,
+    typer.Option(
+        metavar="LANGUAGE", help="Recognise the text of scans by ocrmypdf, in languages such as eng or deu+fra."
+    ),
+]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue where the same command was interrupted.")]
 
 

@@ -17,6 +17,8 @@ from sumpool.cli.options import (
     KeepReferences,
     MaxBytes,
     MaxRatio,
+    Ocr,
+    Password,
     Resume,
     Run,
     choice,
@@ -96,6 +98,8 @@ def summarize(
     keep_references: KeepReferences = False,
     max_bytes: MaxBytes = DEFAULT_OPTIONS.max_bytes,
     max_ratio: MaxRatio = DEFAULT_OPTIONS.max_ratio,
+    password: Password = "",
+    ocr: Ocr = "",
     mode: Annotated[
         str | None,
         choice(
@@ -162,7 +166,8 @@ def summarize(
     rendering = Rendering("json" if json else format, style, title)
     is_single = len(names) == 1 and not Path(names[0]).is_dir() and ".jsonl" not in names[0]
     with_ids = not is_single and not title and rendering.format in ("text", "markdown")
-    options = ReadOptions(field, summary_output.trained_field(model), keep_references, glob, max_bytes, max_ratio)
+    trained = summary_output.trained_field(model)
+    options = ReadOptions(field, trained, keep_references, glob, max_bytes, max_ratio, password, ocr)
     target = summary_output.Target(out, out_dir, explain, resume, retry_failed)
     if ray:
         from sumpool.cli.corpus import CorpusRun, summarize_on_ray

@@ -137,6 +137,9 @@ class ReadOptions:
         glob: Pattern of the file names that are read from folders.
         max_bytes: Bytes that a file may have after decompression.
         max_ratio: Decompressed bytes that a file may have for each compressed one.
+        password: Password of encrypted PDF files; empty if there is none.
+        ocr: Languages of Tesseract in which scans are recognised by ocrmypdf, such as "eng" or "deu+fra"; empty leaves
+            scans unread.
     """
 
     field: str | None = None
@@ -145,6 +148,8 @@ class ReadOptions:
     glob: str = "*"
     max_bytes: int = 256 * 2**20
     max_ratio: int = 300
+    password: str = ""
+    ocr: str = ""
 
     @property
     def limits(self) -> "Limits":

@@ -4,11 +4,13 @@ Hyphens at line ends are joined; running headers, page numbers, line numbers, ro
 page's notes come behind its text.
 """
 
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Final
 
 from sumpool.documents.document import ParsedDocument, ReadOptions
 from sumpool.documents.formats import missing_library
+from sumpool.documents.pdf.ocr import OCR_ADVICE, recognise_text
 from sumpool.documents.pdf.streams import check_streams
 from sumpool.documents.worker import WORKER
 
@@ -24,11 +26,19 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
     Raises:
         ValueError: If the file is damaged, encrypted, too large, unpacks to too much, is without text, or takes more
             time or memory than suits its size.
-        DataError: If pypdfium2 is not installed.
+        DataError: If pypdfium2 is not installed, or ocrmypdf is not and `options.ocr` asks for it.
     """
     if len(content) > options.max_bytes:
         raise ValueError(f"must have at most {options.max_bytes:,} bytes, got {len(content):,}; split it")
     check_streams(content, options.limits)
     if find_spec("pypdfium2_raw") is None:
         raise missing_library("pypdfium2", "PDF")
-    return WORKER.read(_READER, content, _ADVICE, {"max_pages": MAX_PAGES})
+    arguments = {"max_pages": MAX_PAGES, "password": options.password}
+    try:
+        return WORKER.read(_READER, content, _ADVICE, arguments)
+    except ValueError as error:
+        if not options.ocr or not str(error).endswith(OCR_ADVICE):
+            raise
+    recognised = recognise_text(content, options.ocr)
+    parsed = WORKER.read(_READER, recognised, _ADVICE, arguments)
+    return replace(parsed, notes=(*parsed.notes, "text of a scan, recognised by ocrmypdf"))

@@ -11,57 +11,69 @@ from sumpool.documents.document import ParsedDocument
 from sumpool.documents.pdf.blocks import compose_blocks
 from sumpool.documents.pdf.body import measure_body
 from sumpool.documents.pdf.fonts import Handle
+from sumpool.documents.pdf.forms import open_form
 from sumpool.documents.pdf.headings import find_title
 from sumpool.documents.pdf.kinds import classify_lines
 from sumpool.documents.pdf.layout import PrintedLine, find_gutter, order_lines
 from sumpool.documents.pdf.margins import PageSegments, remove_margins
+from sumpool.documents.pdf.ocr import OCR_ADVICE
 from sumpool.documents.pdf.paragraphs import group_lines
 from sumpool.documents.pdf.runs import read_runs
 from sumpool.documents.pdf.segments import join_runs
 from sumpool.documents.pdf.words import is_scrambled
 
-_OCR: Final = "run it through OCR (for example ocrmypdf) first"
 _TITLE_WORDS: Final = 3  # of a heading on top of the document that is its title
 _LONGEST_METADATA: Final = 4096  # bytes
 
 
-def read_pdf(content: bytes, max_pages: int) -> ParsedDocument:
+def read_pdf(content: bytes, max_pages: int, password: str = "") -> ParsedDocument:
     """Read a PDF file; not safe for threads.
 
+    Args:
+        content: Content of the file.
+        max_pages: Pages that it may have.
+        password: Password; empty if it has none.
+
     Raises:
-        ValueError: If the file is damaged, encrypted, without legible text, or has too many pages.
+        ValueError: If the file is damaged, needs another password, has no legible text, or has too many pages.
     """
-    with _open(content) as document:
+    with _open(content, password) as document:
         lines, removed = _read_lines(document, max_pages)
         metadata = _metadata(document, b"Title")
+        attached = pdfium.FPDFDoc_GetAttachmentCount(document)
     body = measure_body(lines)
     groups = group_lines(lines, classify_lines(lines, body), body)
     title = find_title(lines, body, metadata)
     blocks = tuple(compose_blocks(groups, lines))
     if is_scrambled(" ".join(block.text for block in blocks)):
-        raise ValueError(f"must have text in letters, got fonts that do not say which letters they show; {_OCR}")
-    notes = (f"{removed} page headers, footers, page numbers and line numbers removed",) if removed else ()
+        raise ValueError(f"must have text in letters, got fonts that do not say which letters they show; {OCR_ADVICE}")
+    notes = (
+        *((f"{removed} page headers, footers, page numbers and line numbers removed",) if removed else ()),
+        *((f"{attached} attached file{'s' if attached > 1 else ''} left out",) if attached > 0 else ()),
+    )
     if not title and blocks and blocks[0].kind == "heading" and len(blocks[0].text.split()) >= _TITLE_WORDS:
         title = blocks[0].text
     return ParsedDocument(blocks, title, notes)
 
 
 @contextmanager
-def _open(content: bytes) -> Iterator[Handle]:
+def _open(content: bytes, password: str) -> Iterator[Handle]:
     """Open a document of PDFium."""
     pdfium.FPDF_InitLibrary()
-    document = pdfium.FPDF_LoadMemDocument64(content, len(content), None)
+    document = pdfium.FPDF_LoadMemDocument64(content, len(content), password.encode() or None)
     if not document:
-        raise ValueError(_open_error(pdfium.FPDF_GetLastError(), content))
+        raise ValueError(_open_error(pdfium.FPDF_GetLastError(), content, password))
     try:
         yield document
     finally:
         pdfium.FPDF_CloseDocument(document)
 
 
-def _open_error(code: int, content: bytes) -> str:
+def _open_error(code: int, content: bytes, password: str) -> str:
+    if code == pdfium.FPDF_ERR_PASSWORD and password:
+        return "must be a PDF file with the password of --password, got one with another"
     if code in (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY):
-        return "must be open to everyone, got an encrypted PDF file; remove its password first"
+        return "must be open to everyone, got an encrypted PDF file; give its password by --password"
     if b"%PDF-" not in content[:1024]:
         return f"must be a PDF file, got a file that starts with {content[:8]!r}"
     return f"must be a complete PDF file, got {len(content):,} bytes that PDFium cannot open; get the file again"
@@ -73,11 +85,14 @@ def _read_lines(document: Handle, max_pages: int) -> tuple[list[PrintedLine], in
     if count > max_pages:
         raise ValueError(f"must have at most {max_pages:,} pages, got {count:,}; split it")
     pages = []
-    for number in range(1, count + 1):
-        page = read_runs(document, number)
-        pages.append(PageSegments(number, page.height, join_runs(page.runs)))
+    with open_form(document) as form:
+        for number in range(1, count + 1):
+            page = read_runs(document, number, form)
+            pages.append(PageSegments(number, page.height, join_runs(page.runs)))
     if not any(page.segments for page in pages):
-        raise ValueError(f"must have a text layer, got {count} {'page' if count == 1 else 'pages'} of images; {_OCR}")
+        raise ValueError(
+            f"must have a text layer, got {count} {'page' if count == 1 else 'pages'} of images; {OCR_ADVICE}"
+        )
     pages, removed = remove_margins(pages)
     gutters = [gutter for page in pages if (gutter := find_gutter(page.segments)) is not None]
     return [line for page in pages for line in order_lines(page.segments, page.number, gutters)], removed

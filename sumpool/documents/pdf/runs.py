@@ -10,6 +10,7 @@ from pypdfium2_raw import bindings as pdfium
 
 from sumpool.documents.pdf.accents import compose_accents
 from sumpool.documents.pdf.fonts import Font, Handle, read_font
+from sumpool.documents.pdf.forms import load_page
 from sumpool.documents.pdf.spacing import DIRECTIONS, CharacterEdges, split_words, turn
 from sumpool.documents.pdf.visibility import PageBackground
 
@@ -75,14 +76,15 @@ class _Span(NamedTuple):
     visible: bool
 
 
-def read_runs(document: Handle, number: int) -> PageRuns:
+def read_runs(document: Handle, number: int, form: Handle | None = None) -> PageRuns:
     """Read the runs of a page that stand in its principal direction and are visible.
 
     Args:
         document: Document of PDFium.
         number: Number of the page, from 1.
+        form: Form of the document; None if it has none.
     """
-    page = pdfium.FPDF_LoadPage(document, number - 1)
+    page = load_page(document, form, number - 1)
     if not page:
         return PageRuns(number, 0.0, 0.0, ())
     text_page = pdfium.FPDFText_LoadPage(page)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from sumpool.documents.pdf.fonts import Font
+from sumpool.documents.pdf.initials import lower_initials
 from sumpool.documents.pdf.runs import Run
 
 GAP: Final = 0.9
@@ -91,7 +92,7 @@ class _Draft:
 def join_runs(runs: Iterable[Run]) -> list[Segment]:
     """Join the runs of a page to segments: first in the order of drawing, then by place."""
     drafts: list[_Draft] = []
-    for run in runs:
+    for run in lower_initials(tuple(runs)):
         if not drafts or not _continues(drafts[-1], run):
             drafts.append(_Draft())
         drafts[-1].add(run)

@@ -1,5 +1,7 @@
 """PDF files written by hand, for tests."""
 
+import hashlib
+import re
 from collections.abc import Sequence
 
 FONTS = {
@@ -71,3 +73,41 @@ def assemble(objects: Sequence[bytes], trailer: str = "") -> bytes:
     end = f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}"
     end += f"trailer\n<< /Size {len(objects) + 1} /Root 1 0 R {trailer} >>\nstartxref\n{len(content)}\n%%EOF\n"
     return content + end.encode()
+
+
+_PADDING = bytes.fromhex("28BF4E5E4E758A4164004E56FFFA01082E2E00B6D0683E802F0CA9FE6453697A")
+
+
+def encrypted(content: bytes, password: str) -> bytes:
+    """Encrypt the streams of a file written by `pdf` (standard handler, revision 2)."""
+    padded = (password.encode("latin-1") + _PADDING)[:32]
+    owner = _rc4(_md5(padded)[:5], padded)
+    key = _md5(padded + owner + (-4 & 0xFFFFFFFF).to_bytes(4, "little") + bytes(16))[:5]
+
+    def encrypt(match: re.Match[bytes]) -> bytes:
+        stream_key = _md5(key + int(match[1]).to_bytes(3, "little") + b"\0\0")[:10]
+        return match[0][: match.start(2) - match.start()] + _rc4(stream_key, match[2]) + b"\nendstream"
+
+    content = re.sub(rb"(\d+) 0 obj\n<< /Length \d+ >>\nstream\n(.*?)\nendstream", encrypt, content, flags=re.DOTALL)
+    entry = f"/Encrypt << /Filter /Standard /V 1 /R 2 /O <{owner.hex()}> /U <{_rc4(key, _PADDING).hex()}> /P -4 >>"
+    return content.replace(b"/Root 1 0 R", f"/Root 1 0 R {entry} /ID [<{'00' * 16}> <{'00' * 16}>]".encode())
+
+
+def _md5(content: bytes) -> bytes:
+    return hashlib.md5(content, usedforsecurity=False).digest()
+
+
+def _rc4(key: bytes, content: bytes) -> bytes:
+    state = list(range(256))
+    j = 0
+    for i in range(256):
+        j = (j + state[i] + key[i % len(key)]) % 256
+        state[i], state[j] = state[j], state[i]
+    result = bytearray()
+    i = j = 0
+    for byte in content:
+        i = (i + 1) % 256
+        j = (j + state[i]) % 256
+        state[i], state[j] = state[j], state[i]
+        result.append(byte ^ state[(state[i] + state[j]) % 256])
+    return bytes(result)

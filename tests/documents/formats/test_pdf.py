@@ -1,14 +1,16 @@
 import random
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
+from sumpool.documents.arguments import check_arguments
 from sumpool.documents.document import DEFAULT_OPTIONS, ParsedDocument, ReadOptions
 from sumpool.documents.formats import pdf as pdf_format
 from sumpool.documents.formats.pdf import parse
 from sumpool.errors import DataError
-from tests.documents.formats.pdf_files import assemble, pdf, show, show_lines, wrap
+from tests.documents.formats.pdf_files import assemble, encrypted, pdf, show, show_lines, wrap
 
 FIRST = (
     "The harbour of the old town was built when the river still carried ships far into the country, and the houses "
@@ -103,6 +105,52 @@ def test_scan_without_text_says_how_to_get_some() -> None:
     rectangle = "0.5 g 60 500 500 220 re f\n"
     with pytest.raises(ValueError, match=r"^must have a text layer, got 2 pages of images; run it through OCR"):
         read(pdf([rectangle, rectangle]))
+
+
+@pytest.fixture
+def ocrmypdf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program of that name on PATH, which keeps its arguments and returns a file with text."""
+    (tmp_path / "result.pdf").write_bytes(pdf([column(FIRST)]))
+    program = tmp_path / "ocrmypdf"
+    program.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/arguments\ncat > /dev/null\ncat {tmp_path}/result.pdf\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    return program
+
+
+def test_scan_is_recognised_where_it_is_asked_for(ocrmypdf: Path) -> None:
+    scan = pdf(["0.5 g 60 500 500 220 re f\n"])
+    parsed = parse(scan, ReadOptions(ocr="deu+eng"))
+    assert [block.text for block in parsed.blocks] == [FIRST]
+    assert parsed.notes[-1] == "text of a scan, recognised by ocrmypdf"
+    assert "--language deu+eng - -" in ocrmypdf.with_name("arguments").read_text()
+    with pytest.raises(ValueError, match="must be a PDF file"):
+        parse(b"text", ReadOptions(ocr="eng"))
+    with pytest.raises(DataError, match=r"--ocr must be languages of Tesseract such as eng or deu\+fra, got '-x'"):
+        parse(scan, ReadOptions(ocr="-x"))
+
+
+def test_failures_of_recognition_are_named(ocrmypdf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scan = pdf(["0.5 g 60 500 500 220 re f\n"])
+    ocrmypdf.write_text("#!/bin/sh\ncat > /dev/null\necho first >&2\necho 'no language xyz' >&2\nexit 3\n")
+    with pytest.raises(ValueError, match="must be a file that ocrmypdf can read, got its error: no language xyz"):
+        parse(scan, ReadOptions(ocr="xyz"))
+    ocrmypdf.write_text("#!/bin/sh\nexec sleep 30\n")
+    monkeypatch.setattr("sumpool.documents.pdf.ocr._SECONDS", 0.2)
+    with pytest.raises(ValueError, match=r"must be recognised within .* s, but ocrmypdf took longer; split it"):
+        parse(scan, ReadOptions(ocr="eng"))
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(DataError, match="--ocr needs the program ocrmypdf, which is not installed: apt install"):
+        check_arguments(["-"], ReadOptions(ocr="eng"))
+
+
+def test_file_with_a_password() -> None:
+    content = encrypted(pdf([column(FIRST)]), "sesame")
+    assert [block.text for block in parse(content, ReadOptions(password="sesame")).blocks] == [FIRST]
+    with pytest.raises(ValueError, match="must be open to everyone, got an encrypted PDF file; give its password by"):
+        read(content)
+    with pytest.raises(ValueError, match="must be a PDF file with the password of --password, got one with another"):
+        parse(content, ReadOptions(password="open"))
 
 
 def test_fonts_without_letters_are_named() -> None:
@@ -315,3 +363,61 @@ def test_paragraph_above_code_does_not_go_on_behind_it() -> None:
 
 def test_heading_of_the_contents_is_no_title() -> None:
     assert read(pdf([show("Contents", 72, 740, 18, "F2") + column(FIRST)])).title == ""
+
+
+@pytest.mark.parametrize("lines", [2, 3, 4])
+@pytest.mark.parametrize(("letter", "rest"), [("T", "he"), ("\u201cT", "he"), ("A", " ship"), ("I", "n")])
+def test_initials_over_several_lines_begin_their_word(lines: int, letter: str, rest: str) -> None:
+    words = ["office", "counts", "twenty", "sloops", "before", "sunset", "behind", "narrow", "bridge"] * 7
+    text = f"{letter}{rest} {' '.join(words)}."
+    size = (12 * (lines - 1) + 7) / 0.7
+    width = sum({"T": 0.61, "A": 0.72, "I": 0.33}.get(character, 0.44) for character in letter) * size + 4
+    beside = wrap(text.removeprefix(letter).strip(), 90 - int(width / 4.4))[:lines]
+    below = wrap(text.removeprefix(letter).strip()[len(" ".join(beside)) :], 90)
+    for initial_first in (True, False):
+        initial = show(letter, 72, 700 - 12 * (lines - 1), size)
+        drawn = show_lines(beside, 72 + width, 700)
+        page = (initial + drawn if initial_first else drawn + initial) + show_lines(below, 72, 700 - 12 * lines)
+        page = show("The line above belongs to another paragraph of the page.", 72, 740) + page
+        (_, paragraph) = texts(pdf([page]))
+        assert paragraph == text
+
+
+def form(field: str, catalog: str = "") -> bytes:
+    """A page with an annotation and a form of it."""
+    annotation = f"/Annots [<< /Type /Annot /Rect [72 500 522 530] {field} >>]"
+    font = "/DR << /Font << /Helv << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >>"
+    content = pdf([column(FIRST)], catalog=f"/AcroForm << /Fields [] /DA (/Helv 0 Tf 0 g) {font} {catalog} >>")
+    return content.replace(b"/MediaBox [0 0 612 792]", f"/MediaBox [0 0 612 792] {annotation}".encode(), 1)
+
+
+FILLED = "The ferry struck the northern mole at midnight."
+
+
+def test_filled_fields_are_paragraphs() -> None:
+    for flags in ("", "/Ff 4096"):
+        field = f"/Subtype /Widget /FT /Tx /T (a) /F 4 {flags} /DA (/Helv 10 Tf 0 g) /V ({FILLED})"
+        for catalog in ("", "/NeedAppearances true"):
+            assert texts(form(field, catalog)) == [FIRST, FILLED]
+
+
+def test_buttons_and_signatures_are_no_text() -> None:
+    field = f"/Subtype /Widget /FT /Btn /Ff 65536 /T (a) /F 4 /DA (/Helv 10 Tf 0 g) /MK << /CA ({FILLED}) >>"
+    assert texts(form(field)) == [FIRST]
+
+
+def test_form_that_asks_to_wait_is_refused() -> None:
+    wait = "Please wait... If this message is not eventually replaced, your viewer cannot display this document."
+    for rendering in ("/NeedsRendering true", ""):
+        content = pdf([column(wait)], catalog=f"{rendering} /AcroForm << /Fields [] /XFA (x) >>")
+        with pytest.raises(
+            ValueError, match=r"must have its text on its pages, got an XFA form; print it to a new PDF"
+        ):
+            read(content)
+    field = f"/Subtype /Widget /FT /Tx /T (a) /F 4 /DA (/Helv 10 Tf 0 g) /V ({FILLED})"
+    assert texts(form(field, "/XFA (x)")) == [FIRST, FILLED]
+
+
+def test_attached_files_are_counted() -> None:
+    names = "/Names << /EmbeddedFiles << /Names [(a) << /Type /Filespec /F (a.txt) /EF << /F 3 0 R >> >>] >> >>"
+    assert "1 attached file left out" in read(pdf([column(FIRST)], catalog=names)).notes
