@@ -2,10 +2,12 @@
 
 import asyncio
 import time
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import parse_qsl
 
 from fastapi import Query, Request
 from starlette.datastructures import UploadFile
@@ -47,13 +49,15 @@ async def _read_request(request: Request, options: SummaryOptions, limits: Servi
     """Read the documents and the options of a request; the body goes before the options beside it."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "application/json":
-        asked = SummaryRequest.model_validate_json(await request.body())
+        asked = SummaryRequest.model_validate_json((await request.body()).removeprefix(BOM_UTF8))
         if (asked.text is None) == (asked.texts is None):
             raise RecipeError("the body must have text or texts, got both or none")
         documents = asked.documents()
         options = asked.options(options)
     elif kind == "multipart/form-data":
         documents, options = await _read_form(request, options, limits)
+    elif kind == "application/x-www-form-urlencoded":
+        documents, options = await _read_pairs(await request.body(), options, limits, name)
     else:
         documents = await _read_file(name, await request.body(), limits)
     if not 1 <= len(documents) <= limits.documents:
@@ -75,6 +79,20 @@ async def _read_form(request: Request, options: SummaryOptions, limits: ServiceL
         return await _read_fields(form.multi_items(), options, limits)
     finally:
         await form.close()
+
+
+async def _read_pairs(body: bytes, options: SummaryOptions, limits: ServiceLimits, name: str) -> ReadRequest:
+    """Read a form in the address's encoding, as `curl -d` and HTML forms send it; other bodies of its type are files.
+
+    curl gives every body that type by itself, also that of a file.
+    """
+    try:
+        fields = parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=True, errors="strict")
+    except ValueError:
+        fields = []
+    if not fields or not {field for field, _ in fields} <= SummaryRequest.model_fields.keys():
+        return await _read_file(name, body, limits), options
+    return await _read_fields(fields, options, limits)
 
 
 async def _read_fields(

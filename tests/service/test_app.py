@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 import uvicorn
@@ -45,6 +46,29 @@ def test_summaries_are_those_of_the_api(client: TestClient, summarizer: Summariz
         for sentence in summary["sentences"]:
             start, end = sentence["span"]
             assert " ".join(text[start:end].split()) == sentence["text"]
+
+
+@pytest.mark.parametrize("escaped", [True, False])
+def test_form_in_the_encoding_of_addresses(client: TestClient, escaped: bool) -> None:
+    text = f"{story(1, 6)} It's 50 % of the größe" + (" & more." if escaped else ".")
+    asked = {"text": text, "length": "1s", "mode": "extractive"}
+    body = urlencode(asked) if escaped else f"text={text}&length=1s&mode=extractive".replace("%", "%25")
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    answer = client.post(ROUTE, content=body.encode(), headers=headers).json()
+    assert answer["summaries"] == client.post(ROUTE, json=asked).json()["summaries"]
+
+
+def test_file_with_the_type_that_curl_gives_it_is_a_file(client: TestClient) -> None:
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    content = f"<html><p>a=b {story(1, 6)}</p></html>".encode()
+    (summary,) = client.post(f"{ROUTE}?mode=extractive", content=content, headers=headers).json()["summaries"]
+    assert summary["text"]
+    assert "<p>" not in summary["text"]
+
+
+def test_byte_order_mark_before_json_is_passed_over(client: TestClient) -> None:
+    body = "\ufeff" + json.dumps({"text": story(1, 6)})
+    assert client.post(ROUTE, content=body.encode(), headers={"Content-Type": "application/json"}).status_code == 200
 
 
 def test_requests_at_once_are_answered_as_alone(client: TestClient, summarizer: Summarizer) -> None:
