@@ -53,6 +53,9 @@ _MAIL_FIELD = re.compile(
     re.IGNORECASE,
 )
 _ROFF = re.compile(r"^\.(?:TH|Dd)\s", re.MULTILINE)
+_CUE = re.compile(
+    r"\s*(?:\d{1,3}:)?\d{1,2}:\d{1,2}(?:[.,]\d{1,3})?(?:[ \t]*-->[ \t]*|,)(?:\d{1,3}:)?\d{1,2}:\d{1,2}[.,]\d"
+)
 _RFC = re.compile(r"^(?:Request for Comments|RFC|Internet[- ]Draft)\b", re.MULTILINE | re.IGNORECASE)
 _RFC_PAGE = re.compile(
     r"\[Page \d+\]|^Network Working Group\b|^Internet (?:Engineering|Research) Task Force\b|\bISSN: 2070-1721",
@@ -189,9 +192,18 @@ def _text_format(text: str, content: bytes) -> str:
         return "roff"
     if is_mail(start):
         return "mail"
+    if start.startswith("WEBVTT") or is_subtitles(start):
+        return "subtitles"
     if _RFC.search(text[:4096]) and _RFC_PAGE.search(text):
         return "rfc"
     return _markup(text)
+
+
+def is_subtitles(text: str) -> bool:
+    """Return whether a text begins with the times of a cue, behind its number at most."""
+    first, _, rest = text.partition("\n")
+    line = rest.split("\n", 1)[0] if first.strip().isdigit() else first
+    return bool(_CUE.match(line))
 
 
 def is_mail(text: str) -> bool:

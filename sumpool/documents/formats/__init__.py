@@ -30,6 +30,9 @@ FORMATS: Final[dict[str, str]] = {
     ".odt": "odt",
     ".epub": "epub",
     ".eml": "mail",
+    ".srt": "subtitles",
+    ".vtt": "subtitles",
+    ".sbv": "subtitles",
 }
 """Format of each suffix of file names; content decides where a text has another one or none."""
 

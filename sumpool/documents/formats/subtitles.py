@@ -1,0 +1,109 @@
+"""Subtitles (SubRip, WebVTT, SBV): the speech as paragraphs, without numbers, times and styles.
+
+Sentences are joined across cues. A paragraph ends before another speaker, before a pause behind a sentence, and where
+it has become long. Descriptions of sounds ("[Music]") are notices.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import unescape
+from typing import Final
+
+from sumpool.documents.decoding import decode_text
+from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
+from sumpool.text.sentences import CLOSING_MARKS, END_MARKS
+
+_CLOCK: Final = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2})(?:[.,](\d{1,3}))?"
+CUE: Final = re.compile(rf"[ \t]*{_CLOCK}(?:[ \t]*-->[ \t]*|,){_CLOCK}(?:[ \t]+[^\n]*)?[ \t]*$", re.MULTILINE)
+"""Line with the times of a cue."""
+_TAG: Final = re.compile(r"</?[a-zA-Z0-9][^<>]{0,100}>|\{\\[^{}]{1,100}\}")
+_VOICE: Final = re.compile(r"<v(?:\.[\w.]+)?\s+([^<>]{1,100})>")
+_SPEAKER: Final = re.compile(r"(?:[-\u2013\u2014]\s*|>>+\s*)(?=\S)")
+"""Mark before the words of another speaker."""
+_SOUND: Final = re.compile(r"\[[^\[\]]*\]|\([^()]*\)|[\u266a-\u266c][^\n]*")
+_END: Final = re.compile(rf"[{END_MARKS}][{CLOSING_MARKS}]*$")
+_PAUSE: Final = 3.0
+"""Seconds without speech between two paragraphs."""
+_MAX_WORDS: Final = 120
+"""Words from which on a paragraph ends with its sentence."""
+
+
+@dataclass(frozen=True)
+class _Line:
+    text: str
+    number: int
+    pause: float  # seconds before it
+    speaker: str = ""
+
+
+def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
+    """Read subtitles.
+
+    Raises:
+        ValueError: If the content is not text in a known encoding.
+    """
+    del options
+    text, notes = decode_text(content)
+    return ParsedDocument(tuple(_paragraphs(text)), _title(text), notes)
+
+
+def _title(text: str) -> str:
+    """Return the title behind the first word of WebVTT; empty if there is none."""
+    first = text.lstrip().split("\n", 1)[0]
+    return first.removeprefix("WEBVTT").strip(" \t-") if first.startswith("WEBVTT") else ""
+
+
+def _paragraphs(text: str) -> Iterator[TextBlock]:
+    words: list[str] = []
+    sounds: list[TextBlock] = []
+    start, speaker = 0, ""
+    for line in _lines(text):
+        mark = _SPEAKER.match(line.text)
+        said = line.text[mark.end() :] if mark else line.text
+        is_sound = bool(_SOUND.fullmatch(said))
+        turns = mark or (line.speaker and line.speaker != speaker)
+        rests = (line.pause >= _PAUSE or is_sound or len(words) >= _MAX_WORDS) and words and _END.search(words[-1])
+        if turns or rests:
+            yield from _said(words, start, sounds)
+            words, sounds = [], []
+        speaker = line.speaker or speaker
+        if is_sound:
+            sounds.append(TextBlock(said, "notice", line=line.number))
+        else:
+            start = start if words else line.number
+            words += said.split()
+    yield from _said(words, start, sounds)
+
+
+def _said(words: list[str], start: int, sounds: list[TextBlock]) -> list[TextBlock]:
+    """Return a paragraph and the sounds in and before it."""
+    return sorted(
+        [*([TextBlock(" ".join(words), line=start)] if words else []), *sounds], key=lambda block: block.line or 0
+    )
+
+
+def _lines(text: str) -> Iterator[_Line]:
+    """Yield the lines of speech, each once where captions roll."""
+    end, recent, pause = 0.0, ["", ""], 0.0
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    is_speech = False
+    for number, content in enumerate(lines, 1):
+        if cue := CUE.match(content):
+            pause, end = max(0.0, _seconds(cue.groups()[:4]) - end), _seconds(cue.groups()[4:])
+            is_speech = True
+        elif not content.strip() or (content.strip().isdigit() and number < len(lines) and CUE.match(lines[number])):
+            is_speech = False
+        elif is_speech and (line := _clean(content)) and line not in recent:
+            voice = _VOICE.search(content)
+            yield _Line(line, number, pause, voice[1].strip() if voice else "")
+            recent, pause = [recent[1], line], 0.0
+
+
+def _clean(content: str) -> str:
+    return " ".join(unescape(_TAG.sub("", content)).split())
+
+
+def _seconds(clock: tuple[str | None, ...]) -> float:
+    hours, minutes, seconds, fraction = clock
+    return int(hours or 0) * 3600 + int(minutes or 0) * 60 + int(seconds or 0) + float(f"0.{fraction or 0}")
