@@ -16,6 +16,8 @@ ROW_KINDS: Final = frozenset(ROWS.values())
 
 _HEAD = 2**16
 """Bytes that a text is recognised by."""
+_COMPOUND: Final = b"\xd0\xcf\x11\xe0"
+_OUTLOOK: Final = "__substg1.0_".encode("utf-16-le")
 _MAGIC: Final = (
     (b"\x89PNG", "a PNG image"),
     (b"\xff\xd8\xff", "a JPEG image"),
@@ -25,7 +27,7 @@ _MAGIC: Final = (
     (b"\x7fELF", "a program"),
     (b"MZ\x90", "a program"),
     (b"\xca\xfe\xba\xbe", "a program"),
-    (b"\xd0\xcf\x11\xe0", "an old Office file (.doc, .xls, .ppt); save it as .docx"),
+    (_COMPOUND, "an old Office file (.doc, .xls, .ppt); save it as .docx"),
     (b"{\\rtf", "an RTF file; save it as .docx"),
     (b"%!PS", "a PostScript file; convert it to PDF"),
     (b"SQLite format 3", "a SQLite database"),
@@ -121,6 +123,8 @@ def _binary_format(content: bytes) -> str:
     if content.startswith(b"PK\x03\x04"):
         return _zip_format(content)
     kind = next((name for magic, name in _MAGIC if content.startswith(magic)), "") or _binary_kind(content)
+    if content.startswith(_COMPOUND) and _OUTLOOK in content:
+        kind = "a mail of Outlook (.msg); save it as .eml"
     if kind:
         raise ValueError(f"must be text or one of {supported_suffixes()}, got {kind}")
     return ""

@@ -92,7 +92,7 @@ def _count(names: Sequence[str], options: ReadOptions) -> int | None:
             return None
         path = Path(name)
         files += files_of(path, options, ignore_notice) if path.is_dir() else [path]
-    return None if any(uncompressed_suffix(file) in ROWS for file in files) else len(files)
+    return None if any(uncompressed_suffix(file) in (*ROWS, ".mbox") for file in files) else len(files)
 
 
 def _file_documents(path: Path, options: ReadOptions) -> Iterator[Document]:
@@ -150,8 +150,28 @@ def parse_documents(name: str, suffix: str, read: Callable[[], bytes], options: 
             from sumpool.documents.rows import row_documents
 
             yield from _some(name, row_documents(subject, content, kind, options))
+        elif kind == "mail":
+            from sumpool.documents.mailboxes import split_mailbox
+
+            mails = split_mailbox(content)
+            for mail in mails:
+                yield from _parsed(f"{name}:{mail.number}", f"{subject}:{mail.number}", mail.content, kind, options)
+            if not mails:
+                yield from _parsed(name, subject, content, kind, options)
         else:
-            yield _document(name, load_format(kind).parse(content, options), options)
+            yield from _parsed(name, subject, content, kind, options)
+    except DataError as error:
+        yield Document(name, "", str(error))
+    except READ_ERRORS as error:
+        yield Document(name, "", f"{subject} must be complete, got: {error}; get the file again")
+    except ValueError as error:
+        yield Document(name, "", f"{subject} {error}")
+
+
+def _parsed(name: str, subject: str, content: bytes, kind: str, options: ReadOptions) -> Iterator[Document]:
+    """Read one document; what prevents it is its error."""
+    try:
+        yield _document(name, load_format(kind).parse(content, options), options)
     except DataError as error:
         yield Document(name, "", str(error))
     except READ_ERRORS as error:

@@ -30,6 +30,7 @@ FORMATS: Final[dict[str, str]] = {
     ".odt": "odt",
     ".epub": "epub",
     ".eml": "mail",
+    ".mbox": "mail",
     ".srt": "subtitles",
     ".vtt": "subtitles",
     ".sbv": "subtitles",
