@@ -10,17 +10,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sumpool.documents.document import TextBlockKind
-from sumpool.text.sentences import LIST_MARK
+from sumpool.documents.plain_text.marks import list_letters, list_mark
 
 _FENCE = re.compile(r"\s{0,3}(```+|~~~+)")
 _HASHES = re.compile(r"\s{0,3}(#{1,6})\s+\S")
 _UNDERLINE = re.compile(r"\s{0,3}(?:=+|-+|~+|\*+)\s*$")
-_ITEM = re.compile(rf"\s{{0,12}}{LIST_MARK}\s+(?=\S)")
 _ROW = re.compile(r"\s{0,8}\|.*\|?\s*$")
 _NUMBERED = re.compile(
     r"(?:(?:chapter|section|part|appendix|annex)\s+)?(\d{1,3}(?:\.\d{1,3}){0,5}|[A-Z](?:\.\d{1,3}){1,4})\.?\s", re.I
 )
 _CODE_MARKS = re.compile(r"[{}();=<>|&$\\_@/#\[\]*%+~^\"]|\s{3,}|--")
+_MAX_ITEM_INDENT = 12
 _STOPS = ".!?:;,\u3002\uff01\uff1f\uff1a\uff0c"
 _MAX_HEADING_WORDS, _MAX_HEADING = 12, 90
 _MAX_CAPITAL_WORDS = 8
@@ -65,9 +65,8 @@ def text_spans(text: str) -> list[TextSpan]:
     Returns:
         The spans in order; together they hold every visible character of the text.
     """
-    spans: list[TextSpan] = []
-    for group in _groups(text):
-        spans.extend(_group_spans(group))
+    letters = list_letters(text.split("\n"))
+    spans = [span for group in _groups(text) for span in _group_spans(group, letters)]
     is_markdown = sum(span.kind == "heading" and text[span.start] == "#" for span in spans) >= _MIN_MARKED
     return spans if is_markdown else _with_short_headings(text, spans)
 
@@ -97,13 +96,13 @@ def _groups(text: str) -> Iterator[list[_Line]]:
         yield group
 
 
-def _group_spans(group: Sequence[_Line]) -> Iterator[TextSpan]:
-    if _FENCE.match(group[0].text) or _is_code(group):
+def _group_spans(group: Sequence[_Line], letters: frozenset[str]) -> Iterator[TextSpan]:
+    if _FENCE.match(group[0].text) or _is_code(group, letters):
         yield TextSpan(group[0].start, group[-1].end, "code")
         return
     open_span: TextSpan | None = None
     for index, line in enumerate(group):
-        kind, level = _line_kind(group, index)
+        kind, level = _line_kind(group, index, letters)
         is_new = kind != "paragraph" or open_span is None or open_span.kind in ("heading", "table_row")
         if open_span is not None and not is_new:
             open_span = replace(open_span, end=line.end)
@@ -115,7 +114,7 @@ def _group_spans(group: Sequence[_Line]) -> Iterator[TextSpan]:
         yield open_span
 
 
-def _line_kind(group: Sequence[_Line], index: int) -> tuple[TextBlockKind, int]:
+def _line_kind(group: Sequence[_Line], index: int, letters: frozenset[str]) -> tuple[TextBlockKind, int]:
     """Return the kind of a line, and its level if it is a heading; "paragraph" if it may continue the one before."""
     text = group[index].text
     if mark := _HASHES.match(text):
@@ -128,7 +127,7 @@ def _line_kind(group: Sequence[_Line], index: int) -> tuple[TextBlockKind, int]:
         return "table_row", 0
     if (index == 0 or _HASHES.match(group[index - 1].text)) and _is_capitals(text):
         return "heading", 1
-    if _ITEM.match(text) and (index == 0 or not text.lstrip().startswith("o ")):
+    if _is_item(text, letters) and (index == 0 or not text.lstrip().startswith("o ")):
         return "list_item", 0
     return "paragraph", 0
 
@@ -157,17 +156,21 @@ def _is_short(text: str) -> bool:
     return is_short and text[-1:] not in _STOPS and any(map(str.isalpha, text))
 
 
+def _is_item(text: str, letters: frozenset[str]) -> bool:
+    return len(text) - len(text.lstrip()) <= _MAX_ITEM_INDENT and list_mark(text.lstrip(), letters) > 0
+
+
 def _is_capitals(text: str) -> bool:
     return text.isupper() and len(text.split()) <= _MAX_CAPITAL_WORDS and text.rstrip()[-1] not in _STOPS
 
 
-def _is_code(group: Sequence[_Line]) -> bool:
+def _is_code(group: Sequence[_Line], letters: frozenset[str]) -> bool:
     """Return whether lines are code or a drawing: indented or broken, with many marks of programs."""
     is_indented = all(line.text.startswith(("    ", "\t")) for line in group)
     if not is_indented and len(group) == 1:
         return False
     if _UNDERLINE.match(group[-1].text) or any(
-        _ITEM.match(line.text) or _HASHES.match(line.text) or _ROW.match(line.text) for line in group
+        _is_item(line.text, letters) or _HASHES.match(line.text) or _ROW.match(line.text) for line in group
     ):
         return False
     characters = sum(len(line.text.strip()) for line in group)

@@ -85,3 +85,8 @@ def test_short_lines_are_no_headings_where_headings_are_marked() -> None:
     text = f"# A title\n\nA short line\n\n{PARAGRAPH}\n\n2.1. A number\n\n{PARAGRAPH}\n\n## Another\n\nText.\n"
     assert headings(text) == ["# A title", "## Another"]
     assert headings(text.replace("#", "")) == ["A short line", "2.1. A number"]
+
+
+def test_initials_are_no_marks_of_items() -> None:
+    text = f"M. Dupont waits: {PARAGRAPH}\n\nA. Open the lid.\nB. Close it.\n"
+    assert [span.kind for span in text_spans(text)] == ["paragraph", "list_item", "list_item"]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from sumpool.documents.decoding import decode_text
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
-from sumpool.documents.plain_text.shapes import list_item
+from sumpool.documents.plain_text.marks import list_mark
 from sumpool.documents.rfc_cleaning import RfcBlock, classify_blocks, is_drawing, unwrap
 from sumpool.documents.rfc_pages import indentation
 from sumpool.documents.rfc_sections import SECTION_NUMBER, section_name
@@ -77,8 +77,7 @@ def _dropped_block(block: RfcBlock, text: str) -> TextBlock:
 
 def _body_block(block: RfcBlock, text: str) -> TextBlock:
     if block.part == "prose":
-        item = list_item(text)
-        return TextBlock(item or text, "list_item" if item else "paragraph", 1 if item else 0, line=block.number)
+        return _paragraph(text, block.number)
     if _CAPTION.match(text):
         return TextBlock(text, "caption", line=block.number)
     if _is_heading_line(block):
@@ -86,8 +85,12 @@ def _body_block(block: RfcBlock, text: str) -> TextBlock:
     if block.part == "drawing" or len(block.lines) > 1 or is_drawing(block.lines):
         indent = min(map(indentation, block.lines))
         return TextBlock("\n".join(line[indent:] for line in block.lines), "code", line=block.number)
-    item = list_item(text)
-    return TextBlock(item or text, "list_item" if item else "paragraph", 1 if item else 0, line=block.number)
+    return _paragraph(text, block.number)
+
+
+def _paragraph(text: str, line: int) -> TextBlock:
+    mark = list_mark(text)
+    return TextBlock(text[mark:], "list_item" if mark else "paragraph", 1 if mark else 0, line=line)
 
 
 def _is_heading_line(block: RfcBlock) -> bool:

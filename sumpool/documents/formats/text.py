@@ -14,7 +14,6 @@ from sumpool.documents.plain_text.shapes import (
     is_drawing_of,
     is_rule,
     is_table,
-    list_item,
     split_paragraphs,
 )
 
@@ -58,10 +57,10 @@ def _body_blocks(rows: list[TextRow], edge: int, base_indent: int) -> Iterator[T
             yield TextBlock(columns(row.text), "table_row", line=row.number)
         return
     for paragraph in split_paragraphs(rows, edge):
-        text = join_rows(paragraph)
-        item = list_item(text)
+        first = paragraph[0]
         level = 1 + max(0, paragraph[0].indent - base_indent) // 4
-        if item:
-            yield TextBlock(item, "list_item", level, line=paragraph[0].number)
+        text = join_rows([first._replace(text=first.text[first.mark :]), *paragraph[1:]])
+        if first.mark:
+            yield TextBlock(text, "list_item", level, line=first.number)
         else:
-            yield TextBlock(text, "caption" if is_caption(text) else "paragraph", line=paragraph[0].number)
+            yield TextBlock(text, "caption" if is_caption(text) else "paragraph", line=first.number)

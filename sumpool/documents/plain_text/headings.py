@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from sumpool.documents.document import TextBlock
 from sumpool.documents.plain_text.lines import TextRow, is_armour, join_rows
-from sumpool.documents.plain_text.shapes import is_rule, is_table, list_item
+from sumpool.documents.plain_text.shapes import is_rule, is_table
 
 _UNDERLINE = re.compile(r"([=\-~^*#\"'`+_:.])\1{2,}$")
 _STARS = re.compile(r"(\*{1,6}) +(?=\S)")
@@ -134,12 +134,7 @@ class Headings:
         text = row.text
         if row.indent > self.base_indent and row.indent < 12:
             return False
-        if (
-            len(text.split()) > _MAX_SHORT_WORDS
-            or len(text) > _MAX_SHORT_LENGTH
-            or text[0].islower()
-            or list_item(text)
-        ):
+        if len(text.split()) > _MAX_SHORT_WORDS or len(text) > _MAX_SHORT_LENGTH or text[0].islower() or row.mark:
             return False
         if not text[0].isalpha() or text[-1] in _STOPS:
             return False

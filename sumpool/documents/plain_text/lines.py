@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from sumpool.documents.plain_text.marks import list_letters, list_mark
 from sumpool.documents.rfc_cleaning import unwrap
 from sumpool.documents.rfc_pages import indentation, numbered_lines, split_pages
 
@@ -27,11 +28,13 @@ class TextRow(NamedTuple):
         number: Number in the text, from 1.
         indent: Leading spaces.
         text: Line without leading and trailing space; never empty.
+        mark: Length of the mark of a list item and the space behind it; 0 if there is none.
     """
 
     number: int
     indent: int
     text: str
+    mark: int = 0
 
     @property
     def end(self) -> int:
@@ -55,6 +58,7 @@ def row_groups(text: str) -> list[list[TextRow]]:
             text = text.replace("\b", "")
     groups: list[list[TextRow]] = []
     lines = [(number, line, line.strip()) for number, line in _lines(text)]
+    letters = list_letters(stripped for _, _, stripped in lines)
     ends = {stripped: number for number, _, stripped in lines if stripped.startswith(("-----END ", "end"))}
     in_group, armour_end = False, ""
     for number, line, stripped in lines:
@@ -66,7 +70,7 @@ def row_groups(text: str) -> list[list[TextRow]]:
         elif stripped and not in_group:
             groups.append([])
         if stripped:
-            groups[-1].append(TextRow(number, indentation(line), stripped))
+            groups[-1].append(TextRow(number, indentation(line), stripped, list_mark(stripped, letters)))
         if armour_end and stripped == armour_end:
             armour_end = stripped = ""
         in_group = bool(stripped or armour_end)

@@ -7,12 +7,6 @@ from itertools import pairwise
 from sumpool.documents.plain_text.lines import TextRow, is_armour
 from sumpool.documents.rfc_cleaning import is_drawing
 
-_ITEM = re.compile(
-    r"(?:(?:[-*+\u2022\u2023\u25e6\u00b7\u2043\u25aa\u25cf\u2013\u2014o]|\(?\d{1,3}[.)]"
-    r"|\d{1,3}(?:\.\d{1,3}){1,5}\.?(?! \(?(?:19|20)\d\d-)|\(?[a-zA-Z][.)]"
-    r"|\[\d{1,3}\]|\(?[ivx]{2,5}[.)]|[\u2460-\u2473])\s+"
-    r"|[\uff08(]?[\u4e00-\u4e5d\u5341\d]{1,3}[\uff09)\u3001])(?=\S)"
-)
 _QUESTION, _ANSWER = re.compile(r"Q[.:] +\S"), re.compile(r"A[.:] +\S")
 """First lines of a question and of its answer."""
 _FIELD = re.compile(r"[A-Z][\w-]{0,20}(?: [\w-]{1,20}){0,2} *: ")
@@ -38,12 +32,6 @@ def is_rule(line: str) -> bool:
     return bool(_RULE.match(line))
 
 
-def list_item(text: str) -> str:
-    """Return the text of a list item without its mark; empty if there is no mark."""
-    mark = _ITEM.match(text)
-    return text[mark.end() :] if mark else ""
-
-
 def is_field(text: str) -> bool:
     """Return whether a line begins with the name of a field, as in the header of a mail."""
     return bool(_FIELD.match(text))
@@ -53,7 +41,7 @@ def is_table(rows: Sequence[TextRow]) -> bool:
     """Return whether lines are rows of a table: most have cells apart from each other, in few columns."""
     if not rows:
         return False
-    cells = sum(bool(_GAP.search(list_item(row.text) or row.text)) or row.text.count("|") > 1 for row in rows)
+    cells = sum(bool(_GAP.search(row.text[row.mark :])) or row.text.count("|") > 1 for row in rows)
     return 2 * cells > len(rows) and (
         len(rows) > 1 or rows[0].text.count("|") > 1 or len(_GAP.findall(rows[0].text)) > 1
     )
@@ -74,14 +62,14 @@ def is_drawing_of(rows: Sequence[TextRow]) -> bool:
     text = "".join(row.text for row in rows)
     if not text.isascii() and len(text.encode("ascii", "ignore")) < 0.8 * len(text):
         return False
-    return len(rows) > 1 and is_drawing([row.text for row in rows]) and not any(_ITEM.match(row.text) for row in rows)
+    return len(rows) > 1 and is_drawing([row.text for row in rows]) and not any(row.mark for row in rows)
 
 
 def is_code(rows: Sequence[TextRow], base_indent: int) -> bool:
     """Return whether lines are code or commands, by their characters, the more so where they are indented."""
     if is_armour(rows):
         return True
-    if _ITEM.match(rows[0].text):
+    if rows[0].mark:
         return False
     marked = sum(bool(_CODE_LINE.search(row.text)) for row in rows)
     indented = min(row.indent for row in rows) >= base_indent + 4
@@ -99,7 +87,7 @@ def split_paragraphs(rows: Sequence[TextRow], edge: int) -> Iterator[list[TextRo
         edge: Column where the lines of the document are wrapped.
     """
     early = _early_ends(rows, edge)
-    hanging = len(rows) > 2 and rows[1].indent > rows[0].indent and not _ITEM.match(rows[0].text)
+    hanging = len(rows) > 2 and rows[1].indent > rows[0].indent and not rows[0].mark
     fields = sum(is_field(row.text) for row in rows) > 1
     paragraph: list[TextRow] = []
     for index, row in enumerate(rows):
@@ -139,10 +127,10 @@ def _early_ends(rows: Sequence[TextRow], edge: int) -> set[int]:
 
 
 def _begins_item(paragraph: Sequence[TextRow], row: TextRow) -> bool:
-    if not _ITEM.match(row.text):
+    if not row.mark:
         return False
     last = paragraph[-1]
-    if _ITEM.match(paragraph[0].text):
+    if paragraph[0].mark:
         return row.indent <= paragraph[0].indent or row.indent > last.indent or bool(_SENTENCE_END.search(last.text))
     return row.indent > last.indent or bool(_SENTENCE_END.search(last.text))
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from sumpool.data.sources.rfc import bundled_sample
 from sumpool.documents.document import DEFAULT_OPTIONS
 from sumpool.documents.formats.rfc import parse
-from sumpool.documents.plain_text.shapes import list_item
+from sumpool.documents.plain_text.marks import list_mark
 from sumpool.documents.rfc_cleaning import clean_body
 
 SAMPLE = Path(__file__).parent / "samples/rfc.txt"
@@ -54,6 +54,6 @@ def test_paragraphs_are_those_of_prepared_data() -> None:
     plain = [content for content in contents if content.isascii() and b"\0" not in content]
     assert len(plain) > 30
     for content in plain:
-        prepared = [list_item(text) or text for text in clean_body(content.decode("latin-1")).split("\n\n") if text]
+        prepared = [text[list_mark(text) :] for text in clean_body(content.decode("latin-1")).split("\n\n") if text]
         blocks = iter([block.text for block in parse(content, DEFAULT_OPTIONS).blocks])
         assert all(paragraph in blocks for paragraph in prepared)  # in order

@@ -170,3 +170,22 @@ def test_captions_are_no_prose() -> None:
         "paragraph",
         "paragraph",
     ]
+
+
+def test_initials_are_no_marks_of_items() -> None:
+    for text in (
+        "M. Dupont a fermé le pont lundi.",
+        "J. Roe, who was there, said that it was closed.",
+        "B. Bo sang. C. Di danced.",
+    ):
+        assert [block[::2] for block in blocks(f"{text}\n\n{text}\n")] == [("paragraph", text)] * 2
+
+
+def test_letters_from_a_on_are_marks_of_items() -> None:
+    text = "A. Open the lid of the pump.\nB. Close it again with care.\n\nM. Dupont waits.\n\nC. Call the office.\n"
+    assert [block[::2] for block in blocks(text)] == [
+        ("list_item", "Open the lid of the pump."),
+        ("list_item", "Close it again with care."),
+        ("paragraph", "M. Dupont waits."),
+        ("list_item", "Call the office."),
+    ]
