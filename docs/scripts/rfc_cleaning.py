@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sumpool.data.sources._rfc_series import series_files
-from sumpool.documents.rfc_cleaning import RfcBlock, classify_blocks, unwrap
+from sumpool.documents.rfc_blocks import RfcBlock, classify_blocks, unwrap
 from sumpool.documents.rfc_sections import SECTION_NUMBER, lacks_punctuation, reads_as_prose
 
 _CAPTION = re.compile(r"\s*(?:Figure|Table|Fig\.|[-o*+] )", re.IGNORECASE)

@@ -1,4 +1,5 @@
-from sumpool.documents.rfc_cleaning import classify_blocks, clean_body
+from sumpool.data.rfc_cleaning import clean_body
+from sumpool.documents.rfc_blocks import classify_blocks
 from sumpool.documents.rfc_sections import is_running_text, opens_dropped_section, reads_as_prose
 
 STATUS = """

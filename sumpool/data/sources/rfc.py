@@ -13,9 +13,9 @@ from typing import Any, Literal, final
 
 from pydantic import Field
 
+from sumpool.data.rfc_cleaning import CLEANING_REVISION, clean_abstract, clean_body
 from sumpool.data.sources._base import Example, Reject, SourceConfig, Split
 from sumpool.data.sources._rfc_series import File, series_files
-from sumpool.documents.rfc_cleaning import CLEANING_REVISION, clean_abstract, clean_body
 from sumpool.io.bounded import parse_json
 
 _RELATIONS = ("obsoletes", "obsoleted_by", "updates", "updated_by")

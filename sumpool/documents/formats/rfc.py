@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from sumpool.documents.decoding import decode_text
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
 from sumpool.documents.plain_text.marks import list_mark
-from sumpool.documents.rfc_cleaning import RfcBlock, classify_blocks, is_drawing, unwrap
+from sumpool.documents.rfc_blocks import RfcBlock, classify_blocks, is_drawing, unwrap
 from sumpool.documents.rfc_pages import indentation
 from sumpool.documents.rfc_sections import SECTION_NUMBER, section_name
 

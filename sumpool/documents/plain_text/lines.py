@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from sumpool.documents.plain_text.marks import list_letters, list_mark
-from sumpool.documents.rfc_cleaning import unwrap
+from sumpool.documents.rfc_blocks import unwrap
 from sumpool.documents.rfc_pages import indentation, numbered_lines, split_pages
 
 _TERMINAL_CODE = re.compile(r"\x1b(?:\[[0-9;?]{0,20}[A-Za-z]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)|[()][A-Z0-9])|\x1b")

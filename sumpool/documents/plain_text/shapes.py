@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from sumpool.documents.plain_text.lines import TextRow, is_armour
-from sumpool.documents.rfc_cleaning import is_drawing
+from sumpool.documents.rfc_blocks import is_drawing
 
 _QUESTION, _ANSWER = re.compile(r"Q[.:] +\S"), re.compile(r"A[.:] +\S")
 """First lines of a question and of its answer."""

@@ -2,11 +2,11 @@ import tarfile
 from itertools import islice
 from pathlib import Path
 
+from sumpool.data.rfc_cleaning import clean_body
 from sumpool.data.sources.rfc import bundled_sample
 from sumpool.documents.document import DEFAULT_OPTIONS
 from sumpool.documents.formats.rfc import parse
 from sumpool.documents.plain_text.marks import list_mark
-from sumpool.documents.rfc_cleaning import clean_body
 
 SAMPLE = Path(__file__).parent / "samples/rfc.txt"
 

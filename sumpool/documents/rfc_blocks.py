@@ -1,8 +1,7 @@
-"""Cleaning of RFC texts and abstracts.
+"""Blocks of RFC texts.
 
 An RFC is plain text laid out for a line printer: pages with headers and footers, a block with authors and title, legal
-sections, a table of contents. `clean_body` removes all of these, the abstract (the reference summary), headings,
-drawings, tables and hex dumps, and joins every paragraph into one line.
+sections, a table of contents.
 """
 
 import re
@@ -22,9 +21,6 @@ from sumpool.documents.rfc_sections import (
     opens_dropped_section,
     reads_as_prose,
 )
-
-CLEANING_REVISION = 1
-"""Number of the cleaning, part of the fingerprint of prepared data: raise it with every change of `clean_body`."""
 
 Part = Literal["front", "dropped", "drawing", "fragment", "prose"]
 """Part of an RFC that a block belongs to: front page, dropped section, drawing or table, heading or caption, prose."""
@@ -57,26 +53,6 @@ _BROKEN_WORD = re.compile(r"(?<=\w)- (?=[a-z0-9])(?!(?:and|or|to) )")
 _CORNER = re.compile(r"--\+|\+--")
 _NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha())
 
-_STAMP = re.compile(
-    r"\[\s*(?:(?:PROPOSED |DRAFT |INTERNET )?STANDARDS?(?:[- ]+TRACK)?|INFORMATIONAL|EXPERIMENTAL|HISTORIC(?:AL)?)\s*\]"
-)
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"(\[])")
-_BOILERPLATE = re.compile(
-    r"This (?:memo|document|RFC|paper) provides information (?:for|to) the (?:ARPA-?|DARPA )?\s?Internet community\b.*"
-    r"|(?:This (?:memo|document|RFC)|It) does not (?:specify|define) an(?:y)? (?:Internet )?standards?\b.*"
-    r"|(?:This (?:memo|document|RFC)|It) (?:defines|is|documents|specifies|describes) an? "
-    r"(?:Experimental Protocol|Historic Document|Internet Best Current Practices?)\b.*"
-    r"|(?:This (?:memo|document) is|.*) not an Internet Standards Track specification\b.*"
-    r"|Discussion and suggestions for improvement are (?:requested|welcome)\.?"
-    r"|Distribution of this (?:memo|document) is unlimited\.?",
-    re.IGNORECASE,
-)
-
-
-def clean_body(text: str) -> str:
-    """Return the prose of an RFC as paragraphs of one line each, separated by empty lines."""
-    return "\n\n".join(unwrap(block.lines) for block in classify_blocks(text) if block.part == "prose")
-
 
 def classify_blocks(text: str) -> Iterator[RfcBlock]:
     """Yield all blocks of an RFC in order, without page breaks."""
@@ -93,15 +69,6 @@ def classify_blocks(text: str) -> Iterator[RfcBlock]:
         else:
             part = "prose" if _is_prose(unwrap(block)) else "fragment"
         yield RfcBlock(block, number, part, section)
-
-
-def clean_abstract(text: str) -> str:
-    """Return an abstract of the RFC index as one paragraph, without the boilerplate that the index adds.
-
-    The result is empty if only boilerplate is given.
-    """
-    sentences = _SENTENCE_END.split(unwrap([_STAMP.sub(" ", text)]))
-    return " ".join(sentence for sentence in sentences if not _BOILERPLATE.fullmatch(sentence))
 
 
 def unwrap(lines: Iterable[str]) -> str:

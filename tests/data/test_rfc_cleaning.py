@@ -2,8 +2,9 @@ import hashlib
 import tarfile
 from itertools import islice
 
+from sumpool.data.rfc_cleaning import clean_abstract, clean_body
 from sumpool.data.sources.rfc import bundled_sample
-from sumpool.documents.rfc_cleaning import classify_blocks, clean_abstract, clean_body, unwrap
+from sumpool.documents.rfc_blocks import classify_blocks, unwrap
 
 RFC = """
 Network Working Group                                          J. Doe
