@@ -13,8 +13,8 @@ from pathlib import Path
 
 from sumpool.data.sources._base import Split
 from sumpool.evaluation.language_modeling import score_language_model
-from sumpool.inference.language_models import load_language_model, split_of
-from sumpool.inference.text_scoring import EncodedText, score_by_steps, score_text, score_windows
+from sumpool.tasks.language_modeling.loading import load_language_model, split_of
+from sumpool.tasks.language_modeling.scoring import EncodedText, score_by_steps, score_text, score_windows
 from sumpool.workflows.evaluate_language_models import windows_of
 
 BATCH_TOKENS = 1 << 17

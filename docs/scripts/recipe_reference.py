@@ -25,6 +25,7 @@ from sumpool.bench import (
 )
 from sumpool.core.decoding.text_sampling import TextSampling
 from sumpool.core.model.language_model_config import LanguageModelConfig
+from sumpool.data.running_text import RunningTextConfig
 from sumpool.data.text_config import TextDataConfig
 from sumpool.evaluation.language_model_config import TextEvaluationConfig
 from sumpool.recipe.language_model import LanguageModelRecipe
@@ -34,7 +35,6 @@ from sumpool.recipe.schema import Recipe
 from sumpool.recipe.sweep import Sweep
 from sumpool.recipe.yaml_text import write
 from sumpool.settings import Settings, config_class, kinds
-from sumpool.text.running_text import RunningTextConfig
 
 PAGE = Path(__file__).parents[1] / "recipes.md"
 INTRODUCTION = """\

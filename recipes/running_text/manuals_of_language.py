@@ -18,10 +18,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from sumpool.data.running_text import RunningText, RunningTextConfig
 from sumpool.documents.document import ReadOptions
 from sumpool.documents.read import read_documents
 from sumpool.text.language import detect_language
-from sumpool.text.running_text import RunningText, RunningTextConfig
 
 HANDBOOKS: Final = (
     *("libreoffice-help-{}", "manpages-{}", "manpages-{}-dev", "installation-guide-amd64", "debian-handbook"),

@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from sumpool.data.running_text import RunningTextConfig
 from sumpool.data.text_sources._base import TextSourceConfig
 from sumpool.settings import OneOf, Settings
-from sumpool.text.running_text import RunningTextConfig
 
 Vocabulary = Literal["characters", "bytes", "subwords"]
 

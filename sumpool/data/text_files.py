@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TextIO
 
+from sumpool.data.running_text import RunningText
 from sumpool.data.sources._base import SPLITS, Split, hash_split
 from sumpool.data.text_config import TextDataConfig
 from sumpool.data.text_sources._base import TextChunk
 from sumpool.documents.document import Reject
 from sumpool.errors import DataError
 from sumpool.progress import Check, Progress, Report
-from sumpool.text.running_text import RunningText
 
 _CHUNK: Final = 1 << 20
 _WHOLE: Final = "whole"

@@ -24,6 +24,7 @@ from sumpool.data.text_config import TextDataConfig
 from sumpool.data.text_files import TextFiles, write_text_files
 from sumpool.data.text_report import TextReport, TextSplitReport
 from sumpool.data.text_stream import TextStreamWriter
+from sumpool.data.word_subwords import WordSubwords
 from sumpool.errors import DataError
 from sumpool.progress import Check, Progress, Report
 from sumpool.special_tokens import UNK
@@ -31,7 +32,6 @@ from sumpool.text.load import load_tokenizer, tokenizer_files
 from sumpool.text.sentencepiece_tokenizer import SENTENCEPIECE_MODEL, SentencePieceTokenizer
 from sumpool.text.tokenizer import Tokenizer, Units
 from sumpool.text.units import UnitTokenizer
-from sumpool.text.word_subwords import WordSubwords
 
 SUBWORDS = "subwords.model"
 _THREADS = 2

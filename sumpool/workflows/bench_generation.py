@@ -11,8 +11,8 @@ from sumpool.bench.results.report import BenchReport, Result, make_report
 from sumpool.bench.settings import BenchSettings, load_settings, split_overrides
 from sumpool.bench.suites.text_generation import measure_text_generation, text_generation_table
 from sumpool.bench.systems.workload import Conditions
-from sumpool.inference.language_models import load_language_model
 from sumpool.progress import Check, Report
+from sumpool.tasks.language_modeling.loading import load_language_model
 
 
 def bench_generation(run: Path | None, overrides: Sequence[str], report: Report, check: Check) -> BenchReport:

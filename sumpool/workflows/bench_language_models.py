@@ -33,7 +33,6 @@ from sumpool.bench.settings import BenchSettings, load_settings, split_overrides
 from sumpool.bench.systems.workload import Conditions
 from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.task import Results
-from sumpool.inference.language_models import load_language_model
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.progress import Check, Progress, Report
 from sumpool.recipe.language_model import LanguageModelRecipe, load_any_recipe, make_any_recipe
@@ -42,6 +41,7 @@ from sumpool.recipe.packaged import find_recipe
 from sumpool.runs.run_folder import RECIPE
 from sumpool.runs.run_metrics import evaluation_folder
 from sumpool.runs.text_training_setup import set_up_text_training
+from sumpool.tasks.language_modeling.loading import load_language_model
 from sumpool.training.hardware import choose_device, choose_precision
 from sumpool.workflows.evaluate_language_models import evaluate_language_models, read_windows
 from sumpool.workflows.train_language_model import train_language_model

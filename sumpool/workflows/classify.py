@@ -18,7 +18,12 @@ from sumpool.documents.read import read_documents
 from sumpool.errors import DataError
 from sumpool.evaluation.classification import ClassificationReport, score_labels
 from sumpool.evaluation.scores import finish_results, locked_results, open_scores
-from sumpool.inference.classification import (
+from sumpool.inference.summary_file import SummaryFile
+from sumpool.io.manifest import MODEL, Manifest
+from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.runs.run_data import prepared_data_of
+from sumpool.runs.run_metrics import evaluation_folder
+from sumpool.tasks.classification.classifier import (
     LabelledText,
     LoadedClassifier,
     Prediction,
@@ -27,11 +32,6 @@ from sumpool.inference.classification import (
     is_truncated,
     load_classifier,
 )
-from sumpool.inference.summary_file import SummaryFile
-from sumpool.io.manifest import MODEL, Manifest
-from sumpool.progress import Check, Progress, Report, go_on, silent
-from sumpool.runs.run_data import prepared_data_of
-from sumpool.runs.run_metrics import evaluation_folder
 from sumpool.workflows.run_documents import spread
 
 OpenRows = Callable[[Mapping[str, str]], SummaryFile]

@@ -16,12 +16,12 @@ from sumpool.evaluation.language_modeling import LanguageModelReport, ScoredWind
 from sumpool.evaluation.scores import SCORES, finish_results, locked_results, open_scores
 from sumpool.evaluation.task import Results
 from sumpool.evaluation.text_windows import TextWindow, overlapping_windows, released_windows
-from sumpool.inference.language_models import LoadedLanguageModel, load_language_model, segments_of, split_of
-from sumpool.inference.text_scoring import EncodedText, score_text
 from sumpool.io.json_lines import read_records
 from sumpool.io.manifest import MODEL, Manifest
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.runs.run_metrics import evaluation_folder
+from sumpool.tasks.language_modeling.loading import LoadedLanguageModel, load_language_model, segments_of, split_of
+from sumpool.tasks.language_modeling.scoring import EncodedText, score_text
 
 IN_THE_RUN = Results()
 """Results in the run folder, from the beginning."""

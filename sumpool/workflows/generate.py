@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sumpool.inference.language_models import LoadedLanguageModel, encode_prompt, load_language_model
-from sumpool.inference.text_generation import decode_stream, generate_tokens
 from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.tasks.language_modeling.generation import decode_stream, generate_tokens
+from sumpool.tasks.language_modeling.loading import LoadedLanguageModel, encode_prompt, load_language_model
 
 
 @dataclass(frozen=True)

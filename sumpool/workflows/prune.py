@@ -13,7 +13,6 @@ from sumpool.data.batches import Batch, collate
 from sumpool.data.labelled_batches import Pairs, collate_labelled
 from sumpool.data.shards import Shard
 from sumpool.errors import CheckpointError, DataError, RecipeError
-from sumpool.inference.classification import LoadedClassifier, load_classifier
 from sumpool.inference.loading import LoadedModel, load_model
 from sumpool.inference.model_choice import task_of
 from sumpool.interpret.head_importance import head_importance
@@ -23,6 +22,7 @@ from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.recipe.load import dump_recipe, load_recipe
 from sumpool.runs.model_card import CARD, pruning_section
 from sumpool.runs.run_folder import COPIED, RECIPE, new_folder, require_new
+from sumpool.tasks.classification.classifier import LoadedClassifier, load_classifier
 from sumpool.text.load import same_tokenizer
 from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import TrainingData

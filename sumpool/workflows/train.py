@@ -5,7 +5,6 @@ from pathlib import Path
 
 from sumpool.inference.model_choice import RUNS
 from sumpool.inference.ranker_training import needs_ranker, train_ranker
-from sumpool.inference.teacher import begin_teaching, data_with_teacher
 from sumpool.inference.validation_rouge import ValidationRouge
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.recipe.schema import Recipe
@@ -17,6 +16,7 @@ from sumpool.runs.run_folder import finish, require_run_folder
 from sumpool.runs.tensorboard_log import require_tensorboard
 from sumpool.runs.training_report import TrainingReport
 from sumpool.runs.training_setup import set_up_training
+from sumpool.tasks.teacher import begin_teaching, data_with_teacher
 from sumpool.training.checkpoint import Checkpoints
 from sumpool.training.distributed import Processes, join_processes
 from sumpool.training.fit import CHECKPOINTS, fit

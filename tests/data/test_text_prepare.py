@@ -9,6 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from sumpool.data.prepare import OTHER_FOLDER
+from sumpool.data.running_text import RunningTextConfig
 from sumpool.data.sources._base import SPLITS
 from sumpool.data.text_config import TextDataConfig
 from sumpool.data.text_prepare import SUBWORDS, find_or_prepare_text
@@ -18,11 +19,10 @@ from sumpool.data.text_sources.jsonl import JsonlTextSourceConfig
 from sumpool.data.text_sources.plain import PlainTextSourceConfig
 from sumpool.data.text_stream import TextStream
 from sumpool.data.verified_data import verify_prepared
+from sumpool.data.word_subwords import WordSubwords
 from sumpool.errors import DataError, RecipeError
 from sumpool.progress import go_on, silent
 from sumpool.text.load import load_tokenizer
-from sumpool.text.running_text import RunningTextConfig
-from sumpool.text.word_subwords import WordSubwords
 
 pytestmark = pytest.mark.slow
 

@@ -19,7 +19,6 @@ from sumpool.documents.document import Document
 from sumpool.errors import SumpoolError
 from sumpool.evaluation.aggregation import ScoreAggregator
 from sumpool.evaluation.scorer import Candidate, SummaryScorer
-from sumpool.inference.classification import LabelledText, LoadedClassifier, classify_texts
 from sumpool.inference.loading import LoadedModel, choose_lengths
 from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.pipeline import Pipeline
@@ -30,6 +29,7 @@ from sumpool.recipe.language_model import LanguageModelRecipe
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.yaml_text import write
 from sumpool.runs.training_setup import TrainingSetup, set_up_training
+from sumpool.tasks.classification.classifier import LabelledText, LoadedClassifier, classify_texts
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.training.fit import fit
 from sumpool.training.hardware import choose_generation_precision

@@ -10,12 +10,12 @@ from pydantic import ValidationError
 
 from sumpool.core.decoding.text_sampling import TextSampling
 from sumpool.core.model.language_model_config import LanguageModelConfig
-from sumpool.inference.text_generation import generate_tokens
-from sumpool.inference.text_scoring import score_windows
 from sumpool.progress import go_on, silent
 from sumpool.recipe.language_model import LanguageModelRecipe
 from sumpool.runs.text_training_setup import set_up_text_training
 from sumpool.settings import config_class, kinds
+from sumpool.tasks.language_modeling.generation import generate_tokens
+from sumpool.tasks.language_modeling.scoring import score_windows
 from sumpool.training.config import TrainConfig
 from sumpool.training.fit import fit
 from tests.conftest import story

@@ -7,7 +7,7 @@ from sumpool.progress import go_on, silent
 from sumpool.workflows.bench import bench
 from sumpool.workflows.bench_generation import bench_generation
 from sumpool.workflows.train_language_model import train_language_model
-from tests.inference.test_language_models import folder, recipe
+from tests.tasks.language_modeling.test_loading import folder, recipe
 
 pytestmark = pytest.mark.slow
 

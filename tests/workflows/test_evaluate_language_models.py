@@ -9,14 +9,14 @@ from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.scores import REPORT, SCORES
 from sumpool.evaluation.task import Results
 from sumpool.evaluation.text_windows import TextWindow
-from sumpool.inference.language_models import load_language_model
-from sumpool.inference.text_scoring import EncodedText, TextModel, score_text
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Progress
+from sumpool.tasks.language_modeling.loading import load_language_model
+from sumpool.tasks.language_modeling.scoring import EncodedText, TextModel, score_text
 from sumpool.workflows import evaluate_language_models as workflow
 from sumpool.workflows.evaluate_language_models import evaluate_language_models, read_windows
 from sumpool.workflows.train_language_model import train_language_model
-from tests.inference.test_language_models import folder, recipe
+from tests.tasks.language_modeling.test_loading import folder, recipe
 
 pytestmark = pytest.mark.slow
 

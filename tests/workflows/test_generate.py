@@ -4,7 +4,7 @@ import pytest
 
 from sumpool.workflows.generate import generate
 from sumpool.workflows.train_language_model import train_language_model
-from tests.inference.test_language_models import folder, recipe
+from tests.tasks.language_modeling.test_loading import folder, recipe
 
 pytestmark = pytest.mark.slow
 

@@ -7,13 +7,16 @@ the same text. Tokens are random, as the time of drawing one does not depend on 
 import math
 import time
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import torch
 
 from sumpool.bench.measures.timing import Steps, Timing, synchronize
 from sumpool.bench.results.table import Column, Row, Table
-from sumpool.inference.text_scoring import TextModel
 from sumpool.progress import Check, go_on
+
+if TYPE_CHECKING:
+    from sumpool.tasks.language_modeling.scoring import TextModel
 
 LAST = 128
 """Tokens before each length whose speed is that at the length."""
@@ -23,7 +26,7 @@ _CHECKED = 64
 
 @torch.inference_mode()
 def generation_seconds(
-    model: TextModel, tokens: torch.Tensor, lengths: Sequence[int], device: torch.device, check: Check = go_on
+    model: "TextModel", tokens: torch.Tensor, lengths: Sequence[int], device: torch.device, check: Check = go_on
 ) -> dict[int, float]:
     """Read tokens one by one through the cache; return the seconds until each of some ascending lengths.
 
@@ -49,7 +52,7 @@ def generation_seconds(
 
 
 def measure_text_generation(
-    models: Mapping[str, TextModel],
+    models: "Mapping[str, TextModel]",
     vocabulary: int,
     lengths: Sequence[int],
     repeats: int,

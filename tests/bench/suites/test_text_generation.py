@@ -8,7 +8,7 @@ from sumpool.bench.measures.timing import Steps
 from sumpool.bench.suites import text_generation
 from sumpool.bench.suites.text_generation import LAST, measure_text_generation, text_generation_table
 from sumpool.progress import go_on, silent
-from tests.inference.test_text_generation import Sums
+from tests.tasks.language_modeling.test_generation import Sums
 
 CPU = torch.device("cpu")
 

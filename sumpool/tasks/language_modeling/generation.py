@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from sumpool.core.decoding.text_sampling import TextSampling, draw_token
-from sumpool.inference.text_scoring import TextModel
 from sumpool.progress import Check, go_on
+from sumpool.tasks.language_modeling.scoring import TextModel
 
 
 @torch.inference_mode()

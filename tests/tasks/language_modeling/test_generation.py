@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from sumpool.core.decoding.text_sampling import TextSampling
-from sumpool.inference.text_generation import decode_stream, generate_tokens
+from sumpool.tasks.language_modeling.generation import decode_stream, generate_tokens
 
 CPU = torch.device("cpu")
 SHORT = TextSampling(length=30)

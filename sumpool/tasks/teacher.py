@@ -18,7 +18,6 @@ from sumpool.data.labels import LABELS
 from sumpool.data.shards import Shard
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError
-from sumpool.inference.classification import load_classifier
 from sumpool.inference.loading import LoadedModel, find_model, load_for_generation, load_model
 from sumpool.inference.pipeline import Pipeline
 from sumpool.io.atomic import disk_errors
@@ -28,6 +27,7 @@ from sumpool.io.manifest import MODEL, NAME, FileDigest, Manifest
 from sumpool.progress import Check, Progress, Report
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.training_setup import TrainingSetup
+from sumpool.tasks.classification.classifier import load_classifier
 from sumpool.text.load import same_tokenizer
 from sumpool.text.tokenizer import id_dtype
 from sumpool.training.data_order import ItemSource, TrainingData

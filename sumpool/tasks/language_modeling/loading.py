@@ -10,19 +10,19 @@ import torch
 
 from sumpool.core.model.language_model import LanguageModel
 from sumpool.core.nn.execution import SkipInit, one_thread
+from sumpool.data.running_text import RunningText
 from sumpool.data.sources._base import Split
 from sumpool.data.text_stream import TextStream
 from sumpool.errors import CheckpointError, DataError
 from sumpool.inference.loading import find_run, load_finite_weights
-from sumpool.inference.text_scoring import EncodedText, Ids
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Check, go_on
 from sumpool.recipe.language_model import LanguageModelRecipe, load_any_recipe
 from sumpool.runs.run_data import prepared_data_of
 from sumpool.runs.text_training_setup import build_language_model
 from sumpool.special_tokens import UNK
+from sumpool.tasks.language_modeling.scoring import EncodedText, Ids
 from sumpool.text.load import TOKENIZER_FILES, load_tokenizer
-from sumpool.text.running_text import RunningText
 from sumpool.text.tokenizer import Tokenizer
 from sumpool.training.hardware import choose_device
 

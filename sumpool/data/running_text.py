@@ -10,8 +10,8 @@ from typing import Final, Literal, Self, final
 
 from pydantic import model_validator
 
+from sumpool.data.alphabets import ALPHABETS, SCRIPTS, letters_of
 from sumpool.settings import Settings
-from sumpool.text.alphabets import ALPHABETS, SCRIPTS, letters_of
 
 _Form = Literal["", "NFC", "NFKC", "NFD", "NFKD"]
 _DIGITS: Final = "0123456789"

@@ -6,8 +6,8 @@ import unicodedata
 import pytest
 from pydantic import ValidationError
 
-from sumpool.text.alphabets import ALPHABETS
-from sumpool.text.running_text import RunningText, RunningTextConfig
+from sumpool.data.alphabets import ALPHABETS
+from sumpool.data.running_text import RunningText, RunningTextConfig
 
 pytestmark = pytest.mark.slow
 

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 import torch
 
+from sumpool.data.running_text import RunningTextConfig
 from sumpool.errors import CheckpointError, RecipeError
-from sumpool.inference.language_models import (
+from sumpool.recipe.language_model import LanguageModelRecipe
+from sumpool.tasks.language_modeling.generation import generate_tokens
+from sumpool.tasks.language_modeling.loading import (
     LoadedLanguageModel,
     encode_prompt,
     load_language_model,
     segments_of,
     split_of,
 )
-from sumpool.inference.text_generation import generate_tokens
-from sumpool.inference.text_scoring import score_by_steps, score_text, score_windows
-from sumpool.recipe.language_model import LanguageModelRecipe
-from sumpool.text.running_text import RunningTextConfig
+from sumpool.tasks.language_modeling.scoring import score_by_steps, score_text, score_windows
 from sumpool.workflows.evaluate_language_models import windows_of
 from sumpool.workflows.train_language_model import train_language_model
 

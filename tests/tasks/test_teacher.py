@@ -10,12 +10,12 @@ from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError
 from sumpool.inference.loading import load_for_generation
 from sumpool.inference.pipeline import Pipeline
-from sumpool.inference.teacher import TaughtDocuments, begin_teaching, data_with_teacher
 from sumpool.io.manifest import Manifest
 from sumpool.progress import silent
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.training_setup import TrainingSetup, set_up_training
+from sumpool.tasks.teacher import TaughtDocuments, begin_teaching, data_with_teacher
 from sumpool.training.data_order import TrainingData
 from sumpool.workflows.train import dry_run, train
 from tests.conftest import BARE, relist

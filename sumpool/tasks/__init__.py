@@ -1,0 +1,1 @@
+"""Tasks beside summarization: what only they, or only a teacher of a training, need."""
