@@ -128,12 +128,12 @@ def choose_jobs(documents: object, model: Path | None, overrides: Sequence[str],
         overrides: Settings to change.
         report: Called with a note if there are several processes.
     """
-    worth = len(documents) // _DOCUMENTS_PER_PROCESS if isinstance(documents, Sized) else 0
-    if worth < 2 or RunFiles.open(model or default_model(RUNS), overrides).config.fast:
+    tasks = len(documents) // _DOCUMENTS_PER_PROCESS if isinstance(documents, Sized) else 0
+    if tasks < 2 or RunFiles.open(model or default_model(RUNS), overrides).config.fast:
         return 1
     from sumpool.inference.parallel import most_jobs
 
-    jobs = min(worth, most_jobs())
+    jobs = min(tasks, most_jobs())
     if jobs > 1:
         report(Progress("summarize", note=f"{jobs} processes; --jobs 1 takes less memory"))
     return jobs

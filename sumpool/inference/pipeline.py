@@ -167,7 +167,7 @@ class Pipeline:
         """
         if self.config.fast or self.config.mode == "abstractive":
             return not self.config.fast
-        if reading.unlearnt or (not reading.target and whole_text(reading.sentences)):
+        if reading.mismatch or (not reading.target and whole_text(reading.sentences)):
             return False
         return self._selector.is_in_domain(reading.candidates())
 
@@ -181,7 +181,7 @@ class Pipeline:
         elif not reason:
             extraction = extract(reading.candidates(), self._selector, reading.target)
             if not self.config.fast:
-                extraction = with_cause(extraction, reading.unlearnt)
+                extraction = with_cause(extraction, reading.mismatch)
             reason = "" if extraction.sentences else "the document must hold text, got none"
         written = () if extraction.sentences else self.splitter.split(text)
         return Summary(
@@ -219,7 +219,7 @@ class Pipeline:
     def _notes(self, reading: Reading) -> Iterator[str]:
         """Yield notes on what the model reads of a document, and that it has not learnt such."""
         if reading.input and reading.input.item:
-            yield from filter(None, (reading.input.note, reading.unlearnt))
+            yield from filter(None, (reading.input.note, reading.mismatch))
 
     def _groups(self, documents: Iterable[Document], most: int) -> Iterator[list[Reading]]:
         """Read documents in groups whose inputs are batched together, so that memory is bounded on any stream.

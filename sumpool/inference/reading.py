@@ -9,7 +9,7 @@ from sumpool.core.decoding.ranking import LengthTarget
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.ranking.sentence_selector import Candidates, SentenceSelector
-from sumpool.text.language import UNDETECTED, detect_language, unlearnt_cause
+from sumpool.text.language import UNDETECTED, detect_language, language_mismatch
 from sumpool.text.sentences import SentenceSplitter
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Reading:
         candidates: Returns its candidates, which are computed once.
         reason: Why there can be no summary; empty otherwise.
         language: Language of the document (ISO 639-1); UNDETECTED if it is not clear.
-        unlearnt: Why the model has not learnt such a text, see `unlearnt_cause`; empty if it may have.
+        mismatch: Why the model has not learnt such a text, see `language_mismatch`; empty if it may have.
         sentences: Its sentences.
         target: Length of the summary; None if it is the usual one.
         input: What the model reads of it; None if it needs no model.
@@ -36,7 +36,7 @@ class Reading:
     candidates: Callable[[], Candidates]
     reason: str = ""
     language: str = UNDETECTED
-    unlearnt: str = ""
+    mismatch: str = ""
     sentences: tuple[SourceSentence, ...] = ()
     target: LengthTarget | None = None
     input: "ModelInput | None" = None
@@ -53,11 +53,11 @@ def read_document(document: Document, splitter: SentenceSplitter, learnt: str, s
         selector: Computes features and scores once they are needed.
     """
     reason = document.error or ("" if document.text.strip() else "the document must hold text, got none")
-    language, unlearnt = UNDETECTED, ""
+    language, mismatch = UNDETECTED, ""
     sentences: tuple[SourceSentence, ...] = ()
     if not reason:
         language = detect_language(document.text)
-        unlearnt = unlearnt_cause(document.text, language, learnt)
-        sentences = source_sentences(document, SentenceSplitter(language) if unlearnt else splitter)
+        mismatch = language_mismatch(language, learnt)
+        sentences = source_sentences(document, SentenceSplitter(language) if mismatch else splitter)
     candidates = cache(partial(selector.candidates, document, sentences, language))
-    return Reading(document, candidates, reason, language, unlearnt, sentences)
+    return Reading(document, candidates, reason, language, mismatch, sentences)

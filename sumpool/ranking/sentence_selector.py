@@ -20,7 +20,7 @@ from sumpool.ranking.forest import Values
 from sumpool.ranking.ranker import FILE, ChoiceInputs, Ranker
 from sumpool.ranking.selection import find_candidates, select
 from sumpool.ranking.summary_length import adjust_length, usual_words
-from sumpool.ranking.table_of_contents import MANY_HEADINGS, labelled, table_of_contents, without_label
+from sumpool.ranking.table_of_contents import MANY_HEADINGS, contents_line, table_of_contents, without_label
 from sumpool.text.language import ENGLISH, UNDETECTED, word_count
 from sumpool.text.prose import PROSE_KINDS, tidy_sentence, without_citations, without_connective
 
@@ -40,7 +40,7 @@ _WANTED = 0.2
 length that is asked for."""
 _JUNK = 0.5
 """Probability of having no content, from which on a sentence does not count as the content of its section."""
-_WORTH = 0.45
+_MIN_FURTHER = 0.45
 """Preference of a further sentence, relative to the first, once half of the words are selected."""
 
 
@@ -184,13 +184,13 @@ class SentenceSelector:
         elif not chosen:  # few sentences rather than some that are not worth their words
             headings = self._headings(candidates, candidates.inputs, preferences, choice.junk)
             words_left = budget if len(headings) < MANY_HEADINGS else 1  # the best sentence alone
-            minimum = _WORTH * float(preferences.max())
+            minimum = _MIN_FURTHER * float(preferences.max())
             chosen = select(texts, preferences, words_left, language, redundancy=_REPEATED, minimum=minimum)
         selected = {candidates.indices[place]: texts[place] for place in sorted(chosen)}
         for index, text in selected.items():
             if index - 1 not in selected:
                 selected[index] = without_connective(text, language)
-        return [*selected.items(), *labelled(headings, language)]
+        return [*selected.items(), *contents_line(headings, language)]
 
     def _headings(
         self, candidates: Candidates, inputs: ChoiceInputs, preferences: Values, junk: Values

@@ -36,12 +36,12 @@ class _Section:
     Attributes:
         index: Index of its heading among the sentences.
         level: Level of the heading, from 1.
-        worth: Greatest preference among its sentences, those of its subsections included; None without content.
+        utility: Greatest preference among its sentences, those of its subsections included; None without content.
     """
 
     index: int
     level: int
-    worth: float | None = None
+    utility: float | None = None
 
 
 def heading_key(words: Sequence[str]) -> str:
@@ -92,17 +92,17 @@ def table_of_contents(
     headings = [
         section
         for section, key, text in zip(sections, keys, texts, strict=True)
-        if section.worth is not None and key not in uninformative and word_count(text) <= _MAX_HEADING_WORDS
+        if section.utility is not None and key not in uninformative and word_count(text) <= _MAX_HEADING_WORDS
     ]
     for level in sorted({section.level for section in headings}):
         high = [section for section in headings if section.level <= level]
         if len(high) >= MIN_HEADINGS:
-            return _within_limits([(section.worth or 0.0, section.index) for section in high], sentences)
+            return _within_limits([(section.utility or 0.0, section.index) for section in high], sentences)
     return []
 
 
-def labelled(headings: Sequence[tuple[int, str]], language: str) -> list[tuple[int, str]]:
-    """Return headings with punctuation, and a label before the first, so that a summary may end with them.
+def contents_line(headings: Sequence[tuple[int, str]], language: str) -> list[tuple[int, str]]:
+    """Return headings with punctuation, and a label before the first: the last line of a summary.
 
     Args:
         headings: Index and text of each heading.
@@ -132,12 +132,12 @@ def _sections(
             sections.append(open_sections[-1])
         elif index in preferences:
             for section in open_sections:
-                section.worth = max(preferences[index], section.worth or preferences[index])
+                section.utility = max(preferences[index], section.utility or preferences[index])
     return sections
 
 
 def _within_limits(headings: Sequence[tuple[float, int]], sentences: Sequence[SourceSentence]) -> list[tuple[int, str]]:
-    """Return the headings of the sections with the greatest worth, in order."""
+    """Return the headings of the sections with the greatest utility, in order."""
     chosen: dict[int, str] = {}
     words = 0
     for _, index in sorted(headings, key=lambda heading: -heading[0]):

@@ -33,10 +33,6 @@ _MIN_VARIETY = 5
 """Distinct function words of a text at least; names of variables in code are few."""
 _MIN_SCRIPT_SHARE = 0.2
 """Letters of another script per letter at least; half is too many, as technical prose quotes English terms."""
-_MIN_CHARACTERS = 200
-_MAX_DIGITS, _MAX_CODE_MARKS = 0.3, 0.06
-"""Digits and marks of programs per character of a text at most; prose has below .05 and .01."""
-_CODE_MARK = re.compile(r"[{}()\[\]<>=;$&|\\*_]")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 _SCRIPTS: tuple[tuple[str, str], ...] = (
     ("cyrillic", "\u0400-\u052f"),
@@ -163,29 +159,16 @@ def detect_language(text: str) -> str:
     return _by_function_words(words, tuple(code for code in spaced if code not in _CYRILLIC_LANGUAGES))
 
 
-def unlearnt_cause(text: str, language: str, learnt: str) -> str:
-    """Return why a model cannot summarise a text: its language, or a kind of text other than prose.
+def language_mismatch(language: str, learnt: str) -> str:
+    """Return why a model cannot summarise a text in a language; empty if it may.
 
     Args:
-        text: The text.
-        language: Its language, see `detect_language`.
+        language: Language of the text, see `detect_language`.
         learnt: Language that the model has learnt; UNDETECTED if that is not known.
-
-    Returns:
-        A clause such as "this text is in Russian, the model has learnt English"; empty if the model may know the text.
     """
-    if language != UNDETECTED:
-        if learnt in (UNDETECTED, language):
-            return ""
-        return f"this text is in {language_name(language)}, the model has learnt {language_name(learnt)}"
-    characters = "".join(_sample(text).split())
-    if len(characters) < _MIN_CHARACTERS:
+    if UNDETECTED in (language, learnt) or language == learnt:
         return ""
-    if sum(map(str.isdigit, characters)) > _MAX_DIGITS * len(characters):
-        return "this text is a table of numbers, the model has learnt prose"
-    if len(_CODE_MARK.findall(characters)) > _MAX_CODE_MARKS * len(characters):
-        return "this text is source code, the model has learnt prose"
-    return ""
+    return f"this text is in {language_name(language)}, the model has learnt {language_name(learnt)}"
 
 
 def word_count(text: str) -> int:

@@ -15,7 +15,13 @@ from sumpool.ranking.fit import common_headings
 from sumpool.ranking.ranker import DocumentClassifier, Ranker
 from sumpool.ranking.selection import find_candidates
 from sumpool.ranking.sentence_selector import SentenceSelector
-from sumpool.ranking.table_of_contents import MANY_HEADINGS, MIN_HEADINGS, labelled, table_of_contents, without_label
+from sumpool.ranking.table_of_contents import (
+    MANY_HEADINGS,
+    MIN_HEADINGS,
+    contents_line,
+    table_of_contents,
+    without_label,
+)
 from sumpool.text.sentences import SentenceSplitter
 
 TOPICS = ("Keys", "Doors", "Windows", "Lamps", "Chairs", "Tables", "Stoves", "Clocks", "Carpets", "Mirrors")
@@ -96,9 +102,9 @@ def test_common_heading_before_a_sentence_is_left_out() -> None:
 
 def test_label_and_punctuation_are_those_of_the_language() -> None:
     items = [(3, "Eins"), (5, "Zwei")]
-    assert labelled(items, "de") == [(3, "Inhalt: Eins;"), (5, "Zwei.")]
-    assert labelled(items, "xx") == [(3, "Contents: Eins;"), (5, "Zwei.")]
-    assert labelled(items, "zh") == [(3, "目录：Eins；"), (5, "Zwei。")]  # noqa: RUF001 - Chinese punctuation
+    assert contents_line(items, "de") == [(3, "Inhalt: Eins;"), (5, "Zwei.")]
+    assert contents_line(items, "xx") == [(3, "Contents: Eins;"), (5, "Zwei.")]
+    assert contents_line(items, "zh") == [(3, "目录：Eins；"), (5, "Zwei。")]  # noqa: RUF001 - Chinese punctuation
 
 
 @pytest.fixture(scope="module")
