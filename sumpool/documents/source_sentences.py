@@ -10,12 +10,10 @@ from functools import lru_cache
 
 from sumpool.documents.document import Document, TextBlockKind
 from sumpool.text.cleaning import clean
-from sumpool.text.sentences import SentenceSplitter, has_end_mark
+from sumpool.text.sentences import SentenceSplitter
 
 _WHOLE_KINDS = ("heading", "table_row", "code")
 """Kinds of blocks that are one sentence."""
-_PROSE_WORDS = 6
-"""Lower-case words of prose without terminal punctuation at least."""
 _WORD = re.compile(r"\S+")
 
 
@@ -48,13 +46,6 @@ def source_sentences(document: Document, splitter: SentenceSplitter) -> tuple[So
     Documents without blocks are divided into headings, paragraphs, list items, table rows and code by their text.
     """
     return tuple(_split_blocks(document, splitter) if document.blocks else _split_text(document.text, splitter))
-
-
-def is_prose(text: str) -> bool:
-    """Return whether a text is prose: terminal punctuation or at least six lower-case words."""
-    if has_end_mark(text):
-        return True
-    return sum(word.isalpha() and word.islower() for word in text.split()) >= _PROSE_WORDS
 
 
 def locate_sentences(text: str, sentences: Iterable[str]) -> list[tuple[int, int] | None]:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sumpool.documents.document import Document, TextBlockKind
-from sumpool.documents.source_sentences import SourceSentence, is_prose
+from sumpool.documents.document import Document
+from sumpool.documents.source_sentences import SourceSentence
+from sumpool.text.prose import PROSE_KINDS
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import EncodedDocument, Tokenizer, join_sentences
 
@@ -34,9 +35,9 @@ class EncodedSource:
 def encoded_sentences(document: Document, sentences: Sequence[SourceSentence]) -> list[int]:
     """Return the indices of the sentences that the model reads.
 
-    These are paragraphs and list items of prose; all sentences in documents without blocks or without prose.
+    These are paragraphs and list items; all sentences in documents without blocks or without prose.
     """
-    prose = {index for index, block in enumerate(document.blocks) if _is_encoded(block.kind, block.text)}
+    prose = {index for index, block in enumerate(document.blocks) if block.kind in PROSE_KINDS}
     return [index for index, sentence in enumerate(sentences) if not prose or sentence.block in prose]
 
 
@@ -76,7 +77,3 @@ def _encoded(parts: Sequence[str], tokenizer: Tokenizer, sizes: "array[int]") ->
 def _characters(text: str) -> int:
     """Count the characters of a text, without white space."""
     return len("".join(text.split()))
-
-
-def _is_encoded(kind: TextBlockKind, text: str) -> bool:
-    return kind == "paragraph" or (kind == "list_item" and is_prose(text))

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.ranking import LengthTarget
-from sumpool.documents.source_sentences import SourceSentence, is_prose
+from sumpool.documents.source_sentences import SourceSentence
 from sumpool.evaluation.agreement import Agreement, RougeTokenizer
 from sumpool.inference.factuality import FactCheck, FactChecker
 from sumpool.inference.generation import Generated
 from sumpool.text.form import repair_text, text_faults
 from sumpool.text.language import ENGLISH, word_count
+from sumpool.text.prose import PROSE_KINDS
 from sumpool.text.sentences import SentenceSplitter
 
 _MIN_REPLACED = 0.3
@@ -83,7 +84,7 @@ class SummaryChooser:
             parts = [" ".join(part.split()) for part in self._splitter.split(text)]
             if check:
                 parts = [
-                    part if self._is_allowed(part, check(part)) else _source(check(part), sources) for part in parts
+                    part if self._is_allowed(part, check(part)) else _source(check(part), sentences) for part in parts
                 ]
             parts = repair_text(list(dict.fromkeys(filter(None, parts))), language)
             is_fragment = check and any(text_faults(parts, language=language))
@@ -112,9 +113,9 @@ class SummaryChooser:
         return agreements
 
 
-def _source(checked: FactCheck, sources: Sequence[str]) -> str:
+def _source(checked: FactCheck, sentences: Sequence[SourceSentence]) -> str:
     """Return the source sentence that a sentence copies most of; empty if that is little or no prose."""
     if not checked.sources or checked.copied < _MIN_REPLACED:
         return ""
-    source = sources[checked.sources[0]]
-    return source if is_prose(source) else ""
+    source = sentences[checked.sources[0]]
+    return source.text if source.kind in PROSE_KINDS else ""

@@ -13,8 +13,8 @@ from sumpool.text.language import ENGLISH, word_count
 from sumpool.text.prose import PROSE_KINDS
 from sumpool.text.words import content_prefixes, split_words
 
-REDUNDANCY: Final = 0.15
-"""Penalty of a sentence whose content words are all in the selected ones, in units of the score."""
+_REDUNDANCY: Final = 0.2
+"""Penalty of a sentence whose content words are all in the selected ones, on the scale of marks."""
 _MIN_WORDS = 4
 """Words of a candidate."""
 _OVERRUN: Final = 1.1
@@ -36,8 +36,7 @@ def select(
     words: int,
     language: str = ENGLISH,
     *,
-    redundancy: float = REDUNDANCY,
-    overrun: float = _OVERRUN,
+    redundancy: float = _REDUNDANCY,
     minimum: float = -math.inf,
 ) -> list[int]:
     """Select candidates greedily by score less redundancy, until the budget is filled.
@@ -48,7 +47,6 @@ def select(
         words: Words of the selection; the best candidate is selected even if it is longer.
         language: Code of their language.
         redundancy: Penalty of a sentence whose content words are all in the selected ones, in units of the score.
-        overrun: Words of the selection at most, relative to `words`.
         minimum: Score less redundancy of a further candidate at least, once half of the words are selected.
 
     Returns:
@@ -69,7 +67,7 @@ def select(
         for index in ranked:
             if scores[index] <= best_score:
                 break
-            if index in selected or (selected and used + sizes[index] > overrun * words):
+            if index in selected or (selected and used + sizes[index] > _OVERRUN * words):
                 continue
             overlap = len(content(index) & covered) / max(len(content(index)), 1)
             score = float(scores[index]) - redundancy * overlap**2

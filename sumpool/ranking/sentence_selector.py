@@ -33,8 +33,6 @@ _EXPECTED = 0.8
 """Words of the reference that is expected without samples, relative to the usual ones."""
 _COSTS = 0.5
 """Costs to readers of a sentence that references would have: as much as costs no ROUGE."""
-_REPEATED = 0.2
-"""Cost of a sentence whose content words are all in the selected ones, on the scale of marks."""
 _WANTED = 0.2
 """Preference, relative to the first, of a sentence that references would have, or that may fill up a summary to the
 length that is asked for."""
@@ -185,7 +183,7 @@ class SentenceSelector:
             headings = self._headings(candidates, candidates.inputs, preferences, choice.junk)
             words_left = budget if len(headings) < MANY_HEADINGS else 1  # the best sentence alone
             minimum = _MIN_FURTHER * float(preferences.max())
-            chosen = select(texts, preferences, words_left, language, redundancy=_REPEATED, minimum=minimum)
+            chosen = select(texts, preferences, words_left, language, minimum=minimum)
         selected = {candidates.indices[place]: texts[place] for place in sorted(chosen)}
         for index, text in selected.items():
             if index - 1 not in selected:
@@ -223,7 +221,7 @@ def _select_length(
     if sum(word_count(texts[place]) for place in wanted) < 2 * words:
         wanted = list(range(len(texts)))
     among = [texts[place] for place in wanted]
-    chosen = select(among, scores[wanted], words, language, redundancy=_REPEATED)
+    chosen = select(among, scores[wanted], words, language)
     return [wanted[place] for place in adjust_length(chosen, among, scores[wanted], target)]
 
 

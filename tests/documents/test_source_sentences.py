@@ -2,7 +2,7 @@ from itertools import pairwise
 from random import Random
 
 from sumpool.documents.document import Document, ParsedDocument, TextBlock
-from sumpool.documents.source_sentences import is_prose, locate_sentences, source_sentences
+from sumpool.documents.source_sentences import locate_sentences, source_sentences
 from sumpool.text.sentences import SentenceSplitter
 from tests.conftest import story
 
@@ -77,17 +77,6 @@ def test_blocks_are_split_one_by_one() -> None:
         assert sentence.kind == document.blocks[sentence.block].kind
         located = document.text[sentence.start : sentence.end].replace("\u00ad", "")
         assert " ".join(located.split()) == sentence.text
-
-
-def test_prose_ends_as_a_sentence_or_has_words_in_lower_case() -> None:
-    for text, expected in [
-        ("gateways drop [packets]", False),
-        ("gateways --drop packets that are long", False),
-        ("gateways drop packets that are too long", True),
-        ("Gateways drop.", True),
-        ('He said: "gateways drop!")', True),
-    ]:
-        assert is_prose(text) == expected
 
 
 def test_a_sentence_of_another_text_has_no_span() -> None:
