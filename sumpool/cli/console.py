@@ -7,10 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import final
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.progress import Progress as Bars
-
 from sumpool.cli.text import format_metric
 from sumpool.progress import Progress
 from sumpool.text.escaping import escape, escape_line
@@ -43,14 +39,17 @@ class Terminal(Screen):
     """Progress bars at the bottom of a terminal, one per task; notes scroll above them."""
 
     def __init__(self) -> None:
-        self._bars = Bars(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[metrics]}", markup=False),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
+        # Imported here, as a log needs no bars.
+        from rich import console, progress
+
+        self._bars = progress.Progress(
+            progress.TextColumn("{task.description}", markup=False),
+            progress.BarColumn(),
+            progress.MofNCompleteColumn(),
+            progress.TextColumn("{task.fields[metrics]}", markup=False),
+            progress.TimeElapsedColumn(),
+            progress.TimeRemainingColumn(),
+            console=console.Console(stderr=True),
             redirect_stdout=False,  # it would send the results of `sumpool ... > file` to stderr
             redirect_stderr=False,
         )
@@ -150,7 +149,7 @@ class Log(Screen):
 @contextmanager
 def screen() -> Iterator[Screen]:
     """Show progress during a command: bars on a terminal, otherwise a plain log."""
-    output = Terminal() if Console(stderr=True).is_terminal else Log()
+    output = Terminal() if sys.stderr is not None and sys.stderr.isatty() else Log()
     try:
         yield output
     finally:

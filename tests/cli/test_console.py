@@ -5,7 +5,6 @@ import sys
 import pytest
 from rich.console import Console
 
-from sumpool.cli import console
 from sumpool.cli.console import Log, Terminal, screen
 from sumpool.progress import Progress
 
@@ -70,7 +69,7 @@ def test_log_and_results_are_escaped(capsys: pytest.CaptureFixture[str]) -> None
 def terminal(monkeypatch: pytest.MonkeyPatch) -> tuple[Terminal, io.StringIO]:
     written = io.StringIO()
     monkeypatch.setattr(
-        console, "Console", lambda stderr: Console(file=written, force_terminal=True, width=200, stderr=stderr)
+        "rich.console.Console", lambda stderr: Console(file=written, force_terminal=True, width=200, stderr=stderr)
     )
     return Terminal(), written
 
