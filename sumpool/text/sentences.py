@@ -50,6 +50,8 @@ _NEXT = re.compile(r"[\W_]*(\w[\w'\u2019-]*)")
 _CONTINUED = frozenset(",;:.!?)]}\u3001\uff0c\uff1b")
 """Characters that do not begin a sentence."""
 _LIST_MARK = re.compile(rf"{LIST_MARK}(?:\s|$)")
+_INNER_MARKS = "o-\u2013\u2014"
+"""List marks that also stand within a sentence: a preposition of Slavic languages, and dashes."""
 _NUMERIC = "#"
 """Mark of abbreviations that are words as well, and abbreviations before a number alone, such as "no."."""
 _INTERNATIONAL = ("e.g", "i.e", "etc", "et.al", "cf", "vs", "p#", "pp#")
@@ -144,7 +146,8 @@ class SentenceSplitter:
         name = before[0] if before else ""
         if mark[-1] == ")" and mark[0] in "!?" and not (word[:1].isupper() or word[:1].isdigit()):
             return False  # an exclamation in brackets
-        if word[:1].islower() and not _LIST_MARK.match(rest):
+        is_item = rest[0] not in _INNER_MARKS and _LIST_MARK.match(rest)
+        if word[:1].islower() and not is_item:
             is_word = name.isalpha() and len(name) > _ABBREVIATION_LETTERS
             return mark == "." and is_word and not self._is_abbreviation(name, word)
         if mark[0] != "." or mark[1:2] == ".":

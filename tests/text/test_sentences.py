@@ -125,6 +125,8 @@ def of(code: str, text: str) -> list[str]:
         ("ru", ["Завод продал на 5 млн. долл. США.", "Площадь 20 кв. м. и сад.", "В 1905 г. началась война."]),
         ("it", ["Il sig. Rossi vive in v. Roma.", "L'avv. Bianchi no."]),
         ("pl", ["Do 2035 r. powstanie tunel.", "— Nie wiem — powiedział prof. Nowak."]),
+        ("pl", ["„Zauważyliście to?” — mówi Nowak.", "Mówi o wszystkim."]),
+        ("pl", ["Było ok. o godzinie ósmej."]),
         (
             "en",
             ["Leeds United F.C. won.", "Acme Inc. sold ships, e.g. Titan.", "The U.S. Army left at 5 p.m. on May 3."],
