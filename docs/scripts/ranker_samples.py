@@ -126,7 +126,7 @@ def score(case: Case, ranker: Ranker) -> list[float]:
     example, texts, reference = case
     parts: list[tuple[int, str]] = []
     room = WORDS
-    for index in select(texts, ranker.score(example.features), WORDS, overrun=3.0):
+    for index in select(texts, ranker.score(example.features), 3 * WORDS):
         words = texts[index].split()
         parts.append((index, " ".join(words[: max(room, 0)])))
         room -= len(words)

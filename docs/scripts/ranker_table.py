@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sumpool.core.decoding.length_limits import LengthTarget
+from sumpool.core.decoding.ranking import LengthTarget
 from sumpool.documents.document import Document
 from sumpool.documents.read import read_documents
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
@@ -205,7 +205,7 @@ def by_ranker(case: Case, ranker: Ranker, words: int) -> str:
     """Summarise by the scores of a ranker."""
     texts = case.prose()
     features = sentence_features(case.sentences, find_candidates(case.sentences), case.document.title)
-    return cut(texts, select(texts, ranker.score(features), words, overrun=3.0), words)
+    return cut(texts, select(texts, ranker.score(features), 3 * words), words)
 
 
 def by_selector(case: Case, selector: SentenceSelector, words: int) -> str:
