@@ -4,13 +4,12 @@
         [--published FOLDER] [--summaries NAME=FILE.jsonl] [--documents 970] [--leave-out] [--ranker FOLDER]
 
 FOLDER of RFCs has train.jsonl, validation.jsonl and test.jsonl with "document" and "summary"; that of other kinds what
-`recipes/outside/KIND.py` writes. Every second document of training is there once more with its summary: RFCs as they
-are published, in the folder `--published`, others behind a heading. Trains on RFCs and on the development halves of all
-kinds, with `--leave-out` for each kind once more without it, and prints ROUGE-1, -2 and -Lsum on the other half, with
-p-values of the paired tests against the best baseline. All systems have the same words: the last sentence selected is
-cut; and they choose from all sentences of prose. A ranker that has also learnt from marks of readers is measured once
-more as `summarize --fast --length` chooses. `--save` writes the ranker that is trained on all kinds, `--ranker` takes
-one from a folder.
+`recipes/outside/KIND.py` writes. Every second RFC of training is there once more as it is published, in the folder
+`--published`, with its summary. Trains on RFCs and on the development halves of all kinds, with `--leave-out` for each
+kind once more without it, and prints ROUGE-1, -2 and -Lsum on the other half, with p-values of the paired tests against
+the best baseline. All systems have the same words: the last sentence selected is cut; and they choose from all
+sentences of prose. A ranker that has also learnt from marks of readers is measured once more as `summarize --fast
+--length` chooses. `--save` writes the ranker that is trained on all kinds, `--ranker` takes one from a folder.
 """
 
 import argparse
@@ -34,7 +33,7 @@ from sumpool.evaluation.statistics import compare
 from sumpool.io.atomic import temporary_path
 from sumpool.io.listed_files import replace_listed_file
 from sumpool.ranking.config import BoostingConfig, RankingConfig
-from sumpool.ranking.examples import RankingExample, labelled_example, with_abstract
+from sumpool.ranking.examples import RankingExample, labelled_example
 from sumpool.ranking.features import sentence_features
 from sumpool.ranking.fit import fit_ranker
 from sumpool.ranking.ranker import FILE, Ranker
@@ -136,14 +135,12 @@ def read_rows(path: Path, count: int) -> list[dict[str, str]]:
 
 
 def examples(path: Path, kind: str, count: int, published: Path | None) -> list[RankingExample]:
-    """Read documents for training, every second one also with its summary left in."""
+    """Read documents for training, every second RFC also as it is published, with its summary."""
     items = []
     for number, row in enumerate(read_rows(path, count), 1):
         documents = [Document(row["id"], row["document"], title=row.get("title", ""))]
         if number % 2 == 0 and kind == "rfc" and published:
             documents += read_documents(str(published / f"{row['id'].lower()}.txt.gz"))
-        elif number % 2 == 0:
-            documents.append(with_abstract(documents[0], row["summary"]))
         items += [labelled_example(item, row["summary"], SPLITTER, TOKENIZER.tokenize, kind) for item in documents]
     return items
 

@@ -11,7 +11,6 @@ from sumpool.documents.document import DEFAULT_OPTIONS, ReadOptions
 from sumpool.documents.files import COMPRESSIONS, uncompressed_suffix
 from sumpool.documents.folders import files_of
 from sumpool.documents.formats import LIBRARIES, missing_library
-from sumpool.documents.pdf.ocr import ocr_program
 from sumpool.documents.read import STDIN, ignore_notice
 from sumpool.errors import DataError
 from sumpool.io.bounded import open_regular
@@ -32,6 +31,8 @@ def check_arguments(names: Sequence[str], options: ReadOptions = DEFAULT_OPTIONS
             a folder has no documents. The message names all such arguments.
     """
     if options.ocr:
+        from sumpool.documents.pdf.ocr import ocr_program
+
         ocr_program()
     problems = [problem for name in dict.fromkeys(names) if (problem := _problem(name, options))]
     if names.count(STDIN) > 1:
