@@ -67,17 +67,15 @@ def written_blocks(blocks: Iterable[TextBlock]) -> Iterator[TextBlock]:
     while len(written) > 1 and is_footer(written[-1].text):
         del written[-1]
     written = [_as_prose(block) for block in written]
-    end = next(
-        (place for place in range(1, len(written)) if _closes(written[place:])), len(written) - _contact_blocks(written)
-    )
+    last = range(max(1, len(written) - _MAX_CLOSING_BLOCKS), len(written))
+    end = next((place for place in last if _closes(written[place:])), len(written) - _contact_blocks(written))
     yield from written[:end]
     yield from (replace(block, kind="notice", level=0) for block in written[end:])
 
 
 def _closes(blocks: list[TextBlock]) -> bool:
     """Return whether blocks are a closing, a name and an address."""
-    is_short = len(blocks) <= _MAX_CLOSING_BLOCKS and not any(_is_sentence(block.text) for block in blocks[1:])
-    return is_short and bool(_CLOSING.fullmatch(blocks[0].text))
+    return not any(_is_sentence(block.text) for block in blocks[1:]) and bool(_CLOSING.fullmatch(blocks[0].text))
 
 
 def _contact_blocks(blocks: list[TextBlock]) -> int:
