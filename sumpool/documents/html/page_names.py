@@ -50,5 +50,8 @@ INTERFACE_NAMES: Final = _names(
 """Names that belong to the interface wherever they occur."""
 CAPTION_NAMES: Final = _names("caption figure-caption admonition-title wp-caption-text")
 """Classes of captions."""
-NOTICE_NAMES: Final = _names("legalnotice copyright license licence copyrightinfo trademark")
-"""Classes of licences and copyright notices."""
+NOTICE_NAMES: Final = _names(
+    "legalnotice copyright license licence copyrightinfo trademark "
+    "byline by-line article-byline dateline entry-meta post-meta article-meta"
+)
+"""Classes of licences, copyright notices, and authors and dates of articles."""

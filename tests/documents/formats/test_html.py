@@ -150,6 +150,13 @@ class TestBoilerplate:
     def test_long_heading_is_a_paragraph(self) -> None:
         assert [block.kind for block in read(f"<h2>{PROSE}</h2>").blocks] == ["paragraph"]
 
+    def test_author_and_date_of_an_article_are_notices(self) -> None:
+        for names in ("byline", "entry-meta", "post-meta clear"):
+            kinds = [
+                kind for kind, _, _ in shapes(f"<div class='{names}'><p>By Ann Roe, our correspondent.</div><p>{PROSE}")
+            ]
+            assert kinds == ["notice", "paragraph"]
+
     def test_legal_notice_is_a_notice(self) -> None:
         assert shapes("<div class=legalnotice><p>All rights reserved.</p></div>") == [
             ("notice", 0, "All rights reserved.")
