@@ -80,7 +80,7 @@ def test_a_choice_of_source_sentences_is_an_extraction(run_folder: Path, monkeyp
     ("text", "summary"),
     [
         ("The tower waits for all its birds. of the birds. It rings the", "The tower waits for all its birds."),
-        ("It rings. The tower waits for all its birds (or most.", "The tower waits for all its birds."),
+        ("It rings. The tower waits for all its birds (or most.", "The tower waits for all its birds or most."),
         ("of the", "Of the"),
     ],
     ids=["fragments", "reference", "nothing else"],
