@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from sumpool.documents.captions import is_caption
 from sumpool.documents.decoding import decode_text
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock, TextBlockKind, opening_heading
-from sumpool.documents.markdown_boxes import without_boxes
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -30,6 +29,8 @@ _PREFORMATTED = re.compile(r"<pre\b[^<>]*>(.*?)(?:</pre\s*>|\Z)", re.DOTALL | re
 _EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
 _FOOTNOTE = re.compile(r"\[\^[^\]\s]+\]:?")
 _MARK = re.compile(r"\[\[?_?TOC_?\]\]?|\{:.*\}", re.IGNORECASE)
+_BOX_MARKS = ("!!!", "???", "===", ":::", "[!", "```{")
+"""Marks of which a text with boxes has one."""
 _MAX_HEADING_WORDS = 12
 _ANCHOR = re.compile(r"\s*\{#[\w-]+\}\s*$|\s+#+$|^[=~-]{3,} ")
 """What a heading is without: its anchor, its closing marks, and the line above it in reStructuredText."""
@@ -52,7 +53,12 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
         field = _TITLE_FIELD.search(front["fields"])
         title = field["title"].strip("\"'") if field else ""
         text = "\n" * front[0].count("\n") + text[front.end() :]
-    text, captions = without_boxes(text)
+    captions: list[TextBlock] = []
+    if any(mark in text for mark in _BOX_MARKS):
+        # Imported here, as few texts have boxes.
+        from sumpool.documents.markdown_boxes import without_boxes
+
+        text, captions = without_boxes(text)
     tokens = MarkdownIt("commonmark", {"maxNesting": 30}).enable(["table", "strikethrough"]).parse(text)
     blocks = tuple(sorted((*captions, *_Blocks(tokens).read()), key=lambda block: block.line or 0))
     first = opening_heading(blocks)
