@@ -7,7 +7,7 @@ from io import BytesIO
 from typing import Final
 
 from sumpool.documents.decoding import unmarked_utf16
-from sumpool.documents.formats import FORMATS
+from sumpool.documents.formats import FORMATS, PANDOC
 from sumpool.io.bounded import parse_json
 
 ROWS: Final = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".csv": "csv", ".tsv": "tsv"}
@@ -28,7 +28,6 @@ _MAGIC: Final = (
     (b"MZ\x90", "a program"),
     (b"\xca\xfe\xba\xbe", "a program"),
     (_COMPOUND, "an old Office file (.doc, .xls, .ppt); save it as .docx"),
-    (b"{\\rtf", "an RTF file; save it as .docx"),
     (b"%!PS", "a PostScript file; convert it to PDF"),
     (b"SQLite format 3", "a SQLite database"),
     (b"7z\xbc\xaf", "a 7z archive; unpack it"),
@@ -46,7 +45,7 @@ _MAGIC: Final = (
     (b"\0\x01\0\0", "a font"),
     (b"\x80\x02", "a pickle"),
 )
-_ZIPS: Final = {"word/": "docx", "xl/": "an Excel workbook; save it as .csv", "ppt/": "a presentation; save it as PDF"}
+_ZIPS: Final = {"word/": "docx", "xl/": "xlsx", "ppt/": "pptx"}
 _HTML = re.compile(r"\s*(?><\?xml[^>]*>\s*)?(?><!--(?>.*?-->)\s*)*+(?:<!doctype\s+html|<html|<head|<body)", re.I | re.S)
 _TAGS = re.compile(r"</?(?:p|div|h[1-6]|ul|ol|li|table|tr|td|br|span|a|body|title)\b[^<>]*>", re.IGNORECASE)
 _MAIL_FIELD = re.compile(
@@ -58,11 +57,20 @@ _ROFF = re.compile(r"^\.(?:TH|Dd)\s", re.MULTILINE)
 _CUE = re.compile(
     r"\s*(?:\d{1,3}:)?\d{1,2}:\d{1,2}(?:[.,]\d{1,3})?(?:[ \t]*-->[ \t]*|,)(?:\d{1,3}:)?\d{1,2}:\d{1,2}[.,]\d"
 )
+_MDOC = re.compile(r"^\.Dd\s", re.MULTILINE)
 _RFC = re.compile(r"^(?:Request for Comments|RFC|Internet[- ]Draft)\b", re.MULTILINE | re.IGNORECASE)
 _RFC_PAGE = re.compile(
     r"\[Page \d+\]|^Network Working Group\b|^Internet (?:Engineering|Research) Task Force\b|\bISSN: 2070-1721",
     re.MULTILINE,
 )
+_BEGINNINGS: Final = {
+    "rtf": re.compile(r"\{\\rtf\d"),
+    "latex": re.compile(r"(?:%.*\n|\s)*\\(?:documentclass|RequirePackage)\b"),
+    "org": re.compile(r"(?:#.*\n|\s)*#\+(?:title|author|options|startup|date):", re.IGNORECASE),
+    "typst": re.compile(r"(?://.*\n|\s)*(?:#set [\w.]+\(|#show[ :]|#import \"@|#let [\w-]+ ?[=(])"),
+    "jats": re.compile(r"(?:<[?!][^<>]*>\s*)*<article\b[^>]*>\s*(?:<processing-meta|<front\b)"),
+}
+"""Beginnings of texts that pandoc reads."""
 _RST = re.compile(
     r"^\.\. (?:[\w-]+(?::[\w-]+)*::|_[^:\n]+:(?:\s|$)|\|[^|\n]+\| )|:(?:ref|doc|class|func|mod|meth|term|file|option):`"
     r"|``[^`\n]+``|`[^`<\n]+ <[^>\n]+>`_|^\S.*::$",
@@ -73,6 +81,8 @@ _MARKDOWN_STRONG = re.compile(
     r"^(?:```|~~~)\w*$|\[[^\]\n]{1,200}\]\([^)\s]{1,500}\)|^\|(?: *:?-+:? *\|)+$", re.MULTILINE
 )
 _MARKDOWN = re.compile(_MARKDOWN_STRONG.pattern + r"|^#{1,6} \S|\*\*[^*\n]{1,200}\*\*|^[*-] \[[ x]\] ", re.MULTILINE)
+_WIKI_HEADING = re.compile(r"^={2,6}[^=\n]+={2,6}\s*$", re.MULTILINE)
+_WIKI = re.compile(r"\[\[[^\]\n]{1,200}\]\]|\'{3}[^\'\n]{1,200}\'{3}|^\{\|", re.MULTILINE)
 _CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\v\f\r\b\x1b")
 
 
@@ -92,9 +102,11 @@ def detect_format(content: bytes, suffix: str = "") -> str:
     if named in ROW_KINDS or not content.strip():
         return named or "text"
     text = _head(content)
-    if named not in ("mail", "markdown") and is_html(text):
+    if named in ("", "text", "html") and _BEGINNINGS["jats"].match(text.lstrip()):
+        return "jats"
+    if named not in ("mail", "markdown", *PANDOC) and is_html(text):
         return "html"
-    return named if named not in ("", "text", "roff") else _text_format(text, content)
+    return named if named not in ("", "text", "man", "mdoc") else _text_format(text, content)
 
 
 def supported_suffixes() -> str:
@@ -150,7 +162,7 @@ def _zip_format(content: bytes) -> str:
     if any(b"opendocument.text" in kind for kind in kinds):
         return "odt"
     content_kind = next((kind for start, kind in _ZIPS.items() if any(name.startswith(start) for name in names)), "")
-    if content_kind == "docx":
+    if content_kind:
         return content_kind
     raise ValueError(f"must be a document, got {content_kind or 'a zip archive; unpack it'}")
 
@@ -185,15 +197,15 @@ def _text_format(text: str, content: bytes) -> str:
         ValueError: If it is XML or JSON, but neither HTML nor JSON lines.
     """
     start = text.lstrip()
+    for name, beginning in _BEGINNINGS.items():
+        if beginning.match(start):
+            return name
     if start.startswith("<?xml"):
         raise ValueError("must be text, got XML; convert it to HTML")
-    if start[:1] in ("{", "["):
-        if _is_json_lines(start):
-            return "jsonl"
-        if _is_json(content):
-            raise ValueError("must be text or JSON lines, got JSON over several lines; write one object per line")
+    if start[:1] in ("{", "[") and (kind := _json_kind(start, content)):
+        return kind
     if start[:1] in (".", "'") and _ROFF.search(text):
-        return "roff"
+        return "mdoc" if _MDOC.search(text) else "man"
     if is_mail(start):
         return "mail"
     if start.startswith("WEBVTT") or is_subtitles(start):
@@ -225,14 +237,31 @@ def is_mail(text: str) -> bool:
 
 
 def _markup(text: str) -> str:
-    """Return "markdown", "rst" or "text", by counting marks."""
+    """Return "markdown", "rst", "mediawiki" or "text", by counting marks."""
     rst = len(_RST.findall(text)) + len(_RST_TITLE.findall(text))
     markdown = len(_MARKDOWN.findall(text))
     if rst >= 3 and rst > markdown and _RST.search(text):
         return "rst"
+    if _WIKI_HEADING.search(text) and len(_WIKI.findall(text)) >= max(2, markdown):
+        return "mediawiki"
     if markdown >= 3 and _MARKDOWN_STRONG.search(text):
         return "markdown"
     return "text"
+
+
+def _json_kind(text: str, content: bytes) -> str:
+    """Return "jsonl" or "ipynb"; empty for what is no JSON.
+
+    Raises:
+        ValueError: If it is other JSON.
+    """
+    if _is_json_lines(text):
+        return "jsonl"
+    if not _is_json(content):
+        return ""
+    if '"nbformat"' in text or '"cell_type"' in text:
+        return "ipynb"
+    raise ValueError("must be text or JSON lines, got JSON over several lines; write one object per line")
 
 
 def _is_json_lines(text: str) -> bool:

@@ -58,4 +58,4 @@ def _is_document(path: Path) -> bool:
             kind = detect_format(file.read(_HEAD), suffix)
     except (DataError, ValueError, *READ_ERRORS):
         return False
-    return not manual or kind == "roff"
+    return not manual or kind in ("man", "mdoc")

@@ -26,8 +26,9 @@ _MAIN = "import sys; sys.path[:] = {paths!r}; from sumpool.documents.worker impo
 OUT_OF_TIME: Final = -getattr(signal, "SIGXCPU", 0)
 """Status of a process that has taken more processor time than it may."""
 _LENGTH_BYTES: Final = 8
-_SECONDS: Final = 4, 20
-"""Processor time of a file, and for each of its mebibytes; papers and books take a tenth of it."""
+_SECONDS: Final = 4
+"""Processor time of a file; papers and books take a tenth of this and the next."""
+_SECONDS_PER_MEBIBYTE: Final = 20
 _MEMORY: Final = 1 << 30
 """Address space beside four times the size of a file."""
 _MAX_REPLY: Final = 1 << 30
@@ -48,7 +49,12 @@ class Worker:
         self._lock = Lock()
 
     def read(
-        self, reader: str, content: bytes, advice: str, arguments: Mapping[str, object] | None = None
+        self,
+        reader: str,
+        content: bytes,
+        advice: str,
+        arguments: Mapping[str, object] | None = None,
+        seconds: int | None = None,
     ) -> ParsedDocument:
         """Read a file.
 
@@ -57,6 +63,7 @@ class Worker:
             content: Content of the file.
             advice: What to do about a file that takes too much, for the message.
             arguments: Arguments that JSON can hold.
+            seconds: Processor time beside that for the size of the file; None for the usual.
 
         Raises:
             ValueError: As the function, or if the file takes more time or memory than suits its size or ends the
@@ -65,7 +72,14 @@ class Worker:
         with self._lock:
             process = self._running()
             try:
-                reply = _exchange(process, reader, content, arguments or {})
+                task = {
+                    "reader": reader,
+                    "size": len(content),
+                    "seconds": (seconds or _SECONDS) + len(content) * _SECONDS_PER_MEBIBYTE // 2**20,
+                    "memory": _MEMORY + 4 * len(content),
+                    "arguments": arguments or {},
+                }
+                reply = _exchange(process, task, content)
                 if reply is None:
                     raise ValueError(f"{TOO_LONG if process.wait() == OUT_OF_TIME else TOO_LARGE}; {advice}")
             except BaseException:  # also an interruption while the process is at work
@@ -109,20 +123,10 @@ WORKER: Final = Worker()
 """Process of all formats."""
 
 
-def _exchange(
-    process: subprocess.Popen[bytes], reader: str, content: bytes, arguments: Mapping[str, object]
-) -> bytes | None:
+def _exchange(process: subprocess.Popen[bytes], task: Mapping[str, object], content: bytes) -> bytes | None:
     """Send a file and return the reply; None if the process has ended."""
     assert process.stdin is not None
     assert process.stdout is not None
-    base, per_mebibyte = _SECONDS
-    task = {
-        "reader": reader,
-        "size": len(content),
-        "seconds": base + len(content) * per_mebibyte // 2**20,
-        "memory": _MEMORY + 4 * len(content),
-        "arguments": arguments,
-    }
     try:
         process.stdin.write(json.dumps(task).encode() + b"\n")
         process.stdin.write(content)
@@ -170,7 +174,8 @@ def main() -> None:
 def _read(task: dict[str, Any], content: bytes) -> dict[str, object]:
     module, _, name = task["reader"].partition(":")
     reader = getattr(import_module(module), name)
-    _limit(task["seconds"], task["memory"])
+    _limits[:] = task["seconds"], task["memory"]
+    limit_process()
     try:
         document: ParsedDocument = reader(content, **task["arguments"])
     except ValueError as error:
@@ -183,12 +188,17 @@ def _read(task: dict[str, Any], content: bytes) -> dict[str, object]:
     return {"blocks": blocks, "title": document.title, "notes": document.notes}
 
 
-def _limit(seconds: int, memory: int) -> None:
-    """Limit the processor time and the address space of this process for the next file."""
+_limits: list[int] = []
+"""Processor time and address space of the file that is being read."""
+
+
+def limit_process() -> None:
+    """Limit this process, or a program that it starts, to the processor time and address space of the file."""
     if sys.platform == "win32":
         return
     import resource
 
+    seconds, memory = _limits
     usage = resource.getrusage(resource.RUSAGE_SELF)
     used = ceil(usage.ru_utime + usage.ru_stime)
     for kind, limit in ((resource.RLIMIT_CPU, used + seconds), (resource.RLIMIT_AS, memory)):

@@ -66,7 +66,8 @@ def test_a_file_that_takes_too_much_memory_ends_the_other_process_alone(reader: 
 def test_a_file_that_takes_too_long_ends_the_other_process_alone(
     reader: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "_SECONDS", (1, 0))
+    monkeypatch.setattr(worker, "_SECONDS", 1)
+    monkeypatch.setattr(worker, "_SECONDS_PER_MEBIBYTE", 0)
     with pytest.raises(ValueError, match="must be read in a time that suits its size, but took longer"):
         read_in(reader, packed(zlib.compress(TEXT + b"q 1 0 0 1 0 0 cm Q\n" * 2_000_000), b"/FlateDecode", 200), 200)
     assert read_in(reader, packed(TEXT, b"[]"), 10).blocks

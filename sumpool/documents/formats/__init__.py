@@ -19,15 +19,27 @@ FORMATS: Final[dict[str, str]] = {
     ".markdown": "markdown",
     ".rst": "rst",
     ".rest": "rst",
-    ".man": "roff",
-    ".roff": "roff",
-    ".mdoc": "roff",
+    ".man": "man",
+    ".roff": "man",
+    ".mdoc": "mdoc",
     ".pdf": "pdf",
     ".html": "html",
     ".htm": "html",
     ".xhtml": "html",
     ".docx": "docx",
     ".odt": "odt",
+    ".pptx": "pptx",
+    ".xlsx": "xlsx",
+    ".rtf": "rtf",
+    ".org": "org",
+    ".tex": "latex",
+    ".latex": "latex",
+    ".jats": "jats",
+    ".nxml": "jats",
+    ".ipynb": "ipynb",
+    ".wiki": "mediawiki",
+    ".mediawiki": "mediawiki",
+    ".typ": "typst",
     ".epub": "epub",
     ".eml": "mail",
     ".mbox": "mail",
@@ -37,14 +49,30 @@ FORMATS: Final[dict[str, str]] = {
 }
 """Format of each suffix of file names; content decides where a text has another one or none."""
 
+PANDOC: Final[dict[str, str]] = {
+    "docx": "DOCX",
+    "odt": "ODT",
+    "pptx": "PPTX",
+    "xlsx": "XLSX",
+    "rtf": "RTF",
+    "man": "roff",
+    "mdoc": "roff",
+    "org": "Org",
+    "latex": "LaTeX",
+    "jats": "JATS",
+    "ipynb": "Jupyter",
+    "mediawiki": "MediaWiki",
+    "typst": "Typst",
+}
+"""Names in messages of the formats that pandoc reads."""
+
 LIBRARIES: Final[dict[str, tuple[str, ...]]] = {
     "pdf": ("pypdfium2",),
     "rst": ("docutils",),
     "html": ("lxml", "trafilatura"),
-    "docx": ("lxml",),
-    "odt": ("lxml",),
     "epub": ("lxml",),
     "mail": ("lxml",),
+    **dict.fromkeys(PANDOC, ("lxml", "pypandoc")),
 }
 """Modules of the extra `documents` that a format imports."""
 
@@ -67,12 +95,14 @@ def load_format(name: str) -> Format:
     Raises:
         ValueError: If there is no such format; the message lacks the subject.
     """
+    if name in PANDOC:
+        return cast(Format, import_module(f"{__name__}._pandoc").PandocFormat(name))
     module = f"{__name__}.{name}"
     if find_spec(module) is None:
         raise ValueError(f"must be of a supported format, got {name}")
     return cast(Format, import_module(module))
 
 
-def missing_library(library: str, format_name: str) -> DataError:
-    """Return the error that names a library of the extra `documents` that is not installed."""
-    return DataError(f"{format_name} files need {library}, which is not installed: pip install 'sumpool[documents]'")
+def missing_library(library: str, format_name: str, extra: str = "documents") -> DataError:
+    """Return the error that names a library that is not installed, and the extra that it is in."""
+    return DataError(f"{format_name} files need {library}, which is not installed: pip install 'sumpool[{extra}]'")

@@ -7,6 +7,7 @@ import posixpath
 import struct
 import zipfile
 import zlib
+from collections.abc import Mapping
 from io import BytesIO
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +25,9 @@ _DAMAGE: Final = (
 )  # fmt: skip
 _COMPOUND_FILE: Final = b"\xd0\xcf\x11\xe0"
 _ENCRYPTED_STREAM: Final = "EncryptedPackage".encode("utf-16-le")
+_PROPERTIES: Final = ("docProps/core.xml", "meta.xml")
+"""Parts with the properties of a document."""
+_PIECE: Final = 2**16
 _ENCRYPTED: Final = 1
 """Flag of an encrypted part."""
 
@@ -71,10 +75,32 @@ class DocumentArchive:
             raise ValueError(
                 f"must not be encrypted, got a {self.format_name} file with a password; save it without one"
             )
+        if self._zip.getinfo(name).compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ValueError(f"must be packed by deflate, got another method for {name}; save it anew")
+        pieces: list[bytes] = []  # which end with the size that was checked, whatever is packed behind it
         try:
-            return self._zip.read(name)
+            with self._zip.open(name) as part:
+                while piece := part.read(_PIECE):
+                    pieces.append(piece)
         except _DAMAGE as error:
             raise ValueError(f"must be complete, got a damaged part {name}: {error}; get the file again") from error
+        return b"".join(pieces)
+
+    def repacked(self, parts: Mapping[str, bytes]) -> bytes:
+        """Return an archive of the XML parts alone, which tells the truth about their sizes.
+
+        Args:
+            parts: Contents of parts that are not as in this archive.
+
+        Raises:
+            ValueError: As `read`.
+        """
+        stream = BytesIO()
+        with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as target:
+            for name in sorted(self.names | parts.keys()):
+                if name in parts or name.endswith((".xml", ".rels")):
+                    target.writestr(name, parts[name] if name in parts else self.read(name))
+        return stream.getvalue()
 
     def xml(self, name: str) -> "_Element":
         """Return the root of an XML part, whose entities are not resolved.
@@ -96,17 +122,18 @@ class DocumentArchive:
             raise ValueError(f"must hold XML in {name}, got: {error}") from error
         return root
 
-    def title(self, name: str) -> str:
-        """Return the title in a part with the properties of a document; empty if there is none.
+    def title(self) -> str:
+        """Return the title in the properties of the document; empty if there is none.
 
         Raises:
             ValueError: As `xml`.
             DataError: If lxml is not installed.
         """
-        if name not in self.names:
-            return ""
-        titles = [element for element in self.xml(name).iter() if local_name(element.tag) == "title"]
-        return " ".join("".join(str(text) for text in titles[0].itertext()).split()) if titles else ""
+        for name in self.names.intersection(_PROPERTIES):
+            for element in self.xml(name).iter():
+                if local_name(element.tag) == "title":
+                    return " ".join("".join(str(text) for text in element.itertext()).split())
+        return ""
 
 
 def require_few_parts(content: bytes) -> None:

@@ -29,7 +29,7 @@ def archive(parts: Mapping[str, str | bytes]) -> bytes:
     return stream.getvalue()
 
 
-def docx(body: str, parts: Mapping[str, str] | None = None, relations: str = "") -> bytes:
+def docx(body: str, parts: Mapping[str, str | bytes] | None = None, relations: str = "") -> bytes:
     """Write a Word document.
 
     Args:
@@ -111,3 +111,42 @@ def epub(
             **(parts or {}),
         }
     )
+
+
+def xlsx(sheets: Mapping[str, list[list[str]]]) -> bytes:
+    """Write a workbook.
+
+    Args:
+        sheets: Rows of cells by name of the sheet.
+    """
+    package = "http://schemas.openxmlformats.org/package/2006"
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    parts: dict[str, str | bytes] = {
+        "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" '
+        f'Type="{RELATIONS}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{RELATIONS}"><sheets>'
+        + "".join(
+            f'<sheet name="{name}" sheetId="{number}" r:id="s{number}"/>' for number, name in enumerate(sheets, 1)
+        )
+        + "</sheets></workbook>",
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships">'
+        + "".join(
+            f'<Relationship Id="s{number}" Type="{RELATIONS}/worksheet" Target="worksheets/sheet{number}.xml"/>'
+            for number in range(1, len(sheets) + 1)
+        )
+        + "</Relationships>",
+    }
+    for number, rows in enumerate(sheets.values(), 1):
+        cells = "".join(
+            f'<row r="{row}">'
+            + "".join(
+                f'<c r="{chr(64 + column)}{row}" t="inlineStr"><is><t>{text}</t></is></c>'
+                for column, text in enumerate(texts, 1)
+            )
+            + "</row>"
+            for row, texts in enumerate(rows, 1)
+        )
+        parts[f"xl/worksheets/sheet{number}.xml"] = (
+            f'<worksheet xmlns="{main}"><sheetData>{cells}</sheetData></worksheet>'
+        )
+    return archive(parts)

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 import sumpool.documents.formats
 from sumpool.documents.document import DEFAULT_OPTIONS, ParsedDocument, TextBlock
-from sumpool.documents.formats import FORMATS, LIBRARIES, Format, load_format, missing_library
+from sumpool.documents.formats import FORMATS, LIBRARIES, PANDOC, Format, load_format, missing_library
 from sumpool.errors import DataError
 
 FOLDER = Path(sumpool.documents.formats.__file__).parent
-NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("_"))
+MODULES = sorted(path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("_"))
+NAMES = [*MODULES, *PANDOC]
 SAMPLES = Path(__file__).parent / "samples"
 TEXTS = st.text(max_size=300).map(lambda text: text.encode("utf-8", "ignore"))
 KINDS = {"paragraph", "heading", "list_item", "table_row", "caption", "code", "notice"}
@@ -81,12 +82,21 @@ def test_empty_content_has_no_blocks(name: str) -> None:
         assert blocks == ()
 
 
-@pytest.mark.parametrize("name", NAMES)
+CONTENTS = st.one_of(st.binary(max_size=300), TEXTS)
+
+
+@pytest.mark.parametrize("name", MODULES)
 @settings(suppress_health_check=list(HealthCheck))
-@given(
-    content=st.one_of(st.binary(max_size=300), st.text(max_size=300).map(lambda text: text.encode("utf-8", "ignore")))
-)
+@given(content=CONTENTS)
 def test_random_content_is_parsed_or_refused(name: str, content: bytes) -> None:
+    parse_or_refuse(load_format(name), content)
+
+
+@pytest.mark.parametrize("name", PANDOC)
+@settings(suppress_health_check=list(HealthCheck), max_examples=10, deadline=None)
+@given(content=CONTENTS)
+def test_random_content_is_read_by_pandoc_or_refused(name: str, content: bytes) -> None:
+    """Fewer contents, as each starts a program."""
     parse_or_refuse(load_format(name), content)
 
 
@@ -94,7 +104,7 @@ def test_random_content_is_parsed_or_refused(name: str, content: bytes) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_mutated_samples_are_parsed_or_refused(name: str, count: int) -> None:
     module, original = load_format(name), sample(name)
-    for seed in range(count):
+    for seed in range(count // 4 if name in PANDOC else count):
         generator = random.Random(seed)
         content = bytearray(original)
         for _ in range(generator.randint(1, 8)):
@@ -112,7 +122,7 @@ def test_mutated_samples_are_parsed_or_refused(name: str, count: int) -> None:
         parse_or_refuse(module, bytes(content))
 
 
-TEXT_NAMES = [name for name in NAMES if name in ("text", "markdown", "rst", "roff", "rfc")]
+TEXT_NAMES = [name for name in NAMES if name in ("text", "markdown", "rst", "man", "mdoc", "rfc")]
 HOSTILE = ("(", "> ", "* ", "a.", "\\", "[", "`", "|", "=-", "-" * 70 + "x", "\n.SH ", "\n=====", " ")
 
 

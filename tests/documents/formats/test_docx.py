@@ -3,8 +3,10 @@ from pathlib import Path
 import pytest
 
 from sumpool.documents.document import DEFAULT_OPTIONS
-from sumpool.documents.formats.docx import parse
+from sumpool.documents.formats import load_format
 from tests.documents.formats.office_files import RELATIONS, W, archive, docx, word_paragraph
+
+parse = load_format("docx").parse
 
 
 def shapes(content: bytes) -> list[tuple[str, int, str]]:
@@ -34,7 +36,8 @@ def test_styles_give_title_headings_captions_and_code() -> None:
 def test_deletions_and_comments_are_left_out_and_insertions_kept() -> None:
     body = (
         "<w:p><w:r><w:t>kept</w:t></w:r><w:del><w:r><w:delText>gone</w:delText></w:r></w:del>"
-        "<w:ins><w:r><w:t xml:space='preserve'> new</w:t></w:r></w:ins>"
+        "<w:ins w:id='1' w:author='A' w:date='2026-11-27T00:00:00Z'><w:r><w:t xml:space='preserve'> new</w:t></w:r>"
+        "</w:ins>"
         "<w:r><w:rPr><w:vanish/></w:rPr><w:t>hidden</w:t></w:r><w:r><w:commentReference w:id='0'/></w:r></w:p>"
     )
     comments = (
@@ -80,6 +83,79 @@ def test_linked_pictures_are_not_opened(tmp_path: Path) -> None:
     )
     relation = f'<Relationship Id="p1" Type="{RELATIONS}/image" Target="{secret.as_uri()}" TargetMode="External"/>'
     assert shapes(docx(body, relations=relation)) == [("paragraph", 0, "text")]
+
+
+def run(text: str, properties: str = "") -> str:
+    return f'<w:r><w:rPr>{properties}</w:rPr><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+def test_drop_caps_belong_to_the_paragraph_behind_them() -> None:
+    for kind in ("drop", "margin"):
+        frame = f'<w:p><w:pPr><w:framePr w:dropCap="{kind}" w:lines="3"/></w:pPr>{run("Th")}</w:p>'
+        assert shapes(docx(frame + word_paragraph("e harbour office counted ships."))) == [
+            ("paragraph", 0, "The harbour office counted ships.")
+        ]
+
+
+def test_a_deleted_end_joins_the_paragraph_behind_it() -> None:
+    mark = "<w:pPr><w:rPr><w:del w:id='1' w:author='A' w:date='2026-11-27T00:00:00Z'/></w:rPr></w:pPr>"
+    body = f"<w:p>{mark}{run('The bridge is closed ')}</w:p>" + word_paragraph("until May.")
+    assert shapes(docx(body)) == [("paragraph", 0, "The bridge is closed until May.")]
+
+
+def test_placeholders_of_empty_controls_are_left_out() -> None:
+    control = (
+        "<w:sdt><w:sdtPr>{}</w:sdtPr><w:sdtContent><w:r><w:t>Click to enter text.</w:t></w:r></w:sdtContent></w:sdt>"
+    )
+    body = f"<w:p>{run('Name: ')}{control.format('<w:showingPlcHdr/>')}</w:p><w:p>{control.format('')}</w:p>"
+    assert [text for _, _, text in shapes(docx(body))] == ["Name:", "Click to enter text."]
+
+
+def test_text_boxes_follow_the_sentence_that_they_stand_in() -> None:
+    box = f"<w:txbxContent>{word_paragraph('Weather at sea.')}{word_paragraph('In winter.')}</w:txbxContent>"
+    spaces = (
+        'xmlns:v="urn:schemas-microsoft-com:vml" xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
+    )
+    picture = f"<w:pict {spaces}><v:shape><v:textbox>{box}</v:textbox></v:shape></w:pict>"
+    choice = f"<mc:AlternateContent {spaces}><mc:Choice>{box}</mc:Choice><mc:Fallback>{box}</mc:Fallback>"
+    for drawing in (picture, f"{choice}</mc:AlternateContent>"):
+        body = f"<w:p>{run('The captain ')}<w:r>{drawing}</w:r>{run('wrote in the log.')}</w:p>"
+        assert [text for _, _, text in shapes(docx(body))] == [
+            "The captain wrote in the log.",
+            "Weather at sea.",
+            "In winter.",
+        ]
+
+
+def test_embedded_documents_are_in_their_place() -> None:
+    parts: dict[str, str | bytes] = {
+        "html": "<html><body><h1>Strike</h1><p>The office counted ships.</p></body></html>",
+        "txt": "The office counted ships.",
+        "mht": "MIME-Version: 1.0\nFrom: a\nSubject: b\nContent-Type: text/html\n\n<p>The office counted ships.</p>",
+        "docx": docx(word_paragraph("The office counted ships.")),
+    }
+    for suffix, content in parts.items():
+        relation = f'<Relationship Id="r9" Type="{RELATIONS}/aFChunk" Target="chunk.{suffix}"/>'
+        body = f"{word_paragraph('Before.')}<w:altChunk r:id='r9'/>{word_paragraph('Behind.')}"
+        texts = [text for _, _, text in shapes(docx(body, {f"word/chunk.{suffix}": content}, relation))]
+        assert texts == ["Before.", *(["Strike"] if suffix == "html" else []), "The office counted ships.", "Behind."]
+
+
+def test_an_embedded_document_that_cannot_be_read_is_noted() -> None:
+    body = f"<w:altChunk r:id='r9'/>{word_paragraph('Behind.')}"
+    relation = f'<Relationship Id="r9" Type="{RELATIONS}/aFChunk" Target="chunk.bin"/>'
+    parsed = parse(docx(body, {"word/chunk.bin": b"\x89PNG"}, relation), DEFAULT_OPTIONS)
+    assert [block.text for block in parsed.blocks] == ["Behind."]
+    assert "an embedded document left out, which must be text or one of" in parsed.notes[0]
+
+
+def test_headings_by_outline_level_and_titles_behind_text() -> None:
+    outline = '<w:p><w:pPr><w:outlineLvl w:val="2"/></w:pPr><w:r><w:t>Rivers</w:t></w:r></w:p>'
+    assert shapes(docx(word_paragraph("Text.") + outline + word_paragraph("Water", "Title"))) == [
+        ("paragraph", 0, "Text."),
+        ("heading", 3, "Rivers"),
+        ("heading", 1, "Water"),
+    ]
 
 
 class TestErrors:

@@ -58,7 +58,7 @@ def mutated_archive(content: bytes, generator: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", ["html", "docx", "odt", "epub", "mail"])
+@pytest.mark.parametrize("name", ["html", "docx", "odt", "pptx", "xlsx", "epub", "mail"])
 def test_mutated_documents_open_nothing(name: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     module, (path,) = load_format(name), SAMPLES.glob(f"{name}.*")
     content = path.read_bytes()

@@ -1,8 +1,10 @@
 import pytest
 
 from sumpool.documents.document import DEFAULT_OPTIONS
-from sumpool.documents.formats.odt import parse
+from sumpool.documents.formats import load_format
 from tests.documents.formats.office_files import ODT_SPACES, archive, odt
+
+parse = load_format("odt").parse
 
 
 def shapes(content: bytes) -> list[tuple[str, int, str]]:
@@ -57,6 +59,42 @@ def test_deletions_comments_contents_and_hidden_text_are_left_out() -> None:
 def test_title_of_the_properties() -> None:
     meta = '<m xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>Annual report</dc:title></m>'
     assert parse(odt("<text:p>x</text:p>", parts={"meta.xml": meta}), DEFAULT_OPTIONS).title == "Annual report"
+
+
+def test_hidden_sections_rows_and_paragraphs_are_left_out() -> None:
+    styles = (
+        '<style:style style:name="P1"><style:text-properties text:display="none"/></style:style>'
+        '<style:style style:name="P2" style:parent-style-name="P1"/>'
+    )
+    row = "<table:table-row{}><table:table-cell><text:p>{}</text:p></table:table-cell></table:table-row>"
+    body = (
+        '<text:section text:name="a" text:display="none"><text:p>secret</text:p></text:section>'
+        '<text:section text:name="b" text:display="condition" text:is-hidden="true"><text:p>secret</text:p>'
+        '</text:section><text:section text:name="c"><text:p>shown</text:p></text:section>'
+        '<text:p text:style-name="P2">secret</text:p><table:table>'
+        + row.format(' table:visibility="collapse"', "secret")
+        + row.format(' table:visibility="filter"', "secret")
+        + row.format("", "row")
+        + "</table:table>"
+    )
+    assert [text for _, _, text in shapes(odt(body, styles))] == ["shown", "row"]
+
+
+def test_text_boxes_follow_the_sentence_that_they_stand_in() -> None:
+    inner = "<text:p>Weather at sea.</text:p><text:p>In winter.</text:p>"
+    box = f"<draw:frame><draw:text-box>{inner}</draw:text-box></draw:frame>"
+    body = f"<text:p>The captain{box} wrote <text:span>in {box}the</text:span> log.</text:p><text:p>Behind.</text:p>"
+    boxes = ["Weather at sea.", "In winter."]
+    assert [text for _, _, text in shapes(odt(body))] == ["The captain wrote in the log.", *boxes, *boxes, "Behind."]
+
+
+def test_fields_keep_their_text_and_code_its_space() -> None:
+    body = (
+        '<text:p>Chapter <text:bookmark-ref text:ref-name="a">Rivers</text:bookmark-ref>, by '
+        "<text:user-field-get>Doe</text:user-field-get>.</text:p>"
+        '<text:p text:style-name="Preformatted_20_Text">if x:<text:line-break/><text:s text:c="2"/>y = 1</text:p>'
+    )
+    assert shapes(odt(body)) == [("paragraph", 0, "Chapter Rivers, by Doe."), ("code", 0, "if x:\n  y = 1")]
 
 
 class TestErrors:

@@ -1,6 +1,8 @@
 import io
 import sys
+import tracemalloc
 import zipfile
+from contextlib import suppress
 
 import pytest
 
@@ -77,6 +79,38 @@ def test_part_larger_than_it_says_is_damaged() -> None:
     content = stream.getvalue().replace((10_000).to_bytes(4, "little"), (100).to_bytes(4, "little"))
     with pytest.raises(ValueError, match="must be complete, got a damaged part a"):
         DocumentArchive(content, "DOCX", LIMIT).read("a")
+
+
+def test_parts_by_another_method_are_refused() -> None:
+    """Of which 949 bytes unpack to gigabytes, whatever size they state."""
+    for method in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        stream = io.BytesIO()
+        with zipfile.ZipFile(stream, "w", method) as target:
+            target.writestr("a", b"x" * 10_000)
+        with pytest.raises(ValueError, match="must be packed by deflate, got another method for a"):
+            DocumentArchive(stream.getvalue(), "DOCX", LIMIT).read("a")
+
+
+def test_a_part_that_understates_its_size_is_not_unpacked_whole() -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as target:
+        target.writestr("a", bytes(2**28))
+    content = stream.getvalue().replace((2**28).to_bytes(4, "little"), (100).to_bytes(4, "little"))
+    tracemalloc.start()
+    with suppress(ValueError):
+        DocumentArchive(content, "DOCX", LIMIT).read("a")
+    assert tracemalloc.get_traced_memory()[1] < 2**23
+    tracemalloc.stop()
+
+
+def test_repacked_archives_hold_the_xml_parts_alone() -> None:
+    content = archive({"a.xml": "<a/>", "b.xml": "<b/>", "_rels/.rels": "<r/>", "media/c.png": "x"})
+    with zipfile.ZipFile(io.BytesIO(DocumentArchive(content, "DOCX", LIMIT).repacked({"b.xml": b"<c/>"}))) as parts:
+        assert {name: parts.read(name) for name in parts.namelist()} == {
+            "_rels/.rels": b"<r/>",
+            "a.xml": b"<a/>",
+            "b.xml": b"<c/>",
+        }
 
 
 def test_missing_library(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,168 @@
+"""Parts of Word documents as pandoc is given them.
+
+What a reader does not see is left out: hidden text, placeholders, indexes and tables of contents. Text boxes, which
+pandoc drops, follow their paragraph; embedded documents (altChunk), which it passes over, are paragraphs in their
+places.
+"""
+
+import posixpath
+import re
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Final
+
+from sumpool.documents.document import TextBlock, TextBlockKind
+from sumpool.documents.office.archive import DocumentArchive, local_name, part_name
+from sumpool.documents.office.elements import child, marked, move_behind, prune, value
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+_WORD: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_TEXTS: Final = ("footnotes.xml", "endnotes.xml")
+_LEFT_OUT: Final = re.compile(
+    r"toc (?:\d|heading)|table of figures|index \d|index heading|header|footer", re.IGNORECASE
+)
+_CAPTION: Final = re.compile(r"caption|figure|table|illustration|drawing|image caption|table caption", re.IGNORECASE)
+_CODE: Final = re.compile(r"html preformatted|preformatted text|source code|plain code|code|macro text", re.IGNORECASE)
+_HEADING: Final = re.compile(r"heading (\d)", re.IGNORECASE)
+_FRONT: Final = re.compile(r"title|subtitle|author|date|abstract", re.IGNORECASE)
+"""Styles that pandoc takes for metadata, as long as no others come before them."""
+_SIGNS: Final = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "\u2011"}
+_TEXT_TAGS: Final = tuple(f"{_WORD}{name}" for name in ("t", *_SIGNS))
+_OFF: Final = ("0", "false", "off", "none")
+_MAX_PARENTS: Final = 20
+
+
+def prepare(archive: DocumentArchive, read: Callable[[bytes], Iterable[TextBlock]]) -> dict[str, bytes]:
+    """Return the parts of a Word document that pandoc is given in place of its own.
+
+    Args:
+        archive: Parts of the document.
+        read: Function that returns the blocks of an embedded document.
+
+    Raises:
+        ValueError: If it is not one, or is nested too deeply; the message lacks the subject.
+    """
+    from lxml import etree
+
+    main = _main_part(archive)
+    if child(archive.xml(main), "body") is None:
+        raise ValueError(f"must be a Word document, got no body in {main}; save it as .docx")
+    styles = _Styles(archive, part_name(main, "styles.xml"))
+    parts: dict[str, bytes] = {}
+    for name in archive.names.intersection((main, *(part_name(main, text) for text in _TEXTS))):
+        root = archive.xml(name)
+        prune(root, styles.drops)
+        move_behind("p", "txbxContent", root)
+        _mark_paragraphs(root, styles)
+        _embed(archive, name, root, read)
+        parts[name] = etree.tostring(root)
+    return parts
+
+
+class _Styles:
+    """Styles of paragraphs and runs."""
+
+    def __init__(self, archive: DocumentArchive, part: str) -> None:
+        styles = archive.xml(part) if part in archive.names else ()
+        self._styles = {value(style, "styleId"): style for style in styles if local_name(style.tag) == "style"}
+
+    def names(self, paragraph: "_Element") -> list[str]:
+        """Return the names of the style of a paragraph and of those that it is made from."""
+        style_id = value(child(child(paragraph, "pPr"), "pStyle"))
+        return [value(child(style, "name")) for style in self._ancestry(style_id)] or [style_id]
+
+    def kind(self, paragraph: "_Element") -> tuple[TextBlockKind, int]:
+        """Return the kind and level of a paragraph, as far as its style says."""
+        names = self.names(paragraph)
+        properties = child(paragraph, "pPr")
+        for style in (paragraph, *self._ancestry(value(child(properties, "pStyle")))):
+            level = value(child(child(style, "pPr"), "outlineLvl"))
+            named = _HEADING.fullmatch(value(child(style, "name")))
+            if named or level in tuple("012345678"):
+                return "heading", int(named[1]) if named else int(level) + 1
+            if level:
+                break
+        if _CAPTION.fullmatch(names[0]):
+            return "caption", 0
+        return "code" if any(_CODE.fullmatch(name) for name in names) else "paragraph", 0
+
+    def drops(self, element: "_Element", name: str) -> bool:
+        """Return whether an element is not of the text that a reader sees."""
+        if name == "Fallback":  # the text of its alternative, once more
+            return True
+        if name == "tr":
+            return child(child(element, "trPr"), "del") is not None
+        if name == "r":
+            return self._hides(child(element, "rPr"))
+        if name == "p":
+            return any(_LEFT_OUT.fullmatch(style) for style in self.names(element))
+        if name != "sdtContent":
+            return False
+        properties = child(element.getparent(), "sdtPr")
+        gallery = value(child(child(properties, "docPartObj"), "docPartGallery"))
+        return gallery == "Table of Contents" or child(properties, "showingPlcHdr") is not None
+
+    def _ancestry(self, style_id: str) -> "list[_Element]":
+        styles: list[_Element] = []
+        while style_id in self._styles and len(styles) < _MAX_PARENTS:
+            styles.append(self._styles[style_id])
+            style_id = value(child(styles[-1], "basedOn"))
+        return styles
+
+    def _hides(self, properties: "_Element | None") -> bool:
+        styles = self._ancestry(value(child(properties, "rStyle")))
+        marks = [child(part, "vanish") for part in (properties, *(child(style, "rPr") for style in styles))]
+        return any(mark is not None and value(mark).lower() not in _OFF for mark in marks)
+
+
+def _mark_paragraphs(root: "_Element", styles: _Styles) -> None:
+    """Mark the paragraphs whose kinds pandoc does not know or, as the number of a caption, would drop."""
+    in_front = True
+    for paragraph in list(root.iter(f"{_WORD}p")):
+        name = styles.names(paragraph)[0].lower()
+        in_front = in_front and bool(_FRONT.fullmatch(name))
+        kind, level = styles.kind(paragraph)
+        if name == "title" and not in_front:
+            kind, level = "heading", 1
+        properties = child(paragraph, "pPr")
+        if kind == "paragraph" or (name == "title" and in_front):
+            continue
+        if properties is not None:
+            paragraph.remove(properties)
+        text = ""
+        if kind in ("code", "caption"):  # whose space and numbers, which are fields, pandoc drops
+            text = "".join(_SIGNS.get(local_name(part.tag), part.text or "") for part in paragraph.iter(*_TEXT_TAGS))
+            del paragraph[:]
+        _insert(paragraph, marked(text, kind, level))
+
+
+def _insert(paragraph: "_Element", text: str) -> None:
+    """Insert a run at the beginning of a paragraph."""
+    run = paragraph.makeelement(f"{_WORD}r")
+    run.append(run.makeelement(f"{_WORD}t"))
+    run[0].text = text
+    run[0].set("{http://www.w3.org/XML/1998/namespace}space", "preserve")
+    paragraph.insert(0, run)
+
+
+def _embed(archive: DocumentArchive, name: str, root: "_Element", read: Callable[[bytes], Iterable[TextBlock]]) -> None:
+    """Put the paragraphs of embedded documents in the places of the elements that name them."""
+    relations = part_name(name, f"_rels/{posixpath.basename(name)}.rels")
+    chunks = list(root.iter(f"{_WORD}altChunk"))
+    targets = {value(part, "Id"): value(part, "Target") for part in archive.xml(relations)} if chunks else {}
+    for chunk in chunks:
+        part = part_name(name, targets.get(value(chunk, "id"), "")).lstrip("/")
+        for block in read(archive.read(part) if part in archive.names else b""):
+            paragraph = chunk.makeelement(f"{_WORD}p")
+            _insert(paragraph, marked(block.text, block.kind, block.level))
+            chunk.addprevious(paragraph)
+
+
+def _main_part(archive: DocumentArchive) -> str:
+    """Return the name of the part with the text."""
+    if "_rels/.rels" in archive.names:
+        for relation in archive.xml("_rels/.rels"):
+            if relation.get("Type", "").endswith("/officeDocument"):
+                return part_name("", relation.get("Target", "").lstrip("/"))
+    return "word/document.xml"
