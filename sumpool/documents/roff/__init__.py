@@ -1,1 +1,0 @@
-"""Manual pages: requests and macros of roff."""
