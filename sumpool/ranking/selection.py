@@ -17,7 +17,7 @@ _REDUNDANCY: Final = 0.2
 """Penalty of a sentence whose content words are all in the selected ones, on the scale of marks."""
 _MIN_WORDS = 4
 """Words of a candidate."""
-_OVERRUN: Final = 1.1
+OVERRUN: Final = 1.1
 """Words of a selection at most, relative to the budget."""
 
 
@@ -67,7 +67,7 @@ def select(
         for index in ranked:
             if scores[index] <= best_score:
                 break
-            if index in selected or (selected and used + sizes[index] > _OVERRUN * words):
+            if index in selected or (selected and used + sizes[index] > OVERRUN * words):
                 continue
             overlap = len(content(index) & covered) / max(len(content(index)), 1)
             score = float(scores[index]) - redundancy * overlap**2

@@ -5,6 +5,7 @@ have the n-grams of a reference. Elsewhere, and where a length is asked for, the
 here imports torch or nltk.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from sumpool.documents.source_sentences import SourceSentence
 from sumpool.ranking.features import sentence_features
 from sumpool.ranking.forest import Values
 from sumpool.ranking.ranker import FILE, ChoiceInputs, Ranker
-from sumpool.ranking.selection import find_candidates, select
+from sumpool.ranking.selection import OVERRUN, find_candidates, select
 from sumpool.ranking.summary_length import adjust_length, usual_words
 from sumpool.ranking.table_of_contents import MANY_HEADINGS, contents_line, table_of_contents, without_label
 from sumpool.text.language import ENGLISH, UNDETECTED, word_count
@@ -221,6 +222,7 @@ def _select_length(
     if sum(word_count(texts[place]) for place in wanted) < 2 * words:
         wanted = list(range(len(texts)))
     among = [texts[place] for place in wanted]
+    words = math.ceil(words / OVERRUN)  # so that summaries are as long as asked for, not a tenth longer
     chosen = select(among, scores[wanted], words, language)
     return [wanted[place] for place in adjust_length(chosen, among, scores[wanted], target)]
 

@@ -155,6 +155,16 @@ def test_a_summary_has_at_most_a_hundred_words_where_none_are_asked_for(ranker: 
     assert sum(len(text.split()) for _, text in selected(ranker, book, sentences)) <= 110
 
 
+def test_summaries_are_as_long_as_asked_for_on_average(ranker: Ranker) -> None:
+    text = Document("-", story(1, 400))
+    sentences = source_sentences(text, SentenceSplitter())
+    sizes = []
+    for amount in range(60, 120, 5):
+        target = LengthTarget(amount, False, 99)
+        sizes.append(sum(len(part.split()) for _, part in selected(ranker, text, sentences, target=target)) / amount)
+    assert np.mean(sizes) == pytest.approx(1.0, abs=0.04)
+
+
 def test_a_target_goes_before_the_words(ranker: Ranker) -> None:
     for file in (LONG, FILE):
         assert len(selected(ranker, file, SENTENCES, words=30, target=LengthTarget(5, True, 99))) == 5
