@@ -120,6 +120,8 @@ def simplify_mdoc(text: str) -> str:
     lines = _NO_SPACE.sub(r"\1 Ns ", _CONTINUED.sub(" ", text)).split("\n")
     header = {line[1:].strip()[:2]: line for line in lines if _HEADER.match(line)}
     top = [header.get("Dd", ".Dd"), header.get("Dt", ".Dt UNTITLED 7"), ".Os"]
+    if ".Sh NAME" not in lines:  # under which alone pandoc reads a description
+        lines = [f".No \\(em {line[4:]}" if line.startswith(".Nd ") else line for line in lines]
     body = (line for line in _extended(_printed(lines)) if not _HEADER.match(line))
     return "\n".join([*top, *(_with_signs(line) for line in body)])
 

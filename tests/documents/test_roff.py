@@ -264,6 +264,20 @@ Sets it.
     ]
 
 
+def test_a_description_is_read_below_a_heading_in_another_language() -> None:
+    page = [
+        ".Dd May 1",
+        ".Dt A 1",
+        ".Os",
+        ".Sh BEZEICHNUNG",
+        ".Nm biff",
+        '.Nd "wenn E-Mail ankommt"',
+        ".Sh ZUSATZ",
+        "Text.",
+    ]
+    assert "\u2014 wenn E-Mail ankommt" in blocks("\n".join(page))[1][2]
+
+
 def test_lines_without_an_end_are_read_in_linear_time() -> None:
     for line in (".TS", ".ie n \\{", ".Nd a", ".It Xo", "T{", ".if n .if n", ".ig", ".UR a", "\\"):
         for header in (".TH A 1", ".Dd May 1, 2026"):
