@@ -24,12 +24,11 @@ from packed import PackedSplit, begin_run, stages
 
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.errors import Interrupted
-from sumpool.io.manifest import Manifest
+from sumpool.io.manifest import MODEL, Manifest
 from sumpool.progress import Check, Progress
 from sumpool.recipe.schema import Recipe
 from sumpool.text.load import load_tokenizer
 from sumpool.training.checkpoint import Checkpoints
-from sumpool.training.config import MODEL
 from sumpool.training.data_order import TrainingData
 from sumpool.training.fit import CHECKPOINTS, JOURNAL, fit
 from sumpool.training.state import TrainingState

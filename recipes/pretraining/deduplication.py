@@ -9,7 +9,7 @@ import numpy as np
 from sumpool.data.contamination import NGRAM_WORDS, hash_ngrams
 from sumpool.data.sources._base import Example
 from sumpool.data.sources.rfc import RfcSourceConfig
-from sumpool.text.fragments import words
+from sumpool.text.words import split_words
 
 MAX_HELD_OUT = 0.1
 """Share of the words of a text in paragraphs of held-out documents, above which the whole text is dropped."""
@@ -19,7 +19,7 @@ class HeldOut:
     """13-grams of documents and summaries that no training text may share."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        hashes = [hash_ngrams(words(text)) for text in texts]
+        hashes = [hash_ngrams(split_words(text)) for text in texts]
         self._hashes = np.unique(np.concatenate([np.empty(0, np.uint64), *hashes]))
 
     def __len__(self) -> int:
@@ -27,7 +27,7 @@ class HeldOut:
 
     def remove(self, paragraphs: Sequence[str]) -> list[str]:
         """Return the paragraphs that share no 13-gram; none if more than a tenth of the words are in others."""
-        counted = [words(paragraph) for paragraph in paragraphs]
+        counted = [split_words(paragraph) for paragraph in paragraphs]
         sizes = np.array([len(paragraph) for paragraph in counted])
         hashes = hash_ngrams([word for paragraph in counted for word in paragraph])
         if not len(hashes) or not len(self._hashes):
@@ -54,7 +54,7 @@ class Paragraphs:
         """Return the paragraphs that are new, and remember them."""
         new = []
         for paragraph in paragraphs:
-            digest = hash(tuple(words(paragraph)))
+            digest = hash(tuple(split_words(paragraph)))
             if digest not in self._digests:
                 self._digests.add(digest)
                 new.append(paragraph)

@@ -98,7 +98,7 @@ def _documents(path: Path) -> Iterator[Document]:
         yield _parsed(path, "text", _without_node_lines(gzip.decompress(path.read_bytes())))
     elif name.endswith(".pod"):
         manual = subprocess.run(["pod2man", "--utf8", str(path)], capture_output=True, check=False)
-        yield _parsed(path, "roff", manual.stdout)
+        yield _parsed(path, "man", manual.stdout)
     elif name.endswith((".page", ".html.en")):
         yield _parsed(path, "html", path.read_bytes())
     elif name.endswith(".dict.dz"):

@@ -19,7 +19,7 @@ from sumpool.bench.suites.operators import measure_operators
 from sumpool.bench.suites.selection import measure_selection
 from sumpool.bench.suites.shortening import measure_shortening
 from sumpool.bench.suites.sparsity import measure_sparsity
-from sumpool.bench.suites.text_generation import measure_text_generation
+from sumpool.bench.suites.text_generation import LAST, measure_text_generation
 from sumpool.bench.suites.transformers import measure_transformers
 from sumpool.bench.systems.workload import Conditions
 from sumpool.core.model import cuda_graph
@@ -44,7 +44,7 @@ APPROXIMATION = ApproximationConfig(lengths=(48,), features=(8,), repeats=1, hea
 
 def text_generation() -> Sequence[Row]:
     model = LanguageModel(LanguageModelConfig.model_validate({**SMALL, "layers": [2]}), 11).to(CUDA).eval()
-    return measure_text_generation({"model": model}, 11, [70], 1, CUDA, Steps(1, silent, go_on))
+    return measure_text_generation({"model": model}, 11, [LAST + 2], 1, CUDA, Steps(1, silent, go_on))
 
 
 def beside_transformers() -> object:

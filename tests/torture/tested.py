@@ -75,7 +75,7 @@ TESTED: tuple[TestedFigure, ...] = (
         "killed worker processes, closed streams, paths that cannot be written: an error, no hang, no process left",
         (
             "tests/data/test_processes.py",
-            "tests/documents/pdf/test_process.py",
+            "tests/documents/test_worker.py",
             "tests/cli/test_streams.py",
             "tests/io/test_atomic.py::test_a_path_that_cannot_be_written_is_no_full_disk",
             "tests/io/test_lock.py::test_a_folder_that_cannot_be_written_is_named",

@@ -222,7 +222,10 @@ class _Walk:
         )
         name, body = node.children
         yield TextBlock(
-            f"{self._text(name)}: {self._texts(body)}", kind, (level + 1) * (kind == "list_item"), line=self._line
+            f"{self._text(name)}: {self._texts(body)}".rstrip(),
+            kind,
+            (level + 1) * (kind == "list_item"),
+            line=self._line,
         )
 
     def _text_block(self, node: nodes.Element, kind: TextBlockKind, level: int) -> TextBlock:

@@ -35,7 +35,8 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
     del options
     text, notes = decode_text(content)
     blocks = list(classify_blocks(text))
-    title = _title([block for block in blocks if block.number <= _front_end(blocks)])
+    front_end = _front_end(blocks)
+    title = _title([block for block in blocks if block.number <= front_end])
     return ParsedDocument(tuple(_text_blocks(blocks, title)), title, notes)
 
 

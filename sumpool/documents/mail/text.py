@@ -153,7 +153,7 @@ def _without_quotations(lines: list[str]) -> list[str]:
 def _drop_attribution(kept: list[str]) -> None:
     """Remove the line "On ... wrote:" at the end of the lines before a quotation."""
     end = len(kept)
-    while end and not kept[end - 1].strip():
+    while len(kept) - end < min(_MAX_ATTRIBUTION_LINES, len(kept)) and not kept[end - 1].strip():
         end -= 1
     first = end
     for start in range(end - 1, max(-1, end - 1 - _MAX_ATTRIBUTION_LINES), -1):
