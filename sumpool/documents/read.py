@@ -143,35 +143,37 @@ def parse_documents(name: str, suffix: str, read: Callable[[], bytes], options: 
         options: Options of reading.
     """
     subject = "stdin" if name == STDIN else name
+    yield from _with_errors(name, subject, _parse(name, subject, suffix, read, options))
+
+
+def _parse(name: str, subject: str, suffix: str, read: Callable[[], bytes], options: ReadOptions) -> Iterator[Document]:
+    content = read()
+    kind = detect_format(content, suffix)
+    if kind in ROW_KINDS:
+        from sumpool.documents.rows import row_documents
+
+        yield from _some(name, row_documents(subject, content, kind, options))
+        return
+    if kind == "mail":
+        from sumpool.documents.mailboxes import split_mailbox
+
+        mails = split_mailbox(content)
+        for mail in mails:
+            number = f":{mail.number}"
+            yield from _with_errors(name + number, subject + number, _one(name + number, mail.content, kind, options))
+        if mails:
+            return
+    yield from _one(name, content, kind, options)
+
+
+def _one(name: str, content: bytes, kind: str, options: ReadOptions) -> Iterator[Document]:
+    yield _document(name, load_format(kind).parse(content, options), options)
+
+
+def _with_errors(name: str, subject: str, documents: Iterator[Document]) -> Iterator[Document]:
+    """Yield documents; what prevents one is the error of a document in its place, which is the last."""
     try:
-        content = read()
-        kind = detect_format(content, suffix)
-        if kind in ROW_KINDS:
-            from sumpool.documents.rows import row_documents
-
-            yield from _some(name, row_documents(subject, content, kind, options))
-        elif kind == "mail":
-            from sumpool.documents.mailboxes import split_mailbox
-
-            mails = split_mailbox(content)
-            for mail in mails:
-                yield from _parsed(f"{name}:{mail.number}", f"{subject}:{mail.number}", mail.content, kind, options)
-            if not mails:
-                yield from _parsed(name, subject, content, kind, options)
-        else:
-            yield from _parsed(name, subject, content, kind, options)
-    except DataError as error:
-        yield Document(name, "", str(error))
-    except READ_ERRORS as error:
-        yield Document(name, "", f"{subject} must be complete, got: {error}; get the file again")
-    except ValueError as error:
-        yield Document(name, "", f"{subject} {error}")
-
-
-def _parsed(name: str, subject: str, content: bytes, kind: str, options: ReadOptions) -> Iterator[Document]:
-    """Read one document; what prevents it is its error."""
-    try:
-        yield _document(name, load_format(kind).parse(content, options), options)
+        yield from documents
     except DataError as error:
         yield Document(name, "", str(error))
     except READ_ERRORS as error:
