@@ -7,7 +7,7 @@ and quotation marks, is no heading, number or list item, and refers to no senten
 from collections.abc import Sequence
 from typing import Final, Literal, get_args
 
-from sumpool.text.language import ENGLISH, UNSPACED, WORD, languages, loose_words
+from sumpool.text.language import ENGLISH, UNSPACED, WORD, function_words, loose_words
 from sumpool.text.prose import (
     OPENING_MARKS,
     capitalise,
@@ -102,7 +102,7 @@ def repair_sentence(sentence: str, language: str = ENGLISH) -> str:
     """Repair a sentence; empty if it cannot be."""
     text = tidy_sentence(sentence)
     if _lacks_capital(text):
-        if text.lstrip(OPENING_MARKS).partition(" ")[0].rstrip(",") not in _function_words(language):
+        if text.lstrip(OPENING_MARKS).partition(" ")[0].rstrip(",") not in function_words(language):
             return ""
         text = capitalise(text)
     if not is_balanced(text):
@@ -124,7 +124,7 @@ def _is_heading(sentence: str, language: str) -> bool:
     if len(words) > _MAX_HEADING_WORDS:
         return False
     long = [word for word in words if len(word) > 3]
-    profile = _function_words(language)
+    profile = function_words(language)
     lacks_function_words = len(words) > _MIN_SENTENCE_WORDS and not any(word.lower() in profile for word in words)
     is_title = language == ENGLISH and len(long) > 1 and all(word[0].isupper() for word in long)
     return bool(profile) and (is_title or lacks_function_words)
@@ -136,10 +136,6 @@ def _precedes(before: str, sentence: str, document: str) -> bool:
     if place == 0 or not before:
         return place == 0
     return place < 0 or document[:place].rstrip().endswith(before) or before not in document
-
-
-def _function_words(language: str) -> frozenset[str]:
-    return languages()[language].function_words if language in languages() else frozenset()
 
 
 def _with_full_stop(text: str) -> str:

@@ -123,6 +123,12 @@ def loose_words() -> frozenset[str]:
     return frozenset[str]().union(*(language.loose for language in languages().values()))
 
 
+def function_words(language: str) -> frozenset[str]:
+    """Return the function words of a language; none if it is not known."""
+    known = languages().get(language)
+    return known.function_words if known else frozenset()
+
+
 def separator(language: str) -> str:
     """Return what stands between the words of a language, and between its sentences: a space, or nothing."""
     return "" if language in UNSPACED else " "

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from sumpool.text.language import ENGLISH, UNSPACED, WORD, languages, loose_words
+from sumpool.text.language import ENGLISH, UNSPACED, WORD, function_words, languages, loose_words
 from sumpool.text.sentences import LIST_MARK, has_end_mark
 
 PROSE_KINDS: Final = frozenset(("paragraph", "list_item"))
@@ -29,8 +29,7 @@ def tidy_sentence(sentence: str) -> str:
 
 def without_citations(sentence: str, language: str = ENGLISH) -> str:
     """Return a sentence without citations such as "[3]", but those that a function word needs ("as in [3]")."""
-    known = languages().get(language)
-    kept = known.function_words if known else frozenset[str]()
+    kept = function_words(language)
     return _CITATION.sub(lambda match: match[0] if match["before"].lower() in kept else match["before"], sentence)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from sumpool.text.language import ENGLISH, UNSPACED, WORD, languages
+from sumpool.text.language import ENGLISH, UNSPACED, WORD, function_words
 
 _PREFIX = 6
 """First letters of a word that stand for it."""
@@ -24,6 +24,5 @@ def word_prefixes(words: Sequence[str]) -> list[str]:
 
 def content_prefixes(words: Sequence[str], language: str = ENGLISH) -> list[str]:
     """Return the first letters of the words that are no function words and have two letters or more."""
-    known = languages().get(language)
-    function_words = known.function_words if known else frozenset[str]()
-    return word_prefixes([word for word in words if len(word) > 1 and word not in function_words])
+    left_out = function_words(language)
+    return word_prefixes([word for word in words if len(word) > 1 and word not in left_out])

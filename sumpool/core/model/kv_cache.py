@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from sumpool.core.cross_attention._base import StepState
-from sumpool.core.nn.numerics import indices_of_true
+from sumpool.core.nn.numerics import indices_of_true, round_up
 
 STEPS_PER_BUFFER = 32
 """Steps that new buffers have slots for; fewer compact more often, more read more slots without descendants."""
@@ -232,12 +232,12 @@ class StaticCache(BeamCache):
 
 def padded_keys(keys: int) -> int:
     """Return the number of keys to which those of a document and of its batch mates are padded."""
-    return FEW_KEYS if keys <= FEW_KEYS else -(-keys // KEYS_BLOCK) * KEYS_BLOCK
+    return FEW_KEYS if keys <= FEW_KEYS else round_up(keys, KEYS_BLOCK)
 
 
 def _read(used: int, beams: int) -> int:
     """Number of slots that a step reads; without beams each document has as many as it has steps."""
-    return used if beams == 1 else -(-used // KEYS_BLOCK) * KEYS_BLOCK
+    return used if beams == 1 else round_up(used, KEYS_BLOCK)
 
 
 def _capacity(used: int, beams: int) -> int:
