@@ -27,7 +27,7 @@ class MailboxEntry(NamedTuple):
     content: bytes
 
 
-class _Place(NamedTuple):
+class _SortKey(NamedTuple):
     thread: str
     time: float
 
@@ -45,15 +45,15 @@ def split_mailbox(content: bytes) -> list[MailboxEntry]:
         MailboxEntry(number, content[start.end() : end])
         for number, (start, end) in enumerate(zip(starts, ends, strict=True), 1)
     ]
-    places = list(_places(mails))
+    keys = list(_sort_keys(mails))
     first: dict[str, int] = {}
-    for number, place in enumerate(places):
-        first.setdefault(place.thread, number)
-    order = sorted(range(len(mails)), key=lambda index: (first[places[index].thread], places[index].time, index))
+    for number, key in enumerate(keys):
+        first.setdefault(key.thread, number)
+    order = sorted(range(len(mails)), key=lambda index: (first[keys[index].thread], keys[index].time, index))
     return [mails[index] for index in order]
 
 
-def _places(mails: list[MailboxEntry]) -> Iterator[_Place]:
+def _sort_keys(mails: list[MailboxEntry]) -> Iterator[_SortKey]:
     """Yield the thread and the time of each mail."""
     headers = [BytesHeaderParser(policy=compat32).parsebytes(mail.content[:_MAX_HEADER]) for mail in mails]
     names = [
@@ -73,7 +73,7 @@ def _places(mails: list[MailboxEntry]) -> Iterator[_Place]:
         for name in linked:
             roots[root(name)] = root(linked[0])
     for header, linked in zip(headers, names, strict=True):
-        yield _Place(root(linked[0]), _time(str(header.get("Date", ""))))
+        yield _SortKey(root(linked[0]), _time(str(header.get("Date", ""))))
 
 
 def _time(date: str) -> float:

@@ -60,23 +60,23 @@ def _paragraphs(text: str) -> Iterator[TextBlock]:
     start, speaker = 0, ""
     for line in _lines(text):
         mark = _SPEAKER.match(line.text)
-        said = line.text[mark.end() :] if mark else line.text
-        is_sound = bool(_SOUND.fullmatch(said))
-        turns = mark or (line.speaker and line.speaker != speaker)
-        rests = (line.pause >= _PAUSE or is_sound or len(words) >= _MAX_WORDS) and words and _END.search(words[-1])
-        if turns or rests:
-            yield from _said(words, start, sounds)
+        speech = line.text[mark.end() :] if mark else line.text
+        is_sound = bool(_SOUND.fullmatch(speech))
+        is_new_speaker = mark or (line.speaker and line.speaker != speaker)
+        may_end = line.pause >= _PAUSE or is_sound or len(words) >= _MAX_WORDS
+        if is_new_speaker or (may_end and words and _END.search(words[-1])):
+            yield from _paragraph(words, start, sounds)
             words, sounds = [], []
         speaker = line.speaker or speaker
         if is_sound:
-            sounds.append(TextBlock(said, "notice", line=line.number))
+            sounds.append(TextBlock(speech, "notice", line=line.number))
         else:
             start = start if words else line.number
-            words += said.split()
-    yield from _said(words, start, sounds)
+            words += speech.split()
+    yield from _paragraph(words, start, sounds)
 
 
-def _said(words: list[str], start: int, sounds: list[TextBlock]) -> list[TextBlock]:
+def _paragraph(words: list[str], start: int, sounds: list[TextBlock]) -> list[TextBlock]:
     """Return a paragraph and the sounds in and before it."""
     return sorted(
         [*([TextBlock(" ".join(words), line=start)] if words else []), *sounds], key=lambda block: block.line or 0

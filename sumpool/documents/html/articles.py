@@ -14,6 +14,7 @@ from sumpool.documents.document import TextBlock
 from sumpool.documents.formats import missing_library
 from sumpool.documents.html.tree import HtmlElement
 from sumpool.text.prose import ends_sentence
+from sumpool.text.words import split_words
 
 _SCHEMA: Final = re.compile(r"(?:\w*Article|\w*Posting|Report)", re.ASCII)
 _JSON_TYPE: Final = re.compile(r"\"@type\"\s*:\s*\[?\s*\"([A-Za-z]+)\"")
@@ -33,7 +34,6 @@ _MIN_SENTENCE: Final = 8
 """Words of a sentence between others; fewer may be a byline or a label."""
 _PHRASE: Final = 3
 """Words of a phrase."""
-_WORD: Final = re.compile(r"\w+")
 
 
 def declares_article(page: HtmlElement) -> bool:
@@ -71,9 +71,9 @@ def article_blocks(markup: str, blocks: Sequence[TextBlock], title: str) -> tupl
     Raises:
         DataError: If trafilatura is not installed.
     """
-    words = _words(_extracted(markup))
+    words = split_words(_extracted(markup))
     phrases, text = set(_phrases(words)), f" {' '.join(words)} "
-    inside = [_is_inside(_words(block.text), phrases, text) for block in blocks]
+    inside = [_is_inside(split_words(block.text), phrases, text) for block in blocks]
     prose = [number for number, block in enumerate(blocks) if inside[number] and block.kind == "paragraph"]
     if not prose:
         return ()
@@ -108,11 +108,7 @@ def _extracted(markup: str) -> str:
 
 
 def _is_sentence(block: TextBlock) -> bool:
-    return block.kind == "paragraph" and ends_sentence(block.text) and len(_words(block.text)) >= _MIN_SENTENCE
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.lower())
+    return block.kind == "paragraph" and ends_sentence(block.text) and len(split_words(block.text)) >= _MIN_SENTENCE
 
 
 def _phrases(words: Sequence[str]) -> list[tuple[str, ...]]:
