@@ -55,8 +55,8 @@ OTHER_WORDS = (75,)
 MEASURES = ("rouge1", "rouge2", "rougeLsum")
 BASELINES = ("LEAD", "LexRank", "TextRank", "random")
 RESAMPLES = 1000
-LONGER = 1.1
-"""Words asked for by those of the table: a target is met within a tenth."""
+LONGER = 1.2
+"""Words asked for by those of the table, so that every summary has enough to be cut: a target is met within a tenth."""
 VALUES = NDArray[np.float64]
 
 
