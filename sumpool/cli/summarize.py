@@ -104,8 +104,8 @@ def summarize(
         str | None,
         choice(
             "--mode",
-            ("abstractive", "extractive", "auto"),
-            "Generated text, sentences of the document, or per document the one that the model agrees with more.",
+            ("abstractive", "extractive"),
+            "Generated text, or sentences of the document.",
         ),
     ] = None,
     fast: Annotated[

@@ -1,4 +1,4 @@
-"""Generation: a batch of chunks is encoded once, then decoded by sampling, for extraction, and by beam search."""
+"""Generation: a batch of chunks is encoded once, then decoded by sampling, to extract sentences, or by beam search."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,8 +31,6 @@ _SINGLE_THREAD_DIM, _SINGLE_THREAD_CHUNKS = 256, 4
 
 OnDrafts = Callable[[Sequence[Item], list[str]], None]
 """Called with the chunks of a batch and the best hypothesis of each so far."""
-NeedsSearch = Callable[[Item, Sequence[str]], bool]
-"""Returns whether a chunk with these samples needs a beam search too."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +38,10 @@ class Generated:
     """Summary of a chunk.
 
     Attributes:
-        text: The best hypothesis, or the text that is chosen in its place; empty without a beam search.
-        score: Score of the best hypothesis by the length formula of the settings, higher is better; None without a beam
-            search.
-        samples: Sampled summaries for MBR extraction; empty in abstractive mode without `summarize.mbr`.
+        text: The best hypothesis, or the text that is chosen in its place; empty in mode extractive.
+        score: Score of the best hypothesis by the length formula of the settings, higher is better; None in mode
+            extractive.
+        samples: Sampled summaries; empty in mode abstractive without `summarize.mbr`.
         agreement: Agreement of the chosen text with the samples; None if there was no choice.
     """
 
@@ -51,11 +49,6 @@ class Generated:
     score: float | None
     samples: tuple[str, ...] = ()
     agreement: float | None = None
-
-    @property
-    def is_searched(self) -> bool:
-        """Whether there was a beam search."""
-        return self.score is not None
 
 
 @final
@@ -100,8 +93,6 @@ class Generator:
         self,
         chunks: Sequence[Item],
         targets: Sequence[LengthTarget | None] = (),
-        *,
-        needs_search: NeedsSearch | None = None,
         on_drafts: OnDrafts | None = None,
     ) -> list[Generated]:
         """Summarise a batch of chunks; no summary is longer than its chunk.
@@ -112,7 +103,6 @@ class Generator:
             chunks: The chunks.
             targets: For each chunk, the length of its summary in place of that of the settings, or None; those that the
                 model cannot write are ignored. Empty if no chunk has any.
-            needs_search: Whether a chunk that has samples needs a beam search too; None searches all.
             on_drafts: Called after each step of the beam search.
 
         Raises:
@@ -121,7 +111,7 @@ class Generator:
         targets = [target if target and self.can_write(target) else None for target in targets or [None] * len(chunks)]
         try:
             with one_thread(self._is_small and len(chunks) <= _SINGLE_THREAD_CHUNKS):
-                return self._generate(chunks, targets, needs_search, on_drafts)
+                return self._generate(chunks, targets, on_drafts)
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
@@ -131,8 +121,8 @@ class Generator:
                     "beams, but it ran out; lower summarize.beams"
                 ) from error
         half = len(chunks) // 2  # outside the handler, whose traceback keeps the tensors of the failed attempt alive
-        first = self.generate(chunks[:half], targets[:half], needs_search=needs_search, on_drafts=on_drafts)
-        return first + self.generate(chunks[half:], targets[half:], needs_search=needs_search, on_drafts=on_drafts)
+        first = self.generate(chunks[:half], targets[:half], on_drafts)
+        return first + self.generate(chunks[half:], targets[half:], on_drafts)
 
     def can_write(self, target: LengthTarget) -> bool:
         """Return whether the summaries of the model may be so long."""
@@ -143,7 +133,6 @@ class Generator:
         self,
         chunks: Sequence[Item],
         targets: Sequence[LengthTarget | None],
-        needs_search: NeedsSearch | None,
         on_drafts: OnDrafts | None,
     ) -> list[Generated]:
         model = self._model
@@ -152,17 +141,15 @@ class Generator:
             model.predict_lengths(memory), chunks, targets, self._config, self._lengths, model.config.target_length
         )
         samples: Sequence[tuple[str, ...]] = [()] * len(chunks)
-        if self._config.mode != "abstractive" or self._config.mbr:
+        if self._config.mode == "extractive" or self._config.mbr:
             samples = self._sample(chunks, memory, lengths, targets)
-        generated = [Generated("", None, sampled) for sampled in samples]
-        wanted = [
-            place
-            for place, (chunk, sampled) in enumerate(zip(chunks, samples, strict=True))
-            if not (sampled and needs_search) or needs_search(chunk, sampled)
+        if self._config.mode == "extractive":
+            return [Generated("", None, sampled) for sampled in samples]
+        hypotheses = self._search(chunks, memory, lengths, targets, on_drafts)
+        return [
+            Generated(self._decode(best.tokens), best.score, sampled)
+            for best, sampled in zip(hypotheses, samples, strict=True)
         ]
-        for place, best in zip(wanted, self._search(chunks, memory, lengths, targets, wanted, on_drafts), strict=True):
-            generated[place] = Generated(self._decode(best.tokens), best.score, samples[place])
-        return generated
 
     def _encode(self, chunks: Sequence[Item]) -> Memory:
         """Encode chunks, one by one where a batch of them gains no speed: batch mates then change no shape.
@@ -187,18 +174,11 @@ class Generator:
         memory: Memory,
         lengths: Sequence[Lengths],
         targets: Sequence[LengthTarget | None],
-        wanted: Sequence[int],
         on_drafts: OnDrafts | None,
     ) -> list[Hypothesis]:
-        """Return the best hypothesis of each wanted chunk of a batch."""
-        if not wanted:
-            return []
-        longest = max(len(self._config.begin_with), *(lengths[place].maximum for place in wanted))
+        """Return the best hypothesis of each chunk of a batch."""
+        longest = max(len(self._config.begin_with), *(bounds.maximum for bounds in lengths))
         state = with_targets(self._decoder.start(memory, self._config.beams, longest), targets)
-        if len(wanted) < len(chunks):
-            state = state.select(to_device(wanted, memory.ids))
-        chunks, lengths = [chunks[place] for place in wanted], [lengths[place] for place in wanted]
-        targets = [targets[place] for place in wanted]
         eos = self._model.special_tokens.eos
         hypotheses = search(
             self._decoder.step,

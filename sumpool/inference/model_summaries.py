@@ -1,4 +1,4 @@
-"""What a model says about documents: samples and generated text, and the choice between these and sentences."""
+"""Summaries by a model: its generated text, or sentences of the document that are selected with its samples."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -10,10 +10,9 @@ from sumpool.data.items import Item
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.inference.extraction import extract, with_cause
-from sumpool.inference.generation import Generated, Generator, NeedsSearch, OnDrafts
+from sumpool.inference.generation import Generated, Generator, OnDrafts
 from sumpool.inference.length import length_fault, mean_words, tokens_per_word
 from sumpool.inference.loading import LoadedModel
-from sumpool.inference.mbr_extraction import MbrExtractor
 from sumpool.inference.model_input import InputEncoder, batch_inputs
 from sumpool.inference.reading import Reading
 from sumpool.inference.summary import NO_EXTRACTION, Extraction
@@ -23,6 +22,9 @@ from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.text.form import repair_text
 from sumpool.text.language import UNSPACED
 from sumpool.text.sentences import SentenceSplitter
+
+_MIN_WORDS, _MAX_WORDS = 60, 120
+"""Words of a summary of sentences in place of a generated text that is shorter or longer."""
 
 
 @final
@@ -41,8 +43,7 @@ class ModelSummaries:
         self._selector = selector
         self._encoder = InputEncoder(loaded)
         self._generator = Generator(loaded.model, loaded.tokenizer, config, loaded.lengths)
-        self._extractor = MbrExtractor(config, selector)
-        has_choice = config.mode != "extractive" and (config.mbr or config.factuality != "any")
+        has_choice = config.mbr or config.factuality != "any"
         self._chooser = SummaryChooser(config, loaded.splitter) if has_choice else None
         self._tokens_per_word = tokens_per_word(loaded)
         self.usual_words = mean_words(loaded)
@@ -79,7 +80,6 @@ class ModelSummaries:
         read = [(reading, reading.input.item) for reading in group if reading.input and reading.input.item]
         documents = {id(item): reading.document for reading, item in read}
         on_drafts = _on_drafts(documents, on_draft) if on_draft and self._config.mode != "extractive" else None
-        needs_search = None if on_drafts else self._needs_search(documents)
         batches = iter(batch_inputs([len(item.ids) for _, item in read], self._config.batch_tokens))
         generated: dict[int, tuple[Generated, float]] = {}
         place = 0
@@ -95,8 +95,7 @@ class ModelSummaries:
                     results = self._generator.generate(
                         [read[index][1] for index in batch],
                         [read[index][0].target for index in batch],
-                        needs_search=needs_search,
-                        on_drafts=on_drafts,
+                        on_drafts,
                     )
                     seconds = (time.perf_counter() - start) / len(batch)
                 generated.update((index, (result, seconds)) for index, result in zip(batch, results, strict=True))
@@ -109,32 +108,28 @@ class ModelSummaries:
         Returns:
             The generated text, the score of the best hypothesis, and the sentences that replace the text, if any.
         """
+        if self._config.mode == "extractive":
+            return "", None, self._extract(reading, generated)
         document, target, language = reading.document, reading.target, reading.language
         if self._config.repair and generated.text and language not in UNSPACED:
             source = " ".join(document.text.split())
             repaired = repair_text(self._splitter.split(generated.text), language, source)
             generated = replace(generated, text=" ".join(repaired))
-        text = generated.text
-        # mode auto prefers whole sentences of documents with a structure, whatever is generated
-        is_kept = not (self._extractor.may_extract and document.blocks)
-        if self._chooser and generated.is_searched and is_kept and language not in UNSPACED:
-            chosen = self._chooser.choose(generated, reading.sentences, target, language)
-            generated, text = replace(chosen, text=text), chosen.text
-        is_chosen = generated.agreement is not None
-        if generated.is_searched and not text and not is_chosen and self._extractor.may_extract:
-            selected = extract(reading.candidates(), self._selector, target)
-            return text, generated.score, with_cause(selected, "the model generated no word")
+        if self._chooser and language not in UNSPACED:
+            generated = self._chooser.choose(generated, reading.sentences, target, language)
+        text, is_chosen = generated.text, generated.agreement is not None
         cause = length_fault(target, document.text, text, self._splitter) if target and text else ""
         if is_chosen and not text:
             cause = "no generated sentence is founded in the document"
-        extraction = self._extractor.extract(reading.candidates, generated, target, cause)
-        if is_chosen and not extraction.sentences:
-            extraction = _copied(text, reading.sentences, self._splitter)
-        return text, generated.score, extraction
+        if cause:
+            return text, generated.score, with_cause(self._extract(reading, generated), cause)
+        return text, generated.score, _copied(text, reading.sentences, self._splitter) if is_chosen else NO_EXTRACTION
 
-    def _needs_search(self, documents: dict[int, Document]) -> NeedsSearch:
-        """Return whether the beam search of an input can change the summary."""
-        return lambda item, samples: self._extractor.needs_search(documents[id(item)], samples)
+    def _extract(self, reading: Reading, generated: Generated) -> Extraction:
+        """Select sentences with the help of the sampled summaries, or of the generated one."""
+        samples = generated.samples or (generated.text,)
+        sampled = replace(generated, samples=samples)
+        return extract(reading.candidates(), self._selector, reading.target, words=_words_of(samples), sampled=sampled)
 
 
 def _on_drafts(documents: dict[int, Document], on_draft: Callable[[Document, str], None]) -> OnDrafts:
@@ -145,6 +140,12 @@ def _on_drafts(documents: dict[int, Document], on_draft: Callable[[Document, str
             on_draft(documents[id(item)], text)
 
     return on_drafts
+
+
+def _words_of(samples: Sequence[str]) -> int:
+    """Return the words of sentences in place of generated texts, by their median."""
+    sizes = sorted(len(text.split()) for text in samples)
+    return max(_MIN_WORDS, min(sizes[len(sizes) // 2], _MAX_WORDS))
 
 
 def _copied(text: str, sentences: Sequence[SourceSentence], splitter: SentenceSplitter) -> Extraction:

@@ -80,7 +80,7 @@ class RunFiles:
             recipe = _whole_recipe(folder, tree, overrides)
             config = recipe.summarize
         if config.fast and config.mode == "abstractive" and any(item.startswith(_MODE) for item in overrides):
-            raise RecipeError("summarize.mode must be extractive or auto for fast summaries, got 'abstractive'")
+            raise RecipeError("summarize.mode must be extractive for fast summaries, got 'abstractive'")
         if not config.fast and not (folder / MODEL).is_file():
             raise CheckpointError(f"{folder} must hold {MODEL}, but its training has saved no model yet; let it go on")
         has_report = REPORT in manifest.files or os.path.lexists(folder / REPORT)

@@ -14,7 +14,7 @@ from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.pipeline import OnDraft, Pipeline
 from sumpool.inference.summary_result import SummaryResult, build_result
 
-Mode = Literal["auto", "extractive", "abstractive"]
+Mode = Literal["extractive", "abstractive"]
 Length = int | str
 
 
@@ -89,8 +89,8 @@ class Summarizer:
                 each document), or "short", "medium" or "long": half, once or twice the usual length of the model's
                 summaries. Words are obeyed within 10 %, by whole sentences; where the model cannot write so much,
                 sentences of the document are taken. None takes the settings of the model.
-            mode: "abstractive" generates text, "extractive" selects sentences of the document, "auto" takes whichever
-                agrees more with sampled summaries. None takes the setting of the model.
+            mode: "abstractive" generates text, "extractive" selects sentences of the document. None takes the setting
+                of the model.
             evidence: Whether results name the sources of each sentence.
             on_draft: Called with a document and what has been generated of its summary so far; the summary may differ
                 from it, and extractive summaries have no drafts.

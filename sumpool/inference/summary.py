@@ -12,13 +12,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Extraction:
-    """Sentences selected from a document; none if the generated text is kept.
+    """Sentences selected from a document; none if the text is generated.
 
     Attributes:
         sentences: The sentences in the order of the document, with single spaces.
         indices: Index of each among the sentences of the document, see `source_sentences`.
-        cause: In mode auto, why sentences replace the generated text, and in every mode how far they miss a target
-            length; empty otherwise.
+        cause: Why sentences replace generated text, and how far they miss a target length; empty otherwise.
     """
 
     sentences: tuple[str, ...] = ()

@@ -19,12 +19,10 @@ from sumpool.settings import Settings, config_class, kinds
 
 RENAMED = {
     "apart": "state_noise",
-    "doubt": "ood_threshold",
     "hold": "reselect_every",
     "holds": "reselect_every",
     "plan_length": "predict_length",
     "seen": "loss_sentences",
-    "sure": "keep_threshold",
     "twins": "baselines",
     "wide": "model_dim",
     "works": "workloads",

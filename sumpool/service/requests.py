@@ -36,7 +36,7 @@ def request_reader(limits: ServiceLimits) -> Callable[..., Awaitable[ReadRequest
     async def read(
         request: Request,
         length: Annotated[str | None, Query(description="Of a file: 150w, 5s, 10%, short, medium or long.")] = None,
-        mode: Annotated[Mode | None, Query(description="Of a file: auto, extractive or abstractive.")] = None,
+        mode: Annotated[Mode | None, Query(description="Of a file: extractive or abstractive.")] = None,
         evidence: Annotated[bool, Query(description="Of a file: whether answers have evidence.")] = False,
         name: Annotated[str, Query(max_length=255, description="Of a file: its name, for its suffix.")] = "the file",
     ) -> ReadRequest:

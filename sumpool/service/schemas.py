@@ -23,7 +23,7 @@ class SummaryRequest(BaseModel):
     text: Text | None = None
     texts: list[Text] | None = Field(None, description="Documents, instead of `text`.")
     length: str | None = Field(None, description="150w, 5s, 10%, short, medium or long; the model's own by default.")
-    mode: Mode | None = Field(None, description="auto, extractive or abstractive; the model's own by default.")
+    mode: Mode | None = Field(None, description="extractive or abstractive; the model's own by default.")
     evidence: bool = Field(False, description="Whether answers have the document and the sources of each sentence.")
 
     def documents(self) -> list[Document]:

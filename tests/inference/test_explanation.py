@@ -176,7 +176,7 @@ def test_incomplete_summaries_have_a_page(mode: str) -> None:
 def test_summaries_without_a_model_have_no_unread_text(run_folder: Path) -> None:
     text = "Die Rechner senden Pakete an die Router, und diese verwerfen alle, die zu lang sind. " * 9
     document = Document("memo", text)
-    loaded = load_for_generation(run_folder, ["summarize.mode=auto"])
+    loaded = load_for_generation(run_folder, ["summarize.mode=extractive"])
     (summary,) = Pipeline.of(replace(loaded, language="en")).summarize([document], evidence="page")
     assert summary.tokens_read == 0
     markup = render_explanation(replace(summary, model="runs/a"))

@@ -97,7 +97,9 @@ def test_a_length_is_resolved_without_the_model() -> None:
 
 @pytest.fixture(scope="module")
 def summaries(run_folder: Path) -> dict[str, Summary]:
-    loaded = load_for_generation(run_folder, ["summarize.mode=auto", "summarize.samples=2", "summarize.length=30w"])
+    loaded = load_for_generation(
+        run_folder, ["summarize.mode=extractive", "summarize.samples=2", "summarize.length=30w"]
+    )
     texts = [document(language, 6) for language in TEXTS]
     return dict(zip(TEXTS, Pipeline.of(loaded).summarize(texts), strict=True))
 
@@ -123,37 +125,12 @@ def test_a_writing_model_is_kept_if_asked_for_and_the_language_is_said(run_folde
 
 
 @pytest.mark.parametrize("blocks", [True, False])
-@pytest.mark.parametrize("mode", ["auto", "extractive"])
-def test_a_text_shorter_than_its_summary_comes_back_unchanged(run_folder: Path, blocks: bool, mode: str) -> None:
+def test_a_text_shorter_than_its_summary_comes_back_unchanged(run_folder: Path, blocks: bool) -> None:
     text = f"{'Is the budget ready? ' if blocks else ''}The committee met on Tuesday."
     parsed = Document.from_parsed("-", ParsedDocument((TextBlock("Minutes", "heading"), TextBlock(text))))
-    loaded = load_for_generation(run_folder, [f"summarize.mode={mode}", "summarize.samples=2"])
+    loaded = load_for_generation(run_folder, ["summarize.mode=extractive", "summarize.samples=2"])
     summary, *_ = Pipeline.of(loaded).summarize([parsed if blocks else Document("-", text)])
     assert (summary.summary, summary.mode) == (text, "extractive")
-
-
-def test_what_the_model_cannot_say_is_selected(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded = load_for_generation(run_folder, ["summarize.mode=auto", "summarize.samples=2"])
-    monkeypatch.setattr("sumpool.inference.generation.Generator._decode", lambda *_: "")
-    text = "The host sends a packet to the gateway. Apples fall from all of the trees. " * 9
-    summary, *_ = Pipeline.of(loaded).summarize([Document("-", text)])
-    assert summary.extraction.cause == "the model generated no word"
-    assert "The host sends a packet to the gateway." in summary.summary
-    assert summary.reason == ""
-
-
-def test_whole_sentences_of_structured_documents_are_preferred(run_folder: Path) -> None:
-    overrides = [
-        "summarize.mode=auto",
-        "summarize.samples=2",
-        "summarize.keep_threshold=0",
-        "summarize.ood_threshold=0",
-    ]
-    loaded = load_for_generation(run_folder, overrides)
-    text = "The host sends a packet to the gateway. Apples fall from all of the trees in it. " * 9
-    parsed = Document.from_parsed("-", ParsedDocument((TextBlock(text.strip()),)))
-    summary, *_ = Pipeline.of(loaded).summarize([parsed])
-    assert summary.mode == "extractive"
 
 
 def test_lines_without_punctuation_are_closed_where_others_follow() -> None:

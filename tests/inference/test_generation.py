@@ -13,7 +13,7 @@ from sumpool.core.decoding.ranking import Hypothesis, Lengths, Ranking
 from sumpool.core.model.summarizer import DecoderState, Memory
 from sumpool.data.items import Item
 from sumpool.errors import RecipeError, ResourceError
-from sumpool.inference.generation import Generator
+from sumpool.inference.generation import Generated, Generator
 from sumpool.inference.loading import LoadedModel, load_for_generation, load_model
 from tests.conftest import story
 
@@ -130,7 +130,7 @@ def test_no_search_waits_for_more_than_the_document_allows(
 @pytest.mark.parametrize("precision", ["int8", pytest.param("fp32", marks=pytest.mark.slow)])
 def test_batch_mates_change_no_bit(run_folder: Path, precision: str) -> None:
     loaded = load_for_generation(run_folder, [f"summarize.precision={precision}"])
-    config = DecodingConfig(mode="auto", samples=5, temperature=2.0)
+    config = DecodingConfig(mbr=True, samples=5, temperature=2.0)
     generator = Generator(loaded.model, loaded.tokenizer, config, Lengths(4, 30))
     chunks = [chunk(loaded, story(number, 1 + 3 * number)) for number in range(6)]
     alone = [generator.generate([document])[0] for document in chunks]
@@ -166,16 +166,14 @@ def test_other_errors_of_torch_are_not_hidden(loaded: LoadedModel, monkeypatch: 
         generate(loaded, Lengths(4, 9))
 
 
-def test_only_the_chunks_that_need_a_text_are_searched(loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = DecodingConfig(mode="auto", samples=2)
-    generator = Generator(loaded.model, loaded.tokenizer, config, Lengths(4, 12))
-    chunks = [chunk(loaded, story(number, 9 + number)) for number in range(5)]
-    all_searched = generator.generate(chunks)
-    wanted = {all_searched[place].samples for place in (1, 3)}
-    generated = generator.generate(chunks, needs_search=lambda _, samples: tuple(samples) in wanted)
-    assert [summary.is_searched for summary in generated] == [False, True, False, True, False]
-    for summary, searched in zip(generated, all_searched, strict=True):
-        assert summary.samples == searched.samples
-        assert summary.text == (searched.text if summary.is_searched else "")
+def test_sentences_need_samples_and_no_search(loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    chunks = [chunk(loaded, story(number, 9 + number)) for number in range(3)]
+
+    def generated(**settings: Any) -> list[Generated]:  # noqa: ANN401 - settings
+        config = DecodingConfig(samples=2, **settings)
+        return Generator(loaded.model, loaded.tokenizer, config, Lengths(4, 12)).generate(chunks)
+
+    searched = generated(mbr=True)
+    assert all(each.text and each.score for each in searched)
     monkeypatch.setattr("sumpool.inference.generation.search", Mock(side_effect=AssertionError))
-    assert [each.score for each in generator.generate(chunks, needs_search=lambda *_: False)] == [None] * 5
+    assert generated(mode="extractive") == [Generated("", None, each.samples) for each in searched]

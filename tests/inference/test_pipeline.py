@@ -102,7 +102,7 @@ def test_wrong_settings_are_named(run_folder: Path) -> None:
         ("summarize.length=9x", r"summarize\.length must be auto, short"),
         ("summarize.lenght=9w", r"summarize\.lenght is not a setting"),
         ("summarize.length=[", "--set summarize.length: "),
-        ("summarize.mode=abstractive", "summarize.mode must be extractive or auto for fast summaries, got 'abstr"),
+        ("summarize.mode=abstractive", "summarize.mode must be extractive for fast summaries, got 'abstr"),
     ):
         with pytest.raises(RecipeError, match=message):
             RunFiles.open(run_folder, ["summarize.fast=true", change])

@@ -23,7 +23,7 @@ from tests.conftest import TOY, story
 
 QUICK = (
     "train.steps=0",
-    "summarize.mode=auto",
+    "summarize.mode=extractive",
     "summarize.samples=2",
     "select.min_documents=2",
     "select.boosting.trees=9",

@@ -1,15 +1,12 @@
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 
-from sumpool.documents.document import Document, ParsedDocument, TextBlock
+from sumpool.documents.document import Document
 from sumpool.inference.generation import Generated, Generator
-from sumpool.inference.loading import load_for_generation, load_model
-from sumpool.inference.mbr_extraction import MbrExtractor
-from sumpool.inference.model_choice import SHIPPED
+from sumpool.inference.loading import load_model
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.summary import Summary
 from tests.conftest import story
@@ -95,34 +92,38 @@ def test_written_summaries_are_well_formed(
     assert " ".join(written.sentences) == summary
 
 
-TEXT = "The cat sat on the mat and ate a red apple. It slept well in the sun. " * 12
+def test_samples_do_not_depend_on_the_batch(run_folder: Path) -> None:
+    told = [Document(str(number), story(number, 4 + 3 * number)) for number in range(5)]
+    summaries = Pipeline.of(load_model(run_folder, ["summarize.mode=extractive"])).summarize
+    together = [summary.summary for summary in summaries(told)]
+    assert together == [summary.summary for each in told for summary in summaries([each])]
 
 
-STRUCTURED = Document.from_parsed("-", ParsedDocument((TextBlock(TEXT.strip()),)))
+@pytest.mark.parametrize("mode", ["abstractive", "extractive"])
+def test_summaries_say_what_they_are(run_folder: Path, mode: str) -> None:
+    told = [Document(str(number), story(number, 24)) for number in range(5)]
+    pipeline = Pipeline.of(load_model(run_folder, [f"summarize.mode={mode}"]))
+    for document, summary in zip(told, pipeline.summarize(told), strict=True):
+        assert summary.mode == mode
+        assert bool(summary.extraction.sentences) == (mode == "extractive")
+        assert (summary.score is None) == (mode == "extractive")
+        if mode == "extractive":
+            assert all(sentence in " ".join(document.text.split()) for sentence in summary.sentences)
 
 
-@pytest.mark.parametrize(
-    ("mode", "document", "threshold"),
-    [
-        ("auto", STRUCTURED, 0),
-        pytest.param("auto", Document("-", TEXT), 2, marks=pytest.mark.slow),
-        pytest.param("extractive", STRUCTURED, 0, marks=pytest.mark.slow),
-    ],
-)
-def test_texts_that_no_summary_depends_on_are_not_searched(
-    mode: str, document: Document, threshold: int, monkeypatch: pytest.MonkeyPatch
+def test_sampled_summaries_guide_the_choice_where_the_model_has_learnt_such_documents(
+    run_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The ranker alone extracts out of domain, and sentences are preferred in documents with a structure."""
-    overrides = [f"summarize.mode={mode}", "summarize.samples=2", f"summarize.ood_threshold={threshold}"]
-    loaded = load_for_generation(SHIPPED, overrides)
-    drafts: list[str] = []
-    searched, *_ = Pipeline.of(loaded).summarize([document], on_draft=lambda _, draft: drafts.append(draft))
-    assert bool(drafts) == (mode == "auto")
-    if not drafts:
-        monkeypatch.setattr(MbrExtractor, "needs_search", lambda *_: True)
-        searched, *_ = Pipeline.of(loaded).summarize([document])
-        monkeypatch.undo()
-    monkeypatch.setattr("sumpool.inference.generation.search", Mock(side_effect=AssertionError))
-    summary, *_ = Pipeline.of(loaded).summarize([document])
-    assert summary.summary
-    assert (summary.sentences, summary.extraction) == (searched.sentences, searched.extraction)
+    document = Document("text", story(3, 60))
+    loaded = load_model(run_folder, ["summarize.mode=extractive"])
+    wanted = loaded.splitter.split(document.text)[40:42]
+
+    def summary(*samples: str) -> Summary:
+        monkeypatch.setattr(
+            Generator, "generate", lambda _, chunks, *__: [Generated("", None, samples) for _ in chunks]
+        )
+        (selected,) = Pipeline.of(loaded).summarize([document])
+        return selected
+
+    assert set(summary(*[" ".join(wanted)] * 3).sentences) & set(wanted)
+    assert not set(summary("Plums fall.").sentences) & set(wanted)

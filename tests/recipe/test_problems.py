@@ -76,7 +76,10 @@ def test_problem_names_setting_rule_and_value(tiny_recipe: Path) -> None:
         ("data.phrases=300", "data.phrases must be 0 or more than vocabulary = 300, got 300"),
         ("steps=3", "steps is not a setting of a recipe (did you mean train.steps?)"),
         ("zzz=3", "zzz is not a setting of a recipe; its settings are name, task, seed, data, model, train,"),
-        ("summarize.doubt=.3", "summarize.doubt is not a setting of summarize; it was renamed to ood_threshold"),
+        (
+            "model.decoder.plan_length=true",
+            "model.decoder.plan_length is not a setting of model.decoder; it was renamed to predict_length",
+        ),
         ("model.decoder.plan_length=true", "not a setting of model.decoder; it was renamed to predict_length"),
         (
             "model.decoder.cross_attention={kind: sentence, hold: 2}",

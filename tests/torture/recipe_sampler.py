@@ -18,7 +18,7 @@ from sumpool.settings import OneOf, Settings, config_class, kinds
 from sumpool.training.config import TrainConfig
 
 _LEFT_OUT = {
-    *("data", "name", "bench", "init_from", "trainable", "device", "compile", "log", "select", "steps", "keep_margin"),
+    *("data", "name", "bench", "init_from", "trainable", "device", "compile", "log", "select", "steps"),
     *(
         "teacher",
         "scorer",

@@ -63,13 +63,12 @@ def _require_length(text: str) -> str:
 class DecodingConfig(Settings):
     """Generation of summaries: beam search, sampling, and constraints."""
 
-    mode: Literal["abstractive", "extractive", "auto"] = "abstractive"
-    """Kind of summary: abstractive is the model's best hypothesis; extractive selects the sentences of the document
-    that agree most with summaries sampled from the model (minimum Bayes risk); auto chooses for each document the one
-    that agrees more with the samples."""
+    mode: Literal["abstractive", "extractive"] = "abstractive"
+    """Kind of summary: abstractive is the model's best hypothesis; extractive selects sentences of the document, with
+    the help of summaries sampled from the model where it has learnt such documents."""
     fast: bool = False
     """Select sentences by structure and words alone, without the model: some ten times faster, and no sampled summaries
-    help to choose. The modes are extractive then."""
+    help to choose. The mode is extractive then."""
     scorer: Path | None = None
     """File of a language model, SmolLM2-135M in GGUF, that reads English documents to choose sentences for readers;
     some seconds a document."""
@@ -85,17 +84,9 @@ class DecodingConfig(Settings):
     false leaves it as it is, as imported models require. Candidates of `mbr` and `factuality` are repaired in any
     case."""
     samples: int = Field(8, ge=1, le=64)
-    """Number of summaries sampled from the model in the modes extractive and auto, and with `mbr`."""
+    """Number of summaries sampled from the model in mode extractive, and with `mbr`."""
     temperature: float = Field(0.7, ge=0.01, le=100)
     """Sampling temperature: 1 samples from the model's distribution, less prefers likely summaries."""
-    ood_threshold: float = Field(0.0, ge=0, le=2)
-    """Threshold of out-of-domain detection: where ROUGE-1 + ROUGE-2 F1 of the samples with the first 60 words of the
-    document is lower, extracted sentences are also scored against these words, and auto extracts. 0 is off."""
-    keep_threshold: float = Field(0.0, ge=0, le=2)
-    """ROUGE-1 + ROUGE-2 F1 of the best hypothesis with the samples, below which auto extracts."""
-    keep_margin: float = Field(0.0, ge=0, le=2)
-    """ROUGE-1 + ROUGE-2 F1 with the samples by which a generated summary must exceed the sentences of the document;
-    otherwise auto extracts."""
     beams: int = Field(4, ge=1, le=64)
     """Beams, hypotheses per document; 1 is greedy search."""
     length_penalty: float = Field(1.0, ge=0, le=10)
