@@ -45,14 +45,7 @@ def test_marks_are_fitted_and_tabulated(tmp_path: Path, monkeypatch: pytest.Monk
         documents.append({**row, "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "path": "p", "commit": "c"})
         marks.append({"document": f"d{number}", **parse_sheet("best: 3\ngood: 5 9\njunk: 7", sentences).to_json()})
     (tmp_path / "marks").mkdir()
-    verdict = {"sentences": False, "contents": True, "prefers": "contents"}
-    contents = [{"document": f"d{number}", **verdict} for number in (1, 2, 11)]
-    for name, rows in (
-        ("documents", documents),
-        ("first", marks),
-        ("second", marks[-1:]),
-        ("contents", contents),
-    ):
+    for name, rows in (("documents", documents), ("first", marks), ("second", marks[-1:])):
         (tmp_path / f"marks/{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     monkeypatch.setattr(marked_documents, "HERE", tmp_path / "marks")
     run = Path(shutil.copytree(SHIPPED, tmp_path / "run"))
@@ -63,8 +56,6 @@ def test_marks_are_fitted_and_tabulated(tmp_path: Path, monkeypatch: pytest.Monk
     ranker = Ranker.load(run)
     assert ranker.choice
     assert ranker.domain
-    assert ranker.contents
-    assert ranker.contents.bias > 0
     lines = marked_documents.table(tmp_path, run, "test", 20).splitlines()
     assert lines[2].startswith("| LEAD | 2 | ")
     assert lines[5].startswith("| a second reader | 1 | 1.00 | 1.00 | 0 | 0 | ")

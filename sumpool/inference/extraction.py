@@ -6,7 +6,7 @@ from dataclasses import replace
 from sumpool.core.decoding.ranking import LengthTarget
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.inference.summary import Extraction, join_causes
-from sumpool.ranking.sentence_selector import Candidates, SampledSummaries, SentenceSelector
+from sumpool.ranking.sentence_selector import Candidates, SentenceSelector
 from sumpool.ranking.summary_length import usual_words
 from sumpool.text.language import word_count
 from sumpool.text.prose import PROSE_KINDS
@@ -24,7 +24,7 @@ def extract(
     target: LengthTarget | None = None,
     *,
     words: int | None = None,
-    sampled: SampledSummaries | None = None,
+    samples: Sequence[str] = (),
 ) -> Extraction:
     """Select sentences of a document for a summary.
 
@@ -33,7 +33,7 @@ def extract(
         selector: Selects among them.
         target: Length of the summary; None takes `words`.
         words: Words of the summary, see `SentenceSelector.select`.
-        sampled: Summaries sampled from a model; None if there are none.
+        samples: Summaries sampled from a model.
 
     Returns:
         The sentences, all of them if a summary would not be shorter; the cause tells how far they miss the target.
@@ -42,7 +42,7 @@ def extract(
     whole = None if target else whole_text(candidates.sentences, longest)
     if whole:
         return whole
-    selected = selector.select(candidates, words=words, sampled=sampled, target=target)
+    selected = selector.select(candidates, words=words, samples=samples, target=target)
     extraction = _extraction_of(selected)
     fault = selection_fault(target, extraction.sentences) if target and selected else ""
     return replace(extraction, cause=fault)

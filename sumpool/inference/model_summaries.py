@@ -128,8 +128,7 @@ class ModelSummaries:
     def _extract(self, reading: Reading, generated: Generated) -> Extraction:
         """Select sentences with the help of the sampled summaries, or of the generated one."""
         samples = generated.samples or (generated.text,)
-        sampled = replace(generated, samples=samples)
-        return extract(reading.candidates(), self._selector, reading.target, words=_words_of(samples), sampled=sampled)
+        return extract(reading.candidates(), self._selector, reading.target, words=_words_of(samples), samples=samples)
 
 
 def _on_drafts(documents: dict[int, Document], on_draft: Callable[[Document, str], None]) -> OnDrafts:

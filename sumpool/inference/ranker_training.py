@@ -1,29 +1,21 @@
 """Training of the sentence ranker of a run, after its model."""
 
-from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from sumpool.core.decoding.config import DecodingConfig
 from sumpool.data.report import DataReport
 from sumpool.data.sources._base import Example
 from sumpool.data.texts import Texts
 from sumpool.documents.document import Document
 from sumpool.evaluation.agreement import RougeTokenizer
-from sumpool.inference.generation import Generator
-from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.mark_sheets import marked_examples
-from sumpool.inference.pipeline import Pipeline
 from sumpool.io.atomic import counted, disk_errors, temporary_path
 from sumpool.io.listed_files import replace_listed_file
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Check, Progress, Report
-from sumpool.ranking.agreement_features import agreement_features
-from sumpool.ranking.config import RankingConfig
 from sumpool.ranking.examples import RankingExample, labelled_example, with_abstract
-from sumpool.ranking.fit import fit_agreement, fit_choice, fit_ranker
+from sumpool.ranking.fit import fit_choice, fit_ranker
 from sumpool.ranking.ranker import FILE
-from sumpool.ranking.selection import find_candidates
 from sumpool.recipe.schema import Recipe
 from sumpool.text.sentences import SentenceSplitter
 
@@ -66,18 +58,12 @@ def train_ranker(run: Path, recipe: Recipe, prepared: Path, *, report: Report, c
         return
     report(Progress("rank: fit"))
     ranker = fit_ranker(examples, config)
-    # 2. Train its features of agreement with summaries sampled from documents that neither has seen.
-    unseen = spread_examples(Texts.open(prepared, "validation"), config.agreement_documents)
-    if unseen and recipe.summarize.mode != "abstractive":
-        loaded = load_for_generation(run, ["summarize.mode=extractive"])
-        compared = list(_compared_examples(unseen, loaded, config, report, check))
-        ranker = fit_agreement(ranker, compared, config) if compared else ranker
-    # 3. Train its choice of sentences from marks of readers.
+    # 2. Train its choice of sentences from marks of readers.
     if config.marks:
         marked = [example for example in marked_examples(config.marks) if len(example.features)]
         ranker = fit_choice(ranker, marked, config) if marked else ranker
         report(Progress("rank", note=f"{config.marks}: {len(marked):,} documents with marks"))
-    # 4. Save it as a file of the run.
+    # 3. Save it as a file of the run.
     path = run / FILE
     with disk_errors(path):
         content = ranker.to_bytes()
@@ -107,22 +93,3 @@ def _labelled(example: Example, splitter: SentenceSplitter, *, has_abstract: boo
 @cache
 def _tokenizer() -> RougeTokenizer:
     return RougeTokenizer(stemmer=True)
-
-
-def _compared_examples(
-    examples: Sequence[Example], loaded: LoadedModel, config: RankingConfig, report: Report, check: Check
-) -> Iterator[RankingExample]:
-    """Label documents and compare their sentences with sampled summaries."""
-    pipeline = Pipeline.of(loaded)
-    settings: DecodingConfig = loaded.recipe.summarize
-    generator = Generator(loaded.model, loaded.tokenizer, settings, loaded.lengths)
-    for number, example in enumerate(examples, 1):
-        check()
-        reading = pipeline.read(Document(example.id, example.document))
-        candidates = [reading.sentences[index].text for index in find_candidates(reading.sentences)]
-        if reading.input and reading.input.item and candidates:
-            (written,) = generator.generate([reading.input.item])
-            agreement = agreement_features(candidates, written.samples, written.text)
-            labelled = _labelled(example, loaded.splitter)
-            yield labelled.with_agreement(agreement).sample(config.sentences, (config.seed, number))
-        report(Progress("rank: samples", number, len(examples)))

@@ -45,11 +45,6 @@ class RankingConfig(Settings):
     """Seed of the samples."""
     boosting: BoostingConfig = BoostingConfig()
     """Trees over structure and words."""
-    agreement_documents: int = Field(100, ge=0, le=1_000_000_000)
-    """Validation documents at most with sampled summaries, agreement with which the ranker learns as features; none if
-    `summarize.mode` is abstractive."""
-    agreement: BoostingConfig = BoostingConfig(trees=100, leaves=6, learning_rate=0.05, min_rows=400)
-    """Trees over their score and the agreement with sampled summaries."""
     marks: Path | None = None
     """Folder of sheets that readers have filled in, see `sumpool mark`, from which the ranker learns what to choose."""
     choice: BoostingConfig = BoostingConfig(learning_rate=0.05, min_rows=30, columns=0.4, subsample=0.7)

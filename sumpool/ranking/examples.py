@@ -33,10 +33,6 @@ class RankingExample:
     labels: NDArray[np.float64]
     kind: str = ""
 
-    def with_agreement(self, agreement: NDArray[np.float32]) -> "RankingExample":
-        """Return the example with features of sampled summaries, see `agreement_features`."""
-        return replace(self, features=replace(self.features, agreement=agreement))
-
     def sample(self, count: int, seed: Sequence[int]) -> "RankingExample":
         """Return the example with at most `count` candidates: half those with the highest labels, half at random."""
         if len(self.labels) <= count:

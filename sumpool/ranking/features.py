@@ -75,22 +75,6 @@ FEATURES: Final = (
 )
 """Names of the features, in the order of the columns."""
 
-AGREEMENT_FEATURES: Final = (
-    "unigram_precision",
-    "bigram_precision",
-    "unigram_f1",
-    "bigram_f1",
-    "max_bigram_f1",
-    "deviation",
-    "summary_unigram_precision",
-    "summary_bigram_precision",
-    "agreement_rank",
-    "best_agreement",
-    "sample_agreement",
-    "sample_words",
-)
-"""Names of the features of agreement with sampled summaries, see `agreement_features`."""
-
 
 @dataclass(frozen=True)
 class SentenceFeatures:
@@ -100,25 +84,18 @@ class SentenceFeatures:
         values: (candidates, features), by the names in `FEATURES`; NaN where unknown.
         words: Lower-case words of each candidate, function words included.
         headings: Lower-case words of the heading of each candidate's section.
-        agreement: (candidates, agreement features), see `agreement_features`; None without sampled summaries.
     """
 
     values: NDArray[np.float32]
     words: SentenceWords
     headings: tuple[tuple[str, ...], ...]
-    agreement: NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return len(self.words)
 
     def part(self, rows: NDArray[np.int64]) -> "SentenceFeatures":
         """Return the features of some of the candidates."""
-        return SentenceFeatures(
-            self.values[rows],
-            self.words.part(rows),
-            tuple(self.headings[row] for row in rows),
-            None if self.agreement is None else self.agreement[rows],
-        )
+        return SentenceFeatures(self.values[rows], self.words.part(rows), tuple(self.headings[row] for row in rows))
 
 
 def sentence_features(

@@ -19,7 +19,6 @@ from sumpool.ranking.ranker import (
     DocumentClassifier,
     Probe,
     Ranker,
-    score_features,
     with_cues,
 )
 from sumpool.ranking.table_of_contents import heading_key
@@ -28,8 +27,6 @@ _FOLDS = 2
 """Parts of the documents; the cue scores that the trees learn from are fitted on the other part."""
 _MIN_SCALE, _RIDGE = 1e-6, 300.0
 """Standard deviation of a value at least, and penalty of the squared weights of `DocumentClassifier`."""
-_CONTENTS_RIDGE = 200.0
-"""Penalty of the squared weights of the classifier of documents with a table of contents."""
 _PROBE_RIDGE = 3000.0
 """Penalty of the squared weights of `Probe`."""
 _COMMON_HEADING = 3
@@ -66,25 +63,6 @@ def fit_ranker(examples: Sequence[RankingExample], config: RankingConfig) -> Ran
         np.concatenate(tables), targets(examples), sentence_weights(examples), config.boosting, config.seed
     )
     return Ranker(_fit_cues(examples, config), forest)
-
-
-def fit_agreement(ranker: Ranker, examples: Sequence[RankingExample], config: RankingConfig) -> Ranker:
-    """Return the ranker with trees over its score and the agreement with sampled summaries.
-
-    Args:
-        ranker: The ranker.
-        examples: Documents with labels and agreement that neither ranker nor model was trained on.
-        config: Settings.
-    """
-    structure = Ranker(ranker.cues, ranker.structure)
-    rows = [
-        np.hstack([score_features(structure.score(item.features)), item.features.agreement])
-        for item in examples
-        if item.features.agreement is not None
-    ]
-    weights = sentence_weights(examples)
-    forest: Forest = fit_forest(np.concatenate(rows), targets(examples), weights, config.agreement, config.seed)
-    return replace(ranker, agreement=forest)
 
 
 def fit_choice(ranker: Ranker, examples: Sequence[MarkedExample], config: RankingConfig) -> Ranker:
@@ -138,35 +116,12 @@ def fit_domain(ranker: Ranker, learnt: Sequence[SentenceFeatures], others: Seque
     documents = [item for item in (*learnt, *others) if len(item)]
     is_learnt = np.arange(len(documents)) < sum(len(item) > 0 for item in learnt)
     weights = np.where(is_learnt, 0.5 / is_learnt.mean(), 0.5 / (~is_learnt).mean())
-    classes = np.where(is_learnt, 1.0, -1.0)
-    return replace(ranker, domain=_fit_classifier(ranker, documents, classes, weights, _RIDGE, _RIDGE))
-
-
-def fit_contents(ranker: Ranker, documents: Sequence[SentenceFeatures], gains: Values) -> Ranker:
-    """Return the ranker with a classifier of documents whose readers want a table of contents in the summary.
-
-    Args:
-        ranker: The ranker.
-        documents: Features of documents, each with at least one candidate.
-        gains: What readers of each summary gain by it; negative where it is waste.
-    """
-    contents = _fit_classifier(ranker, documents, gains, np.ones(len(gains)), _CONTENTS_RIDGE, 0.0)
-    return replace(ranker, contents=contents)
-
-
-def _fit_classifier(
-    ranker: Ranker,
-    documents: Sequence[SentenceFeatures],
-    targets: Values,
-    weights: Values,
-    penalty: float,
-    bias_penalty: float,
-) -> DocumentClassifier:
     values = np.array([ranker.inputs(item).document_values for item in documents])
     mean, scale = values.mean(axis=0), values.std(axis=0) + _MIN_SCALE
-    classifier = DocumentClassifier(mean, scale, np.zeros(values.shape[1]), 0.0)
-    solved = _ridge(classifier.standardised(values), targets, weights, penalty=penalty, bias_penalty=bias_penalty)
-    return replace(classifier, weights=solved[:-1], bias=float(solved[-1]))
+    domain = DocumentClassifier(mean, scale, np.zeros(values.shape[1]), 0.0)
+    classes = np.where(is_learnt, 1.0, -1.0)
+    solved = _ridge(domain.standardised(values), classes, weights, penalty=_RIDGE, bias_penalty=_RIDGE)
+    return replace(ranker, domain=replace(domain, weights=solved[:-1], bias=float(solved[-1])))
 
 
 def fit_probe(ranker: Ranker, examples: Sequence[MarkedExample], states: Sequence[Matrix]) -> Ranker:

@@ -18,7 +18,7 @@ from safetensors.numpy import save
 from sumpool.errors import CheckpointError
 from sumpool.io.bounded import parse_json, read_tensor_entries
 from sumpool.ranking.cues import cue_scores
-from sumpool.ranking.features import AGREEMENT_FEATURES, FEATURES, SentenceFeatures
+from sumpool.ranking.features import FEATURES, SentenceFeatures
 from sumpool.ranking.forest import Forest, Matrix, Values
 from sumpool.ranking.word_features import ranks
 
@@ -36,10 +36,10 @@ LEARNT: Final = (
 )
 """Names of the features that are learnt, behind those of `FEATURES`."""
 SCORES: Final = ("score", "score_below_best", "score_rank")
-"""Names of the features from the score by structure, before those of `AGREEMENT_FEATURES`."""
+"""Names of the features from the score by structure."""
 _BLOCK_ROWS = 4096
 """Candidates scored at once, so that the features of a book are not copied."""
-_SCHEMA = 1
+_SCHEMA = 2
 _DAMAGE = (OSError, SafetensorError, OverflowError, ValueError, LookupError, TypeError, AttributeError)
 _DEPENDENCE, _JUNK, _FRAGMENT = 0.2, 0.2, 0.2
 """Costs of a sentence that certainly does not stand alone, has no content, or begins in lower case, on the scale of
@@ -193,35 +193,22 @@ class Ranker:
     Attributes:
         cues: Learnt cue words.
         structure: Trees over `FEATURES` and `LEARNT`, which have learnt from reference summaries.
-        agreement: Trees over the score of `structure` and the agreement with sampled summaries; None without.
         choice: Trees that have learnt from marks of readers; None without.
         domain: Classifier of documents as such with reference summaries; None if all count as such.
         probe: Improves `choice` where a language model has read the sentences; None without.
-        contents: Classifier of documents whose readers want a table of contents; None without.
         common_headings: Headings that tell little of a document as many have them, see `heading_key`.
     """
 
     cues: Cues
     structure: Forest
-    agreement: Forest | None = None
     choice: Choice | None = None
     domain: DocumentClassifier | None = None
     probe: Probe | None = None
-    contents: DocumentClassifier | None = None
     common_headings: frozenset[str] = frozenset()
 
     def score(self, features: SentenceFeatures) -> Values:
-        """Return the score of each candidate, (candidates,); the agreement with samples counts if it is known."""
-        if not len(features):
-            return np.zeros(0)
-        scores = self.inputs(features).scores
-        return scores if features.agreement is None else self.score_agreement(scores, features.agreement)
-
-    def score_agreement(self, scores: Values, agreement: Matrix) -> Values:
-        """Return scores by structure improved by the agreement with samples, (candidates,), if that is learnt."""
-        if self.agreement is None:
-            return scores
-        return self.agreement.predict(np.hstack([score_features(scores), agreement]))
+        """Return the score of each candidate, (candidates,)."""
+        return self.inputs(features).scores if len(features) else np.zeros(0)
 
     def inputs(self, features: SentenceFeatures) -> "ChoiceInputs":
         """Return what `Choice` and `DocumentClassifier` read of at least one candidate."""
@@ -253,10 +240,6 @@ class Ranker:
         """Return whether the ranker has learnt from references of such documents; None if that is not known."""
         return None if self.domain is None else self.domain.classify(inputs.document_values)
 
-    def wants_contents(self, inputs: "ChoiceInputs") -> bool:
-        """Return whether a summary of such a document is better with a table of contents; not if that is unknown."""
-        return self.contents is not None and self.contents.classify(inputs.document_values)
-
     def save(self, folder: Path) -> None:
         """Write the ranker into a folder, atomically.
 
@@ -270,20 +253,18 @@ class Ranker:
 
     def to_bytes(self) -> bytes:
         """Return the content of the ranker's file."""
-        forests = {"structure": self.structure, **({"agreement": self.agreement} if self.agreement else {})}
+        forests = {"structure": self.structure}
         forests |= {name: getattr(self.choice, name) for name in _CHOICE} if self.choice else {}
         arrays = {f"{name}.{array}": getattr(forest, array) for name, forest in forests.items() for array in _ARRAYS}
         bases = {name: forest.base for name, forest in forests.items()}
-        for name, classifier in (("domain", self.domain), ("contents", self.contents)):
-            if classifier:
-                arrays |= {f"{name}.{array}": getattr(classifier, array).astype(np.float32) for array in _CLASSIFIER}
-                bases[name] = classifier.bias
+        if self.domain:
+            arrays |= {f"domain.{array}": getattr(self.domain, array).astype(np.float32) for array in _CLASSIFIER}
+            bases["domain"] = self.domain.bias
         if self.probe:
             arrays |= {f"probe.{name}": getattr(self.probe, name).astype(np.float32) for name in _PROBE_ARRAYS}
         content = {
             "schema": _SCHEMA,
             "features": [*FEATURES, *LEARNT],
-            "agreement_features": list(AGREEMENT_FEATURES),
             "bases": bases,
             "cues": {"sentence": dict(self.cues.sentence), "heading": dict(self.cues.heading)},
             "common_headings": sorted(self.common_headings),
@@ -311,33 +292,33 @@ class Ranker:
 
     @classmethod
     def _from_content(cls, path: Path, content: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> "Ranker":
-        expected = (_SCHEMA, [*FEATURES, *LEARNT], list(AGREEMENT_FEATURES))
-        if (content["schema"], content["features"], content["agreement_features"]) != expected:
+        if (content["schema"], content["features"]) != (_SCHEMA, [*FEATURES, *LEARNT]):
             raise CheckpointError(
                 f"{path} must have the features of this version of sumpool, got others; train the ranker again"
             )
         structure = len(FEATURES) + len(LEARNT)
-        columns = {"structure": structure, "agreement": len(SCORES) + len(AGREEMENT_FEATURES)}
-        columns |= dict.fromkeys(_CHOICE, structure + len(SCORES))
+        columns = {"structure": structure, **dict.fromkeys(_CHOICE, structure + len(SCORES))}
         forests = {
             name: Forest(**{array: arrays[f"{name}.{array}"] for array in _ARRAYS}, base=float(base)).validated(
                 columns[name]
             )
             for name, base in content["bases"].items()
-            if name not in ("domain", "contents")
+            if name != "domain"
         }
         by_cue = {
             kind: {str(cue): float(weight) for cue, weight in cues.items()} for kind, cues in content["cues"].items()
         }
         cues = Cues(by_cue["sentence"], by_cue["heading"])
         choice = Choice(*(forests[name] for name in _CHOICE)) if _CHOICE[0] in forests else None
-        domain, contents = (_classifier(name, content["bases"], arrays) for name in ("domain", "contents"))
+        domain = None
+        if "domain" in content["bases"]:
+            mean, scale, weights = (arrays[f"domain.{array}"].astype(np.float64) for array in _CLASSIFIER)
+            domain = DocumentClassifier(mean, scale, weights, float(content["bases"]["domain"]))
         probe = None
         if "probe.mean" in arrays:
             probe = Probe(*(arrays[f"probe.{name}"].astype(np.float64) for name in _PROBE_ARRAYS))
         common = frozenset(map(str, content.get("common_headings", ())))
-        agreement = forests.get("agreement")
-        return cls(cues, forests["structure"], agreement, choice, domain, probe, contents, common)
+        return cls(cues, forests["structure"], choice, domain, probe, common)
 
 
 def with_cues(features: SentenceFeatures, cues: Cues) -> Matrix:
@@ -361,16 +342,6 @@ def learnt_features(features: SentenceFeatures, cues: Cues) -> Matrix:
 def score_features(scores: Values) -> Matrix:
     """Return the features of `SCORES`, (candidates, features)."""
     return np.column_stack([scores, scores - scores.max(), ranks(scores)]).astype(np.float32)
-
-
-def _classifier(
-    name: str, biases: Mapping[str, float], arrays: Mapping[str, NDArray[Any]]
-) -> DocumentClassifier | None:
-    """Return the classifier of a name from the content of a file; None if it has none."""
-    if name not in biases:
-        return None
-    mean, scale, weights = (arrays[f"{name}.{array}"].astype(np.float64) for array in _CLASSIFIER)
-    return DocumentClassifier(mean, scale, weights, float(biases[name]))
 
 
 def _predict(forest: Forest, tables: Sequence[Matrix]) -> Values:

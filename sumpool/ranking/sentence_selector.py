@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
@@ -39,20 +39,10 @@ _WANTED = 0.2
 length that is asked for."""
 _JUNK = 0.5
 """Probability of having no content, from which on a sentence does not count as the content of its section."""
+_MAX_UNWANTED = 0.35
+"""Preference of the best sentence at most where a table of contents follows: none says what the document is about."""
 _MIN_FURTHER = 0.45
 """Preference of a further sentence, relative to the first, once half of the words are selected."""
-
-
-class SampledSummaries(Protocol):
-    """Summaries of a document that a model has written and sampled."""
-
-    @property
-    def text(self) -> str:
-        """The summary with the highest probability."""
-
-    @property
-    def samples(self) -> tuple[str, ...]:
-        """The samples, at least one."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +129,7 @@ class SentenceSelector:
         candidates: Candidates,
         *,
         words: int | None = None,
-        sampled: SampledSummaries | None = None,
+        samples: Sequence[str] = (),
         target: LengthTarget | None = None,
     ) -> list[tuple[int, str]]:
         """Select the sentences of a summary.
@@ -148,12 +138,12 @@ class SentenceSelector:
             candidates: Candidates of the document.
             words: Words of the summary, by a model that has learnt such documents; None takes the usual ones of a
                 document of this length.
-            sampled: Summaries sampled from a model; None if there are none.
+            samples: Summaries sampled from a model; they count in the domain of the ranker.
             target: Length of the summary in place of `words`; None if there is none.
 
         Returns:
             Index and text of each selected sentence, in order: whole sentences of prose, and headings behind them where
-            readers are helped by a table of contents; the beginning of a document that has no prose.
+            no sentence says what the document is about; the beginning of a document that has no prose.
         """
         document, sentences, language = candidates.document, candidates.sentences, candidates.language
         budget = target.words if target else min(words or usual_words(word_count(document.text)), _MAX_WORDS)
@@ -161,70 +151,71 @@ class SentenceSelector:
             return _lead(sentences, budget)
         tidy = [without_citations(tidy_sentence(sentences[index].text), language) for index in candidates.indices]
         texts = [without_label(text, self.readers.common_headings, language) for text in tidy]
-        scores, states = candidates.scores, None
-        is_like_references = not target and self.is_in_domain(candidates)
-        if sampled and not is_like_references:
-            # Imported here, as few documents have samples.
-            from sumpool.ranking.agreement_features import agreement_features
-
-            scores = self.ranker.score_agreement(scores, agreement_features(texts, sampled.samples, sampled.text))
+        is_like_references, states = self.is_in_domain(candidates), None
         if self.states and not is_like_references and language in (ENGLISH, UNDETECTED):  # what it has learnt
             states = self.states.read(document, sentences)[list(candidates.indices)]
         choice = self.readers.predict_choice(candidates.inputs, states)
-        preferences = choice.combine(scores)
-        wanted: list[int] = np.flatnonzero(preferences >= _WANTED * preferences.max()).tolist()
+        preferences = choice.combine(candidates.scores)
+        wanted = _wanted(texts, preferences, 2 * budget if target else 0)
         chosen: list[int] = []
         headings: list[tuple[int, str]] = []
         if is_like_references:
-            length = None if words and sampled else _EXPECTED * budget
-            chosen = _select_expected(texts, scores - _COSTS * choice.costs, wanted, sampled, length)
+            length = None if words and samples and not target else _EXPECTED * budget
+            chosen = _select_expected(texts, candidates.scores - _COSTS * choice.costs, wanted, samples, length)
         if not chosen and target:
-            chosen = _select_length(texts, preferences, wanted, budget, language, target)
+            chosen = _select_wanted(texts, preferences, wanted, budget, language)
         elif not chosen:  # few sentences rather than some that are not worth their words
-            headings = self._headings(candidates, candidates.inputs, preferences, choice.junk)
+            if (choice.preference - choice.costs).max() <= _MAX_UNWANTED:
+                headings = self._headings(candidates, preferences, choice.junk)
             words_left = budget if len(headings) < MANY_HEADINGS else 1  # the best sentence alone
             minimum = _MIN_FURTHER * float(preferences.max())
             chosen = select(texts, preferences, words_left, language, minimum=minimum)
+        if target:
+            chosen = _adjusted(texts, preferences, wanted, chosen, target)
         selected = {candidates.indices[place]: texts[place] for place in sorted(chosen)}
         for index, text in selected.items():
             if index - 1 not in selected:
                 selected[index] = without_connective(text, language)
         return [*selected.items(), *contents_line(headings, language)]
 
-    def _headings(
-        self, candidates: Candidates, inputs: ChoiceInputs, preferences: Values, junk: Values
-    ) -> list[tuple[int, str]]:
-        """Return the table of contents of a summary; empty where readers do not want one."""
-        if not self.readers.wants_contents(inputs):
-            return []
+    def _headings(self, candidates: Candidates, preferences: Values, junk: Values) -> list[tuple[int, str]]:
+        """Return the table of contents of a summary; empty if the document has too few headings."""
         has_content = np.flatnonzero(junk < _JUNK).tolist()
         by_index = {candidates.indices[place]: float(preferences[place]) for place in has_content}
         common = self.readers.common_headings
         return table_of_contents(candidates.document, candidates.sentences, by_index, common, candidates.language)
 
 
+def _wanted(texts: Sequence[str], preferences: Values, words: int) -> list[int]:
+    """Return the sentences that a reader wants, or all if those have too few words."""
+    wanted: list[int] = np.flatnonzero(preferences >= _WANTED * preferences.max()).tolist()
+    return wanted if sum(word_count(texts[place]) for place in wanted) >= words else list(range(len(texts)))
+
+
 def _select_expected(
-    texts: Sequence[str], scores: Values, wanted: list[int], sampled: SampledSummaries | None, length: float | None
+    texts: Sequence[str], scores: Values, wanted: list[int], samples: Sequence[str], length: float | None
 ) -> list[int]:
     """Select the sentences that together should have the n-grams of a reference, of those that a reader wants."""
     # Imported here, as other documents do not need the tokenizer of ROUGE.
     from sumpool.ranking.expected_ngrams import select_texts
 
-    samples = sampled.samples if sampled else ()
     chosen = select_texts([texts[place] for place in wanted], scores[wanted], samples, length=length)
     return [wanted[index] for index in chosen]
 
 
-def _select_length(
-    texts: Sequence[str], scores: Values, wanted: list[int], words: int, language: str, target: LengthTarget
-) -> list[int]:
-    """Select the sentences of a length that is asked for, of those that a reader wants or, if these are few, of all."""
-    if sum(word_count(texts[place]) for place in wanted) < 2 * words:
-        wanted = list(range(len(texts)))
-    among = [texts[place] for place in wanted]
+def _select_wanted(texts: Sequence[str], scores: Values, wanted: list[int], words: int, language: str) -> list[int]:
+    """Select sentences until there are so many words, of those that a reader wants."""
     words = math.ceil(words / OVERRUN)  # so that summaries are as long as asked for, not a tenth longer
-    chosen = select(among, scores[wanted], words, language)
-    return [wanted[place] for place in adjust_length(chosen, among, scores[wanted], target)]
+    return [wanted[place] for place in select([texts[place] for place in wanted], scores[wanted], words, language)]
+
+
+def _adjusted(
+    texts: Sequence[str], scores: Values, wanted: list[int], chosen: list[int], target: LengthTarget
+) -> list[int]:
+    """Return a selection that is adjusted to the length that is asked for."""
+    selected = [wanted.index(place) for place in chosen]
+    adjusted = adjust_length(selected, [texts[place] for place in wanted], scores[wanted], target)
+    return [wanted[place] for place in adjusted]
 
 
 def _lead(sentences: Sequence[SourceSentence], words: int) -> list[tuple[int, str]]:

@@ -1,8 +1,6 @@
 """Table of contents as a part of a summary: the headings of the sections whose sentences readers want most.
 
-Guides, terms, minutes or questions and answers have no sentence that says all that they are about; their headings do.
-Of 144 documents with three such headings or more, sentences alone satisfied a reader in 65, with headings behind them
-in 78, and in 83 if many headings follow only one sentence (docs/marks.md).
+It stands where no sentence says what a document is about, as in guides, terms or questions and answers (docs/marks.md).
 """
 
 from collections import Counter

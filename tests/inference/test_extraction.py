@@ -111,7 +111,7 @@ def test_texts_in_other_languages_are_summarised_without_the_model(
     summary = summaries[language]
     assert (summary.mode, summary.language, summary.tokens_read) == ("extractive", language, 0)
     assert summary.extraction.cause == f"this text is in {name}, the model has learnt English"
-    assert TEXTS[language][0] in summary.summary
+    assert set(summary.sentences) <= set(TEXTS[language])
     assert [summary.source[index].text for index in summary.extraction.indices] == list(summary.sentences)
     assert (" " in summary.summary) == (language != "zh")
 

@@ -14,7 +14,7 @@ TINY = (
     " --set model.dim=32 --set model.feed_forward=64 --set model.source_length=256 --set train.batch_tokens=1024"
     " --set data.vocabulary=400 --set data.workers=1"
     " --set train.steps=1 --set train.validate_every=1 --set train.validate_documents=2 --set train.rouge_documents=0"
-    " --set select.boosting.trees=2 --set select.agreement_documents=0 --set summarize.beams=1"
+    " --set select.boosting.trees=2 --set summarize.beams=1"
 )
 SHORTER = {
     "sumpool train": TINY,

@@ -9,12 +9,10 @@ from sumpool.core.decoding.ranking import LengthTarget
 from sumpool.documents.document import Document, ParsedDocument, TextBlock
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.ranking.config import BoostingConfig, RankingConfig
-from sumpool.ranking.examples import MarkedExample, RankingExample
-from sumpool.ranking.features import AGREEMENT_FEATURES, SentenceFeatures
+from sumpool.ranking.examples import MarkedExample
+from sumpool.ranking.features import SentenceFeatures
 from sumpool.ranking.fit import (
-    fit_agreement,
     fit_choice,
-    fit_contents,
     fit_domain,
     fit_probe,
     fit_ranker,
@@ -29,7 +27,6 @@ from tests.ranking.planted import SPLITTER, WORDS, example, featured, marked
 CONFIG = RankingConfig(
     min_documents=5,
     boosting=BoostingConfig(trees=20, leaves=4, min_rows=5),
-    agreement=BoostingConfig(trees=30, leaves=4, min_rows=5),
     choice=BoostingConfig(trees=40, leaves=4, min_rows=5),
 )
 
@@ -47,24 +44,6 @@ def test_targets_are_relative_to_the_document() -> None:
     first = len(example(1).labels)
     assert values[:first].mean() == pytest.approx(0)
     assert values[:first] == pytest.approx(example(1).labels - example(1).labels.mean())
-
-
-def test_agreement_with_samples_changes_the_score_where_it_is_known() -> None:
-    examples = [example(seed) for seed in range(60)]
-    ranker = fit_ranker(examples[:30], CONFIG)
-    generator = np.random.default_rng(0)
-
-    def with_samples(item: RankingExample) -> RankingExample:
-        rows = generator.normal(size=(len(item.labels), len(AGREEMENT_FEATURES))).astype(np.float32)
-        rows[:, 1] = item.labels
-        return item.with_agreement(rows)
-
-    sampled = fit_agreement(ranker, [with_samples(item) for item in examples[30:]], CONFIG)
-    plain = examples[0]
-    np.testing.assert_array_equal(sampled.score(plain.features), ranker.score(plain.features))
-    tests = [with_samples(example(seed)) for seed in range(100, 110)]
-    correlations = [np.corrcoef(sampled.score(item.features), item.labels)[0, 1] for item in tests]
-    assert np.mean(correlations) > 0.95
 
 
 def preferences(ranker: Ranker, features: SentenceFeatures) -> NDArray[np.float64]:
@@ -151,12 +130,6 @@ def test_the_domain_is_that_of_the_documents_with_references(tmp_path: Path) -> 
     fitted.save(tmp_path)
     again = Ranker.load(tmp_path)
     assert all(again.is_in_domain(again.inputs(item)) for item in learnt[40:])
-    assert not ranker.wants_contents(ranker.inputs(learnt[0]))
-    gains = np.repeat([1.0, -1.0], 40)
-    fit_contents(ranker, [*learnt[:40], *others[:40]], gains).save(tmp_path)
-    again = Ranker.load(tmp_path)
-    assert all(again.wants_contents(again.inputs(item)) for item in learnt[40:])
-    assert not any(again.wants_contents(again.inputs(item)) for item in others[40:])
     none = marked(1)
     unseen = replace(none, shown=~none.shown, judged=~none.judged)
     with pytest.raises(ValueError, match="examples must have marks of at least one sentence, got none"):

@@ -2,7 +2,7 @@
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -79,16 +79,10 @@ def with_domain(ranker: Ranker, has_all: bool) -> Ranker:
     )
 
 
-@dataclass(frozen=True)
-class Sampled:
-    text: str
-    samples: tuple[str, ...]
-
-
 LONG = Document("a.txt", "\n\n".join(story(number, 8) for number in range(6)))
 SENTENCES = source_sentences(LONG, SentenceSplitter())
 AGREED = SENTENCES[10].text
-SAMPLED = Sampled(AGREED, (AGREED,) * 3)
+SAMPLES = (AGREED,) * 3
 
 
 def blocks_of(*texts: tuple[TextBlockKind, str], id: str = "-") -> Document:
@@ -122,14 +116,14 @@ def test_a_table_of_contents_is_summarised_by_its_title(ranker: Ranker) -> None:
 
 @pytest.mark.parametrize("file", [LONG, FILE], ids=["row", "file"])
 def test_samples_decide_in_the_domain_alone(ranker: Ranker, file: Document) -> None:
-    def indices(selector: SentenceSelector, sampled: Sampled | None) -> list[int]:
+    def indices(selector: SentenceSelector, samples: Sequence[str]) -> list[int]:
         return [
-            index for index, _ in selector.select(selector.candidates(file, SENTENCES, "en"), words=40, sampled=sampled)
+            index for index, _ in selector.select(selector.candidates(file, SENTENCES, "en"), words=40, samples=samples)
         ]
 
     inside, outside = (SentenceSelector(with_domain(ranker, has_all)) for has_all in (True, False))
-    assert 10 in indices(inside, SAMPLED)
-    assert 10 not in indices(inside, None)
+    assert 10 in indices(inside, SAMPLES)
+    assert 10 not in indices(inside, ())
     candidates = inside.candidates(file, SENTENCES, "en")
     assert inside.is_in_domain(candidates)
     assert not outside.is_in_domain(candidates)
@@ -169,7 +163,7 @@ def test_a_target_goes_before_the_words(ranker: Ranker) -> None:
     for file in (LONG, FILE):
         assert len(selected(ranker, file, SENTENCES, words=30, target=LengthTarget(5, True, 99))) == 5
         target = LengthTarget(80, False, 99)
-        found = selected(ranker, file, SENTENCES, sampled=SAMPLED, target=target)
+        found = selected(ranker, file, SENTENCES, samples=SAMPLES, target=target)
         assert target.minimum <= sum(len(text.split()) for _, text in found) <= target.maximum
 
 

@@ -10,6 +10,7 @@ from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.run_files import RunFiles
+from sumpool.ranking import sentence_selector
 from sumpool.ranking.features import sentence_features
 from sumpool.ranking.fit import common_headings
 from sumpool.ranking.ranker import DocumentClassifier, Ranker
@@ -109,15 +110,18 @@ def test_label_and_punctuation_are_those_of_the_language() -> None:
 
 @pytest.fixture(scope="module")
 def selector() -> SentenceSelector:
-    """Return the shipped selector, which takes no document for one of its domain and wants every table of contents."""
+    """Return the shipped selector, which takes no document for one of its domain."""
     ranker = Ranker.load(SHIPPED)
-    assert ranker.contents
-    size = len(ranker.contents.mean)
+    assert ranker.domain
+    size = len(ranker.domain.mean)
+    domain = DocumentClassifier(np.zeros(size), np.ones(size), np.zeros(size), -1.0)
+    return SentenceSelector(replace(ranker, domain=domain))
 
-    def classifier(bias: float) -> DocumentClassifier:
-        return DocumentClassifier(np.zeros(size), np.ones(size), np.zeros(size), bias)
 
-    return SentenceSelector(replace(ranker, domain=classifier(-1.0), contents=classifier(1.0)))
+@pytest.fixture(autouse=True)
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take every document for one without a sentence that says what it is about."""
+    monkeypatch.setattr(sentence_selector, "_MAX_UNWANTED", 9.0)
 
 
 def select(selector: SentenceSelector, count: int, **options: Any) -> list[str]:  # noqa: ANN401 - of `select`
@@ -139,10 +143,12 @@ def test_long_table_of_contents_stands_behind_one_sentence(selector: SentenceSel
     assert len(contents) == MANY_HEADINGS
 
 
-def test_sentences_alone_are_selected_for_a_length_and_where_contents_are_unwanted(selector: SentenceSelector) -> None:
+def test_sentences_alone_are_selected_for_a_length_and_where_one_is_wanted(
+    selector: SentenceSelector, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert not any("Contents:" in text for text in select(selector, 5, target=LengthTarget(40, False, 0)))
-    unwanted = SentenceSelector(replace(selector.ranker, contents=None))
-    assert not any("Contents:" in text for text in select(unwanted, 5))
+    monkeypatch.setattr(sentence_selector, "_MAX_UNWANTED", -9.0)
+    assert not any("Contents:" in text for text in select(selector, 5))
 
 
 def test_fast_summary_of_terms_ends_with_its_contents() -> None:

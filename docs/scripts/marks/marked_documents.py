@@ -27,8 +27,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-import numpy as np
-
 from sumpool.documents.document import Document, document_title
 from sumpool.documents.read import read_documents
 from sumpool.documents.source_sentences import SourceSentence
@@ -40,7 +38,7 @@ from sumpool.io.listed_files import replace_listed_file
 from sumpool.ranking.config import RankingConfig
 from sumpool.ranking.examples import marked_example
 from sumpool.ranking.features import SentenceFeatures, sentence_features
-from sumpool.ranking.fit import fit_choice, fit_contents, fit_domain, fit_probe
+from sumpool.ranking.fit import fit_choice, fit_domain, fit_probe
 from sumpool.ranking.marks import MARKED_KINDS, Marks
 from sumpool.ranking.ranker import FILE, Ranker
 from sumpool.ranking.selection import find_candidates
@@ -150,10 +148,6 @@ def fit(out: Path, folder: Path, references: Path, published: Path | None = None
     as_rows = [_features(Document(item.row["id"], item.document.text)) for item in items]
     others = [*as_rows, *(example.features for example in marked)]
     ranker = fit_domain(ranker, list(_learnt(references, published)), others)
-    by_id = {item.row["id"]: example.features for item, example in zip(items, every, strict=True)}
-    judged = [row for row in rows("contents.jsonl") if row["document"] in by_id]
-    gains = np.array([_gain(row) for row in judged])
-    ranker = fit_contents(ranker, [by_id[row["document"]] for row in judged], gains)
     if scorer:
         reader = SentenceStates(scorer)
         pairs = [
@@ -164,11 +158,6 @@ def fit(out: Path, folder: Path, references: Path, published: Path | None = None
         ranker = fit_probe(ranker, *zip(*pairs, strict=True))
     temporary_path(folder / FILE).write_bytes(ranker.to_bytes())
     replace_listed_file(folder / FILE, {"marked_documents": len(marked)})
-
-
-def _gain(row: dict[str, Any]) -> float:
-    """Return what a table of contents was worth to the reader of a summary with one, beside sentences alone."""
-    return int(row["contents"]) - int(row["sentences"]) + (0.25 if row["prefers"] == "contents" else -0.25)
 
 
 def _learnt(path: Path, published: Path | None) -> Iterator[SentenceFeatures]:
