@@ -13,7 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -78,10 +78,12 @@ class Case:
     Attributes:
         name: Name, for messages.
         run: Writes the file into an empty folder and reads it.
+        prepare: Makes the content of the file, if that takes long, before time and memory are measured.
     """
 
     name: str
     run: Callable[[Path], object]
+    prepare: Callable[[], object] = lambda: None
 
 
 class Payload:
@@ -106,6 +108,7 @@ def measure(count: int, folder: Path) -> Measured:
         work = folder / "work"
         work.mkdir()
         listed = _listing(folder, work)
+        case.prepare()
         seconds, used, problem = _read(case, work)
         slowest, largest = max(slowest, seconds), max(largest, used)
         if canary.exists() or _listing(folder, work) != listed or Path("/tmp/sumpool-outside").exists():
@@ -190,10 +193,10 @@ def _import_with(name: str, content: bytes, work: Path) -> None:
     import_model(str(folder), work / "out")
 
 
-def _file_with(name: str, content: bytes, read: Callable[[Path], object], work: Path) -> None:
+def _file_with(name: str, content: bytes | Callable[[], bytes], read: Callable[[Path], object], work: Path) -> None:
     path = work / name
     path.parent.mkdir(exist_ok=True)
-    path.write_bytes(content)
+    path.write_bytes(content() if callable(content) else content)
     read(path)
 
 
@@ -294,37 +297,39 @@ def _archives() -> list[Case]:
 
 def _bombs() -> list[Case]:
     """Return files that expand to a thousand times their size."""
-    content = bytes(_BOMB)
-    packed = {".gz": gzip.compress(content, 9), ".zst": zstd.compress(content)}
+    packed = {".gz": cache(lambda: gzip.compress(bytes(_BOMB), 9)), ".zst": cache(lambda: zstd.compress(bytes(_BOMB)))}
     mime = {"odt": b"application/vnd.oasis.opendocument.text", "epub": b"application/epub+zip"}
     zips = {
-        "docx": [(zipfile.ZipInfo("word/document.xml"), content)],
-        "odt": [(zipfile.ZipInfo("mimetype"), mime["odt"]), (zipfile.ZipInfo("content.xml"), content)],
-        "epub": [(zipfile.ZipInfo("mimetype"), mime["epub"]), (zipfile.ZipInfo("META-INF/container.xml"), content)],
-        "zip": [(zipfile.ZipInfo("mimetype"), content)],
+        "docx": ("word/document.xml", b""),
+        "odt": ("content.xml", mime["odt"]),
+        "epub": ("META-INF/container.xml", mime["epub"]),
+        "zip": ("mimetype", b""),
     }
+
+    def zipped(member: str, kind: bytes) -> bytes:
+        before = [(zipfile.ZipInfo("mimetype"), kind)] if kind else []
+        return _zip([*before, (zipfile.ZipInfo(member), bytes(_BOMB))])
+
+    def bomb(file: str, make: Callable[[], bytes], read: Callable[[Path], object] = _documents) -> Case:
+        made = cache(make)
+        return Case(f"bomb {file}", partial(_file_with, file, made, read), made)
+
     sources = dict(_SOURCES)
-    series = _tar([(tarfile.TarInfo("rfc1.txt"), content)])
     return [
         *(
-            Case(f"bomb {name}{suffix}", partial(_file_with, f"{name}{suffix}", bomb, _documents))
-            for suffix, bomb in packed.items()
+            bomb(f"{name}{suffix}", make)
+            for suffix, make in packed.items()
             for name in ("a.txt", "a.jsonl", "a.html", "a")
         ),
-        *(
-            Case(f"bomb rows.jsonl{suffix}", partial(_file_with, f"rows.jsonl{suffix}", bomb, sources["rows.jsonl"]))
-            for suffix, bomb in packed.items()
-        ),
-        Case("bomb rows.csv.gz", partial(_file_with, "rows.csv.gz", packed[".gz"], sources["rows.csv.gz"])),
-        *(
-            Case(f"bomb .{kind}", partial(_file_with, f"a.{kind}", _zip(parts), _documents))
-            for kind, parts in zips.items()
-        ),
-        Case("bomb in a bomb", partial(_file_with, "a.txt.gz", gzip.compress(packed[".gz"]), _documents)),
-        Case("bomb series.tar.gz", partial(_file_with, "series.tar.gz", series, sources["series.tar.xz"])),
-        Case("bomb rfc1.txt.gz", partial(_file_with, "rfc/rfc1.txt.gz", packed[".gz"], _series_folder)),
-        Case("bomb .pdf", partial(_file_with, "a.pdf", _pdf(content), _documents)),
-        *_parquet_bombs(),
+        *(bomb(f"rows.jsonl{suffix}", make, sources["rows.jsonl"]) for suffix, make in packed.items()),
+        bomb("rows.csv.gz", packed[".gz"], sources["rows.csv.gz"]),
+        *(bomb(f"a.{kind}", partial(zipped, *parts)) for kind, parts in zips.items()),
+        bomb("a bomb.txt.gz", lambda: gzip.compress(packed[".gz"]())),
+        bomb("series.tar.gz", lambda: _tar([(tarfile.TarInfo("rfc1.txt"), bytes(_BOMB))]), sources["series.tar.xz"]),
+        bomb("rfc/rfc1.txt.gz", packed[".gz"], _series_folder),
+        bomb("a.pdf", lambda: _pdf(bytes(_BOMB))),
+        bomb("rows.parquet", _parquet, sources["rows.parquet"]),
+        bomb("a.parquet", _parquet),
     ]
 
 
@@ -332,19 +337,16 @@ def _series_folder(path: Path) -> None:
     list(RfcSourceConfig(path=path.parent).rows())
 
 
-def _parquet_bombs() -> list[Case]:
+@cache
+def _parquet() -> bytes:
+    """Return a table whose only document is 200 MB long."""
     import pyarrow as pa
     from pyarrow import parquet
 
     table = pa.table({"document": ["a" * _BOMB], "summary": ["b"]})
     stream = io.BytesIO()
     parquet.write_table(table, stream, compression="zstd", use_dictionary=False, write_statistics=False)
-    return [
-        Case(
-            "bomb rows.parquet", partial(_file_with, "rows.parquet", stream.getvalue(), dict(_SOURCES)["rows.parquet"])
-        ),
-        Case("bomb a.parquet", partial(_file_with, "a.parquet", stream.getvalue(), _documents)),
-    ]
+    return stream.getvalue()
 
 
 def _pdf(content: bytes) -> bytes:

@@ -66,9 +66,50 @@ TESTED: tuple[TestedFigure, ...] = (
         ),
     ),
     TestedFigure(
+        "E2",
+        "values, ids and sentence numbers in the padding: states, losses and gradients bit-identical",
+        ("tests/core/model/test_summarizer.py", "-k", "padding"),
+    ),
+    TestedFigure(
+        "E3",
+        "cached against uncached decoding, chunked against whole encoding: within 1e-5 in fp32",
+        (
+            "tests/core/model/test_summarizer.py::test_steps_with_cache_equal_scoring_whole_summaries",
+            "tests/core/model/test_chunked_encoding.py",
+        ),
+    ),
+    TestedFigure(
         "E4",
         "gradients of all own operations within 1e-5 in float64, 0 at padding",
         (*(f"tests/core/{name}" for name in ("attention", "pooling", "output", "cross_attention", "nn")), "-k", "grad"),
+    ),
+    TestedFigure(
+        "E6",
+        "eight documents: loss below 0.05 and exact copies; none after the summaries are exchanged",
+        ("tests/training/test_overfit.py",),
+    ),
+    TestedFigure(
+        "F1",
+        "NaN and infinity in a weight, gradient or validation: stopped before the update, checkpoints finite",
+        ("tests/training/test_fit.py", "tests/training/test_update.py", "-k", "non_finite"),
+    ),
+    TestedFigure(
+        "F4",
+        "two runs in one folder: the second is refused by the process of the first; free once that is killed",
+        (
+            "tests/workflows/test_train.py::test_two_runs_in_one_folder_are_one_too_many",
+            "tests/runs/test_run_folder.py",
+            "tests/io/test_lock.py::test_a_killed_process_releases_its_lock",
+        ),
+    ),
+    TestedFigure(
+        "H1",
+        "texts of training in validation and test: counted by prepare, refused by train",
+        (
+            "tests/data/test_prepare.py::test_overlap_of_splits_is_measured",
+            "tests/data/test_contamination.py",
+            "tests/workflows/test_train.py::test_texts_that_are_also_in_training_are_refused",
+        ),
     ),
     TestedFigure(
         "F3",

@@ -172,6 +172,20 @@ def test_nan_in_the_padding_changes_no_bit(encoder: str, cross_attention: str) -
     assert torch.equal(scores[target != PAD], poisoned_scores[target != PAD])
 
 
+def test_random_ids_and_sentences_in_the_padding_change_no_bit() -> None:
+    ids, mask, sentences = make_documents(70, 40, 9)
+    target = torch.randint(5, VOCAB, (3, 12))
+    found = []
+    for padding in (torch.zeros_like(ids), torch.randint(5, VOCAB, ids.shape)):
+        model = make_model()
+        memory = model.encode(ids.where(mask, padding), mask, sentences.where(mask, padding))
+        scores = model.score(memory, target)
+        scores.nll.backward()
+        gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+        found.append([memory.tokens.states[memory.tokens.mask], scores.log_prob, *gradients])
+    assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
+
+
 def test_every_parameter_gets_a_finite_gradient() -> None:
     for output in ("tied", "pointer"):
         for norm in ("pre", "post"):
