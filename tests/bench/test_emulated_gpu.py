@@ -12,6 +12,7 @@ from sumpool.bench.lra.speed import seconds_per_update
 from sumpool.bench.measures.timing import Steps
 from sumpool.bench.models.length_sweep import measure_models
 from sumpool.bench.results.table import Row
+from sumpool.bench.suites import operators
 from sumpool.bench.suites.approximation import measure_approximations
 from sumpool.bench.suites.attention_costs import measure_attention_costs
 from sumpool.bench.suites.bart_pair import random_pair
@@ -37,9 +38,12 @@ from tests.core.model.test_language_model import SMALL
 from tests.training import test_classification as classification
 
 GPU = Conditions(vocabulary=320, device=CUDA, precision=torch.float32)
-OPERATORS = OperatorsConfig(lengths=(8,), batch=1, repeats=1)
+OPERATORS = OperatorsConfig(lengths=(4,), batch=1, repeats=1, model_dim=8, sharpness=(1.0,))
 ATTENTIONS = AttentionsConfig(lengths=(8,), dim=8, heads=2, repeats=1, seconds=1000)
 APPROXIMATION = ApproximationConfig(lengths=(48,), features=(8,), repeats=1, head_dim=8)
+SHORTENING = shortening.SMALL.model_copy(update={"factors": (2,), "target": 2})
+SELECTION = selection.SETTINGS.model_copy(update={"lengths": (24,), "layers": 1, "generate": 2, "reselect_every": (2,)})
+SPARSITY = sparsity.SETTINGS.model_copy(update={"targets": (1, 2, 3), "surface_lengths": (4, 5, 6), "length": 4})
 
 
 def text_generation() -> Sequence[Row]:
@@ -48,8 +52,9 @@ def text_generation() -> Sequence[Row]:
 
 
 def beside_transformers() -> object:
-    pair = random_pair(transformers.SMALL, 1)
-    found = measure_transformers(pair, transformers.SMALL, replace(GPU, vocabulary=pair.ours.vocabulary))
+    settings = transformers.SMALL.model_copy(update={"generate": 3, "layers": 1})
+    pair = random_pair(settings, 1)
+    found = measure_transformers(pair, settings, replace(GPU, vocabulary=pair.ours.vocabulary))
     return found.facts["same"] == found.facts["batch"]
 
 
@@ -59,15 +64,15 @@ def updates() -> bool:
 
 
 SUITES: dict[str, Callable[[], object]] = {
-    "models": lambda: measure_models(POOLED, QUICK, GPU).rows["models"],
+    "models": lambda: measure_models(POOLED, QUICK.model_copy(update={"baselines": ()}), GPU).rows["models"],
     "operators": lambda: measure_operators(OPERATORS, GPU).rows["operators"],
     "attentions": lambda: measure_attention_costs(ATTENTIONS, GPU).rows["attention_costs"],
-    "shortening": lambda: measure_shortening(shortening.SMALL, GPU).rows["shortening"],
-    "selection": lambda: measure_selection(selection.SETTINGS, GPU).rows["generations"],
+    "shortening": lambda: measure_shortening(SHORTENING, GPU).rows["shortening"],
+    "selection": lambda: measure_selection(SELECTION, GPU).rows["generations"],
     "approximation": lambda: measure_approximations(APPROXIMATION, GPU).rows["approximation"],
     "transformers": beside_transformers,
     "sparsity": lambda: measure_sparsity(
-        [[sparsity.SHORT], [sparsity.LONG]], sparsity.LOSSES, sparsity.MODEL, sparsity.SETTINGS, GPU
+        [[sparsity.SHORT], [sparsity.LONG]], sparsity.LOSSES, sparsity.MODEL, SPARSITY, GPU
     ).rows["times"],
     "generation": text_generation,
     "lra": updates,
@@ -79,5 +84,6 @@ SUITES: dict[str, Callable[[], object]] = {
 @pytest.mark.parametrize("name", SUITES)
 def test_suites_run_on_the_device(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_graph, "capture_graph", EagerGraph())
+    monkeypatch.setattr(operators, "DRAWS", 1)
     with emulated_gpu():
         assert SUITES[name]()

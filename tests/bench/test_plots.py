@@ -39,7 +39,7 @@ def report(suite: str, settings: Settings, result: Result) -> BenchReport:
 
 
 def operators() -> BenchReport:
-    settings = OperatorsConfig(lengths=(8, 16), batch=1, repeats=1)
+    settings = OperatorsConfig(lengths=(4, 8), batch=1, repeats=1, model_dim=8, sharpness=(1.0,))
     return report("operators", settings, measure_operators(settings, CONDITIONS))
 
 

@@ -1,9 +1,22 @@
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from sumpool.bench.corpus import documents
 from sumpool.bench.corpus.documents import choose_documents, read_documents, write_documents
+from sumpool.data.sources.rfc import RfcSourceConfig
 from sumpool.errors import RecipeError
+
+
+@pytest.fixture(autouse=True, scope="module")
+def read_once() -> Iterator[None]:
+    """Read the bundled sample, which takes seconds, once."""
+    rows = list(RfcSourceConfig().examples("test"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(documents, "RfcSourceConfig", lambda: SimpleNamespace(examples={"test": rows}.get))
+        yield
 
 
 def test_documents_span_the_lengths_of_the_test_split(tmp_path: Path) -> None:

@@ -52,10 +52,6 @@ def test_without_ctranslate2_there_are_the_others(monkeypatch: pytest.MonkeyPatc
     assert list(build_peers(SHORT, BenchConfig(lengths=(8,)), CONDITIONS)) == OF_TRANSFORMERS
 
 
-def test_with_both_nothing_is_left_out() -> None:
-    assert require_peers() == ()
-
-
 def libraries() -> set[str]:
     """Shared libraries of this process."""
     return {line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if ".so" in line}

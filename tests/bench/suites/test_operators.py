@@ -15,7 +15,7 @@ from sumpool.core.pooling.iterative import iterate
 from sumpool.progress import go_on
 
 CONDITIONS = Conditions(vocabulary=8, device=torch.device("cpu"), precision=torch.float32)
-SMALL = OperatorsConfig(lengths=(32, 8), batch=3, repeats=1)
+SMALL = OperatorsConfig(lengths=(32, 8), batch=3, repeats=1, model_dim=8)
 
 
 def test_exact_top_k_is_one_in_any_order_and_scale() -> None:
