@@ -6,7 +6,7 @@ import pytest
 from sumpool.data.ingest import ingest
 from sumpool.data.sources._base import Example, Reject, SourceConfig
 from sumpool.data.texts import Texts
-from sumpool.errors import DataError, Interrupted
+from sumpool.errors import Interrupted
 from sumpool.progress import Progress, silent
 
 
@@ -40,22 +40,11 @@ def test_every_row_is_kept_or_rejected(tmp_path: Path) -> None:
     assert (reports[-1].done, reports[-1].total) == (100, 100)
 
 
-def test_invisible_characters_are_counted(tmp_path: Path) -> None:
-    rows = iter([Example("a", "visible\u200b text\u2800\fpage\r\n", "sum\ufff9mary", "train")])
-    ingested = ingest(rows, tmp_path, skip_bad_rows=False, report=silent, check=never)
-    assert ingested.invisible == 3
-
-
 def test_accents_are_composed(tmp_path: Path) -> None:
     rows = iter([Example("a", "cafe\u0301", "u\u0308ber", "train", "e\u0300")])
     ingest(rows, tmp_path, skip_bad_rows=False, report=silent, check=never)
     [row] = Texts.open(tmp_path, "train")
     assert (row.document, row.summary, row.second) == ("café", "über", "è")
-
-
-def test_first_bad_row_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"file:10: row must be good; correct it, or skip such rows with --skip-bad"):
-        ingest(CountConfig(documents=100).rows(), tmp_path, skip_bad_rows=False, report=silent, check=never)
 
 
 def test_check_is_called_for_every_row(tmp_path: Path) -> None:

@@ -6,10 +6,8 @@ import pytest
 import torch
 from pydantic import ValidationError
 from torch import Tensor
-from transformers import LEDConfig
-from transformers.models.led.modeling_led import LEDEncoderAttention
 
-from sumpool.core.attention import _band, sliding_window
+from sumpool.core.attention import _band
 from sumpool.core.attention.sliding_window import SlidingWindowAttention, SlidingWindowAttentionConfig
 from sumpool.core.tokens import Tokens
 from tests.core.attention.checks import assert_exact_gradient
@@ -73,51 +71,6 @@ def test_equals_full_attention_with_a_band(
         ):
             torch.testing.assert_close(received[number, :real], expected_weights.mean(0).sum(0))
             assert (received[number, real:] == 0).all()
-
-
-LED: Callable[..., LEDEncoderAttention] = LEDEncoderAttention
-
-
-def led_attention(attention: SlidingWindowAttention) -> LEDEncoderAttention:
-    """LED's attention with the same weights."""
-    window = 2 * attention.reach
-    config = LEDConfig(d_model=16, encoder_attention_heads=4, attention_window=[window])
-    led = LED(config, layer_id=0).double().eval()
-    self_attention = led.longformer_self_attn
-    first = attention.first or sliding_window.FirstToken(16, 4).double()
-    pairs = [
-        ((self_attention.query, self_attention.key, self_attention.value), attention.project),
-        ((self_attention.query_global,), first.query),
-        ((self_attention.key_global, self_attention.value_global), first.key_value),
-        ((led.output,), attention.out),
-    ]
-    with torch.no_grad():
-        for theirs, ours in pairs:
-            for name in ("weight", "bias"):
-                for part, copied in zip(theirs, getattr(ours, name).chunk(len(theirs)), strict=True):
-                    getattr(part, name).copy_(copied)
-    return led
-
-
-@pytest.mark.parametrize("global_first", [False, True])
-@pytest.mark.parametrize("window", [4, 16, 64])
-def test_equals_led(window: int, global_first: bool, make_tokens: Callable[..., Tokens]) -> None:
-    """transformers needs multiples of a window above 2; shorter documents are padded."""
-    attention = build(window, global_first=global_first)
-    tokens = make_tokens(192, 190, 37, 3, pad=3.0)
-    led_mask = torch.zeros(tokens.mask.shape, dtype=torch.float64).masked_fill(~tokens.mask, -10000.0)
-    if global_first:
-        led_mask[:, 0] = 10000.0
-    expected = led_attention(attention)(
-        tokens.states,
-        attention_mask=led_mask,
-        is_index_masked=led_mask < 0,
-        is_index_global_attn=led_mask > 0,
-        is_global_attn=global_first,
-    )[0]
-    mixed = attention(tokens.states, tokens.mask, tokens.positions)
-    # LED's softmax is in single precision.
-    torch.testing.assert_close(mixed[tokens.mask], expected[tokens.mask], atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("global_first", [False, True])

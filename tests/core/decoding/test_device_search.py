@@ -97,14 +97,14 @@ def start(documents: int, beams: int) -> HashedState:
 
 def test_hypotheses_are_those_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     lengths_of_best = []
-    for number in range(90):
+    for number in range(45):
         monkeypatch.setitem(decoding_step.COMPACT_BELOW, "cpu", (0.5, 1.0, 0.0)[number % 3])
         model, lengths, ranking, rules = random_case(number)
         arguments: Any = (model.step, start(len(lengths), ranking.beams), lengths, ranking, rules)
         expected = search_on_host(*arguments, limits=(), on_step=None, device="cpu")
         assert search_on_device(*arguments, device="cpu") == expected, number
         lengths_of_best += [len(hypotheses[0].tokens) for hypotheses in expected]
-    assert len(set(lengths_of_best)) > 30
+    assert len(set(lengths_of_best)) > 20
 
 
 def test_documents_leave_the_batch_every_sixteen_tokens() -> None:

@@ -114,8 +114,6 @@ POOLERS: list[dict[str, Any]] = [
     [
         (0, 1, True),
         pytest.param(1, 2**30, False, marks=pytest.mark.slow),
-        pytest.param(2, 1, False, marks=pytest.mark.slow),
-        pytest.param(3, 2**30, True, marks=pytest.mark.slow),
     ],
 )
 def test_chunks_equal_the_plain_loop_with_every_pooler_at_random_lengths(

@@ -76,22 +76,10 @@ def test_logits_of_a_prefix_equal_those_of_the_whole_text(source: str, settings:
     model = build(source, **settings)
     whole = model.logits(ids, mask)
     boundaries = model.boundaries_of(ids, mask)
-    for length in range(1, 41):
+    for length in (*range(1, 10), 15, 16, 22, 31, 39, 40):
         prefix = ids[:, :length]
         torch.testing.assert_close(model.logits(prefix, ones(prefix)), whole[:, :length], atol=1e-12, rtol=0)
         assert torch.equal(model.boundaries_of(prefix, ones(prefix)), boundaries[:, :length])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("source", SOURCES)
-@torch.no_grad()
-def test_prefixes_in_single_precision(source: str) -> None:
-    ids, mask = text(40)
-    model = build(source).float()
-    whole = model.logits(ids, mask)
-    for length in (1, 2, 9, 25, 39):
-        prefix = ids[:, :length]
-        torch.testing.assert_close(model.logits(prefix, ones(prefix)), whole[:, :length], atol=1e-5, rtol=1e-5)
 
 
 @every_source
@@ -138,11 +126,12 @@ def test_texts_are_independent_of_padding_and_batch_mates(source: str, training:
 )
 @torch.no_grad()
 def test_steps_with_a_cache_equal_the_whole_text(source: str, settings: dict[str, Any]) -> None:
-    ids, mask = text(132, 132)
+    length = 132 if source in FAST else 68  # the caches grow at 64 and 128
+    ids, mask = text(length, length)
     model = build(source, **settings)
     cache = model.start(2)
     steps = []
-    for place in range(132):  # the caches grow at 64 and 128
+    for place in range(length):
         logits, cache = model.step(ids[:, place], cache)
         steps.append(logits)
     torch.testing.assert_close(torch.stack(steps, 1), model.logits(ids, mask), atol=1e-11, rtol=0)

@@ -26,22 +26,6 @@ def make_batch() -> tuple[Tensor, Tensor, Tensor]:
     return torch.randint(0, VOCAB, (2, 6)), torch.arange(6) < torch.tensor([[6], [4]]), positions
 
 
-@pytest.mark.parametrize("scaled", [True, False])
-@pytest.mark.parametrize("normalised", [True, False])
-def test_learned_positions_are_added_to_scaled_embeddings_before_they_are_normalised(
-    scaled: bool, normalised: bool
-) -> None:
-    embed = make_embed(make_config(positions="learned", scale_embedding=scaled, embedding_norm=normalised))
-    ids, mask, positions = make_batch()
-    assert embed.positions is not None
-    expected = embed.embedding.weight[ids] * (4.0 if scaled else 1.0) + embed.positions.weight[positions]
-    if normalised:
-        expected = (expected - expected.mean(-1, keepdim=True)) / (
-            expected.var(-1, correction=0, keepdim=True) + 1e-5
-        ).sqrt()
-    torch.testing.assert_close(embed(ids, mask, positions)[mask], expected[mask])
-
-
 def test_sinusoidal_positions_are_added_and_none_add_nothing() -> None:
     ids, mask, positions = make_batch()
     sinusoidal, none = (make_embed(make_config(positions=positions)) for positions in ("sinusoidal", "none"))
