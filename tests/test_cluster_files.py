@@ -1,11 +1,8 @@
 """Example files for clusters: their syntax, and that the commands in them are those of torchrun and sumpool."""
 
-import inspect
-import json
 import re
 import shutil
 import subprocess
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +12,6 @@ import yaml
 from torch.distributed.run import get_args_parser
 
 from sumpool.cli.commands import Commands
-from sumpool.cli.serve import serve
 
 ROOT = Path(__file__).parents[1]
 CLUSTER = ROOT / "recipes" / "cluster"
@@ -117,26 +113,6 @@ def instructions() -> list[tuple[str, str]]:
     return [(line.partition(" ")[0], line.partition(" ")[2]) for line in joined]
 
 
-def test_the_image_has_the_wheel_and_what_it_serves() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    entries = instructions()
-    words = [word for word, _ in entries]
-    assert set(words) <= {"FROM", "RUN", "ARG", "ENV", "USER", "WORKDIR", "EXPOSE", "ENTRYPOINT", "CMD"}
-    assert words[0] == "FROM"
-    arguments = dict(value.split("=", 1) for word, value in entries if word == "ARG")
-    assert set(arguments["EXTRAS"].split(",")) <= project["optional-dependencies"].keys()
-    assert {"ray", "parquet", "serve", "documents"} <= set(arguments["EXTRAS"].split(","))
-    version = re.fullmatch(r"python:3\.(\d+)-slim", entries[0][1])
-    assert version
-    assert int(version[1]) >= int(project["requires-python"].removeprefix(">=3."))
-    others = dict(entries)
-    assert json.loads(others["ENTRYPOINT"]) == [*project["scripts"]]
-    assert others["USER"] not in ("root", "0")
-    assert words.index("USER") > max(place for place, word in enumerate(words) if word == "RUN")
-    default = inspect.signature(serve).parameters["port"].default
-    assert int(others["EXPOSE"]) == default
-
-
 def test_the_image_is_built_from_the_folder_of_the_wheel(tmp_path: Path) -> None:
     """The command that installs gives pip the wheel with its extras, the constraints and the index."""
     (command,) = (value for word, value in instructions() if word == "RUN" and "pip install" in value)
@@ -153,14 +129,3 @@ def test_the_image_is_built_from_the_folder_of_the_wheel(tmp_path: Path) -> None
         *("install", "--no-cache-dir", "--extra-index-url", "https://example.com/cpu"),
         *("--constraint", f"{tmp_path}/constraints.txt", f"{tmp_path}/sumpool-1.0-py3-none-any.whl[ray,serve]"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("device", "index"), [("cpu", ""), ("cuda", "--build-arg TORCH_INDEX=https://pypi.org/simple")]
-)
-@pytest.mark.skipif(not shutil.which("make"), reason="needs make")
-def test_make_builds_an_image_for_each_kind_of_device(device: str, index: str) -> None:
-    words = ["make", "--dry-run", "--silent", "--old-file=dist", "image", f"DEVICE={device}"]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
-    command = " ".join(done.stdout.replace("\\\n", " ").split("docker build")[1].split())
-    assert command == " ".join(f"--file recipes/cluster/Dockerfile --tag sumpool:{device} {index} dist".split())

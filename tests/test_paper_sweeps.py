@@ -1,8 +1,5 @@
 """The sweeps of the papers from end to end, with their rows, on small models and few documents."""
 
-import csv
-import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +11,7 @@ from sumpool.recipe.sweep import LoadedSweep, load_sweep
 from sumpool.runs.sweep_table import SweepTable
 from sumpool.training.weights import read_weights
 from sumpool.workflows.prepare import prepare
-from sumpool.workflows.sweep import forecast, sweep
+from sumpool.workflows.sweep import sweep
 from sumpool.workflows.train_language_model import train_language_model
 from tests.conftest import BARE, write_rows
 
@@ -22,6 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("small_probes")]
 
 SMALL = (
     "source_tokens=100",
+    "data.source={kind: jsonl, path: rows.jsonl}",
     "data.vocabulary=320",
     "data.workers=1",
     "model.source_length=64",
@@ -33,27 +31,18 @@ SMALL = (
     "evaluate.resamples=100",
     *BARE,
 )
-ONE_SIZE = ("model.dim=16", "model.heads=4", "model.feed_forward=16")
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with documents as JSON lines and in the format of WikiHow."""
+    """The current folder, with documents as JSON lines."""
     monkeypatch.chdir(tmp_path)
     write_rows(tmp_path / "rows.jsonl", seed=1, count=40)
-    (tmp_path / "wikihow").mkdir()
-    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
-    with (tmp_path / "wikihow" / "wikihowAll.csv").open("w", newline="") as file:
-        table = csv.writer(file)
-        table.writerow(("headline", "title", "text"))
-        table.writerows((row["summary"], row["id"], row["document"]) for row in rows)
-    for name, part in (("train", rows[:34]), ("val", rows[34:37]), ("test", rows[37:])):
-        (tmp_path / "wikihow" / f"all_{name}.txt").write_text("".join(f"{row['id']}\n" for row in part))
     return tmp_path
 
 
-def load(name: str, *overrides: str, source: str = "{kind: jsonl, path: rows.jsonl}") -> LoadedSweep:
-    return load_sweep(recipes_folder() / "papers" / f"{name}.yaml", [*SMALL, f"data.source={source}", *overrides])
+def load(name: str, *overrides: str) -> LoadedSweep:
+    return load_sweep(recipes_folder() / "papers" / f"{name}.yaml", [*SMALL, *overrides])
 
 
 def assert_finished(table: SweepTable, loaded: LoadedSweep) -> None:
@@ -61,34 +50,10 @@ def assert_finished(table: SweepTable, loaded: LoadedSweep) -> None:
     assert [system.failures for system in table.systems] == [{}] * len(loaded.rows)
 
 
-def test_attentions_are_tried_trained_and_tabulated(folder: Path) -> None:
-    loaded = load("attention", *ONE_SIZE)
-    loaded = replace(loaded, rows=loaded.rows[:3])  # all are trained by `tests/processes/test_variants.py`
-    costs = forecast(loaded)
-    assert [cost.failure for cost in costs] == [""] * len(loaded.rows)
-    assert all(cost.cost and cost.cost.seconds > 0 for cost in costs)
-    assert not (folder / "runs").exists()
-    assert_finished(sweep(loaded), loaded)
-
-
 def test_small_models_learn_from_the_teacher_of_the_same_sweep(folder: Path) -> None:
     loaded = load("distillation")
     assert_finished(sweep(loaded), loaded)
     assert (folder / "runs" / "distillation" / "sequence-seed1").is_dir()
-
-
-@pytest.mark.usefixtures("folder")
-def test_models_of_paper_5_are_compared_by_its_columns() -> None:
-    loaded = load("local-wikihow", *ONE_SIZE, source="{kind: wikihow, path: wikihow}")
-    table = sweep(loaded)
-    assert_finished(table, loaded)
-    columns, rows = table.table()
-    assert columns[2:7] == ["perplexity", "ROUGE-2", "ROUGE-L", "tokens/s, training", "tokens/s, evaluation"]
-    for row in rows:
-        assert len(row) == len(columns)
-        assert 1 < float(row[2]) < 1000
-        assert int(row[5].replace(",", "")) > 0
-        assert int(row[6].replace(",", "")) > 0
 
 
 def test_an_encoder_begins_with_a_language_model_of_the_same_documents(folder: Path) -> None:

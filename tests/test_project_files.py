@@ -1,6 +1,5 @@
 """Files that other programs read: packaging, citation, forms and workflows of the public repository."""
 
-import re
 import tomllib
 from pathlib import Path
 
@@ -23,18 +22,3 @@ def test_the_citation_is_of_this_version() -> None:
     assert citation["version"] == __version__
     assert citation["license"] == PROJECT["license"]
     assert {"message", "title", "authors"} <= set(citation)
-
-
-def test_every_named_make_target_exists() -> None:
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    for name in ("README.md", "CONTRIBUTING.md", ".ci/run"):
-        named = set(re.findall(r"(?:`|^)make ([a-z-]+)", (ROOT / name).read_text(), re.MULTILINE))
-        assert named
-        assert named <= targets, name
-
-
-def test_extras_that_the_pages_name_exist() -> None:
-    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
-    named = {extra for page in pages for extra in re.findall(r"'\.\[(\w+)\]'", page.read_text())}
-    assert named
-    assert named <= set(PROJECT["optional-dependencies"])

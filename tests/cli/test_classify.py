@@ -62,14 +62,6 @@ def test_labels_are_escaped() -> None:
     assert "\x1b" not in run("evaluate").stdout
 
 
-def test_rows_are_json() -> None:
-    result = run("classify", "rows.jsonl", "--json")
-    rows = [json.loads(line) for line in result.stdout.splitlines()]
-    assert [row["id"] for row in rows] == [f"d{number}" for number in range(100)]
-    assert {row["label"] for row in rows} == {"fine\x1b[1m", "poor"}
-    assert set(rows[0]["probabilities"]) == {"fine\x1b[1m", "poor"}
-
-
 def test_rows_go_to_a_file_that_is_resumed() -> None:
     assert run("classify", "rows.jsonl", "--out", "labels.jsonl").stdout == ""
     written = Path("labels.jsonl").read_bytes()

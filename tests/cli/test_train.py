@@ -10,7 +10,6 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from sumpool.cli.app import app
-from sumpool.errors import RecipeError
 
 RECIPE = """\
 name: text
@@ -78,12 +77,6 @@ def test_a_text_is_prepared_and_a_model_trained() -> None:
     shown = run("show", "runs/text")
     assert "whitespace" in shown.output
     assert "train 1,134" in shown.output
-
-
-def test_an_unknown_setting_is_named_with_a_suggestion() -> None:
-    result = run("train", "text.yaml", "--set", "model.lenght=3")
-    assert isinstance(result.exception, RecipeError)
-    assert "model.lenght is not a setting of model (did you mean length?)" in str(result.exception)
 
 
 @pytest.mark.slow

@@ -92,9 +92,9 @@ def test_a_part_that_is_given_up_is_an_error(part: int, tmp_path: Path, given_up
 
 def test_a_part_that_kills_its_workers_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for each in (module, workers):
-        monkeypatch.setattr(each, "MAX_DEATHS", 2)
+        monkeypatch.setattr(each, "MAX_DEATHS", 1)
     mapped = results(tmp_path, build_deadly)
     assert next(mapped) == 0
-    with pytest.raises(DataError, match=GIVEN_UP.format(2, 2)):
+    with pytest.raises(DataError, match=GIVEN_UP.format(2, 1)):
         next(mapped)
     assert "actor" in (tmp_path / "ray.log").read_text()  # the cause that Ray names depends on the moment

@@ -21,8 +21,8 @@ ROWS = 40
 OVERRIDES = ("summarize.batch_tokens=200", "summarize.beams=1")
 
 
-def corpus(folder: Path, kind: str, column: str = "n") -> Path:
-    rows = [{column: number, "document": story(number, 5) if number != 3 else ""} for number in range(ROWS)]
+def corpus(folder: Path, kind: str, column: str = "n", count: int = ROWS) -> Path:
+    rows = [{column: number, "document": story(number, 5) if number != 3 else ""} for number in range(count)]
     if kind == "jsonl":
         (folder / "a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     else:
@@ -62,7 +62,7 @@ def test_rows_are_those_of_one_process(kind: str, tmp_path: Path, run_folder: Pa
 
 
 def test_evidence_is_a_column(tmp_path: Path, run_folder: Path) -> None:
-    rows = summarized(corpus(tmp_path, "parquet"), run_folder, evidence=True)
+    rows = summarized(corpus(tmp_path, "parquet", count=4), run_folder, evidence=True)
     first = rows[0]["evidence"][0]
     assert first["sources"][0]["text"] in rows[0]["document"].replace("\n\n", " ")
     assert {"sentence", "unsupported", "sources"} == set(first)
@@ -70,8 +70,8 @@ def test_evidence_is_a_column(tmp_path: Path, run_folder: Path) -> None:
 
 
 def test_a_column_of_the_corpus_keeps_its_name(tmp_path: Path, run_folder: Path) -> None:
-    rows = summarized(corpus(tmp_path, "jsonl", "summary"), run_folder)
-    assert [row["summary"] for row in rows] == list(range(ROWS))
+    rows = summarized(corpus(tmp_path, "jsonl", "summary", count=4), run_folder)
+    assert [row["summary"] for row in rows] == [0, 1, 2, 3]
     assert all(isinstance(row["generated_summary"], str) for row in rows)
 
 

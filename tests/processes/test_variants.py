@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with documents, and runs of a sweep over all combinations after two updates each."""
     folder = tmp_path_factory.mktemp("variants")
     choice = random.Random(1)
-    rows = ({"id": f"d{number}", "document": text(choice, 60), "summary": text(choice, 1)} for number in range(30))
+    rows = ({"id": f"d{number}", "document": text(choice, 60), "summary": text(choice, 1)} for number in range(24))
     (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     (folder / "doc.txt").write_text(text(choice, 60))
     data = {

@@ -52,11 +52,13 @@ def updates(model: nn.Module, batches: list[Batch], device: torch.device) -> tup
         return [first.read(), second.read()], waits
 
 
+LEARNT = ("plain", "unigram", "entropy", "gumbel", "nested")
+"""Boundaries of language models: none, and each kind that learns."""
 MODELS: dict[str, tuple[Callable[[], tuple[nn.Module, list[Batch]]], int]] = {
     "summarizer": (summarizer, 0),
     "classifier": (partial(classifier, pairs=False), 0),
     "classifier of pairs": (partial(classifier, pairs=True), 0),
-    **{f"language model, {source}": (partial(language_model, source), len(SOURCES[source])) for source in SOURCES},
+    **{f"language model, {source}": (partial(language_model, source), len(SOURCES[source])) for source in LEARNT},
 }
 
 

@@ -19,7 +19,7 @@ from tests.corpora.worker_processes import KillingCheck
 from tests.torture.waiting import wait_for_lines
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are listed in /proc")
-DOCUMENTS = 100
+DOCUMENTS = 60
 SECONDS = 300
 
 
@@ -29,7 +29,7 @@ def overrides(tmp_path: Path) -> tuple[str, ...]:
     prepared = tmp_path / "prepared"
     with TextsWriter(prepared, "test") as texts:
         for number in range(DOCUMENTS):
-            texts.add(Example(f"d{number}", story(number, 30), story(number, 2), "test"))
+            texts.add(Example(f"d{number}", story(number, 12), story(number, 2), "test"))
     write_manifest(prepared, {}, go_on)
     return (f"data.prepared={prepared}", "summarize.beams=1", "evaluate.resamples=100")
 

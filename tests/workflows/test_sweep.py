@@ -168,8 +168,8 @@ def test_a_row_that_fails_is_a_line_and_is_tried_again(
         return train(recipe, *arguments, report=report, check=check)
 
     monkeypatch.setattr(workflow, "train", overflow)
-    ears = Ears()
-    blockwise, halving = sweep(sweep_with(), tmp_path / "toy", report=ears).systems
+    ears, loaded = Ears(), sweep_with("source_tokens=1")
+    blockwise, halving = sweep(loaded, tmp_path / "toy", report=ears).systems
     assert (blockwise.seeds, halving.seeds) == ([2], [])
     assert halving.failures == {1: "memory ran out", 2: "memory ran out"}
     assert "blockwise-seed1 failed: loss and gradient of step 4 must be finite, got loss nan" in ears.notes
@@ -177,7 +177,7 @@ def test_a_row_that_fails_is_a_line_and_is_tried_again(
     assert "| failed with seed 1: loss and gradient of step 4" in written
     assert "| - | failed with seed 1, 2: memory ran out |" in written
     monkeypatch.undo()
-    assert [system.seeds for system in sweep(sweep_with(), tmp_path / "toy").systems] == [[1, 2], [1, 2]]
+    assert [system.seeds for system in sweep(loaded, tmp_path / "toy").systems] == [[1, 2], [1, 2]]
 
 
 def test_other_ways_of_writing_are_scored_anew(tmp_path: Path, sweep_with: Callable[..., LoadedSweep]) -> None:
