@@ -54,13 +54,6 @@ def test_a_damaged_export_is_refused(run: Path, tmp_path: Path) -> None:
         load_model(folder)
 
 
-def test_nothing_is_overwritten(run: Path, tmp_path: Path) -> None:
-    (tmp_path / "on").mkdir()
-    (tmp_path / "on" / "mine").touch()
-    with pytest.raises(RecipeError, match="on must be new or an empty folder"):
-        export_model(run, tmp_path / "on")
-
-
 def test_a_run_that_has_not_ended_is_refused(run: Path, tmp_path: Path) -> None:
     (run / "README.md").unlink()
     with pytest.raises(CheckpointError, match="its training has not ended; let it go on"):

@@ -155,12 +155,6 @@ def test_changes_of_the_model_are_refused(workshop: Path) -> None:
         prune_heads(workshop / "run", overrides=["model.dropout=0"])
 
 
-def test_other_content_is_left(workshop: Path, tmp_path: Path) -> None:
-    (tmp_path / "mine").touch()
-    with pytest.raises(RecipeError, match="must be new or an empty folder"):
-        prune_heads(workshop / "run", 0.3, tmp_path)
-
-
 def test_a_run_that_has_not_ended_is_refused(workshop: Path, tmp_path: Path) -> None:
     run = Path(shutil.copytree(workshop / "run", tmp_path / "run"))
     (run / "README.md").unlink()

@@ -62,10 +62,6 @@ def over(variants: Sequence[str]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("variant", marked)
 
 
-def test_variants_are_discovered() -> None:
-    assert set(FAST) <= set(KINDS)
-
-
 @pytest.mark.parametrize(
     ("variant", "lengths"),
     [(variant, lengths) for variant in FAST for lengths in [(1, 37), (64, 64, 3), (175, 250, 20)]]

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from sumpool.core.nn.sentences import Sentences, sentence_log_softmax, sum_over_sentences
+from sumpool.core.nn.sentences import Sentences
 from sumpool.core.pooling._base import PoolerConfig
 from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class
@@ -57,33 +57,3 @@ def test_sentences_of_a_pooled_memory_have_a_state(kind: str, make_tokens: Calla
     # A pooled vector belongs to the sentence of its heaviest source token.
     of_source = tokens.sentences.gather(1, pooled.origin.masked_fill(~pooled.mask, 0))
     assert torch.equal(of_source[pooled.mask], pooled.sentences[pooled.mask])
-
-
-def test_log_softmax_is_over_existing_sentences() -> None:
-    scores = torch.randn(3, 2, 4, 5, dtype=torch.float64, requires_grad=True)
-    exists = torch.tensor([[True] * 5, [True, True, False, False, False], [False] * 5])
-    log_weights = sentence_log_softmax(scores, exists)
-    torch.testing.assert_close(log_weights[0], scores[0].log_softmax(-1))
-    torch.testing.assert_close(log_weights[1, ..., :2], scores[1, ..., :2].log_softmax(-1))
-    assert (log_weights[1, ..., 2:] == -torch.inf).all()
-    assert (log_weights[2] == -torch.inf).all()
-    log_weights.exp().square().sum().backward()
-    assert scores.grad is not None
-    assert scores.grad.isfinite().all()
-    assert not scores.grad[2].any()
-
-
-def test_weights_of_words_are_summed(make_tokens: Callable[..., Tokens]) -> None:
-    memory = make_tokens(23, 6, 0, length=25)
-    sentences = Sentences.find(memory)
-    scores = torch.randn(3, 2, 4, 25, dtype=torch.float64, requires_grad=True)
-    log_weights = sum_over_sentences(scores, memory.mask, sentences.membership(memory.mask, torch.float64))
-    for row, real in ((0, 23), (1, 6)):
-        weights = scores[row, ..., :real].softmax(-1)
-        for index in range(int(sentences.mask[row].sum())):
-            expected = weights[..., memory.sentences[row, :real] == index].sum(-1).log()
-            torch.testing.assert_close(log_weights[row, ..., index], expected)
-    assert torch.equal(log_weights > -torch.inf, sentences.mask[:, None, None].expand_as(log_weights))
-    log_weights.exp().square().sum().backward()
-    assert scores.grad is not None
-    assert scores.grad.isfinite().all()

@@ -31,10 +31,6 @@ def make_input(tokens: Tokens, target: int = 9) -> tuple[Tensor, Tensor, Tensor,
     return ids, states, torch.randint(5, VOCAB, (batch, target, 2)), torch.randint(5, VOCAB, (batch, target))
 
 
-def test_variants_are_discovered() -> None:
-    assert {"tied", "pointer"} <= set(KINDS)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_probabilities_sum_to_one(kind: str, make_tokens: Callable[..., Tokens]) -> None:
     head, tokens = build(kind), make_tokens(37, 5, 0)

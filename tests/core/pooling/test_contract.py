@@ -62,11 +62,6 @@ def assert_equal(left: Tokens, right: Tokens) -> None:
         assert torch.equal(getattr(left, name)[left.mask], getattr(right, name)[right.mask]), name
 
 
-def test_variants_are_discovered() -> None:
-    assert {"funnel", "halving", "hard", "iterative"} <= set(KINDS)
-    assert set(CASES) <= set(KINDS)
-
-
 def keeps_of(kind: str, *keeps: Keep) -> tuple[Keep, ...]:
     """Those values of `keep`; the first alone where a kind has no such setting."""
     return keeps if kind in WITH_KEEP else keeps[:1]

@@ -36,10 +36,6 @@ def attended() -> Callable[[Tokens], Tokens]:
     return attend
 
 
-def test_variants_are_discovered() -> None:
-    assert {"linear", "nonlinear", "attention_mass", "coordinate", "random", "strided"} <= set(KINDS)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_scores_are_in_the_unit_interval(
     kind: str, make_tokens: Callable[..., Tokens], attended: Callable[[Tokens], Tokens]

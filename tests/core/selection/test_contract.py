@@ -17,10 +17,6 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 every_content_kind = pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "random"])
 
 
-def test_variants_are_discovered() -> None:
-    assert {"ideal", "approximate", "random", "model_free"} <= set(KINDS)
-
-
 @every_kind
 @pytest.mark.parametrize("lengths", [(1, 37), (64, 300, 3, 0)])
 def test_padding_and_batch_mates_do_not_change_results(

@@ -27,10 +27,6 @@ def in_growing_sentences(tokens: Tokens) -> Tokens:
     return replace(tokens, sentences=((2 * positions).sqrt().long() * 3).expand(tokens.mask.shape))
 
 
-def test_variants_are_discovered() -> None:
-    assert {"attention", "gru"} <= set(KINDS)
-
-
 @every_kind
 @pytest.mark.parametrize("lengths", [(1, 37), (64, 300, 3, 0)])
 def test_padding_and_batch_mates_do_not_change_results(
