@@ -1,4 +1,3 @@
-import importlib.util
 import json
 from pathlib import Path
 from types import ModuleType
@@ -12,10 +11,9 @@ from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.pooling.halving import HalvingPoolerConfig
+from tests.scripts import load_script
 
 CI = Path(__file__).parents[2] / ".ci"
-
-
 FLOAT = 4
 """Bytes of a number."""
 BATCH, DIM, WIDE = 5, 10, 100
@@ -36,11 +34,7 @@ CONFIG = ModelConfig(
 @pytest.fixture
 def counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The script with other budgets, and little to generate."""
-    specification = importlib.util.spec_from_file_location("counts", CI / "counts.py")
-    assert specification
-    assert specification.loader
-    script = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(script)
+    script = load_script(".ci/counts.py")
     monkeypatch.setattr(script, "BUDGETS", tmp_path / "counts.json")
     monkeypatch.setattr(script, "TOKENS", 2)
     return script

@@ -4,14 +4,14 @@ from types import ModuleType
 
 import pytest
 
-from tests.ci.wheel_script import load_wheel_script
+from tests.scripts import load_script
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
 def script() -> ModuleType:
-    return load_wheel_script()
+    return load_script(".ci/wheel.py")
 
 
 def test_the_commands_of_the_readme_are_found(script: ModuleType) -> None:

@@ -1,4 +1,3 @@
-import importlib.util
 import json
 from pathlib import Path
 from types import ModuleType
@@ -10,18 +9,12 @@ from sumpool.documents.source_sentences import source_sentences
 from sumpool.ranking.marks import parse_sheet
 from sumpool.text.sentences import SentenceSplitter
 from tests.conftest import story
-
-SCRIPT = Path(__file__).parents[2] / "docs/scripts/blind_reading.py"
+from tests.scripts import load_script
 
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    specification = importlib.util.spec_from_file_location("blind_reading", SCRIPT)
-    assert specification
-    assert specification.loader
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
+    return load_script("docs/scripts/blind_reading.py")
 
 
 def test_sheets_are_shuffled_and_verdicts_become_a_table(script: ModuleType, tmp_path: Path) -> None:

@@ -1,26 +1,19 @@
 import io
-import sys
 import tarfile
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from sumpool.documents.document import Document, TextBlock
+from tests.scripts import load_script
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    spec = spec_from_file_location("format_coverage", ROOT / "docs/scripts/format_coverage.py")
-    assert spec
-    assert spec.loader
-    module = module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_script("docs/scripts/format_coverage.py")
 
 
 def test_checked_texts_are_complete(script: ModuleType) -> None:

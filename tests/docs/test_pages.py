@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 import sys
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ import yaml
 
 from sumpool.cli.commands import COMMANDS
 from sumpool.recipe.packaged import packaged_recipes
+from tests.scripts import load_script
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -42,12 +43,7 @@ def titled(page: str, language: str) -> dict[str, str]:
 
 
 def test_recipe_reference_is_current() -> None:
-    specification = spec_from_file_location("recipe_reference", DOCS / "scripts/recipe_reference.py")
-    assert specification
-    assert specification.loader
-    script = module_from_spec(specification)
-    specification.loader.exec_module(script)
-    page = script.page()
+    page = load_script("docs/scripts/recipe_reference.py").page()
     assert (DOCS / "recipes.md").read_text() == page, "run: python docs/scripts/recipe_reference.py"
     for setting in (
         "| `train.learning_rate` |",

@@ -7,8 +7,8 @@ import tarfile
 from pathlib import Path
 
 from sumpool.data.sources.rfc import bundled_sample
-from tests.ci.wheel_script import load_wheel_script
 from tests.processes.installed import ROOT, run_line
+from tests.scripts import load_script
 
 TINY = (
     " --set model.dim=32 --set model.feed_forward=64 --set model.source_length=256 --set train.batch_tokens=1024"
@@ -42,7 +42,7 @@ def write_series(folder: Path) -> None:
 
 def test_the_commands_of_the_readme_run_in_order(tmp_path: Path) -> None:
     write_series(tmp_path / "series")
-    script = load_wheel_script()
+    script = load_script(".ci/wheel.py")
     commands = script.readme_commands((ROOT / "README.md").read_text(encoding="utf-8"))
     assert len(commands) >= 10
     for command in commands:
