@@ -54,7 +54,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).write_text(yaml.safe_dump(recipe))
     # More source tokens than a batch has make two updates.
     (folder / "sweep.yaml").write_text(yaml.safe_dump({"sweep": "all", "source_tokens": 1500, "recipes": names}))
-    run(folder, "prepare", "m0.yaml")
     run(folder, "train", "sweep.yaml")
     return folder
 
