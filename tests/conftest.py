@@ -78,6 +78,7 @@ SLOW = (
     "workflows/test_prepare_on_ray.py",
 )
 """Files and folders below tests/ whose tests are all slow; without --slow they are not even imported."""
+TESTS = Path(__file__).parent
 
 settings.register_profile("fast", max_examples=25, deadline=None, derandomize=True)
 settings.register_profile("slow", max_examples=200, deadline=None)
@@ -92,8 +93,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    is_slow = collection_path in {Path(__file__).parent / name for name in SLOW}
-    return True if is_slow and not config.getoption("slow") else None
+    return True if _is_slow(collection_path) and not config.getoption("slow") else None
+
+
+def _is_slow(path: Path) -> bool:
+    return path.is_relative_to(TESTS) and any(path.relative_to(TESTS).is_relative_to(name) for name in SLOW)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -101,7 +105,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     A file that takes long does not begin when all others are done.
     """
-    first = {item.path for item in items if item.get_closest_marker("slow") or "processes" in item.path.parts}
+    first = {
+        item.path
+        for item in items
+        if item.get_closest_marker("slow") or "processes" in item.path.parts or _is_slow(item.path)
+    }
     items.sort(key=lambda item: item.path not in first)
     if not config.getoption("slow"):
         slow = [item for item in items if item.get_closest_marker("slow")]

@@ -15,8 +15,6 @@ from tests.pretrained.originals import random_bart
 from tests.text.bart import learn
 from tests.workflows.test_import_model import save, size
 
-pytestmark = pytest.mark.slow
-
 TRAIN = "train: {steps: 2, batch_tokens: 256, validate_every: 1, rouge_documents: 2, device: cpu, precision: fp32}\n"
 BENCH = ("bench.generate=2", "bench.target=4", "bench.repeats=1", "bench.workloads=[encode]")
 COMMANDS = (

@@ -17,9 +17,6 @@ train: {steps: 60, batch_tokens: 300, learning_rate: 0.01, device: cpu}
 """
 
 
-pytestmark = pytest.mark.slow
-
-
 def run(*words: str, stdin: str | None = None) -> Result:
     return CliRunner().invoke(app, words, input=stdin)
 

@@ -48,7 +48,6 @@ def journal(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("changes", [WORD, SEQUENCE])
 def test_a_run_with_a_teacher_resumes_exactly(trained: Path, tmp_path: Path, changes: tuple[str, ...]) -> None:
     recipe = recipe_of(trained, *changes)
@@ -77,7 +76,6 @@ def test_a_run_with_a_teacher_resumes_exactly(trained: Path, tmp_path: Path, cha
     assert "by distillation from" in (tmp_path / "whole" / "README.md").read_text()
 
 
-@pytest.mark.slow
 def test_words_are_learnt_from_the_distribution(trained: Path, tmp_path: Path) -> None:
     train(recipe_of(trained, *WORD, "train.distillation_temperature=2"), tmp_path / "run")
     assert all("distillation" in record for record in journal(tmp_path / "run") if record["kind"] == "step")
@@ -160,7 +158,6 @@ def test_damaged_summaries(trained: Path, tmp_path: Path) -> None:
         teach(recipe, setup, tmp_path)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("changes", [WORD, SEQUENCE])
 def test_another_teacher_is_refused(trained: Path, tmp_path: Path, changes: tuple[str, ...]) -> None:
     teacher = Path(shutil.copytree(trained / "run", tmp_path / "teacher"))
@@ -188,7 +185,6 @@ def test_teachers_that_do_not_fit(trained: Path, tmp_path: Path) -> None:
             data_with_teacher(longer, setup, None)
 
 
-@pytest.mark.slow
 def test_another_vocabulary_can_teach_sequences_only(trained: Path, tmp_path: Path) -> None:
     other = ("data.vocabulary=300", f"data.prepared={tmp_path / 'prepared'}")
     with pytest.raises(RecipeError, match=r"teacher must have the vocabulary of .*set train\.distillation=sequence"):
@@ -205,7 +201,6 @@ def test_a_damaged_teacher(trained: Path, tmp_path: Path) -> None:
         data_with_teacher(recipe, setup_of(recipe), None)
 
 
-@pytest.mark.slow
 def test_a_dry_run_needs_no_folder(trained: Path) -> None:
     assert all(dry_run(recipe_of(trained, *changes)).seconds > 0 for changes in (WORD, SEQUENCE))
 
@@ -217,7 +212,6 @@ def test_settings_of_a_teacher_belong_together(trained: Path) -> None:
         load_recipe(trained / "toy.yaml", WORD)
 
 
-@pytest.mark.slow
 def test_classifiers_learn_by_word_only(tmp_path: Path) -> None:
     path, prepared = write_recipe(tmp_path), f"data.prepared={tmp_path / 'prepared'}"
     teacher = train(load_recipe(path, [prepared, "train.steps=5"]), tmp_path / "large")

@@ -73,7 +73,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return train(recipe, folder / "runs" / "toy")
 
 
-@pytest.mark.slow
 def test_a_classifier_learns_and_is_evaluated(run: Path) -> None:
     report = evaluate_classifier(run)
     assert report.accuracy.mean == 1.0
@@ -167,14 +166,12 @@ def test_an_empty_split_is_refused(run: Path) -> None:
         evaluate_classifier(run, limit=0)
 
 
-@pytest.mark.slow
 def test_a_dry_run_measures_an_update(tmp_path: Path) -> None:
     measured = dry_run(load_recipe(write_recipe(tmp_path), [f"data.prepared={tmp_path / 'prepared'}"]))
     assert measured.target_tokens == 1
     assert measured.source_tokens == 8
 
 
-@pytest.mark.slow
 def test_a_sweep_of_classifiers_has_their_accuracy(tmp_path: Path) -> None:
     recipe = write_recipe(tmp_path, pairs=True).read_text().replace("name: toy\n", "").replace("  steps: 150\n", "")
     indented = recipe.replace("\n", "\n  ")

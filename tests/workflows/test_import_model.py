@@ -282,7 +282,6 @@ def test_a_tokenizer_of_another_model_is_refused(vocabulary: Path, tmp_path: Pat
         import_model(str(folder), tmp_path / "run")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("form", ["pooling", "sentences"])
 def test_imported_models_can_be_trained(bart: Path, trained: Path, tmp_path: Path, form: str) -> None:
     run = import_model(str(bart), tmp_path / "bart", ImportOptions("sliding_window", 8))
@@ -304,7 +303,6 @@ def test_imported_models_can_be_trained(bart: Path, trained: Path, tmp_path: Pat
     assert report.documents == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["mbart"])
 def test_imported_unigram_models_can_be_trained(
     kind: str, unigrams: dict[str, Path], trained: Path, tmp_path: Path
