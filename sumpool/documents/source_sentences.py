@@ -110,7 +110,7 @@ def _split_blocks(document: Document, splitter: SentenceSplitter) -> Iterator[So
 def _split_text(text: str, splitter: SentenceSplitter) -> Iterator[SourceSentence]:
     """Split a text without blocks, part by part."""
     # Imported here, as documents with blocks do not need it.
-    from sumpool.documents.text_structure import text_spans
+    from sumpool.documents.plain_text.structure import text_spans
 
     for number, part in enumerate(text_spans(text)):
         content = text[part.start : part.end]

@@ -59,6 +59,8 @@ _LEADING = frozenset(("e.g", "i.e", "cf", "vs", "viz", "z.b", "d.h", "p.ex", "p.
 """Abbreviations that never end a sentence."""
 _ABBREVIATION_LETTERS, _INITIAL_LETTERS, _ORDINAL_DIGITS = 3, 2, 2
 _CLAUSE_WORDS, _UNPUNCTUATED_WORDS = 12, 80
+_CLOSING = CLOSING_MARKS.replace("\\", "") + _OPEN_ELSEWHERE
+_CLAUSE_ENDS = frozenset(":;\uff1a\uff1b")
 _CONTEXT = 60
 """Characters around an end mark that are looked at."""
 
@@ -66,6 +68,11 @@ _CONTEXT = 60
 def has_end_mark(text: str) -> bool:
     """Return whether a text ends with a mark that may end a sentence, and quotation marks or brackets behind it."""
     return any(match.end() == len(text) for match in _END.finditer(text, max(len(text) - _CONTEXT, 0)))
+
+
+def may_end_paragraph(line: str) -> bool:
+    """Return whether a paragraph may end with a line: by an end mark, or a colon or semicolon before a list."""
+    return has_end_mark(line) or line.rstrip(_CLOSING)[-1:] in _CLAUSE_ENDS
 
 
 @final

@@ -11,8 +11,8 @@ from itertools import groupby
 from typing import Final, Literal
 
 from sumpool.documents.document import DEFAULT_OPTIONS, Document
+from sumpool.documents.plain_text.structure import TextSpan, text_spans
 from sumpool.documents.read import parse_documents
-from sumpool.documents.text_structure import TextSpan, text_spans
 
 FileFormat = Literal["text", "html", "pdf"]
 _SUFFIX: Final = {"text": ".txt", "html": ".html", "pdf": ".pdf"}
@@ -38,8 +38,7 @@ def read_as_file(id: str, text: str, kind: FileFormat) -> Document:
 def _parts(text: str) -> Iterator[tuple[TextSpan, str]]:
     for span in text_spans(text):
         part = text[span.start : span.end]
-        marks = {"heading": "# ", "list_item": "-*+\u2022 "}.get(span.kind, "")
-        yield span, part if span.kind == "code" else " ".join(part.split()).lstrip(marks)
+        yield span, part if span.kind == "code" else " ".join(part.split())
 
 
 def _html(text: str) -> bytes:

@@ -53,7 +53,7 @@ def test_headings_in_capitals_are_sentences_of_their_own() -> None:
         ("A HEADING", "heading", 2),
         ("ANOTHER", "heading", 3),
         ("Gateways drop packets.", "paragraph", 4),
-        ("END", "heading", 5),
+        ("END", "paragraph", 5),
     ]
 
 

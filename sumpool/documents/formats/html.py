@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Final
 
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
-from sumpool.documents.formats.text import text_blocks
 from sumpool.documents.html.articles import article_blocks, declares_article
 from sumpool.documents.html.blocks import HtmlBlocks
 from sumpool.documents.html.charsets import decode_page
 from sumpool.documents.html.page_parts import PageParts, principal_region
 from sumpool.documents.html.tree import HtmlElement, parse_markup
+from sumpool.documents.plain_text.structure import text_blocks
 
 _TEXT_SHARE: Final = 0.7
 """Share of a page from which a preformatted text is its text and not code."""

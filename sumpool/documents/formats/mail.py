@@ -14,11 +14,11 @@ from email.message import Message
 from typing import Final
 
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
-from sumpool.documents.formats.text import text_blocks
 from sumpool.documents.html.charsets import decode_declared
 from sumpool.documents.mail.blocks import html_blocks, written_blocks
 from sumpool.documents.mail.encodings import decode_body
 from sumpool.documents.mail.text import join_flowed, written_text
+from sumpool.documents.plain_text.structure import text_blocks
 
 _MIN_PLAIN_SHARE: Final = 0.1
 """Share of the words of the HTML part below which a plain part is a stub ("This mail is HTML")."""

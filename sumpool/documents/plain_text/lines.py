@@ -16,6 +16,8 @@ _FRAME = re.compile(
 )
 """Lines between two rules that begin and end with the character of the rules."""
 _ARMOUR = re.compile(r"-----BEGIN (?P<name>[A-Z0-9 ]{3,60})-----|begin [0-7]{3,4} \S.{0,200}")
+_FENCE = re.compile(r"(```+)[^`]*")
+_ENDS = ("-----END ", "end", "```")
 _CJK_BREAK = re.compile(r"(?<=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]) (?=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])")
 _MIN_PAGE_LINES, _MAX_PAGE_LINES = 20, 90
 """Lines of a printed page."""
@@ -59,27 +61,34 @@ def row_groups(text: str) -> list[list[TextRow]]:
     groups: list[list[TextRow]] = []
     lines = [(number, line, line.strip()) for number, line in _lines(text)]
     letters = list_letters(stripped for _, _, stripped in lines)
-    ends = {stripped: number for number, _, stripped in lines if stripped.startswith(("-----END ", "end"))}
-    in_group, armour_end = False, ""
-    for number, line, stripped in lines:
-        armour = None if armour_end else _ARMOUR.fullmatch(stripped)
-        end = f"-----END {armour['name']}-----" if armour and armour["name"] else "end"
-        if armour and ends.get(end, 0) > number:
-            armour_end = end
+    ends = {text: number for number, _, text in lines if text.startswith(_ENDS)}
+    in_group, end = False, ""
+    for number, line, text in lines:
+        opening = "" if end else _end_of(text)
+        if opening and ends.get(opening, 0) > number:
+            end = opening
             groups.append([])
-        elif stripped and not in_group:
+        elif text and not in_group:
             groups.append([])
-        if stripped:
-            groups[-1].append(TextRow(number, indentation(line), stripped, list_mark(stripped, letters)))
-        if armour_end and stripped == armour_end:
-            armour_end = stripped = ""
-        in_group = bool(stripped or armour_end)
+        if text:
+            groups[-1].append(TextRow(number, indentation(line), text, list_mark(text, letters)))
+        if end and text == end and not opening:
+            end = text = ""
+        in_group = bool(text or end)
     return groups
 
 
-def is_armour(rows: Sequence[TextRow]) -> bool:
-    """Return whether lines are a key, a certificate, an encrypted text or a file that is written in letters."""
-    return len(rows) > 1 and bool(_ARMOUR.fullmatch(rows[0].text)) and rows[-1].text.startswith(("-----END ", "end"))
+def is_fenced(rows: Sequence[TextRow]) -> bool:
+    """Return whether lines are a key, a certificate, an encrypted text, a file in letters, or code between fences."""
+    return len(rows) > 1 and rows[-1].text == _end_of(rows[0].text)
+
+
+def _end_of(line: str) -> str:
+    """Return the line that ends what a line begins: an encrypted text, code between fences; empty if it begins none."""
+    fence, armour = _FENCE.fullmatch(line), _ARMOUR.fullmatch(line)
+    if fence:
+        return fence[1]
+    return f"-----END {armour['name']}-----" if armour and armour["name"] else "end" if armour else ""
 
 
 def _unframed(frame: re.Match[str]) -> str:

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from sumpool.documents.plain_text.lines import TextRow, is_armour
+from sumpool.documents.plain_text.lines import TextRow
 from sumpool.documents.rfc_blocks import is_drawing
+from sumpool.text.sentences import may_end_paragraph
 
 _QUESTION, _ANSWER = re.compile(r"Q[.:] +\S"), re.compile(r"A[.:] +\S")
 """First lines of a question and of its answer."""
@@ -18,7 +19,6 @@ _CODE_LINE = re.compile(
     r"|[{}\\]$|^\S+(?:\s\S+){0,3};$|\w\(\S*\);?$|^\S+=\S*$|^[\w.]+ [:+-]?= |^</?\w|/>$|&&|\|\|| \| \w+"
     r"|^--?\w[\w-]*(?:[ =]\S+)?$|^[./~][\w./-]+$"
 )
-_SENTENCE_END = re.compile(r"[.!?:;\u3002\uff01\uff1f\u2026][\"')\]\u201d\u2019\u00bb]*$")
 _RAGGED = 15
 """Columns that a line may end before the edge although the paragraph goes on."""
 _NARROW = 0.6
@@ -37,9 +37,14 @@ def is_field(text: str) -> bool:
     return bool(_FIELD.match(text))
 
 
+def _has_long_prose(rows: Sequence[TextRow]) -> bool:
+    """Return whether a line is a whole paragraph: no limit breaks it, and it ends as a paragraph does."""
+    return any(row.end > _MAX_LINE and may_end_paragraph(row.text) for row in rows)
+
+
 def is_table(rows: Sequence[TextRow]) -> bool:
     """Return whether lines are rows of a table: most have cells apart from each other, in few columns."""
-    if not rows:
+    if _has_long_prose(rows) and not has_bars(rows):
         return False
     cells = sum(bool(_GAP.search(row.text[row.mark :])) or row.text.count("|") > 1 for row in rows)
     return 2 * cells > len(rows) and (
@@ -59,21 +64,20 @@ def columns(line: str) -> str:
 
 def is_drawing_of(rows: Sequence[TextRow]) -> bool:
     """Return whether lines are a drawing or a dump; a short line or one of another script is none."""
-    text = "".join(row.text for row in rows)
-    if not text.isascii() and len(text.encode("ascii", "ignore")) < 0.8 * len(text):
+    if len(rows) < 2 or any(row.mark for row in rows):
         return False
-    return len(rows) > 1 and is_drawing([row.text for row in rows]) and not any(row.mark for row in rows)
+    text = "".join(row.text for row in rows)
+    is_ascii = text.isascii() or len(text.encode("ascii", "ignore")) >= 0.8 * len(text)
+    return is_ascii and is_drawing([row.text for row in rows])
 
 
 def is_code(rows: Sequence[TextRow], base_indent: int) -> bool:
     """Return whether lines are code or commands, by their characters, the more so where they are indented."""
-    if is_armour(rows):
-        return True
-    if rows[0].mark:
+    if rows[0].mark or _has_long_prose(rows):
         return False
     marked = sum(bool(_CODE_LINE.search(row.text)) for row in rows)
-    indented = min(row.indent for row in rows) >= base_indent + 4
-    if indented and not any(_SENTENCE_END.search(row.text) for row in rows):
+    indented = all(row.indent >= base_indent + 4 for row in rows)
+    if indented and not any(may_end_paragraph(row.text) for row in rows):
         lower = all(row.text[0].islower() or not row.text[0].isalpha() for row in rows)
         return 2 * (marked + lower) > (1 if len(rows) == 1 else len(rows))
     return marked > (0.4 if indented else 0.6) * len(rows)
@@ -114,7 +118,7 @@ def _early_ends(rows: Sequence[TextRow], edge: int) -> set[int]:
     if len(rows) == 2 or block_edge < _NARROW * edge:
         block_edge = max(edge, block_edge)
     if block_edge > _MAX_LINE:
-        return {index for index, row in enumerate(rows) if row.end > _MAX_LINE or _SENTENCE_END.search(row.text)}
+        return {index for index, row in enumerate(rows) if row.end > _MAX_LINE or may_end_paragraph(row.text)}
     early = {
         index
         for index, (row, following) in enumerate(pairwise(rows))
@@ -123,7 +127,7 @@ def _early_ends(rows: Sequence[TextRow], edge: int) -> set[int]:
     breaks = {index for index in early if not rows[index + 1].text[0].islower() and rows[index].text[-1] not in ",-"}
     if 2 * len(early) > len(rows) - 1:
         return breaks
-    return {index for index in breaks if _SENTENCE_END.search(rows[index].text)}
+    return {index for index in breaks if may_end_paragraph(rows[index].text)}
 
 
 def _begins_item(paragraph: Sequence[TextRow], row: TextRow) -> bool:
@@ -131,14 +135,14 @@ def _begins_item(paragraph: Sequence[TextRow], row: TextRow) -> bool:
         return False
     last = paragraph[-1]
     if paragraph[0].mark:
-        return row.indent <= paragraph[0].indent or row.indent > last.indent or bool(_SENTENCE_END.search(last.text))
-    return row.indent > last.indent or bool(_SENTENCE_END.search(last.text))
+        return row.indent <= paragraph[0].indent or row.indent > last.indent or may_end_paragraph(last.text)
+    return row.indent > last.indent or may_end_paragraph(last.text)
 
 
 def _begins_paragraph(paragraph: Sequence[TextRow], row: TextRow) -> bool:
     """Return whether the first line of a paragraph is indented, as in books."""
     last = paragraph[-1]
-    return 2 <= row.indent - last.indent <= 10 and len(paragraph) > 1 and bool(_SENTENCE_END.search(last.text))
+    return 2 <= row.indent - last.indent <= 10 and len(paragraph) > 1 and may_end_paragraph(last.text)
 
 
 def _begins_entry(rows: Sequence[TextRow], index: int) -> bool:
