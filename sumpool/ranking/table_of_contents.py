@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sumpool.documents.document import Document, document_title
 from sumpool.documents.source_sentences import SourceSentence
-from sumpool.text.language import UNSPACED, languages, separator, word_count
+from sumpool.text.language import FULL_WIDTH, languages, separator, word_count
 from sumpool.text.prose import capitalise, tidy_sentence
 from sumpool.text.words import split_words
 
@@ -109,7 +109,7 @@ def contents_line(headings: Sequence[tuple[int, str]], language: str) -> list[tu
     if not headings:
         return []
     label = languages()[language].contents if language in languages() else _LABEL
-    between, end = ("\uff1b", "\u3002") if language in UNSPACED else (";", ".")
+    between, end = ("\uff1b", "\u3002") if language in FULL_WIDTH else (";", ".")
     marks = [*[between] * (len(headings) - 1), end]
     parts = [(index, f"{text}{mark}") for (index, text), mark in zip(headings, marks, strict=True)]
     (index, text), *others = parts

@@ -7,7 +7,7 @@ and quotation marks, is no heading, number or list item, and refers to no senten
 from collections.abc import Sequence
 from typing import Final, Literal, get_args
 
-from sumpool.text.language import ENGLISH, UNSPACED, WORD, function_words, loose_words
+from sumpool.text.language import ENGLISH, UNSPACED, find_words, function_words, is_alphabetic, loose_words
 from sumpool.text.prose import (
     OPENING_MARKS,
     capitalise,
@@ -118,7 +118,7 @@ def _lacks_capital(sentence: str) -> bool:
 
 def _is_heading(sentence: str, language: str) -> bool:
     """Return whether a text is a heading, a number or a name rather than a sentence."""
-    words = [word for word in WORD.findall(sentence) if word.isalpha()]
+    words = [word for word in find_words(sentence) if is_alphabetic(word)]
     if len(words) < _MIN_SENTENCE_WORDS or sentence.isupper():
         return True
     if len(words) > _MAX_HEADING_WORDS:

@@ -7,6 +7,7 @@ suffice for documents: a third of the words of prose are function words. Rejecte
 """
 
 import re
+import unicodedata
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,13 +16,20 @@ from typing import Final
 
 from sumpool.io.bounded import parse_json
 
-WORD: Final = re.compile(r"[^\W_]+")
+_MARKS = "".join(
+    chr(code) for code in (*range(0x300, 0x1E00), *range(0xA66F, 0xAC00)) if unicodedata.category(chr(code))[0] == "M"
+)
+"""Accents, vowel signs and tone marks, which belong to the letter before them."""
+_WORD: Final = re.compile(rf"\w[\w\u200c\u200d{_MARKS}]*")
 ENGLISH: Final = "en"
 UNDETECTED: Final = ""
 """Code of a text whose language is not clear."""
 
-UNSPACED: Final = frozenset(("zh", "ja", "th"))
+UNSPACED: Final = frozenset(("zh", "ja", "th", "my", "km"))
 """Languages that do not separate words by spaces."""
+
+FULL_WIDTH: Final = frozenset(("zh", "ja"))
+"""Languages whose punctuation has its own space, so that none stands between sentences."""
 
 _SAMPLE_CHARACTERS = 5_000
 """Characters per sample; a longer text is sampled at its beginning, middle and end."""
@@ -123,6 +131,16 @@ def loose_words() -> frozenset[str]:
     return frozenset[str]().union(*(language.loose for language in languages().values()))
 
 
+def find_words(text: str) -> list[str]:
+    """Return the words of a text: letters and digits, with the marks of scripts and joiners between them."""
+    return _WORD.findall(text.replace("_", " "))
+
+
+def is_alphabetic(word: str) -> bool:
+    """Return whether a word has no digits."""
+    return word.isalpha() or not any(map(str.isnumeric, word))
+
+
 def function_words(language: str) -> frozenset[str]:
     """Return the function words of a language; none if it is not known."""
     known = languages().get(language)
@@ -130,8 +148,8 @@ def function_words(language: str) -> frozenset[str]:
 
 
 def separator(language: str) -> str:
-    """Return what stands between the words of a language, and between its sentences: a space, or nothing."""
-    return "" if language in UNSPACED else " "
+    """Return what stands between the sentences of a language: a space, or nothing."""
+    return "" if language in FULL_WIDTH else " "
 
 
 def language_name(code: str) -> str:
@@ -146,7 +164,7 @@ def detect_language(text: str) -> str:
         The code of the language; UNDETECTED for a text of fewer than 20 words, or one that is not prose of a known one.
     """
     sample = _sample(text)
-    words = [word for word in WORD.findall(sample.lower()) if word.isalpha()]
+    words = [word for word in find_words(sample.lower()) if is_alphabetic(word)]
     letters = sum(map(len, words))
     counts = {script: len(re.findall(f"[{characters}]", sample)) for script, characters in _SCRIPTS}
     script = _main_script(counts, letters)

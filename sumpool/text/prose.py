@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from sumpool.text.language import ENGLISH, UNSPACED, WORD, function_words, languages, loose_words
+from sumpool.text.language import ENGLISH, UNSPACED, find_words, function_words, languages, loose_words
 from sumpool.text.sentences import LIST_MARK, has_end_mark
 
 PROSE_KINDS: Final = frozenset(("paragraph", "list_item"))
@@ -44,7 +44,7 @@ def depends_on_predecessor(sentence: str, language: str = ENGLISH) -> bool:
     start = sentence.lstrip(OPENING_MARKS + " ").lower()
     if language in UNSPACED:
         return start.startswith(tuple(words.anaphora)) and not any(noun in start[:8] for noun in words.self_references)
-    first, *others = [*WORD.findall(start[:80])[:4], ""]
+    first, *others = [*find_words(start[:80])[:4], ""]
     return first in words.anaphora and not any(word.startswith(words.self_references) for word in others)
 
 

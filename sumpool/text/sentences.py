@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Final, final
 
 from sumpool.text.cleaning import clean, paragraphs
-from sumpool.text.language import ENGLISH, WORD, languages
+from sumpool.text.language import ENGLISH, languages
 
 MAX_SENTENCE_CHARACTERS: Final = 10_000
 """A longer sentence is split between words, or within a word of that length."""
@@ -46,6 +46,7 @@ _END = re.compile(
 )
 _UNAMBIGUOUS = frozenset(FULL_STOPS)
 _WORD = re.compile(r"[^\s\"\u201c\u201e\u00ab(\[\u2018\u201a\u2013\u2014]+$")
+_LETTER = re.compile(r"[^\W_]")
 _NEXT = re.compile(r"[\W_]*(\w[\w'\u2019-]*)")
 _CONTINUED = frozenset(",;:.!?)]}\u3001\uff0c\uff1b")
 """Characters that do not begin a sentence."""
@@ -117,7 +118,7 @@ class SentenceSplitter:
         start = scanned = 0
         has_word = False
         for match in _END.finditer(paragraph):
-            has_word = has_word or bool(WORD.search(paragraph, scanned, match.start()))
+            has_word = has_word or bool(_LETTER.search(paragraph, scanned, match.start()))
             scanned = match.end()
             if has_word and scanned < len(paragraph) and self._is_end(paragraph, start, match):
                 yield paragraph[start:scanned]

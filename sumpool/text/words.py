@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from sumpool.text.language import ENGLISH, UNSPACED, WORD, function_words
+from sumpool.text.language import ENGLISH, UNSPACED, find_words, function_words
 
 _PREFIX = 6
 """First letters of a word that stand for it."""
@@ -11,7 +11,7 @@ _PREFIX = 6
 
 def split_words(text: str, language: str = ENGLISH) -> list[str]:
     """Split a text into lower-case words; into pairs of characters in languages without spaces."""
-    words = WORD.findall(text.lower())
+    words = find_words(text.lower())
     if language not in UNSPACED:
         return words
     return [pair for word in words for pair in ([word] if word.isascii() else map("".join, pairwise(word)))]
