@@ -81,6 +81,9 @@ _MARKDOWN_STRONG = re.compile(
     r"^(?:```|~~~)\w*$|\[[^\]\n]{1,200}\]\([^)\s]{1,500}\)|^\|(?: *:?-+:? *\|)+$", re.MULTILINE
 )
 _MARKDOWN = re.compile(_MARKDOWN_STRONG.pattern + r"|^#{1,6} \S|\*\*[^*\n]{1,200}\*\*|^[*-] \[[ x]\] ", re.MULTILINE)
+_MARKDOWN_HEADING = re.compile(r"(?:\A|\n\n)#(#{0,5}) [^\s#][^\n]*(?<![.:])(?=\n(?!#)|\Z)")
+"""Heading alone or above text; the next line of a comment would have the mark as well."""
+_FRONT_MATTER = re.compile(r"---[ \t]*\n(?:(?!---)(?:[\w-]+:|[ \t#-])[^\n]*\n)++---[ \t]*(?:\n|\Z)")
 _WIKI_HEADING = re.compile(r"^={2,6}[^=\n]+={2,6}\s*$", re.MULTILINE)
 _WIKI = re.compile(r"\[\[[^\]\n]{1,200}\]\]|\'{3}[^\'\n]{1,200}\'{3}|^\{\|", re.MULTILINE)
 _CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\v\f\r\b\x1b")
@@ -246,7 +249,9 @@ def _markup(text: str) -> str:
         return "mediawiki"
     if markdown >= 3 and _MARKDOWN_STRONG.search(text):
         return "markdown"
-    return "text"
+    headings = _MARKDOWN_HEADING.findall(text)
+    is_headed = len(headings) > 1 and any(headings)
+    return "markdown" if is_headed or _FRONT_MATTER.match(text) else "text"
 
 
 def _json_kind(text: str, content: bytes) -> str:

@@ -119,8 +119,40 @@ def test_texts_of_other_programs_are_known_by_their_beginning() -> None:
         assert detect_format(text.encode(), ".txt") == kind
 
 
+def test_headings_and_front_matter_tell_markdown() -> None:
+    for text, kind in [
+        ("# Rain\n\nIt falls.\n\n## Rivers\n\nThey flow.\n", "markdown"),
+        ("## Rain\nIt falls.\n\n## Rivers\nThey flow.\n", "markdown"),
+        ("---\ntitle: Rain\ntags:\n  - a\n- b\n---\n\nIt falls.\n", "markdown"),
+        ("# Rain\n\nIt falls.\n\n# Rivers\n\nThey flow.\n", "text"),
+        ("## The rain:\n# apt install rain\n\n## The rivers.\n# apt install rivers\n", "text"),
+        ("######\n###\n###     RAIN\n###\n\n###     RIVERS\n\nIt falls.\n", "text"),
+        ("---\ntitle of a text\n---\n\nIt falls.\n", "text"),
+        ("---------\nDate: today\n---------\n\nIt falls.\n", "text"),
+    ]:
+        assert detect_format(text.encode()) == kind, text
+
+
 def test_beginnings_are_matched_in_linear_time() -> None:
-    for part in ("% a\n", "#a\n", "//\n", "<?a?>", "\n", "<!", "== a", "[[a", "'''", "#set a"):
+    for part in (
+        "---\n",
+        "---\na:\n",
+        "- \n",
+        "## a\n",
+        "\n\n## a",
+        "\n\n# # ",
+        "\n\n#",
+        "% a\n",
+        "#a\n",
+        "//\n",
+        "<?a?>",
+        "\n",
+        "<!",
+        "== a",
+        "[[a",
+        "'''",
+        "#set a",
+    ):
         start = process_time()
         detect_format((part * (400_000 // len(part))).encode())
         assert process_time() - start < 2, part
