@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sumpool.data.sources._rfc_series import series_files
-from sumpool.documents.rfc_blocks import RfcBlock, classify_blocks, unwrap
-from sumpool.documents.rfc_sections import SECTION_NUMBER, lacks_punctuation, reads_as_prose
+from sumpool.documents.plain_text.drawings import lacks_punctuation, reads_as_prose
+from sumpool.documents.plain_text.lines import unwrap
+from sumpool.documents.rfc import SECTION_NUMBER, RfcBlock, classify_blocks
 
 _CAPTION = re.compile(r"\s*(?:Figure|Table|Fig\.|[-o*+] )", re.IGNORECASE)
 """Start of captions and list items."""

@@ -6,9 +6,10 @@ summary), headings, drawings, tables and hex dumps, and joins every paragraph in
 
 import re
 
-from sumpool.documents.rfc_blocks import classify_blocks, unwrap
+from sumpool.documents.plain_text.lines import unwrap
+from sumpool.documents.rfc import classify_blocks
 
-CLEANING_REVISION = 1
+CLEANING_REVISION = 2
 """Number of the cleaning, part of the fingerprint of prepared data: raise it with every change of `clean_body`."""
 
 _STAMP = re.compile(

@@ -32,7 +32,8 @@ _CONTENTS: Final = frozenset(
         содержание, оглавление, 目录, 目錄, 目次""",
     )
 )
-_PAGE_REFERENCE = re.compile(r"(?:\.\s?){4,}\s*(?:\d+|[ivxlc]+)$")
+PAGE_REFERENCE: Final = re.compile(r"(?:\.\s?){4,}\s*(?:\d+|[ivxlc]+)$|\s{2,}\d+$")
+"""End of an entry in a table of contents."""
 _ENTRY_NUMBER = re.compile(r"^(?:[\dIVXivx]+(?:\.\d+)*[.)]?|[A-Z][.)])\s+|(?:\s*\.){2,}\s*\d*$|\s+\d+$")
 _MIN_PROSE = 75
 """Characters of a paragraph that cannot be an entry of a table of contents."""
@@ -89,7 +90,7 @@ def mark_contents(blocks: Sequence[TextBlock]) -> tuple[TextBlock, ...]:
             entries = None
         if entries is not None:
             entries.add(name)
-        is_entry = entries is not None or (block.kind != "code" and _PAGE_REFERENCE.search(block.text[-_MAX_ENTRY:]))
+        is_entry = entries is not None or (block.kind != "code" and PAGE_REFERENCE.search(block.text[-_MAX_ENTRY:]))
         marked.append(replace(block, kind="notice", level=0) if is_entry else block)
     return tuple(marked)
 
@@ -97,7 +98,7 @@ def mark_contents(blocks: Sequence[TextBlock]) -> tuple[TextBlock, ...]:
 def _ends_contents(block: TextBlock, name: str, entries: set[str]) -> bool:
     is_long = len(block.text) >= _MIN_PROSE and block.text[-1] in ".!?:"
     if block.kind == "paragraph" and (is_long or block.text[-1:] == "\u3002"):  # no entry has a Chinese full stop
-        return not _PAGE_REFERENCE.search(block.text[-_MAX_ENTRY:])
+        return not PAGE_REFERENCE.search(block.text[-_MAX_ENTRY:])
     return block.kind == "code" or (block.kind == "heading" and name in entries)
 
 

@@ -19,9 +19,7 @@ def test_words_with_the_same_first_letters_are_the_same() -> None:
     assert content_prefixes(["the"], "xx") == ["the"]
 
 
-@pytest.mark.parametrize(
-    "word", ["नमस्ते", "தமிழ்", "മലയാളം", "می\u200cروم", "क्\u200dष", "e\u0301te\u0301", "שָׁלוֹם"]
-)
+@pytest.mark.parametrize("word", ["नमस्ते", "தமிழ்", "മലയാളം", "می\u200cروم", "क्\u200dष", "e\u0301te\u0301", "שָׁלוֹם"])
 def test_marks_and_joiners_belong_to_their_word(word: str) -> None:
     assert split_words(f"{word}_{word}, ({word})") == [word] * 3
     assert split_words(f"{word[-1]} \u200c") in ([], [word[-1]])

@@ -7,15 +7,15 @@ there, stays. Status, copyright, contents and addresses are notices; drawings an
 import re
 from collections.abc import Iterator
 
+from sumpool.documents.captions import CAPTION
 from sumpool.documents.decoding import decode_text
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
+from sumpool.documents.plain_text.drawings import is_drawing
+from sumpool.documents.plain_text.lines import unwrap
 from sumpool.documents.plain_text.marks import list_mark
-from sumpool.documents.rfc_blocks import RfcBlock, classify_blocks, is_drawing, unwrap
-from sumpool.documents.rfc_pages import indentation
-from sumpool.documents.rfc_sections import SECTION_NUMBER, section_name
+from sumpool.documents.plain_text.pages import indentation
+from sumpool.documents.rfc import SECTION_NUMBER, RfcBlock, classify_blocks, section_name
 
-_CAPTION = re.compile(r"(?:Figure|Table|Fig\.)\s+\d+", re.IGNORECASE)
-_NUMBER = re.compile(r"\s*(?:appendix\s+)?(?P<number>[a-z](?:\.\d+)*|\d+(?:\.\d+)*)\.?\s", re.IGNORECASE)
 _NO_TITLE = re.compile(
     r"\b(?:19|20)\d\d\b|^(?:Request for Comments|RFC|Category|Obsoletes|Updates|ISSN|STD|BCP|FYI|NIC)\b"
     r"|^(?i:[\d.]*\s*(?:abstract|foreword|introduction|preface|summary))\W*$|^[\d\s()-]+$"
@@ -62,7 +62,7 @@ def _headings_behind_contents(blocks: list[RfcBlock]) -> set[int]:
     for index in range(len(blocks) - 1, 0, -1):
         block = blocks[index - 1]
         last = blocks[index].part != "dropped" or (index in headings and _level(blocks[index].lines[0]) > 1)
-        if last and "contents" in block.section and len(block.lines) == 1 and _NUMBER.match(block.lines[0]):
+        if last and "contents" in block.section and len(block.lines) == 1 and _depth(block.lines[0]):
             headings.add(index - 1)
     return headings
 
@@ -79,7 +79,7 @@ def _dropped_block(block: RfcBlock, text: str) -> TextBlock:
 def _body_block(block: RfcBlock, text: str) -> TextBlock:
     if block.part == "prose":
         return _paragraph(text, block.number)
-    if _CAPTION.match(text):
+    if CAPTION.match(text):
         return TextBlock(text, "caption", line=block.number)
     if _is_heading_line(block):
         return TextBlock(text, "heading", _level(block.lines[0]), line=block.number)
@@ -104,8 +104,13 @@ def _is_heading_line(block: RfcBlock) -> bool:
 
 
 def _level(line: str) -> int:
-    number = _NUMBER.match(line)
-    return min(6, 1 + number["number"].count(".")) if number else 1
+    return min(6, max(1, _depth(line)))
+
+
+def _depth(line: str) -> int:
+    """Return the depth of the section that a line numbers; 0 without a number."""
+    number = SECTION_NUMBER.match(line)
+    return 1 + number["number"].count(".") if number and number["number"] else 0
 
 
 def _front_end(blocks: list[RfcBlock]) -> int:

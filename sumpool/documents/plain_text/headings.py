@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from sumpool.documents.plain_text.drawings import is_rule
 from sumpool.documents.plain_text.lines import TextRow, is_fenced, join_rows
-from sumpool.documents.plain_text.shapes import is_rule, is_table
+from sumpool.documents.plain_text.shapes import is_table
 
 _UNDERLINE = re.compile(r"([=\-~^*#\"'`+_:.])\1{2,}$")
 _STARS, _HASHES = re.compile(r"(\*{1,6}) +(?=\S)"), re.compile(r"(#{1,6})[ \t]+(?=\S)")
@@ -76,8 +77,8 @@ class Headings:
     def _marked(self, group: Sequence[TextRow], position: int) -> int:
         """Return the level of a line with the mark of a heading; 0 if it has none, or is one of several comments."""
         row = group[position]
-        mark = None if row.indent or is_fenced(group) else self.mark.match(row.text)
-        if not mark or is_rule(row.text):
+        mark = None if row.indent else self.mark.match(row.text)
+        if not mark or is_rule(row.text) or is_fenced(group):
             return 0
         level = len(mark[1])
         if self.mark is _STARS:

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from sumpool.documents.plain_text.marks import list_letters, list_mark
-from sumpool.documents.rfc_blocks import unwrap
-from sumpool.documents.rfc_pages import indentation, numbered_lines, split_pages
+from sumpool.documents.plain_text.pages import indentation, numbered_lines, split_pages
 
 _TERMINAL_CODE = re.compile(r"\x1b(?:\[[0-9;?]{0,20}[A-Za-z]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)|[()][A-Z0-9])|\x1b")
 _EDITOR_MODE = re.compile(r"-\*-(?P<mode>[^\n*]{1,200})-\*-")
@@ -16,8 +15,9 @@ _FRAME = re.compile(
 )
 """Lines between two rules that begin and end with the character of the rules."""
 _ARMOUR = re.compile(r"-----BEGIN (?P<name>[A-Z0-9 ]{3,60})-----|begin [0-7]{3,4} \S.{0,200}")
-_FENCE = re.compile(r"(```+)[^`]*")
+_FENCE = re.compile(r"(```+)[^`]{0,100}")
 _ENDS = ("-----END ", "end", "```")
+_BROKEN_WORD = re.compile(r"(?<=\w)- (?=[a-z0-9])(?!(?:and|or|to) )")
 _CJK_BREAK = re.compile(r"(?<=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]) (?=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])")
 _MIN_PAGE_LINES, _MAX_PAGE_LINES = 20, 90
 """Lines of a printed page."""
@@ -99,6 +99,12 @@ def _unframed(frame: re.Match[str]) -> str:
 def join_rows(rows: Iterable[TextRow]) -> str:
     """Join lines with single spaces, words broken at a hyphen and Chinese or Japanese text without a space."""
     return tidy(unwrap(row.text for row in rows))
+
+
+def unwrap(lines: Iterable[str]) -> str:
+    """Join lines with single spaces; a hyphen at a line end is kept, without a space after it."""
+    text = " ".join(" ".join(lines).split())
+    return _BROKEN_WORD.sub("-", text) if "- " in text else text
 
 
 def tidy(text: str) -> str:

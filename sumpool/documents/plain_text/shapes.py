@@ -4,16 +4,14 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from sumpool.documents.plain_text.drawings import is_drawing
 from sumpool.documents.plain_text.lines import TextRow
-from sumpool.documents.rfc_blocks import is_drawing
 from sumpool.text.sentences import may_end_paragraph
 
 _QUESTION, _ANSWER = re.compile(r"Q[.:] +\S"), re.compile(r"A[.:] +\S")
 """First lines of a question and of its answer."""
 _FIELD = re.compile(r"[A-Z][\w-]{0,20}(?: [\w-]{1,20}){0,2} *: ")
-_RULE = re.compile(r"([^\w\s])\1{2,}+(?:\s+\1{2,}+)*+$|(?:[-=_*+~#.|]\s?){4,}$")
 _GAP = re.compile(r"(?<=[^\s.!?:]) {3,}(?=\S)|(?<=\S) {5,}(?=\S)|\t")
-_CELL_MARK = re.compile(r"\s*\|\s*")
 _CODE_LINE = re.compile(
     r"^(?:[$%>] \S|# (?!.*\.$)|>>> |\.\.\. |//|/\*|#include|#!|import \w+$|from \w+ import|def \w+\(|class \w+[(:])"
     r"|[{}\\]$|^\S+(?:\s\S+){0,3};$|\w\(\S*\);?$|^\S+=\S*$|^[\w.]+ [:+-]?= |^</?\w|/>$|&&|\|\|| \| \w+"
@@ -25,11 +23,6 @@ _NARROW = 0.6
 """Share of the lines' width in the document below which lines were broken on purpose."""
 _MAX_LINE = 160
 """Longest line of a hard-wrapped text; a longer one is a paragraph."""
-
-
-def is_rule(line: str) -> bool:
-    """Return whether a line is drawn, not written."""
-    return bool(_RULE.match(line))
 
 
 def is_field(text: str) -> bool:
@@ -59,7 +52,7 @@ def has_bars(rows: Sequence[TextRow]) -> bool:
 
 def columns(line: str) -> str:
     """Return the cells of a row with single spaces between them."""
-    return " ".join(_CELL_MARK.sub(" ", line).split())
+    return " ".join(line.replace("|", " ").split())
 
 
 def is_drawing_of(rows: Sequence[TextRow]) -> bool:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from sumpool.documents.captions import CAPTION, is_caption
 from sumpool.documents.document import TextBlock, TextBlockKind
+from sumpool.documents.plain_text.drawings import is_rule
 from sumpool.documents.plain_text.headings import Headings
 from sumpool.documents.plain_text.lines import TextRow, is_fenced, is_outline, join_rows, right_edge, row_groups
 from sumpool.documents.plain_text.shapes import (
@@ -17,7 +18,6 @@ from sumpool.documents.plain_text.shapes import (
     has_bars,
     is_code,
     is_drawing_of,
-    is_rule,
     is_table,
     split_paragraphs,
 )

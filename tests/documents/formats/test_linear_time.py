@@ -8,6 +8,7 @@ import pytest
 from sumpool.documents.detection import detect_format
 from sumpool.documents.document import DEFAULT_OPTIONS
 from sumpool.documents.formats import load_format
+from sumpool.documents.plain_text.structure import text_spans
 
 PARTS = (
     "a ",
@@ -29,6 +30,21 @@ PARTS = (
     "| a ",
     "\x1b[",
     "a\x08",
+    " ",
+    "a        b\n",
+    "# a\n",
+    "```a\n",
+    "```",
+    "[Page 1]\n",
+    "a [Page 1]\n \f",
+    "1.1",
+    "- - ",
+    ". . ",
+    "===\n",
+    "(a) ",
+    "| ",
+    "a | b\n",
+    "a: b\n",
 )
 HEADS = {"mail": "From: a@x.org\nSubject: s\nDate: d\n\n", "html": "<p>", "subtitles": "WEBVTT\n\n"}
 _SECONDS = 1e-4
@@ -49,3 +65,14 @@ def test_time_is_linear_in_repetitive_text(name: str, length: int) -> None:
         with suppress(ValueError):
             module.parse(content, DEFAULT_OPTIONS)
         assert time.process_time() - start < max(1.0, _SECONDS * length), part
+
+
+@pytest.mark.parametrize(
+    "length", [4_000, pytest.param(40_000, marks=pytest.mark.slow), pytest.param(400_000, marks=pytest.mark.slow)]
+)
+def test_time_of_rows_is_linear_in_repetitive_text(length: int) -> None:
+    for part in PARTS:
+        for text in (part * (length // len(part)), f"x{part * (length // len(part))}x\n\f\n[Page 1]\nText.\n"):
+            start = time.process_time()
+            text_spans(text)
+            assert time.process_time() - start < max(1.0, _SECONDS * length), part

@@ -1,17 +1,52 @@
-"""Sections of RFCs that are no part of the body: formalities, the abstract, contents, addresses.
+"""Blocks of RFC texts: front page, sections that are no part of the body, drawings, headings and prose.
 
-A dropped section ends at the next heading. A table of contents, whose entries look like headings, ends at the first
-paragraph.
+An RFC is plain text laid out for a line printer. Formalities, the abstract, the table of contents and addresses are
+dropped, each up to the next heading; a table of contents, whose entries look like headings, up to the first paragraph.
 """
 
 import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
 
-from sumpool.documents.rfc_pages import indentation
+from sumpool.documents.plain_text.drawings import (
+    has_columns,
+    is_drawing,
+    is_rule,
+    lacks_punctuation,
+    reads_as_prose,
+)
+from sumpool.documents.plain_text.lines import unwrap
+from sumpool.documents.plain_text.pages import indentation, numbered_lines
+from sumpool.documents.sections import PAGE_REFERENCE
 
 Block = list[str]
 """Consecutive non-empty lines with their indentation; at least one."""
 
-SECTION_NUMBER = re.compile(r"^\s*(?:(?:appendix\s+)?(?:[a-z]|\d+)(?:\.\d+)*\.?|[ivx]+\.)\s+(?=\S)", re.IGNORECASE)
+Part = Literal["front", "dropped", "drawing", "fragment", "prose"]
+"""Part of an RFC that a block belongs to: front page, dropped section, drawing or table, heading or caption, prose."""
+
+
+@dataclass(frozen=True)
+class RfcBlock:
+    """Block of an RFC.
+
+    Attributes:
+        lines: Lines with their indentation; at least one.
+        number: Number of the first line in the text, from 1.
+        part: Part of the RFC.
+        section: Name of the dropped section that the block belongs to, in lower case; empty outside.
+    """
+
+    lines: Block
+    number: int
+    part: Part
+    section: str = ""
+
+
+SECTION_NUMBER: Final = re.compile(
+    r"^\s*(?:(?:appendix\s+)?(?P<number>(?:[a-z]|\d+)(?:\.\d+)*)\.?|[ivx]+\.)\s+(?=\S)", re.IGNORECASE
+)
 _DROPPED_SECTIONS = frozenset(
     re.split(
         r",?\s*\n\s*|, ",
@@ -29,18 +64,59 @@ _DROPPED_SECTIONS = frozenset(
 """Names of removed sections: formalities, and the abstract."""
 _FIELD_NAMES = frozenset(("status", "author", "authors"))
 """Names that are formal in front of the body only; behind it they head the description of a field."""
-_PAGE_REFERENCE = re.compile(r"(?:\.\s?){3,}\s*\d*\s*$|\s{2,}\d+\s*$")
-_COLUMNS = re.compile(r"\S {9,}\S|(?:\. ?){4,}")
 _CENTRED = 8
 """Indentation from which on lines may be centred."""
-_RULE = re.compile(r"\s*([^\w\s])\1{3,}\s*$|\s*(?:[-=_*+|]\s?){5,}$")
-_WORD = re.compile(r"[\"'(\[|]*([A-Za-z]+(?:['/-][A-Za-z]+)*)[\"')\]|]*[.,;:?!]*[\"')\]]*")
-_FUNCTION_WORDS = re.compile(
-    r"(?:an?|all|also|and|any|are|as|at|be|been|but|by|can|could|do|does|each|for|from|had|has|have|if|in|into|is|its?"
-    r"|may|more|must|no|not|of|on|one|only|or|other|shall|should|so|some|such|than|that|the|their|them|then|there"
-    r"|these|they|this|those|to|used|was|we|were|when|where|which|while|will|with|would|you)",
-    re.IGNORECASE,
+_LEGAL = re.compile(
+    r"Copyright \([cC]\)|This document is subject to (?:BCP 78|the rights)"
+    r"|This document and (?:the information contained|translations of it)|The limited permissions granted above"
+    r"|The IETF takes no position regarding the validity|Copies of IPR disclosures"
+    r"|The IETF invites any interested party|Funding for the RFC Editor function"
 )
+
+
+def classify_blocks(text: str) -> Iterator[RfcBlock]:
+    """Yield all blocks of an RFC in order, without page breaks."""
+    numbers, blocks = _blocks(numbered_lines(text))
+    start = _title_blocks(blocks)
+    sections = [""] * start + dropped_sections(blocks[start:])
+    for index, (number, block, section) in enumerate(zip(numbers, blocks, sections, strict=True)):
+        if index < start:
+            part: Part = "front"
+        elif section:
+            part = "dropped"
+        elif is_drawing(block):
+            part = "drawing"
+        else:
+            part = "prose" if _is_prose(unwrap(block)) else "fragment"
+        yield RfcBlock(block, number, part, section)
+
+
+def _blocks(lines: Iterable[tuple[int, str]]) -> tuple[list[int], list[Block]]:
+    """Split numbered lines at empty ones; return the first line's number and the lines of each block."""
+    numbers: list[int] = []
+    blocks: list[Block] = []
+    in_block = False
+    for number, line in lines:
+        if line and in_block:
+            blocks[-1].append(line)
+        elif line:
+            numbers.append(number)
+            blocks.append([line])
+        in_block = bool(line)
+    return numbers, blocks
+
+
+def _title_blocks(blocks: list[Block]) -> int:
+    """Count the blocks before the first section or paragraph: stream, number, authors, date, title."""
+    for index, block in enumerate(blocks[:12]):
+        if opens_dropped_section(block) or SECTION_NUMBER.match(block[0]) or is_running_text(block):
+            return index
+    return min(1, len(blocks))
+
+
+def _is_prose(paragraph: str) -> bool:
+    """Return whether a paragraph is prose, not a heading, a caption or a legal notice."""
+    return (len(paragraph) >= 75 or not lacks_punctuation(paragraph)) and not _LEGAL.match(paragraph)
 
 
 def dropped_sections(blocks: list[Block]) -> list[str]:
@@ -82,29 +158,6 @@ def is_running_text(block: Block) -> bool:
     return not lacks_punctuation(block[-1]) and _is_paragraph(block)
 
 
-def reads_as_prose(block: Block) -> bool:
-    """Return whether a block reads as sentences: most words are words, and every fourth is a function word."""
-    words = " ".join(block).split()
-    matches = [match[1] for word in words if (match := _WORD.fullmatch(word))]
-    functional = sum(bool(_FUNCTION_WORDS.fullmatch(word)) for word in matches)
-    return len(words) > 7 and 4 * functional >= len(words) and 4 * len(matches) >= 3 * len(words)
-
-
-def has_columns(block: Block) -> bool:
-    """Return whether a line of a block has cells far apart or leaders of dots."""
-    return any(_COLUMNS.search(line.lstrip()) for line in block)
-
-
-def is_rule(line: str) -> bool:
-    """Return whether a line is drawn over its whole width."""
-    return bool(_RULE.match(line))
-
-
-def lacks_punctuation(line: str) -> bool:
-    """Return whether a line does not end in punctuation."""
-    return line[-1] not in ".:;,?!)\"'"
-
-
 def _is_paragraph(block: Block) -> bool:
     """Return whether a block is as wide as a paragraph, and neither columns nor headings nor centred lines."""
     return (
@@ -140,11 +193,11 @@ def _ends_section(block: Block, opening: Block, name: str, is_indented: bool) ->
 
 def _is_heading(block: Block, indent: int) -> bool:
     line = block[0]
-    if len(line) > 100 or indentation(line) > indent or _PAGE_REFERENCE.search(line):
+    if len(line) > 100 or indentation(line) > indent or PAGE_REFERENCE.search(line):
         return False
     return (len(block) <= 2 and bool(SECTION_NUMBER.match(line))) or (_is_one_line(block) and lacks_punctuation(line))
 
 
 def _is_one_line(block: Block) -> bool:
     """Return whether a block is one line, underlined or not."""
-    return len(block) == 1 or (len(block) == 2 and is_rule(block[1]))
+    return len(block) == 1 or (len(block) == 2 and is_rule(block[1].lstrip()))

@@ -1,6 +1,6 @@
 from sumpool.data.rfc_cleaning import clean_body
-from sumpool.documents.rfc_blocks import classify_blocks
-from sumpool.documents.rfc_sections import is_running_text, opens_dropped_section, reads_as_prose
+from sumpool.documents.plain_text.drawings import reads_as_prose
+from sumpool.documents.rfc import classify_blocks, is_running_text, opens_dropped_section
 
 STATUS = """
                                  A Title

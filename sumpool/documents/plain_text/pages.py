@@ -1,16 +1,18 @@
-"""Removal of page breaks, headers, footers and double spacing from RFC texts."""
+"""Removal of page breaks, headers, footers and double spacing from texts that were laid out for a printer."""
 
 import re
 from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise, zip_longest
 
+from sumpool.documents.plain_text.drawings import has_columns
+from sumpool.documents.plain_text.marks import list_mark
+from sumpool.text.sentences import may_end_paragraph
+
 _PAGE_END = re.compile(r"(\[[Pp]age +[\divxlc]+\][^\n]*(?:\s*\f)?|\f)")
 _HEADER = re.compile(r"\s*(?:NWG/)?RFC[ :#-]*\d+\b|.*\s(?:19|20)\d\d$")
-_PAGE_NUMBER = re.compile(r"\s*(?:[Pp]age)?[- ]*[\divxlc]{1,4}[- ]*$")
+_PAGE_NUMBER = re.compile(r"[- ]*+(?:[Pp]age[- ]*+)?[\divxlc]{1,4}[- ]*$")
 _VARYING = re.compile(r"[\d\s]+")
-_CELLS = re.compile(r"\S {5,}\S|\. ?\. ?\. ?\.")
-_LIST_MARK = re.compile(r"\s*(?:[-*+o]|\(?[a-z0-9]{1,3}[.)]) ")
 _REVISION_BAR = re.compile(r"^([^|]*[^|\s])\s{2,}\|$")
 _MIN_LINES = 20
 """Long lines that stand alone in a double-spaced text although their sentence goes on."""
@@ -113,7 +115,7 @@ def _shape(line: str) -> str:
 def _continues(before: str, after: str) -> bool:
     """Return whether a paragraph continues on the next page."""
     indent = indentation(before)
-    return len(before) > 50 and before[-1] not in ".:;?!" and indent <= indentation(after) < indent + 5
+    return len(before) > 50 and indent <= indentation(after) < indent + 5 and not may_end_paragraph(before)
 
 
 def _single_spaced(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
@@ -122,7 +124,7 @@ def _single_spaced(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
     starts = [line.lstrip() for line in texts]
     ends = sorted(len(line) for line in texts if len(line) > 50)
     alone = sum(
-        len(line) > 50 and not before and not after and line[-1] not in ".:;?!" and behind[:1].islower()
+        len(line) > 50 and not before and not after and behind[:1].islower() and not may_end_paragraph(line)
         for before, line, after, behind in zip(texts, texts[1:], texts[2:], starts[3:], strict=False)
     )
     if alone < _MIN_LINES or 10 * alone < len(ends):
@@ -139,7 +141,7 @@ def _single_spaced(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
 
 def _goes_on(before: str, after: str, edge: int) -> bool:
     """Return whether two lines of a double-spaced text belong to one paragraph, given the column of the right edge."""
-    if _CELLS.search(before.lstrip()) or _CELLS.search(after.lstrip()) or _LIST_MARK.match(after):
+    if has_columns([before, after]) or list_mark(after.lstrip()):
         return False
     if after.lstrip()[0].islower() and len(before) > 40:
         return True
