@@ -8,6 +8,7 @@ import re
 
 from sumpool.documents.plain_text.lines import unwrap
 from sumpool.documents.rfc import classify_blocks
+from sumpool.text.sentences import SentenceSplitter
 
 CLEANING_REVISION = 2
 """Number of the cleaning, part of the fingerprint of prepared data: raise it with every change of `clean_body`."""
@@ -15,7 +16,6 @@ CLEANING_REVISION = 2
 _STAMP = re.compile(
     r"\[\s*(?:(?:PROPOSED |DRAFT |INTERNET )?STANDARDS?(?:[- ]+TRACK)?|INFORMATIONAL|EXPERIMENTAL|HISTORIC(?:AL)?)\s*\]"
 )
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"(\[])")
 _BOILERPLATE = re.compile(
     r"This (?:memo|document|RFC|paper) provides information (?:for|to) the (?:ARPA-?|DARPA )?\s?Internet community\b.*"
     r"|(?:This (?:memo|document|RFC)|It) does not (?:specify|define) an(?:y)? (?:Internet )?standards?\b.*"
@@ -38,5 +38,5 @@ def clean_abstract(text: str) -> str:
 
     The result is empty if only boilerplate is given.
     """
-    sentences = _SENTENCE_END.split(unwrap([_STAMP.sub(" ", text)]))
+    sentences = map(str.strip, SentenceSplitter().split(unwrap([_STAMP.sub(" ", text)])))
     return " ".join(sentence for sentence in sentences if not _BOILERPLATE.fullmatch(sentence))

@@ -4,15 +4,14 @@ import re
 from typing import Final
 
 from sumpool.text.language import ENGLISH, UNSPACED, find_words, function_words, languages, loose_words
-from sumpool.text.sentences import LIST_MARK, has_end_mark
+from sumpool.text.list_marks import list_mark
+from sumpool.text.sentences import has_end_mark
 
 PROSE_KINDS: Final = frozenset(("paragraph", "list_item"))
 """Kinds of blocks that hold prose."""
 
 OPENING_MARKS: Final = "\"'\u201c\u201e\u00ab("
 """Quotation marks and brackets before a sentence."""
-_LIST_MARK = re.compile(rf"(?![A-Z]\.){LIST_MARK}\s+")
-"""List mark before a sentence; a capital with a period may be an initial."""
 _CITATION = re.compile(r"(?P<before>[^\s\w]|[\w\u2019'-]+) \[\d{1,3}(?:[,\u2013-]\d{1,3})*\]")
 """Numbers of a bibliography that the document has and its summary has not, with the word before."""
 _PAIRS = (("(", ")"), ("[", "]"), ("\uff08", "\uff09"), ("\u300c", "\u300d"))
@@ -22,8 +21,8 @@ _QUOTES, _GERMAN_QUOTES, _GUILLEMETS = ("\u201c", "\u201d"), ("\u201e", "\u201c"
 def tidy_sentence(sentence: str) -> str:
     """Return a sentence without list marks, in one line."""
     text = " ".join(sentence.split())
-    while mark := _LIST_MARK.match(text):
-        text = text[mark.end() :]
+    while mark := list_mark(text):
+        text = text[mark:]
     return text
 
 

@@ -15,6 +15,7 @@ from typing import Final, final
 
 from sumpool.text.cleaning import clean, paragraphs
 from sumpool.text.language import ENGLISH, languages
+from sumpool.text.list_marks import is_list_mark, list_mark
 
 MAX_SENTENCE_CHARACTERS: Final = 10_000
 """A longer sentence is split between words, or within a word of that length."""
@@ -32,12 +33,6 @@ CLOSING_MARKS: Final = "\"'\u2019\u201d)\\]}\u300d\u300f\uff09\u3011\u300b"
 _OPEN_ELSEWHERE = "\u201c\u00bb\u00ab\u203a\u2039"
 """Quotation marks that close in some languages and open in others."""
 
-LIST_MARK: Final = (
-    r"(?:[-*+\u2022\u2023\u25e6\u00b7\u2013\u2014]+|o"
-    r"|[(\uff08]?(?:\d{1,3}(?:\.\d{1,3})*|[a-zA-Z]|[ivx]{2,5})[.)\uff09\u3001])"
-)
-"""Mark before a list item, as a regular expression."""
-
 _FOOTNOTE = r"(?:\[\w{1,3}(?: \d+)?\])*"
 _END = re.compile(
     rf"[{FULL_STOPS}][{CLOSING_MARKS}{END_MARKS}]*|"
@@ -50,7 +45,6 @@ _LETTER = re.compile(r"[^\W_]")
 _NEXT = re.compile(r"[\W_]*(\w[\w'\u2019-]*)")
 _CONTINUED = frozenset(",;:.!?)]}\u3001\uff0c\uff1b")
 """Characters that do not begin a sentence."""
-_LIST_MARK = re.compile(rf"{LIST_MARK}(?:\s|$)")
 _INNER_MARKS = "o-\u2013\u2014"
 """List marks that also stand within a sentence: a preposition of Slavic languages, and dashes."""
 _NUMERIC = "#"
@@ -154,13 +148,13 @@ class SentenceSplitter:
         name = before[0] if before else ""
         if mark[-1] == ")" and mark[0] in "!?" and not (word[:1].isupper() or word[:1].isdigit()):
             return False  # an exclamation in brackets
-        is_item = rest[0] not in _INNER_MARKS and _LIST_MARK.match(rest)
+        is_item = rest[0] not in _INNER_MARKS and list_mark(rest)
         if word[:1].islower() and not is_item:
             is_word = name.isalpha() and len(name) > _ABBREVIATION_LETTERS
             return mark == "." and is_word and not self._is_abbreviation(name, word)
         if mark[0] != "." or mark[1:2] == ".":
             return True
-        if place - start < _CONTEXT and _LIST_MARK.fullmatch(text[start:place]):
+        if place - start < _CONTEXT and is_list_mark(text[start:place]):
             return False
         is_open = self._is_abbreviation(name, word) or _is_initials(name)
         if not is_open and not (self._has_ordinals and _is_ordinal(name)):

@@ -12,9 +12,9 @@ from sumpool.documents.decoding import decode_text
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
 from sumpool.documents.plain_text.drawings import is_drawing
 from sumpool.documents.plain_text.lines import unwrap
-from sumpool.documents.plain_text.marks import list_mark
 from sumpool.documents.plain_text.pages import indentation
 from sumpool.documents.rfc import SECTION_NUMBER, RfcBlock, classify_blocks, section_name
+from sumpool.text.list_marks import list_mark
 
 _NO_TITLE = re.compile(
     r"\b(?:19|20)\d\d\b|^(?:Request for Comments|RFC|Category|Obsoletes|Updates|ISSN|STD|BCP|FYI|NIC)\b"

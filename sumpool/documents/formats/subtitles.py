@@ -12,7 +12,7 @@ from typing import Final
 
 from sumpool.documents.decoding import decode_text
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
-from sumpool.text.sentences import CLOSING_MARKS, END_MARKS
+from sumpool.text.sentences import has_end_mark
 
 _CLOCK: Final = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2})(?:[.,](\d{1,3}))?"
 CUE: Final = re.compile(rf"[ \t]*{_CLOCK}(?:[ \t]*-->[ \t]*|,){_CLOCK}(?:[ \t]+[^\n]*)?[ \t]*$", re.MULTILINE)
@@ -22,7 +22,6 @@ _VOICE: Final = re.compile(r"<v(?:\.[\w.]+)?\s+([^<>]{1,100})>")
 _SPEAKER: Final = re.compile(r"(?:[-\u2013\u2014]\s*|>>+\s*)(?=\S)")
 """Mark before the words of another speaker."""
 _SOUND: Final = re.compile(r"\[[^\[\]]*\]|\([^()]*\)|[\u266a-\u266c][^\n]*")
-_END: Final = re.compile(rf"[{END_MARKS}][{CLOSING_MARKS}]*$")
 _PAUSE: Final = 3.0
 """Seconds without speech between two paragraphs."""
 _MAX_WORDS: Final = 120
@@ -64,7 +63,7 @@ def _paragraphs(text: str) -> Iterator[TextBlock]:
         is_sound = bool(_SOUND.fullmatch(speech))
         is_new_speaker = mark or (line.speaker and line.speaker != speaker)
         may_end = line.pause >= _PAUSE or is_sound or len(words) >= _MAX_WORDS
-        if is_new_speaker or (may_end and words and _END.search(words[-1])):
+        if is_new_speaker or (may_end and words and has_end_mark(words[-1])):
             yield from _paragraph(words, start, sounds)
             words, sounds = [], []
         speaker = line.speaker or speaker

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise, zip_longest
 
 from sumpool.documents.plain_text.drawings import has_columns
-from sumpool.documents.plain_text.marks import list_mark
+from sumpool.text.list_marks import list_mark
 from sumpool.text.sentences import may_end_paragraph
 
 _PAGE_END = re.compile(r"(\[[Pp]age +[\divxlc]+\][^\n]*(?:\s*\f)?|\f)")
