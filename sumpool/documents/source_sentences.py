@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from sumpool.documents.document import Document, TextBlockKind
+from sumpool.documents.document import Document, TextBlock, TextBlockKind
 from sumpool.text.cleaning import clean
 from sumpool.text.sentences import SentenceSplitter
 
@@ -45,7 +45,7 @@ def source_sentences(document: Document, splitter: SentenceSplitter) -> tuple[So
 
     Documents without blocks are divided into headings, paragraphs, list items, table rows and code by their text.
     """
-    return tuple(_split_blocks(document, splitter) if document.blocks else _split_text(document.text, splitter))
+    return tuple(_sentences(document, splitter))
 
 
 def locate_sentences(text: str, sentences: Iterable[str]) -> list[tuple[int, int] | None]:
@@ -95,31 +95,28 @@ def _locate_characters(text: str, sentences: Sequence[str]) -> list[tuple[int, i
     return spans
 
 
-def _split_blocks(document: Document, splitter: SentenceSplitter) -> Iterator[SourceSentence]:
-    offset = 0
-    for index, block in enumerate(document.blocks):
+def _sentences(document: Document, splitter: SentenceSplitter) -> Iterator[SourceSentence]:
+    for index, (block, offset) in enumerate(_parts(document)):
         parts = [clean(block.text)] if block.kind in _WHOLE_KINDS else splitter.split(block.text)
         texts = [" ".join(part.split()) for part in parts]
         for text, span in zip(texts, locate_sentences(block.text, texts), strict=True):
             if span:
                 start, end = span
                 yield SourceSentence(text, offset + start, offset + end, index, block.kind, block.page, block.line)
+
+
+def _parts(document: Document) -> Iterator[tuple[TextBlock, int]]:
+    """Yield the blocks of a document, or the parts of its text where it has none, each with its start in the text."""
+    if not document.blocks:
+        # Imported here, as documents with blocks do not need it.
+        from sumpool.documents.plain_text.structure import text_spans
+
+        for span in text_spans(document.text):
+            yield TextBlock(document.text[span.start : span.end], span.kind), span.start
+    offset = 0
+    for block in document.blocks:
+        yield block, offset
         offset += len(block.text) + 2
-
-
-def _split_text(text: str, splitter: SentenceSplitter) -> Iterator[SourceSentence]:
-    """Split a text without blocks, part by part."""
-    # Imported here, as documents with blocks do not need it.
-    from sumpool.documents.plain_text.structure import text_spans
-
-    for number, part in enumerate(text_spans(text)):
-        content = text[part.start : part.end]
-        parts = [clean(content)] if part.kind in _WHOLE_KINDS else splitter.split(content)
-        texts = [" ".join(sentence.split()) for sentence in parts]
-        for sentence, span in zip(texts, locate_sentences(content, texts), strict=True):
-            if span:
-                start, end = span
-                yield SourceSentence(sentence, part.start + start, part.start + end, number, part.kind)
 
 
 def _visible(text: str) -> set[str]:
