@@ -1,4 +1,4 @@
-"""Sections around a document's text: tables of contents, references, appendices, acknowledgements and indexes."""
+"""What stands around a document's text: contents, references, appendices, acknowledgements, indexes, and captions."""
 
 import re
 from collections.abc import Sequence
@@ -35,12 +35,24 @@ _CONTENTS: Final = frozenset(
 PAGE_REFERENCE: Final = re.compile(r"(?:\.\s?){4,}\s*(?:\d+|[ivxlc]+)$|\s{2,}\d+$")
 """End of an entry in a table of contents."""
 _ENTRY_NUMBER = re.compile(r"^(?:[\dIVXivx]+(?:\.\d+)*[.)]?|[A-Z][.)])\s+|(?:\s*\.){2,}\s*\d*$|\s+\d+$")
+CAPTION: Final = re.compile(
+    r"(figure|fig\.|table|tab\.|listing|algorithm|plate|scheme|abbildung|abb\.|tabelle|figura|tableau|tabla|tabela"
+    r"|рисунок|рис\.|таблица|図|表|图)\s?([A-Z]\.?)?(\d+([.-]\d+)*\s?[a-z]?|[IVX]+)(?P<mark>[.:|—\u2013]|\s|$)",
+    re.IGNORECASE,
+)
+"""Label at the beginning of a caption, such as "Figure 3:" or "Tab. II"; a sentence may begin so, too."""
 _MIN_PROSE = 75
 """Characters of a paragraph that cannot be an entry of a table of contents."""
 _MAX_ENTRY = 200
 """Characters of an entry that are looked at, from its end."""
 _MIN_SHARE_BEFORE = 0.2
 """Share of the words before the first of these sections; the document of a smaller one is about references."""
+
+
+def is_caption(text: str) -> bool:
+    """Return whether a paragraph is a caption: its label ends in a mark, as in "Figure 3: ...", or is all of it."""
+    label = CAPTION.match(text)
+    return label is not None and (not label["mark"].isspace() or label.end() == len(text))
 
 
 def is_back_matter(heading: str) -> bool:

@@ -1,4 +1,4 @@
-from sumpool.documents.captions import is_caption
+from sumpool.documents.sections import is_caption
 
 
 def test_labelled_paragraphs_are_captions() -> None:

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from sumpool.documents.captions import is_caption
 from sumpool.documents.decoding import decode_text
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock, TextBlockKind, opening_heading
+from sumpool.documents.sections import is_caption
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

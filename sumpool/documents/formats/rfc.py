@@ -7,13 +7,13 @@ there, stays. Status, copyright, contents and addresses are notices; drawings an
 import re
 from collections.abc import Iterator
 
-from sumpool.documents.captions import CAPTION
 from sumpool.documents.decoding import decode_text
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
 from sumpool.documents.plain_text.drawings import is_drawing
 from sumpool.documents.plain_text.lines import unwrap
 from sumpool.documents.plain_text.pages import indentation
 from sumpool.documents.rfc import SECTION_NUMBER, RfcBlock, classify_blocks, section_name
+from sumpool.documents.sections import CAPTION
 from sumpool.text.list_marks import list_mark
 
 _NO_TITLE = re.compile(

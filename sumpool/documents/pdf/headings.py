@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from sumpool.documents.captions import CAPTION
 from sumpool.documents.pdf.body import Body
 from sumpool.documents.pdf.kinds import CONTENTS_HEADING
 from sumpool.documents.pdf.layout import PrintedLine
+from sumpool.documents.sections import CAPTION
 
 _LARGE: Final = 1.09  # size of a heading, in sizes of the text
 _MOST: Final = 0.7  # of the characters of a heading

@@ -7,9 +7,9 @@ from enum import Enum, auto
 from itertools import pairwise
 from typing import Final
 
-from sumpool.documents.captions import CAPTION
 from sumpool.documents.pdf.body import Body
 from sumpool.documents.pdf.layout import PrintedLine
+from sumpool.documents.sections import CAPTION
 
 _NOTE_SIZE: Final = 0.94  # largest size of notes, in sizes of the text
 _LARGE: Final = 1.2  # size from which monospaced text is a heading, in sizes of the text

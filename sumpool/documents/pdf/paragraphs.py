@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from sumpool.documents.captions import CAPTION
 from sumpool.documents.document import TextBlockKind
 from sumpool.documents.pdf.body import Body
 from sumpool.documents.pdf.headings import is_heading, numbering_level
 from sumpool.documents.pdf.kinds import BULLET, ENUMERATOR, LineKind, starts_note
 from sumpool.documents.pdf.layout import PrintedLine
+from sumpool.documents.sections import CAPTION
 
 _INDENT: Final = 0.7  # font sizes
 _MAX_INDENT: Final = 6.0

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from sumpool.documents.captions import CAPTION, is_caption
 from sumpool.documents.document import TextBlock, TextBlockKind
 from sumpool.documents.plain_text.drawings import is_rule
 from sumpool.documents.plain_text.headings import Headings
@@ -21,6 +20,7 @@ from sumpool.documents.plain_text.shapes import (
     is_table,
     split_paragraphs,
 )
+from sumpool.documents.sections import CAPTION, is_caption
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
