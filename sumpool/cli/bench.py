@@ -101,7 +101,7 @@ def bench(
     Alone, it measures the newest run, or a small built-in model: encoding, a training step and generation, beside the
     same model without pooling, and beside the speed of the machine itself.
 
-    operators pools random vectors; complexity counts operations and bytes of every variant; tables times the models
+    operators pools random vectors; complexity counts operations of every variant; tables times the models
     of a table of the paper; depth varies the layers of the encoder; shortening varies the shortening factor;
     selection restricts cross-attention to some sentences; transformers generates with a BART of transformers and
     with ours made from it. All of these have random weights and documents; sparsity measures how few sentences hold

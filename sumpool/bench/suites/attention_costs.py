@@ -1,4 +1,4 @@
-"""Time and memory of every self-attention by document length, measured beside its counted operations and bytes.
+"""Time and memory of every self-attention by document length, beside counted operations.
 
 A measurement is a forward and a backward pass of one layer of one document without padding. Costs are fitted as
 constant * length ** exponent; the constant is given as the fitted cost of the first length.
@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from sumpool.bench.encoder_config import AttentionsConfig
+from sumpool.bench.measures.cost import count
 from sumpool.bench.measures.statistics import growth_exponent
 from sumpool.bench.measures.timing import Steps, clock
 from sumpool.bench.results.report import Result
 from sumpool.bench.results.table import Row, make_table
-from sumpool.bench.suites.attention_formulas import self_attention
 from sumpool.bench.suites.attention_peers import measure_peers
-from sumpool.bench.suites.formulas import BYTES
 from sumpool.bench.systems.workload import Conditions
 from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.progress import Check, Report, go_on, silent
@@ -29,7 +29,7 @@ _GROWTH = 4.5
 """Cost of twice the length, at most about."""
 _SHARE = 0.4
 """Share of the free memory that a measurement may take."""
-_COSTS = ("seconds", "memory", "operations", "bytes")
+_COSTS = ("seconds", "memory", "operations")
 
 
 def measure_attention_costs(
@@ -104,13 +104,17 @@ def _measure_length(
     states = torch.randn(1, length, settings.dim, device=conditions.device, requires_grad=True)
     positions = torch.arange(length, device=conditions.device)[None]
 
-    def work() -> None:
+    def forward() -> Tensor:
         with conditions.autocast():
-            output = attention(states, None, positions)
-        output.float().sum().backward()
+            output: Tensor = attention(states, None, positions)
+        return output
+
+    def work() -> None:
+        forward().float().sum().backward()
         attention.zero_grad()
         states.grad = None
 
+    operations = count(forward)
     work()  # what libraries keep from their first call is no cost of the length
     memory, note = try_peak(work, conditions.device)
     if note:
@@ -119,15 +123,5 @@ def _measure_length(
     for _ in range(settings.repeats):
         check()
         seconds.append(clock(work, conditions.device))
-    values = {"name": config.kind, "length": length, "seconds": min(seconds), "memory": memory or None}
-    return Row(values | _counted(config, length, settings))
-
-
-def _counted(config: AttentionConfig, length: int, settings: AttentionsConfig) -> dict[str, int]:
-    """Operations of a forward pass, and bytes stored for the backward pass, in closed form; empty without one."""
-    try:
-        cost = self_attention(config, length, settings.dim, settings.heads)
-    except KeyError:
-        return {}
-    stored = cost["keys_values"] + cost["weights"] + cost["activations"]
-    return {"operations": cost["maps"] + cost["products"], "bytes": BYTES * stored}
+    values = {"name": config.kind, "length": length, "operations": operations}
+    return Row({**values, "seconds": min(seconds), "memory": memory or None})

@@ -1,11 +1,16 @@
-"""Table 1 of Pietruszka et al., counted: operations and bytes of every variant, encoder and decoder apart.
+"""Table 1 of Pietruszka et al., counted: operations of every variant, encoder and decoder apart.
 
-Two counters check each other. torch's FlopCounterMode sees every matrix product of a model that runs at its true size
-with `SkipMatmul`, so that none of them is computed; the closed forms are those of `sumpool.bench.suites.formulas`.
+torch's FlopCounterMode sees every matrix product of a model that runs at its true size with `SkipMatmul`, so that none
+of them is computed. Operations are two for a multiplication and an addition; Table 1 gives the products alone, without
+the two and without the linear maps.
+
+DeepPyramidion (section 5) is compared with Blockwise, beside the paper's claims. "Lengths 8k, 8k, 2k, 512, 512, 512
+after each successive layer" can be read as output lengths of the layers, which is what the text and the released code
+say, or as input lengths, which is what "2.5 times less self-attention" needs.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -16,12 +21,9 @@ from sumpool.bench.measures.cost import ALL, Operations, count_modules
 from sumpool.bench.measures.skip_matmul import SkipMatmul
 from sumpool.bench.results.report import Result
 from sumpool.bench.results.table import Row, make_table, quotient
-from sumpool.bench.suites import formulas
-from sumpool.bench.suites.formulas import BYTES, CROSS_ATTENTION
-from sumpool.bench.suites.operation_counts import Cost
-from sumpool.bench.suites.paper_claims import claim_rows, deep_pyramidions
 from sumpool.bench.systems.workload import Conditions, Documents, Subject
-from sumpool.core.model.config import ModelConfig
+from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
+from sumpool.core.pooling.halving import HalvingPoolerConfig
 from sumpool.core.tokens import Tokens
 from sumpool.progress import Check, Progress, Report, go_on, silent
 from sumpool.settings import config_class, kinds
@@ -31,6 +33,11 @@ _VOCABULARY = PARAGRAPH + 2
 _FULL = {"kind": "full"}
 _BASE = "attention vanilla"
 """The variant that savings are taken to."""
+_CROSS_ATTENTION = ("hepos",)
+"""Cross-attentions beside the full one whose operations do not depend on what a document says."""
+OUTPUT, INPUT = "DeepPyramidion (output)", "DeepPyramidion (input)"
+"""The same lengths as output lengths of the layers, and as input lengths."""
+FEWEST_LAYERS = 5
 
 
 def count_complexity(
@@ -80,7 +87,7 @@ def systems(settings: ComplexityConfig) -> dict[str, ModelConfig]:
     for kind in kinds("sumpool.core.pooling"):
         last = blockwise | {"pool": _sized("pooling", kind, kept)}
         models[f"pooling {kind}"] = _model(settings, [*[blockwise] * (settings.layers - 1), last])
-    for kind in [kind for kind in CROSS_ATTENTION if kind != "full"]:
+    for kind in _CROSS_ATTENTION:
         models[f"cross-attention {kind}"] = _model(settings, [blockwise] * settings.layers, {"kind": kind})
     return models | deep_pyramidions(models["attention blockwise"], settings)
 
@@ -108,37 +115,15 @@ def _model(
 def _rows(name: str, config: ModelConfig, settings: ComplexityConfig) -> tuple[Row, Row]:
     """Encoder and decoder of one model, with the attention of each apart."""
     counted = _count(config, settings)
-    lengths, memory, target = counted["lengths"], counted["memory"], settings.target
-    encoder = _half(
-        counted["self_attention"],
-        counted["encoder"],
-        lambda: formulas.self_attentions(config, lengths),
-        lambda: formulas.encoder(config, lengths),
+    labels = {"name": name, "lengths": counted["lengths"], "memory": counted["memory"]}
+    encoder, decoder = (
+        Row({**labels, "products": attention["products"], "attention": attention.total(), "whole": whole.total()})
+        for attention, whole in (
+            (counted["self_attention"], counted["encoder"]),
+            (counted["cross_attention"], counted["decoder"]),
+        )
     )
-    decoder = _half(
-        counted["cross_attention"],
-        counted["decoder"],
-        lambda: formulas.cross_attentions(config, target, memory),
-        lambda: formulas.decoder(config, target, memory),
-    )
-    labels = {"name": name, "lengths": lengths, "memory": memory}
-    return Row({**labels, **encoder}), Row({**labels, **decoder})
-
-
-def _half(
-    attention: Operations, whole: Operations, attention_cost: Callable[[], Cost], whole_cost: Callable[[], Cost]
-) -> dict[str, Any]:
-    """Counted operations of one half of a model, and bytes by formula, where all its parts have one."""
-    values: dict[str, Any] = {"products": attention["products"], "attention": attention.total(), "whole": whole.total()}
-    try:
-        part = attention_cost()
-        values |= {"keys_values": BYTES * part["keys_values"], "weights": BYTES * part["weights"]}
-        total = whole_cost()
-    except KeyError:
-        return values
-    pairs = ((attention, part), (whole, total))
-    agreed = all(counted[name] == cost[name] for counted, cost in pairs for name in ("maps", "products"))
-    return values | {"activations": BYTES * total["activations"], "agreement": "yes" if agreed else "NO"}
+    return encoder, decoder
 
 
 def _count(config: ModelConfig, settings: ComplexityConfig) -> dict[str, Any]:
@@ -190,4 +175,54 @@ def _saved(rows: Mapping[str, Row]) -> list[Row]:
     return [
         row.also({f"{name}_saved": quotient(base[name], row[name]) for name in ("products", "whole")})
         for row in rows.values()
+    ]
+
+
+def deep_pyramidions(blockwise: ModelConfig, settings: ComplexityConfig) -> dict[str, ModelConfig]:
+    """Give a blockwise model the lengths of DeepPyramidion, n, n, n / 4, k, k, k for six layers, in both readings.
+
+    More layers have more of the full length; none where there are fewer than FEWEST_LAYERS.
+    """
+    if settings.layers < FEWEST_LAYERS:
+        return {}
+    full = (settings.length,) * (settings.layers - 4)
+    lengths = (*full, max(settings.length // 4, settings.keep), *(settings.keep,) * 3)
+    return {OUTPUT: _pool(blockwise, (settings.length, *lengths)), INPUT: _pool(blockwise, (*lengths, settings.keep))}
+
+
+def _pool(blockwise: ModelConfig, lengths: tuple[int, ...]) -> ModelConfig:
+    """Pool wherever lengths fall: (input of the first layer, its output, output of the second ...)."""
+    layers = tuple(
+        EncoderLayerConfig(attention=layer.attention, pool=HalvingPoolerConfig(keep=after) if after < before else None)
+        for layer, before, after in zip(blockwise.encoder, lengths, lengths[1:], strict=False)
+    )
+    return blockwise.model_copy(update={"encoder": layers})
+
+
+def claim_rows(encoders: Mapping[str, Row], decoders: Mapping[str, Row], settings: ComplexityConfig) -> list[Row]:
+    """Ratios of Blockwise to DeepPyramidion beside the claims; none where DeepPyramidion was not counted."""
+    if OUTPUT not in encoders:
+        return []
+
+    def costs(name: str) -> dict[str, float]:
+        inner, outer = encoders[name], decoders[name]
+        layers = {  # causal masks save half of the self-attention
+            target: 4 * target * (target / 2 + outer["memory"]) * settings.dim
+            for target in (settings.target, settings.target // 2)
+        }
+        return {
+            "self-attention, products": inner["products"],
+            "self-attention": inner["attention"],
+            "encoder": inner["whole"],
+            "cross-attention, products": outer["products"],
+            "cross-attention": outer["attention"],
+            **{f"decoder, products, {target} tokens": products for target, products in layers.items()},
+            "decoder": outer["whole"],
+        }
+
+    base, output, entered = costs("attention blockwise"), costs(OUTPUT), costs(INPUT)
+    published = dict(zip(base, (2.5, None, None, 16.0, None, 13.0, 13.0, 13.0), strict=True))
+    return [
+        Row({"what": what, "published": published[what], "output": cost / output[what], "input": cost / entered[what]})
+        for what, cost in base.items()
     ]

@@ -19,7 +19,7 @@ CONDITIONS = Conditions(100, torch.device("cpu"), torch.float32)
 
 def measured(*costs: tuple[int, float]) -> list[Row]:
     return [
-        Row({"length": length, "seconds": seconds, "memory": None, "operations": 3 * length, "bytes": length})
+        Row({"length": length, "seconds": seconds, "memory": None, "operations": 3 * length})
         for length, seconds in costs
     ]
 
