@@ -182,8 +182,8 @@ def small_probes() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sumpool.training.memory.gc", Mock())
         patch.setattr("sumpool.training.memory._reset_high_water", lambda: None)
-        patch.setattr("sumpool.bench.measures.roofline.SIDE", {"cpu": 8, "cuda": 8})
-        patch.setattr("sumpool.bench.measures.roofline.BUFFER", {"cpu": 1024, "cuda": 1024})
+        patch.setattr("sumpool.bench.measures.machine.SIDE", {"cpu": 8, "cuda": 8})
+        patch.setattr("sumpool.bench.measures.machine.BUFFER", {"cpu": 1024, "cuda": 1024})
         yield
 
 
@@ -353,9 +353,7 @@ def write_run(folder: Path, recipe: str = RECIPE) -> Path:
 @pytest.fixture
 def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock for LED's training that goes on by a hundredth of a second at each look, however busy the machine is."""
-    from sumpool.bench.peers.trainer_setup import TrainingClock
+    from sumpool.bench.peers.led import TrainingClock
 
     ticks = count(step=0.01)
-    monkeypatch.setattr(
-        "sumpool.bench.peers.led_trainer.TrainingClock", partial(TrainingClock, now=lambda: next(ticks))
-    )
+    monkeypatch.setattr("sumpool.bench.peers.led.TrainingClock", partial(TrainingClock, now=lambda: next(ticks)))

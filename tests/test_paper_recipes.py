@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from sumpool.bench.suites import paper
+from sumpool.bench.suites import paper_times
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.recipe.load import load_recipe
@@ -74,8 +74,8 @@ def test_every_row_of_a_sweep_builds() -> None:
 
 def test_shallow_rows_are_the_models_that_are_benchmarked() -> None:
     rows = {int(row.name[:2]): row for row in load_sweep(PAPERS / "shallow.yaml").rows}
-    published = {row.number: row for row in paper.rows(10)}
-    twice = {*paper.SAME, 28}
+    published = {row.number: row for row in paper_times.rows(10)}
+    twice = {*paper_times.SAME, 28}
     assert rows.keys() == published.keys() - twice
     assert published[28].config == published[4].config
     for number, row in rows.items():

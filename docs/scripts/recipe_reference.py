@@ -15,14 +15,6 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from sumpool.bench import config as bench
-from sumpool.bench import (
-    corpus_config,
-    encoder_config,
-    language_models_config,
-    lra_config,
-    scaling_config,
-    trainer_config,
-)
 from sumpool.core.decoding.text_sampling import TextSampling
 from sumpool.core.model.language_model_config import LanguageModelConfig
 from sumpool.data.running_text import RunningTextConfig
@@ -84,10 +76,7 @@ def _language_models() -> Iterator[str]:
 
 def _suites() -> dict[str, type[Settings]]:
     """Settings of the benchmarks that take no recipe, by name."""
-    configs = (encoder_config, lra_config, language_models_config, scaling_config, trainer_config, corpus_config)
-    modules = (bench, *configs)
-    defined = {name: value for module in modules for name, value in vars(module).items()}
-    ends = {name: value for name, value in defined.items() if name.endswith("Config") and name != "BenchConfig"}
+    ends = {name: value for name, value in vars(bench).items() if name.endswith("Config") and name != "BenchConfig"}
     words = {name.removesuffix("Config").removesuffix("Bench"): config for name, config in ends.items()}
     return {re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower(): config for name, config in words.items()}
 

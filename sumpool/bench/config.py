@@ -1,10 +1,68 @@
-"""Settings: the `bench` section of a recipe, and the settings of each suite."""
+"""Settings of all benchmarks: the `bench` section of a recipe and `--set`, and how they are loaded."""
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
+from sumpool.errors import RecipeError
+from sumpool.recipe.load import override_all
+from sumpool.recipe.problems import error_messages
 from sumpool.settings import Settings
+
+Section = TypeVar("Section", bound=Settings)
+
+
+class Hardware(Settings):
+    """Device and precision, as in a recipe."""
+
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where the models run; auto takes a GPU if there is one."""
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    """Precision of matrix products; auto takes bf16 where it is fast."""
+
+
+class BenchSettings(Settings, Generic[Section]):
+    """The `bench` section alone; everything else is that of a recipe or a run."""
+
+    bench: Section
+    """The benchmark."""
+
+
+class SuiteSettings(BenchSettings[Section], Generic[Section]):
+    """Everything that a suite depends on that needs no recipe."""
+
+    seed: int = Field(1, ge=0, lt=2**31)
+    """Seed of everything random."""
+    train: Hardware = Hardware()
+    """Device and precision."""
+
+
+def load_settings(
+    name: str, schema: type[Section], overrides: Sequence[str] = (), section: Mapping[str, Any] | None = None
+) -> Section:
+    """Validate the settings of a benchmark, the `bench` section of a recipe with overrides; `name` is for the error.
+
+    Raises:
+        RecipeError: If a setting is wrong; names all problems.
+    """
+    tree: dict[str, Any] = {"bench": dict(section or {})}
+    problems = override_all(tree, overrides)
+    try:
+        settings = schema.model_validate(tree)
+    except ValidationError as error:
+        problems += error_messages(error, schema)
+    if problems:
+        raise RecipeError(f"{name}: {'; '.join(problems)}")
+    return settings
+
+
+def split_overrides(overrides: Sequence[str], prefixes: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """Overrides that begin with one of the prefixes, and all others."""
+    chosen = [override for override in overrides if override.startswith(prefixes)]
+    return chosen, [override for override in overrides if override not in chosen]
+
 
 Count = Annotated[int, Field(ge=1, le=10_000_000)]
 Workload = Literal["encode", "train", "generate"]
@@ -246,3 +304,202 @@ class ApproximationConfig(Settings):
     """Validation documents of a run, evenly spread."""
     repeats: Count = 3
     """Random weights and draws."""
+
+
+class AttentionsConfig(Settings):
+    """Lengths and sizes at which the costs of all self-attentions are measured."""
+
+    lengths: tuple[Count, ...] = Field((1024, 2048, 4096, 8192, 16384), min_length=1)
+    """Tokens of the document."""
+    dim: Count = 64
+    """Features of a vector."""
+    heads: Count = 4
+    """Attention heads; must divide dim."""
+    repeats: Count = 3
+    """Measured repetitions, of which the fastest counts."""
+    seconds: float = Field(10, gt=0, le=1_000_000)
+    """Longer documents are left out where a repetition would take longer than this."""
+    peers: bool = False
+    """Whether to time layers of transformers beside ours instead."""
+
+    @model_validator(mode="after")
+    def _heads_divide_features(self) -> Self:
+        if self.dim % self.heads:
+            raise ValueError(f"heads must divide dim = {self.dim}, got {self.heads}")
+        return self
+
+
+class DepthConfig(Repeated, ModelSizes):
+    """Depths and lengths of encoders whose training is timed; the sizes are those of the paper."""
+
+    layers: tuple[Count, ...] = Field((2, 4, 8, 16), min_length=1)
+    """Layers of the encoder."""
+    lengths: tuple[Count, ...] = Field((2048, 4096, 8192), min_length=1)
+    """Source tokens."""
+    keep: int = Field(16, ge=2, le=10_000_000)
+    """Source tokens for each vector that a pyramid leaves: 512 of 8,192."""
+    block: int = Field(512, ge=1, le=10_000_000)
+    """Tokens of a block."""
+    target: int = Field(512, ge=1, le=10_000_000)
+    """Summary tokens."""
+    decoder: int = Field(2, ge=1, le=10_000_000)
+    """Layers of the decoder."""
+    dim: int = Field(512, ge=2, le=10_000_000)
+    """Features of a vector."""
+    heads: Count = 8
+    feed_forward: int = Field(2048, ge=1, le=10_000_000)
+    """Width of the feed-forward layers."""
+    vocabulary: int = Field(32_000, ge=8, le=10_000_000)
+    """Tokens of the vocabulary."""
+    seconds: float = Field(30, gt=0, le=1_000_000)
+    """A model is left out where a step would take longer than this, as a shallower or shorter one shows."""
+
+
+LraTask = Literal["listops", "pathfinder32", "pathx128", "text", "retrieval", "image"]
+Length = Annotated[int, Field(ge=10, le=100_000)]
+
+
+class LraConfig(Settings):
+    """Attentions compared on a task of the Long Range Arena; every other setting is one of the task's recipe."""
+
+    task: LraTask = "listops"
+    """Task; the rows of listops, pathfinder32 and pathx128 are generated."""
+    attentions: tuple[str, ...] = Field(("vanilla", "linear", "performer", "nystrom"), min_length=1)
+    """Attentions of both layers, one row each; `all` takes every attention."""
+    seeds: tuple[Annotated[int, Field(ge=0, lt=2**31)], ...] = Field((1,), min_length=1)
+    """Seeds; every attention is trained once per seed."""
+    minutes: float | None = Field(None, gt=0, le=1_000_000)
+    """Training time of each run, which determines its updates; null takes `train.steps` of the recipe."""
+    rows: tuple[Count, Count, Count] | None = None
+    """Rows of training, validation and test; null takes the published numbers, or all of
+    your copy."""
+    lengths: tuple[Length, Length] | None = None
+    """Symbols that an expression of listops exceeds and stays below; null takes the published 500 and 2,000. Shorter
+    ones are another, easier task, for small budgets."""
+    data: Path | None = None
+    """Folder with your copy of text, retrieval or image in its published format."""
+    folder: Path = Path("lra")
+    """Folder of data, runs and tables."""
+    memory: float = Field(16, gt=0, le=1_000_000)
+    """GiB that the divided batches of an update must fit into, for the column accumulation."""
+
+    @model_validator(mode="after")
+    def _lengths_are_those_of_listops(self) -> Self:
+        if self.lengths is not None and self.task != "listops":
+            raise ValueError(f"bench.lengths must be left out of bench.task={self.task}")
+        if self.lengths is not None and self.lengths[1] < 2 * self.lengths[0]:
+            raise ValueError(f"bench.lengths must end at twice its start or later, got {list(self.lengths)}")
+        return self
+
+
+Study = Literal["boundaries", "pareto", "scaling", "prior"]
+Prior = Annotated[float, Field(gt=0, lt=1)]
+
+
+class LanguageModelsConfig(Settings):
+    """Language models with several boundaries, trained for equal times; every other setting is one of the recipe."""
+
+    study: Study = "boundaries"
+    """`boundaries` is Table 1 of the paper, `pareto` Figure 3, `scaling` Figure 4; `prior` varies that of gumbel."""
+    recipe: Path = Path("language-model")
+    """Recipe of the model and the training; its boundaries and its middle block are replaced."""
+    texts: tuple[Path, ...] = ()
+    """Files of running text, one column each, named after the files; empty takes the text of the recipe."""
+    seeds: tuple[Annotated[int, Field(ge=0, lt=2**31)], ...] = Field((1, 2, 3), min_length=1)
+    """Seeds; every row is trained once per seed."""
+    minutes: float | None = Field(None, gt=0, le=1_000_000)
+    """Processor time of the training of each run, which determines its updates; null takes `train.steps`."""
+    trial: int = Field(30, ge=1, le=100_000)
+    """Updates of the trial in which the processor time of an update is measured."""
+    rows: tuple[str, ...] = ()
+    """Rows of the study by name, such as fixed-2; empty takes all."""
+    fixed: tuple[Annotated[int, Field(ge=2, le=1000)], ...] = (2, 3, 4)
+    """Lengths of fixed segments."""
+    vocabularies: tuple[Annotated[int, Field(ge=100, le=1_000_000)], ...] = (200, 500, 1000, 3000, 5000, 10_000)
+    """Unigram subwords of the study pareto."""
+    vocabulary: int = Field(10_000, ge=100, le=1_000_000)
+    """Unigram subwords of the other studies."""
+    priors: tuple[Prior, ...] = (0.2, 0.25, 0.3, 0.37, 0.45)
+    """Priors of gumbel in the studies pareto and prior."""
+    prior: Prior = 0.2
+    """Prior of gumbel in the other studies."""
+    weights: tuple[Annotated[float, Field(ge=0, le=1000)], ...] = (0.0, 0.1, 10.0)
+    """Weights of the loss of the prior in the study prior, beside 1."""
+    middle: tuple[Annotated[int, Field(ge=0, le=1000)], ...] = (4, 8, 12, 16)
+    """Layers of the middle block in the study scaling."""
+    folder: Path = Path("language-models")
+    """Folder of data, runs and tables."""
+
+
+class GenerationBenchConfig(Settings):
+    """Lengths at which the generation of text is timed."""
+
+    lengths: tuple[Annotated[int, Field(ge=256, le=10_000_000)], ...] = Field((1024, 2048, 4096, 8192), min_length=1)
+    """Tokens of the text."""
+    repeats: int = Field(3, ge=1, le=10_000)
+    """Texts, of which the median is shown."""
+
+
+Positive = Annotated[float, Field(gt=0, le=1_000_000)]
+
+
+class ScalingConfig(Settings):
+    """Devices and network for which a training is projected; those of machines of eight H100 by default."""
+
+    devices: tuple[Count, ...] = Field((8, 64, 256, 1024), min_length=1)
+    """Numbers of devices."""
+    machine: Count = 8
+    """Devices of a machine."""
+    teraflops: Positive = 989.0
+    """Matrix rate of a device in bf16, 10^12 operations per second."""
+    utilization: float = Field(0.4, gt=0, le=1)
+    """Share of the matrix rate that training reaches."""
+    link: Positive = 450.0
+    """Gigabytes per second that a device sends within a machine."""
+    network: Positive = 50.0
+    """Gigabytes per second that a device sends to other machines."""
+    price: Positive = 3.0
+    """Price of an hour of a device."""
+
+
+class TrainerConfig(Settings):
+    """Training of LED beside a run; every other setting is that of the run's recipe."""
+
+    seconds: Annotated[float, Field(gt=0, le=1_000_000)] | Literal["auto"] = "auto"
+    """Time of its updates; auto is that of the run's updates."""
+    learning_rate: Annotated[float, Field(gt=0, le=1_000_000)] | Literal["auto"] = "auto"
+    """Its peak learning rate; auto is that of the run."""
+    loss: Annotated[float, Field(gt=0, le=1_000_000)] | Literal["auto"] = "auto"
+    """Validation loss to which the seconds are counted, nats per token; auto is the worse last one of the two."""
+    split: Literal["validation", "test"] = "validation"
+    """Documents whose summaries are scored."""
+
+
+class CorpusConfig(Settings):
+    """Documents, generation and peers of a benchmark of a corpus."""
+
+    documents: Annotated[int, Field(ge=2, le=100)] = 64
+    """RFCs of the test split of the bundled sample, spread evenly over its lengths."""
+    beams: Annotated[int, Field(ge=1, le=64)] = 2
+    """Beams of every system."""
+    generate: Annotated[int, Field(ge=1, le=1_000_000)] = 64
+    """Tokens that every system writes for each document."""
+    repeats: Annotated[int, Field(ge=1, le=1_000)] = 3
+    """Runs of each system; the systems take turns."""
+    batches: tuple[Count, ...] = Field((1, 4, 16), min_length=1)
+    """Numbers of documents at once among which a trial chooses for each peer."""
+    trial: Annotated[int, Field(ge=1, le=100)] = 16
+    """Documents, evenly spread over the lengths, of the trial that chooses batch and precision of a peer; no fewer than
+    the largest batch."""
+    memory: Annotated[float, Field(gt=0, le=1_000_000)] = 8.0
+    """GiB of memory that a peer's process may use in the trial; larger batches are left out."""
+    peers: tuple[str, ...] = ()
+    """Names of the systems that `--peers` compares with, such as LED; all by default."""
+    timeout: Annotated[float, Field(gt=0, le=1_000_000)] = 1800.0
+    """Seconds after which a process is ended and its system left out."""
+
+    @model_validator(mode="after")
+    def _trial_holds_a_batch(self) -> Self:
+        if self.trial < max(self.batches):
+            raise ValueError(f"trial must be at least {max(self.batches)}, the largest of batches, got {self.trial}")
+        return self

@@ -12,8 +12,8 @@ from sumpool.bench.results.report import BenchReport, Result
 from sumpool.bench.results.table import MEBI, Row, unique, where
 from sumpool.bench.suites.approximation import APPROXIMATIONS
 from sumpool.bench.suites.depth import MODELS
-from sumpool.bench.suites.operator_tables import LOOP, NEVER, SORTED, SUMS
-from sumpool.bench.suites.selection_tables import APPROXIMATE
+from sumpool.bench.suites.operators import LOOP, NEVER, SORTED, SUMS
+from sumpool.bench.suites.selection import APPROXIMATE
 from sumpool.bench.suites.shortening import PUBLISHED
 from sumpool.bench.suites.sparsity import MODES
 from sumpool.errors import RecipeError

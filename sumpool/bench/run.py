@@ -9,28 +9,30 @@ from typing import Any
 import torch
 
 from sumpool.bench import config
-from sumpool.bench.config import Suite
-from sumpool.bench.encoder_config import AttentionsConfig, DepthConfig
+from sumpool.bench.config import (
+    AttentionsConfig,
+    BenchSettings,
+    DepthConfig,
+    ScalingConfig,
+    Suite,
+    SuiteSettings,
+    load_settings,
+    split_overrides,
+)
 from sumpool.bench.models.length_sweep import measure_models
 from sumpool.bench.results.report import BenchReport, Result, make_report
-from sumpool.bench.scaling_config import ScalingConfig
-from sumpool.bench.settings import BenchSettings, SuiteSettings, load_settings, split_overrides
-from sumpool.bench.suites.approximation import measure_approximations
+from sumpool.bench.suites.approximation import measure_approximations, trained_inputs
 from sumpool.bench.suites.attention_costs import measure_attention_costs
-from sumpool.bench.suites.bart_pair import random_pair
 from sumpool.bench.suites.complexity import count_complexity
 from sumpool.bench.suites.depth import measure_depth
-from sumpool.bench.suites.layer_inputs import trained_inputs
 from sumpool.bench.suites.operators import measure_operators
-from sumpool.bench.suites.paper import VOCABULARY
-from sumpool.bench.suites.paper_times import measure_tables
+from sumpool.bench.suites.paper_times import VOCABULARY, measure_tables
 from sumpool.bench.suites.scaling import measure_scaling
 from sumpool.bench.suites.selection import measure_selection
-from sumpool.bench.suites.selection_losses import selection_losses, validation_attention
 from sumpool.bench.suites.shortening import measure_shortening
-from sumpool.bench.suites.sparsity import measure_sparsity
-from sumpool.bench.suites.transformers import measure_transformers
-from sumpool.bench.systems.workload import Conditions
+from sumpool.bench.suites.sparsity import measure_sparsity, selection_losses, validation_attention
+from sumpool.bench.suites.transformers import measure_transformers, random_pair
+from sumpool.bench.workload import Conditions
 from sumpool.errors import CheckpointError
 from sumpool.inference.loading import load_model
 from sumpool.inference.model_choice import RUNS, newest_run

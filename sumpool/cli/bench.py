@@ -119,10 +119,9 @@ def bench(
     Sizes and repetitions change with --set bench.batch=8, workloads with --set bench.workloads=[generate], and the time
     for all of it with --set bench.seconds=60.
     """
-    from sumpool.bench.models.comparison import compare_reports
-    from sumpool.bench.models.saved import load_saved
+    from sumpool.bench.models.saved import compare_reports, load_saved
     from sumpool.bench.plots import draw, require_plots
-    from sumpool.bench.results.exports import require_writable, write_tables
+    from sumpool.bench.results.table import require_writable, write_tables
     from sumpool.io.atomic import disk_errors, replace_file
     from sumpool.progress import GRACE, interruptible
     from sumpool.workflows.bench import bench as measure

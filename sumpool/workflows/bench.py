@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from sumpool.bench.config import BenchSettings, TrainerConfig, load_settings, split_overrides
 from sumpool.bench.results.report import BenchReport, make_report
 from sumpool.bench.run import SUITES, run_approximation, run_model, run_scaling, run_sparsity, run_suite
-from sumpool.bench.settings import BenchSettings, load_settings, split_overrides
-from sumpool.bench.systems.workload import Conditions
-from sumpool.bench.trainer_config import TrainerConfig
+from sumpool.bench.workload import Conditions
 from sumpool.inference.loading import load_model
 from sumpool.inference.model_choice import RUNS, newest_run
 from sumpool.progress import Check, Report, go_on, silent, told_when_stopped

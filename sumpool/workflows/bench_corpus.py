@@ -8,17 +8,24 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from sumpool.bench.corpus.documents import choose_documents, spread, write_documents
-from sumpool.bench.corpus.measure import OURS, SHIPPED, corpus_result, measure_systems, our_commands, peer_commands
-from sumpool.bench.corpus.peer_process import PeerJob
-from sumpool.bench.corpus.peers import CorpusPeer, peer_names, prepare_peer
+from sumpool.bench.config import BenchSettings, CorpusConfig, load_settings
+from sumpool.bench.corpus.measure import (
+    OURS,
+    SHIPPED,
+    CorpusPeer,
+    corpus_result,
+    measure_systems,
+    our_commands,
+    peer_commands,
+    peer_names,
+    prepare_peer,
+)
+from sumpool.bench.corpus.peer_process import PeerJob, choose_documents, spread, write_documents
 from sumpool.bench.corpus.process import run_process
-from sumpool.bench.corpus_config import CorpusConfig
-from sumpool.bench.measures.energy import EnergyMeter
+from sumpool.bench.measures.machine import EnergyMeter
 from sumpool.bench.peers.build import library_versions
 from sumpool.bench.results.report import BenchReport, make_report
-from sumpool.bench.settings import BenchSettings, load_settings
-from sumpool.bench.systems.workload import Conditions
+from sumpool.bench.workload import Conditions
 from sumpool.inference.loading import find_model
 from sumpool.progress import Check, Progress, Report
 from sumpool.recipe.schema import Recipe

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import torch
 
-from sumpool.bench.language_models_config import GenerationBenchConfig
+from sumpool.bench.config import BenchSettings, GenerationBenchConfig, load_settings, split_overrides
 from sumpool.bench.measures.timing import Steps
 from sumpool.bench.results.report import BenchReport, Result, make_report
-from sumpool.bench.settings import BenchSettings, load_settings, split_overrides
 from sumpool.bench.suites.text_generation import measure_text_generation, text_generation_table
-from sumpool.bench.systems.workload import Conditions
+from sumpool.bench.workload import Conditions
 from sumpool.progress import Check, Report
 from sumpool.tasks.language_modeling.loading import load_language_model
 

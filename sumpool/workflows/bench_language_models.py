@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sumpool.bench.language_models.budget import affordable_steps, clocked, read_times, trial_seconds
+from sumpool.bench.config import BenchSettings, LanguageModelsConfig, load_settings, split_overrides
 from sumpool.bench.language_models.grid import StudyRow, row_settings, study_grid
 from sumpool.bench.language_models.plot import draw_study
 from sumpool.bench.language_models.table import (
@@ -26,11 +26,10 @@ from sumpool.bench.language_models.table import (
     study_rows,
     study_table,
 )
-from sumpool.bench.language_models_config import LanguageModelsConfig
-from sumpool.bench.results.exports import to_csv, to_latex
+from sumpool.bench.measures.training_time import affordable_steps, clocked, read_times, trial_seconds
 from sumpool.bench.results.report import BenchReport, Result, make_report
-from sumpool.bench.settings import BenchSettings, load_settings, split_overrides
-from sumpool.bench.systems.workload import Conditions
+from sumpool.bench.results.table import to_csv, to_latex
+from sumpool.bench.workload import Conditions
 from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.task import Results
 from sumpool.io.atomic import disk_errors, replace_file

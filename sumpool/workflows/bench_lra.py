@@ -10,16 +10,22 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sumpool.bench.lra.attentions import attention_settings, published
-from sumpool.bench.lra.plot import draw_lra
-from sumpool.bench.lra.speed import seconds_per_update
-from sumpool.bench.lra.table import LraRun, export, make_lra_table, make_row, read_run
+from sumpool.bench.config import BenchSettings, LraConfig, load_settings, split_overrides
+from sumpool.bench.lra.table import (
+    LraRun,
+    attention_settings,
+    draw_lra,
+    export,
+    make_lra_table,
+    make_row,
+    published,
+    read_run,
+)
 from sumpool.bench.lra.tasks import make_data
-from sumpool.bench.lra_config import LraConfig
+from sumpool.bench.measures.training_time import seconds_per_update
 from sumpool.bench.results.report import BenchReport, Result, make_report
 from sumpool.bench.results.table import Table, text_table
-from sumpool.bench.settings import BenchSettings, load_settings, split_overrides
-from sumpool.bench.systems.workload import Conditions
+from sumpool.bench.workload import Conditions
 from sumpool.progress import Check, Progress, Report
 from sumpool.recipe.load import load_recipe, make_recipe, read_tree
 from sumpool.recipe.packaged import recipes_folder

@@ -6,23 +6,21 @@ from dataclasses import replace
 import pytest
 import torch
 
-from sumpool.bench.config import ApproximationConfig, OperatorsConfig
-from sumpool.bench.encoder_config import AttentionsConfig
-from sumpool.bench.lra.speed import seconds_per_update
+from sumpool.bench.config import ApproximationConfig, AttentionsConfig, OperatorsConfig
 from sumpool.bench.measures.timing import Steps
+from sumpool.bench.measures.training_time import seconds_per_update
 from sumpool.bench.models.length_sweep import measure_models
 from sumpool.bench.results.table import Row
 from sumpool.bench.suites import operators
 from sumpool.bench.suites.approximation import measure_approximations
 from sumpool.bench.suites.attention_costs import measure_attention_costs
-from sumpool.bench.suites.bart_pair import random_pair
 from sumpool.bench.suites.operators import measure_operators
 from sumpool.bench.suites.selection import measure_selection
 from sumpool.bench.suites.shortening import measure_shortening
 from sumpool.bench.suites.sparsity import measure_sparsity
 from sumpool.bench.suites.text_generation import LAST, measure_text_generation
-from sumpool.bench.suites.transformers import measure_transformers
-from sumpool.bench.systems.workload import Conditions
+from sumpool.bench.suites.transformers import measure_transformers, random_pair
+from sumpool.bench.workload import Conditions
 from sumpool.core.model import cuda_graph
 from sumpool.core.model.language_model import LanguageModel
 from sumpool.core.model.language_model_config import LanguageModelConfig

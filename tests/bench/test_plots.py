@@ -9,12 +9,12 @@ import torch
 from sumpool.bench import plots
 from sumpool.bench.config import (
     ApproximationConfig,
+    DepthConfig,
     OperatorsConfig,
     SelectionBenchConfig,
     ShorteningConfig,
     SparsityConfig,
 )
-from sumpool.bench.encoder_config import DepthConfig
 from sumpool.bench.measures.timing import Timing
 from sumpool.bench.models.tables import model_result
 from sumpool.bench.plots import draw, require_plots
@@ -26,7 +26,7 @@ from sumpool.bench.suites.operators import measure_operators
 from sumpool.bench.suites.selection import measure_selection
 from sumpool.bench.suites.shortening import shortening_result
 from sumpool.bench.suites.sparsity import measure_sparsity
-from sumpool.bench.systems.workload import Conditions
+from sumpool.bench.workload import Conditions
 from sumpool.core.model.config import ModelConfig
 from sumpool.errors import RecipeError
 from sumpool.settings import Settings

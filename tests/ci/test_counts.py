@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from sumpool.bench.systems.workload import Conditions
+from sumpool.bench.workload import Conditions
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from sumpool.bench.systems.workload import Conditions, Documents, Subject
+from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model import cuda_graph

@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from sumpool.bench.config import BenchConfig, Suite, Workload
-from sumpool.bench.models.comparison import compare_reports
-from sumpool.bench.models.saved import load_saved
+from sumpool.bench.models.saved import compare_reports, load_saved
 from sumpool.bench.results.table import where
-from sumpool.bench.systems.workload import Conditions, Contender, Documents
+from sumpool.bench.workload import Conditions, Contender, Documents
 from sumpool.core.model.config import ModelConfig
 from sumpool.errors import Interrupted, RecipeError
 from sumpool.progress import Progress

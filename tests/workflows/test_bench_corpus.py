@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.bench.corpus import peers
-from sumpool.bench.corpus.measure import OURS, SHIPPED
-from sumpool.bench.corpus.peers import NAMES
+from sumpool.bench.corpus import measure
+from sumpool.bench.corpus.measure import NAMES, OURS, SHIPPED
 from sumpool.bench.corpus.process import ProcessRun
 from sumpool.errors import Interrupted, RecipeError
 from sumpool.io.bounded import parse_json
@@ -24,7 +23,7 @@ SMALL = ["bench.documents=4", "bench.generate=6", "bench.repeats=1", "bench.batc
 def test_processes_are_measured_from_their_start_and_peers_in_their_fastest_precision(
     run_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(peers, "_PRECISIONS", ("bfloat16",))
+    monkeypatch.setattr(measure, "_PRECISIONS", ("bfloat16",))
     changes = [*SMALL, "bench.peers=[LED]"]
     report = bench("corpus", run_folder, overrides=changes, peers=True)
     rows = {row["system"]: row for row in report.result.rows["corpus"]}

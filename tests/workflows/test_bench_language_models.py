@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.bench.language_models.budget import TIMES
+from sumpool.bench.measures.training_time import TIMES
 from sumpool.errors import RecipeError
 from sumpool.progress import Progress, go_on, silent
 from sumpool.workflows.bench import bench

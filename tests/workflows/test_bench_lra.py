@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.bench.lra_config import LraConfig
+from sumpool.bench.config import LraConfig
 from sumpool.errors import RecipeError
 from sumpool.progress import Progress, go_on, silent
 from sumpool.settings import kinds

@@ -94,7 +94,7 @@ def test_a_cross_attention_without_keys_is_refused(
     run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refuse = Mock(side_effect=ValueError("cross_attention must have query and key_value projections, got Other"))
-    monkeypatch.setattr("sumpool.bench.suites.selection_losses.sentence_attention", refuse)
+    monkeypatch.setattr("sumpool.bench.suites.sparsity.sentence_attention", refuse)
     with pytest.raises(RecipeError, match="bench sparsity: cross_attention must have query and key_value projections"):
         bench("sparsity", run_folder, overrides=prepare(tmp_path, 1))
 

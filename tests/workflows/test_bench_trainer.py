@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from sumpool.bench.config import BenchSettings, TrainerConfig, load_settings
 from sumpool.bench.peers import trainer as side_by_side
-from sumpool.bench.settings import BenchSettings, load_settings
-from sumpool.bench.trainer_config import TrainerConfig
 from sumpool.data.shards import Shard
 from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError
 from sumpool.io.manifest import Manifest

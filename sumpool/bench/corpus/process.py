@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from sumpool.bench.measures.energy import EnergyMeter
+from sumpool.bench.measures.machine import EnergyMeter
 from sumpool.io.bounded import parse_json
 from sumpool.progress import Check
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sumpool.bench.language_models_config import LanguageModelsConfig
+from sumpool.bench.config import LanguageModelsConfig
 from sumpool.errors import RecipeError
 
 

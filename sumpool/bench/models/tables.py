@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sumpool.bench.measures.roofline import COPY, READ, product_name
+from sumpool.bench.measures.machine import COPY, READ, product_name
 from sumpool.bench.measures.statistics import growth_exponent
 from sumpool.bench.results.report import Result
 from sumpool.bench.results.table import NOISY, Row, Table, make_table, pooled, quotient, significant, unique, where

@@ -6,13 +6,11 @@ from statistics import fmean
 
 import numpy as np
 
-from sumpool.bench.peers.led import LedGenerator
-from sumpool.bench.peers.led_trainer import train_led
-from sumpool.bench.peers.trainer_setup import TrainerSetup
+from sumpool.bench.config import TrainerConfig
+from sumpool.bench.peers.led import LedGenerator, TrainerSetup, train_led
 from sumpool.bench.results.report import Result
 from sumpool.bench.results.table import make_table, significant, text_table
-from sumpool.bench.systems.workload import Conditions
-from sumpool.bench.trainer_config import TrainerConfig
+from sumpool.bench.workload import Conditions
 from sumpool.core.decoding.constraints import TokenSurfaces
 from sumpool.core.output.tied import TiedOutputConfig
 from sumpool.data.fingerprint import content_digest

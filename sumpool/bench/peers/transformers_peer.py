@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from sumpool.bench.config import Workload
-from sumpool.bench.systems.workload import NAMES, Conditions, Contender, Documents
+from sumpool.bench.workload import NAMES, Conditions, Contender, Documents
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import ModelConfig
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens

@@ -11,14 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sumpool.bench.encoder_config import AttentionsConfig
-from sumpool.bench.measures.cost import count
+from sumpool.bench.config import AttentionsConfig
+from sumpool.bench.measures.operations import count
 from sumpool.bench.measures.statistics import growth_exponent
 from sumpool.bench.measures.timing import Steps, clock
 from sumpool.bench.results.report import Result
 from sumpool.bench.results.table import Row, make_table
 from sumpool.bench.suites.attention_peers import measure_peers
-from sumpool.bench.systems.workload import Conditions
+from sumpool.bench.workload import Conditions
 from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.progress import Check, Report, go_on, silent
 from sumpool.settings import config_class, kinds

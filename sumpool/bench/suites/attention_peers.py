@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from sumpool.bench.measures.timing import Steps, Work, interleave
 from sumpool.bench.results.table import Row
-from sumpool.bench.systems.workload import Conditions
+from sumpool.bench.workload import Conditions
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.attention.bigbird import BigbirdAttentionConfig
 from sumpool.core.attention.longformer import LongformerAttentionConfig

@@ -17,11 +17,10 @@ import torch
 from torch import nn
 
 from sumpool.bench.config import ComplexityConfig
-from sumpool.bench.measures.cost import ALL, Operations, count_modules
-from sumpool.bench.measures.skip_matmul import SkipMatmul
+from sumpool.bench.measures.operations import ALL, Operations, SkipMatmul, count_modules
 from sumpool.bench.results.report import Result
 from sumpool.bench.results.table import Row, make_table, quotient
-from sumpool.bench.systems.workload import Conditions, Documents, Subject
+from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
 from sumpool.core.pooling.halving import HalvingPoolerConfig
 from sumpool.core.tokens import Tokens

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from sumpool.bench.encoder_config import DepthConfig
+from sumpool.bench.config import DepthConfig
 from sumpool.bench.measures.timing import Steps, interleave
 from sumpool.bench.results.report import Result
 from sumpool.bench.results.table import Row, make_table, quotient
-from sumpool.bench.systems.workload import Conditions, Documents, Subject
+from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
 from sumpool.progress import Check, Report, go_on, silent
 

@@ -18,12 +18,12 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from sumpool.bench.measures.cost import count
+from sumpool.bench.config import ScalingConfig
+from sumpool.bench.measures.operations import count
 from sumpool.bench.measures.timing import Steps
 from sumpool.bench.results.report import Result
 from sumpool.bench.results.table import Row, make_table
-from sumpool.bench.scaling_config import ScalingConfig
-from sumpool.bench.systems.workload import Conditions, Documents, Subject
+from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
 from sumpool.progress import Check, Report, go_on, silent
 from sumpool.training.memory import peak

@@ -19,7 +19,7 @@ from sumpool.bench.config import ShorteningConfig
 from sumpool.bench.measures.timing import Steps, interleave
 from sumpool.bench.results.report import Result
 from sumpool.bench.results.table import Row, make_table, quotient
-from sumpool.bench.systems.workload import Conditions, Documents, Subject
+from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.boundaries.fixed import FixedBoundariesConfig
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.language_model import LanguageModel

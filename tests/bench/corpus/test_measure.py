@@ -1,8 +1,8 @@
 from collections.abc import Sequence
 
+from sumpool.bench.config import CorpusConfig
 from sumpool.bench.corpus.measure import measure_systems
 from sumpool.bench.corpus.process import ProcessRun
-from sumpool.bench.corpus_config import CorpusConfig
 from sumpool.progress import silent
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sumpool.bench.corpus.process import run_process
-from sumpool.bench.measures.energy import EnergyMeter
+from sumpool.bench.measures.machine import EnergyMeter
 from sumpool.progress import go_on
 
 LINES = """\

@@ -1,7 +1,7 @@
 import pytest
 
+from sumpool.bench.config import LanguageModelsConfig, Study
 from sumpool.bench.language_models.grid import row_settings, study_grid
-from sumpool.bench.language_models_config import LanguageModelsConfig, Study
 from sumpool.errors import RecipeError
 
 

@@ -4,9 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.bench.lra.attentions import ATTENTIONS, attention_settings, published
-from sumpool.bench.lra.plot import draw_lra
-from sumpool.bench.lra.table import LraRun, accumulation, export, make_lra_table, make_row, over_seeds, read_run
+from sumpool.bench.lra.table import (
+    ATTENTIONS,
+    LraRun,
+    accumulation,
+    attention_settings,
+    draw_lra,
+    export,
+    make_lra_table,
+    make_row,
+    over_seeds,
+    published,
+    read_run,
+)
 from sumpool.bench.results.table import Row
 from sumpool.core.model.config import EncoderLayerConfig
 from sumpool.errors import RecipeError

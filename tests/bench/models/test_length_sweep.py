@@ -1,6 +1,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, repeat
+from itertools import chain, count, repeat
 from unittest.mock import Mock
 
 import pytest
@@ -8,18 +8,74 @@ import torch
 
 from sumpool.bench.config import BenchConfig, Workload
 from sumpool.bench.measures.timing import Work
-from sumpool.bench.models import cost_model, length_sweep
-from sumpool.bench.models.cost_model import Budget
-from sumpool.bench.models.length_sweep import LengthSweep, measure_models, with_steps
+from sumpool.bench.models import length_sweep
+from sumpool.bench.models.length_sweep import Budget, CostModel, LengthSweep, afford, measure_models, with_steps
 from sumpool.bench.models.tables import growth_rows
 from sumpool.bench.results.report import Result
 from sumpool.bench.results.table import Row, where
-from sumpool.bench.systems.workload import WORKLOADS, Conditions, Contender, Documents, Subject
+from sumpool.bench.workload import WORKLOADS, Conditions, Contender, Documents, Subject
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
 from sumpool.core.output.tied import TiedOutputConfig
 from sumpool.core.pooling.halving import HalvingPoolerConfig
 from sumpool.progress import Progress, go_on, silent
+from sumpool.training.memory import peak
+
+CPU = torch.device("cpu")
+
+
+def test_seconds_are_predicted_as_they_grew() -> None:
+    for known, length, seconds in (
+        ({}, 64, 0.0),
+        ({16: 1.0}, 16, 1.0),
+        ({16: 1.0}, 64, 4.0),
+        ({16: 1.0, 32: 4.0}, 64, 16.0),
+        ({16: 1.0, 32: 9.0}, 64, 36.0),
+        ({16: 1.0, 32: 1.0}, 64, 2.0),
+        ({8: 0.001, 16: 1.0, 32: 2.0}, 64, 4.0),
+        ({16: 0.0, 32: 0.0}, 64, 0.0),
+    ):
+        assert CostModel(peak, CPU, dict(known)).predict(length) == pytest.approx(seconds)
+
+
+def test_only_what_grows_is_taken_to_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(length_sweep, "available", lambda _: 20 * 2**30)
+    ran: list[int] = []
+    gradients = 2**30  # whatever the length
+    known = CostModel(peak, CPU, {1024: 1.0}, {1024: gradients + 2**28}, least=gradients)
+    assert known.attempt(lambda: ran.append(1), 8192, counted=True)[1] == ""
+    assert ran
+    steep = CostModel(peak, CPU, {1024: 1.0}, {1024: gradients + 2**29}, least=gradients)
+    assert steep.attempt(lambda: ran.append(2), 8192, counted=True)[1] == "may need 33.0 GiB, 20.0 GiB are free"
+    alone = CostModel(peak, CPU, {1024: 1.0}, {1024: 2**29})
+    assert alone.attempt(lambda: ran.append(3), 8192, counted=True)[1] == "may need 32.0 GiB, 20.0 GiB are free"
+
+
+def nobody(name: str) -> bool:
+    return name == ""
+
+
+def test_what_is_left() -> None:
+    ticks = count(100, 7)
+    budget = Budget(10, lambda: float(next(ticks)))
+    assert (budget.left(), budget.left()) == (3, -4)
+
+
+def test_the_cheap_goes_before_the_costly() -> None:
+    assert afford({"a": 4.0, "b": 1.0, "c": 2.0}, 9, nobody) == {"b", "c"}  # three repetitions of each
+
+
+def test_what_goes_first_is_not_weighed() -> None:
+    assert afford({"a": 3.0, "b": 1.0}, 9, lambda name: name == "a") == {"a"}
+
+
+def test_what_costs_too_much_makes_room_for_what_does_not() -> None:
+    assert afford({"a": 4.0, "b": 1.0}, 9, lambda name: name == "a") == {"b"}
+
+
+def test_nothing_is_known_of_what_was_not_tried() -> None:
+    assert afford({"a": 0.0, "b": 1.0}, -5, nobody) == {"a"}
+
 
 pytestmark = pytest.mark.usefixtures("small_probes")
 CONDITIONS = Conditions(vocabulary=40, device=torch.device("cpu"), precision=torch.float32)
@@ -73,8 +129,7 @@ class Timed(Contender):
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     time = Time()
-    for module in (length_sweep, cost_model):
-        monkeypatch.setattr(module, "clock", time.clock)
+    monkeypatch.setattr(length_sweep, "clock", time.clock)
     return time
 
 
@@ -231,8 +286,8 @@ def test_a_length_that_may_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch) 
         work()
         return next(found)
 
-    monkeypatch.setattr("sumpool.bench.systems.workload.peak", peak)
-    monkeypatch.setattr("sumpool.bench.models.cost_model.available", Mock(return_value=2**31))
+    monkeypatch.setattr("sumpool.bench.workload.peak", peak)
+    monkeypatch.setattr("sumpool.bench.models.length_sweep.available", Mock(return_value=2**31))
     rows = quick(QUICK.model_copy(update={"lengths": (32, 64)}))
     assert {row.note for row in where(rows, {"length": 32})} == {""}
     assert {row.note for row in where(rows, {"length": 64})} == {"may need 2.5 GiB, 2.0 GiB are free"}
@@ -250,7 +305,7 @@ def test_the_end_of_memory_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_libraries_are_warm_before_memory_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     encode = Mock()
     monkeypatch.setattr(Subject, "encode", encode)
-    monkeypatch.setattr("sumpool.bench.systems.workload.peak", Mock(side_effect=MemoryError))
+    monkeypatch.setattr("sumpool.bench.workload.peak", Mock(side_effect=MemoryError))
     quick(QUICK.model_copy(update={"workloads": ("encode",)}))
     assert [call.args[0].ids.shape for call in encode.call_args_list] == [(1, 16)] * 3
 

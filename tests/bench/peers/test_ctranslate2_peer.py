@@ -1,19 +1,86 @@
 import gc
+import os
+import signal
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
 import torch
 
+from sumpool.bench.config import Workload
 from sumpool.bench.peers import ctranslate2_peer
-from sumpool.bench.peers.ctranslate2_peer import CTranslate2Peer, compute_types
+from sumpool.bench.peers.ctranslate2_peer import CTranslate2Peer, PeerProcess, compute_types
 from sumpool.bench.peers.transformers_peer import TransformersPeer, bart
-from sumpool.bench.systems.workload import Conditions, Documents
+from sumpool.bench.workload import Conditions, Contender, Documents
 from sumpool.core.model.config import ModelConfig
+from sumpool.errors import ResourceError
 from sumpool.special_tokens import EOS
 from tests.bench.peers.test_transformers_peer import CONFIG
 
-CONDITIONS = Conditions(vocabulary=60, device=torch.device("cpu"), precision=torch.float32)
+CPU = torch.device("cpu")
+CONDITIONS = Conditions(vocabulary=40, device=CPU, precision=torch.float32)
+DOCUMENTS = Documents.random(2, 20, 4, CONDITIONS)
+HELD = 64 * 2**20
+
+
+class Peer(Contender):
+    """Says by its precision what it was asked for, and in which process it is; encoding holds some memory."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def precision_of(self, workload: Workload) -> str:
+        return f"{os.getpid()} {workload}: {' '.join(self.calls)}"
+
+    def encode(self, documents: Documents) -> None:
+        assert torch.equal(documents.ids, DOCUMENTS.ids)
+        assert documents.lengths == DOCUMENTS.lengths
+        torch.ones(HELD, dtype=torch.uint8)
+        self.calls.append("read")
+
+    def train(self, documents: Documents) -> None:
+        raise NotImplementedError("it does not learn")
+
+    def generate(self, documents: Documents, beams: int, tokens: int) -> None:
+        assert torch.equal(documents.ids, DOCUMENTS.ids)
+        if not tokens:
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.calls.append(f"{beams} {tokens}")
+
+
+def test_all_workloads_are_of_one_other_process_which_ends_with_the_peer() -> None:
+    peer = PeerProcess(Peer)
+    assert peer.precision_of("encode") is None
+    peer.encode(DOCUMENTS)
+    peer.generate(DOCUMENTS, 3, 7)
+    process, answer = str(peer.precision_of("generate")).split(" ", 1)
+    assert int(process) != os.getpid()
+    assert answer == "generate: read 3 7"
+    assert peer.precision_of("encode") == f"{process} encode: read"
+    assert Path("/proc", process).exists()
+    del peer
+    gc.collect()
+    assert not Path("/proc", process).exists()
+
+
+def test_peak_memory_is_that_of_the_process_and_errors_are_in_its_words() -> None:
+    peer = PeerProcess(Peer)
+    peer.encode(DOCUMENTS)
+    assert peer.peak(lambda: peer.encode(DOCUMENTS), CPU) == pytest.approx(HELD, rel=0.1)
+    assert (peer.peak(lambda: peer.generate(DOCUMENTS, 1, 1), CPU) or 0) < HELD / 2
+    with pytest.raises(NotImplementedError, match="it does not learn"):
+        peer.train(DOCUMENTS)
+    with pytest.raises(NotImplementedError, match="it does not learn"):
+        peer.peak(lambda: peer.train(DOCUMENTS), CPU)
+    peer.encode(DOCUMENTS)
+
+
+def test_a_killed_process_is_an_error() -> None:
+    with pytest.raises(ResourceError, match="exit code -9"):
+        PeerProcess(Peer).generate(DOCUMENTS, 1, 0)
+
+
+WIDE = Conditions(vocabulary=60, device=torch.device("cpu"), precision=torch.float32)
 LONG = CONFIG.model_copy(update={"source_length": 2000})
 
 
@@ -33,9 +100,9 @@ def test_writes_what_bart_of_transformers_writes(
     monkeypatch: pytest.MonkeyPatch, length: int, beams: int, tokens: int
 ) -> None:
     monkeypatch.setattr(ctranslate2_peer, "bart", shaken_bart)
-    documents = Documents.random(3, length, 1, CONDITIONS)
-    found = CTranslate2Peer(LONG, CONDITIONS, "float32", threads=2).generate(documents, beams, tokens)
-    assert torch.equal(found, TransformersPeer(shaken_bart, LONG, CONDITIONS).generate(documents, beams, tokens))
+    documents = Documents.random(3, length, 1, WIDE)
+    found = CTranslate2Peer(LONG, WIDE, "float32", threads=2).generate(documents, beams, tokens)
+    assert torch.equal(found, TransformersPeer(shaken_bart, LONG, WIDE).generate(documents, beams, tokens))
     assert len(found.unique(dim=0)) > 1
 
 
@@ -49,16 +116,16 @@ def hasty_bart(config: ModelConfig, vocabulary: int) -> torch.nn.Module:
 @pytest.mark.parametrize("kind", ["float32", "int8"])
 def test_writes_as_many_tokens_as_asked_for(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     monkeypatch.setattr(ctranslate2_peer, "bart", hasty_bart)
-    peer = CTranslate2Peer(LONG, CONDITIONS, kind, threads=2)
-    found = peer.generate(Documents.random(2, 20, 1, CONDITIONS), beams=2, tokens=8)
+    peer = CTranslate2Peer(LONG, WIDE, kind, threads=2)
+    found = peer.generate(Documents.random(2, 20, 1, WIDE), beams=2, tokens=8)
     assert found.shape == (2, 8)
     assert EOS not in found
     assert kind in peer.translator.compute_type
 
 
 def test_it_only_writes() -> None:
-    peer = CTranslate2Peer(LONG, CONDITIONS, "float32", threads=2)
-    documents = Documents.random(1, 8, 4, CONDITIONS)
+    peer = CTranslate2Peer(LONG, WIDE, "float32", threads=2)
+    documents = Documents.random(1, 8, 4, WIDE)
     with pytest.raises(NotImplementedError, match="CTranslate2 does not train"):
         peer.train(documents)
     with pytest.raises(NotImplementedError, match="CTranslate2 reads only where it writes"):
@@ -69,7 +136,7 @@ def test_it_only_writes() -> None:
 def test_has_as_many_threads_as_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     made = Mock()
     monkeypatch.setattr("ctranslate2.Translator", made)
-    assert CTranslate2Peer(LONG, CONDITIONS, "int8", threads=3).translator is made.return_value
+    assert CTranslate2Peer(LONG, WIDE, "int8", threads=3).translator is made.return_value
     assert made.call_args.kwargs["intra_threads"] == 3
     assert made.call_args.kwargs["inter_threads"] == 1
 
@@ -89,8 +156,8 @@ def test_computes_in_what_the_device_supports(
 
 
 def test_goes_with_its_threads() -> None:
-    peer = CTranslate2Peer(LONG, CONDITIONS, "float32", threads=2)
-    peer.generate(Documents.random(1, 8, 1, CONDITIONS), 1, 2)
+    peer = CTranslate2Peer(LONG, WIDE, "float32", threads=2)
+    peer.generate(Documents.random(1, 8, 1, WIDE), 1, 2)
     before = threads()
     del peer
     gc.collect()

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from sumpool.bench.peers.transformers_peer import Build, TransformersPeer, bart, block_of, led, long_t5, pegasus_x
-from sumpool.bench.systems.workload import Conditions, Documents
+from sumpool.bench.workload import Conditions, Documents
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig

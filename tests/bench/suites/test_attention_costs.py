@@ -2,7 +2,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from sumpool.bench.encoder_config import AttentionsConfig
+from sumpool.bench.config import AttentionsConfig
 from sumpool.bench.results.table import Row
 from sumpool.bench.suites import attention_costs
 from sumpool.bench.suites.attention_costs import (
@@ -10,7 +10,7 @@ from sumpool.bench.suites.attention_costs import (
     fit_row,
     measure_attention_costs,
 )
-from sumpool.bench.systems.workload import Conditions
+from sumpool.bench.workload import Conditions
 from sumpool.progress import Progress
 from sumpool.settings import kinds
 

@@ -2,11 +2,11 @@ import pytest
 import torch
 from transformers.models.longformer.modeling_longformer import LongformerSelfAttention
 
-from sumpool.bench.encoder_config import AttentionsConfig
+from sumpool.bench.config import AttentionsConfig
 from sumpool.bench.suites import attention_peers
 from sumpool.bench.suites.attention_costs import measure_attention_costs
 from sumpool.bench.suites.attention_peers import Peer
-from sumpool.bench.systems.workload import Conditions
+from sumpool.bench.workload import Conditions
 from sumpool.core.attention.sliding_window import SlidingWindowAttention
 from sumpool.errors import RecipeError
 

@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from sumpool.bench.config import ComplexityConfig
-from sumpool.bench.measures.cost import count
+from sumpool.bench.measures.operations import count
 from sumpool.bench.results.report import Result
 from sumpool.bench.suites import complexity
 from sumpool.bench.suites.complexity import count_complexity, deep_pyramidions, systems
-from sumpool.bench.systems.workload import Conditions, Documents, Subject
+from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.settings import kinds
 
 PAPER = ComplexityConfig(length=512, keep=32, block=32, target=32, dim=16, heads=2, feed_forward=16)

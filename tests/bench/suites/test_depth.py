@@ -1,10 +1,10 @@
 import torch
 
-from sumpool.bench.encoder_config import DepthConfig
+from sumpool.bench.config import DepthConfig
 from sumpool.bench.measures.timing import Timing
 from sumpool.bench.results.table import Row
 from sumpool.bench.suites.depth import MODELS, depth_model, depth_result, measure_depth, pyramid
-from sumpool.bench.systems.workload import Conditions, Documents, Subject
+from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.pooling.halving import HalvingPoolerConfig
 
 CONDITIONS = Conditions(vocabulary=8, device=torch.device("cpu"), precision=torch.float32)

@@ -1,9 +1,9 @@
 import pytest
 import torch
 
-from sumpool.bench.scaling_config import ScalingConfig
+from sumpool.bench.config import ScalingConfig
 from sumpool.bench.suites.scaling import StepCost, measure_scaling, scaling_result
-from sumpool.bench.systems.workload import Conditions, Subject
+from sumpool.bench.workload import Conditions, Subject
 from tests.training.toy import MODEL
 
 CONDITIONS = Conditions(vocabulary=40, device=torch.device("cpu"), precision=torch.float32)

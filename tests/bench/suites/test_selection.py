@@ -6,9 +6,8 @@ import torch
 from sumpool.bench.config import SelectionBenchConfig
 from sumpool.bench.results.report import Result
 from sumpool.bench.results.table import Row, unique, where
-from sumpool.bench.suites.selection import SELECTIONS, measure_selection
-from sumpool.bench.suites.selection_tables import APPROXIMATE, FULL, GRU, break_even
-from sumpool.bench.systems.workload import Conditions
+from sumpool.bench.suites.selection import APPROXIMATE, FULL, GRU, SELECTIONS, break_even, measure_selection
+from sumpool.bench.workload import Conditions
 from sumpool.progress import Progress
 
 BATCH, BEAMS, DIM, LENGTH, SENTENCE, GENERATE = 2, 3, 16, 240, 4, 5

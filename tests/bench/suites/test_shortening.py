@@ -7,7 +7,7 @@ from sumpool.bench.config import ShorteningConfig
 from sumpool.bench.measures.timing import Timing
 from sumpool.bench.results.table import Row, unique
 from sumpool.bench.suites.shortening import measure_shortening, model, multiplications, shortening_result
-from sumpool.bench.systems.workload import Conditions
+from sumpool.bench.workload import Conditions
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.pooling.funnel import FunnelPoolerConfig
 

@@ -6,7 +6,7 @@ from sumpool.bench.measures.timing import Timing
 from sumpool.bench.results.report import Result
 from sumpool.bench.results.table import Row, unique, where
 from sumpool.bench.suites.sparsity import MODES, held_attention, measure_sparsity, needed, sparsity_result
-from sumpool.bench.systems.workload import Conditions
+from sumpool.bench.workload import Conditions
 from sumpool.core.model.config import ModelConfig
 from sumpool.progress import Progress
 

@@ -1,13 +1,15 @@
 from dataclasses import replace
 
+import pytest
 import torch
 
 from sumpool.bench.config import TransformersConfig
 from sumpool.bench.measures.timing import Timing
 from sumpool.bench.results.table import Row
-from sumpool.bench.suites.bart_pair import random_pair
-from sumpool.bench.suites.transformers import measure_transformers, transformers_result
-from sumpool.bench.systems.workload import Conditions
+from sumpool.bench.suites import transformers
+from sumpool.bench.suites.transformers import measure_transformers, random_pair, transformers_result
+from sumpool.bench.workload import Conditions
+from sumpool.errors import RecipeError
 
 SMALL = TransformersConfig(
     length=24, batch=3, beams=3, generate=12, layers=2, dim=32, heads=4, feed_forward=48, vocabulary=90, repeats=1
@@ -42,3 +44,25 @@ def test_both_stand_beside_each_other() -> None:
     assert table.cells()[0] == ("transformers", "2.00", "1.00", "6.00", "1.00", "60.0", "1.000", "1.00")
     assert table.cells()[1] == ("sumpool", "2.00", "1.00", "2.00", "3.00", "20.0", "2.000", "2.00")
     assert table.notes[1] == "7 of 8 summaries are the same, token for token"
+
+
+TINY = TransformersConfig(layers=1, dim=16, heads=2, feed_forward=16, vocabulary=60, length=12, generate=9)
+
+
+def test_ours_has_the_weights_and_settings_of_theirs() -> None:
+    pair = random_pair(TINY, 1)
+    assert torch.equal(pair.ours.embedding.weight, pair.theirs.model.shared.weight)
+    writing = pair.writing
+    assert (writing.beams, writing.length_penalty, writing.early_stopping, writing.no_repeat_tokens) == (
+        4,
+        2.0,
+        True,
+        3,
+    )
+    assert (writing.min_length, writing.max_length, list(writing.begin_with)) == (10, 10, [0])
+
+
+def test_without_transformers_there_is_no_bench(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transformers, "find_spec", lambda _: None)
+    with pytest.raises(RecipeError, match="bench transformers must have transformers, which is not installed: pip"):
+        random_pair(TINY, 1)

@@ -1,8 +1,26 @@
 from pathlib import Path
 
 import pytest
+import torch
 
-from sumpool.bench.measures.energy import NOT_READABLE, NOT_SHOWN, EnergyMeter
+from sumpool.bench.measures import machine
+from sumpool.bench.measures.machine import NOT_READABLE, NOT_SHOWN, EnergyMeter, probes
+
+CPU = torch.device("cpu")
+
+
+@pytest.mark.usefixtures("small_probes")
+def test_probes_of_the_machine() -> None:
+    found = probes(CPU, ["fp32", "bf16", "int8", "fp32"])
+    assert list(found) == ["fp32 products", "bf16 products", "int8 products", "memory read", "memory copied"]
+    assert found["fp32 products"].amount == 2 * 8**3
+    assert (found["memory read"].amount, found["memory copied"].amount) == (1024, 2048)
+    for probe in found.values():
+        probe.work()
+
+
+def test_every_device_has_sizes() -> None:
+    assert set(machine.SIDE) == set(machine.BUFFER) == {"cpu", "cuda"}
 
 
 def domain(powercap: Path, folder: str, name: str, energy: int, largest: int = 1_000_000_000) -> Path:

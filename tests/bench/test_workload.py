@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sumpool.bench.systems.workload import Conditions, Documents, Subject, baselines
+from sumpool.bench.workload import Conditions, Documents, Subject, baselines
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig

@@ -1,6 +1,16 @@
-"""Costs of a model for one document without computing them: operations, lengths, and numbers that a step reads."""
+"""Counted operations: the same number on every machine, whatever else the machine does.
 
-from collections.abc import Mapping, Sequence
+A multiplication and an addition are two operations. Matrix products count, attention included whatever kernel computes
+it; a mask saves nothing. Softmax, normalisation, sorting, gathering and other element-wise work do not count. A fused
+attention recomputes its scores in the backward pass, and that counts.
+
+With `SkipMatmul` shapes flow through a model and nearly nothing is computed, while the counter still sees every
+product. Unlike on torch's meta device, code that looks at values still runs, such as an attention that skips blocks of
+padding.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -9,13 +19,99 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import FlopCounterMode
 
-from sumpool.bench.measures.cost import count
-from sumpool.bench.measures.skip_matmul import SkipMatmul
-from sumpool.bench.systems.workload import Documents
+from sumpool.bench.measures.timing import Work
+from sumpool.bench.workload import Documents
 from sumpool.core.model.summarizer import Memory, SummarizationModel
 from sumpool.core.pooling._base import Pooled
 from sumpool.special_tokens import BOS
+
+ALL = "Global"
+"""torch's name for everything that was counted."""
+
+
+Operations = Counter[str]
+"""`maps` of linear maps, vectors times learned weights; `products` of all others: scores, mixing, and hashing."""
+
+
+def count(work: Work) -> int:
+    """Run the work once and count its operations, those of its backward pass included."""
+    return count_modules(work)[ALL].total()
+
+
+def count_modules(work: Work) -> dict[str, Operations]:
+    """Run the work once and count the operations of every module, by path from the outermost, and of `ALL`."""
+    with FlopCounterMode(display=False, custom_mapping=dict(_CPU_ATTENTION)) as counter:
+        work()
+    return {path: _split(kernels) for path, kernels in ({ALL: {}} | counter.get_flop_counts()).items()}
+
+
+def _split(kernels: Mapping[object, int]) -> Operations:
+    """Tell linear maps from other products by the kernel: a batch of matrices is no linear map."""
+    maps = sum(kernels.get(kernel, 0) for kernel in (torch.ops.aten.mm, torch.ops.aten.addmm))
+    return Counter(maps=maps, products=sum(kernels.values()) - maps)
+
+
+# torch's own table has the attention kernels of CUDA only; queries, keys and values share one head_dim here. A forward
+# pass has two products, scores and the mixing of values; a backward pass five: the scores again, and four gradients.
+_CPU_ATTENTION: Mapping[object, Callable[..., int]] = {
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: (
+        lambda query, key, *_, **__: 2 * 2 * query.numel() * key[-2]
+    ),
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward: (
+        lambda _, query, key, *__, **___: 5 * 2 * query.numel() * key[-2]
+    ),
+}
+
+
+class SkipMatmul(TorchDispatchMode):
+    """Mode in which matrix products, attention included, return zeros of their shape; CPU only, without gradients."""
+
+    def __init__(self) -> None:
+        TorchDispatchMode.__init__(self)  # mypy takes super().__init__ for a function without types
+
+    def __torch_dispatch__(
+        self,
+        func: Any,  # noqa: ANN401 - an operator of torch, which has no public type
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> object:
+        """Answer products with zeros, and compute everything else."""
+        del types
+        zeros = _ZEROS.get(func.overloadpacket)
+        if zeros:
+            return zeros(*args)
+        settings = kwargs or {}
+        with self:  # outside autograd a linear layer is one operator with its product inside
+            parts = func.decompose(*args, **settings)
+        return func(*args, **settings) if parts is NotImplemented else parts
+
+
+def _matmul(left: Tensor, right: Tensor) -> Tensor:
+    return left.new_zeros((*left.shape[:-1], right.size(-1)))
+
+
+def _add_matmul(bias: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    del bias
+    return _matmul(left, right)
+
+
+def _attention(query: Tensor, key: Tensor, value: Tensor, *settings: object) -> tuple[Tensor, Tensor]:
+    """Mixed values, and log-sum-exps that only a backward pass reads."""
+    del key, settings
+    return query.new_zeros((*query.shape[:-1], value.size(-1))), query.new_zeros(0)
+
+
+_ZEROS: Mapping[object, Callable[..., object]] = {
+    torch.ops.aten.mm: _matmul,
+    torch.ops.aten.addmm: _add_matmul,
+    torch.ops.aten.bmm: _matmul,
+    torch.ops.aten.baddbmm: _add_matmul,
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _attention,
+}
+
 
 _LOOKUPS = {torch.ops.aten.embedding, torch.ops.aten.index_select, torch.ops.aten.index, torch.ops.aten.gather}
 """Operators that read no more than they return."""

@@ -4,11 +4,27 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from sumpool.bench.language_models import budget
-from sumpool.bench.language_models.budget import TIMES, affordable_steps, clocked, read_times, trial_seconds
+from sumpool.bench.measures import training_time
+from sumpool.bench.measures.training_time import (
+    TIMES,
+    affordable_steps,
+    clocked,
+    read_times,
+    seconds_per_update,
+    trial_seconds,
+)
 from sumpool.errors import CheckpointError
 from sumpool.progress import Check, go_on
 from tests.training.test_classification import CONFIG, data, new_model
+
+
+def test_the_time_of_an_update_is_measured_and_no_weight_changes() -> None:
+    model = new_model(pairs=False)
+    before = [part.clone() for part in model.state_dict().values()]
+    seconds = seconds_per_update(model, data(pairs=False), CONFIG, torch.device("cpu"))
+    assert seconds > 0
+    assert all(torch.equal(old, new) for old, new in zip(before, model.state_dict().values(), strict=True))
+
 
 CPU = torch.device("cpu")
 
@@ -19,7 +35,7 @@ def trial(updates: int, check: Check = go_on) -> float:
 
 def test_processor_time_counts_and_waiting_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     spent = iter([0.0, 1.0, 1.0, 4.0, 4.0, 6.0, 6.0, 11.0, 11.0, 12.0, 12.0, 16.0])  # of six updates
-    monkeypatch.setattr(budget, "time", SimpleNamespace(process_time=lambda: next(spent)))
+    monkeypatch.setattr(training_time, "time", SimpleNamespace(process_time=lambda: next(spent)))
     assert trial(1) == 3.0  # of 3, 2, 5, 1 and 4, after the first one
 
 

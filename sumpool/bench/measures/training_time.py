@@ -1,4 +1,4 @@
-"""Updates that a budget of processor time buys, measured before a run, so that all rows have equal compute.
+"""Time of an update, measured before a run, and the updates that a budget buys, so that all rows have equal compute.
 
 Processor time is what the process itself used: another one on the same machine does not shorten a run. On a GPU it is
 the time until an update has finished.
@@ -23,6 +23,31 @@ from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import Position, TrainingData, updates_from
 from sumpool.training.hardware import reproducible
 from sumpool.training.update import Updater
+
+_UPDATES = 5
+"""Measured updates after one that is not counted."""
+
+
+def seconds_per_update(model: nn.Module, data: TrainingData, config: TrainConfig, device: torch.device) -> float:
+    """Return the least time of the first updates at a learning rate of 0; the model's weights stay.
+
+    The least of several is hardly changed by other work on the machine.
+
+    Raises:
+        RecipeError: If the settings do not fit the model.
+        ResourceError: If memory runs out.
+    """
+    updater = Updater(model.to(device), config, device)
+    seconds = []
+    with reproducible(device):
+        for indices, _ in islice(
+            updates_from(Position(), data.plan(config.batch_tokens), config.accumulate), 1 + _UPDATES
+        ):
+            start = time.perf_counter()
+            updater.update([data.batch(data.training, batch) for batch in indices], rate=0.0).read()
+            seconds.append(time.perf_counter() - start)
+    return min(seconds[1:])
+
 
 TIMES = "processor_seconds.json"
 """File with the processor time of the training of each run, in the folder of the runs."""

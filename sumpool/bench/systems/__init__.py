@@ -1,1 +1,0 @@
-"""Random documents, and the workloads that are measured on a model."""

@@ -1,0 +1,149 @@
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from sumpool.bench.measures.operations import SkipMatmul, count, profile_model
+from sumpool.bench.workload import Conditions, Documents, Subject
+from sumpool.core.model.config import ModelConfig
+from sumpool.core.model.kv_cache import KEYS_BLOCK
+
+BATCH, HEADS, KEYS, HEAD_DIM = 2, 3, 16, 8
+PRODUCT = 2 * BATCH * HEADS * KEYS * KEYS * HEAD_DIM
+"""One matrix product of attention: scores, or the mixing of values."""
+
+
+def attention_input(requires_grad: bool = False) -> Tensor:
+    return torch.randn(BATCH, HEADS, KEYS, HEAD_DIM, requires_grad=requires_grad)
+
+
+@pytest.mark.parametrize("context", [torch.enable_grad, torch.no_grad, torch.inference_mode])
+def test_linear_layer(context: Callable[[], AbstractContextManager[None]]) -> None:
+    layer = nn.Linear(8, 5)
+    states = torch.randn(3, 7, 8)
+    with context():
+        assert count(lambda: layer(states)) == 2 * 3 * 7 * 8 * 5
+
+
+def test_linear_layer_under_autocast() -> None:
+    layer = nn.Linear(8, 5)
+    states = torch.randn(3, 7, 8)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert count(lambda: layer(states)) == 2 * 3 * 7 * 8 * 5
+
+
+def test_backward_of_a_linear_layer_counts_both_gradients() -> None:
+    layer = nn.Linear(8, 5)
+    states = torch.randn(21, 8, requires_grad=True)
+    assert count(lambda: torch.autograd.backward(layer(states).sum())) == 3 * 2 * 21 * 8 * 5
+
+
+@pytest.mark.parametrize("context", [torch.enable_grad, torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize("masked", [False, True])
+def test_attention(context: Callable[[], AbstractContextManager[None]], masked: bool) -> None:
+    states = attention_input()
+    mask = torch.ones(BATCH, 1, 1, KEYS, dtype=torch.bool) if masked else None
+    with context():
+        assert count(lambda: F.scaled_dot_product_attention(states, states, states, mask)) == 2 * PRODUCT
+
+
+def test_backward_of_attention_counts_the_scores_again() -> None:
+    states = attention_input(requires_grad=True)
+
+    def work() -> None:
+        torch.autograd.backward(F.scaled_dot_product_attention(states, states, states).sum())
+
+    assert count(work) == 7 * PRODUCT
+
+
+def test_products_have_their_shape_and_their_count_but_no_value() -> None:
+    for work in (
+        lambda: torch.ones(2, 3) @ torch.ones(3, 5),
+        lambda: torch.ones(7, 2, 3) @ torch.ones(7, 3, 5),
+        lambda: nn.Linear(3, 5)(torch.ones(7, 2, 3)),
+        lambda: nn.Linear(3, 5, bias=False)(torch.ones(7, 2, 3)),
+        lambda: torch.baddbmm(torch.ones(1, 1, 5), torch.ones(7, 2, 3), torch.ones(7, 3, 5)),
+        lambda: F.scaled_dot_product_attention(torch.ones(1, 2, 6, 4), torch.ones(1, 2, 9, 4), torch.ones(1, 2, 9, 4)),
+        lambda: F.scaled_dot_product_attention(
+            torch.ones(1, 2, 6, 4),
+            torch.ones(1, 2, 9, 4),
+            torch.ones(1, 2, 9, 4),
+            attn_mask=torch.ones(1, 1, 1, 9, dtype=torch.bool),
+        ),
+    ):
+        with torch.inference_mode():
+            real, counted = work(), count(work)
+            assert real.any()
+            with SkipMatmul():
+                found = work()
+                assert count(work) == counted > 0
+        assert found.shape == real.shape
+        assert found.dtype == real.dtype
+        assert not found.any()
+
+
+def test_everything_else_is_computed() -> None:
+    with torch.inference_mode(), SkipMatmul():
+        assert float(torch.tensor([1.0, 2.0]).sum()) == 3.0
+
+
+CONDITIONS = Conditions(vocabulary=40, device=torch.device("cpu"), precision=torch.float32)
+DIM, KEEP, LENGTH, LAYERS = 16, 8, 32, 2
+
+
+def subject(output: dict[str, Any]) -> Subject:
+    block = {"attention": {"kind": "blockwise", "block": 8}}
+    return Subject(
+        ModelConfig.model_validate(
+            {
+                "dim": DIM,
+                "heads": 2,
+                "feed_forward": 32,
+                "source_length": LENGTH,
+                "encoder": [block, block | {"pool": {"kind": "halving", "keep": KEEP}}, block],
+                "decoder": {"layers": LAYERS},
+                "output": output,
+            }
+        ),
+        CONDITIONS,
+    )
+
+
+def numbers(module: nn.Module) -> int:
+    return sum(weights.numel() for weights in module.parameters())
+
+
+def test_what_a_step_reads() -> None:
+    for beams in (1, 3):
+        model = subject({"kind": "tied"}).model
+        found = profile_model(model, Documents.random(1, LENGTH, 1, CONDITIONS), beams)
+        projections = [part for name, part in model.decoder.named_modules() if name.endswith("key_value")]
+        layers = numbers(model.decoder.layers) - sum(map(numbers, projections))
+        assert found.weights == layers + numbers(model.decoder.norm) + model.embedding.weight.numel()
+        slots = beams if beams == 1 else KEYS_BLOCK  # that a step reads, empty ones included
+        hiding = LAYERS * KEEP + beams * slots  # padding from all, slots from those that do not descend from them
+        assert found.cached == LAYERS * 2 * KEEP * DIM + hiding  # keys and values, whatever the beams
+        assert found.output_lengths == (LENGTH, KEEP, KEEP)
+
+
+def test_a_head_that_copies_reads_its_keys() -> None:
+    model = subject({"kind": "pointer", "key": 6, "preceding": 4}).model
+    found = profile_model(model, Documents.random(1, LENGTH, 1, CONDITIONS), 1)
+    assert found.cached == LAYERS * (2 * DIM + 1) * KEEP + 1 + LENGTH * (6 + 2 * 4 + 1)  # and the bias of each key
+
+
+def test_operations_are_those_of_reading() -> None:
+    ours = subject({"kind": "tied"})
+    documents = Documents.random(1, LENGTH, 1, CONDITIONS)
+    assert profile_model(ours.model, documents, 1).operations == count(lambda: ours.encode(documents))
+
+
+def test_a_model_is_left_as_it_was() -> None:
+    model = subject({"kind": "tied"}).model.train()
+    profile_model(model, Documents.random(1, LENGTH, 1, CONDITIONS), 1)
+    assert model.training
+    assert not any(layer._forward_pre_hooks for layer in model.encoder.layers)
