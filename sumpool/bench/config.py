@@ -203,18 +203,10 @@ class TablesConfig(Repeated):
 class ShorteningConfig(Repeated, ModelSizes):
     """Sizes of the model that pools less and more; the paper has dim 512, feed_forward 2048 and characters."""
 
-    architecture: Literal["language_model", "encoder_decoder"] = "language_model"
-    """Language model with fixed segments as in the paper, or encoder-decoder with mean pooling."""
     factors: tuple[Count, ...] = Field((1, 2, 3, 4, 6, 8), min_length=1)
     """Vectors that one mean stands for; 1 pools nothing, is always measured, and is what the others are compared to."""
-    attention: Literal["vanilla", "blockwise"] = "vanilla"
-    """Attention of the encoder; a language model has its own."""
-    block: int = Field(512, ge=1, le=10_000_000)
-    """Tokens of a block, where attention has blocks."""
     length: int = Field(2048, ge=1, le=10_000_000)
-    """Source tokens, or those of a text."""
-    target: int = Field(2048, ge=1, le=10_000_000)
-    """Summary tokens; a language model has none."""
+    """Tokens of the text."""
     dim: int = Field(256, ge=2, le=10_000_000)
     """Features of a vector."""
     heads: Count = 8
@@ -392,7 +384,7 @@ class LraConfig(Settings):
         return self
 
 
-Study = Literal["boundaries", "pareto", "scaling", "prior"]
+Study = Literal["boundaries", "pareto", "scaling"]
 Prior = Annotated[float, Field(gt=0, lt=1)]
 
 
@@ -400,7 +392,7 @@ class LanguageModelsConfig(Settings):
     """Language models with several boundaries, trained for equal times; every other setting is one of the recipe."""
 
     study: Study = "boundaries"
-    """`boundaries` is Table 1 of the paper, `pareto` Figure 3, `scaling` Figure 4; `prior` varies that of gumbel."""
+    """`boundaries` is Table 1 of the paper, `pareto` Figure 3, `scaling` Figure 4."""
     recipe: Path = Path("language-model")
     """Recipe of the model and the training; its boundaries and its middle block are replaced."""
     texts: tuple[Path, ...] = ()
@@ -420,11 +412,9 @@ class LanguageModelsConfig(Settings):
     vocabulary: int = Field(10_000, ge=100, le=1_000_000)
     """Unigram subwords of the other studies."""
     priors: tuple[Prior, ...] = (0.2, 0.25, 0.3, 0.37, 0.45)
-    """Priors of gumbel in the studies pareto and prior."""
+    """Priors of gumbel in the study pareto."""
     prior: Prior = 0.2
     """Prior of gumbel in the other studies."""
-    weights: tuple[Annotated[float, Field(ge=0, le=1000)], ...] = (0.0, 0.1, 10.0)
-    """Weights of the loss of the prior in the study prior, beside 1."""
     middle: tuple[Annotated[int, Field(ge=0, le=1000)], ...] = (4, 8, 12, 16)
     """Layers of the middle block in the study scaling."""
     folder: Path = Path("language-models")

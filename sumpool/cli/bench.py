@@ -109,7 +109,7 @@ def bench(
     the run's time, and puts a row of each side by side.
     lra trains attentions on a task of the Long Range Arena, such as --set bench.task=listops, and writes a table.
     language-models trains language models with several boundaries for equal times, for a table or figure of the paper,
-    --set bench.study=boundaries, pareto, scaling or prior; generation measures the speed of a language model by length.
+    --set bench.study=boundaries, pareto or scaling; generation measures the speed of a language model by length.
     approximation compares attentions with what they approximate, by features and length; with a run, its weights too.
     attention-map RUN DOCUMENT draws the attention weights of every layer and head, by default to attention-map.png.
     scaling RECIPE projects time, traffic and price of its training on 8 to 1,024 devices, from one step here.

@@ -22,7 +22,6 @@ from sumpool.bench.language_models.table import (
     as_json,
     difference_rows,
     difference_table,
-    prior_table,
     study_rows,
     study_table,
 )
@@ -53,7 +52,6 @@ _TITLES = {
     "boundaries": "bits per character by boundaries",
     "pareto": "bits per character and shortening factor",
     "scaling": "layers of the middle block",
-    "prior": "prior of gumbel",
 }
 
 
@@ -122,8 +120,6 @@ def bench_language_models(overrides: Sequence[str], report: Report, check: Check
     # 3. Write tables and picture.
     rows, differences = study_rows(runs), difference_rows(runs)
     tables = [study_table(_TITLES[config.study], rows, differences, _notes(config, first))]
-    if config.study == "prior":
-        tables.append(prior_table(rows))
     if differences:
         tables.append(difference_table(differences))
     result = Result({"rows": rows, "differences": differences}, tables)
@@ -178,7 +174,6 @@ def _run(
         parameters=parameters,
         steps=recipe.train.steps,
         seconds=read_times(run.parent).get(run.name, 0.0),
-        prior=row.prior,
         windows=read_windows(evaluation_folder(run, "test")),
     )
 

@@ -44,7 +44,7 @@ QUICK: dict[Suite, str] = {
     "operators": "lengths=[8,16] repeats=1 batch=2",
     "complexity": "length=16 keep=4 block=4 dim=16 heads=2 feed_forward=16 layers=1 target=4",
     "tables": "table=8 scale=0.02 width=0.04 batch=1 repeats=1 generate=[10,20]",
-    "shortening": "length=24 target=4 dim=16 feed_forward=16 repeats=1 factors=[2]",
+    "shortening": "length=24 dim=16 feed_forward=16 repeats=1 factors=[2]",
     "selection": "lengths=[64] sentence=4 sentences=[2] dim=16 heads=2 feed_forward=16 layers=1 generate=2 repeats=1",
     "approximation": "lengths=[16,24] features=[4,8] repeats=1 head_dim=8",
     "attentions": "lengths=[8] dim=8 heads=2 repeats=1",

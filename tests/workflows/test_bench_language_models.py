@@ -67,11 +67,14 @@ def test_runs_are_shared_and_resumed() -> None:
     bench_language_models([*settings, "bench.rows=[vanilla,gumbel-0.2]"], silent, go_on)
     reports: list[Progress] = []
     bench_language_models(
-        [*settings, "bench.study=prior", "bench.rows=[gumbel-0.2,gumbel-0.2-weight-10]"], reports.append, go_on
+        [*settings, "bench.study=pareto", "bench.rows=[gumbel-0.2,gumbel-0.25]"], reports.append, go_on
     )
     finished = [report.note for report in reports if "is finished" in report.note]
     assert finished == ["language-models/letters/gumbel-0.2-seed1 is finished; nothing is left to do"]
-    assert json.loads(Path("language-models/prior.json").read_text())["rows"][1]["prior"] == 0.2
+    assert [row["row"] for row in json.loads(Path("language-models/pareto.json").read_text())["rows"]] == [
+        "gumbel-0.2",
+        "gumbel-0.25",
+    ]
 
 
 def test_a_stopped_study_goes_on() -> None:

@@ -19,7 +19,6 @@ class StudyRow:
         boundaries: Settings of the boundaries; none without segments.
         middle: Layers of the middle block; None takes those of the recipe.
         subwords: Unigram subwords that teach the boundaries; 0 without.
-        prior: Prior probability of a boundary; None without one.
         weight: Weight of the loss of the boundaries; None without one.
     """
 
@@ -29,7 +28,6 @@ class StudyRow:
     boundaries: Mapping[str, Any] | None
     middle: int | None = None
     subwords: int = 0
-    prior: float | None = None
     weight: float | None = None
 
 
@@ -91,16 +89,7 @@ def _scaling(config: LanguageModelsConfig) -> list[StudyRow]:
     ]
 
 
-def _prior(config: LanguageModelsConfig) -> list[StudyRow]:
-    """Strength of the prior: its probability at weight 1, and its weight at the usual probability."""
-    weighted = [
-        replace(_gumbel(config.prior), name=f"gumbel-{config.prior:g}-weight-{weight:g}", line="weights", weight=weight)
-        for weight in config.weights
-    ]
-    return [*map(_gumbel, dict.fromkeys((*config.priors, config.prior))), *weighted]
-
-
-_STUDIES = {"boundaries": _boundaries, "pareto": _pareto, "scaling": _scaling, "prior": _prior}
+_STUDIES = {"boundaries": _boundaries, "pareto": _pareto, "scaling": _scaling}
 
 
 def _vanilla() -> StudyRow:
@@ -124,5 +113,4 @@ def _unigram(subwords: int) -> StudyRow:
 
 
 def _gumbel(prior: float) -> StudyRow:
-    boundaries = {"kind": "gumbel", "rate": prior}
-    return StudyRow(f"gumbel-{prior:g}", "gumbel", "gumbel", boundaries, prior=prior, weight=1.0)
+    return StudyRow(f"gumbel-{prior:g}", "gumbel", "gumbel", {"kind": "gumbel", "rate": prior}, weight=1.0)

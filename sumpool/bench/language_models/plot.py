@@ -1,4 +1,4 @@
-"""Pictures of a study of language models: Pareto front, scaling, strength of the prior, and rows by text."""
+"""Pictures of a study of language models: Pareto front, scaling, and rows by text."""
 
 import io
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,7 @@ def draw_study(study: str, rows: Sequence[Row], path: Path) -> None:
     """Draw the rows of a study as a PNG, one pair of axes per text; needs no display.
 
     Args:
-        study: `boundaries`, `pareto`, `scaling` or `prior`.
+        study: `boundaries`, `pareto` or `scaling`.
         rows: Rows of `study_rows`.
         path: The picture.
 
@@ -83,29 +83,10 @@ def _scaling(axes: "Axes", rows: Sequence[Row]) -> None:
     axes.set_ylabel(_BPC)
 
 
-def _prior(axes: "Axes", rows: Sequence[Row]) -> None:
-    """Bits per character, and share of boundaries, over the prior."""
-    learned = sorted((row for row in rows if row["prior"] is not None), key=lambda row: row["prior"])
-    priors = [row["prior"] for row in learned]
-    axes.errorbar(priors, [row["bpc"] for row in learned], _errors(learned), **_look("gumbel"), label="BPC")
-    axes.set_xlabel("prior probability of a boundary")
-    axes.set_ylabel(_BPC)
-    right = axes.twinx()
-    shares = [1 / row["factor"] for row in learned]
-    right.plot(priors, shares, color="#0072b2", marker="s", linestyle="--", label="share of boundaries")
-    right.plot(priors, priors, color="grey", linestyle=":", label="share equal to the prior")
-    right.set_ylim(0, 1.3 * max([*shares, *priors], default=1.0))
-    axes.margins(y=0.3)
-    right.set_ylabel("share of tokens that end a segment")
-    handles = [pair for part in (axes, right) for pair in zip(*part.get_legend_handles_labels(), strict=True)]
-    axes.legend(*zip(*handles, strict=True), frameon=False, fontsize="small", loc="upper left")
-
-
 _DRAW: Mapping[str, Callable[["Axes", Sequence[Row]], None]] = {
     "boundaries": _boundaries,
     "pareto": _pareto,
     "scaling": _scaling,
-    "prior": _prior,
 }
 
 

@@ -37,7 +37,6 @@ class StudyRun:
         parameters: Number of parameters.
         steps: Updates.
         seconds: Processor time of the training.
-        prior: Prior probability of a boundary; None without one.
         windows: Scores of each window of the text.
     """
 
@@ -52,7 +51,6 @@ class StudyRun:
     parameters: int
     steps: int
     seconds: float
-    prior: float | None
     windows: Sequence[ScoredWindow]
 
     def about(self) -> dict[str, Any]:
@@ -86,7 +84,6 @@ def study_rows(runs: Sequence[StudyRun]) -> list[Row]:
                         "parameters": seeds[0].parameters,
                         "steps": round(fmean(run.steps for run in seeds)),
                         "seconds": fmean(run.seconds for run in seeds),
-                        "prior": seeds[0].prior,
                         "runs": [run.about() for run in seeds],
                     }
                 )
@@ -191,25 +188,6 @@ def difference_table(rows: Sequence[Row]) -> Table:
     ]
     headings = ("text", "rows", "BPC", "95 % interval", "t-test, seeds", "t-test, windows", "bootstrap, windows")
     return text_table("differences in bits per character", headings, lines)
-
-
-def prior_table(rows: Sequence[Row]) -> Table:
-    """Lay out bits per character and share of boundaries by the strength of the prior."""
-    lines = [
-        Row({**row.values, "share": 1 / row["factor"]})
-        for row in sorted(rows, key=lambda row: (row["text"], row["prior"] or 0))
-        if row["prior"] is not None
-    ]
-    columns = [
-        Column("text", "text"),
-        Column("prior", "prior", ".2f"),
-        Column("share of boundaries", "share", ".3f"),
-        Column("SF", "factor", ".2f"),
-        Column("BPC", "bpc", ".4f"),
-        Column("from", "low", ".4f"),
-        Column("to", "high", ".4f"),
-    ]
-    return Table("strength of the prior", columns, lines, keys=2)
 
 
 def as_json(rows: Mapping[str, Sequence[Row]]) -> dict[str, Any]:

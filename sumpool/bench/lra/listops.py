@@ -65,28 +65,6 @@ def expressions(seed: str, grammar: Grammar = PUBLISHED) -> Iterator[tuple[list[
             yield symbols, value
 
 
-def evaluate(symbols: Sequence[str]) -> int:
-    """Compute the value of an expression.
-
-    Raises:
-        ValueError: If it is no expression.
-    """
-    open_operations: list[tuple[str, list[int]]] = [("", [])]
-    for symbol in symbols:
-        if symbol in OPERATORS:
-            open_operations.append((symbol, []))
-        elif symbol == CLOSE and len(open_operations) > 1 and open_operations[-1][1]:
-            operator, values = open_operations.pop()
-            open_operations[-1][1].append(OPERATORS[operator](values))
-        elif symbol.isdecimal() and len(symbol) == 1:
-            open_operations[-1][1].append(int(symbol))
-        else:
-            raise ValueError(f"symbols must be an expression, got {symbol!r} out of place")
-    if len(open_operations) != 1 or len(open_operations[0][1]) != 1:
-        raise ValueError("symbols must be one whole expression, got another number of them")
-    return open_operations[0][1][0]
-
-
 def statistics(rows: Sequence[tuple[list[str], int]], grammar: Grammar = PUBLISHED) -> dict[str, Any]:
     """Describe expressions: lengths, depths, arguments, operators and values, beside the limits of the grammar."""
     lengths = [len(symbols) for symbols, _ in rows]

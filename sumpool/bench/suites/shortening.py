@@ -3,15 +3,10 @@
 The model is the paper's, a language model of 2 + 8 + 2 layers over 2,048 characters: the eight in the middle see one
 vector for every `factor` characters, and the last two every character again. Without shortening it is measured twice,
 the second time with stored attention weights as in the released code, to which a second table compares.
-
-The other architecture is an encoder-decoder: an encoder of 2 + 8 layers with mean pooling between them, and a decoder
-of two layers that is as long as the source by default. It differs in that the decoder also attends to the memory, which
-is as short as the pooling leaves it, and in that the encoder is not causal.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 
 import torch
 
@@ -19,9 +14,8 @@ from sumpool.bench.config import ShorteningConfig
 from sumpool.bench.measures.timing import Steps, interleave
 from sumpool.bench.results.report import Result
 from sumpool.bench.results.table import Row, make_table, quotient
-from sumpool.bench.workload import Conditions, Documents, Subject
+from sumpool.bench.workload import Conditions
 from sumpool.core.boundaries.fixed import FixedBoundariesConfig
-from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.language_model import LanguageModel
 from sumpool.core.model.language_model_config import LanguageModelConfig
 from sumpool.progress import Check, Report, go_on, silent
@@ -44,15 +38,8 @@ def measure_shortening(
 ) -> Result:
     """Measure a training step at every shortening factor, in turns."""
     here = replace(conditions, vocabulary=settings.vocabulary)
-    factors = sorted({1, *settings.factors})
-    if settings.architecture == "language_model":
-        variants: list[Variant] = [(1, True), *((factor, False) for factor in factors)]
-        tasks = {variant: training_step(*variant, settings, here) for variant in variants}
-    else:
-        documents = Documents.random(settings.batch, settings.length, settings.target, here)
-        tasks = {
-            (factor, False): partial(Subject(model(factor, settings), here).train, documents) for factor in factors
-        }
+    variants: list[Variant] = [(1, True), *((factor, False) for factor in sorted({1, *settings.factors}))]
+    tasks = {variant: training_step(*variant, settings, here) for variant in variants}
     steps = Steps(len(tasks) * (settings.repeats + 2), report, check)
     memory: dict[Variant, tuple[int | None, str]] = {}
     cheapest_first = sorted(tasks, reverse=True, key=lambda variant: (not variant[1], variant[0]))
@@ -68,8 +55,6 @@ def measure_shortening(
         for variant in tasks
     }
     result = shortening_result([row for (_, stored), row in rows.items() if not stored], settings)
-    if (1, True) not in rows:
-        return result
     compared = compare_to_stored(result.rows["shortening"], rows[1, True], settings)
     table = make_table("stored_attention", compared, settings.model_dump())
     return Result({**result.rows, "stored_attention": compared}, [*result.tables, table])
@@ -142,20 +127,3 @@ def shortening_result(rows: list[Row], settings: ShorteningConfig) -> Result:
     left_out = [f"{row['factor']} was left out: {row.note}" for row in rows if row.note]
     table = make_table("shortening", compared, settings.model_dump(), notes=left_out)
     return Result({"shortening": compared}, [table])
-
-
-def model(factor: int, settings: ShorteningConfig) -> ModelConfig:
-    """Build the model that pools by this factor; by 1 it does not pool."""
-    attention = {"kind": settings.attention} | ({"block": settings.block} if settings.attention == "blockwise" else {})
-    plain = {"attention": attention}
-    pooled = plain | ({"pool": {"kind": "funnel", "window": factor, "stride": factor}} if factor > 1 else {})
-    return ModelConfig.model_validate(
-        {
-            **settings.model_dump(include={"dim", "heads", "feed_forward"}),
-            "norm": "post",
-            "source_length": settings.length,
-            "encoder": [*[plain] * (FIRST - 1), pooled, *[plain] * MIDDLE],
-            "decoder": {"layers": LAST},
-            "output": {"kind": "tied"},
-        }
-    )

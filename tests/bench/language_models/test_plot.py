@@ -7,8 +7,7 @@ from sumpool.bench.results.table import Row
 
 
 def row(name: str, family: str, factor: float, bpc: float, text: str = "rfc") -> Row:
-    prior = {2.5: 0.4, 5.1: 0.2}.get(factor) if family == "gumbel" else None
-    values = {"row": name, "line": family, "family": family, "text": text, "factor": factor, "bpc": bpc, "prior": prior}
+    values = {"row": name, "line": family, "family": family, "text": text, "factor": factor, "bpc": bpc}
     return Row({**values, "low": bpc - 0.01, "high": bpc + 0.01, "layers": 4 + round(factor)})
 
 
@@ -25,7 +24,7 @@ ROWS = [
 
 
 def test_every_study_is_drawn(tmp_path: Path) -> None:
-    for study in ("boundaries", "pareto", "scaling", "prior"):
+    for study in ("boundaries", "pareto", "scaling"):
         pytest.importorskip("matplotlib")
         draw_study(study, ROWS, tmp_path / "study.png")
         assert (tmp_path / "study.png").read_bytes().startswith(b"\x89PNG")

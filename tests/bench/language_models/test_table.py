@@ -6,7 +6,6 @@ from sumpool.bench.language_models.table import (
     difference_rows,
     difference_table,
     is_better,
-    prior_table,
     study_rows,
     study_table,
 )
@@ -15,14 +14,14 @@ from sumpool.evaluation.language_modeling import ScoredWindow, bits
 from sumpool.evaluation.statistics import Estimate
 
 
-def run(row: str, family: str, seed: int, bpc: float, text: str = "rfc", prior: float | None = None) -> StudyRun:
+def run(row: str, family: str, seed: int, bpc: float, text: str = "rfc") -> StudyRun:
     nats = np.random.default_rng(0).normal(0, 0.1, 40) + np.random.default_rng(seed).normal(0, 0.001, 40)
     windows = [
         ScoredWindow(512 * place, 512, float(bpc + part) * 512 / bits(1), 512, 512, 80, 128, {4: 128})
         for place, part in enumerate(nats)
     ]
     estimate = Estimate(bpc + 1e-4 * seed, bpc - 0.05, bpc + 0.05)
-    return StudyRun(row, family, family, text, seed, estimate, 4.0, 12, 1000, 50 * seed, 10.0, prior, windows)
+    return StudyRun(row, family, family, text, seed, estimate, 4.0, 12, 1000, 50 * seed, 10.0, windows)
 
 
 def runs(text: str = "rfc") -> list[StudyRun]:
@@ -73,10 +72,3 @@ def test_the_table_has_columns_of_each_text() -> None:
     assert cells["whitespace"][1:5] == ("1.4002", "0.0002", "*", "4.00")
     assert cells["entropy"][3] == ""
     assert table.notes[-1] == "notes"
-
-
-def test_the_prior_is_beside_the_share_of_boundaries() -> None:
-    rows = study_rows([run(f"gumbel-{prior}", "gumbel", 1, 1.4, prior=prior) for prior in (0.3, 0.2)])
-    table = prior_table([*rows, *study_rows([run("vanilla", "vanilla", 1, 1.5)])])
-    assert [cells[1] for cells in table.cells()] == ["0.20", "0.30"]
-    assert table.cells()[0][2] == "0.250"

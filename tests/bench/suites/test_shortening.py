@@ -6,33 +6,18 @@ import torch
 from sumpool.bench.config import ShorteningConfig
 from sumpool.bench.measures.timing import Timing
 from sumpool.bench.results.table import Row, unique
-from sumpool.bench.suites.shortening import measure_shortening, model, multiplications, shortening_result
+from sumpool.bench.suites.shortening import measure_shortening, multiplications, shortening_result
 from sumpool.bench.workload import Conditions
-from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
-from sumpool.core.pooling.funnel import FunnelPoolerConfig
 
 CONDITIONS = Conditions(vocabulary=8, device=torch.device("cpu"), precision=torch.float32)
 SMALL = ShorteningConfig(
-    architecture="encoder_decoder",
     factors=(4, 2),
     length=24,
-    target=4,
     dim=16,
     heads=2,
     feed_forward=16,
     repeats=1,
-    attention="blockwise",
-    block=8,
 )
-
-
-def test_layers_are_those_of_the_paper() -> None:
-    layers = model(4, SMALL).encoder
-    assert len(layers) == 10
-    assert [place for place, layer in enumerate(layers) if layer.pool] == [1]
-    assert layers[1].pool == FunnelPoolerConfig(window=4, stride=4)
-    assert {layer.attention for layer in layers} == {BlockwiseAttentionConfig(block=8)}
-    assert not any(layer.pool for layer in model(1, SMALL).encoder)
 
 
 def test_every_factor_is_compared_to_none() -> None:
@@ -46,13 +31,13 @@ def test_a_factor_that_does_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("sumpool.training.memory.peak", Mock(side_effect=MemoryError))
     found = measure_shortening(SMALL, CONDITIONS)
     assert {row.note for row in found.rows["shortening"]} == {"out of memory"}
-    (table,) = found.tables
+    table = found.tables[0]
     assert table.cells()[0] == ("1", "-", "-", "-", "-", "-", "-", "-")
     assert "4 was left out: out of memory" in table.notes
 
 
 def test_language_models_are_compared_to_stored_weights() -> None:
-    settings = SMALL.model_copy(update={"architecture": "language_model", "factors": (4,)})
+    settings = SMALL.model_copy(update={"factors": (4,)})
     result = measure_shortening(settings, CONDITIONS)
     assert [row["factor"] for row in result.rows["shortening"]] == [1, 4]
     stored = result.rows["stored_attention"]
