@@ -1,6 +1,5 @@
 """Pictures of results; matplotlib, which is optional, is imported only when one is drawn."""
 
-import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -8,6 +7,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from sumpool.bench.results.figure import COLOURS, save_figure
 from sumpool.bench.results.report import BenchReport, Result
 from sumpool.bench.results.table import MEBI, Row, unique, where
 from sumpool.bench.suites.approximation import APPROXIMATIONS
@@ -17,14 +17,11 @@ from sumpool.bench.suites.selection import APPROXIMATE
 from sumpool.bench.suites.shortening import PUBLISHED
 from sumpool.bench.suites.sparsity import MODES
 from sumpool.errors import RecipeError
-from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.replaceable import require_unlisted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
-"""Distinguishable for colour-blind readers too (Okabe and Ito)."""
 _STYLES: Sequence[Literal["-", "--", ":", "-."]] = ("-", "--", ":", "-.")
 _MOST_KEPT = 5
 """Numbers kept, at most, that are drawn."""
@@ -79,10 +76,7 @@ def draw(report: BenchReport, path: Path) -> None:
             axes.set_axis_off()
         else:
             _draw(axes, panel)
-    content = io.BytesIO()
-    figure.savefig(content, format="png")
-    with disk_errors(path):
-        replace_file(path, content.getvalue())
+    save_figure(figure, path)
 
 
 def _draw(axes: "Axes", panel: Panel) -> None:
@@ -95,8 +89,8 @@ def _draw(axes: "Axes", panel: Panel) -> None:
     handles: list[Line2D] = []
     for (label, style), points in panel.lines.items():
         place = colours.index(label)
-        line = _STYLES[styles.index(style) if style else place // len(_COLOURS) % len(_STYLES)]
-        look = Line2D([], [], label=label, color=_COLOURS[place % len(_COLOURS)], linestyle=line)
+        line = _STYLES[styles.index(style) if style else place // len(COLOURS) % len(_STYLES)]
+        look = Line2D([], [], label=label, color=COLOURS[place % len(COLOURS)], linestyle=line)
         if label not in [handle.get_label() for handle in handles]:
             handles.append(look)
         x, y = zip(*points, strict=True) if points else ((), ())
@@ -104,7 +98,7 @@ def _draw(axes: "Axes", panel: Panel) -> None:
     if len(styles) > 1:
         handles += [Line2D([], [], label=style, color="black", linestyle=_STYLES[n]) for n, style in enumerate(styles)]
     legend = axes.legend(handles=handles, frameon=False, fontsize="small")
-    if len(handles) > len(_COLOURS):  # many lines leave no place for their names
+    if len(handles) > len(COLOURS):  # many lines leave no place for their names
         legend.set_loc("center left")
         legend.set_bbox_to_anchor((1, 0.5))
     axes.set_title(panel.title, fontsize="medium")

@@ -6,7 +6,6 @@
 <folder>/<study>.json, .csv, .tex, .png
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -19,19 +18,17 @@ from sumpool.bench.language_models.grid import StudyRow, row_settings, study_gri
 from sumpool.bench.language_models.plot import draw_study
 from sumpool.bench.language_models.table import (
     StudyRun,
-    as_json,
     difference_rows,
     difference_table,
     study_rows,
     study_table,
 )
-from sumpool.bench.measures.training_time import affordable_steps, clocked, read_times, trial_seconds
+from sumpool.bench.measures.training_time import affordable_steps, clocked, read_times, trial_seconds, with_steps
 from sumpool.bench.results.report import BenchReport, Result, make_report
-from sumpool.bench.results.table import to_csv, to_latex
+from sumpool.bench.results.table import export_result
 from sumpool.bench.workload import Conditions
 from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.task import Results
-from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.progress import Check, Progress, Report
 from sumpool.recipe.language_model import LanguageModelRecipe, load_any_recipe, make_any_recipe
 from sumpool.recipe.load import assign, read_tree
@@ -44,8 +41,6 @@ from sumpool.training.hardware import choose_device, choose_precision
 from sumpool.workflows.evaluate_language_models import evaluate_language_models, read_windows
 from sumpool.workflows.train_language_model import train_language_model
 
-_WARMUP_SHARE = 10
-"""Updates per update of warm-up at least, in runs shorter than those of the recipe."""
 _VALIDATIONS = 5
 """Validations of a run at least."""
 _TITLES = {
@@ -124,7 +119,9 @@ def bench_language_models(overrides: Sequence[str], report: Report, check: Check
         tables.append(difference_table(differences))
     result = Result({"rows": rows, "differences": differences}, tables)
     settings = {"bench": config.model_dump(mode="json"), "recipe": first.model_dump(mode="json")}
-    _export(config, result, settings)
+    export_result(config.folder / config.study, {"settings": settings}, result.rows, result.tables)
+    if find_spec("matplotlib"):
+        draw_study(config.study, rows, config.folder / f"{config.study}.png")
     device = choose_device(first.train.device)
     conditions = Conditions(300, device, choose_precision(first.train.precision, device), config.seeds[0])
     return make_report(config.study, "language-models", conditions, settings, result)
@@ -152,7 +149,7 @@ def _run(
     """Train a run, or go on with it, and evaluate it on the test text, unless that is done."""
     recipe = study.recipe(text, row, seed)
     if steps:
-        recipe = _with_steps(recipe, steps)
+        recipe = recipe.model_copy(update={"train": with_steps(recipe.train, steps, _VALIDATIONS)})
     run = study.config.folder / text / recipe.name
     with clocked(run):
         train_language_model(recipe, run, report=report, check=check)
@@ -193,31 +190,6 @@ def _steps(study: _Study, text: str, row: StudyRow, report: Report, check: Check
     steps = affordable_steps(config.minutes, seconds)
     report(Progress("study", note=f"{text}: {row.name}: {seconds:.3f} processor s per update, {steps:,} updates"))
     return steps
-
-
-def _with_steps(recipe: LanguageModelRecipe, steps: int) -> LanguageModelRecipe:
-    """Return a recipe of other updates, with a warm-up and validations in proportion."""
-    warmup = min(recipe.train.schedule.warmup, steps // _WARMUP_SHARE)
-    changes: dict[str, Any] = {
-        "steps": steps,
-        "schedule": recipe.train.schedule.model_copy(update={"warmup": warmup}),
-        "validate_every": max(1, min(recipe.train.validate_every, steps // _VALIDATIONS)),
-    }
-    return recipe.model_copy(update={"train": recipe.train.model_copy(update=changes)})
-
-
-def _export(config: LanguageModelsConfig, result: Result, settings: Mapping[str, Any]) -> None:
-    content = {
-        ".json": json.dumps({"settings": settings, **as_json(result.rows)}, indent=2, ensure_ascii=False) + "\n",
-        ".csv": to_csv(result.tables),
-        ".tex": to_latex(result.tables),
-    }
-    for suffix, text in content.items():
-        path = config.folder / f"{config.study}{suffix}"
-        with disk_errors(path):
-            replace_file(path, text.encode())
-    if find_spec("matplotlib"):
-        draw_study(config.study, result.rows["rows"], config.folder / f"{config.study}.png")
 
 
 def _notes(config: LanguageModelsConfig, recipe: LanguageModelRecipe) -> list[str]:

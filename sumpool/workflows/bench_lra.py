@@ -15,16 +15,15 @@ from sumpool.bench.lra.table import (
     LraRun,
     attention_settings,
     draw_lra,
-    export,
     make_lra_table,
     make_row,
     published,
     read_run,
 )
 from sumpool.bench.lra.tasks import make_data
-from sumpool.bench.measures.training_time import seconds_per_update
+from sumpool.bench.measures.training_time import affordable_steps, seconds_per_update, with_steps
 from sumpool.bench.results.report import BenchReport, Result, make_report
-from sumpool.bench.results.table import Table, text_table
+from sumpool.bench.results.table import Table, export_result, text_table
 from sumpool.bench.workload import Conditions
 from sumpool.progress import Check, Progress, Report
 from sumpool.recipe.load import load_recipe, make_recipe, read_tree
@@ -37,8 +36,6 @@ from sumpool.training.hardware import choose_device, choose_precision
 from sumpool.workflows.classify import evaluate_classifier
 from sumpool.workflows.train import dry_run, train
 
-_WARMUP_SHARE = 10
-"""Updates per update of warm-up at least, in runs that are shorter than the published ones."""
 _VALIDATIONS = 10
 """Validations of a run at least."""
 
@@ -79,7 +76,8 @@ def bench_lra(overrides: Sequence[str], report: Report, check: Check) -> BenchRe
     result = Result({"attentions": rows}, [_statistics(data.statistics), table], {"statistics": data.statistics})
     device = choose_device(first.train.device)
     conditions = Conditions(300, device, choose_precision(first.train.precision, device), config.seeds[0])
-    export(table, rows, folder, {"settings": config.model_dump(mode="json"), "statistics": data.statistics})
+    about = {"settings": config.model_dump(mode="json"), "statistics": data.statistics}
+    export_result(folder / "results", about, {"rows": rows}, [table])
     if find_spec("matplotlib"):
         draw_lra(config.task, rows, folder / "results.png")
     settings = {"bench": config.model_dump(mode="json"), "recipe": first.model_dump(mode="json")}
@@ -108,7 +106,8 @@ def _run(config: LraConfig, kind: str, seed: int, overrides: Sequence[str], repo
     run = config.folder / config.task / f"{kind}-seed{seed}"
     recipe = _recipe(config, kind, seed, overrides)
     if config.minutes is not None:
-        recipe = _with_steps(recipe, _steps(recipe, run, config.minutes, report, check))
+        steps = _steps(recipe, run, config.minutes, report, check)
+        recipe = recipe.model_copy(update={"train": with_steps(recipe.train, steps, _VALIDATIONS)})
     train(recipe, run, report=report, check=check)
     scores = evaluate_classifier(run, report=report, check=check)
     return read_run(run, seed, scores.accuracy)
@@ -121,18 +120,7 @@ def _steps(recipe: Recipe, run: Path, minutes: float, report: Report, check: Che
     setup = set_up_training(recipe, report, check)
     seconds = seconds_per_update(setup.model, setup.data, recipe.train, choose_device(recipe.train.device))
     report(Progress("lra", note=f"{run.name}: {seconds:.2f} s per update"))
-    return max(1, round(60 * minutes / seconds))
-
-
-def _with_steps(recipe: Recipe, steps: int) -> Recipe:
-    """Return a recipe of fewer updates, with a warm-up and validations in proportion."""
-    train_config = recipe.train
-    schedule = train_config.schedule.model_copy(
-        update={"warmup": min(train_config.schedule.warmup, steps // _WARMUP_SHARE)}
-    )
-    every = max(1, min(train_config.validate_every, steps // _VALIDATIONS))
-    changes: dict[str, Any] = {"steps": steps, "schedule": schedule, "validate_every": every}
-    return recipe.model_copy(update={"train": train_config.model_copy(update=changes)})
+    return affordable_steps(minutes, seconds)
 
 
 def _notes(recipe: Recipe) -> list[str]:

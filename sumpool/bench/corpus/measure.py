@@ -220,5 +220,4 @@ def _complete(result: ProcessRun, documents: int) -> ProcessRun:
     """The same run, or one that failed if summaries are missing."""
     if result.problem or len(result.rows) == documents:
         return result
-    problem = f"it printed {len(result.rows)} summaries of {documents} documents"
-    return ProcessRun((), 0.0, 0.0, None, None, problem)
+    return ProcessRun(problem=f"it printed {len(result.rows)} summaries of {documents} documents")

@@ -36,11 +36,11 @@ class ProcessRun:
         problem: Why it failed; empty if it did not.
     """
 
-    rows: Sequence[Mapping[str, Any]]
-    first: float
-    seconds: float
-    memory: int | None
-    joules: float | None
+    rows: Sequence[Mapping[str, Any]] = ()
+    first: float = 0.0
+    seconds: float = 0.0
+    memory: int | None = None
+    joules: float | None = None
     problem: str = ""
 
 
@@ -60,7 +60,7 @@ def run_process(command: Sequence[str], timeout: float, meter: EnergyMeter, chec
             while True:
                 check()
                 if time.perf_counter() - start > timeout:
-                    return _failed(f"it took more than {timeout:,.0f} s (bench.timeout)")
+                    return ProcessRun(problem=f"it took more than {timeout:,.0f} s (bench.timeout)")
                 meter.sample()  # a counter may wrap around
                 peak = _peak_memory(process.pid) or peak
                 try:
@@ -79,7 +79,7 @@ def run_process(command: Sequence[str], timeout: float, meter: EnergyMeter, chec
             reader.join()
             process.stdout.close()
         if code and not (code == _NO_SUMMARY and rows):
-            return _failed(_last_line(errors) or f"it ended with exit code {code}")
+            return ProcessRun(problem=_last_line(errors) or f"it ended with exit code {code}")
     after = meter.sample()
     joules = after - before if after is not None and before is not None else None
     return ProcessRun(rows, first, seconds, peak, joules)
@@ -104,7 +104,3 @@ def _last_line(errors: IO[bytes]) -> str:
     errors.seek(0)
     lines = errors.read().decode(errors="replace").split("\n")
     return next((line.strip()[:_LONGEST_REASON] for line in reversed(lines) if line.strip()), "")
-
-
-def _failed(problem: str) -> ProcessRun:
-    return ProcessRun((), 0.0, 0.0, None, None, problem)

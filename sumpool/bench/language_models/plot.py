@@ -1,12 +1,11 @@
 """Pictures of a study of language models: Pareto front, scaling, and rows by text."""
 
-import io
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sumpool.bench.results.figure import save_figure
 from sumpool.bench.results.table import Row, unique, where
-from sumpool.io.atomic import disk_errors, replace_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,10 +44,7 @@ def draw_study(study: str, rows: Sequence[Row], path: Path) -> None:
         _DRAW[study](axes, where(rows, {"text": text}))
         axes.set_title(text)
         axes.grid(alpha=0.3)
-    content = io.BytesIO()
-    figure.savefig(content, format="png")
-    with disk_errors(path):
-        replace_file(path, content.getvalue())
+    save_figure(figure, path)
 
 
 def _boundaries(axes: "Axes", rows: Sequence[Row]) -> None:

@@ -1,6 +1,6 @@
 """Tables of a study of language models: mean over seeds by row and text, and tests against the fixed segments."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
@@ -188,8 +188,3 @@ def difference_table(rows: Sequence[Row]) -> Table:
     ]
     headings = ("text", "rows", "BPC", "95 % interval", "t-test, seeds", "t-test, windows", "bootstrap, windows")
     return text_table("differences in bits per character", headings, lines)
-
-
-def as_json(rows: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
-    """Return rows by kind for JSON, unrounded."""
-    return {kind: [row.to_json() for row in part] for kind, part in rows.items()}

@@ -6,18 +6,16 @@ with each other: Skeinformer (Chen et al., 2022) and Skyformer (Chen et al., 202
 LRA" of each.
 """
 
-import io
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, median, stdev
 from typing import Any
 
-from sumpool.bench.results.table import MEBI, Column, Row, Table, to_csv, to_latex
+from sumpool.bench.results.figure import COLOURS, save_figure
+from sumpool.bench.results.table import MEBI, Column, Row, Table
 from sumpool.errors import RecipeError
 from sumpool.evaluation.statistics import Estimate
-from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.settings import kinds
 from sumpool.training.fit import JOURNAL
 from sumpool.training.journal import Journal
@@ -191,24 +189,6 @@ def make_lra_table(task: str, rows: Sequence[Row], memory: float, notes: Sequenc
     return Table(f"Long Range Arena, {task}", _COLUMNS, ordered, [*fixed, *notes])
 
 
-def export(table: Table, rows: Sequence[Row], folder: Path, about: dict[str, Any]) -> None:
-    """Write a table as JSON, CSV and LaTeX to a folder.
-
-    Raises:
-        ResourceError: If the disk is full or fails.
-    """
-    content = {
-        "results.json": json.dumps(about | {"rows": [row.to_json() for row in rows]}, indent=2) + "\n",
-        "results.csv": to_csv([table]),
-        "results.tex": to_latex([table]),
-    }
-    for name, text in content.items():
-        with disk_errors(folder / name):
-            replace_file(folder / name, text.encode())
-
-
-_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
-"""Distinguishable for colour-blind readers too (Okabe and Ito)."""
 _SMALLEST, _LARGEST = 60.0, 900.0
 """Area of a point without memory, and what the most memory adds."""
 
@@ -228,7 +208,7 @@ def draw_lra(task: str, rows: Sequence[Row], path: Path) -> None:
     most = max((row["memory"] or 0 for row in ordered), default=0) or 1
     for number, row in enumerate(ordered, 1):
         point = 1000 / row["minutes"] if row["minutes"] else 0.0, row["accuracy"]
-        memory, colour = row["memory"] or 0, _COLOURS[number % len(_COLOURS)]
+        memory, colour = row["memory"] or 0, COLOURS[number % len(COLOURS)]
         bounds = [[row["accuracy"] - row["low"]], [row["high"] - row["accuracy"]]]
         axes.errorbar(*point, bounds, color=colour, capsize=3, linewidth=1)
         label = f"{number} {row['attention']}" + (f", {memory / MEBI:,.0f} MiB" if memory else "")
@@ -245,7 +225,4 @@ def draw_lra(task: str, rows: Sequence[Row], path: Path) -> None:
     for handle in legend.legend_handles:
         if isinstance(handle, PathCollection):
             handle.set_sizes([_SMALLEST])
-    content = io.BytesIO()
-    figure.savefig(content, format="png")
-    with disk_errors(path):
-        replace_file(path, content.getvalue())
+    save_figure(figure, path)

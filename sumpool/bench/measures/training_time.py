@@ -6,11 +6,12 @@ the time until an update has finished.
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import torch
 from torch import nn
@@ -18,14 +19,18 @@ from torch import nn
 from sumpool.errors import CheckpointError
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.bounded import read_json
-from sumpool.progress import Check
+from sumpool.progress import Check, go_on
 from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import Position, TrainingData, updates_from
 from sumpool.training.hardware import reproducible
 from sumpool.training.update import Updater
 
-_UPDATES = 5
-"""Measured updates after one that is not counted."""
+TIMES = "processor_seconds.json"
+"""File with the processor time of the training of each run, in the folder of the runs."""
+MEASURED = 5
+"""Updates at the end of a trial that count."""
+_WARMUP_SHARE = 10
+"""Updates per update of warm-up at least, in runs shorter than those of the recipe."""
 
 
 def seconds_per_update(model: nn.Module, data: TrainingData, config: TrainConfig, device: torch.device) -> float:
@@ -37,22 +42,7 @@ def seconds_per_update(model: nn.Module, data: TrainingData, config: TrainConfig
         RecipeError: If the settings do not fit the model.
         ResourceError: If memory runs out.
     """
-    updater = Updater(model.to(device), config, device)
-    seconds = []
-    with reproducible(device):
-        for indices, _ in islice(
-            updates_from(Position(), data.plan(config.batch_tokens), config.accumulate), 1 + _UPDATES
-        ):
-            start = time.perf_counter()
-            updater.update([data.batch(data.training, batch) for batch in indices], rate=0.0).read()
-            seconds.append(time.perf_counter() - start)
-    return min(seconds[1:])
-
-
-TIMES = "processor_seconds.json"
-"""File with the processor time of the training of each run, in the folder of the runs."""
-MEASURED = 5
-"""Updates at the end of a trial of which the median is taken."""
+    return min(_trial(model, data, config, device, 1 + MEASURED, 0.0, time.perf_counter, go_on)[1:])
 
 
 def trial_seconds(
@@ -75,17 +65,40 @@ def trial_seconds(
         ResourceError: If memory runs out.
     """
     clock = time.process_time if device.type == "cpu" else time.perf_counter
+    seconds = _trial(model, data, config, device, max(updates, MEASURED + 1), config.learning_rate, clock, check)
+    return median(seconds[-MEASURED:])
+
+
+def _trial(
+    model: nn.Module,
+    data: TrainingData,
+    config: TrainConfig,
+    device: torch.device,
+    updates: int,
+    rate: float,
+    clock: Callable[[], float],
+    check: Check,
+) -> list[float]:
     updater = Updater(model.to(device), config, device)
     seconds = []
     with reproducible(device):
-        plan = data.plan(config.batch_tokens)
-        for indices, _ in islice(updates_from(Position(), plan, config.accumulate), max(updates, MEASURED + 1)):
+        for indices, _ in islice(updates_from(Position(), data.plan(config.batch_tokens), config.accumulate), updates):
             check()
             start = clock()
-            batches = [data.batch(data.training, batch) for batch in indices]
-            updater.update(batches, rate=config.learning_rate).read()
+            updater.update([data.batch(data.training, batch) for batch in indices], rate=rate).read()
             seconds.append(clock() - start)
-    return median(seconds[-MEASURED:])
+    return seconds
+
+
+def with_steps(config: TrainConfig, steps: int, validations: int) -> TrainConfig:
+    """Return settings of other updates, with a warm-up and at least so many validations in proportion."""
+    warmup = min(config.schedule.warmup, steps // _WARMUP_SHARE)
+    changes: dict[str, Any] = {
+        "steps": steps,
+        "schedule": config.schedule.model_copy(update={"warmup": warmup}),
+        "validate_every": max(1, min(config.validate_every, steps // validations)),
+    }
+    return config.model_copy(update=changes)
 
 
 def affordable_steps(minutes: float, seconds: float) -> int:

@@ -5,6 +5,7 @@ A suite measures rows of plain, unrounded values. `tables.toml` says for each ta
 
 import csv
 import io
+import json
 import math
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -245,6 +246,32 @@ def write_tables(tables: Sequence[Table], files: Mapping[str, Path | None]) -> N
         if path is not None:
             with disk_errors(path):
                 replace_file(path, _RENDER[option](tables).encode())
+
+
+def export_result(
+    path: Path, about: Mapping[str, Any], rows: Mapping[str, Sequence[Row]], tables: Sequence[Table]
+) -> None:
+    """Write rows by kind as JSON, and tables as CSV and LaTeX, beside each other.
+
+    Args:
+        path: Path of the files, without a suffix.
+        about: Settings and other results, for JSON.
+        rows: Rows, unrounded.
+        tables: The tables.
+
+    Raises:
+        ResourceError: If the disk is full or fails.
+    """
+    whole = {**about, **{kind: [row.to_json() for row in part] for kind, part in rows.items()}}
+    content = {
+        ".json": json.dumps(whole, indent=2, ensure_ascii=False) + "\n",
+        ".csv": to_csv(tables),
+        ".tex": to_latex(tables),
+    }
+    for suffix, text in content.items():
+        file = path.with_name(path.name + suffix)
+        with disk_errors(file):
+            replace_file(file, text.encode())
 
 
 def _value(column: Column, row: Row) -> object:

@@ -114,7 +114,10 @@ def _measure_length(
         attention.zero_grad()
         states.grad = None
 
-    operations = count(forward)
+    attention.eval()  # the update of centroids is no part of a forward pass
+    with torch.no_grad():
+        operations = count(forward)
+    attention.train()
     work()  # what libraries keep from their first call is no cost of the length
     memory, note = try_peak(work, conditions.device)
     if note:

@@ -10,14 +10,13 @@ from sumpool.bench.lra.table import (
     accumulation,
     attention_settings,
     draw_lra,
-    export,
     make_lra_table,
     make_row,
     over_seeds,
     published,
     read_run,
 )
-from sumpool.bench.results.table import Row
+from sumpool.bench.results.table import Row, export_result
 from sumpool.core.model.config import EncoderLayerConfig
 from sumpool.errors import RecipeError
 from sumpool.evaluation.statistics import Estimate
@@ -56,7 +55,7 @@ def test_tables_are_exported_best_first(tmp_path: Path) -> None:
     table = make_lra_table("listops", rows, 16, ["a note"])
     assert [cells[0] for cells in table.cells()] == ["vanilla", "linear"]
     assert table.cells()[1][4:6] == ("-", "-")
-    export(table, rows, tmp_path, {"settings": {}})
+    export_result(tmp_path / "results", {"settings": {}}, {"rows": rows}, [table])
     content = json.loads((tmp_path / "results.json").read_text())
     assert content["rows"][0]["runs"][0]["accuracy"]["mean"] == 0.2
     title, *rest = (tmp_path / "results.csv").read_text().splitlines()

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 from sumpool.bench.config import LraConfig, LraTask
-from sumpool.bench.lra.listops import evaluate
 from sumpool.bench.lra.tasks import DATA, make_data, read_copy
 from sumpool.data.sources._base import SPLITS
 from sumpool.data.sources.labelled import LabelledSourceConfig
 from sumpool.errors import DataError, RecipeError
 from sumpool.progress import Progress, go_on, silent
+from tests.bench.lra.test_listops import tree_value
 
 
 def write_imdb(folder: Path) -> Path:
@@ -124,7 +124,7 @@ def test_rows_are_labelled_and_different_in_each_split(tmp_path: Path) -> None:
     for split, count in zip(SPLITS, (6, 3, 2), strict=True):
         rows = [json.loads(line) for line in data.files[split].read_text().splitlines()]
         assert len(rows) == data.statistics[split]["rows"] == count
-        assert all(row["label"] == evaluate(row["text"].split()) for row in rows)
+        assert all(row["label"] == tree_value(row["text"].split()) for row in rows)
         texts += [row["text"] for row in rows]
     assert len(set(texts)) == 11
     assert len(list(LabelledSourceConfig(train=data.files["train"]).rows())) == 6
