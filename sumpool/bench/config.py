@@ -192,8 +192,6 @@ class TablesConfig(Repeated):
     """Documents that are written about at once."""
     generate: tuple[Count, Count] = (256, 512)
     """Tokens that are written, before scale."""
-    beams: int = Field(1, ge=1, le=10_000_000)
-    """Hypotheses of a generation."""
     target: int = Field(512, ge=1, le=10_000_000)
     """Summary tokens of a training step, before scale."""
     seconds: float = Field(20.0, gt=0, le=1_000_000)
@@ -263,8 +261,6 @@ class SparsityConfig(Repeated):
 
     documents: int = Field(50, ge=1, le=10_000_000)
     """Validation documents, evenly spread."""
-    shown: tuple[Count, ...] = Field((1, 2, 3, 5, 10, 15, 20, 25, 30), min_length=1)
-    """Numbers of sentences in the table; JSON and picture have all."""
     sentences: int = Field(5, ge=1, le=10_000_000)
     """Sentences that are seen where selections are reused."""
     loss_sentences: tuple[Count, ...] = Field((1, 5), min_length=1)
@@ -461,8 +457,6 @@ class TrainerConfig(Settings):
     """Its peak learning rate; auto is that of the run."""
     loss: Annotated[float, Field(gt=0, le=1_000_000)] | Literal["auto"] = "auto"
     """Validation loss to which the seconds are counted, nats per token; auto is the worse last one of the two."""
-    split: Literal["validation", "test"] = "validation"
-    """Documents whose summaries are scored."""
 
 
 class CorpusConfig(Settings):
@@ -485,8 +479,6 @@ class CorpusConfig(Settings):
     """GiB of memory that a peer's process may use in the trial; larger batches are left out."""
     peers: tuple[str, ...] = ()
     """Names of the systems that `--peers` compares with, such as LED; all by default."""
-    timeout: Annotated[float, Field(gt=0, le=1_000_000)] = 1800.0
-    """Seconds after which a process is ended and its system left out."""
 
     @model_validator(mode="after")
     def _trial_holds_a_batch(self) -> Self:

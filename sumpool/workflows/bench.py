@@ -97,9 +97,7 @@ def _trainer(run: Path | None, overrides: Sequence[str], report: Report, check: 
     device = choose_device(recipe.train.device)
     precision = choose_precision(recipe.train.precision, device)
     conditions = Conditions(loaded.tokenizer.vocab_size, device, precision, recipe.seed)
-    measured = evaluate_finished_run(
-        loaded.folder, recipe, settings.split, overrides=of_run, report=report, check=check
-    )
+    measured = evaluate_finished_run(loaded.folder, recipe, "validation", overrides=of_run, report=report, check=check)
     now = dry_run(recipe, report=report, check=check).seconds
     ours = FinishedRun(measured, read_dry_run(loaded.folder).seconds, now)
     result = measure_trainer(loaded, data, settings, ours, conditions, report, check)

@@ -57,7 +57,7 @@ def bench_corpus(run: Path | None, overrides: Sequence[str], peers: bool, report
         load_tokenizer(folder).vocab_size, choose_device(recipe.summarize.device), torch.float32, recipe.seed
     )
     meter = EnergyMeter()
-    execute = partial(run_process, timeout=config.timeout, meter=meter, check=check)
+    execute = partial(run_process, meter=meter, check=check)
     with TemporaryDirectory() as name:
         work = Path(name)
         documents = write_documents(work / "documents.jsonl", rows)

@@ -34,8 +34,8 @@ def bench_generation(run: Path | None, overrides: Sequence[str], report: Report,
     loaded = load_language_model(run, of_run)
     steps = Steps(config.repeats, report, check)
     vocabulary = loaded.tokenizer.vocab_size
-    models = {loaded.recipe.name: loaded.model}
-    rows = measure_text_generation(models, vocabulary, config.lengths, config.repeats, loaded.device, steps)
+    subject = (loaded.recipe.name, loaded.model, vocabulary)
+    rows = measure_text_generation(*subject, config.lengths, config.repeats, loaded.device, steps)
     steps.finish()
     result = Result({"generation": rows}, [text_generation_table(rows)])
     conditions = Conditions(vocabulary, loaded.device, torch.float32, loaded.recipe.seed)

@@ -46,7 +46,7 @@ SPARSITY = sparsity.SETTINGS.model_copy(update={"targets": (1, 2, 3), "surface_l
 
 def text_generation() -> Sequence[Row]:
     model = LanguageModel(LanguageModelConfig.model_validate({**SMALL, "layers": [2]}), 11).to(CUDA).eval()
-    return measure_text_generation({"model": model}, 11, [LAST + 2], 1, CUDA, Steps(1, silent, go_on))
+    return measure_text_generation("model", model, 11, [LAST + 2], 1, CUDA, Steps(1, silent, go_on))
 
 
 def beside_transformers() -> object:

@@ -132,7 +132,7 @@ def test_settings_are_checked(finished: Path) -> None:
 
 def test_the_run_decides_what_is_not_set() -> None:
     settings = load_settings("trainer", BenchSettings[TrainerConfig]).bench
-    assert settings == TrainerConfig(seconds="auto", learning_rate="auto", loss="auto", split="validation")
+    assert settings == TrainerConfig(seconds="auto", learning_rate="auto", loss="auto")
 
 
 def test_a_signal_leaves_nothing_of_led(finished: Path) -> None:

@@ -122,7 +122,6 @@ def _write_weights(name: str, config: ModelConfig, conditions: Conditions, kind:
 
 
 OURS, SHIPPED = "sumpool", "sumpool, as shipped"
-Run = Callable[[Sequence[str]], ProcessRun]
 
 
 def our_commands(documents: Path, run: Path, config: CorpusConfig) -> dict[str, list[str]]:

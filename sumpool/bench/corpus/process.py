@@ -15,6 +15,8 @@ from sumpool.bench.measures.machine import EnergyMeter
 from sumpool.io.bounded import parse_json
 from sumpool.progress import Check
 
+TIMEOUT = 1800.0
+"""Seconds after which a process is ended and its system left out."""
 _POLL = 0.2
 """Seconds between two readings of memory and energy."""
 _PEAK = re.compile(r"^VmHWM:\s+(\d+) kB", re.MULTILINE)
@@ -44,7 +46,7 @@ class ProcessRun:
     problem: str = ""
 
 
-def run_process(command: Sequence[str], timeout: float, meter: EnergyMeter, check: Check) -> ProcessRun:
+def run_process(command: Sequence[str], meter: EnergyMeter, check: Check, timeout: float = TIMEOUT) -> ProcessRun:
     """Run a command to its end; `check` is called while it runs, and when it raises, the process is ended."""
     rows: list[Mapping[str, Any]] = []
     first, peak = 0.0, None
@@ -60,7 +62,7 @@ def run_process(command: Sequence[str], timeout: float, meter: EnergyMeter, chec
             while True:
                 check()
                 if time.perf_counter() - start > timeout:
-                    return ProcessRun(problem=f"it took more than {timeout:,.0f} s (bench.timeout)")
+                    return ProcessRun(problem=f"it took more than {timeout:,.0f} s")
                 meter.sample()  # a counter may wrap around
                 peak = _peak_memory(process.pid) or peak
                 try:

@@ -174,17 +174,14 @@ def _read(folder: Path) -> dict[str, Any]:
 def _rows(config: LraConfig, split: str, seed: str) -> Iterator[tuple[Any, ...]]:
     """Yield the inputs of each row and its label: one document, or two."""
     if config.task == "listops":
-        yield from listops.expressions(seed, _grammar(config))
+        grammar = listops.PUBLISHED
+        if config.lengths is not None:
+            grammar = replace(grammar, shortest=config.lengths[0], longest=config.lengths[1])
+        yield from listops.expressions(seed, grammar)
     elif config.task in ("pathfinder32", "pathx128"):
         yield from pathfinder.images(config.task, seed)
     else:
         yield from read_copy(config.task, config.data, split)
-
-
-def _grammar(config: LraConfig) -> listops.Grammar:
-    if config.lengths is None:
-        return listops.PUBLISHED
-    return replace(listops.PUBLISHED, shortest=config.lengths[0], longest=config.lengths[1])
 
 
 def _write(

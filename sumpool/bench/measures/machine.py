@@ -107,19 +107,19 @@ class EnergyMeter:
             try:
                 if not (folder / "name").read_text().startswith("package"):
                     continue
-                int((folder / _ENERGY).read_text())
-                self._ranges[folder.name] = int((folder / _RANGE).read_text())
+                _read_counter(folder / _ENERGY)
+                self._ranges[folder.name] = _read_counter(folder / _RANGE)
             except PermissionError:
                 self.problem = NOT_READABLE
                 continue
             except (OSError, ValueError):  # a domain that is disabled
                 continue
-            counters[folder.name] = _file_counter(folder / _ENERGY)
+            counters[folder.name] = partial(_read_counter, folder / _ENERGY)
         return counters
 
 
-def _file_counter(path: Path) -> Counter:
-    return lambda: int(path.read_text())
+def _read_counter(path: Path) -> int:
+    return int(path.read_text())
 
 
 def _gpus() -> dict[str, Counter]:
@@ -128,16 +128,16 @@ def _gpus() -> dict[str, Counter]:
         return {}
     nvml = import_module("pynvml")
     counters: dict[str, Counter] = {}
+
+    def read(handle: object) -> int:
+        return 1000 * int(nvml.nvmlDeviceGetTotalEnergyConsumption(handle))  # millijoules
+
     try:
         nvml.nvmlInit()
         for index in range(nvml.nvmlDeviceGetCount()):
             handle = nvml.nvmlDeviceGetHandleByIndex(index)
             nvml.nvmlDeviceGetTotalEnergyConsumption(handle)
-            counters[f"gpu:{index}"] = _gpu_counter(nvml.nvmlDeviceGetTotalEnergyConsumption, handle)
+            counters[f"gpu:{index}"] = partial(read, handle)
     except nvml.NVMLError:  # no driver, or a GPU older than Volta
         return counters
     return counters
-
-
-def _gpu_counter(read: Callable[[object], int], handle: object) -> Counter:
-    return lambda: 1000 * read(handle)  # millijoules

@@ -86,7 +86,7 @@ def measure_trainer(
     recipe = loaded.recipe
     setup = _setup(loaded, data, settings, ours.metrics, conditions)
     trained = train_led(setup, report, check)
-    shard = Shard.open(prepared_data_of(loaded.folder, recipe), settings.split)
+    shard = Shard.open(prepared_data_of(loaded.folder, recipe), "validation")
     summaries = _summaries(trained.model, loaded, shard, report, check)
     theirs = RunMetrics(
         rouge=_score(loaded, shard, summaries),
@@ -103,7 +103,7 @@ def measure_trainer(
         for name, (size, measured) in runs.items()
     ]
     target = None if settings.loss == "auto" else settings.loss
-    table = tabulate(outcomes, target, recipe.evaluate.resamples, _notes(loaded, settings, setup, ours))
+    table = tabulate(outcomes, target, recipe.evaluate.resamples, _notes(loaded, setup, ours))
     losses = (tuple(ours.metrics.losses), trained.losses)
     return trainer_result(table, losses, {shard.text(place).id: text for place, text in enumerate(summaries)})
 
@@ -175,7 +175,7 @@ def _score(loaded: LoadedModel, shard: Shard, summaries: Sequence[str]) -> dict[
     return scored
 
 
-def _notes(loaded: LoadedModel, settings: TrainerConfig, setup: TrainerSetup, ours: FinishedRun) -> list[str]:
+def _notes(loaded: LoadedModel, setup: TrainerSetup, ours: FinishedRun) -> list[str]:
     """Notes below the table."""
     decoding = loaded.recipe.summarize
     tied = isinstance(loaded.recipe.model.output, TiedOutputConfig)
@@ -188,7 +188,6 @@ def _notes(loaded: LoadedModel, settings: TrainerConfig, setup: TrainerSetup, ou
         "batch": setup.batch,
         "tied": "" if tied else ": among ours its peers are runs with model.output: {kind: tied}",
         "documents": len(ours.metrics.rouge),
-        "split": settings.split,
         "precision": choose_generation_precision(decoding.precision, loaded.device),
     }
     notes = [*make_table("trainer", [], facts).notes, *HOW_TO_READ["rouge"]]

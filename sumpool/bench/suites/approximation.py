@@ -176,10 +176,6 @@ def _rows(
         yield Row({**labels, "error": fmean(errors), "deviation": pstdev(errors), "measured": len(errors)})
 
 
-_PARTS = 3
-"""Queries, keys and values, the output of the joint projection."""
-
-
 def trained_inputs(loaded: LoadedModel, documents: int) -> Iterator[LayerInput]:
     """Encode validation documents, evenly spread, and yield what enters each attention.
 
@@ -190,7 +186,8 @@ def trained_inputs(loaded: LoadedModel, documents: int) -> Iterator[LayerInput]:
     attentions = [
         layer.attention
         for layer in loaded.model.encoder.layers
-        if isinstance(layer, EncoderLayer) and _is_projected(layer.attention)
+        if isinstance(layer, EncoderLayer)  # with queries, keys and values from one projection
+        and layer.attention.project.out_features == 3 * layer.attention.project.in_features
     ]
     if not attentions:
         raise RecipeError(
@@ -223,8 +220,3 @@ def _record(loaded: LoadedModel, attentions: list[Attention], *document: Tensor)
         for hook in hooks:
             hook.remove()
     return iter(inputs.items())
-
-
-def _is_projected(attention: Attention) -> bool:
-    """Return whether queries, keys and values of an attention come from one projection."""
-    return attention.project.out_features == _PARTS * attention.project.in_features

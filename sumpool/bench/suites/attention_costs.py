@@ -37,10 +37,11 @@ def measure_attention_costs(
 ) -> Result:
     """Measure every attention, from the shortest document to the longest that time and memory allow."""
     if settings.peers:
-        return _measure_peers(settings, conditions, report, check)
+        sizes = (settings.lengths, settings.dim, settings.heads, settings.repeats)
+        rows = measure_peers(*sizes, conditions, report, check)
+        return Result({"attention_peers": rows}, [make_table("attention_peers", rows, settings.model_dump())])
     steps = Steps(len(kinds(_PACKAGE)), report, check)
-    rows: list[Row] = []
-    fits: list[Row] = []
+    rows, fits = [], []
     for kind in kinds(_PACKAGE):
         steps()
         measured = list(_measure_kind(kind, settings, conditions, check))
@@ -50,12 +51,6 @@ def measure_attention_costs(
     facts = settings.model_dump() | {"first": min(settings.lengths)}
     tables = [make_table("attention_costs", fits, facts), make_table("attention_lengths", rows, facts)]
     return Result({"attention_costs": fits, "attention_lengths": rows}, tables)
-
-
-def _measure_peers(settings: AttentionsConfig, conditions: Conditions, report: Report, check: Check) -> Result:
-    sizes = (settings.lengths, settings.dim, settings.heads, settings.repeats)
-    rows = measure_peers(*sizes, conditions, report, check)
-    return Result({"attention_peers": rows}, [make_table("attention_peers", rows, settings.model_dump())])
 
 
 def attention_config(kind: str, length: int, heads: int) -> AttentionConfig:

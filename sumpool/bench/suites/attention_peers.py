@@ -98,16 +98,15 @@ def _tasks(peer: Peer, length: int, dim: int, heads: int, conditions: Conditions
         _THEIRS: (nn.ModuleList([peer.theirs, project]), lambda: project(peer.mix(states))),
     }
 
+    def both(module: nn.Module, run: Callable[[], Tensor]) -> None:
+        run().sum().backward()
+        module.zero_grad()
+
     tasks: dict[tuple[str, str], Work] = {}
     for system, (module, run) in layers.items():
         tasks[system, "forward"] = torch.no_grad()(run)
-        tasks[system, "both"] = partial(_backward, module, run)
+        tasks[system, "both"] = partial(both, module, run)
     return tasks
-
-
-def _backward(module: nn.Module, run: Callable[[], Tensor]) -> None:
-    run().sum().backward()
-    module.zero_grad()
 
 
 def _peers(length: int, dim: int, heads: int) -> Iterator[Peer]:

@@ -176,7 +176,7 @@ def _work(name: str, config: ModelConfig, subject: Subject, settings: TablesConf
         return partial(subject.train, Documents.random(settings.batch, length, target, conditions))
     tokens = settings.generate[name == "generate_512"]
     documents = Documents.random(settings.generate_batch, length, 1, conditions)
-    return partial(subject.generate, documents, settings.beams, _scaled(tokens, settings))
+    return partial(subject.generate, documents, 1, _scaled(tokens, settings))
 
 
 def _measure(

@@ -128,6 +128,8 @@ PUBLISHED = {"forward and backward": (1.08, 0.17), "forward": (1.14, 0.25), "inf
 TERMS = ("1", "M", "N", "M N", "M^2", "N^2")
 PUBLISHED_SURFACE = (1.0, 3.78e-3, 3.15e-3, 1.47e-6, 7.26e-7, 7.79e-7)
 _MOST = 0.9
+_SHOWN = (1, 2, 3, 5, 10, 15, 20, 25, 30)
+"""Numbers of sentences in the table; JSON and picture have all."""
 
 
 def measure_sparsity(
@@ -173,7 +175,7 @@ def sparsity_result(
     layers = {str(row["layer"]): row for row in kept}
     best = [
         Row({"sentences": str(count), **{name: f"{held_attention(row, count):.3f}" for name, row in layers.items()}})
-        for count in settings.shown
+        for count in _SHOWN
     ]
     enough = {name: str(needed(row["kept"], _MOST)) for name, row in layers.items()}
     seen = sorted(losses[0]["nats"])
@@ -184,7 +186,9 @@ def sparsity_result(
     ]
     modes = [mode_row(mode, where(times, {"mode": mode})) for mode in MODES]
     surface = where(times, {"mode": "surface"})
-    fit = regress([_terms(row["target"], row["length"]) for row in surface], [row["fastest"] for row in surface])
+    sizes = [(row["target"], row["length"]) for row in surface]
+    polynomials = [(1, target, length, target * length, target**2, length**2) for target, length in sizes]
+    fit = regress(polynomials, [row["fastest"] for row in surface])
     terms = [
         Row({"term": name, "ratio": ratio, "paper": paper})
         for name, ratio, paper in zip(TERMS, fit.relative(), PUBLISHED_SURFACE, strict=True)
@@ -228,10 +232,6 @@ def reuse_agreement(selected: Tensor, interval: int) -> float:
     """Share of the sentences selected at every step, (steps, ...) bool, that the last reused selection has too."""
     reused = selected[torch.arange(len(selected), device=selected.device) // interval * interval]
     return float((selected & reused).sum() / selected.sum())
-
-
-def _terms(target: int, length: int) -> tuple[int, ...]:
-    return 1, target, length, target * length, target**2, length**2
 
 
 def _kept(number: int, documents: Sequence[Tensor], settings: SparsityConfig) -> Row:

@@ -52,31 +52,32 @@ def generation_seconds(
 
 
 def measure_text_generation(
-    models: "Mapping[str, TextModel]",
+    name: str,
+    model: "TextModel",
     vocabulary: int,
     lengths: Sequence[int],
     repeats: int,
     device: torch.device,
     steps: Steps,
 ) -> list[Row]:
-    """Measure models in turns; return a row of each model and length.
+    """Measure a model, and return a row of each length.
 
     Args:
-        models: The models by name.
+        name: Name of the model.
+        model: The model.
         vocabulary: Tokens of the vocabulary.
         lengths: Lengths of the text, each longer than `LAST`.
-        repeats: Texts of each model.
-        device: Device of the models.
+        repeats: Texts.
+        device: Device of the model.
         steps: Progress, of a step per text.
     """
     marks = sorted({length - LAST for length in lengths} | set(lengths))
     tokens = torch.randint(0, vocabulary, (max(lengths),), generator=torch.Generator().manual_seed(1)).to(device)
-    seconds: dict[str, list[dict[int, float]]] = {name: [] for name in models}
+    texts: list[dict[int, float]] = []
     for _ in range(repeats):
-        for name, model in models.items():
-            steps()
-            seconds[name].append(generation_seconds(model, tokens, marks, device, steps.check))
-    return [_row(name, length, min(lengths), texts) for name, texts in seconds.items() for length in sorted(lengths)]
+        steps()
+        texts.append(generation_seconds(model, tokens, marks, device, steps.check))
+    return [_row(name, length, min(lengths), texts) for length in sorted(lengths)]
 
 
 def _row(name: str, length: int, first: int, texts: Sequence[Mapping[int, float]]) -> Row:

@@ -20,7 +20,7 @@ def python(program: str) -> list[str]:
 
 
 def test_a_process_is_timed_from_its_start(tmp_path: Path) -> None:
-    run = run_process(python(LINES), 60, EnergyMeter(tmp_path), go_on)
+    run = run_process(python(LINES), EnergyMeter(tmp_path), go_on)
     assert (run.problem, [row["id"] for row in run.rows], run.joules) == ("", [1, 2], None)
     assert 0 < run.first < run.seconds
     if Path("/proc/self/status").exists():
@@ -35,7 +35,7 @@ def test_energy_is_that_of_the_run(tmp_path: Path) -> None:
         (folder / name).write_text(value)
     meter = EnergyMeter(tmp_path)
     write = f"open({str(folder / 'energy_uj')!r}, 'w').write('{{}}')"
-    runs = [run_process(python(write.format(energy)), 60, meter, go_on) for energy in (3_000_000, 4_000_000)]
+    runs = [run_process(python(write.format(energy)), meter, go_on) for energy in (3_000_000, 4_000_000)]
     assert [run.joules for run in runs] == pytest.approx([3, 1])
 
 
@@ -44,11 +44,11 @@ def test_energy_is_that_of_the_run(tmp_path: Path) -> None:
     [
         ("import sys; sys.exit('error: no such model')", "error: no such model"),
         ("import sys; sys.exit(5)", "it ended with exit code 5"),
-        ("import signal; signal.pause()", "it took more than 1 s (bench.timeout)"),
+        ("import signal; signal.pause()", "it took more than 1 s"),
     ],
 )
 def test_a_run_that_fails_has_a_reason(tmp_path: Path, program: str, problem: str) -> None:
-    assert run_process(python(program), 1, EnergyMeter(tmp_path), go_on).problem == problem
+    assert run_process(python(program), EnergyMeter(tmp_path), go_on, timeout=1).problem == problem
 
 
 def test_an_interrupted_process_is_ended(tmp_path: Path) -> None:
@@ -61,6 +61,6 @@ def test_an_interrupted_process_is_ended(tmp_path: Path) -> None:
 
     program = f"import os, signal; open({str(file)!r}, 'w').write(f'{{os.getpid()}}\\n'); signal.pause()"
     with pytest.raises(KeyboardInterrupt):
-        run_process(python(program), 60, EnergyMeter(tmp_path), stop)
+        run_process(python(program), EnergyMeter(tmp_path), stop)
     with pytest.raises(ProcessLookupError):
         os.kill(int(file.read_text()), 0)

@@ -38,16 +38,15 @@ class Timed(Sums):
 def test_growth_is_that_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr(text_generation, "time", SimpleNamespace(perf_counter=lambda: clock.now))
-    models = {"constant": Timed(clock, grows=False), "growing": Timed(clock, grows=True)}
-    rows = measure_text_generation(models, 5, [256, 1024], 2, CPU, Steps(4, silent, go_on))
-    assert [(row["model"], row["length"]) for row in rows] == [
-        (name, length) for name in models for length in (256, 1024)
-    ]
-    constant, growing = rows[1], rows[3]
+    (first, constant), (_, growing) = (
+        measure_text_generation("text", Timed(clock, grows=grows), 5, [256, 1024], 2, CPU, Steps(2, silent, go_on))
+        for grows in (False, True)
+    )
+    assert [(row["model"], row["length"]) for row in (first, constant)] == [("text", 256), ("text", 1024)]
     assert (constant["growth"], constant["last"]) == (1, constant["tokens_per_second"]) == (1, 1)
     assert growing["growth"] == pytest.approx(2, abs=0.01)
     assert growing["last"] < growing["tokens_per_second"]
-    assert rows[0]["growth"] is None
+    assert first["growth"] is None
     assert growing.timing is not None
     assert len(growing.timing.seconds) == 2
 
@@ -55,13 +54,13 @@ def test_growth_is_that_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_each_text_is_a_step_and_is_checked() -> None:
     calls = []
     steps = Steps(2, silent, lambda: calls.append(1))
-    measure_text_generation({"sums": Sums()}, 5, [LAST + 64], 2, CPU, steps)
+    measure_text_generation("sums", Sums(), 5, [LAST + 64], 2, CPU, steps)
     assert steps.done == 2
     assert len(calls) == 2 + 2 * (LAST + 64) // 64
 
 
 def test_the_table_names_models_and_lengths() -> None:
-    rows = measure_text_generation({"sums": Sums()}, 5, [256], 1, CPU, Steps(1, silent, go_on))
+    rows = measure_text_generation("sums", Sums(), 5, [256], 1, CPU, Steps(1, silent, go_on))
     table = text_generation_table(rows)
     assert table.cells()[0][:2] == ("sums", "256")
     assert table.cells()[0][-1] == "-"
