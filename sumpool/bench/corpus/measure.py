@@ -31,6 +31,7 @@ _SHORT = {"float32": "fp32", "bfloat16": "bf16"}
 _PRECISIONS = ("float32", "bfloat16")
 Run = Callable[[Sequence[str]], ProcessRun]
 """Runs a command to its end."""
+OURS, SHIPPED = "sumpool", "sumpool, as shipped"
 
 
 @dataclass(frozen=True)
@@ -119,9 +120,6 @@ def _write_weights(name: str, config: ModelConfig, conditions: Conditions, kind:
     peer = TransformersPeer(BUILDS[name], config, replace(conditions, precision=getattr(torch, kind)))
     peer.model.save_pretrained(path)
     return path
-
-
-OURS, SHIPPED = "sumpool", "sumpool, as shipped"
 
 
 def our_commands(documents: Path, run: Path, config: CorpusConfig) -> dict[str, list[str]]:

@@ -23,6 +23,14 @@ Pixel = tuple[int, int]
 """Row and column of a pixel."""
 SAMPLES = 4
 """Samples per pixel along each axis."""
+_DASH_TRIALS, _PATH_TRIALS = 3, 5
+"""Attempts at a dash and at a distractor."""
+_BLOCKED = 0.3
+"""Share of a pixel within the margin of a dash above which no path begins there."""
+_OVERLAP = 1.8
+"""Sum of two margins in a pixel at which dashes collide."""
+_FULL = 0.01
+"""Share of free pixels below which no further path is drawn."""
 
 
 @lru_cache(maxsize=64)
@@ -76,14 +84,6 @@ def translate(place: Pixel, orientation: float, distance: float) -> Pixel:
 
 
 Window = tuple[slice, slice]
-_DASH_TRIALS, _PATH_TRIALS = 3, 5
-"""Attempts at a dash and at a distractor."""
-_BLOCKED = 0.3
-"""Share of a pixel within the margin of a dash above which no path begins there."""
-_OVERLAP = 1.8
-"""Sum of two margins in a pixel at which dashes collide."""
-_FULL = 0.01
-"""Share of free pixels below which no further path is drawn."""
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,12 @@ _SKYFORMER = {
     "bigbird": (63.86, 39.25, 80.28, 68.72, 43.16),
     "skyformer": (64.70, 38.69, 82.06, 70.73, 40.77),
 }
+_FIXED_LENGTH = ("linformer", "synthesizer")
+"""Attentions with parameters for each position."""
+_T_QUANTILES = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+"""97.5th percentiles of Student's t for 1 to 9 degrees of freedom."""
+_SMALLEST, _LARGEST = 60.0, 900.0
+"""Area of a point without memory, and what the most memory adds."""
 
 
 def published(task: str, kind: str) -> dict[str, float | None]:
@@ -76,12 +82,6 @@ def attention_settings(kind: str, length: int) -> dict[str, Any]:
     return {"kind": kind, **ATTENTIONS.get(kind, {}), **({"length": length} if kind in _FIXED_LENGTH else {})}
 
 
-_FIXED_LENGTH = ("linformer", "synthesizer")
-"""Attentions with parameters for each position."""
-
-
-_T_QUANTILES = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
-"""97.5th percentiles of Student's t for 1 to 9 degrees of freedom."""
 _COLUMNS = (
     Column("attention", "attention"),
     Column("accuracy %", "accuracy", ".2f"),
@@ -187,10 +187,6 @@ def make_lra_table(task: str, rows: Sequence[Row], memory: float, notes: Sequenc
         "Skeinformer, Skyformer: accuracies published with these attentions; their settings differ from each other",
     )
     return Table(f"Long Range Arena, {task}", _COLUMNS, ordered, [*fixed, *notes])
-
-
-_SMALLEST, _LARGEST = 60.0, 900.0
-"""Area of a point without memory, and what the most memory adds."""
 
 
 def draw_lra(task: str, rows: Sequence[Row], path: Path) -> None:

@@ -34,6 +34,16 @@ _IMAGE_BYTES = 1 + 3 * 32 * 32
 _VALIDATION_IMAGES = 5_000
 _GREY = (0.2989, 0.5870, 0.1140)
 """Weights of red, green and blue."""
+DATA = "data.json"
+_PUBLISHED_ROWS: Mapping[LraTask, tuple[int, int, int]] = {
+    "listops": (96_000, 2_000, 2_000),
+    "pathfinder32": (160_000, 20_000, 20_000),
+    "pathx128": (160_000, 20_000, 20_000),
+}
+"""Rows of training, validation and test of the generated tasks."""
+_REPORT_ROWS = 100
+_SAMPLED_ROWS = 2_000
+"""Rows of each split that statistics are of."""
 
 
 def read_copy(task: LraTask, folder: Path | None, split: str) -> Iterator[tuple[Any, ...]]:
@@ -99,18 +109,6 @@ def _image(folder: Path, split: str) -> Iterator[tuple[str, int]]:
                 continue
             grey = np.tensordot(_GREY, row[1:].reshape(3, -1).astype(np.float64), 1)
             yield " ".join(map(str, np.round(grey).astype(np.uint8).tolist())), int(row[0])
-
-
-DATA = "data.json"
-_PUBLISHED_ROWS: Mapping[LraTask, tuple[int, int, int]] = {
-    "listops": (96_000, 2_000, 2_000),
-    "pathfinder32": (160_000, 20_000, 20_000),
-    "pathx128": (160_000, 20_000, 20_000),
-}
-"""Rows of training, validation and test of the generated tasks."""
-_REPORT_ROWS = 100
-_SAMPLED_ROWS = 2_000
-"""Rows of each split that statistics are of."""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,10 @@ SIDE = {"cpu": 2048, "cuda": 8192}
 """Rows and columns of the matrices; larger ones are no faster."""
 BUFFER = {"cpu": 2**28, "cuda": 2**30}
 """Bytes of the buffer, larger than caches."""
+NOT_SHOWN = "not shown by this kernel"
+"""Printed where there is no counter."""
+NOT_READABLE = "readable by root only"
+_ENERGY, _RANGE = "energy_uj", "max_energy_range_uj"
 
 
 class Probe(NamedTuple):
@@ -62,12 +66,8 @@ def _product(side: int, precision: Precision, device: torch.device) -> Work:
 
 
 POWERCAP = Path("/sys/class/powercap")
-NOT_SHOWN = "not shown by this kernel"
-"""Printed where there is no counter."""
-NOT_READABLE = "readable by root only"
 _PACKAGE = re.compile(r"intel-rapl:\d+")
 """Folder of a top-level domain; `intel-rapl:0:1` is a part of one, and `intel-rapl-mmio` shows the packages again."""
-_ENERGY, _RANGE = "energy_uj", "max_energy_range_uj"
 Counter = Callable[[], int]
 
 

@@ -39,6 +39,16 @@ HEADROOM = 0.9
 """Share of the free memory that a benchmark may plan to use."""
 FEWEST = 2
 """Counted repetitions for which there must be time, beside the first one that is not counted."""
+SECONDS = {"cpu": 540.0, "cuda": 100.0}
+"""Time that everything may take."""
+WITH_PEERS = 6
+"""Factor of that time with peers."""
+FIRST = 1024
+"""Length that is always tried; every cost at it is small."""
+STEP = 4
+"""Most that the length may grow between two attempts, so that the next one can be predicted."""
+SHORT, FEW = 64, 2
+"""Tokens, at most, of the document of the warm-up, and tokens that are generated for it."""
 
 
 @dataclass
@@ -129,17 +139,6 @@ class CostModel:
             self.memory[length] = memory
         return {"memory": memory, "operations": operations[0] or None if operations else None}, ""
 
-
-SECONDS = {"cpu": 540.0, "cuda": 100.0}
-"""Time that everything may take."""
-WITH_PEERS = 6
-"""Factor of that time with peers."""
-FIRST = 1024
-"""Length that is always tried; every cost at it is small."""
-STEP = 4
-"""Most that the length may grow between two attempts, so that the next one can be predicted."""
-SHORT, FEW = 64, 2
-"""Tokens, at most, of the document of the warm-up, and tokens that are generated for it."""
 
 Cell = tuple[Workload, str]
 """A workload and the name of a system."""

@@ -21,6 +21,10 @@ from sumpool.settings import first_problem
 LARGEST = 2**26
 """Bytes of a file; real ones have a thousandth of it."""
 Second = Annotated[float, Field(gt=0, lt=math.inf)]
+_IN_ROWS = {"bench.lengths", "bench.workloads", "bench.repeats", "bench.seconds"}
+"""Settings whose change shows in the rows."""
+_LISTED = 8
+"""Differences that are printed one by one."""
 
 
 class _Open(BaseModel, extra="allow"):
@@ -124,12 +128,6 @@ def load_saved(path: Path) -> BenchReport:
     )
     about = (saved.recipe, saved.suite, saved.machine, saved.versions, saved.device, saved.precision)
     return BenchReport(*about, saved.settings.model_dump(), result)
-
-
-_IN_ROWS = {"bench.lengths", "bench.workloads", "bench.repeats", "bench.seconds"}
-"""Settings whose change shows in the rows."""
-_LISTED = 8
-"""Differences that are printed one by one."""
 
 
 @dataclass(frozen=True)

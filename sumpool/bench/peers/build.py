@@ -19,6 +19,10 @@ from sumpool.errors import RecipeError
 from sumpool.progress import Progress, Report
 
 _REPEATS = 2
+_TRIAL, _TRIAL_WRITTEN = 1024, 16
+"""Tokens, at most, of the documents that compare precisions, and of what is written about them."""
+LIBRARIES = ("transformers", "ctranslate2", "accelerate")
+_INSTALL = "pip install 'sumpool[peers]'"
 
 
 @final
@@ -81,12 +85,6 @@ class FastestPeer(Contender):
         if name not in self._built:
             self._built[name] = self._builds[name]()
         return self._built[name]
-
-
-_TRIAL, _TRIAL_WRITTEN = 1024, 16
-"""Tokens, at most, of the documents that compare precisions, and of what is written about them."""
-LIBRARIES = ("transformers", "ctranslate2", "accelerate")
-_INSTALL = "pip install 'sumpool[peers]'"
 
 
 def require_peers() -> tuple[str, ...]:

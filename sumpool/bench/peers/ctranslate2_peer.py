@@ -23,6 +23,9 @@ from sumpool.progress import go_on
 from sumpool.special_tokens import BOS, EOS, UNK
 from sumpool.training.memory import Work
 
+_COMPUTE_TYPES = ("float32", "int8", "bfloat16", "int8_bfloat16")
+"""Compute types that may be the fastest; int8 are the weights, and the products with them, alone."""
+
 
 @dataclass(frozen=True)
 class _Call:
@@ -100,10 +103,6 @@ def _runner(build: Callable[[], Contender]) -> Callable[[_Call], _Answer]:
         return _Answer(contender.precision_of(call.workload), peak)
 
     return run
-
-
-_COMPUTE_TYPES = ("float32", "int8", "bfloat16", "int8_bfloat16")
-"""Compute types that may be the fastest; int8 are the weights, and the products with them, alone."""
 
 
 def compute_types(device: torch.device) -> tuple[str, ...]:

@@ -42,6 +42,7 @@ from sumpool.training.validation import validation_batches
 
 IGNORED = -100
 """Label of padding."""
+TASK = "LED"
 
 
 @final
@@ -235,7 +236,6 @@ class TrainingClock:
         return len(self.due) < len(before) or self.share >= 1
 
 
-TASK = "LED"
 _ENDLESS = 2**31 - 1
 """Updates; the clock ends training before."""
 

@@ -57,6 +57,14 @@ SHOWN = (2, 32, 128, 512, 2048)
 
 Cells = Mapping[tuple[int, int], Mapping[str, Row]]
 """Rows by (vectors, kept), then operator."""
+ROWS = 8192
+"""Best-scored vectors, about, that a similarity is averaged over."""
+DRAWS = 16
+"""Batches, at most, that a similarity is averaged over; 16 of 16 documents are as many as the authors draw."""
+PATIENCE = 4
+"""Times `seconds` that an operator may take once."""
+SHARPNESS = 1.0
+"""Factor in the softmax of iterative pooling where it is timed, as the authors set it."""
 
 
 def operators_result(
@@ -159,16 +167,8 @@ def _error(row: Row) -> float:
 
 Pool = Callable[[Tensor, Tensor, int], Tensor]
 """Vectors (batch, length, dim), their scores (batch, length), and how many to keep: (batch, keep, dim)."""
-ROWS = 8192
-"""Best-scored vectors, about, that a similarity is averaged over."""
-DRAWS = 16
-"""Batches, at most, that a similarity is averaged over; 16 of 16 documents are as many as the authors draw."""
 AT_ONCE = 2**24
 """Cosines, at most, that are computed at once."""
-PATIENCE = 4
-"""Times `seconds` that an operator may take once."""
-SHARPNESS = 1.0
-"""Factor in the softmax of iterative pooling where it is timed, as the authors set it."""
 
 
 def measure_operators(

@@ -46,6 +46,9 @@ _VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "funnel": {"window": None, "stride": None},
 }
 """Settings of variants; None is the number that follows a variant's kind in the file."""
+_LENGTHS = {"keep", "block", "bucket", "source_length", "target_length"}
+_MULTIPLE = 16
+"""Of which widths are: eight heads, and an even number of features for each."""
 
 
 @dataclass(frozen=True)
@@ -93,11 +96,6 @@ def _variant(words: str) -> dict[str, Any] | None:
     kind, _, size = words.partition(" ")
     known = {name: int(size) if value is None else value for name, value in _VARIANTS.get(kind, {}).items()}
     return None if kind == "-" else {"kind": kind, **known}
-
-
-_LENGTHS = {"keep", "block", "bucket", "source_length", "target_length"}
-_MULTIPLE = 16
-"""Of which widths are: eight heads, and an even number of features for each."""
 
 
 def measure_tables(

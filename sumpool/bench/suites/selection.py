@@ -40,6 +40,8 @@ from sumpool.special_tokens import PAD, PARAGRAPH
 
 FULL = "full"
 APPROXIMATE, GRU = "approximate", "approximate, gru"
+_VOCABULARY = 512
+"""Tokens; their number changes no time, since there is no output head."""
 
 
 def selection_result(
@@ -116,10 +118,6 @@ def _break_even(rows: list[Row], labels: dict[str, object]) -> str:
     if length is None:
         return f"nowhere up to {lengths[-1]:,} tokens"
     return f"at every length from {lengths[0]:,}" if length == lengths[0] else f"from about {length:,.0f} tokens"
-
-
-_VOCABULARY = 512
-"""Tokens; their number changes no time, since there is no output head."""
 
 
 def measure_generations(

@@ -40,6 +40,15 @@ from sumpool.training.data_order import TrainingData
 from sumpool.training.validation import validate
 from sumpool.training.weights import needed_weights, set_weights, weights_of
 
+MODES = ("forward and backward", "forward", "inference")
+PUBLISHED = {"forward and backward": (1.08, 0.17), "forward": (1.14, 0.25), "inference": (9.96, 1.30)}
+"""c2 / c1 in thousandths and c3 / c1 in millionths of Table 1, for BART at 1,024 source tokens."""
+TERMS = ("1", "M", "N", "M N", "M^2", "N^2")
+PUBLISHED_SURFACE = (1.0, 3.78e-3, 3.15e-3, 1.47e-6, 7.26e-7, 7.79e-7)
+_MOST = 0.9
+_SHOWN = (1, 2, 3, 5, 10, 15, 20, 25, 30)
+"""Numbers of sentences in the table; JSON and picture have all."""
+
 
 def validation_attention(loaded: LoadedModel, documents: int) -> Iterator[list[Tensor]]:
     """Attention to sentences in validation summaries, evenly spread.
@@ -120,16 +129,6 @@ def validation_shard(loaded: LoadedModel) -> Shard:
     if not len(shard):
         raise DataError(f"{prepared / 'validation'} must hold a document with a summary, got none: prepare more data")
     return shard
-
-
-MODES = ("forward and backward", "forward", "inference")
-PUBLISHED = {"forward and backward": (1.08, 0.17), "forward": (1.14, 0.25), "inference": (9.96, 1.30)}
-"""c2 / c1 in thousandths and c3 / c1 in millionths of Table 1, for BART at 1,024 source tokens."""
-TERMS = ("1", "M", "N", "M N", "M^2", "N^2")
-PUBLISHED_SURFACE = (1.0, 3.78e-3, 3.15e-3, 1.47e-6, 7.26e-7, 7.79e-7)
-_MOST = 0.9
-_SHOWN = (1, 2, 3, 5, 10, 15, 20, 25, 30)
-"""Numbers of sentences in the table; JSON and picture have all."""
 
 
 def measure_sparsity(

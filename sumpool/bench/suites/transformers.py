@@ -33,6 +33,8 @@ from sumpool.progress import Check, Report, go_on, silent
 from sumpool.special_tokens import SpecialTokens
 
 THEIRS, OURS = "transformers", "sumpool"
+BOS, PAD, EOS, UNK = 0, 1, 2, 3
+"""Special tokens of BART."""
 
 
 @dataclass(frozen=True)
@@ -129,10 +131,6 @@ class _Both:
             device=self.device,
         )
         return [list(best.tokens) for best, *_ in hypotheses]
-
-
-BOS, PAD, EOS, UNK = 0, 1, 2, 3
-"""Special tokens of BART."""
 
 
 def random_pair(settings: TransformersConfig, seed: int) -> Pair:
