@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -62,7 +62,7 @@ def peer_names(chosen: Sequence[str]) -> tuple[str, ...]:
 
 def peer_command(job: PeerJob, path: Path) -> list[str]:
     """Write a job to a file; returns the command that does it."""
-    path.write_text(json.dumps(job.to_dict()))
+    path.write_text(json.dumps(asdict(job)))
     return [sys.executable, "-m", "sumpool.bench.corpus.peer_process", str(path)]
 
 

@@ -8,7 +8,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -78,10 +78,6 @@ class PeerJob:
     generate: int
     batches: tuple[int, ...]
     is_trial: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        """The job as an object for JSON."""
-        return asdict(self)
 
 
 def transformers_generator(job: PeerJob, pad: int) -> Generate:

@@ -133,12 +133,8 @@ def is_better(differences: Sequence[Row], name: str, text: str) -> bool:
     The test is over seeds, or over windows where there is one seed only.
     """
     compared = where(differences, {"row": name, "text": text})
-    return bool(compared) and all(_is_significant(row) for row in compared)
-
-
-def _is_significant(row: Row) -> bool:
-    p_value = row["p_windows"] if row["p_seeds"] is None else row["p_seeds"]
-    return bool(row["difference"] < 0 and p_value < LEVEL)
+    p_values = [row["p_windows"] if row["p_seeds"] is None else row["p_seeds"] for row in compared]
+    return bool(compared) and all(row["difference"] < 0 for row in compared) and max(p_values) < LEVEL
 
 
 def study_table(title: str, rows: Sequence[Row], differences: Sequence[Row], notes: Sequence[str]) -> Table:
