@@ -85,9 +85,10 @@ def _read_lines(document: Handle, max_pages: int) -> tuple[list[PrintedLine], in
     if count > max_pages:
         raise ValueError(f"must have at most {max_pages:,} pages, got {count:,}; split it")
     pages = []
+    layers: dict[str, bool] = {}
     with open_form(document) as form:
         for number in range(1, count + 1):
-            page = read_runs(document, number, form)
+            page = read_runs(document, number, form, layers)
             pages.append(PageSegments(number, page.height, join_runs(page.runs)))
     if not any(page.segments for page in pages):
         raise ValueError(

@@ -76,28 +76,29 @@ class _Span(NamedTuple):
     visible: bool
 
 
-def read_runs(document: Handle, number: int, form: Handle | None = None) -> PageRuns:
+def read_runs(document: Handle, number: int, form: Handle | None, layers: dict[str, bool]) -> PageRuns:
     """Read the runs of a page that stand in its principal direction and are visible.
 
     Args:
         document: Document of PDFium.
         number: Number of the page, from 1.
         form: Form of the document; None if it has none.
+        layers: Whether each layer of the document is on, as far as known; it grows.
     """
     page = load_page(document, form, number - 1)
     if not page:
         return PageRuns(number, 0.0, 0.0, ())
     text_page = pdfium.FPDFText_LoadPage(page)
     try:
-        return _read_page(page, text_page, number) if text_page else PageRuns(number, 0.0, 0.0, ())
+        return _read_page(page, text_page, number, layers) if text_page else PageRuns(number, 0.0, 0.0, ())
     finally:
         pdfium.FPDFText_ClosePage(text_page)
         pdfium.FPDF_ClosePage(page)
 
 
-def _read_page(page: Handle, text_page: Handle, number: int) -> PageRuns:
+def _read_page(page: Handle, text_page: Handle, number: int, layers: dict[str, bool]) -> PageRuns:
     text = _characters(text_page)
-    spans = list(_spans(page, text_page, text))
+    spans = list(_spans(text_page, text, PageBackground(page, layers)))
     lengths = Counter[int]()
     for span in spans:
         lengths[span.direction] += span.end - span.start
@@ -137,12 +138,11 @@ def _join_surrogates(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def _spans(page: Handle, text_page: Handle, text: str) -> Iterator[_Span]:
+def _spans(text_page: Handle, text: str, background: PageBackground) -> Iterator[_Span]:
     """Yield the ranges of characters that belong to one text object; spaces between objects belong to none."""
     handle = ctypes.cast(text_page, _POINTER).value
     fonts: dict[int, Font] = {}
     matrix = pdfium.FS_MATRIX()
-    background = PageBackground(page)
     start, count = 0, len(text)
     while start < count:
         drawn = _object_at(handle, start)

@@ -421,3 +421,8 @@ def test_form_that_asks_to_wait_is_refused() -> None:
 def test_attached_files_are_counted() -> None:
     names = "/Names << /EmbeddedFiles << /Names [(a) << /Type /Filespec /F (a.txt) /EF << /F 3 0 R >> >>] >> >>"
     assert "1 attached file left out" in read(pdf([column(FIRST)], catalog=names)).notes
+
+
+def test_layers_that_are_off_are_no_text() -> None:
+    page = column(FIRST) + "/OC /L0 BDC " + column(SECOND, y=500) + "EMC /OC /L1 BDC " + column(FILLED, y=300) + "EMC\n"
+    assert texts(pdf([page, page], layers=["notes", "PLAN"])) == [FIRST, FILLED] * 2
