@@ -79,7 +79,7 @@ def order_lines(segments: Sequence[Segment], page: int, gutters: Sequence[float]
         gutters: Left edges of right columns that other pages have; on these, short columns count as columns too.
     """
     front, main = _split_front(list(segments), gutters) if page == 1 else ([], list(segments))
-    columns = [*([front] if front else []), *_columns(main, gutters)]
+    columns = [*_columns(front, ()), *_columns(main, gutters)]
     return [line for column, group in enumerate(columns) for line in _rows(group, page, column)]
 
 
@@ -94,16 +94,21 @@ def _split_front(segments: list[Segment], gutters: Sequence[float]) -> tuple[lis
         if following.y - segment.y < _FRONT_GAP * following.size:
             continue
         above = ordered[:number]
-        sides = [[item for item in above if _side(item, gutter) == side] for side in (-1, 1)]
-        if any(_is_prose(side) for side in sides):
+        across, left, right = ([item for item in above if _side(item, gutter) == side] for side in (0, -1, 1))
+        if _is_prose(left) or _is_prose(right) or (len(across) >= _FEW_LINES and _is_prose(across)):
             break
-        if all(sides):
+        if left and right and across:
             front = number
     return ordered[:front], ordered[front:]
 
 
-def find_gutter(segments: Sequence[Segment]) -> float | None:
-    """Return the left edge of the right column of a page; None if the page has one column."""
+def find_gutter(segments: Sequence[Segment], margins: bool = False) -> float | None:
+    """Return the left edge of the right column of a page; None if the page has one column.
+
+    Args:
+        segments: Segments of the page.
+        margins: Whether lines in a margin beside the text are a column too.
+    """
     edges = Counter(round(segment.x0 / _SAME) for segment in segments)
     best, best_lines = None, 0
     for edge, count in edges.most_common(_EDGES):
@@ -111,9 +116,7 @@ def find_gutter(segments: Sequence[Segment]) -> float | None:
             continue
         gutter = min(s.x0 for s in segments if round(s.x0 / _SAME) == edge)
         lines = sum(
-            len(left) + len(right)
-            for left, right in _bands(segments, gutter)
-            if _is_prose(left) and _is_prose(right) and _overlap(left, right)
+            len(left) + len(right) for left, right in _bands(segments, gutter) if _are_columns(left, right, margins)
         )
         if lines > best_lines:
             best, best_lines = gutter, lines
@@ -123,26 +126,30 @@ def find_gutter(segments: Sequence[Segment]) -> float | None:
 def _columns(segments: list[Segment], gutters: Sequence[float]) -> list[list[Segment]]:
     """Split segments into columns in reading order."""
     gutter = find_gutter(segments)
-    known = gutter is None
     if gutter is None:
         gutter = _known_gutter(segments, gutters)
+    margins = gutter is None
+    if gutter is None:
+        gutter = find_gutter(segments, margins=True)
     if gutter is None:
         return [segments] if segments else []
     columns: list[list[Segment]] = []
-    wide: list[Segment] = []
+    wide: list[list[Segment]] = []
     for left, right in _bands(segments, gutter):
-        if not right and len(left) == 1 and _side(left[0], gutter) == 0:
-            wide += left
-            continue
-        both = (_is_prose(left) and _is_prose(right)) or known or gutter in gutters
-        if left and right and not both:
-            wide += left + right
-            continue
-        if wide:
-            columns.append(wide)
+        if left and right and (gutter in gutters or _are_columns(left, right, margins)):
+            columns += [*_split_wide(wide), *_columns(left, ()), *_columns(right, ())]
             wide = []
-        columns += [*_columns(left, ()), *_columns(right, ())] if left and right else [left or right]
-    return [*columns, wide] if wide else columns
+        elif wide and ((left and right) or _side((left or right)[0], gutter) == _side(wide[-1][-1], gutter) == 0):
+            wide[-1] += left + right
+        else:
+            wide.append(left + right)
+    return [*columns, *_split_wide(wide)]
+
+
+def _split_wide(parts: list[list[Segment]]) -> list[list[Segment]]:
+    """Return the columns of what stands across a gutter or on one side of it, such as an abstract beside a margin."""
+    whole = [segment for part in parts for segment in part]
+    return parts if len(parts) < 2 or find_gutter(whole, margins=True) is None else _columns(whole, ())
 
 
 def _known_gutter(segments: Sequence[Segment], gutters: Sequence[float]) -> float | None:
@@ -185,6 +192,29 @@ def _is_prose(segments: Sequence[Segment]) -> bool:
     if len(segments) < _FEW_LINES:
         return full >= 1.5 * _FULL_SHARE and characters >= 2 * _MIN_CHARACTERS
     return full >= _FULL_SHARE and characters >= _MIN_CHARACTERS
+
+
+def _are_columns(left: Sequence[Segment], right: Sequence[Segment], margins: bool) -> bool:
+    """Return whether two sides of a gutter are texts of their own: prose, or prose and lines in a margin beside it."""
+    if not left or not right or not _overlap(left, right):
+        return False
+    prose = _is_prose(left), _is_prose(right)
+    if all(prose) or not any(prose) or not margins:
+        return all(prose)
+    edge = min(segment.x0 for segment in right)
+    flush = [len(segment.text) for segment in right if segment.x0 - edge <= _SAME]
+    if len(flush) < _FLUSH_SHARE * len(right) or sum(flush) < _MIN_CHARACTERS * len(flush):
+        return False
+    return _is_beside(*((left, right) if prose[1] else (right, left)))
+
+
+def _is_beside(margin: Sequence[Segment], text: Sequence[Segment]) -> bool:
+    """Return whether most lines of a margin stand beside a text, and not on its lines as the cells of a table do."""
+    near = [line for line in margin if text[0].y <= line.y <= text[-1].y]
+    if len(near) < _MIN_LINES or 2 * sum(len(line.text) for line in near) < _MIN_CHARACTERS * len(near):
+        return False
+    level = sum(any(abs(line.y - other.y) <= _LEVEL * line.size / 2 for other in text) for line in near)
+    return level < len(near) / 2
 
 
 def _overlap(left: Sequence[Segment], right: Sequence[Segment]) -> bool:

@@ -426,3 +426,27 @@ def test_attached_files_are_counted() -> None:
 def test_layers_that_are_off_are_no_text() -> None:
     page = column(FIRST) + "/OC /L0 BDC " + column(SECOND, y=500) + "EMC /OC /L1 BDC " + column(FILLED, y=300) + "EMC\n"
     assert texts(pdf([page, page], layers=["notes", "PLAN"])) == [FIRST, FILLED] * 2
+
+
+def test_text_in_a_margin_beside_an_abstract_is_read_apart() -> None:
+    abstract = wrap(f"{FIRST} {SECOND}", 78)
+    margin = ["Article history:", "Received 3 May 2019", "Accepted 9 June 2019", "Keywords:", "boats", "harbours"]
+    page = show("Boats and the harbours that they leave", 72, 740, 16, "F2") + show("Anna Berg, Bernd Tal", 72, 715)
+    page += show_lines(margin, 72, 680, 7, 9) + show_lines(abstract, 200, 681.5, 8.5, 10.5)
+    page += column(FIRST, y=560, characters=45) + column(SECOND, x=330, y=560, characters=45)
+    document = read(pdf([page]))
+    assert document.title == "Boats and the harbours that they leave"
+    found = [block.text for block in document.blocks]
+    assert f"{FIRST} {SECOND}" in found
+    assert not any("Article history" in text and "harbour" in text for text in found)
+
+
+def test_cells_of_a_table_are_no_columns_beside_a_margin() -> None:
+    rows = [("Anna", FIRST), ("Berta", SECOND)]
+    page, y = "", 700
+    for name, text in rows:
+        lines = wrap(text, 60)
+        page += show(name, 72, y) + show_lines(lines, 200, y)
+        y -= 12 * len(lines) + 8
+    (first, *_) = [block.text for block in read(pdf([page])).blocks]
+    assert first.startswith("Anna The harbour")
