@@ -15,6 +15,7 @@ from sumpool.documents.sections import CAPTION
 _INDENT: Final = 0.7  # font sizes
 _MAX_INDENT: Final = 6.0
 _BLANK: Final = 1.28  # distance between paragraphs, in distances between lines
+_SMALL_PRINT: Final = 0.94  # largest size of what stands below a text, in its sizes
 _NEIGHBOURS: Final = 4  # lines that show where a paragraph's right edge is
 
 _SENTENCE_END = re.compile(r"[.!?:…。\uff01\uff1f][)\]”\"'\u2019»*]*$")
@@ -211,7 +212,7 @@ def _join_across_breaks(groups: Sequence[Group], body: Body) -> list[Group]:
         else:
             ordered.append(group)
             if group.kind in ("paragraph", "list_item"):
-                last = group
+                last = last if last and _is_small_print(last, group) else group
             elif group.kind in ("heading", "code"):
                 last = None
     return [*ordered, *notes]
@@ -219,6 +220,12 @@ def _join_across_breaks(groups: Sequence[Group], body: Body) -> list[Group]:
 
 def _is_open(last: Group, group: Group, body: Body) -> bool:
     """Return whether a paragraph goes on in a group on the next page or in the next column."""
+def _is_small_print(last: Group, group: Group) -> bool:
+    """Return whether a group stands in small print below a paragraph that goes on in the next column."""
+    end, start = last.lines[-1], group.lines[0]
+    return _same_column(end, start) and start.size < _SMALL_PRINT * end.size and not _ends_sentence(end)
+
+
     if group.kind != "paragraph" or group.note:
         return False
     end, start = last.lines[-1], group.lines[0]

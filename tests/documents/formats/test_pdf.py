@@ -450,3 +450,11 @@ def test_cells_of_a_table_are_no_columns_beside_a_margin() -> None:
         y -= 12 * len(lines) + 8
     (first, *_) = [block.text for block in read(pdf([page])).blocks]
     assert first.startswith("Anna The harbour")
+
+
+def test_small_print_at_the_foot_of_a_column_does_not_interrupt_its_paragraph() -> None:
+    left, right = wrap(FIRST, 45), wrap(SECOND, 45)
+    opening = " ".join([*left[:5], *right[:5]])
+    page = show_lines(left[:5], 72, 700) + show("Communicated by C. Fluss.", 72, 620, 7)
+    page += show_lines(right[:5], 330, 700)
+    assert opening in texts(pdf([page]))
