@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from sumpool.documents.document import TextBlock
-from sumpool.documents.pdf.headings import heading_levels, heading_style, is_opening
+from sumpool.documents.pdf.headings import heading_levels, heading_style, opens_text, squeeze
 from sumpool.documents.pdf.layout import PrintedLine
 from sumpool.documents.pdf.paragraphs import Group
 from sumpool.documents.pdf.words import Vocabulary
@@ -14,6 +14,7 @@ _MONO_WIDTH: Final = 0.525  # of a character of a monospaced font, in font sizes
 _MAX_FRONT: Final = 60  # blocks before the abstract
 _MAX_AUTHORS: Final = 60  # words of a block of authors
 _MAX_HEADING_LINES: Final = 3
+_MAX_TITLE_GROUPS: Final = 4  # groups that may be one title
 _DEEPEST_INDENT: Final = 40  # characters
 _NOTICE = re.compile(
     r"^\W*(copyright\b|©|\(c\) (19|20)\d\d|isbn\b|issn\b|arxiv:|doi:|https?://\S+$|permission (is|to) "
@@ -22,14 +23,16 @@ _NOTICE = re.compile(
 )
 
 
-def compose_blocks(groups: Sequence[Group], lines: Sequence[PrintedLine]) -> Iterator[TextBlock]:
+def compose_blocks(groups: list[Group], lines: Sequence[PrintedLine], title: str) -> Iterator[TextBlock]:
     """Yield the blocks of a document.
 
     Args:
         groups: Groups of lines in reading order.
         lines: All lines of the document, whose words say which hyphens at line ends are part of a word.
+        title: Title of the document; empty if it has none.
     """
-    _mark_authors(groups)
+    groups = _join_title(groups, title)
+    _mark_authors(groups, title)
     vocabulary = Vocabulary(line.text for line in lines)
     for group in groups:
         if group.kind == "heading" and _is_prose(group):
@@ -59,15 +62,29 @@ def _is_prose(group: Group) -> bool:
     return len(group.lines) > _MAX_HEADING_LINES and group.lines[-1].text.endswith(".")
 
 
-def _mark_authors(groups: Sequence[Group]) -> None:
+def _join_title(groups: list[Group], title: str) -> list[Group]:
+    """Make the groups that together are the title one heading."""
+    wanted = squeeze(title)
+    names = [squeeze(" ".join(line.text for line in group.lines)) for group in groups[:_MAX_FRONT]]
+    for start, name in enumerate(names):
+        for end in range(start + 1, start + 1 + _MAX_TITLE_GROUPS):
+            if wanted and name and "".join(names[start:end]) == wanted:
+                joined = Group("heading", [line for group in groups[start:end] for line in group.lines])
+                return [*groups[:start], joined, *groups[end:]]
+    return groups
+
+
+def _mark_authors(groups: Sequence[Group], title: str) -> None:
     """Turn what stands between the title and the abstract of a paper into notices."""
     front = [number for number, group in enumerate(groups[:_MAX_FRONT]) if group.lines[0].page == 1]
-    openings = (n for n in front if groups[n].kind == "heading" and is_opening(groups[n].lines[0].text))
+    openings = (n for n in front if opens_text(groups[n].lines[0].text, groups[n].kind == "heading"))
     opening = next(openings, 0)
-    title = max(range(opening), key=lambda number: (groups[number].lines[0].size, -number), default=0)
+    largest = max(range(opening), key=lambda number: (groups[number].lines[0].size, -number), default=0)
+    names = [squeeze(" ".join(line.text for line in group.lines)) for group in groups[:opening]]
+    heading = next((number for number, name in enumerate(names) if name and name == squeeze(title)), largest)
     for number, group in enumerate(groups[:opening]):
         words = sum(len(line.text.split()) for line in group.lines)
-        if number != title and group.kind != "caption" and words <= _MAX_AUTHORS:
+        if number != heading and group.kind != "caption" and words <= _MAX_AUTHORS:
             group.kind = "notice"
 
 

@@ -44,7 +44,7 @@ def read_pdf(content: bytes, max_pages: int, password: str = "") -> ParsedDocume
     body = measure_body(lines)
     groups = group_lines(lines, classify_lines(lines, body), body)
     title = find_title(lines, body, metadata)
-    blocks = tuple(compose_blocks(groups, lines))
+    blocks = tuple(compose_blocks(groups, lines, title))
     if is_scrambled(" ".join(block.text for block in blocks)):
         raise ValueError(f"must have text in letters, got fonts that do not say which letters they show; {OCR_ADVICE}")
     notes = (

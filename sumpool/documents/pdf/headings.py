@@ -13,7 +13,7 @@ from sumpool.documents.sections import CAPTION
 _LARGE: Final = 1.09  # size of a heading, in sizes of the text
 _MOST: Final = 0.7  # of the characters of a heading
 _MAX_LENGTH: Final = 160  # characters
-_MAX_LINES: Final = 4
+_MAX_LINES: Final = 8
 _DEEPEST: Final = 6
 _MIN_ROMAN: Final = 2  # headings with Roman numbers that show their use
 
@@ -36,7 +36,7 @@ _BAD_TITLE = re.compile(
 
 _OPENING = re.compile(
     r"(\d\.?|I\.)?\s*(abstract|summary|introduction|zusammenfassung|einleitung|kurzfassung|résumé|introducción|resumen"
-    r"|аннотация|введение|摘要)[.:]?",
+    r"|аннотация|введение|摘要)(?P<end>\s?[.:\u2014\u2013-])?",
     re.IGNORECASE,
 )
 
@@ -49,9 +49,15 @@ class HeadingStyle(NamedTuple):
     italic: bool
 
 
-def is_opening(text: str) -> bool:
-    """Return whether a heading opens the text of a paper, behind its title and authors."""
-    return bool(_OPENING.fullmatch(text))
+def opens_text(text: str, is_heading: bool) -> bool:
+    """Return whether a block opens the text of a paper, behind its title and authors.
+
+    Args:
+        text: First line of the block.
+        is_heading: Whether the block is a heading; a paragraph opens the text by a word such as "Abstract\u2014".
+    """
+    match = _OPENING.match(text)
+    return match is not None and (match.end() == len(text) if is_heading else match["end"] is not None)
 
 
 def heading_style(line: PrintedLine) -> HeadingStyle:
@@ -131,8 +137,8 @@ def find_title(lines: Sequence[PrintedLine], body: Body, metadata: str) -> str:
     metadata = " ".join(metadata.split())
     sane = 4 <= len(metadata) <= 250 and not _BAD_TITLE.search(metadata)
     first = [line for line in lines if line.page == lines[0].page] if lines else []
-    page = _squeeze(" ".join(line.text for line in first))
-    if sane and _squeeze(metadata) in page:
+    page = squeeze(" ".join(line.text for line in first))
+    if sane and squeeze(metadata) in page:
         return metadata
     readable = [
         line for line in first if sum(map(str.isalpha, line.text)) >= 3 and not CONTENTS_HEADING.fullmatch(line.text)
@@ -145,7 +151,8 @@ def find_title(lines: Sequence[PrintedLine], body: Body, metadata: str) -> str:
         for row in rows[1:_MAX_LINES]:
             if row.page == near[-1].page and row.y - near[-1].y <= 2.2 * largest:
                 near.append(row)
-        title = " ".join(row.text for row in near)
+        bold = max(near, key=lambda row: len(row.text)).share("bold") >= _MOST
+        title = " ".join(row.text for row in near if (row.share("bold") >= _MOST) == bold)
         if len(title) <= 300:
             return title
     return metadata if sane else ""
@@ -153,9 +160,14 @@ def find_title(lines: Sequence[PrintedLine], body: Body, metadata: str) -> str:
 
 def _names_periodical(line: PrintedLine, page: Sequence[PrintedLine]) -> bool:
     """Return whether another line of the page has the text before two numbers, such as year and volume."""
-    issue = re.compile(re.escape(line.text.strip()) + r"\W+\d+\W+\d+", re.IGNORECASE)
-    return any(issue.search(other.text) for other in page if other is not line)
+    issue = re.compile(re.escape(squeeze(line.text)) + r"\d{2,}")
+    return any(
+        issue.search(squeeze(other.text)) and len(re.findall(r"\d+", other.text)) > 1
+        for other in page
+        if other is not line
+    )
 
 
-def _squeeze(text: str) -> str:
+def squeeze(text: str) -> str:
+    """Return the letters and digits of a text in lower case."""
     return "".join(character for character in text.lower() if character.isalnum())

@@ -458,3 +458,13 @@ def test_small_print_at_the_foot_of_a_column_does_not_interrupt_its_paragraph() 
     page = show_lines(left[:5], 72, 700) + show("Communicated by C. Fluss.", 72, 620, 7)
     page += show_lines(right[:5], 330, 700)
     assert opening in texts(pdf([page]))
+
+
+def test_title_of_the_metadata_is_the_heading_of_the_page() -> None:
+    title = "On the boats of the harbour and their masters"
+    page = show("boatscience", 72, 760, 20, "F2")
+    page += show("On the boats of the harbour", 72, 735, 16) + show("and their masters", 72, 717, 16)
+    page += show("Anna Berg, Bernd Tal", 72, 690) + column(f"Abstract: {FIRST}", y=660)
+    blocks = read(pdf([page], title=title)).blocks
+    assert [block.text for block in blocks if block.kind == "heading"] == [title]
+    assert [block.text for block in blocks if block.kind == "notice"] == ["boatscience", "Anna Berg, Bernd Tal"]

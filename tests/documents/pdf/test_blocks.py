@@ -10,7 +10,7 @@ def line(text: str, y: float) -> PrintedLine:
 
 def kinds(texts: list[str]) -> list[str]:
     lines = [line(text, 100 + 16 * number) for number, text in enumerate(texts)]
-    return [block.kind for block in compose_blocks([Group("heading", lines)], lines)]
+    return [block.kind for block in compose_blocks([Group("heading", lines)], lines, "")]
 
 
 def test_a_bold_abstract_is_a_paragraph() -> None:
