@@ -82,7 +82,7 @@ def is_heading(line: PrintedLine, body: Body, free: bool) -> bool:
     style = heading_style(line)
     if _KEYWORD.fullmatch(text) and free:
         return True
-    if line.size >= _LARGE * body.size and not text.endswith((",", ";")):
+    if line.size >= _LARGE * body.size and not body.is_running(line) and not text.endswith((",", ";")):
         return True
     if not free or line.size < 0.85 * body.size or text.endswith((",", ";")):
         return False

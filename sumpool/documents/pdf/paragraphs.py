@@ -14,7 +14,6 @@ from sumpool.documents.sections import CAPTION
 
 _INDENT: Final = 0.7  # font sizes
 _MAX_INDENT: Final = 6.0
-_BLANK: Final = 1.28  # distance between paragraphs, in distances between lines
 _SMALL_PRINT: Final = 0.94  # largest size of what stands below a text, in its sizes
 _NEIGHBOURS: Final = 4  # lines that show where a paragraph's right edge is
 
@@ -102,7 +101,7 @@ def _is_free(lines: Sequence[PrintedLine], number: int, following: PrintedLine |
     """Return whether a line is a paragraph of its own, by the space around it or the style of the next line."""
     line = lines[number]
     before = lines[number - 1] if number and _same_column(lines[number - 1], line) else None
-    gap = _BLANK * body.leading * body.size
+    gap = body.widest(line, body.size)
     above = before is None or line.y - before.y > gap or _SENTENCE_END.search(before.text) is not None
     if following is None:
         return above
@@ -144,7 +143,7 @@ def _continues(group: Group, lines: Sequence[PrintedLine], number: int, kind: Li
         return same and gap <= 1.6 * line.size and is_heading(line, body, True) and not numbering_level(line.text)
     if abs(line.size - before.size) > 0.08 * max(line.size, before.size) + 0.2 and not _is_fragment(before, line):
         return False
-    if gap > _BLANK * body.leading * max(line.size, before.size):
+    if gap > body.widest(line, max(line.size, before.size)):
         return False
     if kind is LineKind.NOTE and starts_note(line):
         return False

@@ -468,3 +468,10 @@ def test_title_of_the_metadata_is_the_heading_of_the_page() -> None:
     blocks = read(pdf([page], title=title)).blocks
     assert [block.text for block in blocks if block.kind == "heading"] == [title]
     assert [block.text for block in blocks if block.kind == "notice"] == ["boatscience", "Anna Berg, Bernd Tal"]
+
+
+def test_double_spaced_pages_have_paragraphs() -> None:
+    small = "".join(show_lines(wrap(f"{FIRST} {SECOND}", 110), 72, 740 - 120 * number, 8, 9) for number in range(5))
+    words = f"{FIRST} {SECOND}".replace(".", ",")
+    double = show_lines(wrap(words, 60), 72, 740, 12, 28)
+    assert [block.text for block in read(pdf([double, small, small])).blocks if block.page == 1] == [words]
