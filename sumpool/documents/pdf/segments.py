@@ -25,6 +25,7 @@ _SMALL: Final = 0.87  # largest size of a raised or lowered character, in sizes 
 _SUPERSCRIPTS = str.maketrans("0123456789+-\u2212n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻ⁿ")
 _NOTE_MARK = re.compile(r"[\d,;\u2217*†‡§¶‖\s\u2013-]+|[a-z](,[a-z])*|\[\d+\]")
 _EXPONENT = re.compile(r"[+\u2212-]?\d{1,3}|n")
+_DENOMINATOR = re.compile(r"\s*[/\u2044]\s*\d")
 _WORD_END = re.compile(r"(\w\w|[.,;:!?)\]”\"'\u2019])$")
 _QUANTITY_END = re.compile(r"(\d|\b\w|[)\]])$")
 _ACCENTS = {"\u00b4": "\u0301", "¨": "\u0308", "\u02c6": "\u0302", "\u02dc": "\u0303", "ˇ": "\u030c", "˚": "\u030a"}
@@ -144,7 +145,8 @@ def _segment(draft: _Draft) -> Segment:
     for number, run in enumerate(runs):
         part = run.text
         if number and _is_raised(run, draft):
-            part = _superscript(text, part)
+            fraction = _is_numerator(runs[number : number + 3], draft)
+            part = f" {part}" if fraction and text[-1:].isdecimal() else part if fraction else _superscript(text, part)
         if number and part:
             text += _spacing(text, part, runs[number - 1], run)
         text += part
@@ -191,6 +193,15 @@ def _superscript(before: str, text: str) -> str:
     if _QUANTITY_END.search(before) and _EXPONENT.fullmatch(bare):
         return bare.translate(_SUPERSCRIPTS)
     return text
+
+def _is_numerator(runs: Sequence[Run], draft: _Draft) -> bool:
+    """Return whether the first of three runs is the number above a fraction bar, before a small number below it."""
+    bar = "".join(run.text for run in runs[1:])
+    if not runs[0].text.strip().isdecimal() or not _DENOMINATOR.match(bar):
+        return False
+    number = next(run for run in runs[1:] if any(map(str.isdecimal, run.text)))
+    return number.size <= _SMALL * draft.size and not _is_raised(number, draft)
+
 
 
 def _spacing(text: str, part: str, before: Run, run: Run) -> str:

@@ -475,3 +475,10 @@ def test_double_spaced_pages_have_paragraphs() -> None:
     words = f"{FIRST} {SECOND}".replace(".", ",")
     double = show_lines(wrap(words, 60), 72, 740, 12, 28)
     assert [block.text for block in read(pdf([double, small, small])).blocks if block.page == 1] == [words]
+
+
+def test_numerators_of_fractions_are_no_marks_of_notes() -> None:
+    page = show("boats of up to", 72, 700) + show("3", 131, 703.5, 6) + show("/", 134, 700) + show("4", 136.8, 698, 6)
+    assert texts(pdf([page + show("of a mile", 144, 700)])) == ["boats of up to 3/4 of a mile"]
+    mixed = show("boats of 8", 72, 700) + show("1", 116, 703.5, 6) + show("/2", 119, 700, 6) + show("inches", 128, 700)
+    assert texts(pdf([mixed])) == ["boats of 8 1/2 inches"]
