@@ -18,6 +18,8 @@ _SMALL_PRINT: Final = 0.94  # largest size of what stands below a text, in its s
 _NEIGHBOURS: Final = 4  # lines that show where a paragraph's right edge is
 
 _SENTENCE_END = re.compile(r"[.!?:…。\uff01\uff1f][)\]”\"'\u2019»*]*$")
+_RUN_IN = re.compile(r"[^\W\d_]{3}.*[.:\u2014]$")
+"""Bold words that begin a paragraph, such as "DATES:"."""
 _KINDS: dict[LineKind, TextBlockKind] = {
     LineKind.CODE: "code",
     LineKind.FORMULA: "code",
@@ -149,7 +151,7 @@ def _continues(group: Group, lines: Sequence[PrintedLine], number: int, kind: Li
         return False
     if _is_item(line) and (group.kind == "list_item" or _is_short(lines, number - 1) or _ends_sentence(before)):
         return False
-    if _is_new_heading(lines, number, body):
+    if _ends_sentence(before) and (_RUN_IN.search(line.segments[0].lead) or _is_bold_heading(lines, number, body)):
         return False
     return not _is_new_paragraph(group, lines, number)
 
@@ -166,10 +168,10 @@ def _ends_sentence(line: PrintedLine) -> bool:
     return bool(_SENTENCE_END.search(line.text))
 
 
-def _is_new_heading(lines: Sequence[PrintedLine], number: int, body: Body) -> bool:
+def _is_bold_heading(lines: Sequence[PrintedLine], number: int, body: Body) -> bool:
     """Return whether a line below a paragraph, without space between them, is a bold heading."""
-    line, before = lines[number], lines[number - 1]
-    if line.share("bold") < 0.9 or before.share("bold") > 0.5 or not _ends_sentence(before):
+    line = lines[number]
+    if line.share("bold") < 0.9 or lines[number - 1].share("bold") > 0.5:
         return False
     following = lines[number + 1] if number + 1 < len(lines) and _same_column(line, lines[number + 1]) else None
     return is_heading(line, body, _is_free(lines, number, following, body))
@@ -217,14 +219,14 @@ def _join_across_breaks(groups: Sequence[Group], body: Body) -> list[Group]:
     return [*ordered, *notes]
 
 
-def _is_open(last: Group, group: Group, body: Body) -> bool:
-    """Return whether a paragraph goes on in a group on the next page or in the next column."""
 def _is_small_print(last: Group, group: Group) -> bool:
     """Return whether a group stands in small print below a paragraph that goes on in the next column."""
     end, start = last.lines[-1], group.lines[0]
     return _same_column(end, start) and start.size < _SMALL_PRINT * end.size and not _ends_sentence(end)
 
 
+def _is_open(last: Group, group: Group, body: Body) -> bool:
+    """Return whether a paragraph goes on in a group on the next page or in the next column."""
     if group.kind != "paragraph" or group.note:
         return False
     end, start = last.lines[-1], group.lines[0]

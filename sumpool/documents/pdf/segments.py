@@ -57,6 +57,7 @@ class Segment:
         italic: Share of italic characters.
         mono: Share of monospaced characters.
         math: Share of mathematical characters.
+        lead: Bold text before text that is not; empty if there is none.
         mark: Raised mark at the start, as footnotes have it; empty if there is none.
     """
 
@@ -70,6 +71,7 @@ class Segment:
     mono: float = 0.0
     math: float = 0.0
     mark: str = ""
+    lead: str = ""
 
 
 @dataclass(slots=True)
@@ -170,7 +172,14 @@ def _segment(draft: _Draft) -> Segment:
         share(lambda font: font.mono),
         share(lambda font: font.math),
         mark,
+        _lead(runs),
     )
+
+
+def _lead(runs: Sequence[Run]) -> str:
+    """Return the bold text at the start of a segment that is not bold behind it."""
+    regular = next((number for number, run in enumerate(runs) if not run.font.bold and run.text.strip()), 0)
+    return "".join(run.text for run in runs[:regular]).strip()
 
 
 def _is_symbol(runs: Sequence[Run]) -> bool:
@@ -185,15 +194,6 @@ def _is_raised(run: Run, draft: _Draft) -> bool:
     return run.y < draft.y - _LEVEL * draft.size and run.size <= _SMALL * draft.size
 
 
-def _superscript(before: str, text: str) -> str:
-    """Return a raised text: nothing for the mark of a note behind a word, raised digits behind a quantity."""
-    bare = text.strip()
-    if _NOTE_MARK.fullmatch(bare) and _WORD_END.search(before) and not before[-1].isdigit() and not bare.isalpha():
-        return ""
-    if _QUANTITY_END.search(before) and _EXPONENT.fullmatch(bare):
-        return bare.translate(_SUPERSCRIPTS)
-    return text
-
 def _is_numerator(runs: Sequence[Run], draft: _Draft) -> bool:
     """Return whether the first of three runs is the number above a fraction bar, before a small number below it."""
     bar = "".join(run.text for run in runs[1:])
@@ -202,6 +202,15 @@ def _is_numerator(runs: Sequence[Run], draft: _Draft) -> bool:
     number = next(run for run in runs[1:] if any(map(str.isdecimal, run.text)))
     return number.size <= _SMALL * draft.size and not _is_raised(number, draft)
 
+
+def _superscript(before: str, text: str) -> str:
+    """Return a raised text: nothing for the mark of a note behind a word, raised digits behind a quantity."""
+    bare = text.strip()
+    if _NOTE_MARK.fullmatch(bare) and _WORD_END.search(before) and not before[-1].isdigit() and not bare.isalpha():
+        return ""
+    if _QUANTITY_END.search(before) and _EXPONENT.fullmatch(bare):
+        return bare.translate(_SUPERSCRIPTS)
+    return text
 
 
 def _spacing(text: str, part: str, before: Run, run: Run) -> str:

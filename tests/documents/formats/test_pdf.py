@@ -482,3 +482,12 @@ def test_numerators_of_fractions_are_no_marks_of_notes() -> None:
     assert texts(pdf([page + show("of a mile", 144, 700)])) == ["boats of up to 3/4 of a mile"]
     mixed = show("boats of 8", 72, 700) + show("1", 116, 703.5, 6) + show("/2", 119, 700, 6) + show("inches", 128, 700)
     assert texts(pdf([mixed])) == ["boats of 8 1/2 inches"]
+
+
+def test_bold_words_before_a_colon_begin_a_paragraph() -> None:
+    lines = wrap(f"come to the harbour before noon. {FIRST}", 80)
+    page = show("SUMMARY:", 72, 724, 10, "F2") + show("All the boats of the town are counted in the morning.", 133, 724)
+    page += show("DATES:", 72, 712, 10, "F2") + show(lines[0], 114, 712) + show_lines(lines[1:], 72, 700)
+    summary, dates = texts(pdf([page]))
+    assert summary == "SUMMARY: All the boats of the town are counted in the morning."
+    assert dates == f"DATES: come to the harbour before noon. {FIRST}"
