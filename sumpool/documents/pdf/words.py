@@ -9,7 +9,7 @@ from typing import Final
 _WORDS = re.compile(r"[^\W\d_]+(?:[-'\u2019][^\W\d_]+)*")
 _LINE_END = re.compile(r"([^\W\d_]+(?:-[^\W\d_]+)*)(-|\u00ad)$")
 _LINE_START = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-_OPEN_END = re.compile(r"\w[-/]$")
+_OPEN_END = re.compile(r"\w[-/\u2013\u2014]$")
 _ADDRESS_END = re.compile(r"://\S*[/.?=&_-]$")
 _SOFT: Final = "\u00ad"
 _TAIL: Final = 100  # characters at the end of a text that hold its last word

@@ -491,3 +491,24 @@ def test_bold_words_before_a_colon_begin_a_paragraph() -> None:
     summary, dates = texts(pdf([page]))
     assert summary == "SUMMARY: All the boats of the town are counted in the morning."
     assert dates == f"DATES: come to the harbour before noon. {FIRST}"
+
+
+def test_text_upside_down_is_read() -> None:
+    turned = "".join(
+        f"BT /F1 10 Tf -1 0 0 -1 540 {100 + 12 * number} Tm ({line}) Tj ET\n"
+        for number, line in enumerate(wrap(FIRST, 90))
+    )
+    assert texts(pdf([turned])) == [FIRST]
+
+
+def test_no_space_stands_behind_a_dash_that_a_line_end_divides() -> None:
+    lines = [
+        "The harbour was closed in the years 1990\u2013",
+        "1995 and open from then on\u2014",
+        "for boats \u2013",
+        "not ships.",
+    ]
+    expected = (
+        "The harbour was closed in the years 1990\u20131995 and open from then on\u2014for boats \u2013 not ships."
+    )
+    assert texts(pdf([show_lines(lines, 72, 700)])) == [expected]
