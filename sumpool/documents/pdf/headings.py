@@ -15,7 +15,6 @@ _MOST: Final = 0.7  # of the characters of a heading
 _MAX_LENGTH: Final = 160  # characters
 _MAX_LINES: Final = 8
 _DEEPEST: Final = 6
-_MIN_ROMAN: Final = 2  # headings with Roman numbers that show their use
 
 _NUMBER = re.compile(
     r"(?:(?:chapter|section|appendix|part|kapitel|chapitre|глава)\s+)?(\d{1,2}(?:\.\d{1,2})*)\.?\s+\S", re.I
@@ -23,21 +22,19 @@ _NUMBER = re.compile(
 _LETTER_NUMBER = re.compile(r"([A-Z](?:\.\d{1,2})+)\.?\s+\S")
 _ROMAN = re.compile(r"[IVX]{1,5}\.\s+\S")
 _LETTER = re.compile(r"[A-Z]\.\s+\S")
+_OPENING_WORDS: Final = (
+    "abstract|summary|introduction|zusammenfassung|einleitung|kurzfassung|résumé|introducción|resumen"
+    "|аннотация|введение|摘要"
+)
+_OPENING = re.compile(rf"(\d\.?|I\.)?\s*({_OPENING_WORDS})(?P<end>\s?[.:\u2014\u2013-])?", re.IGNORECASE)
 _KEYWORD = re.compile(
-    r"(abstract|summary|introduction|references|bibliography|acknowledge?ments?|appendix( [A-Z])?|conclusions?"
-    r"|zusammenfassung|einleitung|literatur(verzeichnis)?|anhang|résumé|références|bibliographie|resumen|referencias"
-    r"|аннотация|литература|список литературы|введение|заключение|参考文献|摘要)[.:—\u2013-]?",
+    rf"({_OPENING_WORDS}|references|bibliography|acknowledge?ments?|appendix( [A-Z])?|conclusions?"
+    r"|literatur(verzeichnis)?|anhang|références|bibliographie|referencias|литература|список литературы|заключение"
+    r"|参考文献)[.:—\u2013-]?",
     re.IGNORECASE,
 )
 _BAD_TITLE = re.compile(
     r"untitled|^microsoft word|\.(dvi|tex|docx?|odt|pdf|ps|fm|indd|qxd|html?|txt|rtf)$|[\\/]|^\W*$|^doc\d", re.I
-)
-
-
-_OPENING = re.compile(
-    r"(\d\.?|I\.)?\s*(abstract|summary|introduction|zusammenfassung|einleitung|kurzfassung|résumé|introducción|resumen"
-    r"|аннотация|введение|摘要)(?P<end>\s?[.:\u2014\u2013-])?",
-    re.IGNORECASE,
 )
 
 
@@ -96,16 +93,9 @@ def _is_capitals(text: str) -> bool:
     return sum(character.isupper() for character in letters) >= 0.8 * len(letters) and len(letters) >= 4
 
 
-def numbering_level(text: str, roman: bool = False) -> int:
-    """Return the depth of a heading's number, such as 2 for "3.1 Methods"; 0 if it has none.
-
-    Args:
-        text: Text of the heading.
-        roman: Whether sections have Roman numbers, and their subsections letters.
-    """
-    if match := _NUMBER.match(text):
-        return min(match[1].count(".") + (3 if roman else 1), _DEEPEST)
-    if match := _LETTER_NUMBER.match(text):
+def numbering_level(text: str) -> int:
+    """Return the depth of a heading's number, such as 2 for "3.1 Methods"; 0 if it has none."""
+    if match := _NUMBER.match(text) or _LETTER_NUMBER.match(text):
         return min(match[1].count(".") + 1, _DEEPEST)
     if _ROMAN.match(text):
         return 1
@@ -114,8 +104,7 @@ def numbering_level(text: str, roman: bool = False) -> int:
 
 def heading_levels(headings: Sequence[tuple[str, HeadingStyle]]) -> list[int]:
     """Return the levels of headings: by number, else as others in their style, else by the rank of their style."""
-    roman = sum(bool(_ROMAN.match(text)) for text, _ in headings) >= _MIN_ROMAN
-    numbers = [numbering_level(text, roman) for text, _ in headings]
+    numbers = [numbering_level(text) for text, _ in headings]
     numbered: dict[HeadingStyle, Counter[int]] = {}
     for level, (_, style) in zip(numbers, headings, strict=True):
         if level:

@@ -195,7 +195,7 @@ def _mark_notes(lines: Sequence[PrintedLine], kinds: list[LineKind], body: Body)
         while start > 0 and lines[numbers[start - 1]].size <= _NOTE_SIZE * body.size:
             start -= 1
         small = numbers[start:]
-        marked = [n for n in small if _starts_note(lines[n]) and kinds[n] is not LineKind.CONTENTS]
+        marked = [n for n in small if starts_note(lines[n]) and kinds[n] is not LineKind.CONTENTS]
         if not small or CAPTION.match(lines[small[0]].text) or len(small) > 0.6 * len(numbers):
             continue
         for number in small:
@@ -203,10 +203,6 @@ def _mark_notes(lines: Sequence[PrintedLine], kinds: list[LineKind], body: Body)
                 kinds[number] = LineKind.NOTE
 
 
-def _starts_note(line: PrintedLine) -> bool:
-    return bool(line.segments[0].mark or _NOTE_START.match(line.text))
-
-
 def starts_note(line: PrintedLine) -> bool:
     """Return whether a line starts with the mark of a note."""
-    return _starts_note(line)
+    return bool(line.segments[0].mark or _NOTE_START.match(line.text))
