@@ -8,10 +8,9 @@ from typing import Final, NamedTuple
 
 from pypdfium2_raw import bindings as pdfium
 
-from sumpool.documents.pdf.accents import compose_accents
+from sumpool.documents.pdf.characters import DIRECTIONS, CharacterEdges, compose_accents, split_words, turn
 from sumpool.documents.pdf.fonts import Font, Handle, read_font
 from sumpool.documents.pdf.forms import load_page
-from sumpool.documents.pdf.spacing import DIRECTIONS, CharacterEdges, split_words, turn
 from sumpool.documents.pdf.visibility import PageBackground
 
 MAX_PAGE_CHARACTERS: Final = 200_000

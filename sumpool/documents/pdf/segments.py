@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from sumpool.documents.pdf.characters import COMBINING
 from sumpool.documents.pdf.fonts import Font
 from sumpool.documents.pdf.initials import lower_initials
 from sumpool.documents.pdf.runs import Run
@@ -28,11 +29,9 @@ _EXPONENT = re.compile(r"[+\u2212-]?\d{1,3}|n")
 _DENOMINATOR = re.compile(r"\s*[/\u2044]\s*\d")
 _WORD_END = re.compile(r"(\w\w|[.,;:!?)\]”\"'\u2019])$")
 _QUANTITY_END = re.compile(r"(\d|\b\w|[)\]])$")
-_ACCENTS = {"\u00b4": "\u0301", "¨": "\u0308", "\u02c6": "\u0302", "\u02dc": "\u0303", "ˇ": "\u030c", "˚": "\u030a"}
-_ACCENTS |= {"˘": "\u0306", "˙": "\u0307", "˝": "\u030b", "¯": "\u0304", "`": "\u0300"}
 _ACCENT = re.compile(r"([\u00b4¨\u02c6\u02dcˇ˚˘˙˝¯]) ?([A-Za-z\u0131])")
-_LOOSE_ACCENTS = re.compile(f"[{''.join(_ACCENTS)}\\s]*")
-_CEDILLA = re.compile(r"([A-Za-z]) ?\u00b8")
+_LOOSE_ACCENTS = re.compile(r"[\u00b4¨\u02c6\u02dcˇ˚˘˙˝¯`\s]*")
+_CEDILLA = re.compile(r"([A-Za-z]) ?(\u00b8)")
 _LIGATURES = {"\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl", "\ufb05": "st"}
 _LIGATURES |= {"\ufb06": "st", "\x0b": "ff", "\x0c": "fi", "\r": "fl", "\x0e": "ffi", "\x0f": "ffl"}
 _LIGATURES |= {"\x1b": "ff", "\x1c": "fi", "\x1d": "fl", "\x1e": "ffi", "\x1f": "ffl"}
@@ -225,7 +224,7 @@ def clean_characters(text: str) -> str:
     """Return text with ligatures, split accents, presentation forms and control characters resolved."""
     text = text.translate(_CHARACTERS)
     if not text.isascii():
-        text = _ACCENT.sub(lambda match: unicodedata.normalize("NFC", match[2] + _ACCENTS[match[1]]), text)
-        text = _CEDILLA.sub(lambda match: unicodedata.normalize("NFC", match[1] + "\u0327"), text)
+        text = _ACCENT.sub(lambda match: unicodedata.normalize("NFC", match[2] + COMBINING[match[1]]), text)
+        text = _CEDILLA.sub(lambda match: unicodedata.normalize("NFC", match[1] + COMBINING[match[2]]), text)
         text = _COMPATIBLE.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
     return _CONTROL.sub("", text).strip()
