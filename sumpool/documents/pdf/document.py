@@ -88,8 +88,8 @@ def _read_lines(document: Handle, max_pages: int) -> tuple[list[PrintedLine], in
     layers: dict[str, bool] = {}
     with open_form(document) as form:
         for number in range(1, count + 1):
-            page = read_runs(document, number, form, layers)
-            pages.append(PageSegments(number, page.height, join_runs(page.runs)))
+            height, runs = read_runs(document, number, form, layers)
+            pages.append(PageSegments(number, height, join_runs(runs)))
     if not any(page.segments for page in pages):
         raise ValueError(
             f"must have a text layer, got {count} {'page' if count == 1 else 'pages'} of images; {OCR_ADVICE}"

@@ -48,22 +48,6 @@ class Run(NamedTuple):
     spaced: bool = False
 
 
-class PageRuns(NamedTuple):
-    """Text of a page.
-
-    Attributes:
-        number: Number of the page, from 1.
-        width: Width of the page in points, as its text stands.
-        height: Height of the page in points, as its text stands.
-        runs: Runs in the order in which they are drawn.
-    """
-
-    number: int
-    width: float
-    height: float
-    runs: tuple[Run, ...]
-
-
 class _Span(NamedTuple):
     """Characters of one text object: their range, how they are drawn and their direction in degrees."""
 
@@ -75,8 +59,10 @@ class _Span(NamedTuple):
     visible: bool
 
 
-def read_runs(document: Handle, number: int, form: Handle | None, layers: dict[str, bool]) -> PageRuns:
-    """Read the runs of a page that stand in its principal direction and are visible.
+def read_runs(document: Handle, number: int, form: Handle | None, layers: dict[str, bool]) -> tuple[float, list[Run]]:
+    """Return the height of a page and its runs that stand in its principal direction and are visible.
+
+    The height in points is that of the page as its text stands; the runs are in the order in which they are drawn.
 
     Args:
         document: Document of PDFium.
@@ -86,16 +72,16 @@ def read_runs(document: Handle, number: int, form: Handle | None, layers: dict[s
     """
     page = load_page(document, form, number - 1)
     if not page:
-        return PageRuns(number, 0.0, 0.0, ())
+        return 0.0, []
     text_page = pdfium.FPDFText_LoadPage(page)
     try:
-        return _read_page(page, text_page, number, layers) if text_page else PageRuns(number, 0.0, 0.0, ())
+        return _read_page(page, text_page, layers) if text_page else (0.0, [])
     finally:
         pdfium.FPDFText_ClosePage(text_page)
         pdfium.FPDF_ClosePage(page)
 
 
-def _read_page(page: Handle, text_page: Handle, number: int, layers: dict[str, bool]) -> PageRuns:
+def _read_page(page: Handle, text_page: Handle, layers: dict[str, bool]) -> tuple[float, list[Run]]:
     text = _characters(text_page)
     spans = list(_spans(text_page, text, PageBackground(page, layers)))
     lengths = Counter[int]()
@@ -114,8 +100,7 @@ def _read_page(page: Handle, text_page: Handle, number: int, layers: dict[str, b
         if span.visible or recognised:
             runs += _runs(text_page, text, span, (x0, y0))
     width, height = x1 - x0, y1 - y0
-    kept = tuple(run for run in runs if run.x1 > 0 and run.x0 < width and 0 < run.y < height + run.size)
-    return PageRuns(number, width, height, kept)
+    return height, [run for run in runs if run.x1 > 0 and run.x0 < width and 0 < run.y < height + run.size]
 
 
 def _characters(text_page: Handle) -> str:
