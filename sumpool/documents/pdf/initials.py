@@ -53,7 +53,7 @@ def _is_word(letter: str, text: str, runs: Sequence[Run]) -> bool:
 
 
 def _lines_beside(initial: Run, runs: Sequence[Run]) -> list[list[Run]]:
-    """Return the lines that begin beside a letter and no lower than it, from the top; none if one is elsewhere."""
+    """Return the lines that begin beside a letter and no lower than it, from the top."""
     low, high = initial.y - _HEIGHT * initial.size, initial.y + _LEVEL * initial.size / _LARGER
     edge = initial.x1 - _OVERLAP * initial.size
     near = [run for run in runs if low < run.y < high and run.size * _LARGER <= initial.size and run.x1 > initial.x0]
@@ -64,5 +64,5 @@ def _lines_beside(initial: Run, runs: Sequence[Run]) -> list[list[Run]]:
         else:
             lines.append([run])
     lines = [sorted(line, key=lambda run: run.x0) for line in lines]
-    lines = [line for line in lines if line[0].x0 >= edge]  # without those above and below the letter
-    return [] if any(line[0].x0 - initial.x1 > _GAP * line[0].size for line in lines) else lines
+    # without those above and below the letter, and those of another column
+    return [line for line in lines if edge <= line[0].x0 <= initial.x1 + _GAP * line[0].size]

@@ -383,6 +383,13 @@ def test_initials_over_several_lines_begin_their_word(lines: int, letter: str, r
         assert paragraph == text
 
 
+def test_initial_beside_a_column_at_other_heights_begins_its_word() -> None:
+    left, right = wrap(FIRST, 45), wrap(SECOND, 45)
+    page = show("T", 72, 688, 27) + show(left[0].removeprefix("T"), 90, 700) + show(left[1], 90, 688)
+    page += show_lines(left[2:], 72, 676) + show_lines(right, 330, 705)
+    assert texts(pdf([page])) == [FIRST, SECOND]
+
+
 def form(field: str, catalog: str = "") -> bytes:
     """A page with an annotation and a form of it."""
     annotation = f"/Annots [<< /Type /Annot /Rect [72 500 522 530] {field} >>]"
