@@ -52,7 +52,7 @@ def group_lines(lines: Sequence[PrintedLine], kinds: Sequence[LineKind], body: B
         previous = number - 1 if number and _same_column(lines[number - 1], line) else None
         goes_on = previous is not None and _is_same_flow(kinds[previous], kind)
         if goes_on and _continues(groups[-1], lines, number, kind, body):
-            _append(groups[-1], line)
+            groups[-1].lines.append(line)
         elif kind in _KINDS:
             groups.append(Group(_KINDS[kind], [line]))
         else:
@@ -62,13 +62,6 @@ def group_lines(lines: Sequence[PrintedLine], kinds: Sequence[LineKind], body: B
 
 def _is_same_flow(before: LineKind, kind: LineKind) -> bool:
     return before is kind or (before is LineKind.DEFINITION and kind is LineKind.TEXT)
-
-
-def _append(group: Group, line: PrintedLine) -> None:
-    """Append a line; an item whose second line stands left of the first is an indented paragraph."""
-    if group.kind == "list_item" and line.x0 < group.lines[0].x0 - _INDENT * line.size:
-        group.kind, group.marker = "paragraph", 0
-    group.lines.append(line)
 
 
 def _same_column(line: PrintedLine, following: PrintedLine) -> bool:
