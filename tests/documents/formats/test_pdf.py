@@ -519,3 +519,13 @@ def test_no_space_stands_behind_a_dash_that_a_line_end_divides() -> None:
         "The harbour was closed in the years 1990\u20131995 and open from then on\u2014for boats \u2013 not ships."
     )
     assert texts(pdf([show_lines(lines, 72, 700)])) == [expected]
+
+
+def test_terms_with_their_meanings_are_items() -> None:
+    rows = [
+        ("-a", "lists all of the boats that lie in the harbour"),
+        ("-v", "says what the watchman of the tower is doing"),
+    ]
+    page = column(FIRST)
+    page += "".join(show(a, 72, 600 - 14 * n) + show(b, 140, 600 - 14 * n) for n, (a, b) in enumerate(rows))
+    assert texts(pdf([page]), "list_item") == [f"{term} {meaning}" for term, meaning in rows]
