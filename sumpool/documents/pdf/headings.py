@@ -11,6 +11,7 @@ from sumpool.documents.pdf.layout import PrintedLine
 from sumpool.documents.sections import CAPTION
 
 _LARGE: Final = 1.09  # size of a heading, in sizes of the text
+_LARGE_TITLE: Final = 1.15  # size of a title, in sizes of the text
 _MOST: Final = 0.7  # of the characters of a heading
 _MAX_LENGTH: Final = 160  # characters
 _MAX_LINES: Final = 8
@@ -22,6 +23,7 @@ _NUMBER = re.compile(
 _LETTER_NUMBER = re.compile(r"([A-Z](?:\.\d{1,2})+)\.?\s+\S")
 _ROMAN = re.compile(r"[IVX]{1,5}\.\s+\S")
 _LETTER = re.compile(r"[A-Z]\.\s+\S")
+_DIGITS = re.compile(r"\d+")
 _OPENING_WORDS: Final = (
     "abstract|summary|introduction|zusammenfassung|einleitung|kurzfassung|résumé|introducción|resumen"
     "|аннотация|введение|摘要"
@@ -129,13 +131,18 @@ def find_title(lines: Sequence[PrintedLine], body: Body, metadata: str) -> str:
     page = squeeze(" ".join(line.text for line in first))
     if sane and squeeze(metadata) in page:
         return metadata
-    readable = [
-        line for line in first if sum(map(str.isalpha, line.text)) >= 3 and not CONTENTS_HEADING.fullmatch(line.text)
+    issues = [squeeze(line.text) for line in first if len(_DIGITS.findall(line.text)) > 1]  # such as year and volume
+    large = [
+        line
+        for line in first
+        if line.size >= _LARGE_TITLE * body.size
+        and sum(map(str.isalpha, line.text)) >= 3
+        and not CONTENTS_HEADING.fullmatch(line.text)
+        and not _names_periodical(line, issues)
     ]
-    readable = [line for line in readable if not _names_periodical(line, first)]
-    largest = max((line.size for line in readable), default=0.0)
-    if largest >= 1.15 * body.size:
-        rows = [line for line in readable if line.size >= 0.97 * largest]
+    if large:
+        largest = max(line.size for line in large)
+        rows = [line for line in large if line.size >= 0.97 * largest]
         near = [rows[0]]
         for row in rows[1:_MAX_LINES]:
             if row.page == near[-1].page and row.y - near[-1].y <= 2.2 * largest:
@@ -147,14 +154,10 @@ def find_title(lines: Sequence[PrintedLine], body: Body, metadata: str) -> str:
     return metadata if sane else ""
 
 
-def _names_periodical(line: PrintedLine, page: Sequence[PrintedLine]) -> bool:
-    """Return whether another line of the page has the text before two numbers, such as year and volume."""
-    issue = re.compile(re.escape(squeeze(line.text)) + r"\d{2,}")
-    return any(
-        issue.search(squeeze(other.text)) and len(re.findall(r"\d+", other.text)) > 1
-        for other in page
-        if other is not line
-    )
+def _names_periodical(line: PrintedLine, issues: Sequence[str]) -> bool:
+    """Return whether an issue of a periodical begins its numbers behind the text of a line."""
+    name = re.compile(re.escape(squeeze(line.text)) + r"\d{2,}")
+    return any(map(name.search, issues))
 
 
 def squeeze(text: str) -> str:

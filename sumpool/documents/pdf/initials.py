@@ -1,5 +1,6 @@
 """Initials over several lines, as magazines, books and IEEEtran begin with: a letter of the first line beside it."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -23,7 +24,8 @@ _WORDS: Final = frozenset("AÀIOÓEÉYUÚ\u0412\u0418\u041a\u041e\u0421\u0423\u0
 def lower_initials(runs: Sequence[Run]) -> list[Run]:
     """Return the runs of a page with each initial at the start of the first of the lines beside it."""
     kept = list(runs)
-    for initial in [run for run in runs if _is_letter(run)][:_MAX_LETTERS]:
+    (usual, _), *_ = Counter(run.size for run in runs).most_common(1) or [(0.0, 0)]
+    for initial in [run for run in runs if run.size >= _LARGER * usual and _is_letter(run)][:_MAX_LETTERS]:
         lines = _lines_beside(initial, kept)
         if len(lines) < _MIN_LINES or sum(len(run.text) for line in lines for run in line) < _MIN_CHARACTERS:
             continue

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
@@ -30,6 +30,11 @@ class PrintedLine:
         column: Number of the column on the page, from 0; parts of the page that are interrupted differ in it.
         left: Left edge of the column in points.
         right: Right edge of the column in points.
+        text: Text with a space at wide gaps.
+        x0: Left edge in points.
+        x1: Right edge in points.
+        y: Baseline of the longest part in points, downwards.
+        size: Font size of the longest part in points.
     """
 
     segments: list[Segment]
@@ -37,31 +42,18 @@ class PrintedLine:
     column: int
     left: float
     right: float
+    text: str = field(init=False)
+    x0: float = field(init=False)
+    x1: float = field(init=False)
+    y: float = field(init=False)
+    size: float = field(init=False)
 
-    @property
-    def text(self) -> str:
-        """Text with a space at wide gaps."""
-        return " ".join(segment.text for segment in self.segments)
-
-    @property
-    def x0(self) -> float:
-        """Left edge in points."""
-        return self.segments[0].x0
-
-    @property
-    def x1(self) -> float:
-        """Right edge in points."""
-        return self.segments[-1].x1
-
-    @property
-    def y(self) -> float:
-        """Baseline in points, downwards."""
-        return max(self.segments, key=lambda segment: len(segment.text)).y
-
-    @property
-    def size(self) -> float:
-        """Font size of the longest part in points."""
-        return max(self.segments, key=lambda segment: len(segment.text)).size
+    def __post_init__(self) -> None:
+        """Measure the line."""
+        self.text = " ".join(segment.text for segment in self.segments)
+        self.x0, self.x1 = self.segments[0].x0, self.segments[-1].x1
+        longest = max(self.segments, key=lambda segment: len(segment.text))
+        self.y, self.size = longest.y, longest.size
 
     def share(self, style: str) -> float:
         """Return the share of characters in a style: "bold", "italic", "mono" or "math"."""
