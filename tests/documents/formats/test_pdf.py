@@ -449,14 +449,14 @@ def test_text_in_a_margin_beside_an_abstract_is_read_apart() -> None:
 
 
 def test_cells_of_a_table_are_no_columns_beside_a_margin() -> None:
-    rows = [("Anna", FIRST), ("Berta", SECOND)]
+    rows = [(f"Captain {name}", text) for name, text in zip("ABCD", (FIRST, SECOND, FIRST, SECOND), strict=True)]
     page, y = "", 700
     for name, text in rows:
         lines = wrap(text, 60)
         page += show(name, 72, y) + show_lines(lines, 200, y)
         y -= 12 * len(lines) + 8
     (first, *_) = [block.text for block in read(pdf([page])).blocks]
-    assert first.startswith("Anna The harbour")
+    assert first.startswith("Captain A The harbour")
 
 
 def test_small_print_at_the_foot_of_a_column_does_not_interrupt_its_paragraph() -> None:
@@ -470,8 +470,8 @@ def test_small_print_at_the_foot_of_a_column_does_not_interrupt_its_paragraph() 
 def test_title_of_the_metadata_is_the_heading_of_the_page() -> None:
     title = "On the boats of the harbour and their masters"
     page = show("boatscience", 72, 760, 20, "F2")
-    page += show("On the boats of the harbour", 72, 735, 16) + show("and their masters", 72, 717, 16)
-    page += show("Anna Berg, Bernd Tal", 72, 690) + column(f"Abstract: {FIRST}", y=660)
+    page += show("On the boats of the harbour", 72, 735, 16) + show("and their masters", 72, 707, 16)
+    page += show("Anna Berg, Bernd Tal", 72, 685) + column(f"Abstract: {FIRST}", y=660)
     blocks = read(pdf([page], title=title)).blocks
     assert [block.text for block in blocks if block.kind == "heading"] == [title]
     assert [block.text for block in blocks if block.kind == "notice"] == ["boatscience", "Anna Berg, Bernd Tal"]
@@ -493,10 +493,12 @@ def test_numerators_of_fractions_are_no_marks_of_notes() -> None:
 
 def test_bold_words_before_a_colon_begin_a_paragraph() -> None:
     lines = wrap(f"come to the harbour before noon. {FIRST}", 80)
-    page = show("SUMMARY:", 72, 724, 10, "F2") + show("All the boats of the town are counted in the morning.", 133, 724)
+    page = show("SUMMARY:", 72, 724, 10, "F2") + show(
+        "All the boats of the town are counted in the morning by its old watchmen.", 133, 724
+    )
     page += show("DATES:", 72, 712, 10, "F2") + show(lines[0], 114, 712) + show_lines(lines[1:], 72, 700)
     summary, dates = texts(pdf([page]))
-    assert summary == "SUMMARY: All the boats of the town are counted in the morning."
+    assert summary == "SUMMARY: All the boats of the town are counted in the morning by its old watchmen."
     assert dates == f"DATES: come to the harbour before noon. {FIRST}"
 
 
