@@ -12,8 +12,8 @@ from sumpool.documents.detection import ROW_KINDS, ROWS, detect_format
 from sumpool.documents.document import DEFAULT_OPTIONS, Document, Limits, ParsedDocument, ReadOptions
 from sumpool.documents.files import READ_ERRORS, read_limited, uncompressed_suffix
 from sumpool.documents.folders import files_of
-from sumpool.documents.formats import load_format
 from sumpool.documents.sections import cut_back_matter, mark_contents
+from sumpool.documents.worker import parse_content
 from sumpool.errors import DataError
 from sumpool.io.pipes import open_input
 
@@ -167,7 +167,7 @@ def _parse(name: str, subject: str, suffix: str, read: Callable[[], bytes], opti
 
 
 def _one(name: str, content: bytes, kind: str, options: ReadOptions) -> Iterator[Document]:
-    yield _document(name, load_format(kind).parse(content, options), options)
+    yield _document(name, parse_content(kind, content, options), options)
 
 
 def _with_errors(name: str, subject: str, documents: Iterator[Document]) -> Iterator[Document]:

@@ -1,7 +1,7 @@
-"""Process in which libraries read files that may end them, hang them or fill the memory.
+"""Processes in which documents are read that may end their reader, hang it or fill the memory.
 
-It is started for the first such file, and again after one that ended it. Its limits of processor time and memory are
-those of the file, and hold for the programs that it starts.
+The limits of processor time and memory are those of one document, and hold for it and the programs that it needs. A
+document that exceeds them ends its process; the next one has a new process.
 """
 
 import atexit
@@ -10,104 +10,113 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Sequence
 from contextlib import suppress
-from importlib import import_module
+from dataclasses import asdict
 from math import ceil
 from pathlib import Path
-from threading import Lock
+from threading import BoundedSemaphore
 from typing import IO, Any, Final, final
 
-from sumpool.documents.document import ParsedDocument, TextBlock
+from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
+from sumpool.documents.formats import load_format
+from sumpool.errors import DataError
 from sumpool.io.bounded import parse_json
 
-_PACKAGES = Path(__file__).parents[2]
-_MAIN = "import sys; sys.path[:] = {paths!r}; from sumpool.documents.worker import main; main()"
-OUT_OF_TIME: Final = -getattr(signal, "SIGXCPU", 0)
-"""Status of a process that has taken more processor time than it may."""
+_LIGHT: Final = ("text", "rfc", "markdown", "html", "mail", "subtitles")
+"""Formats of which a small document is read in this process, as it unpacks to nothing that is large."""
+_LIGHT_BYTES: Final = 2**18
+_PACKAGES: Final = Path(__file__).parents[2]
+_MAIN: Final = "import sys; sys.path[:] = {paths!r}; from sumpool.documents.worker import main; main()"
 _LENGTH_BYTES: Final = 8
-_SECONDS: Final = 4
-"""Processor time of a file; papers and books take a tenth of this and the next."""
+_SECONDS: Final = 8
+"""Processor time of a document; papers and books take a tenth of this and the next."""
 _SECONDS_PER_MEBIBYTE: Final = 20
-_MEMORY: Final = 1 << 30
+_MEMORY: Final = 2**30
 """Address space beside four times the size of a file."""
-_MAX_REPLY: Final = 1 << 30
-TOO_LONG: Final = "must be read in a time that suits its size, but took longer"
-"""Message about a file that takes too long, without what to do."""
-TOO_LARGE: Final = "must be a file that can be read in memory that suits its size"
-"""Message about a file that takes too much memory or ends its reader, without what to do."""
+_MAX_REPLY: Final = 2**30
+_ADVICE: Final = "split it or convert it to text"
+TOO_LONG: Final = f"must be read in a time that suits its size, but took longer; {_ADVICE}"
+"""Message about a document that takes too long."""
+TOO_LARGE: Final = f"must be a file that can be read in memory that suits its size; {_ADVICE}"
+"""Message about a document that takes too much memory or ends its reader."""
 _TOO_DEEP: Final = "must be nested less deeply, got more levels than can be read"
 
 
+def parse_content(name: str, content: bytes, options: ReadOptions) -> ParsedDocument:
+    """Read the content of a file: in this process where that is harmless, else in one with limits.
+
+    Args:
+        name: Name of the format.
+        content: Content of the file.
+        options: Options of reading.
+
+    Raises:
+        ValueError: If the content is not of the format, or takes more time or memory than suits its size; the message
+            lacks the subject.
+        DataError: If a library is not installed.
+    """
+    if name in _LIGHT and len(content) <= _LIGHT_BYTES:
+        return load_format(name).parse(content, options)
+    return WORKERS.read(name, content, options)
+
+
 @final
-class Worker:
-    """Process that reads files, one at a time."""
+class Workers:
+    """Processes that read documents, each one at a time.
+
+    A process is started for the first document, and for one that comes while the others are at work.
+    """
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
+        self._idle: list[subprocess.Popen[bytes]] = []
         self._parent = 0
-        self._lock = Lock()
+        self._free = BoundedSemaphore(os.cpu_count() or 1)
 
-    def read(
-        self,
-        reader: str,
-        content: bytes,
-        advice: str,
-        arguments: Mapping[str, object] | None = None,
-        seconds: int | None = None,
-    ) -> ParsedDocument:
-        """Read a file.
-
-        Args:
-            reader: Function that reads it, as `module:name`; it is given the content and the arguments by name.
-            content: Content of the file.
-            advice: What to do about a file that takes too much, for the message.
-            arguments: Arguments that JSON can hold.
-            seconds: Processor time beside that for the size of the file; None for the usual.
-
-        Raises:
-            ValueError: As the function, or if the file takes more time or memory than suits its size or ends the
-                process by a fault; the message lacks the subject.
-        """
-        with self._lock:
-            process = self._running()
+    def read(self, name: str, content: bytes, options: ReadOptions) -> ParsedDocument:
+        """Read a document; for the arguments and errors see `parse_content`."""
+        with self._free:
+            process = self._take()
             try:
                 task = {
-                    "reader": reader,
+                    "name": name,
                     "size": len(content),
-                    "seconds": (seconds or _SECONDS) + len(content) * _SECONDS_PER_MEBIBYTE // 2**20,
+                    "seconds": _SECONDS + len(content) * _SECONDS_PER_MEBIBYTE // 2**20,
                     "memory": _MEMORY + 4 * len(content),
-                    "arguments": arguments or {},
+                    "options": asdict(options),
                 }
                 reply = _exchange(process, task, content)
                 if reply is None:
-                    raise ValueError(f"{TOO_LONG if process.wait() == OUT_OF_TIME else TOO_LARGE}; {advice}")
+                    raise ValueError(TOO_LONG if ran_out_of_time(process.wait()) else TOO_LARGE)
             except BaseException:  # also an interruption while the process is at work
-                self.close()
+                _end(process)
                 raise
+            self._idle.append(process)
         result = parse_json(reply, _MAX_REPLY)
         if "error" in result:
-            raise ValueError(result["error"] or f"{TOO_LARGE}; {advice}")
+            raise (DataError if result["is_missing"] else ValueError)(result["error"])
         blocks = tuple(TextBlock(*block) for block in result["blocks"])
         return ParsedDocument(blocks, result["title"], tuple(result["notes"]))
 
     def close(self) -> None:
-        """End the process and what it has started, if it is one of this process."""
-        process, self._process = self._process, None
-        if process and self._parent == os.getpid():
-            _kill(process)
-            for stream in (process.stdin, process.stdout):
-                _close(stream)
-            process.wait()
+        """End the processes and what they have started, if they are of this process."""
+        while self._idle and self._parent == os.getpid():
+            _end(self._idle.pop())
 
-    def _running(self) -> subprocess.Popen[bytes]:
-        if self._process and self._parent == os.getpid() and self._process.poll() is None:
-            return self._process
-        self.close()
-        atexit.unregister(self.close)
-        atexit.register(self.close)
+    def _take(self) -> subprocess.Popen[bytes]:
+        """Return a process that is idle."""
+        if self._parent != os.getpid():  # those of the process that this one is a copy of
+            self._idle = []
+            self._parent = os.getpid()
+            atexit.unregister(self.close)
+            atexit.register(self.close)
+        while self._idle:
+            process = self._idle.pop()
+            if process.poll() is None:
+                return process
+            _end(process)
         paths = [*(path for path in sys.path if Path(path).is_absolute()), str(_PACKAGES)]
-        self._process = subprocess.Popen(
+        return subprocess.Popen(
             [sys.executable, "-I", "-c", _MAIN.format(paths=paths)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -115,16 +124,14 @@ class Worker:
             start_new_session=True,  # so that the programs it starts end with it
             env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
         )
-        self._parent = os.getpid()
-        return self._process
 
 
-WORKER: Final = Worker()
-"""Process of all formats."""
+WORKERS: Final = Workers()
+"""Processes of all formats."""
 
 
-def _exchange(process: subprocess.Popen[bytes], task: Mapping[str, object], content: bytes) -> bytes | None:
-    """Send a file and return the reply; None if the process has ended."""
+def _exchange(process: subprocess.Popen[bytes], task: dict[str, object], content: bytes) -> bytes | None:
+    """Send a document and return the reply; None if the process has ended."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:
@@ -138,11 +145,14 @@ def _exchange(process: subprocess.Popen[bytes], task: Mapping[str, object], cont
     return reply if len(length) == _LENGTH_BYTES and len(reply) == int.from_bytes(length, "little") else None
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes]) -> None:
     if sys.platform == "win32":
         process.kill()
     elif process.poll() is None:  # the number of a process that has ended may be another's
         os.killpg(process.pid, signal.SIGKILL)
+    for stream in (process.stdin, process.stdout):
+        _close(stream)
+    process.wait()
 
 
 def _close(stream: IO[bytes] | None) -> None:
@@ -152,10 +162,10 @@ def _close(stream: IO[bytes] | None) -> None:
 
 
 def main() -> None:
-    """Read files from stdin until its end, in the process of its own.
+    """Read documents from stdin until its end, in the process of its own.
 
-    A file follows a line of JSON with its size, its reader and its limits. A reply is its length and a JSON object with
-    `error`, empty where memory is out, or with `blocks`, `title` and `notes`.
+    A document follows a line of JSON with its size, its format and its limits. A reply is its length and a JSON object
+    with `error`, or with `blocks`, `title` and `notes`.
     """
     for number in (signal.SIGINT, signal.SIGTERM):  # those of the terminal; the end of stdin ends this process
         signal.signal(number, signal.SIG_IGN)
@@ -172,35 +182,69 @@ def main() -> None:
 
 
 def _read(task: dict[str, Any], content: bytes) -> dict[str, object]:
-    module, _, name = task["reader"].partition(":")
-    reader = getattr(import_module(module), name)
-    _limits[:] = task["seconds"], task["memory"]
-    limit_process()
+    reader = load_format(task["name"])
+    _limits[:] = _used_time() + task["seconds"], task["memory"]
+    _limit(_used_time(own=True) + task["seconds"])
     try:
-        document: ParsedDocument = reader(content, **task["arguments"])
-    except ValueError as error:
-        return {"error": str(error)}
+        document = reader.parse(content, ReadOptions(**task["options"]))
+    except (ValueError, DataError) as error:
+        return {"error": str(error), "is_missing": isinstance(error, DataError)}
     except RecursionError:
-        return {"error": _TOO_DEEP}
+        return {"error": _TOO_DEEP, "is_missing": False}
     except MemoryError:
-        return {"error": ""}
+        return {"error": TOO_LARGE, "is_missing": False}
     blocks = [(block.text, block.kind, block.level, block.page, block.line) for block in document.blocks]
     return {"blocks": blocks, "title": document.title, "notes": document.notes}
 
 
-_limits: list[int] = []
-"""Processor time and address space of the file that is being read."""
+_limits: list[float] = []
+"""Limits of the document that a worker reads: when it ends, in processor time of the process and its programs, and the
+address space of each of them."""
 
 
-def limit_process() -> None:
-    """Limit this process, or a program that it starts, to the processor time and address space of the file."""
+def run_program(command: Sequence[str], content: bytes) -> subprocess.CompletedProcess[bytes]:
+    """Run a program on what is left of the time of the document.
+
+    Args:
+        command: Program and arguments.
+        content: Standard input.
+    """
+    if not _limits:  # outside of a worker
+        return subprocess.run(command, input=content, capture_output=True, check=False)
+    left = _limits[0] - _used_time()
+    done = subprocess.run(command, input=content, capture_output=True, check=False, preexec_fn=lambda: _limit(left))
+    _limit(_used_time(own=True) + _limits[0] - _used_time())
+    return done
+
+
+def lift_limits() -> None:
+    """Lift the limits of a program that this process starts, as far as its own were not set from outside."""
     if sys.platform == "win32":
         return
     import resource
 
-    seconds, memory = _limits
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    used = ceil(usage.ru_utime + usage.ru_stime)
-    for kind, limit in ((resource.RLIMIT_CPU, used + seconds), (resource.RLIMIT_AS, memory)):
+    for kind in (resource.RLIMIT_CPU, resource.RLIMIT_AS):
+        _, hard = resource.getrlimit(kind)
+        resource.setrlimit(kind, (hard, hard))
+
+
+def ran_out_of_time(status: int) -> bool:
+    """Return whether a process has ended because it took more processor time than it may."""
+    return status == -getattr(signal, "SIGXCPU", 0)
+
+
+def _used_time(own: bool = False) -> float:
+    """Return the processor time of this process, and of the programs that it has run."""
+    times = os.times()
+    return times.user + times.system + (0 if own else times.children_user + times.children_system)
+
+
+def _limit(seconds: float) -> None:
+    """Limit the processor time and the address space of this process."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    for kind, limit in ((resource.RLIMIT_CPU, max(1, ceil(seconds))), (resource.RLIMIT_AS, int(_limits[1]))):
         _, hard = resource.getrlimit(kind)
         resource.setrlimit(kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))

@@ -1,29 +1,28 @@
+import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from sumpool.documents import worker
-from sumpool.documents.document import ParsedDocument
-from sumpool.documents.pdf.document import read_pdf
-from sumpool.documents.worker import Worker
+from sumpool.documents.document import DEFAULT_OPTIONS, ReadOptions
+from sumpool.documents.formats import load_format
+from sumpool.documents.formats import pdf as pdf_format
+from sumpool.documents.read import read_documents
+from sumpool.documents.worker import TOO_LONG, Workers
+from tests.documents.formats.office_files import docx, word_paragraph
 from tests.documents.formats.pdf_files import assemble, pdf, show
 
 TEXT = b"BT /F1 12 Tf 72 700 Td (Hosts send packets to the gateway that is near.) Tj ET\n"
 
 
-def read_in(reader: Worker, content: bytes, max_pages: int) -> ParsedDocument:
-    return reader.read(
-        "sumpool.documents.pdf.document:read_pdf", content, "print it to a new PDF file", {"max_pages": max_pages}
-    )
-
-
 @pytest.fixture
-def reader() -> Iterator[Worker]:
-    reader = Worker()
-    yield reader
-    reader.close()
+def workers() -> Iterator[Workers]:
+    workers = Workers()
+    yield workers
+    workers.close()
 
 
 def packed(content: bytes, filters: bytes, pages: int = 1) -> bytes:
@@ -44,48 +43,80 @@ def objects(count: int) -> bytes:
     return TEXT + b"BT /F1 12 Tf 72 700 Td " + b"(a)Tj\n" * count + b" ET"
 
 
-def test_documents_are_the_same_as_in_this_process(reader: Worker) -> None:
+BOMBS: dict[str, Callable[[], bytes]] = {
+    "a.tex": lambda: rb"\documentclass{a}\newcommand{\a}{\a\a}\begin{document}\a",
+    "b.wiki": lambda: b"".join(b"*" * depth + b" a\n" for depth in range(1, 400)),
+    "c.docx": lambda: docx(word_paragraph("a") * 500_000),
+    "d.pdf": lambda: packed(zlib.compress(TEXT + b"q 1 0 0 1 0 0 cm Q\n" * 2_000_000), b"/FlateDecode", 200),
+    "e.jats": lambda: b"<article>" + b"<front/><sec>" * 20_000,
+    "f.rtf": lambda: rb"{\rtf1 " + b"{" * 200_000,
+}
+
+
+def test_documents_are_the_same_as_in_this_process(workers: Workers) -> None:
     for content in (pdf([show("Hosts send packets.", 100, 700)]), packed(zlib.compress(TEXT), b"/FlateDecode")):
-        assert read_in(reader, content, 10) == read_pdf(content, 10)
+        assert workers.read("pdf", content, DEFAULT_OPTIONS) == pdf_format.parse(content, DEFAULT_OPTIONS)
     with pytest.raises(ValueError, match="must be a PDF file, got a file that starts with b'no PDF'"):
-        read_in(reader, b"no PDF", 10)
-    with pytest.raises(ValueError, match="must have at most 0 pages, got 1; split it"):
-        read_in(reader, pdf([show("Hosts send packets.", 100, 700)]), 0)
+        workers.read("pdf", b"no PDF", DEFAULT_OPTIONS)
+    with pytest.raises(ValueError, match="must have at most 5 bytes, got 6; split it"):
+        workers.read("pdf", b"no PDF", ReadOptions(max_bytes=5))
+
+
+def test_large_documents_are_read_by_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = "<html><body>" + "<p>Hosts send packets to the gateway.</p>" * 10_000
+    expected = load_format("html").parse(page.encode(), DEFAULT_OPTIONS)
+    monkeypatch.setattr(worker, "load_format", None)
+    assert worker.parse_content("html", page.encode(), DEFAULT_OPTIONS) == expected
 
 
 @pytest.mark.slow
-def test_a_file_that_takes_too_much_memory_ends_the_other_process_alone(reader: Worker) -> None:
+def test_bombs_have_a_reason_and_the_documents_between_them_are_read(tmp_path: Path) -> None:
+    for number, (name, content) in enumerate(BOMBS.items()):
+        (tmp_path / name).write_bytes(content())
+        (tmp_path / f"{name[0]}z.docx").write_bytes(docx(word_paragraph(f"Gateway {number} sends packets.")))
+    start = time.perf_counter()
+    documents = {Path(document.id).name: document for document in read_documents(str(tmp_path))}
+    assert time.perf_counter() - start < 20 * len(BOMBS)
+    for number, name in enumerate(BOMBS):
+        assert documents[f"{name[0]}z.docx"].text == f"Gateway {number} sends packets."
+        assert f"{name} must be" in documents[name].error
+        assert "\n" not in documents[name].error
+
+
+@pytest.mark.slow
+def test_a_document_that_takes_long_does_not_delay_another(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    workers.read("pdf", packed(TEXT, b"[]"), DEFAULT_OPTIONS)
+    monkeypatch.setattr(worker, "_SECONDS", 3)
+    with ThreadPoolExecutor(1) as thread:
+        bomb = thread.submit(workers.read, "latex", BOMBS["a.tex"](), DEFAULT_OPTIONS)
+        assert workers.read("pdf", packed(TEXT, b"[]"), DEFAULT_OPTIONS).blocks
+        assert not bomb.done()
+        with pytest.raises(ValueError, match=TOO_LONG):
+            bomb.result()
+
+
+@pytest.mark.slow
+def test_a_file_that_takes_too_much_memory_ends_the_other_process_alone(workers: Workers) -> None:
     bomb = packed(zlib.compress(zlib.compress(objects(9_000_000), 9), 9).hex().encode() + b">", b"[/AHx/Fl/Fl]")
     assert len(bomb) < 10_000
-    with pytest.raises(ValueError, match="read in memory that suits its size; print it to a new PDF file"):
-        read_in(reader, bomb, 10)
-    assert read_in(reader, packed(TEXT, b"[]"), 10).blocks[0].text.startswith("Hosts send packets")
+    with pytest.raises(ValueError, match=r"must be (?:read in|a file that can be read in)|must expand to"):
+        workers.read("pdf", bomb, DEFAULT_OPTIONS)
+    assert workers.read("pdf", packed(TEXT, b"[]"), DEFAULT_OPTIONS).blocks[0].text.startswith("Hosts send packets")
 
 
-@pytest.mark.slow
-def test_a_file_that_takes_too_long_ends_the_other_process_alone(
-    reader: Worker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(worker, "_SECONDS", 1)
-    monkeypatch.setattr(worker, "_SECONDS_PER_MEBIBYTE", 0)
-    with pytest.raises(ValueError, match="must be read in a time that suits its size, but took longer"):
-        read_in(reader, packed(zlib.compress(TEXT + b"q 1 0 0 1 0 0 cm Q\n" * 2_000_000), b"/FlateDecode", 200), 200)
-    assert read_in(reader, packed(TEXT, b"[]"), 10).blocks
-
-
-def test_a_process_that_was_killed_is_started_again(reader: Worker) -> None:
+def test_a_process_that_was_killed_is_started_again(workers: Workers) -> None:
     for _ in range(2):
-        assert read_in(reader, packed(TEXT, b"[]"), 10).blocks
-        assert reader._process is not None
-        reader._process.kill()
-        reader._process.wait()
+        assert workers.read("pdf", packed(TEXT, b"[]"), DEFAULT_OPTIONS).blocks
+        (process,) = workers._idle
+        process.kill()
+        process.wait()
 
 
 def test_modules_of_the_working_directory_are_not_imported(
-    reader: Worker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workers: Workers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "json.py").write_text("open('run', 'w')")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend("")
-    assert read_in(reader, packed(TEXT, b"[]"), 10).blocks
+    assert workers.read("pdf", packed(TEXT, b"[]"), DEFAULT_OPTIONS).blocks
     assert [path.name for path in tmp_path.iterdir()] == ["json.py"]

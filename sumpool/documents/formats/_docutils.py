@@ -13,7 +13,7 @@ from typing import Any, Final
 from docutils import frontend, nodes, utils
 from docutils.parsers.rst import Directive, Parser, directives, roles
 
-from sumpool.documents.document import ParsedDocument, TextBlock, TextBlockKind, opening_heading
+from sumpool.documents.document import TextBlock, TextBlockKind
 
 
 def _names(text: str) -> frozenset[str]:
@@ -51,8 +51,8 @@ _PREFIXED: Final = {"pep": "PEP ", "rfc": "RFC "}
 _SILENT_ROLES: Final = frozenset(("index", "cite", "raw-html"))
 
 
-def read(content: bytes) -> ParsedDocument:
-    """Read reStructuredText in UTF-8."""
+def read_blocks(text: str) -> tuple[TextBlock, ...]:
+    """Return the blocks of reStructuredText."""
     sys.setrecursionlimit(_MAX_FRAMES)
     settings = frontend.get_default_settings(Parser)
     for name, value in {
@@ -61,9 +61,8 @@ def read(content: bytes) -> ParsedDocument:
     }.items():  # fmt: skip
         setattr(settings, name, value)
     document = utils.new_document("document", settings)
-    Parser().parse(content.decode().translate({8: None, 12: None, 27: None}), document)
-    blocks = tuple(block for block in _Walk(document).blocks(document, 0) if block.text)
-    return ParsedDocument(blocks, opening_heading(blocks))
+    Parser().parse(text.translate({8: None, 12: None, 27: None}), document)
+    return tuple(block for block in _Walk(document).blocks(document, 0) if block.text)
 
 
 class _AnyOption(dict[str, Callable[[str], Any]]):

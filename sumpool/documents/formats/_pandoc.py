@@ -5,7 +5,6 @@ has 512 MiB. Slides and sheets number the pages of their blocks; other formats h
 """
 
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -20,19 +19,16 @@ from sumpool.documents.formats import PANDOC, load_format, missing_library
 from sumpool.documents.html.blocks import HtmlBlocks
 from sumpool.documents.html.page_parts import PageParts
 from sumpool.documents.html.tree import HtmlElement, parse_markup
-from sumpool.documents.office import docx, odt, xlsx
+from sumpool.documents.office import docx, odt, pptx, xlsx
 from sumpool.documents.office.archive import DocumentArchive
 from sumpool.documents.office.elements import CELL_MARK, unmarked
 from sumpool.documents.roff import simplify_man, simplify_mdoc
-from sumpool.documents.worker import OUT_OF_TIME, TOO_LARGE, TOO_LONG, WORKER, limit_process
+from sumpool.documents.worker import TOO_LARGE, TOO_LONG, ran_out_of_time, run_program
 
-_READER: Final = "sumpool.documents.formats._pandoc:convert"
-_ADVICE: Final = "split it or convert it to text"
-_SECONDS: Final = 20
 _OUT_OF_HEAP: Final = 251
 _Read = Callable[[bytes], tuple[TextBlock, ...]]
 _ARCHIVES: Final[dict[str, Callable[[DocumentArchive, _Read], dict[str, bytes]]]] = {
-    "docx": docx.prepare, "odt": odt.prepare, "pptx": lambda *_: {}, "xlsx": xlsx.prepare
+    "docx": docx.prepare, "odt": odt.prepare, "pptx": pptx.prepare, "xlsx": xlsx.prepare
 }  # fmt: skip
 """Formats that are zip archives, with the function that prepares their parts for pandoc."""
 _EMBEDDED: Final = ("html", "mail", "text", "rtf", "docx")
@@ -60,6 +56,8 @@ class PandocFormat:
     """
 
     name: str
+    is_embedded: bool = False
+    """Whether it is part of another document; those in it are left out."""
 
     def parse(self, content: bytes, options: ReadOptions) -> ParsedDocument:
         """Read a document.
@@ -71,57 +69,37 @@ class PandocFormat:
         """
         if not _program().is_file():
             raise missing_library("pandoc", PANDOC[self.name], extra="pandoc")
-        notes: tuple[str, ...] = ()
-        if self.name not in _ARCHIVES:
-            text, notes = decode_text(content)
-            content = text.encode("utf-8", "replace")
-        arguments = {"name": self.name, "max_bytes": options.max_bytes, "max_ratio": options.max_ratio}
-        parsed = WORKER.read(_READER, content, _ADVICE, arguments, _SECONDS)
-        return replace(parsed, notes=(*notes, *parsed.notes))
+        property_title = ""
+        notes: list[str] = []
 
+        def read(part: bytes) -> tuple[TextBlock, ...]:
+            try:
+                return () if self.is_embedded else _embedded(part, options).blocks
+            except ValueError as error:
+                notes.append(f"an embedded document left out, which {error}")
+                return ()
 
-def convert(content: bytes, name: str, max_bytes: int, max_ratio: int, is_embedded: bool = False) -> ParsedDocument:
-    """Read a document in the worker process.
-
-    Args:
-        content: Content; that of formats that are texts is UTF-8.
-        name: Name of the format.
-        max_bytes: Bytes that it may unpack to.
-        max_ratio: Bytes that it may unpack to for each of its own.
-        is_embedded: Whether it is part of another document; those in it are left out.
-
-    Raises:
-        ValueError: As `PandocFormat.parse`.
-    """
-    options = ReadOptions(max_bytes=max_bytes, max_ratio=max_ratio)
-    property_title = ""
-    notes: list[str] = []
-
-    def read(part: bytes) -> tuple[TextBlock, ...]:
-        try:
-            return () if is_embedded else _embedded(part, options).blocks
-        except ValueError as error:
-            notes.append(f"an embedded document left out, which {error}")
-            return ()
-
-    if name in _ARCHIVES:
-        archive = DocumentArchive(content, PANDOC[name], options.limits)
-        content, property_title = archive.repacked(_ARCHIVES[name](archive, read)), archive.title()
-    elif name in _SIMPLIFIED:
-        content = _SIMPLIFIED[name](content.decode()).encode()
-    tree = parse_markup(_run(name, content), PANDOC[name])
-    body = next((element for element in tree.descendants() if element.tag == "body"), tree)
-    head = next((element for element in body.descendants() if element.tag == "header"), HtmlElement("header"))
-    title = next((" ".join(line.text().split()) for line in head.descendants() if line.tag == "h1"), "")
-    _simplify(body)
-    if name in _SIMPLIFIED:  # whose header is that of each printed page
-        head.children.clear()
-    blocks = tuple(_without_bullets(block for block in _blocks(body) if block.text))
-    if name in _SIMPLIFIED and len(blocks) > 1 and blocks[0].kind == "heading" and len(blocks[1].text) < _NAME_LINE:
-        title = blocks[1].text  # under NAME, "ls - list directory contents"
-    if not title and not _NO_TITLE.fullmatch(property_title):
-        title = property_title
-    return ParsedDocument(blocks, title or opening_heading(blocks), tuple(notes))
+        if self.name in _ARCHIVES:
+            archive = DocumentArchive(content, PANDOC[self.name], options.limits)
+            content, property_title = archive.repacked(_ARCHIVES[self.name](archive, read)), archive.title()
+        else:
+            text, decoding = decode_text(content)
+            notes += decoding
+            content = _SIMPLIFIED.get(self.name, str)(text).encode("utf-8", "replace")
+        tree = parse_markup(_run(self.name, content), PANDOC[self.name])
+        body = next((element for element in tree.descendants() if element.tag == "body"), tree)
+        head = next((element for element in body.descendants() if element.tag == "header"), HtmlElement("header"))
+        title = next((" ".join(line.text().split()) for line in head.descendants() if line.tag == "h1"), "")
+        _simplify(body)
+        if self.name in _SIMPLIFIED:  # whose header is that of each printed page
+            head.children.clear()
+        blocks = tuple(_without_bullets(block for block in _blocks(body) if block.text))
+        has_name = self.name in _SIMPLIFIED and len(blocks) > 1 and blocks[0].kind == "heading"
+        if has_name and len(blocks[1].text) < _NAME_LINE:
+            title = blocks[1].text  # under NAME, "ls - list directory contents"
+        if not title and not _NO_TITLE.fullmatch(property_title):
+            title = property_title
+        return ParsedDocument(blocks, title or opening_heading(blocks), tuple(notes))
 
 
 def _embedded(content: bytes, options: ReadOptions) -> ParsedDocument:
@@ -130,7 +108,7 @@ def _embedded(content: bytes, options: ReadOptions) -> ParsedDocument:
     if kind not in _EMBEDDED:
         raise ValueError(f"must be HTML, a text or a Word document, got {kind}")
     if kind in PANDOC:
-        return convert(content, kind, options.max_bytes, options.max_ratio, is_embedded=True)
+        return PandocFormat(kind, is_embedded=True).parse(content, options)
     return load_format(kind).parse(content, options)
 
 
@@ -151,12 +129,11 @@ def _run(name: str, content: bytes) -> str:
         str(_program()), "--sandbox", "+RTS", "-M512M", "-RTS", "--from", name, "--to", "html", "--standalone",
         "--wrap=none", "--syntax-highlighting=none", "--email-obfuscation=none",
     ]  # fmt: skip
-    limit = None if sys.platform == "win32" else limit_process
-    done = subprocess.run(command, input=content, capture_output=True, preexec_fn=limit)
-    if done.returncode == OUT_OF_TIME:
-        raise ValueError(f"{TOO_LONG}; {_ADVICE}")
+    done = run_program(command, content)
+    if ran_out_of_time(done.returncode):
+        raise ValueError(TOO_LONG)
     if done.returncode == _OUT_OF_HEAP or done.returncode < 0:
-        raise ValueError(f"{TOO_LARGE}; {_ADVICE}")
+        raise ValueError(TOO_LARGE)
     if done.returncode:
         reason = " ".join(done.stderr.decode("utf-8", "replace").split())[:200]
         raise ValueError(f"must be a document in {PANDOC[name]} that pandoc can read, got: {reason}")

@@ -12,12 +12,9 @@ from sumpool.documents.document import ParsedDocument, ReadOptions
 from sumpool.documents.formats import missing_library
 from sumpool.documents.pdf.ocr import OCR_ADVICE, recognise_text
 from sumpool.documents.pdf.streams import check_streams
-from sumpool.documents.worker import WORKER
 
 MAX_PAGES: Final = 5000
 """Pages that a file may have."""
-_READER: Final = "sumpool.documents.pdf.document:read_pdf"
-_ADVICE: Final = "print it to a new PDF file"
 
 
 def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
@@ -33,12 +30,12 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
     check_streams(content, options.limits)
     if find_spec("pypdfium2_raw") is None:
         raise missing_library("pypdfium2", "PDF")
-    arguments = {"max_pages": MAX_PAGES, "password": options.password}
+    from sumpool.documents.pdf.document import read_pdf  # which imports it
+
     try:
-        return WORKER.read(_READER, content, _ADVICE, arguments)
+        return read_pdf(content, MAX_PAGES, options.password)
     except ValueError as error:
         if not options.ocr or not str(error).endswith(OCR_ADVICE):
             raise
-    recognised = recognise_text(content, options.ocr)
-    parsed = WORKER.read(_READER, recognised, _ADVICE, arguments)
+    parsed = read_pdf(recognise_text(content, options.ocr), MAX_PAGES, options.password)
     return replace(parsed, notes=(*parsed.notes, "text of a scan, recognised by ocrmypdf"))

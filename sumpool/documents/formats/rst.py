@@ -1,14 +1,12 @@
-"""reStructuredText by docutils, with the directives and roles of Sphinx; `_docutils` reads it in the worker process."""
+"""reStructuredText by docutils, with the directives and roles of Sphinx, which `_docutils` adds to it."""
 
 from importlib.util import find_spec
 from typing import Final
 
 from sumpool.documents.decoding import decode_text
-from sumpool.documents.document import ParsedDocument, ReadOptions
+from sumpool.documents.document import ParsedDocument, ReadOptions, opening_heading
 from sumpool.documents.formats import missing_library
-from sumpool.documents.worker import WORKER
 
-_READER: Final = "sumpool.documents.formats._docutils:read"
 _MAX_DEPTH: Final = 50
 """Indentations in each other; docutils takes 2.8 GB for 3,000 of them."""
 
@@ -26,8 +24,10 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
         raise missing_library("docutils", "reStructuredText")
     text, notes = decode_text(content)
     _check_depth(text)
-    parsed = WORKER.read(_READER, text.encode("utf-8", "replace"), "split it or convert it to text")
-    return ParsedDocument(parsed.blocks, parsed.title, notes)
+    from sumpool.documents.formats._docutils import read_blocks  # which imports it
+
+    blocks = read_blocks(text)
+    return ParsedDocument(blocks, opening_heading(blocks), notes)
 
 
 def _check_depth(text: str) -> None:

@@ -12,7 +12,7 @@ from typing import Final
 
 from sumpool.documents.document import TextBlock
 from sumpool.documents.formats import missing_library
-from sumpool.documents.html.tree import HtmlElement
+from sumpool.documents.html.tree import HtmlElement, without_many_attributes
 from sumpool.text.prose import ends_sentence
 from sumpool.text.words import split_words
 
@@ -24,8 +24,8 @@ _MANUAL: Final = re.compile(
     re.IGNORECASE,
 )
 """Programs that make manuals, whose themes may call every page an article."""
-_MAX_MARKUP: Final = 4_000_000
-"""Characters of a page that is given to trafilatura, which takes a tenth of a second for a million."""
+_MAX_TAGS: Final = 10_000
+"""Tags of a page that is given to trafilatura, which takes the square of them; one news page in a thousand has more."""
 _MIN_SHARE: Final = 0.5
 """Share of the paragraphs of the page's `article` that an extraction has; one with less has lost a part of it."""
 _MIN_SHARED: Final = 0.5
@@ -71,7 +71,7 @@ def article_blocks(markup: str, blocks: Sequence[TextBlock], title: str) -> tupl
     Raises:
         DataError: If trafilatura is not installed.
     """
-    words = split_words(_extracted(markup))
+    words = split_words(_extracted(without_many_attributes(markup)))
     phrases, text = set(_phrases(words)), f" {' '.join(words)} "
     inside = [_is_inside(split_words(block.text), phrases, text) for block in blocks]
     prose = [number for number, block in enumerate(blocks) if inside[number] and block.kind == "paragraph"]
@@ -95,7 +95,7 @@ def _extracted(markup: str) -> str:
         from trafilatura import baseline, extract
     except ImportError as error:
         raise missing_library("trafilatura", "HTML") from error
-    if len(markup) > _MAX_MARKUP:
+    if markup.count("<") > _MAX_TAGS:
         return ""
     for library in ("trafilatura", "courlan", "htmldate", "justext"):
         logging.getLogger(library).addHandler(logging.NullHandler())  # or its warnings go to stderr

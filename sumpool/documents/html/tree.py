@@ -97,7 +97,7 @@ def parse_markup(markup: str, format_name: str = "HTML") -> HtmlElement:
         from lxml import etree
     except ImportError as error:
         raise missing_library("lxml", format_name) from error
-    markup = _TAG.sub(_without_attributes, markup)
+    markup = without_many_attributes(markup)
     if _XHTML.match(markup):
         markup = _SELF_CLOSED.sub(_close_tag, markup)
     top = HtmlElement("#document")
@@ -113,6 +113,11 @@ def parse_markup(markup: str, format_name: str = "HTML") -> HtmlElement:
     if root is not None:
         _copy(etree.iterwalk(root, events=("start", "end")), top)
     return top
+
+
+def without_many_attributes(markup: str) -> str:
+    """Return markup in which no tag has thousands of attributes, which readers take the square of."""
+    return _TAG.sub(_without_attributes, markup)
 
 
 def _copy(events: "Iterable[tuple[str, _Node]]", top: HtmlElement) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from sumpool.documents.document import TextBlock, TextBlockKind
 from sumpool.documents.office.archive import DocumentArchive, local_name, part_name
-from sumpool.documents.office.elements import child, marked, move_behind, prune, value
+from sumpool.documents.office.elements import child, marked, move_behind, prune, serialised, value
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -43,20 +43,22 @@ def prepare(archive: DocumentArchive, read: Callable[[bytes], Iterable[TextBlock
     Raises:
         ValueError: If it is not one, or is nested too deeply; the message lacks the subject.
     """
-    from lxml import etree
-
     main = _main_part(archive)
     if child(archive.xml(main), "body") is None:
         raise ValueError(f"must be a Word document, got no body in {main}; save it as .docx")
     styles = _Styles(archive, part_name(main, "styles.xml"))
     parts: dict[str, bytes] = {}
-    for name in archive.names.intersection((main, *(part_name(main, text) for text in _TEXTS))):
+    texts = (main, *(part_name(main, text) for text in _TEXTS))
+    for name in archive.names:
+        if not name.endswith(".xml") or posixpath.dirname(name) != posixpath.dirname(main):
+            continue
         root = archive.xml(name)
-        prune(root, styles.drops)
-        move_behind("p", "txbxContent", root)
-        _mark_paragraphs(root, styles)
-        _embed(archive, name, root, read)
-        parts[name] = etree.tostring(root)
+        if name in texts:
+            prune(root, styles.drops)
+            move_behind("p", "txbxContent", root)
+            _mark_paragraphs(root, styles)
+            _embed(archive, name, root, read)
+        parts[name] = serialised(root)
     return parts
 
 

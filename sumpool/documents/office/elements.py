@@ -18,6 +18,14 @@ _SPACES: Final[dict[str, str | int | None]] = {" ": "\U000f0801", "\t": "\U000f0
 CELL_MARK: Final = "\U000f0804"
 """Character for private use before a number, which pandoc would write in its own way."""
 _MAX_DEPTH: Final = 200
+_OFFICE: Final = "http://schemas.openxmlformats.org"
+_PREFIXES: Final = {
+    "w": f"{_OFFICE}/wordprocessingml/2006/main",
+    "p": f"{_OFFICE}/presentationml/2006/main",
+    "a": f"{_OFFICE}/drawingml/2006/main",
+    "r": f"{_OFFICE}/officeDocument/2006/relationships",
+}
+"""Namespaces of Office files, by the prefixes by which pandoc knows them."""
 
 
 def marked(text: str, kind: TextBlockKind, level: int = 0) -> str:
@@ -87,6 +95,20 @@ def remove(element: "_Element") -> None:
     else:
         before.tail = (before.tail or "") + (element.tail or "")
     parent.remove(element)
+
+
+def serialised(root: "_Element") -> bytes:
+    """Return a part of an Office file with the prefixes of namespaces by which pandoc knows its elements."""
+    from lxml import etree
+
+    others = {
+        prefix: name
+        for prefix, name in root.nsmap.items()
+        if prefix not in _PREFIXES and name not in _PREFIXES.values()
+    }
+    renamed = root.makeelement(root.tag, dict(root.attrib), {**others, **_PREFIXES})
+    renamed.extend(root)
+    return etree.tostring(renamed)
 
 
 def move_behind(paragraph: str, box: str, root: "_Element") -> None:

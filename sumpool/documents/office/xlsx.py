@@ -1,6 +1,8 @@
-"""Parts of workbooks as pandoc is given them: with texts in their cells, and numbers as they are written."""
+"""Parts of workbooks as pandoc is given them: with texts in their cells, and numbers and dates as they are shown."""
 
+import re
 from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
 from typing import Final
 
 from sumpool.documents.document import TextBlock
@@ -10,13 +12,21 @@ from sumpool.documents.office.elements import CELL_MARK, prune, value
 _RELATIONS: Final = "xl/_rels/workbook.xml.rels"
 _TRUTH: Final = {"0": "FALSE", "1": "TRUE"}
 _SHEETS: Final = "xl/worksheets/"
+_DATE_NUMBERS: Final = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
+"""Numbers of the formats of dates and times that every workbook has."""
+_NO_DATE: Final = re.compile(r"\"[^\"]*\"|\\.|\[[^\]]*\]|general", re.IGNORECASE)
+"""Parts of a format that say nothing about dates."""
+_DATE: Final = re.compile(r"[ymdhs]", re.IGNORECASE)
+_EPOCHS: Final = (datetime(1899, 12, 30), datetime(1904, 1, 1))
+_MIN_DAYS, _MAX_DAYS = 366, 2_958_466
+"""Days from which on a number is a date, and not how long something takes, and those until the year 10000."""
 
 
 def prepare(archive: DocumentArchive, read: Callable[[bytes], Iterable[TextBlock]]) -> dict[str, bytes]:
     """Return the parts of a workbook that pandoc is given in place of its own.
 
-    Texts that stand in their cells, which pandoc passes over, and numbers, which it writes as 22.0, become results of
-    formulas, which may be texts.
+    Texts that stand in their cells, which pandoc passes over, numbers, which it writes as 22.0, and dates, which are
+    numbers of days, become results of formulas, which may be texts.
 
     Raises:
         ValueError: If it is nested too deeply; the message lacks the subject.
@@ -27,6 +37,10 @@ def prepare(archive: DocumentArchive, read: Callable[[bytes], Iterable[TextBlock
     parts: dict[str, bytes] = {}
     if _RELATIONS in archive.names:  # whose names pandoc takes for relative
         parts[_RELATIONS] = archive.read(_RELATIONS).replace(b'Target="/xl/', b'Target="')
+    dates = _date_styles(archive)
+    has_1904 = "xl/workbook.xml" in archive.names and any(
+        value(part, "date1904") in ("1", "true") for part in archive.xml("xl/workbook.xml").iter("{*}workbookPr")
+    )
     for name in archive.names:
         if name.startswith(_SHEETS) and name.endswith(".xml"):
             root = archive.xml(name)
@@ -34,9 +48,39 @@ def prepare(archive: DocumentArchive, read: Callable[[bytes], Iterable[TextBlock
             for cell in root.iter("{*}c"):
                 if value(cell, "t") != "s":
                     text = "".join(part.text or "" for part in cell.iter() if local_name(part.tag) in ("t", "v"))
-                    text = _TRUTH.get(text, text) if value(cell, "t") == "b" else text
+                    if value(cell, "t") == "b":
+                        text = _TRUTH.get(text, text)
+                    elif value(cell, "s") in dates and value(cell, "t") in ("", "n"):
+                        text = _date(text, _EPOCHS[has_1904])
                     cell[:] = [cell.makeelement(cell.tag[:-1] + "v")]
                     cell[0].text = CELL_MARK + text if text else ""
                     cell.set("t", "str")
             parts[name] = etree.tostring(root)
     return parts
+
+
+def _date_styles(archive: DocumentArchive) -> frozenset[str]:
+    """Return the numbers of the styles of cells that are dates or times."""
+    if "xl/styles.xml" not in archive.names:
+        return frozenset()
+    root = archive.xml("xl/styles.xml")
+    numbers = {str(number) for number in _DATE_NUMBERS}
+    for shown in root.iter("{*}numFmt"):
+        is_date = _DATE.search(_NO_DATE.sub("", value(shown, "formatCode")))
+        (numbers.add if is_date else numbers.discard)(value(shown, "numFmtId"))
+    styles = [style for group in root.iter("{*}cellXfs") for style in group]
+    return frozenset(str(place) for place, style in enumerate(styles) if value(style, "numFmtId") in numbers)
+
+
+def _date(number: str, epoch: datetime) -> str:
+    """Return a number of days as a date, with its time if it has one, or as a time if it is less than a day."""
+    try:
+        days = float(number)
+    except ValueError:
+        return number
+    if not (0 <= days < 1 or _MIN_DAYS <= days < _MAX_DAYS):
+        return number
+    day, time = (epoch + timedelta(seconds=round(days * 86_400))).isoformat(" ").split()
+    if days < 1:
+        return time
+    return day if time == "00:00:00" else f"{day} {time}"

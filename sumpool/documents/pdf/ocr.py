@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from typing import Final
 
+from sumpool.documents.worker import lift_limits
 from sumpool.errors import DataError
 
 OCR_ADVICE: Final = "run it through OCR first, which --ocr LANGUAGE does by ocrmypdf"
@@ -41,7 +42,9 @@ def recognise_text(content: bytes, languages: str) -> bytes:
         raise DataError(f"--ocr must be languages of Tesseract such as eng or deu+fra, got {languages!r}")
     command = [ocr_program(), "--quiet", "--force-ocr", "--output-type", "pdf", "--language", languages, "-", "-"]
     try:
-        result = subprocess.run(command, input=content, capture_output=True, timeout=_SECONDS, check=False)
+        result = subprocess.run(
+            command, input=content, capture_output=True, timeout=_SECONDS, check=False, preexec_fn=lift_limits
+        )
     except subprocess.TimeoutExpired as error:
         raise ValueError(f"must be recognised within {_SECONDS:,} s, but ocrmypdf took longer; split it") from error
     if result.returncode or not result.stdout:

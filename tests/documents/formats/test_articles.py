@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -128,3 +129,19 @@ def test_prose_in_captions_tables_and_code_stays_between_its_paragraphs() -> Non
     box = "<figure><figcaption>Ships at the mole</figcaption></figure><pre>a = 1</pre><table><tr><td>a<td>b</table>"
     parsed = read(page().replace("<h2>What", f"{box}<h2>What"))
     assert {"caption", "code", "table_row"} <= {block.kind for block in parsed.blocks}
+
+
+@pytest.mark.parametrize("part", ["<div>a</div>", "<p><b>", "a<br>"])
+def test_pages_with_very_many_elements_are_read_without_the_library(part: str) -> None:
+    """It takes the square of their number, minutes for a megabyte."""
+    start = time.process_time()
+    assert read(page().replace("</article>", f"{part * 30_000}</article>")).blocks
+    assert time.process_time() - start < 8
+
+
+def test_the_library_is_not_given_thousands_of_attributes(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[str] = []
+    monkeypatch.setattr("trafilatura.extract", lambda markup, **_: given.append(markup))
+    read(page().replace("<h2>What", "<div " + " ".join(f"a{number}=1" for number in range(5_000)) + "><h2>What"))
+    assert "a1=1" not in given[0]
+    assert SENTENCES[0] in given[0]

@@ -5,6 +5,7 @@ import pytest
 
 from sumpool.documents.document import DEFAULT_OPTIONS
 from sumpool.documents.formats.rst import parse
+from sumpool.documents.worker import parse_content
 from sumpool.errors import DataError
 
 
@@ -224,7 +225,7 @@ def test_deep_nesting_is_refused() -> None:
     with pytest.raises(ValueError, match="must have at most 50 indentations in each other, got more"):
         blocks("".join(f"{'  ' * depth}- item\n\n" for depth in range(60)))
     with pytest.raises(ValueError, match="must be nested less deeply"):
-        blocks("- " * 5_000 + "x")
+        parse_content("rst", b"- " * 5_000 + b"x", DEFAULT_OPTIONS)
 
 
 def test_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
