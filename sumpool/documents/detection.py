@@ -8,6 +8,7 @@ from typing import Final
 
 from sumpool.documents.decoding import unmarked_utf16
 from sumpool.documents.formats import FORMATS, PANDOC
+from sumpool.documents.formats.subtitles import CUE
 from sumpool.io.bounded import parse_json
 
 ROWS: Final = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".csv": "csv", ".tsv": "tsv"}
@@ -54,9 +55,6 @@ _MAIL_FIELD = re.compile(
     re.IGNORECASE,
 )
 _ROFF = re.compile(r"^\.(?:TH|Dd)\s", re.MULTILINE)
-_CUE = re.compile(
-    r"\s*(?:\d{1,3}:)?\d{1,2}:\d{1,2}(?:[.,]\d{1,3})?(?:[ \t]*-->[ \t]*|,)(?:\d{1,3}:)?\d{1,2}:\d{1,2}[.,]\d"
-)
 _MDOC = re.compile(r"^\.Dd\s", re.MULTILINE)
 _RFC = re.compile(r"^(?:Request for Comments|RFC|Internet[- ]Draft)\b", re.MULTILINE | re.IGNORECASE)
 _RFC_PAGE = re.compile(
@@ -222,7 +220,7 @@ def is_subtitles(text: str) -> bool:
     """Return whether a text begins with the times of a cue, behind its number at most."""
     first, _, rest = text.partition("\n")
     line = rest.split("\n", 1)[0] if first.strip().isdigit() else first
-    return bool(_CUE.match(line))
+    return bool(CUE.match(line))
 
 
 def is_mail(text: str) -> bool:

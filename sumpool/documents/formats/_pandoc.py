@@ -17,7 +17,7 @@ from sumpool.documents.detection import detect_format
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock, opening_heading
 from sumpool.documents.formats import PANDOC, load_format, missing_library
 from sumpool.documents.html.blocks import HtmlBlocks
-from sumpool.documents.html.page_parts import PageParts
+from sumpool.documents.html.parts import PageParts
 from sumpool.documents.html.tree import HtmlElement, parse_markup
 from sumpool.documents.office import docx, odt, pptx, xlsx
 from sumpool.documents.office.archive import DocumentArchive

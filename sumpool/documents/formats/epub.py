@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
 from sumpool.documents.html.blocks import HtmlBlocks
 from sumpool.documents.html.charsets import decode_page
-from sumpool.documents.html.page_parts import PageParts
+from sumpool.documents.html.parts import PageParts
 from sumpool.documents.html.tree import HtmlElement, parse_markup
 from sumpool.documents.office.archive import DocumentArchive, local_name, part_name
 

@@ -11,7 +11,7 @@ from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
 from sumpool.documents.html.articles import article_blocks, declares_article
 from sumpool.documents.html.blocks import HtmlBlocks
 from sumpool.documents.html.charsets import decode_page
-from sumpool.documents.html.page_parts import PageParts, principal_region
+from sumpool.documents.html.parts import PageParts, principal_region
 from sumpool.documents.html.tree import HtmlElement, parse_markup
 from sumpool.documents.plain_text.structure import text_blocks
 

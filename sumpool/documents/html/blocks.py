@@ -7,9 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from sumpool.documents.document import TextBlock, TextBlockKind
-from sumpool.documents.html.page_links import is_marker, is_navigation, is_permalink, is_reference
-from sumpool.documents.html.page_names import BLOCKS, CAPTION_NAMES, HEADINGS, LISTS, NOTICE_NAMES
-from sumpool.documents.html.page_parts import PageParts
+from sumpool.documents.html.parts import (
+    BLOCKS,
+    CAPTION_NAMES,
+    HEADINGS,
+    LISTS,
+    NOTICE_NAMES,
+    PageParts,
+    is_marker,
+    is_navigation,
+    is_permalink,
+    is_reference,
+)
 from sumpool.documents.html.tree import HtmlElement
 
 _KINDS: Final[dict[str, TextBlockKind]] = {"caption": "caption", "figcaption": "caption", "address": "notice"}

@@ -10,10 +10,13 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from sumpool.documents.formats import missing_library
-from sumpool.documents.html.page_names import VOID
 
 MAX_DEPTH: Final = 100
 """Nesting of the tree; deeper elements become children of the deepest level, in their order."""
+_VOID: Final = frozenset(
+    ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr")
+)
+"""Elements without content, which have no end tag."""
 _LONG_TAG = 20_000
 """Characters of a tag whose attributes are counted."""
 _MAX_ATTRIBUTES = 1_000
@@ -151,7 +154,7 @@ def _element(node: _Node) -> HtmlElement:
 
 def _close_tag(match: re.Match[str]) -> str:
     tag, attributes = match[1], match[2] or ""
-    return match[0] if tag.lower() in VOID else f"<{tag}{attributes}></{tag}>"
+    return match[0] if tag.lower() in _VOID else f"<{tag}{attributes}></{tag}>"
 
 
 def _without_attributes(match: re.Match[str]) -> str:

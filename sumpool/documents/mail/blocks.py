@@ -7,7 +7,7 @@ from typing import Final
 
 from sumpool.documents.document import TextBlock
 from sumpool.documents.html.blocks import HtmlBlocks
-from sumpool.documents.html.page_parts import PageParts
+from sumpool.documents.html.parts import PageParts
 from sumpool.documents.html.tree import HtmlElement, parse_markup
 from sumpool.documents.mail.text import MOBILE, is_footer, is_quotation_start
 
