@@ -6,14 +6,15 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from sumpool.text.cleaning import remove_invisible
+from sumpool.text.prose import ends_sentence
+from sumpool.text.words import split_words
 
 TextBlockKind = Literal["paragraph", "heading", "list_item", "table_row", "caption", "code", "notice"]
 """Kind of a block; a notice is text about the document, such as a licence, an address or a table of contents."""
 
 _OPENING_BLOCKS = 4
 """Blocks of a document among which its title is."""
-_MIN_SENTENCE_WORDS = 5
-"""Words of a paragraph that is no badge, date or author."""
+_MIN_SENTENCE_WORDS = 6
 _FIRST_SECTION: Final = re.compile(r"[01](?:\.\d+)*[.)]?\s+(?=[^\W\d])")
 """Number of a section that a document may begin with."""
 _WORDLESS: Final = re.compile(r"<[^<>]*>|[IVXLC]+[.)]?|[\W\d_]*")
@@ -108,9 +109,14 @@ def opening_heading(blocks: Sequence[TextBlock]) -> str:
             break
         if block.kind == "heading" and not _WORDLESS.fullmatch(block.text):
             return block.text
-        if block.kind == "paragraph" and block.text.endswith(".") and len(block.text.split()) >= _MIN_SENTENCE_WORDS:
+        if block.kind == "paragraph" and is_sentence(block.text):
             break
     return ""
+
+
+def is_sentence(text: str) -> bool:
+    """Return whether a text ends with a sentence of prose, and is no badge, date, byline or address."""
+    return ends_sentence(text) and len(split_words(text)) >= _MIN_SENTENCE_WORDS
 
 
 @dataclass(frozen=True)

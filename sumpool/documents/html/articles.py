@@ -10,10 +10,9 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from sumpool.documents.document import TextBlock
+from sumpool.documents.document import TextBlock, is_sentence
 from sumpool.documents.formats import missing_library
 from sumpool.documents.html.tree import HtmlElement, without_many_attributes
-from sumpool.text.prose import ends_sentence
 from sumpool.text.words import split_words
 
 _SCHEMA: Final = re.compile(r"(?:\w*Article|\w*Posting|Report)", re.ASCII)
@@ -30,8 +29,6 @@ _MIN_SHARE: Final = 0.5
 """Share of the paragraphs of the page's `article` that an extraction has; one with less has lost a part of it."""
 _MIN_SHARED: Final = 0.5
 """Share of the phrases of a block that are in the article."""
-_MIN_SENTENCE: Final = 8
-"""Words of a sentence between others; fewer may be a byline or a label."""
 _PHRASE: Final = 3
 """Words of a phrase."""
 
@@ -85,7 +82,7 @@ def article_blocks(markup: str, blocks: Sequence[TextBlock], title: str) -> tupl
         if inside[number]
         or (block.kind == "heading" and block.text == title)
         or (block.kind in ("caption", "code", "table_row") and prose[0] < number < prose[-1])
-        or (number in standfirst and _is_sentence(block))
+        or (number in standfirst and block.kind == "paragraph" and is_sentence(block.text))
     )
 
 
@@ -105,10 +102,6 @@ def _extracted(markup: str) -> str:
     except Exception:  # whatever a page breaks in it, the blocks are read without it
         return ""
     return text if len(text) >= _MIN_SHARE * len(paragraphs) else paragraphs
-
-
-def _is_sentence(block: TextBlock) -> bool:
-    return block.kind == "paragraph" and ends_sentence(block.text) and len(split_words(block.text)) >= _MIN_SENTENCE
 
 
 def _phrases(words: Sequence[str]) -> list[tuple[str, ...]]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from sumpool.documents.document import TextBlock
+from sumpool.documents.document import TextBlock, is_sentence
 from sumpool.documents.html.blocks import HtmlBlocks
 from sumpool.documents.html.parts import PageParts
 from sumpool.documents.html.tree import HtmlElement, parse_markup
@@ -36,8 +36,6 @@ _MAX_CLOSING_BLOCKS: Final = 10
 _MAX_NAME_WORDS: Final = 8
 _MIN_LINE_WORDS: Final = 6
 """Words of a line that is no heading in a mail."""
-_PROSE_WORDS: Final = 6
-"""Lower-case words of a sentence of prose at least."""
 _CONTACT: Final = re.compile(
     r"\b(?:tel|fax|phone|mobile?|cell|p\.? ?iva|vat|www)\b[.: ]|\S@\S+\.\w|\+\d{1,3}[ (\d]{6,}|https?://", re.IGNORECASE
 )
@@ -75,13 +73,13 @@ def written_blocks(blocks: Iterable[TextBlock]) -> Iterator[TextBlock]:
 
 def _closes(blocks: list[TextBlock]) -> bool:
     """Return whether blocks are a closing, a name and an address."""
-    return not any(_is_sentence(block.text) for block in blocks[1:]) and bool(_CLOSING.fullmatch(blocks[0].text))
+    return not any(is_sentence(block.text) for block in blocks[1:]) and bool(_CLOSING.fullmatch(blocks[0].text))
 
 
 def _contact_blocks(blocks: list[TextBlock]) -> int:
     """Count the last blocks that are a signature without a closing: names and an address, not the whole mail."""
     start = len(blocks)
-    while start > 1 and not _is_sentence(blocks[start - 1].text) and _CONTACT.search(blocks[start - 1].text):
+    while start > 1 and not is_sentence(blocks[start - 1].text) and _CONTACT.search(blocks[start - 1].text):
         start -= 1
     while 1 < start < len(blocks) and _is_name(blocks[start - 1].text):
         start -= 1
@@ -90,12 +88,6 @@ def _contact_blocks(blocks: list[TextBlock]) -> int:
 
 def _is_name(text: str) -> bool:
     return len(text.split()) <= _MAX_NAME_WORDS and text[-1:] not in ".!?:;,"
-
-
-def _is_sentence(text: str) -> bool:
-    """Return whether a text holds a sentence of prose."""
-    lower = sum(word.isalpha() and word.islower() for word in text.split())
-    return lower >= _PROSE_WORDS or (lower >= _PROSE_WORDS / 2 and text.rstrip()[-1:] in ("!", "?"))
 
 
 def _as_prose(block: TextBlock) -> TextBlock:

@@ -108,7 +108,7 @@ def serialised(root: "_Element") -> bytes:
     }
     renamed = root.makeelement(root.tag, dict(root.attrib), {**others, **_PREFIXES})
     renamed.extend(root)
-    return etree.tostring(renamed)
+    return bytes(etree.tostring(renamed))
 
 
 def move_behind(paragraph: str, box: str, root: "_Element") -> None:

@@ -21,11 +21,10 @@ def prepare(archive: DocumentArchive, read: Callable[[bytes], Iterable[TextBlock
             continue
         root = archive.xml(name)
         relations = posixpath.join(posixpath.dirname(name), "_rels", f"{posixpath.basename(name)}.rels")
-        shapes = next(root.iter("{*}spTree"), None)
-        for relation in archive.xml(relations) if relations in archive.names and shapes is not None else ():
+        for relation in archive.xml(relations) if relations in archive.names else ():
             notes = part_name(name, value(relation, "Target"))
             if value(relation, "Type").endswith("/notesSlide") and notes in archive.names:
-                shapes.extend(
+                next(root.iter("{*}spTree"), root).extend(
                     shape
                     for shape in archive.xml(notes).iter("{*}sp")
                     if any(local_name(part.tag) == "ph" and value(part, "type") == "body" for part in shape.iter())
