@@ -4,6 +4,7 @@ A guess is stated in the notes of the document, and bytes that no encoding expla
 """
 
 import re
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from sumpool.text.cleaning import remove_invisible
@@ -15,6 +16,10 @@ _MARKS: Final = (
     (b"\xfe\xff", "utf-16"),
 )
 """Byte-order marks, the longer ones first."""
+_SHIFTS: Final = ((b"\x1b$)C", "iso2022_kr"), (b"\x1b$B", "iso2022_jp"), (b"\x1b$@", "iso2022_jp"))
+"""Escapes to the characters of encodings of seven bits, which are no text without them."""
+_SPACES: Final = "\n\r\t\f\u3000\ufeff"
+_MIN_UTF16_BYTES = 8
 _MIN_GUESSED_BYTES = 16
 """Bytes of a text whose encoding can be guessed."""
 _MAX_GUESSED_BYTES = 2**18
@@ -66,6 +71,10 @@ def _decode(content: bytes) -> tuple[str, str]:
                 raise ValueError(f"must be {encoding.upper()}, got invalid bytes at position {error.start}") from error
     if encoding := unmarked_utf16(content):
         return content.decode(encoding), "UTF-16"
+    for mark, encoding in _SHIFTS:
+        if mark in content:
+            with suppress(UnicodeDecodeError):
+                return content.decode(encoding), encoding
     try:
         return content.decode("utf-8-sig"), ""
     except UnicodeDecodeError as error:
@@ -77,16 +86,20 @@ def _decode(content: bytes) -> tuple[str, str]:
 
 
 def unmarked_utf16(content: bytes) -> str:
-    """Return the byte order of Western text in UTF-16 without a mark, where every second byte is zero."""
-    head = content[:1024]
-    for start, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
-        if len(head) > 8 and 2 * head[start::2].count(0) > len(head[start::2]) and 0 not in head[1 - start :: 2]:
-            try:
-                content.decode(encoding)
-            except UnicodeDecodeError:
-                return ""
-            return encoding
-    return ""
+    """Return the byte order of text in UTF-16 without a mark; empty for other content.
+
+    Text in UTF-16 has zero bytes in its spaces and line ends, which are no characters in the other order.
+    """
+    if len(content) <= _MIN_UTF16_BYTES or 0 not in content[:1024]:
+        return ""
+    orders: dict[str, int] = {}
+    for encoding in ("utf-16-le", "utf-16-be"):
+        with suppress(UnicodeDecodeError):
+            text = content.decode(encoding)[:512]
+            western = sum(character.isascii() for character in text)
+            if western and all(character.isprintable() or character in _SPACES for character in text):
+                orders[encoding] = western
+    return max(orders, key=lambda encoding: orders[encoding], default="")
 
 
 def _damaged_utf8(content: bytes) -> tuple[str, str]:

@@ -175,7 +175,7 @@ def _read_start(archive: zipfile.ZipFile, name: str) -> bytes:
 
 def _binary_kind(content: bytes) -> str:
     head = content[:4096]
-    if head.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")) or unmarked_utf16(content):
+    if head.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff", b"\x1b$)C")) or unmarked_utf16(content):
         return ""
     controls = len(head) - len(head.translate(None, _CONTROLS))
     return "binary data" if controls > max(1, len(head) // 50) else ""

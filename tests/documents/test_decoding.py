@@ -5,6 +5,7 @@ from types import ModuleType
 import pytest
 
 from sumpool.documents.decoding import decode_text, invisible_note
+from sumpool.documents.detection import detect_format
 
 GERMAN = "Die Größe der Straße zählt für Fußgänger, die über Brücken gehen müssen. " * 5
 RUSSIAN = "Маршрутизатор пересылает пакеты между сетями и отбрасывает слишком длинные из них. " * 5
@@ -88,3 +89,21 @@ def test_invisible_characters_are_counted() -> None:
     assert decoded == ("abc d\be", ("4 invisible characters removed",))
     assert invisible_note(0) == ()
     assert invisible_note(1) == ("1 invisible character removed",)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "iso2022_jp", "iso2022_kr"])
+def test_texts_of_other_scripts_without_a_mark_are_read(encoding: str) -> None:
+    text = (
+        "港の事務所は四十隻を数えた。\n船は水先人を待っていた。\n"
+        if "kr" not in encoding
+        else "항구 사무소는 배를 세었다.\n배는 기다렸다.\n"
+    )
+    content = text.encode(encoding)
+    assert detect_format(content) == "text"
+    assert decode_text(content).text == text
+
+
+def test_bytes_with_zeros_are_no_text() -> None:
+    for content in (b"\0\1\2\3" * 300, bytes(range(256)) * 4, b"ab\0\0cd\0\0" * 100):
+        with pytest.raises(ValueError, match="got"):
+            detect_format(content)

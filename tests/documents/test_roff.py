@@ -1,5 +1,8 @@
+import re
 from contextlib import suppress
 from time import process_time
+
+import pytest
 
 from sumpool.documents.detection import detect_format
 from sumpool.documents.document import DEFAULT_OPTIONS, ParsedDocument
@@ -286,3 +289,21 @@ def test_lines_without_an_end_are_read_in_linear_time() -> None:
             with suppress(RecursionError):  # of conditions in each other, which is the reason of the document
                 simplify("\n".join([header, *[line] * 40_000]))
             assert process_time() - start < 4, line
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (".Bl -bullet\n.It\nOne port.\n.Pp\nShips wait.\n", "One port. Ships wait."),
+        ("Before.\n.Ao Bo inside\n.Ac Bc after\n", "Before."),
+        (".Bd -ragged\nShips wait.\n", "Ships wait."),
+        (".Fl v Ar x\n.Ef\nShips wait.\n", "Ships wait."),
+    ],
+)
+def test_pages_that_pandoc_refuses_are_read_without_the_macros(body: str, words: str) -> None:
+    head = ".Dd May 1, 2026\n.Dt PORT 1\n.Os\n.Sh NAME\n.Nm port\n.Nd harbours\n"
+    parsed = parse(f"{head}.Sh DESCRIPTION\n{body}.Sh BUGS\nNone known.\n")
+    assert parsed.title == "port — harbours"
+    read = " ".join(block.text for block in parsed.blocks)
+    assert all(word in read for word in (*words.split(), "None known."))
+    assert not re.search(r"\.(?:B|E|A)[a-z]\b", read)

@@ -36,6 +36,15 @@ _EMBEDDED: Final = ("html", "mail", "text", "rtf", "docx")
 _SIMPLIFIED: Final = {"man": simplify_man, "mdoc": simplify_mdoc}
 """Manual pages, with the function that prepares them for pandoc."""
 _NAME_LINE: Final = 200
+_ERROR_LINE: Final = re.compile(r"\(line (\d+), column \d+\)")
+_MACROS: Final = re.compile(r"^\.\s*\S+\s*|(?<=\s)[A-Z][a-z](?:\s|$)")
+"""Macro at the beginning of a line, and those of mdoc inside it."""
+_EMPTY_LINE: Final = '.\\"'
+_KEPT_MACRO: Final = re.compile(r"\.\\\"|\.\s*(?:Dd|Dt|Os|Sh|Ss|Pp|TH|SH|SS|[LP]?P)\b")
+"""Comments and macros of headings and paragraphs, which stay."""
+_ESCAPE: Final = re.compile(r"\\(?:[NhoCZ](?:'[^'\n]*'?)?|\[[^\]\n]*\])")
+"""Escapes with arguments, which pandoc may refuse."""
+_MAX_REPAIRS: Final = 20
 _PAGE: Final = re.compile(r"(?:slide|sheet)-(\d+)")
 _BULLET: Final = re.compile(r"[^\w\s]{1,2}|o|\(?\w{1,3}[.)]")
 _END: Final = TextBlock("")
@@ -69,7 +78,7 @@ class PandocFormat:
         """
         if not _program().is_file():
             raise missing_library("pandoc", PANDOC[self.name], extra="pandoc")
-        property_title = ""
+        property_title, text = "", ""
         notes: list[str] = []
 
         def read(part: bytes) -> tuple[TextBlock, ...]:
@@ -85,8 +94,9 @@ class PandocFormat:
         else:
             text, decoding = decode_text(content)
             notes += decoding
-            content = _SIMPLIFIED.get(self.name, str)(text).encode("utf-8", "replace")
-        tree = parse_markup(_run(self.name, content), PANDOC[self.name])
+            content = text.encode("utf-8", "replace")
+        markup = _run_on_manual(self.name, text) if self.name in _SIMPLIFIED else _run(self.name, content)
+        tree = parse_markup(markup, PANDOC[self.name])
         body = next((element for element in tree.descendants() if element.tag == "body"), tree)
         head = next((element for element in body.descendants() if element.tag == "header"), HtmlElement("header"))
         title = next((" ".join(line.text().split()) for line in head.descendants() if line.tag == "h1"), "")
@@ -138,6 +148,28 @@ def _run(name: str, content: bytes) -> str:
         reason = " ".join(done.stderr.decode("utf-8", "replace").split())[:200]
         raise ValueError(f"must be a document in {PANDOC[name]} that pandoc can read, got: {reason}")
     return done.stdout.decode("utf-8", "replace")
+
+
+def _run_on_manual(name: str, text: str) -> str:
+    """Return a manual page as HTML; lines that pandoc refuses, or all if need be, are without their macros.
+
+    Raises:
+        ValueError: As `_run`.
+    """
+    lines = _SIMPLIFIED[name](text).split("\n")
+    for _ in range(_MAX_REPAIRS):
+        try:
+            return _run(name, "\n".join(lines).encode("utf-8", "replace"))
+        except ValueError as error:
+            place = _ERROR_LINE.search(str(error))
+            number = min(int(place[1]) if place else 0, len(lines)) - 1
+            while number >= 0 and (not lines[number].startswith(".") or _KEPT_MACRO.match(lines[number])):
+                number -= 1  # to the macro whose end is missing
+            if number < 0:
+                break
+            lines[number] = _MACROS.sub("", lines[number]) or _EMPTY_LINE
+    plain = (line if _KEPT_MACRO.match(line) else _MACROS.sub("", line) or _EMPTY_LINE for line in lines)
+    return _run(name, _ESCAPE.sub("", "\n".join(plain)).encode("utf-8", "replace"))
 
 
 def _without_bullets(blocks: Iterable[TextBlock]) -> Iterator[TextBlock]:
