@@ -22,13 +22,13 @@ def _names(text: str) -> frozenset[str]:
 
 _CODE: Final = _names(
     "code code-block sourcecode parsed-literal doctest testcode testoutput testsetup testcleanup math productionlist "
-    "prompt ipython console graphviz digraph graph highlight literal mermaid"
+    "prompt ipython console graphviz digraph graph literal mermaid"
 )
 _DROPPED: Final = _names(
     "toctree image include literalinclude contents index meta currentmodule module default-role role raw sectnum title "
     "tabularcolumns target-notes bibliography automodule autoclass autofunction autosummary autodata autoexception "
     "automethod autoattribute kernel-doc sectionauthor codeauthor moduleauthor highlightlang program header footer "
-    "date"
+    "date highlight"
 )
 _PARAGRAPHS: Final = _names("seealso todo impl-detail availability parsed")
 """Directives of Sphinx whose text may begin beside their name."""

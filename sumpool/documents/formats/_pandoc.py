@@ -46,6 +46,8 @@ _ESCAPE: Final = re.compile(r"\\(?:[NhoCZ](?:'[^'\n]*'?)?|\[[^\]\n]*\])")
 """Escapes with arguments, which pandoc may refuse."""
 _MAX_REPAIRS: Final = 20
 _PAGE: Final = re.compile(r"(?:slide|sheet)-(\d+)")
+_NO_TEXT: Final = re.compile(rf"{CELL_MARK}|\[Graphic: [^\[\]]*\]|[\ue000-\uf8ff]")
+"""Marks of numbers, what pandoc puts for objects, and pictures of fonts such as Wingdings."""
 _BULLET: Final = re.compile(r"[^\w\s]{1,2}|o|\(?\w{1,3}[.)]")
 _END: Final = TextBlock("")
 _NO_TITLE: Final = re.compile(
@@ -207,7 +209,7 @@ def _blocks(body: HtmlElement) -> Iterator[TextBlock]:
                 yield TextBlock("\n".join(code), "code", page=page)
                 code = []
             if block.text not in (f"Slide {page}", f"Sheet{page}"):  # which have no title
-                yield replace(block, text=block.text.replace(CELL_MARK, ""), line=None, page=page)
+                yield replace(block, text=_NO_TEXT.sub("", block.text).strip(), line=None, page=page)
 
 
 def _pages(body: HtmlElement) -> Iterator[tuple[int | None, HtmlElement]]:

@@ -51,7 +51,7 @@ SITE_WORDS: Final = _names(
 """Words of `class` and `id` that name parts of a site and not of its text."""
 INTERFACE_NAMES: Final = _names(
     "headerlink anchorlink permalink mw-editsection mw-jump-link sr-only visually-hidden "
-    "screen-reader-text linenos lineno linenodiv copybtn u-hidden visuallyhidden"
+    "screen-reader-text linenos lineno linenodiv pagenum copybtn u-hidden visuallyhidden"
 )
 """Names that belong to the interface wherever they occur."""
 CAPTION_NAMES: Final = _names("caption figure-caption admonition-title wp-caption-text")

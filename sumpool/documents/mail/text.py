@@ -14,6 +14,8 @@ _ATTRIBUTION: Final = re.compile(
     rf"(?=.*[\d@<])[^>].*\b(?:{_WROTE})\b(?:(?!\. )[^!?]){{0,120}}:", re.IGNORECASE | re.DOTALL
 )
 """Line before a quotation, with a date or an address."""
+_NAMED: Final = re.compile(rf"[^>.!?:]{{1,60}}\b(?:{_WROTE}):", re.IGNORECASE)
+"""Line before a quotation that is marked, with a name."""
 _ATTRIBUTION_START: Final = re.compile(
     r"(?:on|am|le|el|il|em|op|den|dne|w dniu|at)\b|.*@|\d|.*\b(?:wrote|schrieb|writes)\b", re.IGNORECASE
 )
@@ -160,7 +162,8 @@ def _drop_attribution(kept: list[str]) -> None:
         line = kept[start].strip()
         if not line or len(line) > _MAX_ATTRIBUTION or (start < end - 1 and line[-1] in ".!?"):
             break
-        if _ATTRIBUTION_START.match(line) and _ATTRIBUTION.fullmatch(" ".join(kept[start:end]).strip()):
+        text = " ".join(kept[start:end]).strip()
+        if _NAMED.fullmatch(text) or (_ATTRIBUTION_START.match(line) and _ATTRIBUTION.fullmatch(text)):
             first = start
     if first < end:
         del kept[first:]

@@ -56,6 +56,8 @@ def prepare(archive: DocumentArchive, read: Callable[[bytes], Iterable[TextBlock
         if name in texts:
             prune(root, styles.drops)
             move_behind("p", "txbxContent", root)
+            for link in [link for link in root.iter(f"{_WORD}hyperlink") if link.getparent().tag == f"{_WORD}r"]:
+                link.getparent().addnext(link)  # which pandoc reads beside runs only
             _mark_paragraphs(root, styles)
             _embed(archive, name, root, read)
         parts[name] = serialised(root)

@@ -50,8 +50,8 @@ def prepare(archive: DocumentArchive, read: Callable[[bytes], Iterable[TextBlock
                     text = "".join(part.text or "" for part in cell.iter() if local_name(part.tag) in ("t", "v"))
                     if value(cell, "t") == "b":
                         text = _TRUTH.get(text, text)
-                    elif value(cell, "s") in dates and value(cell, "t") in ("", "n"):
-                        text = _date(text, _EPOCHS[has_1904])
+                    elif value(cell, "t") in ("", "n"):
+                        text = _shown(text, _EPOCHS[has_1904] if value(cell, "s") in dates else None)
                     cell[:] = [cell.makeelement(cell.tag[:-1] + "v")]
                     cell[0].text = CELL_MARK + text if text else ""
                     cell.set("t", "str")
@@ -72,14 +72,14 @@ def _date_styles(archive: DocumentArchive) -> frozenset[str]:
     return frozenset(str(place) for place, style in enumerate(styles) if value(style, "numFmtId") in numbers)
 
 
-def _date(number: str, epoch: datetime) -> str:
-    """Return a number of days as a date, with its time if it has one, or as a time if it is less than a day."""
+def _shown(number: str, epoch: datetime | None) -> str:
+    """Return a number as it is shown: to fifteen digits, or as a date or time from the day that is 0."""
     try:
         days = float(number)
     except ValueError:
         return number
-    if not (0 <= days < 1 or _MIN_DAYS <= days < _MAX_DAYS):
-        return number
+    if epoch is None or not (0 <= days < 1 or _MIN_DAYS <= days < _MAX_DAYS):
+        return number if number.isdigit() else f"{days:.15g}"
     day, time = (epoch + timedelta(seconds=round(days * 86_400))).isoformat(" ").split()
     if days < 1:
         return time

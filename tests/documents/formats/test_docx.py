@@ -173,3 +173,9 @@ class TestErrors:
         body = "<w:ins>" * 220 + "</w:ins>" * 220
         with pytest.raises(ValueError, match="must nest its elements less deeply"):
             parse(docx(body), DEFAULT_OPTIONS)
+
+
+def test_links_inside_runs_keep_their_text() -> None:
+    link = '<w:hyperlink w:anchor="tide"><w:r><w:t>tide.</w:t></w:r></w:hyperlink>'
+    paragraph = word_paragraph("Ask about the ").replace("</w:r>", f"</w:r><w:r><w:rPr/>{link}</w:r>", 1)
+    assert shapes(docx(paragraph)) == [("paragraph", 0, "Ask about the tide.")]

@@ -47,6 +47,7 @@ class TestStructure:
         assert [kind for kind, _, _ in shapes(markup)] == ["table_row", "heading", "paragraph"]
 
     def test_code_keeps_its_lines(self) -> None:
+        assert shapes("<p>Ships <span class=pagenum>[2]</span>wait.") == [("paragraph", 0, "Ships wait.")]
         assert shapes("<pre>\n  a = 1\n  b<span class=linenos>2</span><br>c</pre>") == [("code", 0, "  a = 1\n  b\nc")]
 
     def test_preformatted_text_of_a_whole_page_is_read_as_text(self) -> None:

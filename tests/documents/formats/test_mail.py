@@ -54,6 +54,10 @@ class TestQuotations:
         assert texts(body) == ["Yes, it rained.", "Quite a lot."]
         assert read(body).notes == ("2 quoted lines removed",)
 
+    def test_names_before_marked_quotations_are_left_out(self) -> None:
+        assert texts("Bob Long wrote:\n\n> Rain?\n\nYes, it rained.") == ["Yes, it rained."]
+        assert texts("Yes. Bob Long wrote:\n> Rain?\n\nYes, it rained.")[0].startswith("Yes. Bob")
+
     def test_sentence_with_wrote_is_kept(self) -> None:
         body = "In 1999 Bob wrote: rain is wet. It was true.\n\nSo it is."
         assert texts(body) == ["In 1999 Bob wrote: rain is wet. It was true.", "So it is."]

@@ -58,7 +58,14 @@ def test_cells_that_are_dates_have_their_date() -> None:
     with zipfile.ZipFile(io.BytesIO(content)) as workbook:
         parts = {name: workbook.read(name).decode() for name in workbook.namelist()}
     sheet = "xl/worksheets/sheet1.xml"
-    cells = [("14", "45351"), ("22", "45351.5"), ("165", "0.25"), ("9", "45351"), ("164", "45351")]
+    cells = [
+        ("14", "45351"),
+        ("22", "45351.5"),
+        ("165", "0.25"),
+        ("9", "45351"),
+        ("164", "45351"),
+        ("0", "0.14000000000000001"),
+    ]
     row = "".join(
         f'<c r="{chr(65 + style)}1" s="{style}"><v>{number}</v></c>' for style, (_, number) in enumerate(cells)
     )
@@ -68,7 +75,7 @@ def test_cells_that_are_dates_have_their_date() -> None:
         '<numFmt numFmtId="164" formatCode="0 &quot;days&quot;"/><numFmt numFmtId="165" formatCode="hh:mm"/></numFmts>'
         "<cellXfs>" + "".join(f'<xf numFmtId="{number}"/>' for number, _ in cells) + "</cellXfs></styleSheet>"
     )
-    expected = "2024-02-29 | 2024-02-29 12:00:00 | 06:00:00 | 45351 | 45351"
+    expected = "2024-02-29 | 2024-02-29 12:00:00 | 06:00:00 | 45351 | 45351 | 0.14"
     assert [block.text for block in blocks("xlsx", archive(parts))] == ["Ports", expected]
     book = parts["xl/workbook.xml"].replace("<sheets>", '<workbookPr date1904="1"/><sheets>')
     (_, first) = blocks("xlsx", archive(parts | {"xl/workbook.xml": book}))

@@ -232,3 +232,7 @@ def test_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "docutils", None)
     with pytest.raises(DataError, match=r"reStructuredText files need docutils, .* pip install 'sumpool\[documents\]'"):
         parse(b"Text.", DEFAULT_OPTIONS)
+
+
+def test_the_language_of_examples_is_no_text() -> None:
+    assert blocks("Ships\n=====\n\n.. highlight:: rest\n\nThey wait.\n")[1:] == [("paragraph", 0, "They wait.")]
