@@ -53,7 +53,6 @@ _SILENT_ROLES: Final = frozenset(("index", "cite", "raw-html"))
 
 def read_blocks(text: str) -> tuple[TextBlock, ...]:
     """Return the blocks of reStructuredText."""
-    sys.setrecursionlimit(_MAX_FRAMES)
     settings = frontend.get_default_settings(Parser)
     for name, value in {
         "file_insertion_enabled": False, "raw_enabled": False, "report_level": 5, "halt_level": 5,
@@ -61,8 +60,13 @@ def read_blocks(text: str) -> tuple[TextBlock, ...]:
     }.items():  # fmt: skip
         setattr(settings, name, value)
     document = utils.new_document("document", settings)
-    Parser().parse(text.translate({8: None, 12: None, 27: None}), document)
-    return tuple(block for block in _Walk(document).blocks(document, 0) if block.text)
+    frames = sys.getrecursionlimit()
+    sys.setrecursionlimit(_MAX_FRAMES)
+    try:
+        Parser().parse(text.translate({8: None, 12: None, 27: None}), document)
+        return tuple(block for block in _Walk(document).blocks(document, 0) if block.text)
+    finally:
+        sys.setrecursionlimit(frames)
 
 
 class _AnyOption(dict[str, Callable[[str], Any]]):
