@@ -16,7 +16,7 @@ from dataclasses import asdict
 from math import ceil
 from pathlib import Path
 from threading import BoundedSemaphore
-from typing import IO, Any, Final, final
+from typing import Any, Final, final
 
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
 from sumpool.documents.formats import load_format
@@ -151,14 +151,10 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     elif process.poll() is None:  # the number of a process that has ended may be another's
         os.killpg(process.pid, signal.SIGKILL)
     for stream in (process.stdin, process.stdout):
-        _close(stream)
+        with suppress(OSError):  # what is still to be written has no reader
+            if stream:
+                stream.close()
     process.wait()
-
-
-def _close(stream: IO[bytes] | None) -> None:
-    with suppress(OSError):  # what is still to be written has no reader
-        if stream:
-            stream.close()
 
 
 def main() -> None:
