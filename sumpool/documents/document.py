@@ -15,6 +15,8 @@ TextBlockKind = Literal["paragraph", "heading", "list_item", "table_row", "capti
 _OPENING_BLOCKS = 4
 """Blocks of a document among which its title is."""
 _MIN_SENTENCE_WORDS = 6
+_MIN_PROSE_WORDS = 10
+"""Lower-case words of prose without an end mark."""
 _FIRST_SECTION: Final = re.compile(r"[01](?:\.\d+)*[.)]?\s+(?=[^\W\d])")
 """Number of a section that a document may begin with."""
 _WORDLESS: Final = re.compile(r"<[^<>]*>|[IVXLC]+[.)]?|[\W\d_]*")
@@ -109,14 +111,16 @@ def opening_heading(blocks: Sequence[TextBlock]) -> str:
             break
         if block.kind == "heading" and not _WORDLESS.fullmatch(block.text):
             return block.text
-        if block.kind == "paragraph" and is_sentence(block.text):
+        if block.kind == "paragraph" and is_prose(block.text):
             break
     return ""
 
 
-def is_sentence(text: str) -> bool:
-    """Return whether a text ends with a sentence of prose, and is no badge, date, byline or address."""
-    return ends_sentence(text) and len(split_words(text)) >= _MIN_SENTENCE_WORDS
+def is_prose(text: str) -> bool:
+    """Return whether a text is prose: it ends with a sentence, or is longer than badges, bylines and addresses are."""
+    if ends_sentence(text):
+        return len(split_words(text)) >= _MIN_SENTENCE_WORDS
+    return sum(word.isalpha() and word.islower() for word in text.split()) >= _MIN_PROSE_WORDS
 
 
 @dataclass(frozen=True)

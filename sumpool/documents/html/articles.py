@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from sumpool.documents.document import TextBlock, is_sentence
+from sumpool.documents.document import TextBlock, is_prose
 from sumpool.documents.formats import missing_library
 from sumpool.documents.html.tree import HtmlElement, without_many_attributes
 from sumpool.text.words import split_words
@@ -82,7 +82,7 @@ def article_blocks(markup: str, blocks: Sequence[TextBlock], title: str) -> tupl
         if inside[number]
         or (block.kind == "heading" and block.text == title)
         or (block.kind in ("caption", "code", "table_row") and prose[0] < number < prose[-1])
-        or (number in standfirst and block.kind == "paragraph" and is_sentence(block.text))
+        or (number in standfirst and block.kind == "paragraph" and is_prose(block.text))
     )
 
 

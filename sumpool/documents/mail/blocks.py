@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from sumpool.documents.document import TextBlock, is_sentence
+from sumpool.documents.document import TextBlock, is_prose
 from sumpool.documents.html.blocks import HtmlBlocks
 from sumpool.documents.html.parts import PageParts
 from sumpool.documents.html.tree import HtmlElement, parse_markup
@@ -68,18 +68,18 @@ def written_blocks(blocks: Iterable[TextBlock]) -> Iterator[TextBlock]:
     last = range(max(1, len(written) - _MAX_CLOSING_BLOCKS), len(written))
     end = next((place for place in last if _closes(written[place:])), len(written) - _contact_blocks(written))
     yield from written[:end]
-    yield from (replace(block, kind="notice", level=0) for block in written[end:])
+    yield from (TextBlock(" ".join(block.text.split()), "notice", line=block.line) for block in written[end:])
 
 
 def _closes(blocks: list[TextBlock]) -> bool:
     """Return whether blocks are a closing, a name and an address."""
-    return not any(is_sentence(block.text) for block in blocks[1:]) and bool(_CLOSING.fullmatch(blocks[0].text))
+    return not any(is_prose(block.text) for block in blocks[1:]) and bool(_CLOSING.fullmatch(blocks[0].text))
 
 
 def _contact_blocks(blocks: list[TextBlock]) -> int:
     """Count the last blocks that are a signature without a closing: names and an address, not the whole mail."""
     start = len(blocks)
-    while start > 1 and not is_sentence(blocks[start - 1].text) and _CONTACT.search(blocks[start - 1].text):
+    while start > 1 and not is_prose(blocks[start - 1].text) and _CONTACT.search(blocks[start - 1].text):
         start -= 1
     while 1 < start < len(blocks) and _is_name(blocks[start - 1].text):
         start -= 1

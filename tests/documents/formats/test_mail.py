@@ -54,6 +54,10 @@ class TestQuotations:
         assert texts(body) == ["Yes, it rained.", "Quite a lot."]
         assert read(body).notes == ("2 quoted lines removed",)
 
+    def test_prose_without_an_end_behind_thanks_is_kept(self) -> None:
+        late = "what about moving the meeting to the week after the holidays because of the rain"
+        assert texts(f"Shall we meet?\n\nThanks\n\n{late}") == ["Shall we meet?", "Thanks", late]
+
     def test_names_before_marked_quotations_are_left_out(self) -> None:
         assert texts("Bob Long wrote:\n\n> Rain?\n\nYes, it rained.") == ["Yes, it rained."]
         assert texts("Yes. Bob Long wrote:\n> Rain?\n\nYes, it rained.")[0].startswith("Yes. Bob")
