@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import sumpool.documents.formats
 from sumpool.documents.document import DEFAULT_OPTIONS, ParsedDocument, TextBlock
-from sumpool.documents.formats import FORMATS, LIBRARIES, PANDOC, Format, load_format, missing_library
+from sumpool.documents.formats import FORMATS, LIBRARIES, PANDOC, load_format, missing_library
+from sumpool.documents.worker import parse_content
 from sumpool.errors import DataError
 
 FOLDER = Path(sumpool.documents.formats.__file__).parent
@@ -36,11 +37,11 @@ def check(parsed: ParsedDocument) -> None:
         assert block.page is None or block.page > 0
 
 
-def parse_or_refuse(module: Format, content: bytes) -> None:
+def parse_or_refuse(name: str, content: bytes) -> None:
     """Parse content that may be invalid; any exception but the documented ones fails the test."""
     refusal = "must "
     try:
-        check(module.parse(content, DEFAULT_OPTIONS))
+        check(parse_content(name, content, DEFAULT_OPTIONS))
     except ValueError as error:
         refusal = str(error)
     assert refusal.startswith("must ")
@@ -89,7 +90,7 @@ CONTENTS = st.one_of(st.binary(max_size=300), TEXTS)
 @settings(suppress_health_check=list(HealthCheck))
 @given(content=CONTENTS)
 def test_random_content_is_parsed_or_refused(name: str, content: bytes) -> None:
-    parse_or_refuse(load_format(name), content)
+    parse_or_refuse(name, content)
 
 
 @pytest.mark.parametrize("name", PANDOC)
@@ -97,13 +98,13 @@ def test_random_content_is_parsed_or_refused(name: str, content: bytes) -> None:
 @given(content=CONTENTS)
 def test_random_content_is_read_by_pandoc_or_refused(name: str, content: bytes) -> None:
     """Fewer contents, as each starts a program."""
-    parse_or_refuse(load_format(name), content)
+    parse_or_refuse(name, content)
 
 
 @pytest.mark.parametrize("count", [20, pytest.param(100, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", NAMES)
 def test_mutated_samples_are_parsed_or_refused(name: str, count: int) -> None:
-    module, original = load_format(name), sample(name)
+    original = sample(name)
     for seed in range(count // 4 if name in PANDOC else count):
         generator = random.Random(seed)
         content = bytearray(original)
@@ -119,7 +120,7 @@ def test_mutated_samples_are_parsed_or_refused(name: str, count: int) -> None:
                 case _:
                     content = content[: max(1, start)]
             content = content or bytearray(b"x")
-        parse_or_refuse(module, bytes(content))
+        parse_or_refuse(name, bytes(content))
 
 
 TEXT_NAMES = [name for name in NAMES if name in ("text", "markdown", "rst", "man", "mdoc", "rfc")]
@@ -130,7 +131,7 @@ HOSTILE = ("(", "> ", "* ", "a.", "\\", "[", "`", "|", "=-", "-" * 70 + "x", "\n
 def test_hostile_lines_are_read(length: int) -> None:
     """Patterns that go back and forth would take minutes for them."""
     for name in TEXT_NAMES:
-        parse_or_refuse(load_format(name), sample(name) * (length // 1_000))
+        parse_or_refuse(name, sample(name) * (length // 1_000))
         for part in HOSTILE:
             line = part * (length // len(part)) + "x"
-            parse_or_refuse(load_format(name), f"Title\n\n{line}\n\n{line}\n".encode())
+            parse_or_refuse(name, f"Title\n\n{line}\n\n{line}\n".encode())

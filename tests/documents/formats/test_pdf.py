@@ -9,6 +9,7 @@ from sumpool.documents.arguments import check_arguments
 from sumpool.documents.document import DEFAULT_OPTIONS, ParsedDocument, ReadOptions
 from sumpool.documents.formats import pdf as pdf_format
 from sumpool.documents.formats.pdf import parse
+from sumpool.documents.worker import parse_content
 from sumpool.errors import DataError
 from tests.documents.formats.pdf_files import assemble, encrypted, pdf, show, show_lines, wrap
 
@@ -24,7 +25,7 @@ SECOND = (
 
 
 def read(content: bytes) -> ParsedDocument:
-    return parse(content, DEFAULT_OPTIONS)
+    return parse_content("pdf", content, DEFAULT_OPTIONS)
 
 
 def texts(content: bytes, kind: str = "paragraph") -> list[str]:
@@ -190,7 +191,7 @@ def test_encrypted_file_is_named() -> None:
 def test_too_many_pages_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pdf_format, "MAX_PAGES", 2)
     with pytest.raises(ValueError, match=r"^must have at most 2 pages, got 3; split it"):
-        read(pdf([column(FIRST)] * 3))
+        parse(pdf([column(FIRST)] * 3), DEFAULT_OPTIONS)
 
 
 def test_too_many_bytes_are_an_error() -> None:
@@ -201,7 +202,7 @@ def test_too_many_bytes_are_an_error() -> None:
 def test_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pypdfium2_raw", None)
     with pytest.raises(DataError, match=r"PDF files need pypdfium2, which is not installed: pip install"):
-        read(pdf([column(FIRST)]))
+        parse(pdf([column(FIRST)]), DEFAULT_OPTIONS)
 
 
 def test_title_of_the_metadata_counts_if_the_page_shows_it() -> None:
