@@ -4,8 +4,7 @@ import re
 from typing import Final
 
 from sumpool.text.language import ENGLISH, UNSPACED, find_words, function_words, languages, loose_words
-from sumpool.text.list_marks import list_mark
-from sumpool.text.sentences import has_end_mark
+from sumpool.text.sentences import has_end_mark, list_mark
 
 PROSE_KINDS: Final = frozenset(("paragraph", "list_item"))
 """Kinds of blocks that hold prose."""

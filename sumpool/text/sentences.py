@@ -5,17 +5,19 @@ ends one if white space follows, and the next word is not in lower case unless i
 abbreviation. Behind an abbreviation, an initial or an ordinal only a function word or an anaphor with a capital begins
 a sentence. Measured against Punkt, pysbd and sentencex in docs/sentences.md.
 
+Marks of list items are bullets, numbers and letters; an initial, as in "M. Dupont", is none.
+
 Paragraphs are separated by an empty line. The time is linear in the length of any text.
 """
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from itertools import pairwise, takewhile
+from string import ascii_uppercase
 from typing import Final, final
 
 from sumpool.text.cleaning import clean, paragraphs
 from sumpool.text.language import ENGLISH, languages
-from sumpool.text.list_marks import is_list_mark, list_mark
 
 MAX_SENTENCE_CHARACTERS: Final = 10_000
 """A longer sentence is split between words, or within a word of that length."""
@@ -33,6 +35,14 @@ CLOSING_MARKS: Final = "\"'\u2019\u201d)\\]}\u300d\u300f\uff09\u3011\u300b"
 _OPEN_ELSEWHERE = "\u201c\u00bb\u00ab\u203a\u2039"
 """Quotation marks that close in some languages and open in others."""
 
+_BULLET: Final = r"[-*+\u2022\u2023\u25e6\u00b7\u2043\u25aa\u25cf\u2013\u2014]|o"
+_COUNTED: Final = r"[(\uff08]?(?:\d{1,3}(?:\.\d{1,3})*|[a-zA-Z]|[ivx]{2,5})[.)\uff09\u3001]"
+_MARK_ALONE: Final = re.compile(rf"{_BULLET}|{_COUNTED}")
+_LIST_MARK: Final = re.compile(
+    rf"(?:(?:{_BULLET}|(?P<letter>[A-Z])\.|{_COUNTED}|(?P<number>\d{{1,3}}(?:\.\d{{1,3}}){{1,5}}(?! \(?(?:19|20)\d\d-))"
+    r"|\[\d{1,3}\]|[\u2460-\u2473])\s+|[(\uff08]?[\u4e00-\u4e5d\u5341\d]{1,3}[)\uff09\u3001])(?=\S)"
+)
+_ITEM_LETTER: Final = re.compile(r"\s*([A-Z])\.\s+\S")
 _FOOTNOTE = r"(?:\[\w{1,3}(?: \d+)?\])*"
 _END = re.compile(
     rf"[{FULL_STOPS}][{CLOSING_MARKS}{END_MARKS}]*|"
@@ -68,6 +78,31 @@ def has_end_mark(text: str) -> bool:
 def may_end_paragraph(line: str) -> bool:
     """Return whether a paragraph may end with a line: by an end mark, or a colon or semicolon before a list."""
     return has_end_mark(line) or line.rstrip(_CLOSING)[-1:] in _CLAUSE_ENDS
+
+
+def list_letters(lines: Iterable[str]) -> frozenset[str]:
+    """Return the capital letters that are marks of items in a text: from A on, and at least two of them begin lines."""
+    begun = {letter[1] for line in lines if (letter := _ITEM_LETTER.match(line))}
+    letters = frozenset(takewhile(begun.__contains__, ascii_uppercase))
+    return letters if len(letters) > 1 else frozenset()
+
+
+def list_mark(text: str, letters: frozenset[str] = frozenset()) -> int:
+    """Return the length of the mark of a list item and the space behind it; 0 if there is none.
+
+    Args:
+        text: Line or sentence without leading space. "3.5 million" begins with a quantity, "3.5 Lists" with a mark.
+        letters: Capital letters that are marks before a full stop, see `list_letters`.
+    """
+    mark = _LIST_MARK.match(text)
+    if not mark or (mark["letter"] and mark["letter"] not in letters):
+        return 0
+    return 0 if mark["number"] and text[mark.end()].islower() else mark.end()
+
+
+def is_list_mark(text: str) -> bool:
+    """Return whether a text is the mark of a list item and nothing else."""
+    return bool(_MARK_ALONE.fullmatch(text))
 
 
 @final

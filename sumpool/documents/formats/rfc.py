@@ -14,7 +14,7 @@ from sumpool.documents.plain_text.lines import unwrap
 from sumpool.documents.plain_text.pages import indentation
 from sumpool.documents.rfc import SECTION_NUMBER, RfcBlock, classify_blocks, section_name
 from sumpool.documents.sections import CAPTION
-from sumpool.text.list_marks import list_mark
+from sumpool.text.sentences import list_mark
 
 _NO_TITLE = re.compile(
     r"\b(?:19|20)\d\d\b|^(?:Request for Comments|RFC|Category|Obsoletes|Updates|ISSN|STD|BCP|FYI|NIC)\b"

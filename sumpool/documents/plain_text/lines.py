@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from sumpool.documents.plain_text.pages import indentation, numbered_lines, split_pages
-from sumpool.text.list_marks import list_letters, list_mark
+from sumpool.text.sentences import list_letters, list_mark
 
 _TERMINAL_CODE = re.compile(r"\x1b(?:\[[0-9;?]{0,20}[A-Za-z]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)|[()][A-Z0-9])|\x1b")
 _EDITOR_MODE = re.compile(r"-\*-(?P<mode>[^\n*]{1,200})-\*-")

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise, zip_longest
 
 from sumpool.documents.plain_text.drawings import has_columns
-from sumpool.text.list_marks import list_mark
-from sumpool.text.sentences import may_end_paragraph
+from sumpool.text.sentences import list_mark, may_end_paragraph
 
 _PAGE_END = re.compile(r"(\[[Pp]age +[\divxlc]+\][^\n]*(?:\s*\f)?|\f)")
 _HEADER = re.compile(r"\s*(?:NWG/)?RFC[ :#-]*\d+\b|.*\s(?:19|20)\d\d$")

@@ -6,7 +6,7 @@ from sumpool.data.rfc_cleaning import clean_body
 from sumpool.data.sources.rfc import bundled_sample
 from sumpool.documents.document import DEFAULT_OPTIONS
 from sumpool.documents.formats.rfc import parse
-from sumpool.text.list_marks import list_mark
+from sumpool.text.sentences import list_mark
 
 SAMPLE = Path(__file__).parent / "samples/rfc.txt"
 
