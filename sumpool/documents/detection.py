@@ -8,13 +8,18 @@ from typing import Final
 
 from sumpool.documents.decoding import unmarked_utf16
 from sumpool.documents.formats import FORMATS, PANDOC
-from sumpool.documents.formats.subtitles import CUE
 from sumpool.io.bounded import parse_json
 
 ROWS: Final = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".csv": "csv", ".tsv": "tsv"}
 """Kind of rows of each suffix of file names."""
 ROW_KINDS: Final = frozenset(ROWS.values())
 
+_CLOCK: Final = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2})"
+_FRACTION: Final = r"[.,](\d{1,3})"
+CUE: Final = re.compile(
+    rf"[ \t]*{_CLOCK}(?:{_FRACTION})?(?:[ \t]*-->[ \t]*|,){_CLOCK}{_FRACTION}(?:[ \t]+[^\n]*)?[ \t]*$", re.MULTILINE
+)
+"""Line with the times of a cue of subtitles."""
 _HEAD = 2**16
 """Bytes that a text is recognised by."""
 _COMPOUND: Final = b"\xd0\xcf\x11\xe0"

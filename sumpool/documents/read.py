@@ -12,8 +12,8 @@ from sumpool.documents.detection import ROW_KINDS, ROWS, detect_format
 from sumpool.documents.document import DEFAULT_OPTIONS, Document, Limits, ParsedDocument, ReadOptions
 from sumpool.documents.files import READ_ERRORS, read_limited, uncompressed_suffix
 from sumpool.documents.folders import files_of
+from sumpool.documents.formats import parse_content
 from sumpool.documents.sections import cut_back_matter, mark_contents
-from sumpool.documents.worker import parse_content
 from sumpool.errors import DataError
 from sumpool.io.pipes import open_input
 

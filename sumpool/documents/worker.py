@@ -23,9 +23,6 @@ from sumpool.documents.formats import load_format
 from sumpool.errors import DataError
 from sumpool.io.bounded import parse_json
 
-_LIGHT: Final = ("text", "rfc", "markdown", "html", "mail", "subtitles")
-"""Formats of which a small document is read in this process, as it unpacks to nothing that is large."""
-_LIGHT_BYTES: Final = 2**18
 _PACKAGES: Final = Path(__file__).parents[2]
 _MAIN: Final = "import sys; sys.path[:] = {paths!r}; from sumpool.documents.worker import main; main()"
 _LENGTH_BYTES: Final = 8
@@ -43,24 +40,6 @@ TOO_LARGE: Final = f"must be a file that can be read in memory that suits its si
 _TOO_DEEP: Final = "must be nested less deeply, got more levels than can be read"
 
 
-def parse_content(name: str, content: bytes, options: ReadOptions) -> ParsedDocument:
-    """Read the content of a file: in this process where that is harmless, else in one with limits.
-
-    Args:
-        name: Name of the format.
-        content: Content of the file.
-        options: Options of reading.
-
-    Raises:
-        ValueError: If the content is not of the format, or takes more time or memory than suits its size; the message
-            lacks the subject.
-        DataError: If a library is not installed.
-    """
-    if name in _LIGHT and len(content) <= _LIGHT_BYTES:
-        return load_format(name).parse(content, options)
-    return WORKERS.read(name, content, options)
-
-
 @final
 class Workers:
     """Processes that read documents, each one at a time.
@@ -74,7 +53,7 @@ class Workers:
         self._free = BoundedSemaphore(os.cpu_count() or 1)
 
     def read(self, name: str, content: bytes, options: ReadOptions) -> ParsedDocument:
-        """Read a document; for the arguments and errors see `parse_content`."""
+        """Read a document; for the arguments and errors see `formats.parse_content`."""
         with self._free:
             process = self._take()
             try:

@@ -7,7 +7,7 @@ import pytest
 
 from sumpool.documents import worker
 from sumpool.documents.document import DEFAULT_OPTIONS, ReadOptions
-from sumpool.documents.formats import load_format
+from sumpool.documents.formats import load_format, parse_content
 from sumpool.documents.formats import pdf as pdf_format
 from sumpool.documents.read import read_documents
 from sumpool.documents.worker import TOO_LONG, Workers
@@ -64,8 +64,8 @@ def test_documents_are_the_same_as_in_this_process(workers: Workers) -> None:
 def test_large_documents_are_read_by_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
     page = "<html><body>" + "<p>Hosts send packets to the gateway.</p>" * 10_000
     expected = load_format("html").parse(page.encode(), DEFAULT_OPTIONS)
-    monkeypatch.setattr(worker, "load_format", None)
-    assert worker.parse_content("html", page.encode(), DEFAULT_OPTIONS) == expected
+    monkeypatch.setattr("sumpool.documents.formats.load_format", None)
+    assert parse_content("html", page.encode(), DEFAULT_OPTIONS) == expected
 
 
 @pytest.mark.slow

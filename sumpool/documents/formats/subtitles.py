@@ -11,15 +11,10 @@ from html import unescape
 from typing import Final
 
 from sumpool.documents.decoding import decode_text
+from sumpool.documents.detection import CUE
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
 from sumpool.text.sentences import has_end_mark
 
-_CLOCK: Final = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2})"
-_FRACTION: Final = r"[.,](\d{1,3})"
-CUE: Final = re.compile(
-    rf"[ \t]*{_CLOCK}(?:{_FRACTION})?(?:[ \t]*-->[ \t]*|,){_CLOCK}{_FRACTION}(?:[ \t]+[^\n]*)?[ \t]*$", re.MULTILINE
-)
-"""Line with the times of a cue."""
 _TAG: Final = re.compile(r"</?[a-zA-Z0-9][^<>]{0,100}>|\{\\[^{}]{1,100}\}")
 _VOICE: Final = re.compile(r"<v(?:\.[\w.]+)?\s+([^<>]{1,100})>")
 _SPEAKER: Final = re.compile(r"(?:[-\u2013\u2014]\s*|>>+\s*)(?=\S)")

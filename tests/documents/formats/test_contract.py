@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 import sumpool.documents.formats
 from sumpool.documents.document import DEFAULT_OPTIONS, ParsedDocument, TextBlock
-from sumpool.documents.formats import FORMATS, LIBRARIES, PANDOC, load_format, missing_library
-from sumpool.documents.worker import parse_content
+from sumpool.documents.formats import FORMATS, LIBRARIES, PANDOC, load_format, missing_library, parse_content
 from sumpool.errors import DataError
 
 FOLDER = Path(sumpool.documents.formats.__file__).parent

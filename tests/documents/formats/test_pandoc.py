@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from sumpool.documents.document import DEFAULT_OPTIONS, TextBlock
-from sumpool.documents.formats import PANDOC, _pandoc, load_format
-from sumpool.documents.worker import parse_content
+from sumpool.documents.formats import PANDOC, _pandoc, load_format, parse_content
 from sumpool.errors import DataError
 from tests.documents.formats.office_files import archive, docx, word_paragraph, xlsx
 

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from sumpool.documents.document import DEFAULT_OPTIONS
+from sumpool.documents.formats import parse_content
 from sumpool.documents.formats.rst import parse
-from sumpool.documents.worker import parse_content
 from sumpool.errors import DataError
 
 
