@@ -14,6 +14,7 @@ TextBlockKind = Literal["paragraph", "heading", "list_item", "table_row", "capti
 
 _OPENING_BLOCKS = 4
 """Blocks of a document among which its title is."""
+_MAX_HEADING_WORDS = 40
 _MIN_SENTENCE_WORDS = 6
 _MIN_PROSE_WORDS = 10
 """Lower-case words of prose without an end mark."""
@@ -65,10 +66,18 @@ class Document:
 
     @classmethod
     def from_parsed(cls, id: str, parsed: "ParsedDocument") -> "Document":
-        """Build a document from the result of a format; empty blocks are dropped."""
-        blocks = tuple(block for block in parsed.blocks if block.text.strip())
+        """Build a document from the result of a format; empty blocks are dropped, and long headings are paragraphs.
+
+        Judgments and contracts number their paragraphs by the styles of headings.
+        """
+        blocks = tuple(_without_long_heading(block) for block in parsed.blocks if block.text.strip())
         text = "\n\n".join(block.text for block in blocks)
         return cls(id, text, title=parsed.title, blocks=blocks, notes=parsed.notes)
+
+
+def _without_long_heading(block: TextBlock) -> TextBlock:
+    is_long = block.kind == "heading" and block.text.count(" ") >= _MAX_HEADING_WORDS
+    return replace(block, kind="paragraph", level=0) if is_long else block
 
 
 @dataclass(frozen=True)

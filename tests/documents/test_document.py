@@ -11,6 +11,12 @@ def test_text_is_that_of_the_blocks() -> None:
     assert document.notes == ("note",)
 
 
+def test_long_headings_are_paragraphs() -> None:
+    blocks = (TextBlock("word " * 39 + "word", "heading", 2), TextBlock("word " * 40 + "word", "heading", 2))
+    kinds = [(block.kind, block.level) for block in Document.from_parsed("-", ParsedDocument(blocks)).blocks]
+    assert kinds == [("heading", 2), ("paragraph", 0)]
+
+
 def test_invisible_characters_of_blocks_are_counted() -> None:
     parsed, count = ParsedDocument((TextBlock("a\u200bb"), TextBlock("c", page=1)), "t\u202e").visible()
     assert count == 2

@@ -22,7 +22,6 @@ from sumpool.documents.html.parts import (
 from sumpool.documents.html.tree import HtmlElement
 
 _KINDS: Final[dict[str, TextBlockKind]] = {"caption": "caption", "figcaption": "caption", "address": "notice"}
-_MAX_HEADING_WORDS = 40
 _MIN_CELL_WORDS = 12
 """Words from which the only cell of a row is a paragraph."""
 
@@ -153,8 +152,6 @@ class HtmlBlocks:
         """Append the text so far as a block."""
         text = " ".join("".join(self._texts).split())
         navigation = context.kind != "heading" and is_navigation(text, self._linked, len(text), self._links)
-        if context.kind == "heading" and text.count(" ") >= _MAX_HEADING_WORDS:
-            context = _Context()  # a paragraph that only looks like a heading
         if text and not (self.parts.site and navigation):
             self.blocks.append(TextBlock(text, context.kind, context.level, line=self._line))
         self._texts = []

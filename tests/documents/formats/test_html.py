@@ -148,9 +148,6 @@ class TestBoilerplate:
         markup = f"<h1 id=header><a href=/>The Site</a></h1><h1>Rain</h1><p>{PROSE}</p>"
         assert [block.text for block in read(markup).blocks] == ["Rain", PROSE.strip()]
 
-    def test_long_heading_is_a_paragraph(self) -> None:
-        assert [block.kind for block in read(f"<h2>{PROSE}</h2>").blocks] == ["paragraph"]
-
     def test_author_and_date_of_an_article_are_notices(self) -> None:
         for names in ("byline", "entry-meta", "post-meta clear"):
             kinds = [
