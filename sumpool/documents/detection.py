@@ -229,7 +229,7 @@ def is_subtitles(text: str) -> bool:
 
 
 def is_mail(text: str) -> bool:
-    """Return whether a text begins with the header of a mail."""
+    """Return whether a text begins with the header of a mail, or of a web archive (MHT), which nobody has sent."""
     names: set[str] = set()
     for line in text.split("\n", 60)[:60]:
         if not line.strip():
@@ -239,7 +239,8 @@ def is_mail(text: str) -> bool:
             names.add(field[0].rstrip(": ").lower())
         elif not line[0].isspace() and not (line.startswith("From ") and not names) and ":" not in line:
             return False
-    return len(names) >= 3 and bool(names & {"from", "received", "return-path"})
+    is_web_archive = names >= {"mime-version", "content-type"}
+    return is_web_archive or (len(names) >= 3 and bool(names & {"from", "received", "return-path"}))
 
 
 def _markup(text: str) -> str:

@@ -41,6 +41,8 @@ _MIN_VARIETY = 5
 """Distinct function words of a text at least; names of variables in code are few."""
 _MIN_SCRIPT_SHARE = 0.2
 """Letters of another script per letter at least; half is too many, as technical prose quotes English terms."""
+_UNSPACED_LETTERS = re.compile("[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff]")
+"""Thai, Lao, Tibetan, Burmese and Khmer, signs of vowels and syllables included."""
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 _SCRIPTS: tuple[tuple[str, str], ...] = (
     ("cyrillic", "\u0400-\u052f"),
@@ -196,10 +198,11 @@ def language_mismatch(language: str, learnt: str) -> str:
 
 
 def word_count(text: str) -> int:
-    """Count words; a Chinese or Japanese character is half a word."""
+    """Count words; a Chinese or Japanese character is half a word, one of Thai, Lao, Tibetan, Burmese, Khmer a fifth."""
     spaced, characters = _CJK.subn(" ", text)
+    spaced, letters = _UNSPACED_LETTERS.subn(" ", spaced)
     # Line by line, as a list of the words of a book takes ten times the memory of its text.
-    return sum(len(line.split()) for line in spaced.split("\n")) + -(-characters // 2)
+    return sum(len(line.split()) for line in spaced.split("\n")) - (-characters // 2) - (-letters // 5)
 
 
 def _main_script(counts: dict[str, int], letters: int) -> str:

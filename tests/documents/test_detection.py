@@ -160,6 +160,7 @@ def test_beginnings_are_matched_in_linear_time() -> None:
 
 def test_a_mail_has_a_header() -> None:
     assert is_mail("From a@b Mon\nReceived: x\n  y\nDate: z\nSubject: s\n\n")
+    assert is_mail('MIME-Version: 1.0\nContent-Type: multipart/related; boundary="x"\n\n--x\n')
     assert not is_mail("From: me\nHello,\nSubject: x\nDate: y")
     assert not is_mail("Subject: x\nTo: y\nDate: z\n\n")
 

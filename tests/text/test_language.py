@@ -67,9 +67,11 @@ def test_languages_have_names() -> None:
     assert all(language.name and language.code == code for code, language in languages().items())
 
 
-def test_a_chinese_character_is_half_a_word() -> None:
+def test_words_are_counted_by_characters_where_no_spaces_divide_them() -> None:
     for text, words in [("Hosts send packets.", 3), ("主机发送", 2), ("主机发 apt", 3), ("", 0)]:
         assert word_count(text) == words
+    for text in ("ក្រុមប្រឹក្សាក្រុងបានសម្រេច", "གྲོང་ཁྱེར་གྱི་ལྷན་ཚོགས", "สภาเมืองได้ตัดสินใจสร้าง", "ສະພາເມືອງໄດ້ຕັດສິນໃຈ"):
+        assert 4 <= word_count(text) <= 6
 
 
 def test_what_the_model_has_not_learnt_is_said() -> None:

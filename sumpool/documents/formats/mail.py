@@ -96,9 +96,11 @@ def _read_part(part: Message, body: _Body) -> None:
 
 
 def _read_root(part: Message, inner: list[Message], body: _Body) -> None:
-    """Read the part that is the text: the one that is named, or the first; the others are its signature or pictures."""
-    start = part.get_param("start")
-    root = next((child for child in inner if child.get("Content-ID", "").strip() == start), inner[0] if inner else None)
+    """Read the part that is the text: the one that is named, or the first that may be; the others are pictures."""
+    start = str(part.get_param("start", "")).strip("<> ")
+    named = [child for child in inner if start and child.get("Content-ID", "").strip("<> ") == start]
+    texts = [child for child in inner if child.get_content_maintype() in ("text", "multipart")]
+    root = next(iter((*named, *texts, *inner)), None)
     for child in inner:
         if child is root:
             _read_part(child, body)

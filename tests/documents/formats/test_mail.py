@@ -181,7 +181,7 @@ class TestParts:
         assert texts(parts, f'Content-Type: multipart/{subtype}; boundary="other"\n') == [TEXT]
         assert texts(TEXT, f"Content-Type: multipart/{subtype}\n") == [TEXT]
 
-    @pytest.mark.parametrize("start", ['; start="<root>"', ""])
+    @pytest.mark.parametrize("start", ['; start="<root>"', "; start=root", '; type="text/html"', ""])
     def test_root_of_related_parts(self, start: str) -> None:
         picture = "--r\nContent-Type: image/png; name=x.png\nContent-ID: <i>\n\nAAAA\n"
         text = f"--r\nContent-Type: text/html\nContent-ID: <root>\n\n<p>{TEXT}</p>\n"
