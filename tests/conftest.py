@@ -46,7 +46,7 @@ train: {steps: 4, batch_tokens: 256, learning_rate: 1e-3}
 
 
 SLOW = (
-    "bench/corpus/test_documents.py",
+    "bench/corpus/test_peer_process.py",
     "bench/language_models",
     "bench/lra",
     "bench/peers",

@@ -18,7 +18,8 @@ _MARKS: Final = (
 """Byte-order marks, the longer ones first."""
 _SHIFTS: Final = ((b"\x1b$)C", "iso2022_kr"), (b"\x1b$B", "iso2022_jp"), (b"\x1b$@", "iso2022_jp"))
 """Escapes to the characters of encodings of seven bits, which are no text without them."""
-_SPACES: Final = "\n\r\t\f\u3000\ufeff"
+_SPACES: Final = "\n\r\t\f\u00a0\u00ad\u200b\u200c\u200d\u200e\u200f\u3000\ufeff"
+"""Characters of text that are not printed."""
 _MIN_UTF16_BYTES = 8
 _MIN_GUESSED_BYTES = 16
 """Bytes of a text whose encoding can be guessed."""

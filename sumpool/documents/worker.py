@@ -13,9 +13,10 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from math import ceil
 from pathlib import Path
-from threading import BoundedSemaphore
+from threading import BoundedSemaphore, Lock
 from typing import Any, Final, final
 
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
@@ -51,11 +52,13 @@ class Workers:
         self._idle: list[subprocess.Popen[bytes]] = []
         self._parent = 0
         self._free = BoundedSemaphore(os.cpu_count() or 1)
+        self._taking = Lock()
 
     def read(self, name: str, content: bytes, options: ReadOptions) -> ParsedDocument:
         """Read a document; for the arguments and errors see `formats.parse_content`."""
         with self._free:
-            process = self._take()
+            with self._taking:
+                process = self._take()
             try:
                 task = {
                     "name": name,
@@ -73,7 +76,7 @@ class Workers:
             self._idle.append(process)
         result = parse_json(reply, _MAX_REPLY)
         if "error" in result:
-            raise (DataError if result["is_missing"] else ValueError)(result["error"])
+            raise (DataError if result["is_data_error"] else ValueError)(result["error"])
         blocks = tuple(TextBlock(*block) for block in result["blocks"])
         return ParsedDocument(blocks, result["title"], tuple(result["notes"]))
 
@@ -163,11 +166,11 @@ def _read(task: dict[str, Any], content: bytes) -> dict[str, object]:
     try:
         document = reader.parse(content, ReadOptions(**task["options"]))
     except (ValueError, DataError) as error:
-        return {"error": str(error), "is_missing": isinstance(error, DataError)}
+        return {"error": str(error), "is_data_error": isinstance(error, DataError)}
     except RecursionError:
-        return {"error": _TOO_DEEP, "is_missing": False}
+        return {"error": _TOO_DEEP, "is_data_error": False}
     except MemoryError:
-        return {"error": TOO_LARGE, "is_missing": False}
+        return {"error": TOO_LARGE, "is_data_error": False}
     blocks = [(block.text, block.kind, block.level, block.page, block.line) for block in document.blocks]
     return {"blocks": blocks, "title": document.title, "notes": document.notes}
 
@@ -187,7 +190,8 @@ def run_program(command: Sequence[str], content: bytes) -> subprocess.CompletedP
     if not _limits:  # outside of a worker
         return subprocess.run(command, input=content, capture_output=True, check=False)
     left = _limits[0] - _used_time()
-    done = subprocess.run(command, input=content, capture_output=True, check=False, preexec_fn=lambda: _limit(left))
+    limit = None if sys.platform == "win32" else partial(_limit, left)
+    done = subprocess.run(command, input=content, capture_output=True, check=False, preexec_fn=limit)
     _limit(_used_time(own=True) + _limits[0] - _used_time())
     return done
 
@@ -205,7 +209,7 @@ def lift_limits() -> None:
 
 def ran_out_of_time(status: int) -> bool:
     """Return whether a process has ended because it took more processor time than it may."""
-    return status == -getattr(signal, "SIGXCPU", 0)
+    return sys.platform != "win32" and status == -signal.SIGXCPU
 
 
 def _used_time(own: bool = False) -> float:

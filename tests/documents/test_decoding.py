@@ -91,6 +91,12 @@ def test_invisible_characters_are_counted() -> None:
     assert invisible_note(1) == ("1 invisible character removed",)
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_spaces_that_do_not_break_are_text(encoding: str) -> None:
+    text = "Le conseil a décidé\u00a0: le pont sera fermé, et le port\u00ad aussi."
+    assert decode_text(text.encode(encoding))[0] == text.replace("\u00ad", "")
+
+
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "iso2022_jp", "iso2022_kr"])
 def test_texts_of_other_scripts_without_a_mark_are_read(encoding: str) -> None:
     text = (

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import sys
 from typing import Final
 
 from sumpool.documents.worker import lift_limits
@@ -42,8 +43,9 @@ def recognise_text(content: bytes, languages: str) -> bytes:
         raise DataError(f"--ocr must be languages of Tesseract such as eng or deu+fra, got {languages!r}")
     command = [ocr_program(), "--quiet", "--force-ocr", "--output-type", "pdf", "--language", languages, "-", "-"]
     try:
+        lift = None if sys.platform == "win32" else lift_limits
         result = subprocess.run(
-            command, input=content, capture_output=True, timeout=_SECONDS, check=False, preexec_fn=lift_limits
+            command, input=content, capture_output=True, timeout=_SECONDS, check=False, preexec_fn=lift
         )
     except subprocess.TimeoutExpired as error:
         raise ValueError(f"must be recognised within {_SECONDS:,} s, but ocrmypdf took longer; split it") from error
