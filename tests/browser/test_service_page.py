@@ -135,7 +135,7 @@ def test_the_length_is_obeyed(page: Page, service: Service) -> None:
 def test_the_mode_is_obeyed(page: Page, service: Service) -> None:
     page.paste(TEXT)
     summaries = set()
-    for mode in ("extractive", "abstractive", "auto"):
+    for mode in ("extractive", "abstractive"):
         page.choose("mode", mode)
         summaries.add(page.summarise())
         answer = service.ask(TEXT, mode=mode)
