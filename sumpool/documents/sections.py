@@ -1,4 +1,4 @@
-"""What stands around a document's text: contents, references, appendices, acknowledgements, indexes, and captions."""
+"""Parts around a document's text: contents, references, appendices, acknowledgements, indexes, and captions."""
 
 import re
 from collections.abc import Sequence

@@ -43,7 +43,8 @@ class SourceSentence:
 def source_sentences(document: Document, splitter: SentenceSplitter) -> tuple[SourceSentence, ...]:
     """Split a document into sentences, in order.
 
-    Documents without blocks are divided into headings, paragraphs, list items, table rows and code by their text.
+    Documents without blocks are divided into headings, paragraphs, list items, captions, table rows and code by their
+    text.
     """
     return tuple(_sentences(document, splitter))
 

@@ -43,7 +43,7 @@ class ModelSummaries:
         self._selector = selector
         self._encoder = InputEncoder(loaded)
         self._generator = Generator(loaded.model, loaded.tokenizer, config, loaded.lengths)
-        has_choice = config.mbr or config.factuality != "any"
+        has_choice = config.mode == "abstractive" and (config.mbr or config.factuality != "any")
         self._chooser = SummaryChooser(config, loaded.splitter) if has_choice else None
         self._tokens_per_word = tokens_per_word(loaded)
         self.usual_words = mean_words(loaded)

@@ -40,8 +40,8 @@ class Summary:
     Attributes:
         id: Id of the document.
         summary: The text; empty if there is a reason.
-        score: sum(log p) / length ** length_penalty of the best hypothesis, in nats; None without a
-            beam search, which most extractive summaries do not need.
+        score: sum(log p) / length ** length_penalty of the best hypothesis, in nats; None in mode
+            extractive, and where no model was needed.
         tokens_read: Tokens of the document that the model read.
         tokens_total: Tokens of the document.
         seconds: The document's share of the time.

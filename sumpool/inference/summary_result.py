@@ -30,7 +30,7 @@ class SummaryResult:
         text: The summary; empty if there is a reason.
         sentences: Sentences of the summary, those of an extractive summary with their source spans.
         score: sum(log p) / length ** length_penalty of the best hypothesis, in nats, also if it is not the text;
-            None without a beam search, which most extractive summaries do not need.
+            None in mode extractive, and where no model was needed.
         tokens_read: Tokens of the document that the model read.
         tokens_total: Tokens of the document.
         mode: "extractive" if the summary consists of sentences of the document, "abstractive" if it was generated.

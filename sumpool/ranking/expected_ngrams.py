@@ -54,7 +54,7 @@ def select_expected(
 
     Args:
         sentences: Words of each candidate, as ROUGE compares them.
-        scores: Scores of the candidates, see `Ranker.score`, without agreement.
+        scores: Scores of the candidates, see `Ranker.score`.
         samples: Words of each sampled summary; without any, scores alone say what is expected.
         length: Words of the reference, of which a selection has at most 1.4 times as many, or one sentence; None takes
             the mean of the samples, of which there must be one, and does not limit the selection.

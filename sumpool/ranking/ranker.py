@@ -317,7 +317,7 @@ class Ranker:
         probe = None
         if "probe.mean" in arrays:
             probe = Probe(*(arrays[f"probe.{name}"].astype(np.float64) for name in _PROBE_ARRAYS))
-        common = frozenset(map(str, content.get("common_headings", ())))
+        common = frozenset(map(str, content["common_headings"]))
         return cls(cues, forests["structure"], choice, domain, probe, common)
 
 

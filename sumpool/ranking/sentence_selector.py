@@ -1,8 +1,7 @@
 """Selection of sentences for a summary by a ranker, with or without the help of summaries sampled from a model.
 
 Where the ranker has learnt from reference summaries of such documents, the sentences are selected that together should
-have the n-grams of a reference. Elsewhere, and where a length is asked for, they are those that readers prefer. Nothing
-here imports torch or nltk.
+have the n-grams of a reference. Elsewhere they are those that readers prefer. Nothing here imports torch or nltk.
 """
 
 import math
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 _MAX_WORDS = 100
 """Words of a summary at most where no length is asked for: further sentences of a book are details."""
 _EXPECTED = 0.8
-"""Words of the reference that is expected without samples, relative to the usual ones."""
+"""Words of the reference that is expected, relative to those asked for or, without samples, to the usual ones."""
 _COSTS = 0.5
 """Costs to readers of a sentence that references would have: as much as costs no ROUGE."""
 _WANTED = 0.2
@@ -40,7 +39,7 @@ length that is asked for."""
 _JUNK = 0.5
 """Probability of having no content, from which on a sentence does not count as the content of its section."""
 _MAX_UNWANTED = 0.35
-"""Preference of the best sentence at most where a table of contents follows: none says what the document is about."""
+"""Preference less costs of the best sentence at most where contents follow: none says what the document is about."""
 _MIN_FURTHER = 0.45
 """Preference of a further sentence, relative to the first, once half of the words are selected."""
 
@@ -213,7 +212,8 @@ def _adjusted(
     texts: Sequence[str], scores: Values, wanted: list[int], chosen: list[int], target: LengthTarget
 ) -> list[int]:
     """Return a selection that is adjusted to the length that is asked for."""
-    selected = [wanted.index(place) for place in chosen]
+    among = {place: index for index, place in enumerate(wanted)}
+    selected = [among[place] for place in chosen]
     adjusted = adjust_length(selected, [texts[place] for place in wanted], scores[wanted], target)
     return [wanted[place] for place in adjusted]
 

@@ -198,7 +198,7 @@ def language_mismatch(language: str, learnt: str) -> str:
 
 
 def word_count(text: str) -> int:
-    """Count words; a Chinese or Japanese character is half a word, one of Thai, Lao, Tibetan, Burmese, Khmer a fifth."""
+    """Count words; in scripts without spaces, a Chinese or Japanese character is half a word, another a fifth."""
     spaced, characters = _CJK.subn(" ", text)
     spaced, letters = _UNSPACED_LETTERS.subn(" ", spaced)
     # Line by line, as a list of the words of a book takes ten times the memory of its text.

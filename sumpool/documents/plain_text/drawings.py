@@ -1,4 +1,4 @@
-"""What tells prose from drawings in lines of text: rules, columns, words."""
+"""Recognition of drawings and prose in lines of text, by rules, columns and words."""
 
 import re
 from collections.abc import Sequence
