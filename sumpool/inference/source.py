@@ -6,6 +6,7 @@ The model reads the prose of a document with blocks, and all the text of others.
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -57,8 +58,12 @@ def encode_source(
     if document.blocks:
         text = "\n\n".join(document.blocks[block].text for block in dict.fromkeys(sentences[i].block for i in readable))
     parts = tokenizer.split_sentences(text, splitter)
-    # both lists hold the same characters in the same order; a part belongs to the sentence of its last character
-    ends = np.cumsum([_characters(sentences[index].text) for index in readable], dtype=np.int64)
+    # both lists hold the same characters in the same order, but for rules and page headers, which no sentence has; a
+    # part belongs to the sentence of its last character, or the next one
+    spans = [(sentences[index].start, sentences[index].end) for index in readable]
+    if not document.blocks:
+        spans = [(before[1], span[1]) for before, span in pairwise([(0, 0), *spans])]
+    ends = np.cumsum([_characters(document.text[start:end]) for start, end in spans], dtype=np.int64)
     places = np.searchsorted(ends, np.cumsum([_characters(part) for part in parts], dtype=np.int64), side="left")
     sizes = array("q")
     encoded = join_sentences(_encoded(parts, tokenizer, sizes), tokenizer.vocab_size)

@@ -37,9 +37,7 @@ def generate(
     """Summarise four stories, and count the waits of the host for the device."""
     monkeypatch.setattr("sumpool.inference.loading.quantize", Mock())  # packed weights are those of a CPU
     loaded = load_model(run)
-    config = DecodingConfig(
-        mode="extractive", beams=3, samples=4, no_repeat_words=2, no_repeat_tokens=3, cuda_graphs=graphs
-    )
+    config = DecodingConfig(mbr=True, beams=3, samples=4, no_repeat_words=2, no_repeat_tokens=3, cuda_graphs=graphs)
     model = on_gpu(loaded.model) if emulated else loaded.model
     chunks = []
     for number in range(4):

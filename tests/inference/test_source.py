@@ -86,3 +86,14 @@ def test_sentences_of_a_bart_keep_the_spaces_between_them(tmp_path: Path) -> Non
     sentences = source_sentences(document, SPLITTER)
     ids = encode_source(document, sentences, tokenizer, SPLITTER).document.ids.tolist()
     assert tokenizer.decode(ids) == "Hosts send packets. Gateways drop them."
+
+
+def test_rules_belong_to_the_sentence_behind_them(tokenizer: Tokenizer) -> None:
+    text = "Hosts send packets to gateways.\n\n==========\n\nGateways drop the packets.\n\n----------\n\nIt works on all hosts."
+    document = Document("a", text)
+    sentences = source_sentences(document, SPLITTER)
+    assert [sentence.text for sentence in sentences] == [text.split("\n\n")[place] for place in (0, 2, 4)]
+    source = encode_source(document, sentences, tokenizer, SPLITTER)
+    pieces = numbered_texts(source.document.ids.tolist(), source.document.sentences.tolist(), tokenizer)
+    for piece, index in zip(pieces, source.indices, strict=True):
+        assert piece.strip("=- ") in sentences[index].text
