@@ -16,7 +16,6 @@ from sumpool.bench.suites.approximation import measure_approximations
 from sumpool.bench.suites.attention_costs import measure_attention_costs
 from sumpool.bench.suites.operators import measure_operators
 from sumpool.bench.suites.selection import measure_selection
-from sumpool.bench.suites.shortening import measure_shortening
 from sumpool.bench.suites.sparsity import measure_sparsity
 from sumpool.bench.suites.text_generation import LAST, measure_text_generation
 from sumpool.bench.suites.transformers import measure_transformers, random_pair
@@ -27,7 +26,6 @@ from sumpool.core.model.language_model_config import LanguageModelConfig
 from sumpool.progress import go_on, silent
 from tests.bench.models.test_length_sweep import POOLED, QUICK
 from tests.bench.suites import test_selection as selection
-from tests.bench.suites import test_shortening as shortening
 from tests.bench.suites import test_sparsity as sparsity
 from tests.bench.suites import test_transformers as transformers
 from tests.core.emulated_gpu import CUDA, emulated_gpu
@@ -39,7 +37,6 @@ GPU = Conditions(vocabulary=320, device=CUDA, precision=torch.float32)
 OPERATORS = OperatorsConfig(lengths=(4,), batch=1, repeats=1, model_dim=8, sharpness=(1.0,))
 ATTENTIONS = AttentionsConfig(lengths=(8,), dim=8, heads=2, repeats=1, seconds=1000)
 APPROXIMATION = ApproximationConfig(lengths=(48,), features=(8,), repeats=1, head_dim=8)
-SHORTENING = shortening.SMALL.model_copy(update={"factors": (2,)})
 SELECTION = selection.SETTINGS.model_copy(update={"lengths": (24,), "layers": 1, "generate": 2, "reselect_every": (2,)})
 SPARSITY = sparsity.SETTINGS.model_copy(update={"targets": (1, 2, 3), "surface_lengths": (4, 5, 6), "length": 4})
 
@@ -65,7 +62,6 @@ SUITES: dict[str, Callable[[], object]] = {
     "models": lambda: measure_models(POOLED, QUICK.model_copy(update={"baselines": ()}), GPU).rows["models"],
     "operators": lambda: measure_operators(OPERATORS, GPU).rows["operators"],
     "attentions": lambda: measure_attention_costs(ATTENTIONS, GPU).rows["attention_costs"],
-    "shortening": lambda: measure_shortening(SHORTENING, GPU).rows["shortening"],
     "selection": lambda: measure_selection(SELECTION, GPU).rows["generations"],
     "approximation": lambda: measure_approximations(APPROXIMATION, GPU).rows["approximation"],
     "transformers": beside_transformers,
