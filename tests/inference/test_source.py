@@ -89,7 +89,9 @@ def test_sentences_of_a_bart_keep_the_spaces_between_them(tmp_path: Path) -> Non
 
 
 def test_rules_belong_to_the_sentence_behind_them(tokenizer: Tokenizer) -> None:
-    text = "Hosts send packets to gateways.\n\n==========\n\nGateways drop the packets.\n\n----------\n\nIt works on all hosts."
+    text = "\n\n".join(
+        ("Hosts send packets to gateways.", "=" * 10, "Gateways drop packets.", "-" * 10, "It works there.")
+    )
     document = Document("a", text)
     sentences = source_sentences(document, SPLITTER)
     assert [sentence.text for sentence in sentences] == [text.split("\n\n")[place] for place in (0, 2, 4)]
