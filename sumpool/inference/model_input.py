@@ -12,6 +12,7 @@ from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.inference.loading import LoadedModel
 from sumpool.inference.source import EncodedSource, encode_source
+from sumpool.inference.summary import NO_TEXT
 from sumpool.text.tokenizer import EncodedDocument
 
 _MAX_BATCH = 64
@@ -77,7 +78,7 @@ class InputEncoder:
         whole = source.document.with_special_tokens(special_tokens)
         total = len(whole.ids)
         if not total:
-            return ModelInput(None, 0, reason="the document must hold text, got none")
+            return ModelInput(None, 0, reason=NO_TEXT)
         if total > longest and self._on_overflow == "error":
             reason = f"the document must have at most {longest:,} tokens, got {total:,}; take select for what is longer"
             return ModelInput(None, total, reason=reason)

@@ -79,7 +79,7 @@ class ModelSummaries:
         """
         read = [(reading, reading.input.item) for reading in group if reading.input and reading.input.item]
         documents = {id(item): reading.document for reading, item in read}
-        on_drafts = _on_drafts(documents, on_draft) if on_draft and self._config.mode != "extractive" else None
+        on_drafts = _on_drafts(documents, on_draft) if on_draft else None
         batches = iter(batch_inputs([len(item.ids) for _, item in read], self._config.batch_tokens))
         generated: dict[int, tuple[Generated, float]] = {}
         place = 0

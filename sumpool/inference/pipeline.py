@@ -182,7 +182,6 @@ class Pipeline:
             extraction = extract(reading.candidates(), self._selector, reading.target)
             if not self.config.fast:
                 extraction = with_cause(extraction, reading.mismatch)
-            reason = "" if extraction.sentences else "the document must hold text, got none"
         written = () if extraction.sentences else self.splitter.split(text)
         return Summary(
             id=reading.document.id,

@@ -3,19 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from sumpool.core.decoding.ranking import LengthTarget
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
+from sumpool.inference.summary import NO_TEXT
 from sumpool.ranking.sentence_selector import Candidates, SentenceSelector
 from sumpool.text.language import UNDETECTED, detect_language, language_mismatch
 from sumpool.text.sentences import SentenceSplitter
 
 if TYPE_CHECKING:
     from sumpool.inference.model_input import ModelInput
-
-_NO_TEXT: Final = "the document must hold text, got none"
 
 
 @dataclass(frozen=True)
@@ -54,13 +53,13 @@ def read_document(document: Document, splitter: SentenceSplitter, learnt: str, s
         learnt: That language (ISO 639-1).
         selector: Computes features and scores once they are needed.
     """
-    reason = document.error or ("" if document.text.strip() else _NO_TEXT)
+    reason = document.error or ("" if document.text.strip() else NO_TEXT)
     language, mismatch = UNDETECTED, ""
     sentences: tuple[SourceSentence, ...] = ()
     if not reason:
         language = detect_language(document.text)
         mismatch = language_mismatch(language, learnt)
         sentences = source_sentences(document, SentenceSplitter(language) if mismatch else splitter)
-        reason = "" if sentences else _NO_TEXT
+        reason = "" if sentences else NO_TEXT
     candidates = cache(partial(selector.candidates, document, sentences, language))
     return Reading(document, candidates, reason, language, mismatch, sentences)

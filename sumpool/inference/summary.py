@@ -26,6 +26,8 @@ class Extraction:
 
 
 NO_EXTRACTION = Extraction()
+NO_TEXT = "the document must hold text, got none"
+"""Reason of a document without a sentence or a token."""
 
 
 def join_causes(*causes: str) -> str:
