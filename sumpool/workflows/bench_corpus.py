@@ -49,7 +49,7 @@ def bench_corpus(run: Path | None, overrides: Sequence[str], peers: bool, report
         Interrupted: If a signal has come.
     """
     # 1. Check settings and model, and choose the documents.
-    config = load_settings("bench corpus", BenchSettings[CorpusConfig], overrides, {}).bench
+    config = load_settings("bench corpus", BenchSettings[CorpusConfig], overrides).bench
     names = peer_names(config.peers) if peers else ()
     folder, recipe = find_model(run)
     rows = choose_documents(config.documents)

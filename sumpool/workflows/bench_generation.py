@@ -30,7 +30,7 @@ def bench_generation(run: Path | None, overrides: Sequence[str], report: Report,
         Interrupted: If a signal has come.
     """
     of_bench, of_run = split_overrides(overrides, ("bench.",))
-    config = load_settings("bench generation", BenchSettings[GenerationBenchConfig], of_bench, {}).bench
+    config = load_settings("bench generation", BenchSettings[GenerationBenchConfig], of_bench).bench
     loaded = load_language_model(run, of_run)
     steps = Steps(config.repeats, report, check)
     vocabulary = loaded.tokenizer.vocab_size

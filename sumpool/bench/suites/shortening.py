@@ -5,13 +5,13 @@ vector for every `factor` characters, and the last two every character again. Wi
 the second time with stored attention weights as in the released code, to which a second table compares.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
 
 from sumpool.bench.config import ShorteningConfig
-from sumpool.bench.measures.timing import Steps, interleave
+from sumpool.bench.measures.timing import Steps, Work, interleave
 from sumpool.bench.results.report import Result
 from sumpool.bench.results.table import Row, make_table, quotient
 from sumpool.bench.workload import Conditions
@@ -28,7 +28,6 @@ PUBLISHED = {2: (0.56, 0.57), 4: (0.40, 0.47)}
 """Time and memory in proportion to no shortening, from the paper's section 5, which has no other figures."""
 
 
-Work = Callable[[], None]
 Variant = tuple[int, bool]
 """Shortening factor, and whether attention weights are stored."""
 
