@@ -1,5 +1,5 @@
 from sumpool.documents.document import TextBlock, TextBlockKind
-from sumpool.documents.sections import cut_back_matter, is_back_matter, mark_contents
+from sumpool.documents.sections import cut_back_matter, is_back_matter, is_caption, mark_contents
 
 LONG = "A paragraph that is long enough to be no entry of a table of contents, and that ends with a stop."
 
@@ -79,3 +79,28 @@ def test_contents_end_with_a_chinese_sentence() -> None:
 def test_lines_with_page_numbers_are_notices() -> None:
     blocks = [block("1. Introduction . . . . . . 7"), block("Figure 2 ........ iv"), block("a . . . b")]
     assert [item.kind for item in mark_contents(blocks)] == ["notice", "notice", "paragraph"]
+
+
+def test_labelled_paragraphs_are_captions() -> None:
+    for text in [
+        "Figure 3: Birds.",
+        "Fig. 2. Birds",
+        "Table IV",
+        "Tab. 1 | Birds",
+        "Abbildung 2.1: Vögel",
+        "Рис. 5. Птицы",
+        "図1: 鳥",
+    ]:
+        assert is_caption(text)
+
+
+def test_sentences_are_no_captions() -> None:
+    for text in [
+        "Figure 3 shows birds.",
+        "Tables are made of wood.",
+        "Algorithms 1",
+        "The figure 3: birds",
+        "Plate",
+        "",
+    ]:
+        assert not is_caption(text)
