@@ -96,7 +96,7 @@ def _read_part(part: Message, body: _Body) -> None:
 
 
 def _read_root(part: Message, inner: list[Message], body: _Body) -> None:
-    """Read the part that is the text: the one that is named, or the first that may be; the others are pictures."""
+    """Read the part that is the text: the one that is named, or the first with text; the others are attachments."""
     start = str(part.get_param("start", "")).strip("<> ")
     named = [child for child in inner if start and child.get("Content-ID", "").strip("<> ") == start]
     texts = [child for child in inner if child.get_content_maintype() in ("text", "multipart")]
