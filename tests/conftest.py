@@ -160,6 +160,18 @@ def line_width(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
 
 
+@pytest.fixture(autouse=True)
+def same_threads() -> Iterator[None]:
+    """Restore the number of threads, which engines in the same process change (CTranslate2), and workers (Ray).
+
+    With another number, sums are rounded otherwise, so that a training no longer repeats one of before bit for bit.
+    """
+    before = torch.get_num_threads()
+    yield
+    if torch.get_num_threads() != before:
+        torch.set_num_threads(before)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A cache folder of the tests instead of that of the user."""
