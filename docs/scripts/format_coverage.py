@@ -1,7 +1,7 @@
 """Measure how much of hand-checked pages the formats read, in order: `python docs/scripts/format_coverage.py FOLDER`.
 
-FOLDER holds packages (.deb, .tar.gz, .tgz) or their unpacked folders. docs/format-coverage/NAME.txt has the checked
-text of one page:
+FOLDER holds packages (.deb, .tar.gz, .tgz) or their unpacked folders. docs/scripts/format_coverage/NAME.txt has the
+checked text of one page:
 
     package | version | path inside the package | part | producer
     running head: regular expression of a line that recurs on the pages (any number of such lines)
@@ -28,7 +28,7 @@ from sumpool.data.sources.rfc import bundled_sample
 from sumpool.documents.document import Document, ReadOptions, TextBlock
 from sumpool.documents.read import read_documents
 
-GOLD = Path(__file__).parents[1] / "format-coverage"
+GOLD = Path(__file__).with_suffix("")
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_]+(?:['\u2019-][^\W_]+)*")
 _PART = re.compile(r"(?P<unit>page|line)s? (?P<first>\d+)(?:-(?P<last>\d+))?")
 _UNPACKERS = {
@@ -83,7 +83,7 @@ class Coverage:
 
 
 def read_gold(path: Path) -> Gold:
-    """Read a file of docs/format-coverage.
+    """Read a file of docs/scripts/format_coverage.
 
     Raises:
         ValueError: If the first line does not have five parts.

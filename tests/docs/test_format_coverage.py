@@ -17,7 +17,7 @@ def script() -> ModuleType:
 
 
 def test_checked_texts_are_complete(script: ModuleType) -> None:
-    texts = [script.read_gold(path) for path in sorted((ROOT / "docs/format-coverage").glob("*.txt"))]
+    texts = [script.read_gold(path) for path in sorted((ROOT / "docs/scripts/format_coverage").glob("*.txt"))]
     assert len(texts) >= 30
     assert len({gold.producer for gold in texts}) >= 10
     assert all(len(script.words(gold.text)) > 20 for gold in texts)
