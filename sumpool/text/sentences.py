@@ -3,7 +3,7 @@
 The full stops of most scripts end a sentence wherever they stand. A mark that also stands elsewhere, such as a period,
 ends one if white space follows, and the next word is not in lower case unless it follows a word too long for an
 abbreviation. Behind an abbreviation, an initial or an ordinal only a function word or an anaphor with a capital begins
-a sentence. Measured against Punkt, pysbd and sentencex in docs/sentences.md.
+a sentence. Measured against Punkt, pysbd and sentencex in docs/documents.md.
 
 Marks of list items are bullets, numbers and letters; an initial, as in "M. Dupont", is none.
 

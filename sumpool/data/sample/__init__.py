@@ -7,5 +7,5 @@ both by number, and is read without extracting it to disk (4 seconds including t
 
     python -m sumpool.data.sample.build FOLDER
 
-rebuilds the same archive from the whole series (`docs/rfc.md` says how to get it).
+rebuilds the same archive from the whole series (`docs/data.md` says how to get it).
 """

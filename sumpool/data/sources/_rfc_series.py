@@ -47,7 +47,7 @@ def series_files(path: Path, kind: Literal["json", "txt"], limits: Limits = DEFA
     except (*READ_ERRORS, tarfile.TarError) as error:
         raise DataError(
             f"{path} must be a folder or a .tar.xz archive with rfcN.txt and rfcN.json files, got: {error} "
-            f"{f'after RFC {last}' if last else ''}; docs/rfc.md says how to get the series"
+            f"{f'after RFC {last}' if last else ''}; docs/data.md says how to get the series"
         ) from error
 
 
