@@ -4,17 +4,227 @@ Every text is escaped, and a content security policy admits nothing but the page
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
 from importlib.resources import files
+from pathlib import Path
+from statistics import fmean
 from types import MappingProxyType
+
+import numpy as np
 
 from sumpool.evaluation.agreement import TOKENIZERS, WordTokenizer
 from sumpool.evaluation.config import EvaluationConfig
-from sumpool.evaluation.extremes import Distribution, ExtremeDocument
-from sumpool.evaluation.histograms import histogram
-from sumpool.evaluation.marking import SEQUENCE, MarkedSegment, mark_shared
 from sumpool.evaluation.report import EvaluationReport
+from sumpool.evaluation.rouge import TYPES
+from sumpool.evaluation.scorer import ReferenceDocument, ScoredDocument
+from sumpool.evaluation.scores import SCORES, read_scores
 from sumpool.evaluation.tables import difference_table, form_table, length_table, score_table, win_table
 from sumpool.io.html import escape_html, html_page
+from sumpool.text.fragments import overlap
+
+_RANKED_BY = ("rouge1", "rouge2", "rougeLsum")
+"""Scores whose mean ranks documents."""
+
+
+@dataclass(frozen=True)
+class ExtremeDocument:
+    """Document with one of the best or worst summaries.
+
+    Attributes:
+        id: ID of the document.
+        rouge: F1 by name.
+        summary: The summary.
+        reference: The reference summary.
+        document: Text of the document; None if unknown.
+    """
+
+    id: str
+    rouge: Mapping[str, float]
+    summary: str
+    reference: str
+    document: str | None
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Scores of all documents.
+
+    Attributes:
+        rouge: F1 of the evaluated system on each document, by name.
+        lead: F1 of LEAD on each document, by name; empty if it was not scored.
+        words: Length of each summary, in words.
+        best: Documents with the best summaries, the best first.
+        worst: Documents with the worst summaries, the worst first.
+    """
+
+    rouge: Mapping[str, Sequence[float]]
+    lead: Mapping[str, Sequence[float]]
+    words: Sequence[int]
+    best: Sequence[ExtremeDocument]
+    worst: Sequence[ExtremeDocument]
+
+
+def read_distribution(folder: Path, references: Iterable[ReferenceDocument], count: int) -> Distribution:
+    """Read the scores in a folder of results.
+
+    Args:
+        folder: The folder.
+        references: The documents with their references, for the texts of the extremes.
+        count: Number of documents among the best, and among the worst; fewer if there are fewer documents.
+
+    Raises:
+        DataError: If the scores are damaged.
+    """
+    ids: list[str] = []
+    words: list[int] = []
+    rouge: dict[str, list[float]] = {name: [] for name in TYPES}
+    lead: dict[str, list[float]] = {name: [] for name in TYPES}
+    for scored in read_scores(folder / SCORES):
+        ids.append(scored.id)
+        words.append(scored.systems["model"].words)
+        for name in TYPES:
+            rouge[name].append(scored.systems["model"].rouge[name].f1)
+            if "lead" in scored.systems:
+                lead[name].append(scored.systems["lead"].rouge[name].f1)
+    means = {id: fmean(rouge[name][index] for name in _RANKED_BY) for index, id in enumerate(ids)}
+    ranked = sorted(ids, key=means.__getitem__, reverse=True)
+    count = min(count, (len(ids) + 1) // 2)
+    best, worst = ranked[:count], ranked[count:][::-1][:count]
+    texts = _read_texts(folder, references, {*best, *worst})
+    return Distribution(
+        rouge=rouge,
+        lead=lead if lead[TYPES[0]] else {},
+        words=words,
+        best=[texts[id] for id in best if id in texts],
+        worst=[texts[id] for id in worst if id in texts],
+    )
+
+
+def _read_texts(folder: Path, references: Iterable[ReferenceDocument], ids: set[str]) -> dict[str, ExtremeDocument]:
+    scores: dict[str, ScoredDocument] = {
+        scored.id: scored for scored in read_scores(folder / SCORES) if scored.id in ids
+    }
+    return {
+        reference.id: ExtremeDocument(
+            id=reference.id,
+            rouge={name: scores[reference.id].systems["model"].rouge[name].f1 for name in TYPES},
+            summary=scores[reference.id].summary,
+            reference=reference.reference,
+            document=reference.document,
+        )
+        for reference in references
+        if reference.id in scores
+    }
+
+
+_BINS = 20
+_WIDTH, _HEIGHT = 320, 120
+_MARGIN = 18
+"""Height of the line of labels below the bars."""
+
+
+def histogram(
+    title: str, values: Sequence[float], other: Sequence[float] = (), *, top: float | None = None, unit: str = ""
+) -> str:
+    """Draw the distribution of values as bars, and that of another system as an outline over them.
+
+    Args:
+        title: Description of the values; the label of the image.
+        values: The values, from 0.
+        other: Values of the other system; none draws no outline.
+        top: End of the axis; None takes the highest value.
+        unit: Unit after the numbers of the axis.
+    """
+    top = top or max([*values, *other, 1e-9])
+    bars, outline = (np.histogram(data, bins=_BINS, range=(0, top))[0] for data in (values, other))
+    highest = max(int(bars.max()), int(outline.max()), 1)
+    width = _WIDTH / _BINS
+    scale = _HEIGHT / highest
+    shapes = [
+        f'<rect class="bar" x="{index * width:.1f}" y="{_HEIGHT - count * scale:.1f}" width="{width - 1:.1f}" '
+        f'height="{count * scale:.1f}"/>'
+        for index, count in enumerate(bars.tolist())
+        if count
+    ]
+    if len(other):
+        steps = [f"H{index * width:.1f}V{_HEIGHT - count * scale:.1f}" for index, count in enumerate(outline.tolist())]
+        shapes.append(f'<path class="outline" d="M0 {_HEIGHT}{"".join(steps)}H{_WIDTH}V{_HEIGHT}"/>')
+    mean = float(np.mean(values)) if len(values) else 0.0
+    position = min(_WIDTH * mean / top, _WIDTH)
+    shapes.append(f'<path class="mean" d="M{position:.1f} 0V{_HEIGHT}"/>')
+    label = f"{title}: {len(values):,} documents, mean {_number(mean)}{unit}, highest bar {highest:,} documents"
+    return (
+        f'<svg role="img" aria-label="{escape(label)}" viewBox="0 -2 {_WIDTH} {_HEIGHT + _MARGIN + 2}">'
+        f"{''.join(shapes)}"
+        f'<path class="axis" d="M0 {_HEIGHT}H{_WIDTH}"/><text x="0" y="{_HEIGHT + 14}">0</text>'
+        f'<text class="end" x="{_WIDTH}" y="{_HEIGHT + 14}">{_number(top)}{escape(unit)}</text></svg>'
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if value >= 10 else f"{value:.1f}"
+
+
+SEQUENCE = 2
+"""Words of a shared sequence at least, as a match of ROUGE-2 has."""
+
+
+@dataclass(frozen=True)
+class MarkedSegment:
+    """Part of a text.
+
+    Attributes:
+        text: The text.
+        shared: `SEQUENCE` in a sequence of words that the other text has too, 1 for a shared word alone, otherwise 0.
+    """
+
+    text: str
+    shared: int
+
+
+def mark_shared(text: str, other: str, tokenizer: WordTokenizer) -> list[MarkedSegment]:
+    """Split a text into parts that another text shares and parts that it does not.
+
+    Args:
+        text: The text; the segments joined are equal to it.
+        other: The text that it is compared with.
+        tokenizer: Tokenizer of the words that are compared.
+    """
+    words = _words(text, tokenizer)
+    runs = overlap([word for _, _, word in _words(other, tokenizer)], [word for _, _, word in words]).runs
+    levels = _levels(runs)
+    segments: list[MarkedSegment] = []
+    end = 0
+    for (start, stop, _), run, level in zip(words, runs, levels, strict=True):
+        _append(segments, text[end:start], SEQUENCE if run >= SEQUENCE else 0)
+        _append(segments, text[start:stop], level)
+        end = stop
+    _append(segments, text[end:], 0)
+    return segments
+
+
+def _append(segments: list[MarkedSegment], text: str, shared: int) -> None:
+    """Append a part of a text, joined to the last segment if both are equally shared."""
+    if segments and segments[-1].shared == shared != 1:
+        segments[-1] = MarkedSegment(segments[-1].text + text, shared)
+    elif text:
+        segments.append(MarkedSegment(text, shared))
+
+
+def _words(text: str, tokenizer: WordTokenizer) -> list[tuple[int, int, str]]:
+    """Start, end and stem of each word."""
+    return [(start, end, " ".join(tokenizer.tokenize(text[start:end]))) for start, end in tokenizer.spans(text)]
+
+
+def _levels(runs: Sequence[int]) -> list[int]:
+    """Whether each word is shared alone or in a sequence, from the lengths of the shared sequences that end with it."""
+    levels = [min(run, SEQUENCE) for run in runs]
+    for index in range(1, len(runs)):
+        if runs[index] >= SEQUENCE:
+            levels[index - 1] = SEQUENCE
+    return levels
+
 
 EXTREMES = 10
 """Documents that the report shows among the best, and among the worst."""
@@ -22,6 +232,11 @@ _SHOWN_CHARACTERS = 1500
 """Characters of a document that the report shows."""
 _NAMES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "rougeLsum": "ROUGE-Lsum"}
 _TEXT_COLUMNS = {"slice", "system", "compared", "compared with"}
+_NAME = ' class="name"'
+_LEGEND = (
+    '<p class="note">Ranked by the mean of ROUGE-1, ROUGE-2 and ROUGE-Lsum. <mark>Marked</mark>: sequences of two or '
+    'more words that summary and reference share. <span class="word">Dotted</span>: single words that they share.</p>'
+)
 
 
 def to_html(
@@ -93,9 +308,6 @@ def _table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) 
     )
 
 
-_NAME = ' class="name"'
-
-
 def _plots(distribution: Distribution, report: EvaluationReport) -> str:
     lead = next((row.system for row in report.rows[1:] if distribution.lead and row.system.startswith("LEAD")), "")
     outline = f", outline {escape_html(lead)}" if lead else ""
@@ -114,12 +326,6 @@ def _plots(distribution: Distribution, report: EvaluationReport) -> str:
 
 def _percent(values: Iterable[float]) -> list[float]:
     return [100 * value for value in values]
-
-
-_LEGEND = (
-    '<p class="note">Ranked by the mean of ROUGE-1, ROUGE-2 and ROUGE-Lsum. <mark>Marked</mark>: sequences of two or '
-    'more words that summary and reference share. <span class="word">Dotted</span>: single words that they share.</p>'
-)
 
 
 def _articles(documents: Sequence[ExtremeDocument], tokenizer: WordTokenizer) -> str:

@@ -9,9 +9,7 @@ from sumpool.evaluation.aggregation import ScoreAggregator
 from sumpool.evaluation.agreement import TOKENIZERS
 from sumpool.evaluation.bertscore import BertScorer
 from sumpool.evaluation.config import BASELINES, EvaluationConfig
-from sumpool.evaluation.exports import to_csv, to_latex
-from sumpool.evaluation.extremes import read_distribution
-from sumpool.evaluation.html_report import EXTREMES, to_html
+from sumpool.evaluation.html_report import EXTREMES, read_distribution, to_html
 from sumpool.evaluation.paired_comparison import Difference, compare_results, find_results
 from sumpool.evaluation.report import EvaluationReport
 from sumpool.evaluation.scorer import EQUAL_LENGTH, Candidate, ReferenceDocument, SummaryScorer
@@ -23,6 +21,7 @@ from sumpool.evaluation.scores import (
     open_scores,
     read_scores,
 )
+from sumpool.evaluation.tables import to_csv, to_latex
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.manifest import FileDigest
 from sumpool.io.replaceable import require_unlisted

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.evaluation.exports import escape_latex, to_csv, to_latex
 from sumpool.evaluation.paired_comparison import Difference
 from sumpool.evaluation.report import EvaluationReport, ReportRow
 from sumpool.evaluation.rouge import TYPES
 from sumpool.evaluation.statistics import Estimate, PairedTest
+from sumpool.evaluation.tables import escape_latex, to_csv, to_latex
 
 TEST = PairedTest(Estimate(0.05, -0.01, 0.06), bootstrap=0.25, permutation=0.125, wins=12, ties=3, losses=4)
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from sumpool.evaluation.config import EvaluationConfig
-from sumpool.evaluation.extremes import read_distribution
+from sumpool.evaluation.html_report import read_distribution
 from sumpool.evaluation.scorer import Candidate, ReferenceDocument, SummaryScorer
 from sumpool.evaluation.scores import append_scores, finish_results, open_scores
 

@@ -1,7 +1,7 @@
 import re
 from xml.etree import ElementTree
 
-from sumpool.evaluation.histograms import histogram
+from sumpool.evaluation.html_report import histogram
 
 
 def test_bars_count_the_values() -> None:

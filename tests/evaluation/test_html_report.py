@@ -6,8 +6,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from sumpool.evaluation.config import EvaluationConfig
-from sumpool.evaluation.extremes import Distribution, ExtremeDocument
-from sumpool.evaluation.html_report import to_html
+from sumpool.evaluation.html_report import Distribution, ExtremeDocument, to_html
 from sumpool.evaluation.paired_comparison import Difference
 from sumpool.evaluation.report import EvaluationReport, ReportRow
 from sumpool.evaluation.rouge import TYPES

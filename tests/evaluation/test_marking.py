@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sumpool.evaluation.agreement import RougeTokenizer, UnicodeTokenizer, WordTokenizer
-from sumpool.evaluation.marking import MarkedSegment, mark_shared
+from sumpool.evaluation.html_report import MarkedSegment, mark_shared
 
 ROUGE = RougeTokenizer(stemmer=True)
 UNICODE = UnicodeTokenizer(stemmer=True)

@@ -6,7 +6,7 @@ import pytest
 from backports import zstd
 
 from sumpool.errors import DataError
-from sumpool.evaluation.rows import InputRow, open_rows, read_row, read_rows
+from sumpool.evaluation.predictions import InputRow, open_rows, read_row, read_rows
 
 
 def read(path: Path) -> list[InputRow]:

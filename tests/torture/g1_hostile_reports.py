@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import source_sentences
-from sumpool.evaluation.exports import to_csv, to_latex
+from sumpool.evaluation.tables import to_csv, to_latex
 from sumpool.inference.explanation import render_explanation
 from sumpool.inference.summary import Summary
 from sumpool.interpret.evidence import Evidence, EvidenceSource, PoolingWeights, SentenceEvidence

@@ -18,7 +18,7 @@ from typing import Any
 
 from sumpool.bench.measures.timing import Timing
 from sumpool.errors import RecipeError
-from sumpool.evaluation.exports import escape_latex, guard_cell
+from sumpool.evaluation.tables import escape_latex, guard_cell
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.replaceable import require_unlisted
 
