@@ -84,12 +84,12 @@ def test_other_paths_are_an_error(tmp_path: Path) -> None:
 def test_truncated_archive_is_an_error(tmp_path: Path) -> None:
     whole = archive(tmp_path / "x.tar.xz", {f"rfc{n}.txt": bytes(range(256)) * n for n in range(1, 90)}).read_bytes()
     (tmp_path / "x.tar.xz").write_bytes(whole[:-500])
-    with pytest.raises(DataError, match=r"docs/rfc\.md says how to get the series"):
+    with pytest.raises(DataError, match=r"docs/data\.md says how to get the series"):
         list(series_files(tmp_path / "x.tar.xz", "txt"))
 
 
 def test_damaged_text_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "rfc1.txt").write_bytes(b"one")
     (tmp_path / "rfc2.txt.gz").write_bytes(b"broken")
-    with pytest.raises(DataError, match=r"after RFC 1; docs/rfc\.md says how"):
+    with pytest.raises(DataError, match=r"after RFC 1; docs/data\.md says how"):
         list(series_files(tmp_path, "txt"))
