@@ -5,7 +5,6 @@ Every text is escaped, and a content security policy admits nothing but the page
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from importlib.resources import files
 from pathlib import Path
 from statistics import fmean
@@ -155,10 +154,10 @@ def histogram(
     shapes.append(f'<path class="mean" d="M{position:.1f} 0V{_HEIGHT}"/>')
     label = f"{title}: {len(values):,} documents, mean {_number(mean)}{unit}, highest bar {highest:,} documents"
     return (
-        f'<svg role="img" aria-label="{escape(label)}" viewBox="0 -2 {_WIDTH} {_HEIGHT + _MARGIN + 2}">'
+        f'<svg role="img" aria-label="{escape_html(label)}" viewBox="0 -2 {_WIDTH} {_HEIGHT + _MARGIN + 2}">'
         f"{''.join(shapes)}"
         f'<path class="axis" d="M0 {_HEIGHT}H{_WIDTH}"/><text x="0" y="{_HEIGHT + 14}">0</text>'
-        f'<text class="end" x="{_WIDTH}" y="{_HEIGHT + 14}">{_number(top)}{escape(unit)}</text></svg>'
+        f'<text class="end" x="{_WIDTH}" y="{_HEIGHT + 14}">{_number(top)}{escape_html(unit)}</text></svg>'
     )
 
 
