@@ -67,7 +67,7 @@ lint: .venv/installed-dev
 	$(BIN)/lint-imports --no-logo
 
 docs: .venv/installed-docs
-	$(BIN)/python docs/scripts/recipe_reference.py
+	$(BIN)/sumpool help recipe > docs/recipes.md
 	$(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
 

@@ -12,7 +12,7 @@ import typer
 from sumpool import __version__
 from sumpool.cli.commands import Commands
 from sumpool.cli.streams import READER_GONE, discard_output, end_output, open_streams
-from sumpool.cli.text import print_message
+from sumpool.cli.text import print_message, wrapped
 from sumpool.errors import Interrupted, RecipeError, SumpoolError, first_line, is_out_of_memory
 
 app = typer.Typer(
@@ -28,9 +28,21 @@ app = typer.Typer(
 @app.command("help")
 def show_help(
     context: typer.Context,
-    command: Annotated[str | None, typer.Argument(metavar="[COMMAND]", help="Command.")] = None,
+    command: Annotated[str | None, typer.Argument(metavar="[COMMAND]", help="Command, or recipe.")] = None,
+    section: Annotated[
+        str | None,
+        typer.Argument(metavar="[SECTION]", help="Section, kind or setting of recipes: train, halving, train.steps."),
+    ] = None,
 ) -> None:
-    """Show the help of sumpool or of a command."""
+    """Show the help of sumpool, of a command or of the settings of recipes.
+
+    sumpool help recipe prints the reference of all settings as Markdown; with SECTION, of one.
+    """
+    if command == "recipe":
+        from sumpool.cli.recipe_reference import describe, page
+
+        typer.echo(wrapped(describe(section)) if section else page())
+        return
     app([*([command] if command else []), "--help"], prog_name=context.find_root().info_name)
 
 

@@ -5,6 +5,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import zip_longest
 
 from sumpool.text.escaping import escape_line
@@ -29,6 +30,13 @@ def format_metric(value: float | str) -> str:
 def print_message(sentence: str) -> None:
     """Write an escaped line to stderr; a message may list problems below it."""
     sys.stderr.write(f"{_ITEM.join(map(escape_line, sentence.split(_ITEM)))}\n")
+
+
+def wrapped(text: str) -> str:
+    """Wrap the lines of a Markdown text to the width of the terminal."""
+    width = shutil.get_terminal_size().columns
+    fill = partial(textwrap.fill, width=width, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(fill(line, subsequent_indent="  " * line.startswith("- ")) for line in text.splitlines())
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "", keys: int = 1) -> str:

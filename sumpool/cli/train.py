@@ -48,7 +48,8 @@ def train(
     """Train a model, or resume an interrupted run.
 
     Ctrl-C finishes the step and saves a checkpoint; the same command resumes as if never interrupted. A file with the
-    key sweep describes several runs, which are trained, evaluated and compared in one table.
+    key sweep describes several runs, which are trained, evaluated and compared in one table. sumpool help recipe
+    describes the settings of recipes.
     """
     from sumpool.progress import GRACE, SHORT_GRACE, interruptible
     from sumpool.recipe.sweep import LoadedSweep, load_recipe_or_sweep

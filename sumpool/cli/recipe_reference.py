@@ -1,0 +1,199 @@
+"""`sumpool help recipe`: the settings of recipes, from the schema and the docstrings below its fields."""
+
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from sumpool.bench import config as bench
+from sumpool.core.decoding.text_sampling import TextSampling
+from sumpool.core.model.language_model_config import LanguageModelConfig
+from sumpool.data.running_text import RunningTextConfig
+from sumpool.data.text_config import TextDataConfig
+from sumpool.errors import RecipeError
+from sumpool.evaluation.language_model_config import TextEvaluationConfig
+from sumpool.recipe.language_model import LanguageModelRecipe
+from sumpool.recipe.problems import hint, setting_docstring
+from sumpool.recipe.rules import family, rule, section
+from sumpool.recipe.schema import Recipe
+from sumpool.recipe.sweep import Sweep
+from sumpool.recipe.yaml_text import write
+from sumpool.settings import Settings, config_class, kinds
+
+INTRODUCTION = """\
+# Recipe reference
+
+A recipe is one YAML file. Every setting below can also be changed for one run on the command line:
+
+```sh
+sumpool train quickstart --set train.steps=100 --set model.encoder[0].pool.keep=64
+```
+
+A setting without a value in the recipe has the default. An unknown setting is an error, and so is a value outside the
+range. A setting with a `kind` is a choice of variants, each with its own settings. `sumpool recipes quickstart` prints
+a complete recipe, `sumpool init` writes one for your documents, and `sumpool help recipe train` prints the section
+`train` of this page, as `sumpool help recipe halving` does the variants of this kind.
+"""
+
+
+class Section(NamedTuple):
+    """Section of a recipe, family of variants, or variant.
+
+    Attributes:
+        path: Path in a recipe without indices; that of a variant ends with its kind.
+        heading: Line of Markdown.
+        text: What it is for.
+        settings: A line of each setting, by its path.
+    """
+
+    path: str
+    heading: str
+    text: str
+    settings: dict[str, str]
+
+    def __str__(self) -> str:
+        """Return the section as Markdown."""
+        settings = "\n".join(self.settings.values())
+        return "\n\n".join(part for part in (self.heading, self.text, settings) if part)
+
+
+def page() -> str:
+    """Return the reference of all settings, as Markdown."""
+    return "\n".join([INTRODUCTION, "\n\n".join(map(str, sections()))])
+
+
+def describe(name: str) -> str:
+    """Return the sections, the variants or else the settings of a name, as Markdown.
+
+    Raises:
+        RecipeError: If the name is none of them.
+    """
+    wanted = re.sub(r"\[\w*\]", "", name)
+    known = [*sections()]
+    found = [one for one in known if f".{one.path}".endswith(f".{wanted}")]
+    if not found:
+        for one in known:
+            lines = {path: line for path, line in one.settings.items() if f".{path}".endswith(f".{wanted}")}
+            found += [one._replace(text="", settings=lines)] if lines else []
+    if not found:
+        paths = [path for one in known for path in (one.path, *one.settings)]
+        raise RecipeError(f"SECTION must be a section, a kind or a setting of recipes, got {name}{hint(wanted, paths)}")
+    return "\n\n".join(map(str, found))
+
+
+def sections() -> Iterator[Section]:
+    """All sections in the order of the schema: those of summarisers and classifiers, of language models, of suites."""
+    yield from _section(Recipe, "", set(), heading="## Recipe")
+    yield from _section(bench.BenchConfig, "bench", set())
+    yield _single(LanguageModelRecipe, "", "## Language models")
+    for path, config in _LANGUAGE_MODELS.items():
+        yield _single(config, path, f"### Language models: `{path}`")
+    yield from _family("data.source", "sumpool.data.text_sources", set())
+    yield _single(Sweep, "", "## Sweeps")
+    text = "`sumpool bench NAME` takes these settings as `--set bench.SETTING=VALUE`."
+    yield Section("", "## Benchmarks without a recipe", text, {})
+    for name, config in _suites().items():
+        yield _single(config, "bench", f"### `bench {name}`")._replace(path=name)
+
+
+_LANGUAGE_MODELS: dict[str, type[Settings]] = {
+    "data": TextDataConfig,
+    "data.clean": RunningTextConfig,
+    "model": LanguageModelConfig,
+    "evaluate": TextEvaluationConfig,
+    "generate": TextSampling,
+}
+"""Sections that only recipes of language models have; their training and boundaries are those of other recipes."""
+
+
+def _suites() -> dict[str, type[Settings]]:
+    """Settings of the benchmarks that take no recipe, by name."""
+    ends = {name: value for name, value in vars(bench).items() if name.endswith("Config") and name != "BenchConfig"}
+    words = {name.removesuffix("Config").removesuffix("Bench"): config for name, config in ends.items()}
+    return {re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower(): config for name, config in words.items()}
+
+
+def _section(config: type[Settings], path: str, shown: set[str], heading: str = "") -> Iterator[Section]:
+    """A section of the recipe, followed by the sections and families inside it.
+
+    Args:
+        config: Settings of the section.
+        path: Its path in a recipe.
+        shown: Packages of the families, and paths of the sections, that have been listed; extended.
+        heading: Heading; by default the path.
+    """
+    yield _single(config, path, heading or f"## `{path}`")
+    yield from _inside(config, path, shown)
+
+
+def _inside(config: type[Settings], path: str, shown: set[str]) -> Iterator[Section]:
+    """The sections and families of the settings of a section, each where it is first met."""
+    for name, field in config.model_fields.items():
+        listed = "[i]" if rule(field.annotation, field.metadata).startswith("a list of") else ""
+        inner = f"{path}.{name}{listed}".removeprefix(".")
+        variants, settings = family(field.annotation, field.metadata), section(field.annotation)
+        known = variants.package if variants else inner
+        if (variants or settings) and known not in shown:
+            shown.add(known)
+            if variants:
+                yield from _family(inner, variants.package, shown)
+            elif settings:
+                yield from _section(settings, inner, shown)
+
+
+def _family(path: str, package: str, shown: set[str]) -> Iterator[Section]:
+    """A family, its variants, and the families inside them."""
+    one_of = f"One of {', '.join(f'`{kind}`' for kind in kinds(package))}."
+    yield Section(_plain(path), f"## `{path}`", one_of, {})
+    for kind in kinds(package):
+        documented = (import_module(f"{package}.{kind}").__doc__ or "").strip().split("\n\n")[:2]
+        text = "\n\n".join(part.replace("\n", " ") for part in documented)
+        settings = _settings(config_class(package, kind), path, variant=True)
+        if not settings:
+            text += "\n\nNo settings."
+        heading = f"### `{path.rpartition('.')[2]}: {{kind: {kind}}}`"
+        yield Section(f"{_plain(path)}.{kind}", heading, text, settings)
+    for kind in kinds(package):
+        yield from _inside(config_class(package, kind), path, shown)
+
+
+def _single(config: type[Settings], path: str, heading: str) -> Section:
+    text = (config.__doc__ or "").split("\n\n")[0].replace("\n    ", " ").strip()
+    return Section(_plain(path), heading, text, _settings(config, path))
+
+
+def _settings(config: type[Settings], path: str, *, variant: bool = False) -> dict[str, str]:
+    """Lines of the settings of a section by their paths; those of a variant begin with the name alone."""
+    lines = {}
+    for name, field in config.model_fields.items():
+        inner = f"{path}.{name}".removeprefix(".")
+        about = " ".join(setting_docstring(config, name).split())
+        if name != "kind" or not variant:
+            lines[_plain(inner)] = f"- `{name if variant else inner}`: {_accepted(field)} ({_default(field)}). {about}"
+    return lines
+
+
+def _plain(path: str) -> str:
+    return path.replace("[i]", "")
+
+
+def _accepted(field: FieldInfo) -> str:
+    """Type and range of a setting, in words."""
+    words = rule(field.annotation, field.metadata).replace(" or null", "").replace("a section of settings", "a section")
+    return re.sub(r"that matches (\S+)", r"that matches `\1`", words)
+
+
+def _default(field: FieldInfo) -> str:
+    value: Any = field.get_default(call_default_factory=True)
+    if value is PydanticUndefined:
+        return "required"
+    if value is None:
+        return "default: none"
+    if isinstance(value, Settings):
+        kind = getattr(value, "kind", None)
+        return f"default: `kind: {kind}`" if kind else "default: its defaults"
+    return f"default: `{write((str(value) if isinstance(value, Path) else value,)).strip()[1:-1]}`"
