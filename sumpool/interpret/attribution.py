@@ -3,7 +3,7 @@
 The output head's copy posterior says which source token a summary token was copied from. What was generated from the
 vocabulary is attributed to the memory by cross-attention, averaged over heads and layers, and carried back through the
 poolings by `sumpool.interpret.provenance`. What attention and feed-forward layers of the encoder mix between states is
-not part of either. `docs/commands.md` compares the methods by their faithfulness.
+not part of either. `sumpool evaluate --faithfulness` measures how faithful they are.
 
 Cost: one decoder pass over the summary, and memory O(target * length) per document. No gradients are needed, so that
 quantized models are attributed as they generate.

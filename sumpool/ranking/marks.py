@@ -1,6 +1,6 @@
 """Marks of readers: which sentences a summary of a document should consist of, and which it should not.
 
-A sheet shows the sentences of a document with their numbers, below the fields that a reader fills in (docs/marks.md).
+A sheet shows the sentences of a document with their numbers, below the fields that a reader fills in (docs/ranking.md).
 Marks are kept as numbers of sentences together with a hash of every sentence: they hold none of the document's text,
 and are found again in the document although a later version splits it otherwise.
 """

@@ -1,6 +1,7 @@
 """Table of contents as a part of a summary: the headings of the sections whose sentences readers want most.
 
-It stands where no sentence says what a document is about, as in guides, terms or questions and answers (docs/marks.md).
+It stands where no sentence says what a document is about, as in guides, terms or questions and answers
+(docs/ranking.md).
 """
 
 from collections import Counter

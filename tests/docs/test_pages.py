@@ -56,7 +56,7 @@ def test_python_examples_run(page: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.slow
 def test_tutorial_passes_the_contract_test(tmp_path: Path) -> None:
-    files = titled("adding-a-variant.md", "python") | titled("adding-a-variant.md", "yaml")
+    files = titled("variants.md", "python") | titled("variants.md", "yaml")
     assert set(files) == {"lead.py", "test_lead.py", "lead.yaml"}
     (tmp_path / "family").mkdir()
     (tmp_path / "family/lead.py").write_text(files.pop("lead.py"))
@@ -115,7 +115,7 @@ def anchors(page: Path) -> set[str]:
 
 
 def test_relative_links_lead_to_files_and_headings() -> None:
-    for page in (*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"):
+    for page in (*PAGES, *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "ARCHITECTURE", "SECURITY"))):
         text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
         for target in re.findall(r"\]\((?!https?:)([^)]+)\)", text):
             name, _, anchor = target.partition("#")
