@@ -15,7 +15,7 @@ from sumpool.inference.source import EncodedSource, encode_source
 from sumpool.inference.summary import NO_TEXT
 from sumpool.text.tokenizer import EncodedDocument
 
-_MAX_BATCH = 64
+MAX_BATCH = 64
 """Documents of a batch at most: more gain no speed and delay the first result."""
 
 
@@ -125,11 +125,16 @@ def best_sentences(
     return EncodedDocument(ids[kept], renumbered.astype(np.int32)), indices
 
 
-def batch_inputs(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
+def batch_inputs(lengths: Sequence[int], batch_tokens: int, most: int = MAX_BATCH) -> list[list[int]]:
     """Batch inputs of similar length within a budget of tokens, padding included.
+
+    Args:
+        lengths: Tokens of each input.
+        batch_tokens: Tokens of a batch at most; a longer input is a batch of its own.
+        most: Inputs of a batch at most.
 
     Returns:
         Indices of the inputs of each batch; the batch with the earliest input comes first.
     """
     shortest_first = sorted(range(len(lengths)), key=lengths.__getitem__)
-    return sorted(fill_batches(shortest_first, lengths, batch_tokens, _MAX_BATCH), key=min)
+    return sorted(fill_batches(shortest_first, lengths, batch_tokens, most), key=min)

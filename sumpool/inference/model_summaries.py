@@ -6,6 +6,8 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import final
 
+from sumpool.core.decoding.step import is_host
+from sumpool.core.nn.quantization import Int8Linear
 from sumpool.data.items import Item
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence
@@ -13,7 +15,7 @@ from sumpool.inference.extraction import extract, with_cause
 from sumpool.inference.generation import Generated, Generator, OnDrafts
 from sumpool.inference.length import length_fault, mean_words, tokens_per_word
 from sumpool.inference.loading import LoadedModel
-from sumpool.inference.model_input import InputEncoder, batch_inputs
+from sumpool.inference.model_input import MAX_BATCH, InputEncoder, batch_inputs
 from sumpool.inference.reading import Reading
 from sumpool.inference.summary import NO_EXTRACTION, Extraction
 from sumpool.inference.summary_choice import SummaryChooser
@@ -43,6 +45,10 @@ class ModelSummaries:
         self._selector = selector
         self._encoder = InputEncoder(loaded)
         self._generator = Generator(loaded.model, loaded.tokenizer, config, loaded.lengths)
+        # On a CPU floating-point products round by the number of rows, and a last bit may decide which token is
+        # sampled; integer products are exact.
+        is_exact = any(isinstance(layer, Int8Linear) for layer in loaded.model.decoder.modules())
+        self._most = 1 if is_host(loaded.device) and not is_exact else MAX_BATCH
         has_choice = config.mode == "abstractive" and (config.mbr or config.factuality != "any")
         self._chooser = SummaryChooser(config, loaded.splitter) if has_choice else None
         self._tokens_per_word = tokens_per_word(loaded)
@@ -80,7 +86,7 @@ class ModelSummaries:
         read = [(reading, reading.input.item) for reading in group if reading.input and reading.input.item]
         documents = {id(item): reading.document for reading, item in read}
         on_drafts = _on_drafts(documents, on_draft) if on_draft else None
-        batches = iter(batch_inputs([len(item.ids) for _, item in read], self._config.batch_tokens))
+        batches = iter(batch_inputs([len(item.ids) for _, item in read], self._config.batch_tokens, self._most))
         generated: dict[int, tuple[Generated, float]] = {}
         place = 0
         for reading in group:

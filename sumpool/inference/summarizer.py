@@ -23,8 +23,8 @@ class Summarizer:
     """A trained model that summarises texts and files.
 
     Several threads may use one object: the model computes for one thread at a time, and everything else runs
-    concurrently. Results do not depend on other threads, nor on the other documents of a call except that batching may
-    round the last digits of a score differently.
+    concurrently. Results do not depend on other threads, nor, on a CPU, on the other documents of a call; on a GPU
+    batching may round the last digits of a score differently.
     """
 
     def __init__(self, loaded: LoadedModel) -> None:

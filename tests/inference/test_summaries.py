@@ -1,12 +1,14 @@
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from sumpool.core.decoding.ranking import LengthTarget
+from sumpool.data.items import Item
 from sumpool.documents.document import Document
-from sumpool.inference.generation import Generated, Generator
-from sumpool.inference.loading import load_model
+from sumpool.inference.generation import Generated, Generator, OnDrafts
+from sumpool.inference.loading import load_for_generation, load_model
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.summary import Summary
 from tests.conftest import story
@@ -55,6 +57,30 @@ def test_generated_text_may_be_chosen_among_samples_and_checked(run_folder: Path
     pairs = zip(documents, checked, strict=True)
     assert all(sentence in document.text for document, summary in pairs for sentence in summary.extraction.sentences)
     assert all(summary.summary for summary in checked)
+
+
+@pytest.mark.parametrize(("precision", "most"), [("int8", 4), ("bf16", 1), ("fp32", 1)])
+def test_documents_are_batched_where_their_mates_change_no_sum(
+    run_folder: Path, monkeypatch: pytest.MonkeyPatch, precision: str, most: int
+) -> None:
+    sizes, generate = [], Generator.generate
+
+    def counting(
+        generator: Generator, chunks: Sequence[Item], targets: Sequence[LengthTarget | None], on_drafts: OnDrafts | None
+    ) -> list[Generated]:
+        sizes.append(len(chunks))
+        return generate(generator, chunks, targets, on_drafts)
+
+    monkeypatch.setattr(Generator, "generate", counting)
+    documents = [Document(str(number), story(number, 2 + 3 * number)) for number in range(4)]
+    loaded = load_for_generation(run_folder, [f"summarize.precision={precision}", "summarize.mbr=true"])
+    pipeline = Pipeline.of(loaded)
+    first, last = (
+        [(summary.id, summary.summary, summary.score) for summary in pipeline.summarize(order)]
+        for order in (documents, documents[::-1])
+    )
+    assert first == last[::-1]
+    assert max(sizes) == most
 
 
 def test_a_choice_of_source_sentences_is_an_extraction(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,8 +121,8 @@ class DecodingConfig(Settings):
     that the ranker prefers, as many as fit; the beginning if none does."""
     precision: Literal["auto", "fp32", "bf16", "int8"] = "auto"
     """Precision of the weights after loading: fp32, bf16, or int8 quantization; auto is bf16 on a GPU, and int8 on a
-    CPU, but bf16 for the encoder if the CPU has AMX. int8 writes fastest on a CPU, and its results are bitwise
-    independent of batch mates; with bf16 the last bits may differ."""
+    CPU, but bf16 for the encoder if the CPU has AMX. On a CPU int8 is fastest, and generates in batches; the other
+    precisions generate one document at a time, as their sums would depend on batch mates."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Device; auto uses a GPU if there is one."""
     cuda_graphs: bool = True
