@@ -55,17 +55,12 @@ class Progress:
 Report = Callable[[Progress], None]
 """Progress callback."""
 
-
-def silent(progress: Progress) -> None:
-    """Discard the progress."""
-
-
 Check = Callable[[], None]
 """Function called at safe points; raises `Interrupted` after a signal was received."""
 
 
-def go_on() -> None:
-    """Check that never stops the work."""
+def no_op(*_: object) -> None:
+    """Do nothing: the progress callback and the check of work that nobody watches or stops."""
 
 
 class Interruption:

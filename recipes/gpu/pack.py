@@ -23,7 +23,7 @@ from sumpool.data.prepared_folder import find_or_prepare
 from sumpool.data.report import REPORT_FILE
 from sumpool.data.shards import Shard
 from sumpool.data.sources._base import Split
-from sumpool.progress import go_on, silent
+from sumpool.progress import no_op
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.packaged import find_recipe
 from sumpool.recipe.schema import Recipe
@@ -79,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _pack_stage(recipe: Recipe, out: Path, max_bytes: float) -> dict[str, Any]:
-    prepared, _ = find_or_prepare(recipe.data, recipe.prepared_folder, skip_bad_rows=False, report=silent, check=go_on)
+    prepared, _ = find_or_prepare(recipe.data, recipe.prepared_folder, skip_bad_rows=False, report=no_op, check=no_op)
     tokenizer = load_tokenizer(prepared)
     require_small_vocabulary(tokenizer.vocab_size)
     stage = out / recipe.name

@@ -24,7 +24,7 @@ from sumpool.inference.pipeline import Pipeline
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.bounded import parse_json
 from sumpool.io.json_lines import read_records
-from sumpool.progress import Check, Report, go_on, silent
+from sumpool.progress import Check, Report, no_op
 
 _ADVICE: Final = "go on with --resume"
 
@@ -112,7 +112,7 @@ def divide_split(indices: Sequence[int]) -> list[SplitPart]:
 
 
 def summarize_split(
-    parts: Sequence[SplitPart], job: SplitJob, cluster: Cluster, *, report: Report = silent, check: Check = go_on
+    parts: Sequence[SplitPart], job: SplitJob, cluster: Cluster, *, report: Report = no_op, check: Check = no_op
 ) -> Iterator[SplitSummary]:
     """Summarise the parts that have no file yet on a cluster.
 

@@ -15,7 +15,7 @@ from sumpool.corpora.workers import ClusterTask, execute_parts
 from sumpool.documents.document import ReadOptions
 from sumpool.inference.pipeline import EvidenceKind, Pipeline
 from sumpool.inference.run_files import RunFiles
-from sumpool.progress import Check, Report, go_on, silent
+from sumpool.progress import Check, Report, no_op
 
 _NAMED_FAILURES: Final = 10
 """Ids of failed documents that a result has at most."""
@@ -80,7 +80,7 @@ class PartSummarizer:
 
 
 def summarize_parts(
-    parts: Sequence[Part], job: CorpusJob, cluster: Cluster, *, report: Report = silent, check: Check = go_on
+    parts: Sequence[Part], job: CorpusJob, cluster: Cluster, *, report: Report = no_op, check: Check = no_op
 ) -> Iterator[PartResult]:
     """Summarise parts on a cluster; each is written before its result is given.
 

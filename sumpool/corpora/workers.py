@@ -12,7 +12,7 @@ from typing import Any, Final, Generic, TypeVar, cast
 from sumpool.corpora.cluster import Cluster, Resources, connect, divide_resources
 from sumpool.data.processes import ordered_map
 from sumpool.errors import ResourceError
-from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.progress import Check, Progress, Report, no_op
 
 MAX_DEATHS: Final = 5
 """Workers that may die over one part before it is given up."""
@@ -93,8 +93,8 @@ def execute_parts(
     task: ClusterTask[Part, Result],
     cluster: Cluster,
     *,
-    report: Report = silent,
-    check: Check = go_on,
+    report: Report = no_op,
+    check: Check = no_op,
 ) -> Generator[tuple[int, Result]]:
     """Do parts on a cluster.
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from sumpool.io.atomic import replace_file
 from sumpool.io.bounded import parse_json, read_regular
 from sumpool.io.manifest import Manifest
-from sumpool.progress import Check, go_on
+from sumpool.progress import Check, no_op
 
 CACHE = "SUMPOOL_CACHE"
 """Environment variable that names the cache folder; by default ~/.cache/sumpool."""
@@ -25,7 +25,7 @@ SETTLED_SECONDS = 2.0
 _State = list[int | str]
 
 
-def verify_prepared(folder: Path, *, full: bool = False, check: Check = go_on) -> None:
+def verify_prepared(folder: Path, *, full: bool = False, check: Check = no_op) -> None:
     """Compare the files of prepared data with their manifest.
 
     Args:

@@ -13,7 +13,7 @@ from sumpool.documents.document import Document
 from sumpool.inference.pipeline import EvidenceKind, Pipeline
 from sumpool.inference.run_files import RunFiles
 from sumpool.inference.summary import Summary
-from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.training.hardware import choose_device
 from sumpool.training.memory import available
 
@@ -42,8 +42,8 @@ def summarize_in_processes(
     *,
     jobs: int,
     evidence: EvidenceKind | None = None,
-    report: Report = silent,
-    check: Check = go_on,
+    report: Report = no_op,
+    check: Check = no_op,
 ) -> Iterator[Summary]:
     """Summarise documents in several processes.
 

@@ -18,7 +18,7 @@ from sumpool.inference.extraction import extract, whole_text, with_cause
 from sumpool.inference.reading import Reading, read_document
 from sumpool.inference.run_files import RunFiles
 from sumpool.inference.summary import NO_EXTRACTION, Summary
-from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.ranking.summary_length import usual_words
 from sumpool.text.language import separator, word_count
@@ -102,8 +102,8 @@ class Pipeline:
         *,
         evidence: EvidenceKind | None = None,
         lookahead: int | None = None,
-        report: Report = silent,
-        check: Check = go_on,
+        report: Report = no_op,
+        check: Check = no_op,
         model_lock: AbstractContextManager[object] | None = None,
         on_draft: OnDraft | None = None,
     ) -> Iterator[Summary]:

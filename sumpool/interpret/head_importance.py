@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from sumpool.core.model.head_pruning import attentions
 from sumpool.data.batches import Batch
-from sumpool.progress import Check, go_on
+from sumpool.progress import Check, no_op
 
 
 @contextmanager
@@ -36,7 +36,7 @@ def head_gates(model: nn.Module) -> Iterator[dict[str, Tensor]]:
             hook.remove()
 
 
-def head_importance(model: nn.Module, documents: Iterable[Batch], check: Check = go_on) -> dict[str, Tensor]:
+def head_importance(model: nn.Module, documents: Iterable[Batch], check: Check = no_op) -> dict[str, Tensor]:
     """Estimate the importance of every head.
 
     Args:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from sumpool.errors import CheckpointError, DataError, SumpoolError
 from sumpool.io.bounded import open_regular, parse_json, read_regular
-from sumpool.progress import Check, go_on
+from sumpool.progress import Check, no_op
 
 NAME = "manifest.json"
 MODEL = "model.safetensors"
@@ -40,7 +40,7 @@ class FileDigest:
     sha256: str
 
     @classmethod
-    def of(cls, path: Path, check: Check = go_on) -> "FileDigest":
+    def of(cls, path: Path, check: Check = no_op) -> "FileDigest":
         """Measure a file; `check` is called after every mebibyte."""
         digest = hashlib.sha256()
         with open_regular(path) as file:
@@ -123,7 +123,7 @@ class Manifest:
         """List the valid digests of a file: the current one, then an incoming one."""
         return [digests[name] for digests in (self.files, self.incoming) if name in digests]
 
-    def verify(self, folder: Path, names: Iterable[str], check: Check = go_on) -> None:
+    def verify(self, folder: Path, names: Iterable[str], check: Check = no_op) -> None:
         """Compare files of a folder with the manifest; `check` is called after every mebibyte.
 
         Raises:

@@ -7,7 +7,7 @@ from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.io.atomic import TEMPORARY
 from sumpool.io.bounded import parse_json, read_regular
 from sumpool.io.manifest import NAME, Kind, Manifest
-from sumpool.progress import Check, go_on
+from sumpool.progress import Check, no_op
 
 _FOLDERS_AROUND = 3
 """Folders from that of a file to one whose manifest may list it."""
@@ -21,7 +21,7 @@ _WRITTEN_BEFORE: dict[Kind, str] = {
 """A file of each kind that earlier versions wrote without a manifest."""
 
 
-def require_replaceable(folder: Path, kind: Kind, advice: str, check: Check = go_on) -> None:
+def require_replaceable(folder: Path, kind: Kind, advice: str, check: Check = no_op) -> None:
     """Check that a folder may be replaced: it is new, empty, or holds what its manifest lists and no more.
 
     Args:

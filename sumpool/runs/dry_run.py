@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from sumpool.data.batches import Batch
-from sumpool.progress import Check, Progress, Report, go_on
+from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import TrainingData
 from sumpool.training.hardware import autocast, reproducible
@@ -46,7 +46,7 @@ def measure_update(
     config: TrainConfig,
     device: torch.device,
     report: Report,
-    check: Check = go_on,
+    check: Check = no_op,
 ) -> DryRun:
     """Measure an update with the longest batch of the first epoch, at a learning rate of 0.
 

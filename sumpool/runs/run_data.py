@@ -6,11 +6,11 @@ from sumpool.data.prepared_folder import find_by_content
 from sumpool.data.verified_data import verify_prepared
 from sumpool.errors import CheckpointError, DataError
 from sumpool.io.manifest import Manifest
-from sumpool.progress import Check, go_on
+from sumpool.progress import Check, no_op
 from sumpool.recipe.language_model import AnyRecipe, load_any_recipe
 
 
-def prepared_data_of(run: Path, recipe: AnyRecipe, check: Check = go_on) -> Path:
+def prepared_data_of(run: Path, recipe: AnyRecipe, check: Check = no_op) -> Path:
     """Return the folder with the prepared data of a run after verifying its files.
 
     The folder in the recipe is taken if it exists or the caller has named it; otherwise a folder beside it with the

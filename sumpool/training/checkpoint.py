@@ -21,7 +21,7 @@ from sumpool.io.atomic import (
     temporary_path,
 )
 from sumpool.io.manifest import MODEL, FileDigest, Manifest
-from sumpool.progress import Progress, Report, silent
+from sumpool.progress import Progress, Report, no_op
 from sumpool.training.checkpoint_files import OPTIMIZER, Checkpoint, describe, load_checkpoint, load_finite, verify
 from sumpool.training.state import TrainingState
 from sumpool.training.weights import export_tensors, save_tensors
@@ -126,7 +126,7 @@ class Checkpoints:
                 if other != best_step:
                     self._discard(self.path(other))
 
-    def load_newest(self, report: Report = silent) -> Checkpoint | None:
+    def load_newest(self, report: Report = no_op) -> Checkpoint | None:
         """Load the newest intact checkpoint and report each damaged one.
 
         Returns:

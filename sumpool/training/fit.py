@@ -12,7 +12,7 @@ from torch import nn
 
 from sumpool.errors import Interrupted, NonFiniteError
 from sumpool.io.atomic import disk_errors, remove_temporary
-from sumpool.progress import Check, Progress, Report, finishing, go_on, silent
+from sumpool.progress import Check, Progress, Report, finishing, no_op
 from sumpool.training.checkpoint import Checkpoints, restore_best
 from sumpool.training.checkpoint_files import Checkpoint
 from sumpool.training.compilation import compile_layers
@@ -53,8 +53,8 @@ def fit(
     run: Path,
     *,
     observer: ValidationObserver | None = None,
-    report: Report = silent,
-    check: Check = go_on,
+    report: Report = no_op,
+    check: Check = no_op,
 ) -> TrainingState:
     """Train a model, resuming from the newest checkpoint of the run folder if there is one.
 

@@ -10,7 +10,7 @@ from sumpool.bench.run import SUITES, run_approximation, run_model, run_scaling,
 from sumpool.bench.workload import Conditions
 from sumpool.inference.loading import load_model
 from sumpool.inference.model_choice import RUNS, newest_run
-from sumpool.progress import Check, Report, go_on, silent, told_when_stopped
+from sumpool.progress import Check, Report, no_op, told_when_stopped
 from sumpool.recipe.packaged import find_recipe
 from sumpool.runs.run_metrics import read_dry_run
 from sumpool.training.hardware import choose_device, choose_precision
@@ -34,8 +34,8 @@ def bench(
     overrides: Sequence[str] = (),
     lengths: Sequence[int] = (),
     peers: bool = False,
-    report: Report = silent,
-    check: Check = go_on,
+    report: Report = no_op,
+    check: Check = no_op,
 ) -> BenchReport:
     """Measure a model beside its baselines, or a suite; weights and documents are random but for a trained run.
 

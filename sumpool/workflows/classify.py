@@ -20,7 +20,7 @@ from sumpool.evaluation.classification import ClassificationReport, score_labels
 from sumpool.evaluation.scores import finish_results, locked_results, open_scores
 from sumpool.inference.summary_file import SummaryFile
 from sumpool.io.manifest import MODEL, Manifest
-from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.runs.run_data import prepared_data_of
 from sumpool.runs.run_metrics import evaluation_folder
 from sumpool.tasks.classification.classifier import (
@@ -48,8 +48,8 @@ def classify(
     options: ReadOptions,
     overrides: Sequence[str] = (),
     open_rows: OpenRows | None = None,
-    report: Report = silent,
-    check: Check = go_on,
+    report: Report = no_op,
+    check: Check = no_op,
 ) -> Iterator[Prediction]:
     """Classify documents; each gets a label or a reason, in the order of the documents.
 
@@ -85,8 +85,8 @@ def evaluate_classifier(
     overrides: Sequence[str] = (),
     limit: int | None = None,
     out: Path | None = None,
-    report: Report = silent,
-    check: Check = go_on,
+    report: Report = no_op,
+    check: Check = no_op,
 ) -> ClassificationReport:
     """Classify a split of a run's data with its model, and score the labels.
 

@@ -20,7 +20,7 @@ from sumpool.evaluation.scorer import Candidate
 from sumpool.evaluation.task import EvaluationTask, Results, evaluate_task, file_sha256
 from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.pipeline import Pipeline
-from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.load import list_problems, override_all
 from sumpool.recipe.problems import error_messages
 from sumpool.settings import Settings
@@ -37,8 +37,8 @@ def evaluate_run(
     overrides: Sequence[str] = (),
     limit: int | None = None,
     results: Results = _DEFAULT_RESULTS,
-    report: Report = silent,
-    check: Check = go_on,
+    report: Report = no_op,
+    check: Check = no_op,
 ) -> EvaluationReport:
     """Summarise a split of a run's data with its model, and score the summaries.
 
@@ -78,8 +78,8 @@ def evaluate_predictions(
     overrides: Sequence[str] = (),
     skip_missing: bool = False,
     results: Results = _DEFAULT_RESULTS,
-    report: Report = silent,
-    check: Check = go_on,
+    report: Report = no_op,
+    check: Check = no_op,
 ) -> EvaluationReport:
     """Score summaries from anywhere.
 

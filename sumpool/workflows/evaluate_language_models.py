@@ -18,7 +18,7 @@ from sumpool.evaluation.task import Results
 from sumpool.evaluation.text_windows import TextWindow, overlapping_windows, released_windows
 from sumpool.io.json_lines import read_records
 from sumpool.io.manifest import MODEL, Manifest
-from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.runs.run_metrics import evaluation_folder
 from sumpool.tasks.language_modeling.loading import LoadedLanguageModel, load_language_model, segments_of, split_of
 from sumpool.tasks.language_modeling.scoring import EncodedText, score_text
@@ -58,8 +58,8 @@ def evaluate_language_models(
     overrides: Sequence[str] = (),
     limit: int | None = None,
     results: Results = IN_THE_RUN,
-    report: Report = silent,
-    check: Check = go_on,
+    report: Report = no_op,
+    check: Check = no_op,
 ) -> LanguageModelEvaluation:
     """Evaluate language models on a split of their text, and compare them pair by pair, window by window.
 

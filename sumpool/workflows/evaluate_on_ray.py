@@ -12,7 +12,7 @@ from sumpool.evaluation.scorer import Candidate
 from sumpool.evaluation.scores import SUMMARIES, incomplete_folder
 from sumpool.evaluation.task import Results, evaluate_task
 from sumpool.inference.loading import find_model
-from sumpool.progress import Check, Report, go_on, silent
+from sumpool.progress import Check, Report, no_op
 from sumpool.workflows.run_documents import RunDocuments, candidate_of
 
 
@@ -37,7 +37,7 @@ class RayEvaluation(NamedTuple):
 
 
 def evaluate_on_ray(
-    evaluation: RayEvaluation, *, results: Results, report: Report = silent, check: Check = go_on
+    evaluation: RayEvaluation, *, results: Results, report: Report = no_op, check: Check = no_op
 ) -> EvaluationReport:
     """Summarise a split of a run's data on a Ray cluster, and score the summaries as `evaluate_run` does.
 

@@ -14,7 +14,7 @@ from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.onnx.convert import convert, require_onnx
 from sumpool.onnx.session import check_graphs
 from sumpool.pretrained.save import save_pretrained
-from sumpool.progress import Check, Progress, Report, go_on, silent, told_when_stopped
+from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
 from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.runs.model_card import CARD, onnx_section, transformers_card
 from sumpool.runs.run_folder import COPIED, RECIPE, new_folder, require_new
@@ -30,8 +30,8 @@ def export_model(
     precision: Literal["bf16", "fp32"] | None = None,
     format_: Format = "safetensors",
     *,
-    report: Report = silent,
-    check: Check = go_on,
+    report: Report = no_op,
+    check: Check = no_op,
 ) -> Path:
     """Copy from a run folder what summarising needs, without checkpoints and the metrics log.
 

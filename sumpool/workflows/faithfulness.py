@@ -8,7 +8,7 @@ from sumpool.documents.document import Document
 from sumpool.errors import DataError
 from sumpool.inference.faithfulness import FaithfulnessReport, measure_faithfulness
 from sumpool.inference.loading import load_for_generation
-from sumpool.progress import Check, Report, go_on, silent
+from sumpool.progress import Check, Report, no_op
 from sumpool.workflows.run_documents import prepared_folder, spread
 
 DEFAULT_LIMIT = 100
@@ -21,8 +21,8 @@ def evaluate_faithfulness(
     *,
     overrides: tuple[str, ...] = (),
     limit: int | None = None,
-    report: Report = silent,
-    check: Check = go_on,
+    report: Report = no_op,
+    check: Check = no_op,
 ) -> FaithfulnessReport:
     """Measure the faithfulness of a model's attributions on a split of its data.
 

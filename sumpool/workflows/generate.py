@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.tasks.language_modeling.generation import decode_stream, generate_tokens
 from sumpool.tasks.language_modeling.loading import LoadedLanguageModel, encode_prompt, load_language_model
 
@@ -32,8 +32,8 @@ def generate(
     count: int = 1,
     *,
     overrides: Sequence[str] = (),
-    report: Report = silent,
-    check: Check = go_on,
+    report: Report = no_op,
+    check: Check = no_op,
 ) -> Iterator[WrittenText]:
     """Write texts with a language model.
 

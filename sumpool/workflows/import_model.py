@@ -19,7 +19,7 @@ from sumpool.pretrained.generation import to_decoding_config
 from sumpool.pretrained.hub import RUN_FILES, fetch
 from sumpool.pretrained.tokenizer import read_tokenizer
 from sumpool.pretrained.weights import check_shapes, load_pretrained
-from sumpool.progress import Check, Progress, Report, go_on, silent, told_when_stopped
+from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
 from sumpool.recipe.load import dump_recipe
 from sumpool.recipe.problems import error_messages
 from sumpool.recipe.schema import Recipe
@@ -55,8 +55,8 @@ def import_model(
     options: ImportOptions = _UNCHANGED,
     *,
     name: str | None = None,
-    report: Report = silent,
-    check: Check = go_on,
+    report: Report = no_op,
+    check: Check = no_op,
 ) -> Path:
     """Convert a BART, LED, Marian, mBART or PEGASUS into a run folder; a model of sumpool is copied and verified.
 

@@ -19,7 +19,7 @@ from sumpool.data.sources.tsv import TsvSourceConfig
 from sumpool.documents.files import uncompressed_suffix
 from sumpool.errors import DataError, RecipeError
 from sumpool.io.atomic import disk_errors, replace_file
-from sumpool.progress import Check, Progress, Report, go_on, silent, told_when_stopped
+from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
 from sumpool.recipe.yaml_text import write
 from sumpool.text.escaping import escape_line
 
@@ -53,7 +53,7 @@ class _Measured:
     summary_words: Sequence[int]
 
 
-def init(data: Path, out: Path | None = None, *, report: Report = silent, check: Check = go_on) -> Path:
+def init(data: Path, out: Path | None = None, *, report: Report = no_op, check: Check = no_op) -> Path:
     """Write a commented recipe that trains on a set of documents.
 
     Field names are guessed. Source length, target length, batch size and steps follow from the measured lengths.

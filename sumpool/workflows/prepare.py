@@ -8,13 +8,13 @@ from sumpool.data.prepared_folder import find_or_prepare
 from sumpool.data.report import DataReport
 from sumpool.data.text_prepare import find_or_prepare_text
 from sumpool.data.text_report import TextReport
-from sumpool.progress import Check, Report, go_on, silent, told_when_stopped
+from sumpool.progress import Check, Report, no_op, told_when_stopped
 from sumpool.recipe.language_model import LanguageModelRecipe
 from sumpool.recipe.schema import Recipe
 
 
 def prepare(
-    recipe: Recipe, *, skip_bad_rows: bool = False, report: Report = silent, check: Check = go_on
+    recipe: Recipe, *, skip_bad_rows: bool = False, report: Report = no_op, check: Check = no_op
 ) -> tuple[Path, DataReport]:
     """Prepare the data of a recipe, unless equal data has been prepared, also for another recipe.
 
@@ -47,8 +47,8 @@ def prepare_on_ray(
     address: str,
     workers: int | None = None,
     skip_bad_rows: bool = False,
-    report: Report = silent,
-    check: Check = go_on,
+    report: Report = no_op,
+    check: Check = no_op,
 ) -> tuple[Path, DataReport]:
     """Prepare the data of a recipe as `prepare` does, byte by byte, with the documents encoded on a Ray cluster.
 
@@ -87,7 +87,7 @@ def prepare_on_ray(
 
 
 def prepare_running_text(
-    recipe: LanguageModelRecipe, *, skip_bad_rows: bool = False, report: Report = silent, check: Check = go_on
+    recipe: LanguageModelRecipe, *, skip_bad_rows: bool = False, report: Report = no_op, check: Check = no_op
 ) -> tuple[Path, TextReport]:
     """Prepare the running text of a language model's recipe, unless equal data has been prepared.
 

@@ -17,7 +17,7 @@ from sumpool.inference.loading import LoadedModel, load_model
 from sumpool.inference.model_choice import task_of
 from sumpool.interpret.head_importance import head_importance
 from sumpool.io.manifest import FileDigest, Manifest
-from sumpool.progress import Check, Progress, Report, go_on, silent, told_when_stopped
+from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
 from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.recipe.load import dump_recipe, load_recipe
 from sumpool.runs.model_card import CARD, pruning_section
@@ -101,8 +101,8 @@ def prune_heads(
     *,
     documents: int = DOCUMENTS,
     overrides: Sequence[str] = (),
-    report: Report = silent,
-    check: Check = go_on,
+    report: Report = no_op,
+    check: Check = no_op,
 ) -> HeadPruning:
     """Estimate the importance of all heads of a model, and write a model without the least important ones.
 

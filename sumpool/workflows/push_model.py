@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from sumpool.pretrained.hub import upload
-from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.workflows.export_model import Format, export_model
 
 
@@ -16,8 +16,8 @@ def push_model(
     format_: Format = "safetensors",
     *,
     public: bool = False,
-    report: Report = silent,
-    check: Check = go_on,
+    report: Report = no_op,
+    check: Check = no_op,
 ) -> str:
     """Export a model to a temporary folder and upload that.
 

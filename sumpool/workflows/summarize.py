@@ -17,7 +17,7 @@ from sumpool.inference.model_choice import RUNS, SHIPPED, default_model
 from sumpool.inference.pipeline import EvidenceKind, Pipeline
 from sumpool.inference.run_files import RunFiles
 from sumpool.inference.summary import Summary
-from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.ranking.ranker import FILE as RANKER
 
 
@@ -73,8 +73,8 @@ def summarize(
     overrides: Sequence[str] = (),
     open_output: OpenOutput | None = None,
     generate: Generate = generate_here,
-    report: Report = silent,
-    check: Check = go_on,
+    report: Report = no_op,
+    check: Check = no_op,
 ) -> Iterator[Summary]:
     """Summarise documents; each gets a summary or a reason, in the order of the documents.
 

@@ -12,7 +12,7 @@ from sumpool.corpora.parts import Part, PartResult, divide
 from sumpool.corpora.summarize import CorpusJob, summarize_parts
 from sumpool.corpora.workers import MAX_DEATHS
 from sumpool.errors import DataError
-from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.workflows.summarize import summary_identity
 
 
@@ -23,8 +23,8 @@ def summarize_corpus(
     workers: int | None = None,
     resume: bool = False,
     retry: bool = True,
-    report: Report = silent,
-    check: Check = go_on,
+    report: Report = no_op,
+    check: Check = no_op,
 ) -> list[PartResult]:
     """Summarise a corpus on a Ray cluster.
 

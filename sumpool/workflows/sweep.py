@@ -9,7 +9,7 @@ from sumpool.errors import DataError, Interrupted, SumpoolError, is_out_of_memor
 from sumpool.evaluation.task import Results
 from sumpool.inference.model_choice import RUNS
 from sumpool.io.atomic import disk_errors
-from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.sweep import LoadedSweep
 from sumpool.runs.run_metrics import DRY_RUN, RunMetrics, read_run_metrics, save_dry_run
@@ -21,7 +21,7 @@ from sumpool.workflows.evaluate import evaluate_run
 from sumpool.workflows.train import dry_run, train
 
 
-def sweep(loaded: LoadedSweep, out: Path | None = None, *, report: Report = silent, check: Check = go_on) -> SweepTable:
+def sweep(loaded: LoadedSweep, out: Path | None = None, *, report: Report = no_op, check: Check = no_op) -> SweepTable:
     """Train and evaluate every row with every seed, or resume a sweep that was stopped.
 
     A run that fails becomes a row with the reason, and is tried again by the next call.
@@ -69,7 +69,7 @@ def _sweep(loaded: LoadedSweep, folder: Path, report: Report, check: Check) -> S
     return table
 
 
-def forecast(loaded: LoadedSweep, *, report: Report = silent, check: Check = go_on) -> list[Forecast]:
+def forecast(loaded: LoadedSweep, *, report: Report = no_op, check: Check = no_op) -> list[Forecast]:
     """Measure an update of every row with its first seed; no run folder is made.
 
     Raises:
@@ -96,8 +96,8 @@ def evaluate_finished_run(
     split: Split,
     *,
     overrides: Sequence[str] = (),
-    report: Report = silent,
-    check: Check = go_on,
+    report: Report = no_op,
+    check: Check = no_op,
 ) -> RunMetrics:
     """Measure a finished run for a comparison with others, or continue that; the results stay in its folder.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from sumpool.inference.model_choice import RUNS
 from sumpool.inference.ranker_training import needs_ranker, train_ranker
 from sumpool.inference.validation_rouge import ValidationRouge
-from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.dry_run import DryRun, measure_update
 from sumpool.runs.init_from import init_weights
@@ -24,7 +24,7 @@ from sumpool.training.hardware import choose_device
 from sumpool.training.trainable import freeze
 
 
-def train(recipe: Recipe, out: Path | None = None, *, report: Report = silent, check: Check = go_on) -> Path:
+def train(recipe: Recipe, out: Path | None = None, *, report: Report = no_op, check: Check = no_op) -> Path:
     """Train a model and its sentence ranker, or resume a run that was stopped.
 
     Args:
@@ -85,7 +85,7 @@ def _train(recipe: Recipe, run: Path, processes: Processes, report: Report, chec
     return run
 
 
-def dry_run(recipe: Recipe, *, report: Report = silent, check: Check = go_on) -> DryRun:
+def dry_run(recipe: Recipe, *, report: Report = no_op, check: Check = no_op) -> DryRun:
     """Check a recipe and its data, and measure one update with the longest batch; no run folder is made.
 
     Raises:

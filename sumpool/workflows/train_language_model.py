@@ -4,7 +4,7 @@ from contextlib import closing
 from pathlib import Path
 
 from sumpool.inference.model_choice import RUNS
-from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.language_model import LanguageModelRecipe
 from sumpool.runs.dry_run import DryRun, measure_update
 from sumpool.runs.init_from import init_weights
@@ -22,7 +22,7 @@ from sumpool.training.trainable import freeze
 
 
 def train_language_model(
-    recipe: LanguageModelRecipe, out: Path | None = None, *, report: Report = silent, check: Check = go_on
+    recipe: LanguageModelRecipe, out: Path | None = None, *, report: Report = no_op, check: Check = no_op
 ) -> Path:
     """Train a language model, or resume a run that was stopped.
 
@@ -72,7 +72,7 @@ def _train(recipe: LanguageModelRecipe, run: Path, processes: Processes, report:
     return run
 
 
-def dry_run_language_model(recipe: LanguageModelRecipe, *, report: Report = silent, check: Check = go_on) -> DryRun:
+def dry_run_language_model(recipe: LanguageModelRecipe, *, report: Report = no_op, check: Check = no_op) -> DryRun:
     """Check a recipe and its text, and measure one update; no run folder is made.
 
     Raises:

@@ -23,7 +23,7 @@ from sumpool.bench.workload import Conditions
 from sumpool.core.model import cuda_graph
 from sumpool.core.model.language_model import LanguageModel
 from sumpool.core.model.language_model_config import LanguageModelConfig
-from sumpool.progress import go_on, silent
+from sumpool.progress import no_op
 from tests.bench.models.test_length_sweep import POOLED, QUICK
 from tests.bench.suites import test_selection as selection
 from tests.bench.suites import test_sparsity as sparsity
@@ -43,7 +43,7 @@ SPARSITY = sparsity.SETTINGS.model_copy(update={"targets": (1, 2, 3), "surface_l
 
 def text_generation() -> Sequence[Row]:
     model = LanguageModel(LanguageModelConfig.model_validate({**SMALL, "layers": [2]}), 11).to(CUDA).eval()
-    return measure_text_generation("model", model, 11, [LAST + 2], 1, CUDA, Steps(1, silent, go_on))
+    return measure_text_generation("model", model, 11, [LAST + 2], 1, CUDA, Steps(1, no_op, no_op))
 
 
 def beside_transformers() -> object:

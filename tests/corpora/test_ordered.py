@@ -13,7 +13,7 @@ from sumpool.corpora.cluster import Cluster
 from sumpool.corpora.ordered import map_on_cluster
 from sumpool.corpora.workers import ClusterTask
 from sumpool.errors import DataError
-from sumpool.progress import go_on, silent
+from sumpool.progress import no_op
 
 TASKS = range(20)
 GIVEN_UP = r"all \d+ parts must be prepared, but part {} was given up after {} deaths of workers; .*ray\.log has why"
@@ -55,7 +55,7 @@ def given_up(monkeypatch: pytest.MonkeyPatch) -> set[int]:
 
 
 def results(folder: Path, build: Callable[[], Callable[[int], int]] = build) -> Iterator[int]:
-    return map_on_cluster(Cluster("local", 1, folder / "ray.log"), silent)(build, TASKS, 0, go_on)
+    return map_on_cluster(Cluster("local", 1, folder / "ray.log"), no_op)(build, TASKS, 0, no_op)
 
 
 @pytest.mark.usefixtures("given_up")

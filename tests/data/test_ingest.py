@@ -7,7 +7,7 @@ from sumpool.data.ingest import ingest
 from sumpool.data.sources._base import Example, Reject, SourceConfig
 from sumpool.data.texts import Texts
 from sumpool.errors import Interrupted
-from sumpool.progress import Progress, silent
+from sumpool.progress import Progress, no_op
 
 
 class CountConfig(SourceConfig):
@@ -42,7 +42,7 @@ def test_every_row_is_kept_or_rejected(tmp_path: Path) -> None:
 
 def test_accents_are_composed(tmp_path: Path) -> None:
     rows = iter([Example("a", "cafe\u0301", "u\u0308ber", "train", "e\u0300")])
-    ingest(rows, tmp_path, skip_bad_rows=False, report=silent, check=never)
+    ingest(rows, tmp_path, skip_bad_rows=False, report=no_op, check=never)
     [row] = Texts.open(tmp_path, "train")
     assert (row.document, row.summary, row.second) == ("café", "über", "è")
 
@@ -57,4 +57,4 @@ def test_check_is_called_for_every_row(tmp_path: Path) -> None:
             raise Interrupted(2)
 
     with pytest.raises(Interrupted):
-        ingest(CountConfig(documents=100).rows(), tmp_path, skip_bad_rows=True, report=silent, check=stop)
+        ingest(CountConfig(documents=100).rows(), tmp_path, skip_bad_rows=True, report=no_op, check=stop)

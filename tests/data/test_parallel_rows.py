@@ -13,7 +13,7 @@ from sumpool.data.pretraining_tasks import read_rows
 from sumpool.data.processes import ordered_map
 from sumpool.data.sources._base import Reject
 from sumpool.errors import DataError, Interrupted
-from sumpool.progress import Check, Progress, go_on, silent
+from sumpool.progress import Check, Progress, no_op
 from tests.conftest import story
 
 ROWS = 30
@@ -45,7 +45,7 @@ def test_rows_are_those_that_are_read_one_at_a_time(
 ) -> None:
     monkeypatch.setattr(module, "_SMALL_BYTES", 0 if workers else 1 << 30)
     data = config(tmp_path, task)
-    rows = list(read_in_parallel(data, tmp_path, ordered_map, silent, go_on))
+    rows = list(read_in_parallel(data, tmp_path, ordered_map, no_op, no_op))
     expected = list(read_rows(data))
     expected.sort(key=lambda row: not isinstance(row, Reject))  # rejected rows come first, the others stay in order
     assert rows == expected
@@ -65,7 +65,7 @@ def test_small_files_need_no_processes(size: int, tmp_path: Path, monkeypatch: p
         asked.append((workers, len(tasks)))
         return ordered_map(build, tasks, 0, check)
 
-    list(read_in_parallel(config(tmp_path, TASKS[1]), tmp_path, execute, silent, go_on))
+    list(read_in_parallel(config(tmp_path, TASKS[1]), tmp_path, execute, no_op, no_op))
     ((workers, tasks),) = asked
     assert workers == (0 if size else 2)
     assert tasks > 3
@@ -73,7 +73,7 @@ def test_small_files_need_no_processes(size: int, tmp_path: Path, monkeypatch: p
 
 def test_rows_of_summaries_are_read_without_a_file(tmp_path: Path) -> None:
     data = config(tmp_path, {})
-    rows = read_in_parallel(data, tmp_path, ordered_map, silent, go_on)
+    rows = read_in_parallel(data, tmp_path, ordered_map, no_op, no_op)
     assert next(rows) == next(iter(read_rows(data)))
     assert [path.name for path in tmp_path.iterdir()] == ["train.jsonl"]
 
@@ -81,13 +81,13 @@ def test_rows_of_summaries_are_read_without_a_file(tmp_path: Path) -> None:
 def test_a_bad_row_leaves_nothing(tmp_path: Path) -> None:
     data = config(tmp_path, TASKS[1])
     with pytest.raises(DataError, match=r"train\.jsonl:4"):
-        prepare(data, tmp_path / "prepared", skip_bad_rows=False, report=silent, check=go_on)
+        prepare(data, tmp_path / "prepared", skip_bad_rows=False, report=no_op, check=no_op)
     assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".prepared.")] == ["train.jsonl"]
 
 
 def test_a_bad_row_is_told_before_others_are_read(tmp_path: Path) -> None:
     reports: list[Progress] = []
-    rows = read_in_parallel(config(tmp_path, TASKS[1]), tmp_path, ordered_map, reports.append, go_on)
+    rows = read_in_parallel(config(tmp_path, TASKS[1]), tmp_path, ordered_map, reports.append, no_op)
     assert isinstance(next(rows), Reject)
     assert reports == []  # there is one for every 20 rows
     rows.close()
@@ -101,4 +101,4 @@ def test_a_signal_stops_while_rows_are_kept(tmp_path: Path) -> None:
         raise Interrupted(2)
 
     with pytest.raises(Interrupted):
-        next(read_in_parallel(config(tmp_path, TASKS[1]), tmp_path, execute, silent, stop))
+        next(read_in_parallel(config(tmp_path, TASKS[1]), tmp_path, execute, no_op, stop))

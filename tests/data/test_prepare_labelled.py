@@ -13,7 +13,7 @@ from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard
 from sumpool.data.texts import Texts
 from sumpool.errors import DataError
-from sumpool.progress import go_on, silent
+from sumpool.progress import no_op
 from sumpool.special_tokens import PAD
 from sumpool.text.load import load_tokenizer
 
@@ -32,7 +32,7 @@ def config(folder: Path, **settings: object) -> DataConfig:
 
 
 def prepared(data: DataConfig, folder: Path) -> DataReport:
-    return prepare(data, folder / "prepared", skip_bad_rows=False, report=silent, check=go_on)
+    return prepare(data, folder / "prepared", skip_bad_rows=False, report=no_op, check=no_op)
 
 
 def test_targets_are_classes(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from sumpool.data.fingerprint import content_digest
 from sumpool.data.prepared_folder import find_by_content, find_or_prepare, find_prepared, prepared_folders
 from sumpool.data.report import DataReport, remembered_fields
 from sumpool.errors import RecipeError
-from sumpool.progress import Progress, go_on
+from sumpool.progress import Progress, no_op
 
 TEXT = "The router sends a packet to the network. The header of the packet holds an address."
 
@@ -31,7 +31,7 @@ def config(source: Path, **settings: object) -> DataConfig:
 
 def prepare(data: DataConfig, default: Path) -> tuple[Path, DataReport, list[Progress]]:
     reports: list[Progress] = []
-    return *find_or_prepare(data, default, skip_bad_rows=False, report=reports.append, check=go_on), reports
+    return *find_or_prepare(data, default, skip_bad_rows=False, report=reports.append, check=no_op), reports
 
 
 def is_new(reports: list[Progress]) -> bool:
@@ -140,7 +140,7 @@ def test_field_names_are_remembered(source: Path, tmp_path: Path) -> None:
 
 
 def test_missing_source_has_a_folder(tmp_path: Path) -> None:
-    assert find_prepared(config(tmp_path / "none"), tmp_path / "new", go_on) is None
+    assert find_prepared(config(tmp_path / "none"), tmp_path / "new", no_op) is None
 
 
 @pytest.mark.parametrize("times", ["same", "new"])

@@ -21,7 +21,7 @@ from sumpool.data.text_stream import TextStream
 from sumpool.data.verified_data import verify_prepared
 from sumpool.data.word_subwords import WordSubwords
 from sumpool.errors import DataError, RecipeError
-from sumpool.progress import go_on, silent
+from sumpool.progress import no_op
 from sumpool.text.load import load_tokenizer
 
 pytestmark = pytest.mark.slow
@@ -36,7 +36,7 @@ def corpus(words: int = 4000, seed: int = 1) -> str:
 
 
 def prepare(tmp_path: Path, config: TextDataConfig, *, skip: bool = False) -> tuple[Path, TextReport]:
-    return find_or_prepare_text(config, tmp_path / "prepared" / "text", skip_bad_rows=skip, report=silent, check=go_on)
+    return find_or_prepare_text(config, tmp_path / "prepared" / "text", skip_bad_rows=skip, report=no_op, check=no_op)
 
 
 def decoded(folder: Path) -> Iterator[str]:
@@ -72,7 +72,7 @@ def test_parts_of_a_text_do_not_change_it(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("sumpool.data.text_sources._base.CHUNK_CHARACTERS", 33)
     parts, _ = find_or_prepare_text(
         TextDataConfig.model_validate({**settings, "prepared": tmp_path / "parts"}),
-        tmp_path / "parts", skip_bad_rows=False, report=silent, check=go_on,
+        tmp_path / "parts", skip_bad_rows=False, report=no_op, check=no_op,
     )  # fmt: skip
     assert list(decoded(parts)) == list(decoded(whole))
     for split in SPLITS:

@@ -8,7 +8,7 @@ from sumpool.data.fingerprint import write_manifest
 from sumpool.data.verified_data import CACHE, SETTLED_SECONDS, verify_prepared
 from sumpool.errors import DataError, Interrupted
 from sumpool.io.manifest import Manifest
-from sumpool.progress import go_on
+from sumpool.progress import no_op
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
     (folder / "test").mkdir(parents=True)
     (folder / "report.json").write_text("{}")
     (folder / "test" / "texts.jsonl").write_text("Hosts send datagrams.")
-    write_manifest(folder, {}, go_on)
+    write_manifest(folder, {}, no_op)
     for path in folder.rglob("*"):
         make_older(path)
     return folder

@@ -5,7 +5,7 @@ from sumpool.cli.summary_output import choose_jobs
 from sumpool.documents.document import Document
 from sumpool.inference import parallel
 from sumpool.inference.model_choice import SHIPPED
-from sumpool.progress import Progress, silent
+from sumpool.progress import Progress, no_op
 
 GIB = 2**30
 
@@ -19,7 +19,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def jobs_of(count: int, *overrides: str) -> int:
-    return choose_jobs([Document(str(number), "Hosts.") for number in range(count)], SHIPPED, overrides, silent)
+    return choose_jobs([Document(str(number), "Hosts.") for number in range(count)], SHIPPED, overrides, no_op)
 
 
 @pytest.mark.usefixtures("machine")

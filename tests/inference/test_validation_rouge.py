@@ -13,7 +13,7 @@ from sumpool.errors import Interrupted
 from sumpool.inference.generation import Generator
 from sumpool.inference.loading import LoadedModel, load_model
 from sumpool.inference.validation_rouge import ValidationRouge
-from sumpool.progress import Check, go_on
+from sumpool.progress import Check, no_op
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.training_setup import TrainingSetup
 from sumpool.training.data_order import TrainingData
@@ -51,7 +51,7 @@ def items_of(loaded: LoadedModel) -> list[Item]:
     return [Item(str(i), np.array(ids, np.uint16), np.zeros(len(ids), np.int32), None) for i, ids in enumerate(texts)]
 
 
-def rouge(loaded: LoadedModel, references: list[str], check: Check = go_on) -> dict[str, float]:
+def rouge(loaded: LoadedModel, references: list[str], check: Check = no_op) -> dict[str, float]:
     documents = Documents(items_of(loaded), references)
     model = loaded.recipe.model
     data = TrainingData(documents, documents, model.source_length, model.target_length, seed=1)

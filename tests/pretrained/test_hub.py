@@ -10,7 +10,7 @@ import pytest
 from sumpool.errors import CheckpointError
 from sumpool.pretrained import hub
 from sumpool.pretrained.hub import fetch
-from sumpool.progress import Progress, silent
+from sumpool.progress import Progress, no_op
 
 NAME = "somebody/bart"
 
@@ -63,7 +63,7 @@ def test_a_model_without_safetensors_is_refused(answer: Callable[..., None]) -> 
     with pytest.raises(
         CheckpointError, match=r"must have model\.safetensors on the hub, got config\.json, pytorch_model"
     ):
-        fetch(NAME, silent)
+        fetch(NAME, no_op)
 
 
 def test_a_model_with_sentencepiece_alone_is_refused_before_its_weights_are_downloaded(
@@ -71,24 +71,24 @@ def test_a_model_with_sentencepiece_alone_is_refused_before_its_weights_are_down
 ) -> None:
     answer("config.json", "model.safetensors", "spiece.model")
     with pytest.raises(CheckpointError, match=r"somebody/bart on the hub must have tokenizer\.json, got spiece\.model"):
-        fetch(NAME, silent)
+        fetch(NAME, no_op)
     assert not (tmp_path / "snapshots").exists()
     answer("config.json", "model.safetensors", "spiece.model", "tokenizer.json")
-    names = sorted(path.name for path in fetch(NAME, silent).iterdir())
+    names = sorted(path.name for path in fetch(NAME, no_op).iterdir())
     assert names == ["config.json", "model.safetensors", "tokenizer.json"]
 
 
 def test_the_cache_is_used_without_a_network(answer: Callable[..., None], tmp_path: Path) -> None:
     answer(error=ConnectionError("no route"), cached=tmp_path)
-    assert fetch(NAME, silent) == tmp_path
+    assert fetch(NAME, no_op) == tmp_path
     answer(error=ConnectionError("no route\nto the hub"))
     with pytest.raises(
         CheckpointError, match=r"somebody/bart must be a folder, or a model on .*the hub gave: no route$"
     ):
-        fetch(NAME, silent)
+        fetch(NAME, no_op)
 
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub, "find_spec", lambda _: None)
     with pytest.raises(CheckpointError, match=r"somebody/bart must be a folder .* pip install 'sumpool\[hub\]'"):
-        fetch(NAME, silent)
+        fetch(NAME, no_op)

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from sumpool.errors import Interrupted
-from sumpool.progress import Progress, silent
+from sumpool.progress import Progress, no_op
 from sumpool.runs.dry_run import measure_update
 from tests.training.toy import CONFIG, DATA, new_model
 
@@ -34,5 +34,5 @@ def test_check_may_stop_it_between_updates(before: int) -> None:
             raise Interrupted(15)
 
     with pytest.raises(Interrupted, match="stopped by SIGTERM"):
-        measure_update(new_model(), DATA, CONFIG, torch.device("cpu"), silent, check)
+        measure_update(new_model(), DATA, CONFIG, torch.device("cpu"), no_op, check)
     assert len(calls) == before + 1

@@ -6,7 +6,7 @@ import pytest
 from sumpool.data.fingerprint import content_digest, write_manifest
 from sumpool.errors import DataError
 from sumpool.io.manifest import Manifest
-from sumpool.progress import go_on
+from sumpool.progress import no_op
 from sumpool.recipe.load import load_recipe
 from sumpool.runs.run_data import prepared_data_of
 
@@ -19,7 +19,7 @@ def run(run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
         folder = tmp_path / "prepared" / name
         folder.mkdir(parents=True)
         (folder / "tokens.bin").write_text(name)
-        write_manifest(folder, {"fingerprint": name}, go_on)
+        write_manifest(folder, {"fingerprint": name}, no_op)
     run = Path(shutil.copytree(run_folder, tmp_path / "run"))
     manifest = Manifest.read(run)
     Manifest(manifest.files, {**manifest.facts, "data": content_digest(tmp_path / "prepared" / "renamed")}).write(run)

@@ -11,7 +11,7 @@ from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError
 from sumpool.inference.loading import load_for_generation
 from sumpool.inference.pipeline import Pipeline
 from sumpool.io.manifest import Manifest
-from sumpool.progress import silent
+from sumpool.progress import no_op
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.training_setup import TrainingSetup, set_up_training
@@ -26,10 +26,6 @@ WORD = ("train.distillation=word",)
 SEQUENCE = ("train.distillation=sequence",)
 
 
-def go_on() -> None:
-    pass
-
-
 def recipe_of(folder: Path, *changes: str, teacher: Path | None = None) -> Recipe:
     """The recipe of `trained` with a teacher, by default the run of `trained`."""
     settings = (f"train.teacher={teacher or folder / 'run'}", "train.steps=6", "train.validate_every=3", *BARE)
@@ -37,11 +33,11 @@ def recipe_of(folder: Path, *changes: str, teacher: Path | None = None) -> Recip
 
 
 def setup_of(recipe: Recipe) -> TrainingSetup:
-    return set_up_training(recipe, silent, go_on)
+    return set_up_training(recipe, no_op, no_op)
 
 
 def teach(recipe: Recipe, setup: TrainingSetup, run: Path) -> TrainingData:
-    return begin_teaching(recipe, setup, data_with_teacher(recipe, setup, run), run, silent, go_on)
+    return begin_teaching(recipe, setup, data_with_teacher(recipe, setup, run), run, no_op, no_op)
 
 
 def journal(run: Path) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from typing import Final
 
 import torch
 
-from sumpool.progress import go_on, silent
+from sumpool.progress import no_op
 from sumpool.recipe.language_model import LanguageModelRecipe, load_any_recipe
 from sumpool.recipe.yaml_text import write
 from sumpool.runs.text_training_setup import set_up_text_training
@@ -65,7 +65,7 @@ def train(run: Path, steps: int, recipe: Path | None) -> None:
         return
     loaded = load_any_recipe(recipe)
     assert isinstance(loaded, LanguageModelRecipe)
-    setup = set_up_text_training(loaded, silent, go_on)
+    setup = set_up_text_training(loaded, no_op, no_op)
     config = CONFIG.model_copy(update={"steps": steps, **_TEXT_TRAINING})
     fit(setup.model, config, setup.data, run)
 
@@ -80,7 +80,7 @@ def write_language_model(folder: Path) -> Path:
     path.write_text(write(tree))
     loaded = load_any_recipe(path)
     assert isinstance(loaded, LanguageModelRecipe)
-    set_up_text_training(loaded, silent, go_on)
+    set_up_text_training(loaded, no_op, no_op)
     return path
 
 

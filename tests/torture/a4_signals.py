@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from sumpool.io.manifest import NAME, FileDigest
-from sumpool.progress import silent
+from sumpool.progress import no_op
 from sumpool.training.checkpoint import Checkpoints
 from tests.conftest import story, write_run
 from tests.torture.figures import Measured
@@ -227,7 +227,7 @@ def _damage(folder: Path, case: _Case, is_saved: bool) -> list[str]:
     log = folder / "out" / "metrics.jsonl"
     if case.command == "train" and is_saved and log.exists() and not (folder / "out" / "README.md").exists():
         steps = [json.loads(line)["step"] for line in log.read_bytes().split(b"\n")[:-1]]
-        checkpoint = Checkpoints(folder / "out" / "checkpoints", 2).load_newest(silent)
+        checkpoint = Checkpoints(folder / "out" / "checkpoints", 2).load_newest(no_op)
         if steps and (checkpoint is None or checkpoint.state["step"] != steps[-1]):
             faults.append(f"{case}: step {steps[-1]} has no checkpoint")
     return faults

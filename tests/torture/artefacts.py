@@ -20,7 +20,7 @@ from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.run_files import RunFiles
 from sumpool.io.manifest import FileDigest, Manifest
-from sumpool.progress import go_on, silent
+from sumpool.progress import no_op
 from sumpool.recipe.load import load_recipe
 from sumpool.runs.run_summary import summarize_run
 from sumpool.text.load import load_tokenizer
@@ -79,7 +79,7 @@ def artefacts(folder: Path) -> list[Artefact]:
     write_rows(folder / "rows.jsonl", seed=1)
     (folder / "toy.yaml").write_text(TOY.format(folder=folder))
     prepared = folder / "prepared"
-    prepare(load_recipe(folder / "toy.yaml").data, prepared, skip_bad_rows=False, report=silent, check=go_on)
+    prepare(load_recipe(folder / "toy.yaml").data, prepared, skip_bad_rows=False, report=no_op, check=no_op)
     return [
         Artefact("run", run, (".",), _load_run, _load_run(run)),
         Artefact("export", export, (".",), _load_run, _load_run(export)),

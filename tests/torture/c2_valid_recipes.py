@@ -23,7 +23,7 @@ from sumpool.inference.loading import LoadedModel, choose_lengths
 from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.validation_rouge import ValidationRouge
-from sumpool.progress import go_on, silent
+from sumpool.progress import no_op
 from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.recipe.language_model import LanguageModelRecipe
 from sumpool.recipe.schema import Recipe
@@ -95,7 +95,7 @@ def run_recipe(recipe: Recipe | LanguageModelRecipe, folder: Path) -> str:
     try:
         if isinstance(recipe, LanguageModelRecipe):
             return run_language_model(recipe, run)
-        setup = set_up_training(recipe, silent, go_on)
+        setup = set_up_training(recipe, no_op, no_op)
         fit(setup.model, recipe.train, setup.data, run, observer=_Observer(recipe, setup))
         if not all(weight.isfinite().all() for weight in setup.model.parameters()):
             return "weights are not finite"
@@ -119,7 +119,7 @@ class _Observer:
 
     def __init__(self, recipe: Recipe, setup: TrainingSetup) -> None:
         generates = recipe.task == "summarization" and recipe.train.rouge_documents
-        self._rouge = ValidationRouge(recipe, setup, go_on) if generates else None
+        self._rouge = ValidationRouge(recipe, setup, no_op) if generates else None
 
     def score(self) -> Mapping[str, float]:
         return self._rouge() if self._rouge else {}
@@ -162,7 +162,7 @@ def _classify(recipe: Recipe, setup: TrainingSetup, run: Path) -> str:
     loaded = LoadedClassifier(run, recipe, setup.model.eval(), setup.tokenizer, splitter, labels, device)
     rows = [json.loads(line) for line in (setup.prepared.parent / "test.jsonl").read_text().splitlines()]
     texts = [LabelledText(Document(row["id"], row["document"])) for row in rows]
-    for prediction in classify_texts(texts, loaded, go_on):
+    for prediction in classify_texts(texts, loaded, no_op):
         if prediction.label not in labels.names or not all(map(math.isfinite, prediction.log_probs)):
             return f"a document has no label: {prediction.as_json()}"
     return ""

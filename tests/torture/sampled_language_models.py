@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from sumpool.core.decoding.text_sampling import TextSampling
 from sumpool.core.model.language_model_config import LanguageModelConfig
-from sumpool.progress import go_on, silent
+from sumpool.progress import no_op
 from sumpool.recipe.language_model import LanguageModelRecipe
 from sumpool.runs.text_training_setup import set_up_text_training
 from sumpool.settings import config_class, kinds
@@ -59,7 +59,7 @@ def text_loss_names(model: dict[str, Any]) -> tuple[str, ...]:
 
 def run_language_model(recipe: LanguageModelRecipe, run: Path) -> str:
     """Train, score and generate; return what fails, or an empty text."""
-    setup = set_up_text_training(recipe, silent, go_on)
+    setup = set_up_text_training(recipe, no_op, no_op)
     fit(setup.model, recipe.train, setup.data, run)
     model = setup.model.eval()
     if not all(weight.isfinite().all() for weight in model.parameters()):

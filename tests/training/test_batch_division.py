@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from sumpool.data.batches import Batch
 from sumpool.errors import ResourceError
-from sumpool.progress import Progress, go_on
+from sumpool.progress import Progress, no_op
 from sumpool.training.batch_division import BatchDivision, enough_memory, halve
 from sumpool.training.fit import fit
 from sumpool.training.update import Updater
@@ -117,11 +117,11 @@ def test_halves_have_no_padding_that_they_do_not_need() -> None:
 
 def test_a_validation_is_divided_too() -> None:
     model = new_model().double()
-    expected = validate(model, DATA, AUTO, CPU, go_on).nats
+    expected = validate(model, DATA, AUTO, CPU, no_op).nats
     exhaust(model, 1, backward=False)
-    assert validate(model, DATA, AUTO, CPU, go_on).nats == pytest.approx(expected, abs=1e-12)
+    assert validate(model, DATA, AUTO, CPU, no_op).nats == pytest.approx(expected, abs=1e-12)
     with pytest.raises(ResourceError, match="--auto-batch, which divides such batches"):
-        validate(model, DATA, CONFIG, CPU, go_on)
+        validate(model, DATA, CONFIG, CPU, no_op)
 
 
 def test_training_says_that_batches_are_divided(tmp_path: Path) -> None:

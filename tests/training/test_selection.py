@@ -13,7 +13,7 @@ from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.layers import split_heads
 from sumpool.data.batches import Batch
 from sumpool.data.items import Item
-from sumpool.progress import Progress, go_on
+from sumpool.progress import Progress, no_op
 from sumpool.training.config import ScheduleConfig, TrainConfig
 from sumpool.training.data_order import TrainingData
 from sumpool.training.fit import fit
@@ -134,7 +134,7 @@ def test_models_with_selection_and_pooling_train_and_resume_bitwise(selection: s
 
     uninterrupted, run = new_run(tmp_path / "uninterrupted"), new_run(tmp_path / "run")
     trained = model()
-    before = validate(trained, data, config, torch.device("cpu"), go_on).nats
+    before = validate(trained, data, config, torch.device("cpu"), no_op).nats
     state = fit(trained, config, data, uninterrupted)
     assert state.best_loss is not None
     assert state.best_loss < before - 0.1

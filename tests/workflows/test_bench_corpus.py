@@ -9,7 +9,7 @@ from sumpool.bench.corpus.measure import NAMES, OURS, SHIPPED
 from sumpool.bench.corpus.process import ProcessRun
 from sumpool.errors import Interrupted, RecipeError
 from sumpool.io.bounded import parse_json
-from sumpool.progress import go_on, silent
+from sumpool.progress import no_op
 from sumpool.workflows import bench_corpus as workflow
 from sumpool.workflows.bench import bench
 from sumpool.workflows.bench_corpus import bench_corpus
@@ -64,9 +64,9 @@ def test_a_peer_that_does_not_fit_the_memory_is_a_row_with_its_reason(
 
 def test_wrong_settings_are_errors(run_folder: Path) -> None:
     with pytest.raises(RecipeError, match=f"bench.peers must name some of {', '.join(NAMES)}, got GPT"):
-        bench_corpus(run_folder, ["bench.peers=[GPT]"], True, silent, go_on)
+        bench_corpus(run_folder, ["bench.peers=[GPT]"], True, no_op, no_op)
     with pytest.raises(RecipeError, match=r"trial must be at least 16, the largest of batches, got 2"):
-        bench_corpus(run_folder, ["bench.trial=2"], False, silent, go_on)
+        bench_corpus(run_folder, ["bench.trial=2"], False, no_op, no_op)
 
 
 def test_an_interrupted_benchmark_ends_its_process(run_folder: Path) -> None:
@@ -74,4 +74,4 @@ def test_an_interrupted_benchmark_ends_its_process(run_folder: Path) -> None:
         raise Interrupted(2)
 
     with pytest.raises(Interrupted):
-        bench_corpus(run_folder, SMALL, False, silent, stop)
+        bench_corpus(run_folder, SMALL, False, no_op, stop)

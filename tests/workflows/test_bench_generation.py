@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from sumpool.errors import RecipeError
-from sumpool.progress import go_on, silent
+from sumpool.progress import no_op
 from sumpool.workflows.bench import bench
 from sumpool.workflows.bench_generation import bench_generation
 from sumpool.workflows.train_language_model import train_language_model
@@ -22,4 +22,4 @@ def test_a_run_is_timed_by_length(folder: Path) -> None:
     assert [row["length"] for row in rows] == [256, 512]
     assert 0.3 < rows[1]["growth"] < 2
     with pytest.raises(RecipeError, match=r"bench\.lengths"):
-        bench_generation(run, ["bench.lengths=[1]"], silent, go_on)
+        bench_generation(run, ["bench.lengths=[1]"], no_op, no_op)

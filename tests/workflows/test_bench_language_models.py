@@ -6,7 +6,7 @@ import pytest
 
 from sumpool.bench.measures.training_time import TIMES
 from sumpool.errors import RecipeError
-from sumpool.progress import Progress, go_on, silent
+from sumpool.progress import Progress, no_op
 from sumpool.workflows.bench import bench
 from sumpool.workflows.bench_language_models import bench_language_models
 
@@ -64,10 +64,10 @@ def test_table_1_has_a_row_for_each_boundary_and_a_column_for_each_text() -> Non
 
 def test_runs_are_shared_and_resumed() -> None:
     settings = [*SMALL, "bench.seeds=[1]"]
-    bench_language_models([*settings, "bench.rows=[vanilla,gumbel-0.2]"], silent, go_on)
+    bench_language_models([*settings, "bench.rows=[vanilla,gumbel-0.2]"], no_op, no_op)
     reports: list[Progress] = []
     bench_language_models(
-        [*settings, "bench.study=pareto", "bench.rows=[gumbel-0.2,gumbel-0.25]"], reports.append, go_on
+        [*settings, "bench.study=pareto", "bench.rows=[gumbel-0.2,gumbel-0.25]"], reports.append, no_op
     )
     finished = [report.note for report in reports if "is finished" in report.note]
     assert finished == ["language-models/letters/gumbel-0.2-seed1 is finished; nothing is left to do"]
@@ -87,28 +87,28 @@ def test_a_stopped_study_goes_on() -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        bench_language_models(settings, silent, stop)
-    report = bench_language_models(settings, silent, go_on)
+        bench_language_models(settings, no_op, stop)
+    report = bench_language_models(settings, no_op, no_op)
     assert [run["seed"] for run in report.result.rows["rows"][0]["runs"]] == [1, 2]
 
 
 def test_a_budget_gives_every_row_its_updates() -> None:
     rows = "bench.rows=[vanilla-2,fixed-2-2]"
     settings = [*SMALL, "bench.seeds=[1]", "bench.minutes=0.004", rows, "bench.study=scaling", "bench.middle=[2]"]
-    report = bench_language_models(settings, silent, go_on)
+    report = bench_language_models(settings, no_op, no_op)
     measured = report.result.rows["rows"]
     assert [row["layers"] for row in measured] == [4, 4]
     assert all(run["steps"] == row["runs"][0]["steps"] > 3 for row in measured for run in row["runs"])
     assert all(0.1 < row["seconds"] < 10 for row in measured)
-    again = bench_language_models(settings, silent, go_on)
+    again = bench_language_models(settings, no_op, no_op)
     assert [row["steps"] for row in again.result.rows["rows"]] == [row["steps"] for row in measured]
 
 
 def test_wrong_settings_are_named_before_anything_is_trained() -> None:
     with pytest.raises(RecipeError, match=r"bench\.rows must be rows of boundaries"):
-        bench_language_models([*SMALL, "bench.rows=[fixed-9]"], silent, go_on)
+        bench_language_models([*SMALL, "bench.rows=[fixed-9]"], no_op, no_op)
     with pytest.raises(RecipeError, match=r"bench\.texts must have different names, got text, text"):
-        bench_language_models([*SMALL, "bench.texts=[text.txt,a/text.txt]"], silent, go_on)
+        bench_language_models([*SMALL, "bench.texts=[text.txt,a/text.txt]"], no_op, no_op)
     with pytest.raises(RecipeError, match="must be a recipe of task: language_modeling, got task: summarization"):
-        bench_language_models(["bench.recipe=quickstart"], silent, go_on)
+        bench_language_models(["bench.recipe=quickstart"], no_op, no_op)
     assert not Path("language-models").exists()

@@ -5,7 +5,7 @@ import pytest
 
 from sumpool.bench.config import LraConfig
 from sumpool.errors import RecipeError
-from sumpool.progress import Progress, go_on, silent
+from sumpool.progress import Progress, no_op
 from sumpool.settings import kinds
 from sumpool.workflows.bench import bench
 from sumpool.workflows.bench_lra import bench_lra
@@ -43,7 +43,7 @@ def test_attentions_are_trained_and_compared(folder: Path) -> None:
     assert len(tables["Long Range Arena, listops"].rows) == 2
     assert ("depth", "mean 10, max 10", "10") in [cells[:3] for cells in tables["training rows"].cells()]
     reports: list[Progress] = []
-    again = bench_lra(SMALL, reports.append, go_on)
+    again = bench_lra(SMALL, reports.append, no_op)
     assert any("is finished" in report.note for report in reports)
     accuracies = [row["accuracy"] for row in again.result.rows["attentions"]]
     assert accuracies == [row["accuracy"] for row in result.result.rows["attentions"]]
@@ -57,21 +57,21 @@ def test_updates_follow_from_the_time_and_seeds_are_runs(folder: Path) -> None:
         "bench.seeds=[1,2]",
         "bench.lengths=[10,40]",
     ]
-    report = bench_lra(settings, silent, go_on)
+    report = bench_lra(settings, no_op, no_op)
     (row,) = report.result.rows["attentions"]
     assert [run["seed"] for run in row["runs"]] == [1, 2]
     steps = [run["steps"] for run in row["runs"]]
     assert all(1 <= count < 60 for count in steps)
     assert (folder / "linear-seed2").is_dir()
-    again = bench_lra(settings, silent, go_on)  # another speed leaves the updates of a run as they are
+    again = bench_lra(settings, no_op, no_op)  # another speed leaves the updates of a run as they are
     assert [run["steps"] for run in again.result.rows["attentions"][0]["runs"]] == steps
 
 
 def test_wrong_settings_are_named_before_data_is_made(folder: Path) -> None:
     with pytest.raises(RecipeError, match=r"bench\.attentions must be names of attentions"):
-        bench_lra(["bench.attentions=[flash]"], silent, go_on)
+        bench_lra(["bench.attentions=[flash]"], no_op, no_op)
     with pytest.raises(RecipeError, match=r"bench\.task must be"):
-        bench_lra(["bench.task=chess"], silent, go_on)
+        bench_lra(["bench.task=chess"], no_op, no_op)
     assert not folder.exists()
 
 
@@ -85,5 +85,5 @@ def test_all_takes_every_attention(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("sumpool.workflows.bench_lra.make_data", stop)
     with pytest.raises(KeyboardInterrupt):
-        bench_lra(["bench.attentions=[all]"], silent, go_on)
+        bench_lra(["bench.attentions=[all]"], no_op, no_op)
     assert taken == kinds("sumpool.core.attention")

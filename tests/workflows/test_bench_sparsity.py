@@ -14,7 +14,7 @@ from sumpool.data.shards import ShardWriter
 from sumpool.data.sources._base import Example
 from sumpool.data.texts import TextsWriter
 from sumpool.errors import DataError, Interrupted, RecipeError
-from sumpool.progress import Progress, go_on
+from sumpool.progress import Progress, no_op
 from sumpool.workflows.bench import bench
 
 pytestmark = pytest.mark.slow
@@ -37,7 +37,7 @@ def prepare(folder: Path, documents: int) -> list[str]:
             ids = random.integers(5, 300, 60)
             shard.add(Item(str(number), ids, np.arange(60) // 9, random.integers(5, 300, 7)))
             texts.add(Example(id=str(number), document="", summary="", split="validation"))
-    write_manifest(folder, {}, go_on)
+    write_manifest(folder, {}, no_op)
     return [*SMALL, f"data.prepared={folder}"]
 
 

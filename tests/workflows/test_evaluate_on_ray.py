@@ -11,7 +11,7 @@ from sumpool.data.fingerprint import write_manifest
 from sumpool.data.sources._base import Example
 from sumpool.data.texts import TextsWriter
 from sumpool.evaluation.task import Results
-from sumpool.progress import Progress, go_on
+from sumpool.progress import Progress, no_op
 from sumpool.workflows.evaluate import evaluate_run
 from sumpool.workflows.evaluate_on_ray import RayEvaluation, evaluate_on_ray
 from tests.conftest import story
@@ -30,7 +30,7 @@ def overrides(tmp_path: Path) -> tuple[str, ...]:
     with TextsWriter(prepared, "test") as texts:
         for number in range(DOCUMENTS):
             texts.add(Example(f"d{number}", story(number, 12), story(number, 2), "test"))
-    write_manifest(prepared, {}, go_on)
+    write_manifest(prepared, {}, no_op)
     return (f"data.prepared={prepared}", "summarize.beams=1", "evaluate.resamples=100")
 
 

@@ -10,7 +10,7 @@ from sumpool.data.fingerprint import write_manifest
 from sumpool.data.sources._base import Example
 from sumpool.data.texts import TextsWriter
 from sumpool.errors import DataError, RecipeError
-from sumpool.progress import go_on
+from sumpool.progress import no_op
 from sumpool.workflows.faithfulness import evaluate_faithfulness
 from tests.conftest import story
 
@@ -25,7 +25,7 @@ def run(run_folder: Path, tmp_path: Path) -> Path:
             texts.add(Example(str(number), story(number, 20), "Hosts send.", "test"))
     with TextsWriter(tmp_path / "prepared", "validation") as texts:
         texts.add(Example("short", "Hosts.", "Hosts.", "validation"))
-    write_manifest(tmp_path / "prepared", {}, go_on)
+    write_manifest(tmp_path / "prepared", {}, no_op)
     return folder
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from sumpool.data.shards import Shard
 from sumpool.errors import Interrupted, NonFiniteError, RecipeError
-from sumpool.progress import Progress, go_on, silent
+from sumpool.progress import Progress, no_op
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.sweep import LoadedSweep, load_sweep
 from sumpool.runs.sweep_plan import plan_runs
@@ -117,7 +117,7 @@ def test_a_run_makes_the_fewest_updates_that_read_the_budget(
     trained: Path, tmp_path: Path, sweep_with: Callable[..., LoadedSweep]
 ) -> None:
     loaded = sweep_with("train.accumulate=2")
-    for run in plan_runs(loaded, tmp_path, silent, go_on):
+    for run in plan_runs(loaded, tmp_path, no_op, no_op):
         config = run.recipe.train
         shards = [Shard.open(trained / "prepared", split) for split in ("train", "validation")]
         material = TrainingData(shards[0], shards[1], 64, 16, run.recipe.seed)

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import torch
 
-from sumpool.progress import Check, Progress, Report, go_on
+from sumpool.progress import Check, Progress, Report, no_op
 
 Work = Callable[[], object]
 """One repetition of what is measured; the result is discarded."""
@@ -78,7 +78,7 @@ def clock(work: Work, device: torch.device) -> float:
 
 
 def interleave(
-    tasks: Mapping[Name, Work], repeats: int, device: torch.device, check: Check = go_on, enough: float = math.inf
+    tasks: Mapping[Name, Work], repeats: int, device: torch.device, check: Check = no_op, enough: float = math.inf
 ) -> dict[Name, Timing]:
     """Measure several tasks in turns, after one repetition of each that is not counted.
 

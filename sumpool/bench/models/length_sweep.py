@@ -31,7 +31,7 @@ from sumpool.bench.workload import (
     baselines,
 )
 from sumpool.core.model.config import ModelConfig
-from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.training.memory import Peak, available, try_peak
 
 Name = TypeVar("Name")
@@ -149,8 +149,8 @@ def measure_models(
     settings: BenchConfig,
     conditions: Conditions,
     peers: Mapping[str, Contender] | None = None,
-    report: Report = silent,
-    check: Check = go_on,
+    report: Report = no_op,
+    check: Check = no_op,
 ) -> Result:
     """Measure a model, its baselines and its peers, all in the same turns.
 

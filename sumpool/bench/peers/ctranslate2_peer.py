@@ -19,7 +19,7 @@ from sumpool.bench.peers.transformers_peer import bart
 from sumpool.bench.workload import Conditions, Contender, Documents
 from sumpool.core.model.config import ModelConfig
 from sumpool.data.processes import Worker
-from sumpool.progress import go_on
+from sumpool.progress import no_op
 from sumpool.special_tokens import BOS, EOS, UNK
 from sumpool.training.memory import Work
 
@@ -85,7 +85,7 @@ class PeerProcess(Contender):
         if self._worker is None:
             self._worker = Worker(self._build)
         self._worker.send(_Call(workload, arguments, self._device))
-        answer = self._worker.receive(go_on)
+        answer = self._worker.receive(no_op)
         self._precisions[workload], self._peak = answer.precision, answer.peak
 
 

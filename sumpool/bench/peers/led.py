@@ -32,7 +32,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.data.batches import collate
 from sumpool.data.items import Item
 from sumpool.errors import NonFiniteError
-from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
 from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import ItemSource, TrainingData
@@ -240,7 +240,7 @@ _ENDLESS = 2**31 - 1
 """Updates; the clock ends training before."""
 
 
-def train_led(setup: TrainerSetup, report: Report = silent, check: Check = go_on) -> TrainerResult:
+def train_led(setup: TrainerSetup, report: Report = no_op, check: Check = no_op) -> TrainerResult:
     """Train LED; `check` is called after every update and between batches of a validation.
 
     Raises:
@@ -270,7 +270,7 @@ def train_led(setup: TrainerSetup, report: Report = silent, check: Check = go_on
 
 
 @torch.no_grad()
-def validation_loss(model: Any, setup: TrainerSetup, check: Check = go_on) -> float:  # noqa: ANN401
+def validation_loss(model: Any, setup: TrainerSetup, check: Check = no_op) -> float:  # noqa: ANN401
     """Nats per target token, every token counting the same, as `training.validation` takes it of our models."""
     model.eval()
     total, tokens = 0.0, 0

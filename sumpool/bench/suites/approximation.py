@@ -33,7 +33,7 @@ from sumpool.core.model.encoder import EncoderLayer
 from sumpool.data.batches import collate
 from sumpool.errors import RecipeError
 from sumpool.inference.loading import LoadedModel
-from sumpool.progress import Check, Report, go_on, silent
+from sumpool.progress import Check, Report, no_op
 
 RANDOM, TRAINED = "random", "trained"
 EXACT: Mapping[str, AttentionConfig] = {
@@ -89,8 +89,8 @@ class LayerInput:
 def measure_approximations(
     settings: ApproximationConfig,
     conditions: Conditions,
-    report: Report = silent,
-    check: Check = go_on,
+    report: Report = no_op,
+    check: Check = no_op,
     trained: Sequence[LayerInput] = (),
 ) -> Result:
     """Measure every approximation with random weights, and with those of a run, if any, at the lengths that it has."""

@@ -20,7 +20,7 @@ from sumpool.bench.results.table import Row, make_table
 from sumpool.bench.suites.attention_peers import measure_peers
 from sumpool.bench.workload import Conditions
 from sumpool.core.attention._base import Attention, AttentionConfig
-from sumpool.progress import Check, Report, go_on, silent
+from sumpool.progress import Check, Report, no_op
 from sumpool.settings import config_class, kinds
 from sumpool.training.memory import available, try_peak
 
@@ -33,7 +33,7 @@ _COSTS = ("seconds", "memory", "operations")
 
 
 def measure_attention_costs(
-    settings: AttentionsConfig, conditions: Conditions, report: Report = silent, check: Check = go_on
+    settings: AttentionsConfig, conditions: Conditions, report: Report = no_op, check: Check = no_op
 ) -> Result:
     """Measure every attention, from the shortest document to the longest that time and memory allow."""
     if settings.peers:

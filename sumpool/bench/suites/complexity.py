@@ -24,7 +24,7 @@ from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
 from sumpool.core.pooling.halving import HalvingPoolerConfig
 from sumpool.core.tokens import Tokens
-from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.settings import config_class, kinds
 from sumpool.special_tokens import PARAGRAPH
 
@@ -40,7 +40,7 @@ FEWEST_LAYERS = 5
 
 
 def count_complexity(
-    settings: ComplexityConfig, conditions: Conditions | None = None, report: Report = silent, check: Check = go_on
+    settings: ComplexityConfig, conditions: Conditions | None = None, report: Report = no_op, check: Check = no_op
 ) -> Result:
     """Count every attention, every pooling and cross-attention over blockwise attention, and DeepPyramidion.
 

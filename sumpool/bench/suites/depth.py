@@ -14,7 +14,7 @@ from sumpool.bench.results.report import Result
 from sumpool.bench.results.table import Row, make_table, quotient
 from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
-from sumpool.progress import Check, Report, go_on, silent
+from sumpool.progress import Check, Report, no_op
 
 VANILLA, BLOCKWISE, PYRAMID = MODELS = ("vanilla", "blockwise", "pyramidion")
 _GROWTH = 4.0
@@ -22,7 +22,7 @@ _GROWTH = 4.0
 
 
 def measure_depth(
-    settings: DepthConfig, conditions: Conditions, report: Report = silent, check: Check = go_on
+    settings: DepthConfig, conditions: Conditions, report: Report = no_op, check: Check = no_op
 ) -> Result:
     """Measure a training step of every model by length and depth, those of one size in turns."""
     here = replace(conditions, vocabulary=settings.vocabulary)

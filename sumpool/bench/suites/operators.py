@@ -23,7 +23,7 @@ from sumpool.bench.workload import Conditions
 from sumpool.core.pooling._base import top_k
 from sumpool.core.pooling.halving import Peak, Sort, halve
 from sumpool.core.pooling.iterative import WeightKind, iterate, step_weights, suffix_means
-from sumpool.progress import Check, Progress, Report, go_on, silent
+from sumpool.progress import Check, Progress, Report, no_op
 
 SORTED = "halving, sorted each round"
 ONCE = "halving, sorted once"
@@ -172,7 +172,7 @@ AT_ONCE = 2**24
 
 
 def measure_operators(
-    settings: OperatorsConfig, conditions: Conditions, report: Report = silent, check: Check = go_on
+    settings: OperatorsConfig, conditions: Conditions, report: Report = no_op, check: Check = no_op
 ) -> Result:
     """Measure every operator at every length and number kept, those of one cell in turns."""
     cells = [(length, keep) for length in sorted(set(settings.lengths)) for keep in _kept(length)]

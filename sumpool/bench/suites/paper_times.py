@@ -24,7 +24,7 @@ from sumpool.bench.results.report import Result
 from sumpool.bench.results.table import Row, make_table, quotient
 from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
-from sumpool.progress import Check, Report, go_on, silent
+from sumpool.progress import Check, Report, no_op
 from sumpool.training.memory import OUT_OF_MEMORY, fits
 
 TableNumber = Literal[2, 7, 8, 10]
@@ -99,7 +99,7 @@ def _variant(words: str) -> dict[str, Any] | None:
 
 
 def measure_tables(
-    settings: TablesConfig, conditions: Conditions, report: Report = silent, check: Check = go_on
+    settings: TablesConfig, conditions: Conditions, report: Report = no_op, check: Check = no_op
 ) -> Result:
     """Measure every row of a table, and row #5, in turns; the vocabulary is narrowed with the widths."""
     wanted, base = rows(settings.table), rows(10)[BASE - 1]

@@ -25,7 +25,7 @@ from sumpool.bench.results.report import Result
 from sumpool.bench.results.table import Row, make_table
 from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
-from sumpool.progress import Check, Report, go_on, silent
+from sumpool.progress import Check, Report, no_op
 from sumpool.training.memory import peak
 
 PARALLEL = ("ddp", "fsdp")
@@ -60,8 +60,8 @@ def measure_scaling(
     update_tokens: int,
     settings: ScalingConfig,
     conditions: Conditions,
-    report: Report = silent,
-    check: Check = go_on,
+    report: Report = no_op,
+    check: Check = no_op,
 ) -> Result:
     """Measure a step of one document of the greatest length, and project updates of `update_tokens` source tokens."""
     steps = Steps(2, report, check)

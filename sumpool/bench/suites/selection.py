@@ -35,7 +35,7 @@ from sumpool.core.model.decoder import Decoder, DecoderLayer
 from sumpool.core.model.kv_cache import CompactingCache
 from sumpool.core.nn.gathering import is_worth_copying, words_read
 from sumpool.core.tokens import Tokens
-from sumpool.progress import Check, Report, go_on, silent
+from sumpool.progress import Check, Report, no_op
 from sumpool.special_tokens import PAD, PARAGRAPH
 
 FULL = "full"
@@ -219,7 +219,7 @@ Cache = dict[str, Tensor]
 
 
 def measure_selection(
-    settings: SelectionBenchConfig, conditions: Conditions, report: Report = silent, check: Check = go_on
+    settings: SelectionBenchConfig, conditions: Conditions, report: Report = no_op, check: Check = no_op
 ) -> Result:
     """Measure steps, reused selections and whole generations at every length."""
     lengths, intervals = sorted(set(settings.lengths)), sorted({1, *settings.reselect_every})

@@ -18,7 +18,7 @@ from sumpool.bench.workload import Conditions
 from sumpool.core.boundaries.fixed import FixedBoundariesConfig
 from sumpool.core.model.language_model import LanguageModel
 from sumpool.core.model.language_model_config import LanguageModelConfig
-from sumpool.progress import Check, Report, go_on, silent
+from sumpool.progress import Check, Report, no_op
 from sumpool.special_tokens import PARAGRAPH
 from sumpool.training.memory import fits, try_peak
 
@@ -33,7 +33,7 @@ Variant = tuple[int, bool]
 
 
 def measure_shortening(
-    settings: ShorteningConfig, conditions: Conditions, report: Report = silent, check: Check = go_on
+    settings: ShorteningConfig, conditions: Conditions, report: Report = no_op, check: Check = no_op
 ) -> Result:
     """Measure a training step at every shortening factor, in turns."""
     here = replace(conditions, vocabulary=settings.vocabulary)

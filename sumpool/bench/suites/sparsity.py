@@ -34,7 +34,7 @@ from sumpool.data.shards import Shard
 from sumpool.errors import DataError, RecipeError
 from sumpool.inference.loading import LoadedModel
 from sumpool.interpret.sentence_attention import sentence_attention
-from sumpool.progress import Check, Report, go_on, silent
+from sumpool.progress import Check, Report, no_op
 from sumpool.runs.run_data import prepared_data_of
 from sumpool.training.data_order import TrainingData
 from sumpool.training.validation import validate
@@ -137,8 +137,8 @@ def measure_sparsity(
     config: ModelConfig,
     settings: SparsityConfig,
     conditions: Conditions,
-    report: Report = silent,
-    check: Check = go_on,
+    report: Report = no_op,
+    check: Check = no_op,
 ) -> Result:
     """Sum up the attention of a trained model, and time one of its shape."""
     surface = len(settings.surface_lengths) * len(settings.targets)

@@ -13,7 +13,7 @@ import torch
 
 from sumpool.bench.measures.timing import Steps, Timing, synchronize
 from sumpool.bench.results.table import Column, Row, Table
-from sumpool.progress import Check, go_on
+from sumpool.progress import Check, no_op
 
 if TYPE_CHECKING:
     from sumpool.tasks.language_modeling.scoring import TextModel
@@ -26,7 +26,7 @@ _CHECKED = 64
 
 @torch.inference_mode()
 def generation_seconds(
-    model: "TextModel", tokens: torch.Tensor, lengths: Sequence[int], device: torch.device, check: Check = go_on
+    model: "TextModel", tokens: torch.Tensor, lengths: Sequence[int], device: torch.device, check: Check = no_op
 ) -> dict[int, float]:
     """Read tokens one by one through the cache; return the seconds until each of some ascending lengths.
 

@@ -29,7 +29,7 @@ from sumpool.errors import RecipeError
 from sumpool.pretrained.config import ImportOptions, read_config, to_model_config
 from sumpool.pretrained.generation import to_decoding_config
 from sumpool.pretrained.weights import load_pretrained
-from sumpool.progress import Check, Report, go_on, silent
+from sumpool.progress import Check, Report, no_op
 from sumpool.special_tokens import SpecialTokens
 
 THEIRS, OURS = "transformers", "sumpool"
@@ -52,7 +52,7 @@ class Pair:
 
 
 def measure_transformers(
-    pair: Pair, settings: TransformersConfig, conditions: Conditions, report: Report = silent, check: Check = go_on
+    pair: Pair, settings: TransformersConfig, conditions: Conditions, report: Report = no_op, check: Check = no_op
 ) -> Result:
     """Measure both in turns, encoding and generation apart, and compare their summaries."""
     steps = Steps(4 * (settings.repeats + 1), report, check)

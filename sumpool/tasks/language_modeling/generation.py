@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from sumpool.core.decoding.text_sampling import TextSampling, draw_token
-from sumpool.progress import Check, go_on
+from sumpool.progress import Check, no_op
 from sumpool.tasks.language_modeling.scoring import TextModel
 
 
@@ -17,7 +17,7 @@ def generate_tokens(
     sampling: TextSampling,
     forbidden: Sequence[int],
     device: torch.device,
-    check: Check = go_on,
+    check: Check = no_op,
 ) -> Iterator[int]:
     """Generate the tokens that follow a prompt.
 

@@ -16,7 +16,7 @@ from sumpool.data.text_stream import TextStream
 from sumpool.errors import CheckpointError, DataError
 from sumpool.inference.loading import find_run, load_finite_weights
 from sumpool.io.manifest import Manifest
-from sumpool.progress import Check, go_on
+from sumpool.progress import Check, no_op
 from sumpool.recipe.language_model import LanguageModelRecipe, load_any_recipe
 from sumpool.runs.run_data import prepared_data_of
 from sumpool.runs.text_training_setup import build_language_model
@@ -91,7 +91,7 @@ def _load_recipe(folder: Path, overrides: Sequence[str]) -> LanguageModelRecipe:
     return recipe
 
 
-def split_of(loaded: LoadedLanguageModel, split: Split, check: Check = go_on) -> EncodedText:
+def split_of(loaded: LoadedLanguageModel, split: Split, check: Check = no_op) -> EncodedText:
     """Open the text of a split of a run's data, after verifying its files.
 
     Raises:

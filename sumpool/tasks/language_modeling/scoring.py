@@ -18,7 +18,7 @@ from torch import Tensor
 from sumpool.core.output._base import Scores
 from sumpool.evaluation.language_modeling import ScoredWindow
 from sumpool.evaluation.text_windows import TextWindow, count_units
-from sumpool.progress import Check, go_on
+from sumpool.progress import Check, no_op
 
 Ids = npt.NDArray[np.integer[Any]]
 
@@ -90,7 +90,7 @@ def score_text(
     batch_tokens: int,
     device: torch.device,
     scores_of: WindowScores = score_windows,
-    check: Check = go_on,
+    check: Check = no_op,
 ) -> Iterator[ScoredWindow]:
     """Score the windows of a text, in their order.
 

@@ -6,7 +6,7 @@ import pytest
 
 from sumpool.bench.corpus.process import run_process
 from sumpool.bench.measures.machine import EnergyMeter
-from sumpool.progress import go_on
+from sumpool.progress import no_op
 
 LINES = """\
 print('{"id": 1}', flush=True)
@@ -20,7 +20,7 @@ def python(program: str) -> list[str]:
 
 
 def test_a_process_is_timed_from_its_start(tmp_path: Path) -> None:
-    run = run_process(python(LINES), EnergyMeter(tmp_path), go_on)
+    run = run_process(python(LINES), EnergyMeter(tmp_path), no_op)
     assert (run.problem, [row["id"] for row in run.rows], run.joules) == ("", [1, 2], None)
     assert 0 < run.first < run.seconds
     if Path("/proc/self/status").exists():
@@ -35,7 +35,7 @@ def test_energy_is_that_of_the_run(tmp_path: Path) -> None:
         (folder / name).write_text(value)
     meter = EnergyMeter(tmp_path)
     write = f"open({str(folder / 'energy_uj')!r}, 'w').write('{{}}')"
-    runs = [run_process(python(write.format(energy)), meter, go_on) for energy in (3_000_000, 4_000_000)]
+    runs = [run_process(python(write.format(energy)), meter, no_op) for energy in (3_000_000, 4_000_000)]
     assert [run.joules for run in runs] == pytest.approx([3, 1])
 
 
@@ -48,7 +48,7 @@ def test_energy_is_that_of_the_run(tmp_path: Path) -> None:
     ],
 )
 def test_a_run_that_fails_has_a_reason(tmp_path: Path, program: str, problem: str) -> None:
-    assert run_process(python(program), EnergyMeter(tmp_path), go_on, timeout=1).problem == problem
+    assert run_process(python(program), EnergyMeter(tmp_path), no_op, timeout=1).problem == problem
 
 
 def test_an_interrupted_process_is_ended(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from sumpool.bench.lra.tasks import DATA, make_data, read_copy
 from sumpool.data.sources._base import SPLITS
 from sumpool.data.sources.labelled import LabelledSourceConfig
 from sumpool.errors import DataError, RecipeError
-from sumpool.progress import Progress, go_on, silent
+from sumpool.progress import Progress, no_op
 from tests.bench.lra.test_listops import tree_value
 
 
@@ -102,14 +102,14 @@ def test_damaged_copies_are_named(tmp_path: Path) -> None:
 
 def test_rows_of_a_copy_become_labelled_files(tmp_path: Path) -> None:
     config = LraConfig(task="retrieval", data=write_aan(tmp_path / "tsv"))
-    data = make_data(config, 1, tmp_path / "data", silent, go_on)
+    data = make_data(config, 1, tmp_path / "data", no_op, no_op)
     row = json.loads(data.files["train"].read_text().splitlines()[0])
     assert row == {"id": "train-1", "text": "first text", "second": "second text", "label": 1}
     assert data.statistics["test"]["rows"] == 2
 
 
 def test_generated_images_become_labelled_files(tmp_path: Path) -> None:
-    data = make_data(LraConfig(task="pathfinder32", rows=(2, 1, 1)), 1, tmp_path / "data", silent, go_on)
+    data = make_data(LraConfig(task="pathfinder32", rows=(2, 1, 1)), 1, tmp_path / "data", no_op, no_op)
     row = json.loads(data.files["test"].read_text())
     assert len(row["text"].split()) == 1024
     assert data.statistics["train"]["published"]["pixels"] == 1024
@@ -119,7 +119,7 @@ CONFIG = LraConfig(rows=(6, 3, 2))
 
 
 def test_rows_are_labelled_and_different_in_each_split(tmp_path: Path) -> None:
-    data = make_data(CONFIG, 1, tmp_path / "data", silent, go_on)
+    data = make_data(CONFIG, 1, tmp_path / "data", no_op, no_op)
     texts = []
     for split, count in zip(SPLITS, (6, 3, 2), strict=True):
         rows = [json.loads(line) for line in data.files[split].read_text().splitlines()]
@@ -132,20 +132,20 @@ def test_rows_are_labelled_and_different_in_each_split(tmp_path: Path) -> None:
 
 def test_equal_settings_keep_the_rows_and_others_replace_them(tmp_path: Path) -> None:
     folder = tmp_path / "data"
-    first = make_data(CONFIG, 1, folder, silent, go_on)
+    first = make_data(CONFIG, 1, folder, no_op, no_op)
     content = (folder / "train.jsonl").read_bytes()
     reports: list[Progress] = []
-    assert make_data(CONFIG, 1, folder, reports.append, go_on) == first
-    other = make_data(CONFIG, 2, folder, silent, go_on)
+    assert make_data(CONFIG, 1, folder, reports.append, no_op) == first
+    other = make_data(CONFIG, 2, folder, no_op, no_op)
     assert (folder / "train.jsonl").read_bytes() != content
     assert other.statistics != first.statistics
-    make_data(CONFIG, 1, folder, silent, go_on)
+    make_data(CONFIG, 1, folder, no_op, no_op)
     assert (folder / "train.jsonl").read_bytes() == content
 
 
 def test_expressions_of_other_lengths_are_another_task(tmp_path: Path) -> None:
-    make_data(CONFIG, 1, tmp_path / "data", silent, go_on)
-    data = make_data(LraConfig(rows=(6, 3, 2), lengths=(10, 40)), 1, tmp_path / "data", silent, go_on)
+    make_data(CONFIG, 1, tmp_path / "data", no_op, no_op)
+    data = make_data(LraConfig(rows=(6, 3, 2), lengths=(10, 40)), 1, tmp_path / "data", no_op, no_op)
     lengths = [len(json.loads(line)["text"].split()) for line in data.files["train"].read_text().splitlines()]
     assert all(10 < length < 40 for length in lengths)
     with pytest.raises(ValueError, match=r"bench\.lengths must end at twice its start or later, got \[30, 40\]"):
@@ -158,7 +158,7 @@ def test_a_folder_of_other_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "thesis.txt").write_text("years of work")
     with pytest.raises(RecipeError, match=r"data must be new or hold the data of bench lra, got other files"):
-        make_data(CONFIG, 1, tmp_path / "data", silent, go_on)
+        make_data(CONFIG, 1, tmp_path / "data", no_op, no_op)
     assert (tmp_path / "data" / "thesis.txt").exists()
 
 
@@ -167,5 +167,5 @@ def test_an_interrupted_call_leaves_nothing(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        make_data(CONFIG, 1, tmp_path / "data", silent, stop)
+        make_data(CONFIG, 1, tmp_path / "data", no_op, stop)
     assert not (tmp_path / "data" / DATA).exists()

@@ -18,7 +18,7 @@ from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
 from sumpool.core.output.tied import TiedOutputConfig
 from sumpool.core.pooling.halving import HalvingPoolerConfig
-from sumpool.progress import Progress, go_on, silent
+from sumpool.progress import Progress, no_op
 from sumpool.training.memory import peak
 
 CPU = torch.device("cpu")
@@ -138,7 +138,7 @@ def measure(time: Time, seconds: float, lengths: tuple[int, ...], **others: Time
     time.now = -2 * sum(other.seconds(8) for other in others.values())  # is warmed up with half of the first length
     model = Subject(CONFIG, CONDITIONS)
     budget = Budget(seconds - time.now, lambda: time.now)
-    sweep = LengthSweep({"model": model, **others}, settings, CONDITIONS, budget, silent, go_on)
+    sweep = LengthSweep({"model": model, **others}, settings, CONDITIONS, budget, no_op, no_op)
     sweep.measure()
     return {(row["model"], row["length"]): row for row in sweep.rows}
 
@@ -184,7 +184,7 @@ def test_gaps_are_filled_for_prediction_alone(time: Time) -> None:
 def test_a_bar_never_goes_back_and_reaches_its_end() -> None:
     heard: list[Progress] = []
     settings = BenchConfig(lengths=(16, 32), workloads=("encode",), repeats=2)
-    LengthSweep({"model": Subject(CONFIG, CONDITIONS)}, settings, CONDITIONS, Budget(60), heard.append, go_on).measure()
+    LengthSweep({"model": Subject(CONFIG, CONDITIONS)}, settings, CONDITIONS, Budget(60), heard.append, no_op).measure()
     assert [each.done for each in heard] == [0, 1, 2, 3, 5, 7, 9]
     assert {each.total for each in heard} == {9}
     assert heard[0].metrics == {"encode": "16 tokens, model"}

@@ -28,7 +28,7 @@ from sumpool.bench.suites.operators import (
 )
 from sumpool.bench.workload import Conditions
 from sumpool.core.pooling.iterative import iterate
-from sumpool.progress import go_on
+from sumpool.progress import no_op
 
 
 def row(operator: str, length: int, keep: int, seconds: float | None, similarity: float | None = 0.9) -> Row:
@@ -128,7 +128,7 @@ def test_every_operator_at_every_length_and_number_kept() -> None:
 def test_halving_is_as_close_to_top_k_as_its_authors_report() -> None:
     settings = OperatorsConfig(repeats=1)
     others = dict.fromkeys(operators.OPERATORS.keys() - {SORTED, HARD}, "not compared")
-    measure = partial(operators._measure, settings=settings, conditions=CONDITIONS, left_out=others, check=go_on)
+    measure = partial(operators._measure, settings=settings, conditions=CONDITIONS, left_out=others, check=no_op)
     cells = by_cell([row for keep in (256, 128, 32, 2) for row in measure(512, keep)])
     for keep, tolerance in ((256, 0.002), (128, 0.002), (32, 0.005), (2, 0.05)):
         row = cells[512, keep][SORTED]
@@ -157,7 +157,7 @@ def test_the_first_number_at_which_halving_is_faster_is_found(
         return {SORTED: Timing((1.0 if wins else 3.0,)), LOOP: Timing((2.0,))}
 
     monkeypatch.setattr(operators, "interleave", clocked)
-    assert operators._crossing(16, SMALL, CONDITIONS, go_on) == expected
+    assert operators._crossing(16, SMALL, CONDITIONS, no_op) == expected
 
 
 def test_similarity_by_weights_and_sharpness() -> None:

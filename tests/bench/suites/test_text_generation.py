@@ -7,7 +7,7 @@ from torch import Tensor
 from sumpool.bench.measures.timing import Steps
 from sumpool.bench.suites import text_generation
 from sumpool.bench.suites.text_generation import LAST, measure_text_generation, text_generation_table
-from sumpool.progress import go_on, silent
+from sumpool.progress import no_op
 from tests.tasks.language_modeling.test_generation import Sums
 
 CPU = torch.device("cpu")
@@ -39,7 +39,7 @@ def test_growth_is_that_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr(text_generation, "time", SimpleNamespace(perf_counter=lambda: clock.now))
     (first, constant), (_, growing) = (
-        measure_text_generation("text", Timed(clock, grows=grows), 5, [256, 1024], 2, CPU, Steps(2, silent, go_on))
+        measure_text_generation("text", Timed(clock, grows=grows), 5, [256, 1024], 2, CPU, Steps(2, no_op, no_op))
         for grows in (False, True)
     )
     assert [(row["model"], row["length"]) for row in (first, constant)] == [("text", 256), ("text", 1024)]
@@ -53,14 +53,14 @@ def test_growth_is_that_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_each_text_is_a_step_and_is_checked() -> None:
     calls = []
-    steps = Steps(2, silent, lambda: calls.append(1))
+    steps = Steps(2, no_op, lambda: calls.append(1))
     measure_text_generation("sums", Sums(), 5, [LAST + 64], 2, CPU, steps)
     assert steps.done == 2
     assert len(calls) == 2 + 2 * (LAST + 64) // 64
 
 
 def test_the_table_names_models_and_lengths() -> None:
-    rows = measure_text_generation("sums", Sums(), 5, [256], 1, CPU, Steps(1, silent, go_on))
+    rows = measure_text_generation("sums", Sums(), 5, [256], 1, CPU, Steps(1, no_op, no_op))
     table = text_generation_table(rows)
     assert table.cells()[0][:2] == ("sums", "256")
     assert table.cells()[0][-1] == "-"

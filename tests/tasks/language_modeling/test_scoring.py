@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from sumpool.core.output._base import Scores
 from sumpool.evaluation.language_modeling import ScoredWindow, score_language_model
 from sumpool.evaluation.text_windows import overlapping_windows
-from sumpool.progress import Check, go_on
+from sumpool.progress import Check, no_op
 from sumpool.tasks.language_modeling.scoring import EncodedText, WindowScores, score_by_steps, score_text, score_windows
 
 CPU = torch.device("cpu")
@@ -57,7 +57,7 @@ def scored(
     step: int = 8,
     batch_tokens: int = 100,
     scores_of: WindowScores = score_windows,
-    check: Check = go_on,
+    check: Check = no_op,
 ) -> list[ScoredWindow]:
     windows = overlapping_windows(len(ids), length, step)
     return list(
