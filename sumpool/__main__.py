@@ -10,7 +10,7 @@ _STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
 _SPINS = "1000"
 """Iterations that a thread of torch (libgomp) spins for others before it sleeps. With the 300,000 of the library, one
 whose core another process takes holds up the others at every operation."""
-_LONG_COMMANDS = {"train", "bench"}
+_LONG_COMMANDS = {"train", "bench", "study"}
 """Commands that have a machine to themselves, where threads that sleep cost a tenth to a third of the speed."""
 
 

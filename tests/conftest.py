@@ -47,11 +47,7 @@ train: {steps: 4, batch_tokens: 256, learning_rate: 1e-3}
 
 SLOW = (
     "bench/corpus/test_peer_process.py",
-    "bench/language_models",
-    "bench/lra",
     "bench/peers",
-    "bench/suites",
-    "bench/test_emulated_gpu.py",
     "bench/test_plots.py",
     "browser",
     "cli/test_classify.py",
@@ -64,13 +60,13 @@ SLOW = (
     "pretrained",
     "pretraining",
     "running_text",
+    "studies",
     "tasks/test_teacher.py",
     "test_bart_recipes.py",
     "test_modes.py",
     "text/test_hf_tokenizer.py",
     "text/test_hf_vocabulary.py",
     "torture",
-    "workflows/test_bench_trainer.py",
     "workflows/test_classify.py",
     "workflows/test_evaluate_on_ray.py",
     "workflows/test_export_for_transformers.py",
@@ -365,7 +361,7 @@ def write_run(folder: Path, recipe: str = RECIPE) -> Path:
 @pytest.fixture
 def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock for LED's training that goes on by a hundredth of a second at each look, however busy the machine is."""
-    from sumpool.bench.peers.led import TrainingClock
+    from sumpool.studies.led import TrainingClock
 
     ticks = count(step=0.01)
-    monkeypatch.setattr("sumpool.bench.peers.led.TrainingClock", partial(TrainingClock, now=lambda: next(ticks)))
+    monkeypatch.setattr("sumpool.studies.led.TrainingClock", partial(TrainingClock, now=lambda: next(ticks)))

@@ -83,7 +83,7 @@ COMMANDS: dict[str, Sequence[str]] = {
     "evaluate": ("evaluate", "ours.jsonl", "--references", "references.jsonl", "--out", "FOLDER"),
     "evaluate --resume": ("evaluate", "ours.jsonl", "--references", "references.jsonl", "--resume", "--out", "FOLDER"),
     "summarize": ("summarize", "doc.txt", "--fast", "--out-dir", "FOLDER"),
-    "bench": ("bench", "complexity", "--out", "FOLDER/manifest.json"),
+    "study": ("study", "complexity", "--out", "FOLDER/manifest.json"),
 }
 OWN = {"prepare": "prepared", "prepare for training": "prepared", "train": "run", "sweep": "sweep"}
 OWN |= {"evaluate": "evaluation", "evaluate --resume": "evaluation"}
@@ -115,7 +115,7 @@ def test_the_folder_of_something_else_is_refused_untouched(
 ) -> None:
     words = [word.replace("FOLDER", "x") for word in COMMANDS[command]]
     for kind, make in FOLDERS.items():
-        if OWN.get(command) == kind or (command == "bench" and kind == "files"):
+        if OWN.get(command) == kind or (command == "study" and kind == "files"):
             continue  # its own folder, or a file that is not there
         make(place / "x")
         before = content(place)

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from sumpool.bench.suites import paper_times
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.sweep import load_sweep
 from sumpool.settings import kinds
+from sumpool.studies import tables as paper_times
 from tests.test_recipes import RECIPES, SWEEPS
 
 PAPERS = RECIPES / "papers"

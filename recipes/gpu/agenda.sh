@@ -10,6 +10,7 @@ if compgen -G "$pack/wheels/*.whl" >/dev/null; then
 fi
 export PYTHONPATH=$PWD:/tmp/gpu-site PYTHONUNBUFFERED=1 COLUMNS=160
 bench="python3 -m sumpool bench --out \$RESULT --set train.device=$device"
+study="python3 -m sumpool study --out \$RESULT --set train.device=$device"
 deep="$bench papers/arxiv/deep_pyramidion" shallow="$bench papers/arxiv/pyramidion"
 lengths="--length 2048 --length 8192 --length 16384 --length 65536"
 peer_lengths="--length 2048 --length 8192 --length 16384"
@@ -22,8 +23,8 @@ if [[ ${SIZES:-} = tiny ]]; then
   shallow+=" $tiny --set model.encoder[1].pool.keep=32 --set model.encoder[2].pool.keep=16"
   lengths="--length 64 --length 128" peer_lengths="--length 64" written=4 repeats=1 short=64 peers="[LED]"
   corpus="--set bench.documents=2 --set bench.repeats=1 --set bench.generate=4"
-  training="--set bench.target=8" pooled="--length 128 --set bench.batch=2 --set bench.repeats=1 --set bench.model_dim=16"
-  near="--length 128 --set bench.repeats=1"
+  training="--set bench.target=8" pooled="--set study.lengths=[128] --set study.batch=2 --set study.repeats=1 --set study.model_dim=16"
+  near="--set study.lengths=[128] --set study.repeats=1"
   quality="--steps 2 --batch-tokens 256 --device $device" least=20
 fi
 seconds() { echo "--set bench.seconds=${least:-$1}"; }
@@ -42,11 +43,11 @@ training        180 $deep $train $lengths $bf16 $(seconds 100)
 short-documents 150 $deep $fast $bf16 --length $short --set bench.batch=8 $(seconds 60)
 corpus          240 python3 -m sumpool bench corpus sumpool/shipped --out \$RESULT $corpus
 quality         400 bash recipes/gpu/run.sh $pack $work/quality --minutes $minutes $quality && cp $work/quality/result.json \$RESULT
-operators       120 $bench operators $pooled
+operators       120 $study operators $pooled
 shallow-bf16    150 $shallow $fast $lengths $bf16 $(seconds 60)
 deep-fp32       180 $deep $fast $lengths $fp32 $(seconds 90)
 shallow-peers   360 $shallow $fast $peer_lengths $bf16 --peers --set bench.peers=$peers $(seconds 240)
 training-fp32   180 $deep $train $lengths $fp32 $(seconds 90)
 shallow-fp32    150 $shallow $fast $lengths $fp32 $(seconds 60)
-attentions      150 $bench attentions $near
+attentions      150 $study attentions $near
 ITEMS

@@ -1,6 +1,6 @@
 """Pictures of results; matplotlib, which is optional, is imported only when one is drawn."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import zip_longest
@@ -8,14 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from sumpool.bench.results.figure import COLOURS, save_figure
-from sumpool.bench.results.report import BenchReport, Result
+from sumpool.bench.results.report import Result
 from sumpool.bench.results.table import MEBI, Row, unique, where
-from sumpool.bench.suites.approximation import APPROXIMATIONS
-from sumpool.bench.suites.depth import MODELS
-from sumpool.bench.suites.operators import LOOP, NEVER, SORTED, SUMS
-from sumpool.bench.suites.selection import APPROXIMATE
-from sumpool.bench.suites.shortening import PUBLISHED
-from sumpool.bench.suites.sparsity import MODES
 from sumpool.errors import RecipeError
 from sumpool.io.replaceable import require_unlisted
 
@@ -23,8 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _STYLES: Sequence[Literal["-", "--", ":", "-."]] = ("-", "--", ":", "-.")
-_MOST_KEPT = 5
-"""Numbers kept, at most, that are drawn."""
 
 
 @dataclass(frozen=True)
@@ -44,16 +36,12 @@ class Panel:
     log: bool = False
 
 
-def require_plots(suite: str, path: Path) -> None:
+def require_plots(path: Path) -> None:
     """Make sure, before anything is measured, that there will be a picture.
 
     Raises:
-        RecipeError: If the suite has none, the file is no PNG or one of a run, its folder does not exist, or matplotlib
-            is missing.
+        RecipeError: If the file is no PNG or one of a run, its folder does not exist, or matplotlib is missing.
     """
-    if suite not in _PANELS:
-        drawn = ", ".join("a model" if name == "model" else name for name in _PANELS)
-        raise RecipeError(f"--plot must go with one of {drawn}, got {suite}")
     if path.suffix != ".png":
         raise RecipeError(f"--plot must name a .png file, got {path}")
     if not path.parent.is_dir():
@@ -63,12 +51,10 @@ def require_plots(suite: str, path: Path) -> None:
         raise RecipeError("--plot must have matplotlib, which is not installed: pip install 'sumpool[plots]'")
 
 
-def draw(report: BenchReport, path: Path) -> None:
-    """Draw a report as a PNG; needs no display."""
+def draw(panels: Sequence[Panel], path: Path, rows: int = 1) -> None:
+    """Draw panels in rows as a PNG; needs no display."""
     from matplotlib.figure import Figure
 
-    panels = [*_PANELS[report.suite](report.result, report.settings["bench"])]
-    rows = 1 if len(panels) < 4 and report.suite != "model" else 2
     columns = -(-len(panels) // rows)
     figure = Figure(figsize=(1 + 5 * columns, 5.2 * rows), dpi=120, layout="constrained")
     for axes, panel in zip_longest(figure.subplots(rows, columns, squeeze=False).flat, panels):
@@ -87,13 +73,13 @@ def _draw(axes: "Axes", panel: Panel) -> None:
     styles = list(dict.fromkeys(style for _, style in panel.lines))
     octaves = panel.axis != "sentences"
     handles: list[Line2D] = []
-    for (label, style), points in panel.lines.items():
+    for (label, style), line_points in panel.lines.items():
         place = colours.index(label)
         line = _STYLES[styles.index(style) if style else place // len(COLOURS) % len(_STYLES)]
         look = Line2D([], [], label=label, color=COLOURS[place % len(COLOURS)], linestyle=line)
         if label not in [handle.get_label() for handle in handles]:
             handles.append(look)
-        x, y = zip(*points, strict=True) if points else ((), ())
+        x, y = zip(*line_points, strict=True) if line_points else ((), ())
         axes.plot(x, y, color=look.get_color(), linestyle=line, marker="o" if octaves else "", markersize=3)
     if len(styles) > 1:
         handles += [Line2D([], [], label=style, color="black", linestyle=_STYLES[n]) for n, style in enumerate(styles)]
@@ -117,109 +103,17 @@ def _draw(axes: "Axes", panel: Panel) -> None:
         axes.set_ylim(bottom=0)
 
 
-def _points(rows: Sequence[Row], labels: Mapping[str, Any], x: str, y: str, scale: float = 1) -> list[Any]:
+def points(rows: Sequence[Row], labels: Mapping[str, Any], x: str, y: str, scale: float = 1) -> list[Any]:
     """Values y over x of the rows with these labels, without rows where y is missing."""
     return [(row[x], scale * row[y]) for row in where(rows, labels) if row[y]]
 
 
-def _models(result: Result, settings: Mapping[str, Any]) -> Iterator[Panel]:
+def model_panels(result: Result, settings: Mapping[str, Any]) -> Iterator[Panel]:
     """Seconds and memory by length, for each workload."""
     rows = result.rows["models"]
     for cost, name, scale in (("seconds", "median", 1), ("peak MiB", "memory", 1 / MEBI)):
         for workload in unique(rows, "workload"):
             measured = where(rows, {"workload": workload})
             models = unique(rows, "model")
-            lines = {(model, ""): _points(measured, {"model": model}, "length", name, scale) for model in models}
+            lines = {(model, ""): points(measured, {"model": model}, "length", name, scale) for model in models}
             yield Panel(f"{workload}: {cost}, batch {settings['batch']}", "source tokens", lines, log=True)
-
-
-def _operators(result: Result, settings: Mapping[str, Any]) -> Iterator[Panel]:
-    """Figures 5 and 6 of Pietruszka et al. side by side."""
-    rows = result.rows["operators"]
-    lengths = {keep: len(unique(where(rows, {"keep": keep}), "length")) for keep in unique(rows, "keep")}
-    kept = sorted(keep for keep, count in lengths.items() if count > 1) or sorted(lengths)  # one point is no line
-    chosen = [
-        (operator, keep) for operator in (SORTED, NEVER, LOOP, SUMS) for keep in kept[:: -(-len(kept) // _MOST_KEPT)]
-    ]
-    for name, title in (
-        ("fastest", f"seconds of a batch of {settings['batch']}"),
-        ("similarity", "similarity to exact top-k (nCCS)"),
-    ):
-        lines = {
-            (f"keep {keep:,}", operator): _points(rows, {"operator": operator, "keep": keep}, "length", name)
-            for operator, keep in chosen
-        }
-        yield Panel(title, "vectors", lines, log=name == "fastest")
-
-
-def _shortening(result: Result, _: Mapping[str, Any]) -> Iterator[Panel]:
-    """Figure 5 of Nawrot et al.: time and memory in proportion to no shortening."""
-    for place, cost in enumerate(("time", "memory")):
-        published = [(factor, both[place]) for factor, both in PUBLISHED.items()]
-        measured = _points(result.rows["shortening"], {}, "factor", f"{cost}_ratio")
-        lines = {("measured", ""): measured, ("published", ""): published}
-        yield Panel(f"{cost} of a training step / no shortening", "shortening factor", lines)
-
-
-def _depth(result: Result, settings: Mapping[str, Any]) -> Iterator[Panel]:
-    """Figure 4 of Pietruszka et al., for each length."""
-    for length in unique(result.rows["depth"], "length"):
-        measured = where(result.rows["depth"], {"length": length})
-        lines = {(name, ""): _points(measured, {"model": name}, "layers", "median") for name in MODELS}
-        yield Panel(f"seconds of a training step, {length:,} tokens, batch {settings['batch']}", "layers", lines)
-
-
-def _selection(result: Result, settings: Mapping[str, Any]) -> Iterator[Panel]:
-    """Speed-up of a step over full attention, and seconds of a whole generation."""
-    steps, generations = result.rows["steps"], result.rows["generations"]
-    lines = {
-        (f"{count} sentences", f"{kind} hypotheses"): _points(
-            steps, {"selection": APPROXIMATE, "sentences": count, "independent": value}, "length", "speedup"
-        )
-        for count in settings["sentences"]
-        for value, kind in ((False, "similar"), (True, "independent"))
-    }
-    yield Panel("a step of one layer: times faster than full (approximate)", "source tokens", lines)
-    names = unique(generations, "selection")
-    whole = {(name, ""): _points(generations, {"selection": name}, "length", "total") for name in names}
-    title = f"{settings['generate']} tokens, {settings['generate_sentences']} sentences: seconds"
-    yield Panel(title, "source tokens", whole)
-
-
-def _sparsity(result: Result, settings: Mapping[str, Any]) -> Iterator[Panel]:
-    """Figure 1 of Manakul and Gales, and the times that Table 1 is fitted to."""
-    kept = {(f"layer {row['layer']}", ""): [*enumerate(row["kept"], 1)] for row in result.rows["layers"]}
-    yield Panel(f"attention that the best sentences hold, {result.facts['documents']} documents", "sentences", kept)
-    times = {(mode, ""): _points(result.rows["times"], {"mode": mode}, "target", "fastest") for mode in MODES}
-    yield Panel(f"seconds, {settings['length']:,} source tokens", "summary tokens", times, log=True)
-
-
-def _approximation(result: Result, _: Mapping[str, Any]) -> Iterator[Panel]:
-    """Error by features at the greatest length, and by length at the most features that every length exceeds."""
-    rows = result.rows["approximation"]
-    for weights in unique(rows, "weights"):
-        measured = where(rows, {"weights": weights})
-        lengths, features = unique(measured, "length"), unique(measured, "features")
-        # With as many features as tokens some are exact, and only rounding would be seen.
-        most = max([count for count in features if count < min(lengths)], default=min(features))
-        for x, axis, fixed in (
-            ("features", "features", {"length": max(lengths)}),
-            ("length", "tokens", {"features": most}),
-        ):
-            lines = {
-                (name, ""): _points(measured, {"approximation": name, **fixed}, x, "error") for name in APPROXIMATIONS
-            }
-            title = ", ".join(f"{value:,} {'tokens' if name == 'length' else name}" for name, value in fixed.items())
-            yield Panel(f"spectral error, {weights} weights, {title}", axis, lines, log=True)
-
-
-_PANELS: Mapping[str, Callable[[Result, Mapping[str, Any]], Iterator[Panel]]] = {
-    "model": _models,
-    "operators": _operators,
-    "depth": _depth,
-    "shortening": _shortening,
-    "selection": _selection,
-    "sparsity": _sparsity,
-    "approximation": _approximation,
-}
-"""Panels of each suite that has a picture."""

@@ -1,73 +1,64 @@
-"""Benchmarks from settings to report: of a recipe, of a suite, and of a trained model's attention."""
+"""`sumpool bench`: a model beside its baselines and peers, from settings to report."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any
 
-import torch
-
-from sumpool.bench import config
-from sumpool.bench.config import (
-    AttentionsConfig,
-    BenchSettings,
-    DepthConfig,
-    ScalingConfig,
-    Suite,
-    SuiteSettings,
-    load_settings,
-    split_overrides,
-)
+from sumpool.bench.config import BenchConfig, BenchSettings, load_settings, split_overrides
 from sumpool.bench.models.length_sweep import measure_models
-from sumpool.bench.results.report import BenchReport, Result, make_report
-from sumpool.bench.suites.approximation import measure_approximations, trained_inputs
-from sumpool.bench.suites.attention_costs import measure_attention_costs
-from sumpool.bench.suites.complexity import count_complexity
-from sumpool.bench.suites.depth import measure_depth
-from sumpool.bench.suites.operators import measure_operators
-from sumpool.bench.suites.paper_times import VOCABULARY, measure_tables
-from sumpool.bench.suites.scaling import measure_scaling
-from sumpool.bench.suites.selection import measure_selection
-from sumpool.bench.suites.shortening import measure_shortening
-from sumpool.bench.suites.sparsity import measure_sparsity, selection_losses, validation_attention
-from sumpool.bench.suites.transformers import measure_transformers, random_pair
+from sumpool.bench.results.report import UNFINISHED, BenchReport, make_report
 from sumpool.bench.workload import Conditions
 from sumpool.errors import CheckpointError
-from sumpool.inference.loading import load_model
 from sumpool.inference.model_choice import RUNS, newest_run
-from sumpool.progress import Check, Progress, Report
+from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
 from sumpool.recipe.load import load_recipe, make_recipe
 from sumpool.recipe.packaged import find_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.text.load import load_tokenizer
 from sumpool.training.hardware import choose_device, choose_generation_precision, choose_precision
 
-SUITES: Mapping[Suite, tuple[type[SuiteSettings[Any]], Callable[..., Result]]] = {
-    "operators": (SuiteSettings[config.OperatorsConfig], measure_operators),
-    "complexity": (SuiteSettings[config.ComplexityConfig], count_complexity),
-    "tables": (SuiteSettings[config.TablesConfig], measure_tables),
-    "shortening": (SuiteSettings[config.ShorteningConfig], measure_shortening),
-    "selection": (SuiteSettings[config.SelectionBenchConfig], measure_selection),
-    "transformers": (SuiteSettings[config.TransformersConfig], measure_transformers),
-    "approximation": (SuiteSettings[config.ApproximationConfig], measure_approximations),
-    "attentions": (SuiteSettings[AttentionsConfig], measure_attention_costs),
-    "depth": (SuiteSettings[DepthConfig], measure_depth),
-}
-"""Settings and measure of each suite."""
-_UNTIMED = ("operators", "complexity", "transformers", "approximation")
-"""Suites in which no matrix products are timed, or whose results are compared: always in float32."""
+
+def bench(
+    target: str | Path | BenchReport | None = None,
+    *,
+    overrides: Sequence[str] = (),
+    lengths: Sequence[int] = (),
+    peers: bool = False,
+    report: Report = no_op,
+    check: Check = no_op,
+) -> BenchReport:
+    """Measure a model beside its baselines and peers: encoding, a training step and generation by length.
+
+    Weights and documents are random.
+
+    Args:
+        target: A recipe, a run folder, or an earlier benchmark, whose model and settings are taken. None takes the
+            newest run, or a small built-in model.
+        overrides: Settings to change, each like `bench.batch=8`.
+        lengths: Source tokens; by default those of the `bench` section.
+        peers: Whether models of transformers and CTranslate2 in the same sizes take part.
+        report: Receives progress.
+        check: Called between repetitions; when it raises, nothing is kept.
+
+    Raises:
+        RecipeError: If the recipe or a setting is wrong, or does not fit the machine; or if a library is missing.
+        DataError: If a tokenizer is missing or damaged.
+        Interrupted: If a signal has come; nothing is kept.
+    """
+    named = find_recipe(Path(target)) if isinstance(target, str | Path) else target
+    changes = [*overrides, *([f"bench.lengths={list(lengths)}"] if lengths else [])]
+    with told_when_stopped(UNFINISHED):
+        return _bench(named, changes, peers, report, check)
 
 
-def run_model(
+def _bench(
     target: Path | BenchReport | None, overrides: Sequence[str], peers: bool, report: Report, check: Check
 ) -> BenchReport:
-    """Measure a model beside its baselines and peers: encoding, a training step and generation by length."""
     changes, of_recipe = split_overrides(overrides, ("bench.",))
     recipe = _recipe(target, of_recipe, report)
-    settings = load_settings(recipe.name, BenchSettings[config.BenchConfig], changes, recipe.bench).bench
+    settings = load_settings(recipe.name, BenchSettings[BenchConfig], changes, {"bench": recipe.bench or {}}).bench
     device = choose_device(recipe.train.device)
-    vocabulary = _vocabulary(recipe)
+    vocabulary = vocabulary_size(recipe)
     conditions = Conditions(vocabulary, device, choose_precision(recipe.train.precision, device), recipe.seed)
     contenders, libraries = {}, {}
     if peers:
@@ -91,67 +82,7 @@ def run_model(
     return replace(composed, precision=precision, versions=composed.versions | libraries)
 
 
-def run_scaling(target: Path, overrides: Sequence[str], report: Report, check: Check) -> BenchReport:
-    """Project the training of a recipe on many devices."""
-    changes, of_recipe = split_overrides(overrides, ("bench.",))
-    recipe = _recipe(target, of_recipe, report)
-    settings = load_settings("bench scaling", BenchSettings[ScalingConfig], changes).bench
-    device = choose_device(recipe.train.device)
-    precision = choose_precision(recipe.train.precision, device)
-    conditions = Conditions(_vocabulary(recipe), device, precision, recipe.seed)
-    update_tokens = recipe.train.batch_tokens * recipe.train.accumulate
-    result = measure_scaling(recipe.model, update_tokens, settings, conditions, report, check)
-    kept = {"bench": settings.model_dump(), "model": recipe.model.model_dump()}
-    return make_report(recipe.name, "scaling", conditions, kept, result)
-
-
-def run_suite(
-    name: Suite,
-    overrides: Sequence[str],
-    report: Report,
-    check: Check,
-) -> BenchReport:
-    """Measure what the papers measure, and how transformers compares, without a recipe."""
-    schema, measure = SUITES[name]
-    settings = load_settings(f"bench {name}", schema, overrides)
-    device = choose_device(settings.train.device)
-    precision = torch.float32 if name in _UNTIMED else choose_precision(settings.train.precision, device)
-    conditions = Conditions(VOCABULARY, device, precision, settings.seed)
-    if name == "transformers":
-        pair = random_pair(settings.bench, settings.seed)
-        conditions = replace(conditions, vocabulary=pair.ours.vocabulary)
-        measure = partial(measure, pair)
-    result = measure(settings.bench, conditions, report, check)
-    return make_report("", name, conditions, {"bench": settings.bench.model_dump(), "seed": settings.seed}, result)
-
-
-def run_sparsity(run: Path | None, overrides: Sequence[str], report: Report, check: Check) -> BenchReport:
-    """Measure how few sentences hold a trained model's attention, and what a decoder of its shape costs."""
-    of_run, changes = split_overrides(overrides, ("data.",))
-    settings = load_settings("bench sparsity", SuiteSettings[config.SparsityConfig], changes)
-    loaded = load_model(run, [*of_run, f"summarize.device={settings.train.device}"])
-    precision = choose_precision(settings.train.precision, loaded.device)
-    conditions = Conditions(loaded.tokenizer.vocab_size, loaded.device, precision, settings.seed)
-    attention = validation_attention(loaded, settings.bench.documents)
-    losses = selection_losses(loaded, settings.bench.documents, settings.bench.loss_sentences, check)
-    result = measure_sparsity(attention, losses, loaded.recipe.model, settings.bench, conditions, report, check)
-    kept = {"bench": settings.bench.model_dump(), "model": loaded.recipe.model.model_dump()}
-    return make_report(loaded.recipe.name, "sparsity", conditions, kept, result)
-
-
-def run_approximation(run: Path, overrides: Sequence[str], report: Report, check: Check) -> BenchReport:
-    """Measure how well attentions approximate others, with random weights and with those of a trained encoder."""
-    of_run, changes = split_overrides(overrides, ("data.",))
-    settings = load_settings("bench approximation", SuiteSettings[config.ApproximationConfig], changes)
-    loaded = load_model(run, [*of_run, f"summarize.device={settings.train.device}"])
-    conditions = Conditions(loaded.tokenizer.vocab_size, loaded.device, torch.float32, settings.seed)
-    trained = [*trained_inputs(loaded, settings.bench.documents)]
-    result = measure_approximations(settings.bench, conditions, report, check, trained)
-    kept = {"bench": settings.bench.model_dump(), "seed": settings.seed, "model": loaded.recipe.model.model_dump()}
-    return make_report(loaded.recipe.name, "approximation", conditions, kept, result)
-
-
-def _vocabulary(recipe: Recipe) -> int:
+def vocabulary_size(recipe: Recipe) -> int:
     """Return the number of tokens of a recipe's vocabulary."""
     if recipe.data.vocabulary is not None:
         return recipe.data.vocabulary

@@ -14,7 +14,8 @@ COMMANDS: Final = {
     "classify": "Label documents with a trained classifier.",
     "generate": "Write text with a language model, from a prompt or from nothing.",
     "evaluate": "Score summaries with ROUGE, beside baselines.",
-    "bench": "Measure a model by length, or one of the papers' benchmarks.",
+    "bench": "Measure speed and memory of a model by length.",
+    "study": "Reproduce a table or figure of a paper, or list what can be reproduced.",
     "export": "Copy a model without checkpoints and logs, to pass it on.",
     "push": "Export a model and upload it to the Hugging Face hub.",
     "prune": "List the importance of attention heads, and remove the least important.",
@@ -64,6 +65,10 @@ def load(name: str) -> Callable[..., None]:  # noqa: C901 - one branch a command
             from sumpool.cli.bench import bench
 
             return bench
+        case "study":
+            from sumpool.cli.study import study
+
+            return study
         case "export":
             from sumpool.cli.export import export
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from sumpool.bench import config as bench
+from sumpool.bench.config import BenchConfig, CorpusConfig
 from sumpool.core.decoding.text_sampling import TextSampling
 from sumpool.core.model.language_model_config import LanguageModelConfig
 from sumpool.data.running_text import RunningTextConfig
@@ -23,6 +23,7 @@ from sumpool.recipe.schema import Recipe
 from sumpool.recipe.sweep import Sweep
 from sumpool.recipe.yaml_text import write
 from sumpool.settings import Settings, config_class, kinds
+from sumpool.studies import config as studies
 
 INTRODUCTION = """\
 # Recipe reference
@@ -86,18 +87,19 @@ def describe(name: str) -> str:
 
 
 def sections() -> Iterator[Section]:
-    """All sections in the order of the schema: those of summarisers and classifiers, of language models, of suites."""
+    """All sections in the order of the schema: those of summarisers and classifiers, of language models, of studies."""
     yield from _section(Recipe, "", set(), heading="## Recipe")
-    yield from _section(bench.BenchConfig, "bench", set())
+    yield from _section(BenchConfig, "bench", set())
     yield _single(LanguageModelRecipe, "", "## Language models")
     for path, config in _LANGUAGE_MODELS.items():
         yield _single(config, path, f"### Language models: `{path}`")
     yield from _family("data.source", "sumpool.data.text_sources", set())
     yield _single(Sweep, "", "## Sweeps")
-    text = "`sumpool bench NAME` takes these settings as `--set bench.SETTING=VALUE`."
-    yield Section("", "## Benchmarks without a recipe", text, {})
-    for name, config in _suites().items():
-        yield _single(config, "bench", f"### `bench {name}`")._replace(path=name)
+    yield _single(CorpusConfig, "bench", "## `bench corpus`")._replace(path="corpus")
+    text = "`sumpool study NAME` takes these settings as `--set study.SETTING=VALUE`."
+    yield Section("", "## Studies", text, {})
+    for name, config in _studies().items():
+        yield _single(config, "study", f"### `study {name}`")._replace(path=name)
 
 
 _LANGUAGE_MODELS: dict[str, type[Settings]] = {
@@ -110,11 +112,10 @@ _LANGUAGE_MODELS: dict[str, type[Settings]] = {
 """Sections that only recipes of language models have; their training and boundaries are those of other recipes."""
 
 
-def _suites() -> dict[str, type[Settings]]:
-    """Settings of the benchmarks that take no recipe, by name."""
-    ends = {name: value for name, value in vars(bench).items() if name.endswith("Config") and name != "BenchConfig"}
-    words = {name.removesuffix("Config").removesuffix("Bench"): config for name, config in ends.items()}
-    return {re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower(): config for name, config in words.items()}
+def _studies() -> dict[str, type[Settings]]:
+    """Settings of the studies, by name."""
+    ends = {name.removesuffix("Config"): value for name, value in vars(studies).items() if name.endswith("Config")}
+    return {re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower(): config for name, config in ends.items()}
 
 
 def _section(config: type[Settings], path: str, shown: set[str], heading: str = "") -> Iterator[Section]:

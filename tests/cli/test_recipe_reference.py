@@ -13,7 +13,7 @@ def test_the_page_has_sections_variants_tasks_and_suites() -> None:
         "\n- `model.encoder[i].pool`: ",
         "\n### `pool: {kind: halving}`\n",
         "\n### Language models: `data`\n",
-        "\n### `bench ",
+        "\n### `study ",
         "\n## `select.boosting`\n",
         "\n## `select.choice`\n",  # of the same class
     ):
@@ -29,7 +29,7 @@ def test_the_page_has_sections_variants_tasks_and_suites() -> None:
         ("attention", "## `model.encoder[i].attention`\n\nOne of `bigbird`, ", ""),
         ("train.steps", "## `train`\n\n- `train.steps`: ", "(default: `1000`). Optimizer updates"),
         ("model.encoder[0].pool.keep", "### `pool: {kind: halving}`\n\n- `keep`: ", "### `pool: {kind: hard}`"),
-        ("lra", "### `bench lra`", "- `bench.task`: one of image, listops, "),
+        ("lra", "### `study lra`", "- `study.task`: one of image, listops, "),
     ],
 )
 def test_a_section_a_kind_or_a_setting_is_described(name: str, beginning: str, settings: str) -> None:

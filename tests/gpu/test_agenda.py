@@ -94,4 +94,8 @@ def test_the_items_of_the_recipe_are_known_commands(sizes: str, tmp_path: Path) 
     items = agenda.read_items((tmp_path / "items").read_text().splitlines())
     assert len(items) == 15
     assert all(item.seconds <= 540 for item in items), "a call of ten minutes must be enough for each"
-    assert all("$RESULT" in item.command for item in items if "sumpool bench" in item.command)
+    assert all(
+        "$RESULT" in item.command
+        for item in items
+        if "sumpool bench" in item.command or "sumpool study" in item.command
+    )

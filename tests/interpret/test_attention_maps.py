@@ -1,13 +1,13 @@
 import pytest
 import torch
 
-from sumpool.bench.suites.attention_costs import attention_config
 from sumpool.core.attention._base import Attention
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.nn.layers import split_heads
 from sumpool.errors import CheckpointError
 from sumpool.interpret.attention_maps import attention_map
 from sumpool.settings import kinds
+from sumpool.studies.attentions import attention_config
 
 LENGTH, DIM, HEADS = 21, 16, 4
 POSITIONS = torch.arange(LENGTH)[None]

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from sumpool.bench.run import bench
 from sumpool.documents.document import Document
 from sumpool.errors import RecipeError
 from sumpool.inference.loading import load_model
 from sumpool.recipe.load import dump_recipe, load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
-from sumpool.workflows.bench import bench
 from sumpool.workflows.summarize import summarize
 from sumpool.workflows.train import train
 from tests.conftest import BARE, TRAINED, train_with_notes

@@ -111,7 +111,7 @@ def require_trainer() -> None:
     """
     for library in ("transformers", "accelerate"):
         if find_spec(library) is None:
-            raise RecipeError(f"bench trainer must have {library}, which is not installed: {_INSTALL}")
+            raise RecipeError(f"study trainer must have {library}, which is not installed: {_INSTALL}")
 
 
 def library_versions() -> dict[str, str]:

@@ -18,6 +18,8 @@ from sumpool.training.memory import physical
 _CPUINFO = Path("/proc/cpuinfo")
 SCHEMA = 3
 """Version of the JSON files."""
+UNFINISHED = "a benchmark that is not finished keeps nothing"
+"""Said after a signal."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,8 @@ class BenchReport:
             ("precision", self.precision),
             *self.versions.items(),
         ]
-        return [text_table(f"bench of {self.recipe or self.suite}", ("machine", ""), lines), *self.result.tables]
+        kind = next(kind for kind in ("bench", "study") if kind in self.settings)
+        return [text_table(f"{kind} of {self.recipe or self.suite}", ("machine", ""), lines), *self.result.tables]
 
     def to_json(self) -> str:
         """Everything, each single repetition included, as one JSON object."""

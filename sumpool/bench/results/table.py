@@ -103,8 +103,9 @@ def make_table(
     *,
     columns: Sequence[Column] = (),
     notes: Sequence[str] = (),
+    package: str = __package__,
 ) -> Table:
-    """Make a table of `tables.toml`.
+    """Make a table of the `tables.toml` of a package.
 
     Args:
         name: Its name there.
@@ -112,8 +113,9 @@ def make_table(
         facts: Values of the names in braces.
         columns: Columns that depend on what was measured.
         notes: Further lines below the table.
+        package: The package.
     """
-    specification, known = _tables()[name], facts or {}
+    specification, known = _tables(package)[name], facts or {}
     optional = specification.get("optional", ())
     chosen: list[Column] = []
     for heading, *rest in specification["columns"]:
@@ -127,8 +129,8 @@ def make_table(
 
 
 @cache
-def _tables() -> dict[str, Any]:
-    return tomllib.loads(files(__package__).joinpath("tables.toml").read_text(encoding="utf-8"))
+def _tables(package: str) -> dict[str, Any]:
+    return tomllib.loads(files(package).joinpath("tables.toml").read_text(encoding="utf-8"))
 
 
 def text_table(title: str, headings: Sequence[str], lines: Iterable[Sequence[str]], notes: Sequence[str] = ()) -> Table:

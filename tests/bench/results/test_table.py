@@ -9,7 +9,6 @@ from sumpool.bench.results.table import (
     Column,
     Row,
     Table,
-    make_table,
     pivot,
     require_writable,
     significant,
@@ -74,17 +73,6 @@ def test_rows_by_value() -> None:
 def test_a_row_as_json() -> None:
     assert ROWS[0].to_json() == {"length": 16, "system": "a", "bytes": 2**21, "seconds": (0.5, 1.0, 0.75)}
     assert ROWS[1].to_json() == {"length": 16, "system": "b", "bytes": None, "note": "out of memory"}
-
-
-def test_facts_and_columns_fill_a_table() -> None:
-    facts = {"documents": 3, "mean_sentences": 4.26}
-    table = make_table(
-        "kept", [Row({"sentences": 1, "x": 0.5})], facts, columns=[Column("layer x", "x", ".2f")], notes=["more"]
-    )
-    assert table.headings() == ["sentences", "layer x"]
-    assert table.cells() == [("1", "0.50")]
-    assert table.notes[0].startswith("mean over tokens and 3 validation documents of 4.3 sentences")
-    assert table.notes[1] == "more"
 
 
 def test_a_table_of_texts() -> None:

@@ -1,0 +1,111 @@
+"""`sumpool study`: the name of a study in, tables out; without a name the list of them."""
+
+import gc
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from sumpool.cli.bench import Csv, Json, Latex, Out, Plot, lay_out, locked_output, write_report
+from sumpool.cli.console import screen
+from sumpool.cli.options import Changes
+from sumpool.cli.text import table
+from sumpool.errors import RecipeError
+
+STUDIES: Final = {
+    "operators": "similarity of each top-k operator to exact top-k, and its time",
+    "complexity": "operations of every variant, encoder and decoder apart",
+    "tables": "times of the models of Tables 2, 7, 8 and 10 of Pietruszka et al. (--set study.table=10)",
+    "depth": "time of a training step by length and depth of the encoder",
+    "shortening": "time and memory of a language model's training step by shortening factor",
+    "selection": "cross-attention to selected sentences beside full cross-attention, in time",
+    "transformers": "an imported BART beside generate of transformers",
+    "attentions": "time, memory and operations of every self-attention by length, and their exponents",
+    "approximation": "error of approximate attentions by features and length, with a RUN on its weights too",
+    "sparsity": "how few sentences hold the attention of a RUN, and the cost of its decoder",
+    "generation": "tokens per second of the language model of a RUN by length of the text",
+    "trainer": "a RUN beside LED of transformers, trained with its own Trainer on the same data for the same time",
+    "scaling": "time, traffic and price of the training of a RECIPE on 8 to 1,024 devices, from one step here",
+    "lra": "attentions trained on a task of the Long Range Arena (--set study.task=listops)",
+    "language-models": "language models by boundaries, trained for equal times (--set study.table=pareto)",
+    "attention-map": "picture of the attention of every layer and head of a RUN on a DOCUMENT",
+}
+"""Names of the studies, and what each is about."""
+OF_RUN = ("approximation", "sparsity", "generation", "trainer", "scaling", "attention-map")
+"""Studies that take a run, or a recipe (scaling)."""
+MAP = "attention-map"
+
+
+def study(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="The study; without one they are listed.")
+    ] = None,
+    target: Annotated[
+        Path | None,
+        typer.Argument(metavar="[RUN|RECIPE]", help=f"The run, or the recipe of scaling ({', '.join(OF_RUN)})."),
+    ] = None,
+    document: Annotated[str | None, typer.Argument(metavar="[DOCUMENT]", help="The document (attention-map).")] = None,
+    out: Out = None,
+    plot: Plot = None,
+    latex: Latex = None,
+    csv: Csv = None,
+    json: Json = False,
+    changes: Changes = None,
+) -> None:
+    """Reproduce a table or figure of a paper, or list what can be reproduced.
+
+    Settings of a study change with --set study.repeats=1, those of its recipe or run as elsewhere.
+    """
+    from sumpool.bench.results.table import require_writable
+    from sumpool.progress import GRACE, interruptible
+
+    if name is None:
+        with screen() as shown:
+            shown.result(table(("study", "measures"), list(STUDIES.items())))
+        return
+    _check(name, target, document)
+    exports = {"--csv": csv, "--latex": latex}
+    require_writable(exports)
+    if target and document:
+        _draw_map(target, document, plot)
+        return
+    from sumpool.studies.plots import draw, require_plots
+    from sumpool.studies.run import run_study
+
+    gc.freeze()  # what has been imported is no garbage, and each measure of memory would search it for half a second
+    if plot:
+        require_plots(name, plot)
+    with locked_output(out):
+        with screen() as shown, interruptible(GRACE) as interruption:
+            report = run_study(name, target, overrides=changes or (), report=shown.report, check=interruption.check)
+        if plot:
+            draw(report, plot)
+        write_report(report, out, exports)
+    with screen() as shown:
+        shown.result(report.to_json() if json else lay_out(report.tables()))
+
+
+def _check(name: str, target: Path | None, document: str | None) -> None:
+    """Refuse arguments that do not fit the study.
+
+    Raises:
+        RecipeError: If the study is unknown, or an argument is missing or does not go with it.
+    """
+    from sumpool.recipe.problems import hint
+
+    if name not in STUDIES:
+        raise RecipeError(f"the study must be one of {', '.join(STUDIES)}, got {name}{hint(name, [*STUDIES])}")
+    if (name == MAP) != (document is not None):
+        raise RecipeError(f"a run and a document must follow {MAP}, and it alone, got {name} {target} {document}")
+    if target and name not in OF_RUN:
+        raise RecipeError(f"a run must follow {', '.join(OF_RUN)} only, got {target} after {name}")
+
+
+def _draw_map(run: Path, document: str, plot: Path | None) -> None:
+    """Draw the attention of a run on a document."""
+    from sumpool.studies.attention_map import draw_attention_map
+
+    path = plot or Path(f"{MAP}.png")
+    maps = draw_attention_map(run, document, path)
+    with screen() as shown:
+        shown.result(f"{path}: {len(maps)} layers, {maps[0].size(1):,} tokens in the first")

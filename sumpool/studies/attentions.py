@@ -1,0 +1,126 @@
+"""Time and memory of every self-attention by document length, beside counted operations.
+
+A measurement is a forward and a backward pass of one layer of one document without padding. Costs are fitted as
+constant * length ** exponent; the constant is given as the fitted cost of the first length.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sumpool.bench.measures.operations import count
+from sumpool.bench.measures.statistics import growth_exponent
+from sumpool.bench.measures.timing import Steps, clock
+from sumpool.bench.results.report import Result
+from sumpool.bench.results.table import Row
+from sumpool.bench.workload import Conditions
+from sumpool.core.attention._base import Attention, AttentionConfig
+from sumpool.progress import Check, Report, no_op
+from sumpool.settings import config_class, kinds
+from sumpool.studies.attention_peers import measure_peers
+from sumpool.studies.config import AttentionsConfig
+from sumpool.studies.study import make_table
+from sumpool.training.memory import available, try_peak
+
+_PACKAGE = "sumpool.core.attention"
+_GROWTH = 4.5
+"""Cost of twice the length, at most about."""
+_SHARE = 0.4
+"""Share of the free memory that a measurement may take."""
+_COSTS = ("seconds", "memory", "operations")
+
+
+def measure_attention_costs(
+    settings: AttentionsConfig, conditions: Conditions, report: Report = no_op, check: Check = no_op
+) -> Result:
+    """Measure every attention, from the shortest document to the longest that time and memory allow."""
+    if settings.peers:
+        sizes = (settings.lengths, settings.dim, settings.heads, settings.repeats)
+        rows = measure_peers(*sizes, conditions, report, check)
+        return Result({"attention_peers": rows}, [make_table("attention_peers", rows, settings.model_dump())])
+    steps = Steps(len(kinds(_PACKAGE)), report, check)
+    rows, fits = [], []
+    for kind in kinds(_PACKAGE):
+        steps()
+        measured = list(_measure_kind(kind, settings, conditions, check))
+        rows += measured
+        fits.append(fit_row(kind, measured))
+    steps.finish()
+    facts = settings.model_dump() | {"first": min(settings.lengths)}
+    tables = [make_table("attention_costs", fits, facts), make_table("attention_lengths", rows, facts)]
+    return Result({"attention_costs": fits, "attention_lengths": rows}, tables)
+
+
+def attention_config(kind: str, length: int, heads: int) -> AttentionConfig:
+    """Return the default settings of an attention, with room for the document and no more local heads than heads."""
+    config = config_class(_PACKAGE, kind)
+    sizes = {"length": length, "local_heads": min(2, heads - 1)}
+    attention = config.model_validate({"kind": kind} | {n: s for n, s in sizes.items() if n in config.model_fields})
+    assert isinstance(attention, AttentionConfig)
+    return attention
+
+
+def fit_row(kind: str, measured: Sequence[Row]) -> Row:
+    """Fit exponents, and costs of the first length, to the rows of an attention."""
+    lengths = [row["length"] for row in measured]
+    values: dict[str, Any] = {"name": kind, "longest": max(lengths, default=None)}
+    for name in _COSTS:
+        costs = [row[name] for row in measured]
+        if not costs or None in costs:
+            continue
+        values[f"{name}_exponent"] = exponent = growth_exponent(lengths, costs)
+        if exponent is not None:
+            offsets = np.log(costs) - exponent * np.log(np.array(lengths) / lengths[0])
+            values[f"{name}_constant"] = float(np.exp(offsets.mean()))
+    return Row(values)
+
+
+def _measure_kind(kind: str, settings: AttentionsConfig, conditions: Conditions, check: Check) -> Iterator[Row]:
+    """Measure one attention until a longer document would take too long or too much memory."""
+    for length in sorted(settings.lengths):
+        config = attention_config(kind, length, settings.heads)
+        row = _measure_length(config, length, settings, conditions, check)
+        if row.note:
+            return
+        yield row
+        memory = (row["memory"] or 0) * _GROWTH
+        if row["seconds"] * _GROWTH > settings.seconds or memory > _SHARE * available(conditions.device):
+            return
+
+
+def _measure_length(
+    config: AttentionConfig, length: int, settings: AttentionsConfig, conditions: Conditions, check: Check
+) -> Row:
+    """Measure a forward and a backward pass, the fastest of the repetitions, after one for the memory."""
+    torch.manual_seed(conditions.seed)
+    attention: Attention = config.build(settings.dim, settings.heads).to(conditions.device)
+    states = torch.randn(1, length, settings.dim, device=conditions.device, requires_grad=True)
+    positions = torch.arange(length, device=conditions.device)[None]
+
+    def forward() -> Tensor:
+        with conditions.autocast():
+            output: Tensor = attention(states, None, positions)
+        return output
+
+    def work() -> None:
+        forward().float().sum().backward()
+        attention.zero_grad()
+        states.grad = None
+
+    attention.eval()  # the update of centroids is no part of a forward pass
+    with torch.no_grad():
+        operations = count(forward)
+    attention.train()
+    work()  # what libraries keep from their first call is no cost of the length
+    memory, note = try_peak(work, conditions.device)
+    if note:
+        return Row({"name": config.kind, "length": length}, note=note)
+    seconds = []
+    for _ in range(settings.repeats):
+        check()
+        seconds.append(clock(work, conditions.device))
+    values = {"name": config.kind, "length": length, "operations": operations}
+    return Row({**values, "seconds": min(seconds), "memory": memory or None})

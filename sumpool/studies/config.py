@@ -1,0 +1,361 @@
+"""Settings of all studies, `--set study.SETTING=VALUE`."""
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from sumpool.bench.config import Count
+from sumpool.settings import Settings
+
+
+class Repeated(Settings):
+    """Documents and repetitions of a timed suite."""
+
+    batch: int = Field(1, ge=1, le=10_000_000)
+    """Documents at once."""
+    repeats: int = Field(3, ge=1, le=10_000_000)
+    """Measured repetitions after one that is not counted; where time is limited, fewer if they take too long."""
+
+
+class ModelSizes(Settings):
+    """Sizes of the models of a suite; those of BART-base by default."""
+
+    dim: int = Field(768, ge=2, le=10_000_000)
+    """Features of a vector."""
+    heads: int = Field(12, ge=1, le=10_000_000)
+    """Attention heads; must divide dim."""
+    feed_forward: int = Field(3072, ge=1, le=10_000_000)
+    """Width of the feed-forward layers."""
+
+    @model_validator(mode="after")
+    def _heads_divide_dim(self) -> Self:
+        if self.dim % self.heads:
+            raise ValueError(f"heads must divide dim = {self.dim}, got {self.heads}")
+        if self.dim % 2:
+            raise ValueError(f"dim must be even, got {self.dim}")
+        return self
+
+
+class OperatorsConfig(Repeated):
+    """Vectors that are pooled, and the time for it."""
+
+    lengths: tuple[Annotated[int, Field(ge=4, le=10_000_000)], ...] = Field(
+        (128, 256, 512, 1024, 2048, 4096, 8192, 16384), min_length=1
+    )
+    """Vectors before pooling; every power of two up to half of them is kept in turn."""
+    batch: Count = 16
+    dim: int = Field(32, ge=1, le=10_000_000)
+    """Features of a vector, as few as the paper's benchmark has."""
+    model_dim: int = Field(512, ge=1, le=10_000_000)
+    """Features of a model's vectors, for the smallest number kept at which halving is faster."""
+    repeats: Count = 20
+    sharpness: tuple[Annotated[float, Field(gt=0, le=100)], ...] = Field((1.0, 20.0, 100.0), min_length=1)
+    """Factors in the softmax of iterative pooling whose similarity is measured, with published weights (`distance`) and
+    with a softmax of scores; times are those at 1, the value of the authors."""
+    seconds: float = Field(0.25, gt=0, le=1_000_000)
+    """After which an operator is not repeated again; one that would take four times as long even once is left out."""
+
+
+class ComplexityConfig(ModelSizes):
+    """Sizes of the models whose operations are counted."""
+
+    length: int = Field(8192, ge=2, le=10_000_000)
+    """Source tokens."""
+    keep: int = Field(512, ge=1, le=10_000_000)
+    """Vectors that a pooling leaves."""
+    block: int = Field(512, ge=1, le=10_000_000)
+    """Tokens of a block."""
+    target: int = Field(512, ge=1, le=10_000_000)
+    """Summary tokens."""
+    heads: Count = 8
+    layers: int = Field(6, ge=1, le=10_000_000)
+    """Layers of the encoder and of the decoder."""
+
+    @model_validator(mode="after")
+    def _dim_divides_feed_forward(self) -> Self:
+        if self.feed_forward % self.dim:
+            raise ValueError(f"feed_forward must be a multiple of dim = {self.dim}, got {self.feed_forward}")
+        return self
+
+
+class TablesConfig(Repeated):
+    """Table of the paper, and the factors by which everything is made smaller."""
+
+    table: Literal[2, 7, 8, 10] = 2
+    """Table of Pietruszka et al.; 10 has the rows of all others."""
+    scale: float = Field(0.25, gt=0, le=1)
+    """Factor of lengths: of the source, of blocks and poolings, of the summary, of the tokens that are written."""
+    width: float = Field(0.25, gt=0, le=1)
+    """Factor of widths: of vectors, feed-forward layers and the vocabulary; equal to scale keeps every proportion."""
+    batch: int = Field(4, ge=1, le=10_000_000)
+    """Documents of a training step; the paper has 64."""
+    generate_batch: int = Field(8, ge=1, le=10_000_000)
+    """Documents that are written about at once."""
+    generate: tuple[Count, Count] = (256, 512)
+    """Tokens that are written, before scale."""
+    target: int = Field(512, ge=1, le=10_000_000)
+    """Summary tokens of a training step, before scale."""
+    seconds: float = Field(20.0, gt=0, le=1_000_000)
+    """After which a row is not repeated again."""
+
+
+class ShorteningConfig(Repeated, ModelSizes):
+    """Sizes of the model that pools less and more; the paper has dim 512, feed_forward 2048 and characters."""
+
+    factors: tuple[Count, ...] = Field((1, 2, 3, 4, 6, 8), min_length=1)
+    """Vectors that one mean stands for; 1 pools nothing, is always measured, and is what the others are compared to."""
+    length: int = Field(2048, ge=1, le=10_000_000)
+    """Tokens of the text."""
+    dim: int = Field(256, ge=2, le=10_000_000)
+    """Features of a vector."""
+    heads: Count = 8
+    feed_forward: int = Field(1024, ge=1, le=10_000_000)
+    vocabulary: int = Field(64, ge=8, le=10_000_000)
+
+
+class SelectionConfig(Repeated, ModelSizes):
+    """Sizes of the decoder that selects sentences; those of BART-base by default."""
+
+    lengths: tuple[Count, ...] = Field((1024, 2048, 4096, 8192), min_length=1)
+    """Source tokens."""
+    sentence: int = Field(40, ge=1, le=10_000_000)
+    """Tokens of a sentence."""
+    sentences: tuple[Count, ...] = Field((5, 10, 20, 30), min_length=1)
+    """Sentences that a token of the summary sees, in a step of one layer."""
+    generate_sentences: int = Field(10, ge=1, le=10_000_000)
+    """Sentences that it sees in whole generations, and where selections are reused."""
+    reselect_every: tuple[Count, ...] = Field((1, 2, 4, 8), min_length=1)
+    """Steps between selections; 1 selects at every step and is always measured, as the base of the ratios."""
+    state_noise: float = Field(0.1, ge=0, le=1_000_000)
+    """Distance of the states of a document's hypotheses, and of successive steps, from their centre, in proportion to
+    its length. At 0.1 four hypotheses select about 1.3 times as many sentences as one; models of at most three layers
+    that were trained on RFCs: 1.04 to 1.26."""
+    batch: Count = 4
+    beams: int = Field(4, ge=1, le=10_000_000)
+    """Hypotheses of each document."""
+    layers: int = Field(6, ge=1, le=10_000_000)
+    """Decoder layers of whole generations; each keeps keys and values of all documents, for every selection."""
+    generate: int = Field(256, ge=1, le=10_000_000)
+    """Tokens of whole generations."""
+    repeats: int = Field(9, ge=1, le=10_000_000)
+    """Measured repetitions of a step after one that is not counted; generations take turns token by token instead."""
+
+
+class TransformersConfig(Repeated, ModelSizes):
+    """Sizes of a BART that is imported, those of BART-base, and of what it reads and writes."""
+
+    length: int = Field(1024, ge=1, le=10_000_000)
+    """Source tokens."""
+    batch: Count = 8
+    beams: int = Field(4, ge=2, le=10_000_000)
+    """Hypotheses of each document."""
+    generate: int = Field(64, ge=1, le=10_000_000)
+    """Tokens of a summary, no fewer and no more."""
+    layers: int = Field(6, ge=1, le=10_000_000)
+    """Layers of the encoder and of the decoder."""
+    vocabulary: int = Field(50265, ge=16, le=10_000_000)
+    """Tokens of the vocabulary."""
+
+
+class SparsityConfig(Repeated):
+    """Documents whose attention is analysed, and lengths at which a model of the same shape is timed."""
+
+    documents: int = Field(50, ge=1, le=10_000_000)
+    """Validation documents, evenly spread."""
+    sentences: int = Field(5, ge=1, le=10_000_000)
+    """Sentences that are seen where selections are reused."""
+    loss_sentences: tuple[Count, ...] = Field((1, 5), min_length=1)
+    """Sentences that a token sees where selections are compared by their loss."""
+    reselect_every: tuple[Count, ...] = Field((2, 4, 8), min_length=1)
+    """Steps between selections."""
+    length: int = Field(1024, ge=1, le=10_000_000)
+    """Source tokens where summaries grow alone."""
+    targets: tuple[Count, ...] = Field((50, 100, 150, 200, 250, 300), min_length=3)
+    """Summary tokens."""
+    surface_lengths: tuple[Count, ...] = Field((256, 448, 640, 832, 1024), min_length=3)
+    """Source tokens where both grow; with 6 targets they make the paper's 30 samples."""
+    repeats: int = Field(5, ge=1, le=10_000_000)
+    """Measured repetitions after one that is not counted; the paper has 100."""
+
+
+class ApproximationConfig(Settings):
+    """Lengths and numbers of features at which attentions are compared with what they approximate."""
+
+    lengths: tuple[Count, ...] = Field((512, 1024, 2048, 4096), min_length=1)
+    """Tokens of a document."""
+    features: tuple[Count, ...] = Field((16, 32, 64, 128, 256, 512), min_length=1)
+    """Features, landmarks, samples or projected keys; as many as tokens at most."""
+    heads: Count = 2
+    """Attention heads of random weights."""
+    head_dim: Count = 32
+    """Features of a head of random weights."""
+    documents: Count = 4
+    """Validation documents of a run, evenly spread."""
+    repeats: Count = 3
+    """Random weights and draws."""
+
+
+class AttentionsConfig(Settings):
+    """Lengths and sizes at which the costs of all self-attentions are measured."""
+
+    lengths: tuple[Count, ...] = Field((1024, 2048, 4096, 8192, 16384), min_length=1)
+    """Tokens of the document."""
+    dim: Count = 64
+    """Features of a vector."""
+    heads: Count = 4
+    """Attention heads; must divide dim."""
+    repeats: Count = 3
+    """Measured repetitions, of which the fastest counts."""
+    seconds: float = Field(10, gt=0, le=1_000_000)
+    """Longer documents are left out where a repetition would take longer than this."""
+    peers: bool = False
+    """Whether to time layers of transformers beside ours instead."""
+
+    @model_validator(mode="after")
+    def _heads_divide_features(self) -> Self:
+        if self.dim % self.heads:
+            raise ValueError(f"heads must divide dim = {self.dim}, got {self.heads}")
+        return self
+
+
+class DepthConfig(Repeated, ModelSizes):
+    """Depths and lengths of encoders whose training is timed; the sizes are those of the paper."""
+
+    layers: tuple[Count, ...] = Field((2, 4, 8, 16), min_length=1)
+    """Layers of the encoder."""
+    lengths: tuple[Count, ...] = Field((2048, 4096, 8192), min_length=1)
+    """Source tokens."""
+    keep: int = Field(16, ge=2, le=10_000_000)
+    """Source tokens for each vector that a pyramid leaves: 512 of 8,192."""
+    block: int = Field(512, ge=1, le=10_000_000)
+    """Tokens of a block."""
+    target: int = Field(512, ge=1, le=10_000_000)
+    """Summary tokens."""
+    decoder: int = Field(2, ge=1, le=10_000_000)
+    """Layers of the decoder."""
+    dim: int = Field(512, ge=2, le=10_000_000)
+    """Features of a vector."""
+    heads: Count = 8
+    feed_forward: int = Field(2048, ge=1, le=10_000_000)
+    """Width of the feed-forward layers."""
+    vocabulary: int = Field(32_000, ge=8, le=10_000_000)
+    """Tokens of the vocabulary."""
+    seconds: float = Field(30, gt=0, le=1_000_000)
+    """A model is left out where a step would take longer than this, as a shallower or shorter one shows."""
+
+
+LraTask = Literal["listops", "pathfinder32", "pathx128", "text", "retrieval", "image"]
+Length = Annotated[int, Field(ge=10, le=100_000)]
+
+
+class LraConfig(Settings):
+    """Attentions compared on a task of the Long Range Arena; every other setting is one of the task's recipe."""
+
+    task: LraTask = "listops"
+    """Task; the rows of listops, pathfinder32 and pathx128 are generated."""
+    attentions: tuple[str, ...] = Field(("vanilla", "linear", "performer", "nystrom"), min_length=1)
+    """Attentions of both layers, one row each; `all` takes every attention."""
+    seeds: tuple[Annotated[int, Field(ge=0, lt=2**31)], ...] = Field((1,), min_length=1)
+    """Seeds; every attention is trained once per seed."""
+    minutes: float | None = Field(None, gt=0, le=1_000_000)
+    """Training time of each run, which determines its updates; null takes `train.steps` of the recipe."""
+    rows: tuple[Count, Count, Count] | None = None
+    """Rows of training, validation and test; null takes the published numbers, or all of
+    your copy."""
+    lengths: tuple[Length, Length] | None = None
+    """Symbols that an expression of listops exceeds and stays below; null takes the published 500 and 2,000. Shorter
+    ones are another, easier task, for small budgets."""
+    data: Path | None = None
+    """Folder with your copy of text, retrieval or image in its published format."""
+    folder: Path = Path("lra")
+    """Folder of data, runs and tables."""
+    memory: float = Field(16, gt=0, le=1_000_000)
+    """GiB that the divided batches of an update must fit into, for the column accumulation."""
+
+    @model_validator(mode="after")
+    def _lengths_are_those_of_listops(self) -> Self:
+        if self.lengths is not None and self.task != "listops":
+            raise ValueError(f"study.lengths must be left out of study.task={self.task}")
+        if self.lengths is not None and self.lengths[1] < 2 * self.lengths[0]:
+            raise ValueError(f"study.lengths must end at twice its start or later, got {list(self.lengths)}")
+        return self
+
+
+LanguageModelTable = Literal["boundaries", "pareto", "scaling"]
+Prior = Annotated[float, Field(gt=0, lt=1)]
+
+
+class LanguageModelsConfig(Settings):
+    """Language models with several boundaries, trained for equal times; every other setting is one of the recipe."""
+
+    table: LanguageModelTable = "boundaries"
+    """`boundaries` is Table 1 of the paper, `pareto` Figure 3, `scaling` Figure 4."""
+    recipe: Path = Path("language-model")
+    """Recipe of the model and the training; its boundaries and its middle block are replaced."""
+    texts: tuple[Path, ...] = ()
+    """Files of running text, one column each, named after the files; empty takes the text of the recipe."""
+    seeds: tuple[Annotated[int, Field(ge=0, lt=2**31)], ...] = Field((1, 2, 3), min_length=1)
+    """Seeds; every row is trained once per seed."""
+    minutes: float | None = Field(None, gt=0, le=1_000_000)
+    """Processor time of the training of each run, which determines its updates; null takes `train.steps`."""
+    trial: int = Field(30, ge=1, le=100_000)
+    """Updates of the trial in which the processor time of an update is measured."""
+    rows: tuple[str, ...] = ()
+    """Rows of the table by name, such as fixed-2; empty takes all."""
+    fixed: tuple[Annotated[int, Field(ge=2, le=1000)], ...] = (2, 3, 4)
+    """Lengths of fixed segments."""
+    vocabularies: tuple[Annotated[int, Field(ge=100, le=1_000_000)], ...] = (200, 500, 1000, 3000, 5000, 10_000)
+    """Unigram subwords of the table pareto."""
+    vocabulary: int = Field(10_000, ge=100, le=1_000_000)
+    """Unigram subwords of the other tables."""
+    priors: tuple[Prior, ...] = (0.2, 0.25, 0.3, 0.37, 0.45)
+    """Priors of gumbel in the table pareto."""
+    prior: Prior = 0.2
+    """Prior of gumbel in the other tables."""
+    middle: tuple[Annotated[int, Field(ge=0, le=1000)], ...] = (4, 8, 12, 16)
+    """Layers of the middle block in the table scaling."""
+    folder: Path = Path("language-models")
+    """Folder of data, runs and tables."""
+
+
+class GenerationConfig(Settings):
+    """Lengths at which the generation of text is timed."""
+
+    lengths: tuple[Annotated[int, Field(ge=256, le=10_000_000)], ...] = Field((1024, 2048, 4096, 8192), min_length=1)
+    """Tokens of the text."""
+    repeats: int = Field(3, ge=1, le=10_000)
+    """Texts, of which the median is shown."""
+
+
+Positive = Annotated[float, Field(gt=0, le=1_000_000)]
+
+
+class ScalingConfig(Settings):
+    """Devices and network for which a training is projected; those of machines of eight H100 by default."""
+
+    devices: tuple[Count, ...] = Field((8, 64, 256, 1024), min_length=1)
+    """Numbers of devices."""
+    machine: Count = 8
+    """Devices of a machine."""
+    teraflops: Positive = 989.0
+    """Matrix rate of a device in bf16, 10^12 operations per second."""
+    utilization: float = Field(0.4, gt=0, le=1)
+    """Share of the matrix rate that training reaches."""
+    link: Positive = 450.0
+    """Gigabytes per second that a device sends within a machine."""
+    network: Positive = 50.0
+    """Gigabytes per second that a device sends to other machines."""
+    price: Positive = 3.0
+    """Price of an hour of a device."""
+
+
+class TrainerConfig(Settings):
+    """Training of LED beside a run; every other setting is that of the run's recipe."""
+
+    seconds: Annotated[float, Field(gt=0, le=1_000_000)] | Literal["auto"] = "auto"
+    """Time of its updates; auto is that of the run's updates."""
+    learning_rate: Annotated[float, Field(gt=0, le=1_000_000)] | Literal["auto"] = "auto"
+    """Its peak learning rate; auto is that of the run."""
+    loss: Annotated[float, Field(gt=0, le=1_000_000)] | Literal["auto"] = "auto"
+    """Validation loss to which the seconds are counted, nats per token; auto is the worse last one of the two."""

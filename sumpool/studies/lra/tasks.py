@@ -1,0 +1,207 @@
+"""Data of a task of the Long Range Arena: generated, or read from the user's copy; in one folder with its statistics.
+
+<folder>/train.jsonl, validation.jsonl, test.jsonl   rows of `kind: labelled`
+<folder>/data.json                                   settings, and statistics beside the published ones
+
+A copy is read in its published format. Rows come in the order of the files; the split is that of the released input
+pipelines. The validation rows of `text` are its test rows, as there.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sumpool.data.sources._base import SPLITS
+from sumpool.errors import DataError, RecipeError
+from sumpool.io.atomic import disk_errors, replace_folder
+from sumpool.io.bounded import parse_json, read_regular
+from sumpool.progress import Check, Progress, Report
+from sumpool.studies.config import LraConfig, LraTask
+from sumpool.studies.lra import listops, pathfinder
+
+_TEXT = "the folder aclImdb (tar xzf aclImdb_v1.tar.gz, from ai.stanford.edu/~amaas/data/sentiment)"
+_RETRIEVAL = (
+    "a folder with new_aan_pairs.train.tsv, new_aan_pairs.eval.tsv and new_aan_pairs.test.tsv (tar xzf lra_release.gz, "
+    "from storage.googleapis.com/long-range-arena; they are in lra_release/tsv_data)"
+)
+_IMAGE = "the folder cifar-10-batches-bin (tar xzf cifar-10-binary.tar.gz, from www.cs.toronto.edu/~kriz)"
+_IMAGE_BYTES = 1 + 3 * 32 * 32
+_VALIDATION_IMAGES = 5_000
+_GREY = (0.2989, 0.5870, 0.1140)
+"""Weights of red, green and blue."""
+DATA = "data.json"
+_PUBLISHED_ROWS: Mapping[LraTask, tuple[int, int, int]] = {
+    "listops": (96_000, 2_000, 2_000),
+    "pathfinder32": (160_000, 20_000, 20_000),
+    "pathx128": (160_000, 20_000, 20_000),
+}
+"""Rows of training, validation and test of the generated tasks."""
+_REPORT_ROWS = 100
+_SAMPLED_ROWS = 2_000
+"""Rows of each split that statistics are of."""
+
+
+def read_copy(task: LraTask, folder: Path | None, split: str) -> Iterator[tuple[Any, ...]]:
+    """Read the inputs of each row of a split, one document or two, and its label.
+
+    Raises:
+        DataError: If the folder lacks a file, or a file is damaged.
+    """
+    readers = {"text": (_text, _TEXT), "retrieval": (_retrieval, _RETRIEVAL), "image": (_image, _IMAGE)}
+    reader, expected = readers[task]
+    if folder is None or not folder.is_dir():
+        got = folder or "nothing"
+        raise DataError(f"study.data must be {expected}, got {got}; set it with --set study.data=FOLDER")
+    try:
+        yield from reader(folder, split)
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"study.data must be {expected}, got {folder}: {error}") from error
+
+
+def _text(folder: Path, split: str) -> Iterator[tuple[str, int]]:
+    """Read reviews, negative and positive ones by turns."""
+    part = folder / ("train" if split == "train" else "test")
+    sides = [sorted((part / side).glob("*.txt")) for side in ("neg", "pos")]
+    if not all(sides):
+        raise DataError(
+            f"study.data must be {_TEXT}, got {folder} without reviews in {part.name}/neg or {part.name}/pos"
+        )
+    for pair in zip_longest(*sides):
+        yield from ((path.read_text("utf-8"), label) for label, path in enumerate(pair) if path is not None)
+
+
+def _retrieval(folder: Path, split: str) -> Iterator[tuple[str, str, int]]:
+    """Read pairs of papers: label, both ids and both texts in a line."""
+    path = folder / f"new_aan_pairs.{'eval' if split == 'validation' else split}.tsv"
+    with path.open(encoding="utf-8", newline="\n") as file:
+        for number, line in enumerate(file, 1):
+            match line.rstrip("\n").split("\t"):
+                case [label, _, _, first, second] if label in ("0", "1", "0.0", "1.0"):
+                    yield first, second, int(float(label))
+                case cells:
+                    raise DataError(
+                        f"{path}:{number} must have a label, two ids and two texts, got {len(cells)} cells beginning "
+                        f"with {cells[0][:20]!r}"
+                    )
+
+
+def _image(folder: Path, split: str) -> Iterator[tuple[str, int]]:
+    """Read images in grey scale; the last 5,000 of the training images are the validation rows."""
+    names = ["test_batch.bin"] if split == "test" else [f"data_batch_{number}.bin" for number in range(1, 6)]
+    total = 0
+    for name in names:
+        size = (folder / name).stat().st_size
+        if size % _IMAGE_BYTES:
+            raise DataError(f"{folder / name} must have {_IMAGE_BYTES:,} bytes per image, got {size:,} bytes")
+        total += size // _IMAGE_BYTES
+    first_validation = max(0, total - _VALIDATION_IMAGES)
+    number = 0
+    for name in names:
+        for row in np.fromfile(folder / name, np.uint8).reshape(-1, _IMAGE_BYTES):
+            is_validation = split != "test" and number >= first_validation
+            number += 1
+            if is_validation != (split == "validation"):
+                continue
+            grey = np.tensordot(_GREY, row[1:].reshape(3, -1).astype(np.float64), 1)
+            yield " ".join(map(str, np.round(grey).astype(np.uint8).tolist())), int(row[0])
+
+
+@dataclass(frozen=True)
+class LraData:
+    """Rows of a task as files.
+
+    Attributes:
+        files: File of each split.
+        statistics: Statistics of what was generated by split, beside the published ones; counts of what was read.
+    """
+
+    files: Mapping[str, Path]
+    statistics: Mapping[str, Any]
+
+
+def make_data(config: LraConfig, seed: int, folder: Path, report: Report, check: Check) -> LraData:
+    """Generate the rows of a task, or read the user's copy, unless the folder holds the same ones.
+
+    Args:
+        config: Task, numbers of rows, and the user's copy.
+        seed: Seed of generated rows.
+        folder: Destination; replaced if it holds rows of other settings.
+        report: Called with progress.
+        check: Called for every row.
+
+    Raises:
+        RecipeError: If the folder holds something else.
+        DataError: If the user's copy is missing or damaged.
+        ResourceError: If the disk is full or fails.
+    """
+    counts = config.rows or _PUBLISHED_ROWS.get(config.task)
+    generated = config.task in _PUBLISHED_ROWS
+    origin: dict[str, Any] = {"seed": seed} if generated else {"data": str(config.data)}
+    about = {"task": config.task, "rows": counts, **origin}
+    if config.lengths is not None:
+        about["lengths"] = config.lengths
+    files: dict[str, Path] = {split: folder / f"{split}.jsonl" for split in SPLITS}
+    kept = _read(folder)
+    if kept.get("settings") == parse_json(json.dumps(about)) and all(path.is_file() for path in files.values()):
+        return LraData(files, kept["statistics"])
+    if folder.exists() and any(folder.iterdir()) and not kept:
+        raise RecipeError(f"{folder} must be new or hold the data of study lra, got other files; set study.folder")
+    statistics: dict[str, Any] = {}
+    with disk_errors(folder), replace_folder(folder) as new:
+        for number, split in enumerate(SPLITS):
+            rows = _rows(config, split, f"{seed}-{split}")
+            limit = counts[number] if counts else None
+            statistics[split] = _write(new / f"{split}.jsonl", islice(rows, limit), config.task, limit, report, check)
+        (new / DATA).write_text(json.dumps({"settings": about, "statistics": statistics}, indent=1) + "\n")
+    return LraData(files, statistics)
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    try:
+        content = parse_json(read_regular(folder / DATA))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) and "statistics" in content else {}
+
+
+def _rows(config: LraConfig, split: str, seed: str) -> Iterator[tuple[Any, ...]]:
+    """Yield the inputs of each row and its label: one document, or two."""
+    if config.task == "listops":
+        grammar = listops.PUBLISHED
+        if config.lengths is not None:
+            grammar = replace(grammar, shortest=config.lengths[0], longest=config.lengths[1])
+        yield from listops.expressions(seed, grammar)
+    elif config.task in ("pathfinder32", "pathx128"):
+        yield from pathfinder.images(config.task, seed)
+    else:
+        yield from read_copy(config.task, config.data, split)
+
+
+def _write(
+    path: Path, rows: Iterable[tuple[Any, ...]], task: LraTask, total: int | None, report: Report, check: Check
+) -> dict[str, Any]:
+    """Write rows, and return the statistics of a sample of them."""
+    sample: list[tuple[Any, ...]] = []
+    count = 0
+    with path.open("w", encoding="utf-8") as file:
+        for count, (text, *second, label) in enumerate(rows, 1):
+            check()
+            if len(sample) < _SAMPLED_ROWS:
+                sample.append((text, *second, label))
+            joined = " ".join(text) if task == "listops" else text
+            row = {"id": f"{path.stem}-{count}", "text": joined, **({"second": second[0]} if second else {})}
+            file.write(json.dumps({**row, "label": label}, ensure_ascii=False) + "\n")
+            if count % _REPORT_ROWS == 0:
+                report(Progress(f"lra: {path.stem}", count, total))
+    statistics = {"rows": count}
+    if task == "listops":
+        return statistics | listops.statistics(sample)
+    if task in ("pathfinder32", "pathx128"):
+        return statistics | pathfinder.statistics(task, sample)
+    lengths = [len(row[0]) for row in sample]
+    return statistics | {"mean length": sum(lengths) / max(len(lengths), 1)}

@@ -1,0 +1,182 @@
+"""Studies from their settings to their reports."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from sumpool.bench.config import split_overrides
+from sumpool.bench.results.report import UNFINISHED, BenchReport, Result, make_report
+from sumpool.bench.run import vocabulary_size
+from sumpool.bench.workload import Conditions
+from sumpool.inference.loading import load_model
+from sumpool.inference.model_choice import RUNS, newest_run
+from sumpool.progress import Check, Report, no_op, told_when_stopped
+from sumpool.recipe.load import load_recipe
+from sumpool.recipe.packaged import find_recipe
+from sumpool.runs.run_metrics import read_dry_run
+from sumpool.studies import config
+from sumpool.studies.approximation import measure_approximations, trained_inputs
+from sumpool.studies.attentions import measure_attention_costs
+from sumpool.studies.complexity import count_complexity
+from sumpool.studies.depth import measure_depth
+from sumpool.studies.language_models.study import study_language_models
+from sumpool.studies.lra.study import study_lra
+from sumpool.studies.operators import measure_operators
+from sumpool.studies.scaling import measure_scaling
+from sumpool.studies.selection import measure_selection
+from sumpool.studies.shortening import measure_shortening
+from sumpool.studies.sparsity import measure_sparsity, selection_losses, validation_attention
+from sumpool.studies.study import load_study
+from sumpool.studies.tables import VOCABULARY, measure_tables
+from sumpool.studies.text_generation import study_generation
+from sumpool.studies.transformers import measure_transformers, random_pair
+from sumpool.training.hardware import choose_device, choose_precision
+from sumpool.workflows.sweep import evaluate_finished_run
+from sumpool.workflows.train import dry_run
+
+SUITES: Mapping[str, tuple[type[Any], Callable[..., Result]]] = {
+    "operators": (config.OperatorsConfig, measure_operators),
+    "complexity": (config.ComplexityConfig, count_complexity),
+    "tables": (config.TablesConfig, measure_tables),
+    "shortening": (config.ShorteningConfig, measure_shortening),
+    "selection": (config.SelectionConfig, measure_selection),
+    "transformers": (config.TransformersConfig, measure_transformers),
+    "approximation": (config.ApproximationConfig, measure_approximations),
+    "attentions": (config.AttentionsConfig, measure_attention_costs),
+    "depth": (config.DepthConfig, measure_depth),
+}
+"""Settings and measure of each study that needs neither a recipe nor a run."""
+_UNTIMED = ("operators", "complexity", "transformers", "approximation")
+"""Studies in which no matrix products are timed, or whose results are compared: always in float32."""
+_TRAINING = {"lra": study_lra, "language-models": study_language_models}
+"""Studies that train models of their own."""
+_OF_RUN = ("data.", "train.device=")
+"""Settings of a run that may be changed here, because its weights do not depend on them."""
+
+
+def run_study(
+    name: str,
+    target: Path | None = None,
+    *,
+    overrides: Sequence[str] = (),
+    report: Report = no_op,
+    check: Check = no_op,
+) -> BenchReport:
+    """Run a study.
+
+    Args:
+        name: Its name.
+        target: The run folder of "sparsity", "trainer" or "generation", where None takes the newest run; or of
+            "approximation"; the recipe of "scaling", where None takes the default one.
+        overrides: Settings to change, each like `study.batch=8`, or `data.prepared=folder` of a run.
+        report: Receives progress.
+        check: Called between repetitions; when it raises, nothing is kept, or the runs so far.
+
+    Raises:
+        RecipeError: If a setting is wrong, or does not fit the machine; or if a library is missing.
+        CheckpointError: If a run is missing, unfinished or damaged.
+        DataError: If a tokenizer or prepared data is missing, damaged or other data.
+        NonFiniteError: If a loss is not finite.
+        Interrupted: If a signal has come.
+    """
+    with told_when_stopped("the runs so far are kept" if name in _TRAINING else UNFINISHED):
+        if name in _TRAINING:
+            return _TRAINING[name](overrides, report, check)
+        match name:
+            case "approximation" if target:
+                return run_approximation(target, overrides, report, check)
+            case "scaling":
+                return run_scaling(find_recipe(target or Path("default")), overrides, report, check)
+            case "sparsity":
+                return run_sparsity(target, overrides, report, check)
+            case "generation":
+                return study_generation(target, overrides, report, check)
+            case "trainer":
+                return run_trainer(target, overrides, report, check)
+        return run_suite(name, overrides, report, check)
+
+
+def run_scaling(target: Path, overrides: Sequence[str], report: Report, check: Check) -> BenchReport:
+    """Project the training of a recipe on many devices."""
+    changes, of_recipe = split_overrides(overrides, ("study.",))
+    recipe = load_recipe(target, of_recipe)
+    settings = load_study("scaling", config.ScalingConfig, changes).study
+    device = choose_device(recipe.train.device)
+    precision = choose_precision(recipe.train.precision, device)
+    conditions = Conditions(vocabulary_size(recipe), device, precision, recipe.seed)
+    update_tokens = recipe.train.batch_tokens * recipe.train.accumulate
+    result = measure_scaling(recipe.model, update_tokens, settings, conditions, report, check)
+    kept = {"study": settings.model_dump(), "model": recipe.model.model_dump()}
+    return make_report(recipe.name, "scaling", conditions, kept, result)
+
+
+def run_suite(
+    name: str,
+    overrides: Sequence[str],
+    report: Report,
+    check: Check,
+) -> BenchReport:
+    """Measure what the papers measure, and how transformers compares, without a recipe."""
+    schema, measure = SUITES[name]
+    settings = load_study(name, schema, overrides)
+    device = choose_device(settings.train.device)
+    precision = torch.float32 if name in _UNTIMED else choose_precision(settings.train.precision, device)
+    conditions = Conditions(VOCABULARY, device, precision, settings.seed)
+    if name == "transformers":
+        pair = random_pair(settings.study, settings.seed)
+        conditions = replace(conditions, vocabulary=pair.ours.vocabulary)
+        measure = partial(measure, pair)
+    result = measure(settings.study, conditions, report, check)
+    return make_report("", name, conditions, {"study": settings.study.model_dump(), "seed": settings.seed}, result)
+
+
+def run_sparsity(run: Path | None, overrides: Sequence[str], report: Report, check: Check) -> BenchReport:
+    """Measure how few sentences hold a trained model's attention, and what a decoder of its shape costs."""
+    of_run, changes = split_overrides(overrides, ("data.",))
+    settings = load_study("sparsity", config.SparsityConfig, changes)
+    loaded = load_model(run, [*of_run, f"summarize.device={settings.train.device}"])
+    precision = choose_precision(settings.train.precision, loaded.device)
+    conditions = Conditions(loaded.tokenizer.vocab_size, loaded.device, precision, settings.seed)
+    attention = validation_attention(loaded, settings.study.documents)
+    losses = selection_losses(loaded, settings.study.documents, settings.study.loss_sentences, check)
+    result = measure_sparsity(attention, losses, loaded.recipe.model, settings.study, conditions, report, check)
+    kept = {"study": settings.study.model_dump(), "model": loaded.recipe.model.model_dump()}
+    return make_report(loaded.recipe.name, "sparsity", conditions, kept, result)
+
+
+def run_approximation(run: Path, overrides: Sequence[str], report: Report, check: Check) -> BenchReport:
+    """Measure how well attentions approximate others, with random weights and with those of a trained encoder."""
+    of_run, changes = split_overrides(overrides, ("data.",))
+    settings = load_study("approximation", config.ApproximationConfig, changes)
+    loaded = load_model(run, [*of_run, f"summarize.device={settings.train.device}"])
+    conditions = Conditions(loaded.tokenizer.vocab_size, loaded.device, torch.float32, settings.seed)
+    trained = [*trained_inputs(loaded, settings.study.documents)]
+    result = measure_approximations(settings.study, conditions, report, check, trained)
+    kept = {"study": settings.study.model_dump(), "seed": settings.seed, "model": loaded.recipe.model.model_dump()}
+    return make_report(loaded.recipe.name, "approximation", conditions, kept, result)
+
+
+def run_trainer(run: Path | None, overrides: Sequence[str], report: Report, check: Check) -> BenchReport:
+    """Train LED of transformers on a run's data for the run's time, and evaluate both in the same way."""
+    from sumpool.bench.peers.build import library_versions, require_trainer
+    from sumpool.studies.trainer import FinishedRun, measure_trainer, training_data
+
+    require_trainer()
+    of_run, changes = split_overrides(overrides, _OF_RUN)
+    settings = load_study("trainer", config.TrainerConfig, changes).study
+    loaded = load_model(run or newest_run(RUNS), of_run)
+    data, recipe = training_data(loaded), loaded.recipe
+    device = choose_device(recipe.train.device)
+    precision = choose_precision(recipe.train.precision, device)
+    conditions = Conditions(loaded.tokenizer.vocab_size, device, precision, recipe.seed)
+    measured = evaluate_finished_run(loaded.folder, recipe, "validation", overrides=of_run, report=report, check=check)
+    now = dry_run(recipe, report=report, check=check).seconds
+    ours = FinishedRun(measured, read_dry_run(loaded.folder).seconds, now)
+    result = measure_trainer(loaded, data, settings, ours, conditions, report, check)
+    kept = {"study": settings.model_dump(), "recipe": recipe.model_dump(mode="json")}
+    composed = make_report(recipe.name, "trainer", conditions, kept, result)
+    return replace(composed, versions=composed.versions | library_versions())

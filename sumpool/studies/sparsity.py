@@ -1,0 +1,266 @@
+"""Concentration of a trained model's attention on few sentences, and cost of its decoder (Manakul and Gales, 2021).
+
+Figure 1 is of the model's weights: the attention to all words is summed over sentences, and the sums of the best ones
+are averaged over the tokens of a summary and over summaries. Table 1 and Appendix B fit times by polynomials in the
+lengths of summary and document; a model of the same shape with random weights takes the same time. The fastest
+repetitions are fitted, which other work disturbs least, where the paper averages a hundred.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import product
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from sumpool.bench.measures.statistics import regress
+from sumpool.bench.measures.timing import Steps, Work, interleave
+from sumpool.bench.results.report import Result
+from sumpool.bench.results.table import Column, Row, where
+from sumpool.bench.workload import Conditions, Documents, Subject
+from sumpool.core.cross_attention._base import CrossAttentionConfig
+from sumpool.core.cross_attention.full import FullCrossAttentionConfig
+from sumpool.core.cross_attention.sentence import SentenceCrossAttentionConfig
+from sumpool.core.model.config import ModelConfig
+from sumpool.core.model.summarizer import SummarizationModel
+from sumpool.core.selection._base import SelectionConfig
+from sumpool.core.selection.ideal import IdealSelectionConfig
+from sumpool.core.selection.model_free import ModelFreeSelectionConfig
+from sumpool.core.selection.random import RandomSelectionConfig
+from sumpool.data.batches import collate
+from sumpool.data.shards import Shard
+from sumpool.errors import DataError, RecipeError
+from sumpool.inference.loading import LoadedModel
+from sumpool.interpret.sentence_attention import sentence_attention
+from sumpool.progress import Check, Report, no_op
+from sumpool.runs.run_data import prepared_data_of
+from sumpool.studies.config import SparsityConfig
+from sumpool.studies.study import make_table
+from sumpool.training.data_order import TrainingData
+from sumpool.training.validation import validate
+from sumpool.training.weights import needed_weights, set_weights, weights_of
+
+MODES = ("forward and backward", "forward", "inference")
+PUBLISHED = {"forward and backward": (1.08, 0.17), "forward": (1.14, 0.25), "inference": (9.96, 1.30)}
+"""c2 / c1 in thousandths and c3 / c1 in millionths of Table 1, for BART at 1,024 source tokens."""
+TERMS = ("1", "M", "N", "M N", "M^2", "N^2")
+PUBLISHED_SURFACE = (1.0, 3.78e-3, 3.15e-3, 1.47e-6, 7.26e-7, 7.79e-7)
+_MOST = 0.9
+_SHOWN = (1, 2, 3, 5, 10, 15, 20, 25, 30)
+"""Numbers of sentences in the table; JSON and picture have all."""
+
+
+def validation_attention(loaded: LoadedModel, documents: int) -> Iterator[list[Tensor]]:
+    """Attention to sentences in validation summaries, evenly spread.
+
+    Yields for each document, for each layer of the decoder, shares (target, sentences).
+
+    Raises:
+        DataError: If the prepared data is missing, or has no validation document.
+        RecipeError: If the cross-attention has no query and key of each word.
+    """
+    shard = validation_shard(loaded)
+    count = min(documents, len(shard))
+    config, special_tokens = loaded.recipe.model, loaded.model.special_tokens
+    for number in range(count):
+        item = shard[number * len(shard) // count]
+        batch = collate([item], config.source_length, config.target_length, special_tokens=special_tokens)
+        try:
+            (layers,) = sentence_attention(loaded.model, batch.to(loaded.device))
+        except ValueError as error:
+            raise RecipeError(f"study sparsity: {error}") from error
+        yield layers
+
+
+def selection_losses(loaded: LoadedModel, documents: int, sentences: Sequence[int], check: Check) -> Iterator[Row]:
+    """Validation losses where a token sees selected sentences only, selection by selection.
+
+    Yields `selection` and `nats` by number of sentences; full attention first, and last the model's own selection, if
+    it has one that learns. The weights of the word attention serve all selections.
+
+    Raises:
+        DataError: If the prepared data is missing, or has no validation document.
+        RecipeError: If the cross-attention has no query and key of each word.
+    """
+    selections: dict[str, SelectionConfig] = {
+        config.kind: config for config in (IdealSelectionConfig(), RandomSelectionConfig(), ModelFreeSelectionConfig())
+    }
+    learned = loaded.recipe.model.decoder.cross_attention
+    if isinstance(learned, SentenceCrossAttentionConfig):
+        selections[learned.selection.kind] = learned.selection
+    shard, config = validation_shard(loaded), loaded.recipe.model
+    lengths = (config.source_length, config.target_length)
+    special_tokens = loaded.model.special_tokens
+    data = TrainingData(shard, shard, *lengths, loaded.recipe.seed, special_tokens=special_tokens)
+    settings = loaded.recipe.train.model_copy(update={"validate_documents": documents})
+
+    def loss(cross_attention: CrossAttentionConfig) -> float:
+        return validate(_with(loaded, cross_attention), data, settings, loaded.device, check).nats
+
+    yield Row({"selection": "full", "nats": dict.fromkeys(sentences, loss(FullCrossAttentionConfig()))})
+    for kind, selection in selections.items():
+        configs = {seen: SentenceCrossAttentionConfig(sentences=seen, selection=selection) for seen in sentences}
+        yield Row({"selection": kind, "nats": {seen: loss(attention) for seen, attention in configs.items()}})
+
+
+def _with(loaded: LoadedModel, cross_attention: CrossAttentionConfig) -> SummarizationModel:
+    """Build the model with another cross-attention and the same weights."""
+    config = loaded.recipe.model
+    decoder = config.decoder.model_copy(update={"cross_attention": cross_attention})
+    with torch.device(loaded.device):
+        model = SummarizationModel(
+            config.model_copy(update={"decoder": decoder}),
+            loaded.model.vocabulary,
+            loaded.model.encoder.word_starts,
+            loaded.model.special_tokens,
+        )
+    set_weights(model, needed_weights(model, weights_of(loaded.model)), str(loaded.folder))
+    return model
+
+
+def validation_shard(loaded: LoadedModel) -> Shard:
+    """Open the validation documents of a run.
+
+    Raises:
+        DataError: If the prepared data is missing, or has no validation document.
+    """
+    prepared = prepared_data_of(loaded.folder, loaded.recipe)
+    shard = Shard.open(prepared, "validation")
+    if not len(shard):
+        raise DataError(f"{prepared / 'validation'} must hold a document with a summary, got none: prepare more data")
+    return shard
+
+
+def measure_sparsity(
+    attention: Iterable[Sequence[Tensor]],
+    losses: Iterable[Row],
+    config: ModelConfig,
+    settings: SparsityConfig,
+    conditions: Conditions,
+    report: Report = no_op,
+    check: Check = no_op,
+) -> Result:
+    """Sum up the attention of a trained model, and time one of its shape."""
+    surface = len(settings.surface_lengths) * len(settings.targets)
+    tasks = len(MODES) * len(settings.targets) + surface
+    steps = Steps(settings.documents + tasks * (settings.repeats + 1), report, check)
+    documents = []
+    for layers in attention:
+        steps()
+        documents.append(layers)
+    compared = list(losses)
+    kept = [_kept(number, layers, settings) for number, layers in enumerate(zip(*documents, strict=True), 1)]
+    longest = max(settings.length, *settings.surface_lengths)
+    sizes = {"source_length": longest, "target_length": max(settings.targets)}
+    subject = Subject(config.model_copy(update=sizes), conditions)
+
+    def infer(documents: Documents) -> None:
+        subject.generate(documents, beams=1, tokens=documents.target.size(1))
+
+    modes = dict(zip(MODES, (subject.train, subject.score, infer), strict=True))
+    times = _times(modes, [settings.length], settings, steps, conditions)
+    times += _times({"surface": subject.train}, settings.surface_lengths, settings, steps, conditions)
+    steps.finish()
+    mean = sum(layers[0].size(1) for layers in documents) / len(documents)
+    facts = {"documents": len(documents), "mean_sentences": mean}
+    return sparsity_result(kept, compared, times, facts, settings)
+
+
+def sparsity_result(
+    kept: list[Row], losses: list[Row], times: list[Row], facts: Mapping[str, Any], settings: SparsityConfig
+) -> Result:
+    """Tables of Figure 1, the loss by selection, reused selections, Table 1 and Appendix B."""
+    known = {**settings.model_dump(), **facts}
+    layers = {str(row["layer"]): row for row in kept}
+    best = [
+        Row({"sentences": str(count), **{name: f"{held_attention(row, count):.3f}" for name, row in layers.items()}})
+        for count in _SHOWN
+    ]
+    enough = {name: str(needed(row["kept"], _MOST)) for name, row in layers.items()}
+    seen = sorted(losses[0]["nats"])
+    nats = [row.also({str(sentences): row["nats"][sentences] for sentences in seen}) for row in losses]
+    reused = [
+        Row({"interval": interval, **{name: row["agreement"][interval] for name, row in layers.items()}})
+        for interval in settings.reselect_every
+    ]
+    modes = [mode_row(mode, where(times, {"mode": mode})) for mode in MODES]
+    surface = where(times, {"mode": "surface"})
+    sizes = [(row["target"], row["length"]) for row in surface]
+    polynomials = [(1, target, length, target * length, target**2, length**2) for target, length in sizes]
+    fit = regress(polynomials, [row["fastest"] for row in surface])
+    terms = [
+        Row({"term": name, "ratio": ratio, "paper": paper})
+        for name, ratio, paper in zip(TERMS, fit.relative(), PUBLISHED_SURFACE, strict=True)
+    ]
+    counts = {"count": len(settings.targets), "least": min(settings.targets), "most": max(settings.targets)}
+    known |= counts | {"samples": len(surface), "r_squared": fit.r_squared}
+    columns = [Column(f"layer {name}", name) for name in layers]
+    shares = [Column(f"layer {name}", name, "tenths") for name in layers]
+    losing = [Column(f"{count} sentence{'s' * (count > 1)}", str(count), ",.5f") for count in seen]
+    tables = [
+        make_table("kept", [*best, Row({"sentences": "for 90 %", **enough})], known, columns=columns),
+        make_table("losses", nats, known, columns=losing),
+        make_table("agreement", reused, known, columns=shares),
+        make_table("modes", modes, known),
+        make_table("surface", terms, known),
+    ]
+    return Result({"layers": kept, "losses": losses, "times": times, "modes": modes}, tables, facts)
+
+
+def held_attention(layer: Row, sentences: int) -> float:
+    """Attention that so many sentences of a layer hold."""
+    kept: Sequence[float] = layer["kept"]
+    return kept[min(sentences, len(kept)) - 1]
+
+
+def needed(kept: Sequence[float], share: float) -> int:
+    """Sentences that it takes to hold a share of the attention."""
+    return next((best for best, attention in enumerate(kept, 1) if attention >= share), len(kept))
+
+
+def mode_row(mode: str, times: Sequence[Row]) -> Row:
+    """Line of Table 1: c1 + c2 M + c3 M^2 fitted to the times of one mode."""
+    fit = regress([(1, row["target"], row["target"] ** 2) for row in times], [row["fastest"] for row in times])
+    _, second, third = fit.relative()
+    paper = dict(zip(("paper_second", "paper_third"), PUBLISHED[mode], strict=True))
+    values = {"coefficients": fit.coefficients, "second": second, "third": third, "r_squared": fit.r_squared}
+    return Row({"mode": mode, **values, **paper})
+
+
+def reuse_agreement(selected: Tensor, interval: int) -> float:
+    """Share of the sentences selected at every step, (steps, ...) bool, that the last reused selection has too."""
+    reused = selected[torch.arange(len(selected), device=selected.device) // interval * interval]
+    return float((selected & reused).sum() / selected.sum())
+
+
+def _kept(number: int, documents: Sequence[Tensor], settings: SparsityConfig) -> Row:
+    """Attention that the best sentences of one layer hold, and the agreement of reused selections."""
+    most = max(shares.size(1) for shares in documents)
+    total = torch.zeros(most, dtype=torch.float64)
+    for shares in documents:
+        best = shares.double().sort(dim=1, descending=True).values.cumsum(1).mean(0).cpu()  # (sentences,)
+        total += torch.cat([best, torch.ones(most - len(best))])
+    selected = [
+        torch.zeros_like(shares, dtype=torch.bool).scatter(1, shares.topk(settings.sentences).indices, value=True)
+        for shares in documents
+        if shares.size(1) > settings.sentences
+    ]
+    agreement = {}
+    for interval in settings.reselect_every:
+        agreed = [reuse_agreement(sentences, interval) for sentences in selected]
+        agreement[interval] = sum(agreed) / len(agreed) if agreed else None
+    return Row({"layer": number, "kept": tuple((total / len(documents)).tolist()), "agreement": agreement})
+
+
+def _times(
+    tasks: Mapping[str, Callable[[Documents], None]], lengths: Sequence[int], settings: SparsityConfig, steps: Steps,
+    conditions: Conditions,
+) -> list[Row]:  # fmt: skip
+    """Time some modes at all lengths of the summary and these of the document."""
+    turns: dict[tuple[str, int, int], Work] = {}
+    for target, length in product(settings.targets, lengths):
+        documents = Documents.random(settings.batch, length, target, conditions)
+        turns |= {(mode, target, length): partial(work, documents) for mode, work in tasks.items()}
+    timings = interleave(turns, settings.repeats, conditions.device, steps)
+    return [Row(dict(zip(("mode", "target", "length"), key, strict=True)), timing) for key, timing in timings.items()]

@@ -1,0 +1,171 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sumpool.data.sources._base import SPLITS
+from sumpool.data.sources.labelled import LabelledSourceConfig
+from sumpool.errors import DataError, RecipeError
+from sumpool.progress import Progress, no_op
+from sumpool.studies.config import LraConfig, LraTask
+from sumpool.studies.lra.tasks import DATA, make_data, read_copy
+from tests.studies.lra.test_listops import tree_value
+
+
+def write_imdb(folder: Path) -> Path:
+    for part in ("train", "test"):
+        for label, side in enumerate(("neg", "pos")):
+            (folder / part / side).mkdir(parents=True)
+            for number in range(2 + label):
+                (folder / part / side / f"{number}_{9 * label}.txt").write_text(f"{part} {side} {number}")
+    return folder
+
+
+def write_aan(folder: Path) -> Path:
+    folder.mkdir()
+    for split in ("train", "eval", "test"):
+        rows = ["1.0\tP1\tP2\tfirst text\tsecond text", f"0\tP3\tP4\t{split}\tother"]
+        (folder / f"new_aan_pairs.{split}.tsv").write_text("".join(f"{row}\n" for row in rows))
+    return folder
+
+
+def write_cifar(folder: Path) -> Path:
+    folder.mkdir()
+    random = np.random.default_rng(1)
+    for name in [*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bin"]:
+        rows = random.integers(0, 256, (1002, 3073), np.uint8)
+        rows[:, 0] = np.arange(1002) % 10
+        rows.tofile(folder / name)
+    return folder
+
+
+def test_reviews_are_read_by_turns_and_validation_is_test(tmp_path: Path) -> None:
+    folder = write_imdb(tmp_path / "aclImdb")
+    assert list(read_copy("text", folder, "train"))[:3] == [("train neg 0", 0), ("train pos 0", 1), ("train neg 1", 0)]
+    assert list(read_copy("text", folder, "validation")) == list(read_copy("text", folder, "test"))
+    assert len(list(read_copy("text", folder, "test"))) == 5
+
+
+def test_pairs_of_papers_are_read(tmp_path: Path) -> None:
+    folder = write_aan(tmp_path / "tsv_data")
+    assert list(read_copy("retrieval", folder, "train")) == [("first text", "second text", 1), ("train", "other", 0)]
+    assert list(read_copy("retrieval", folder, "validation"))[1] == ("eval", "other", 0)
+
+
+def test_images_are_grey_and_divided(tmp_path: Path) -> None:
+    folder = write_cifar(tmp_path / "cifar-10-batches-bin")
+    rows = {split: list(read_copy("image", folder, split)) for split in ("train", "validation", "test")}
+    assert {split: len(part) for split, part in rows.items()} == {"train": 10, "validation": 5000, "test": 1002}
+    content = np.fromfile(folder / "data_batch_1.bin", np.uint8)
+    red, green, blue = (int(content[1 + 1024 * channel]) for channel in range(3))
+    text, label = rows["train"][0]
+    assert int(text.split()[0]) == round(0.2989 * red + 0.587 * green + 0.114 * blue)
+    assert (len(text.split()), label) == (1024, 0)
+
+
+@pytest.mark.parametrize(
+    ("task", "expected"),
+    [
+        (
+            "text",
+            r"the folder aclImdb \(tar xzf aclImdb_v1\.tar\.gz, from .*got nothing; set it with",
+        ),
+        (
+            "retrieval",
+            r"a folder with new_aan_pairs\.train\.tsv.*tar xzf lra_release\.gz.*got nothing",
+        ),
+        (
+            "image",
+            r"the folder cifar-10-batches-bin \(tar xzf cifar-10-binary\.tar\.gz.*got nothing",
+        ),
+    ],
+)
+def test_a_missing_copy_is_named_with_its_command(task: LraTask, expected: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match=r"study\.data must be " + expected):
+        list(read_copy(task, None, "train"))
+    with pytest.raises(DataError, match=r"study\.data must be .*got .*empty"):
+        list(read_copy(task, tmp_path / "empty", "train"))
+
+
+def test_damaged_copies_are_named(tmp_path: Path) -> None:
+    pairs = write_aan(tmp_path / "tsv")
+    (pairs / "new_aan_pairs.train.tsv").write_text("1\tone\n")
+    with pytest.raises(DataError, match=r"train\.tsv:1 must have a label, two ids and two texts, got 2 cells"):
+        list(read_copy("retrieval", pairs, "train"))
+    images = write_cifar(tmp_path / "cifar")
+    (images / "data_batch_2.bin").write_bytes(b"abc")
+    with pytest.raises(DataError, match=r"data_batch_2\.bin must have 3,073 bytes per image, got 3 bytes"):
+        list(read_copy("image", images, "train"))
+
+
+def test_rows_of_a_copy_become_labelled_files(tmp_path: Path) -> None:
+    config = LraConfig(task="retrieval", data=write_aan(tmp_path / "tsv"))
+    data = make_data(config, 1, tmp_path / "data", no_op, no_op)
+    row = json.loads(data.files["train"].read_text().splitlines()[0])
+    assert row == {"id": "train-1", "text": "first text", "second": "second text", "label": 1}
+    assert data.statistics["test"]["rows"] == 2
+
+
+def test_generated_images_become_labelled_files(tmp_path: Path) -> None:
+    data = make_data(LraConfig(task="pathfinder32", rows=(2, 1, 1)), 1, tmp_path / "data", no_op, no_op)
+    row = json.loads(data.files["test"].read_text())
+    assert len(row["text"].split()) == 1024
+    assert data.statistics["train"]["published"]["pixels"] == 1024
+
+
+CONFIG = LraConfig(rows=(6, 3, 2))
+
+
+def test_rows_are_labelled_and_different_in_each_split(tmp_path: Path) -> None:
+    data = make_data(CONFIG, 1, tmp_path / "data", no_op, no_op)
+    texts = []
+    for split, count in zip(SPLITS, (6, 3, 2), strict=True):
+        rows = [json.loads(line) for line in data.files[split].read_text().splitlines()]
+        assert len(rows) == data.statistics[split]["rows"] == count
+        assert all(row["label"] == tree_value(row["text"].split()) for row in rows)
+        texts += [row["text"] for row in rows]
+    assert len(set(texts)) == 11
+    assert len(list(LabelledSourceConfig(train=data.files["train"]).rows())) == 6
+
+
+def test_equal_settings_keep_the_rows_and_others_replace_them(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    first = make_data(CONFIG, 1, folder, no_op, no_op)
+    content = (folder / "train.jsonl").read_bytes()
+    reports: list[Progress] = []
+    assert make_data(CONFIG, 1, folder, reports.append, no_op) == first
+    other = make_data(CONFIG, 2, folder, no_op, no_op)
+    assert (folder / "train.jsonl").read_bytes() != content
+    assert other.statistics != first.statistics
+    make_data(CONFIG, 1, folder, no_op, no_op)
+    assert (folder / "train.jsonl").read_bytes() == content
+
+
+def test_expressions_of_other_lengths_are_another_task(tmp_path: Path) -> None:
+    make_data(CONFIG, 1, tmp_path / "data", no_op, no_op)
+    data = make_data(LraConfig(rows=(6, 3, 2), lengths=(10, 40)), 1, tmp_path / "data", no_op, no_op)
+    lengths = [len(json.loads(line)["text"].split()) for line in data.files["train"].read_text().splitlines()]
+    assert all(10 < length < 40 for length in lengths)
+    with pytest.raises(ValueError, match=r"study\.lengths must end at twice its start or later, got \[30, 40\]"):
+        LraConfig(lengths=(30, 40))
+    with pytest.raises(ValueError, match=r"study\.lengths must be left out of study\.task=image"):
+        LraConfig(task="image", lengths=(30, 90))
+
+
+def test_a_folder_of_other_files_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "thesis.txt").write_text("years of work")
+    with pytest.raises(RecipeError, match=r"data must be new or hold the data of study lra, got other files"):
+        make_data(CONFIG, 1, tmp_path / "data", no_op, no_op)
+    assert (tmp_path / "data" / "thesis.txt").exists()
+
+
+def test_an_interrupted_call_leaves_nothing(tmp_path: Path) -> None:
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make_data(CONFIG, 1, tmp_path / "data", no_op, stop)
+    assert not (tmp_path / "data" / DATA).exists()

@@ -1,0 +1,74 @@
+import torch
+
+from sumpool.bench.measures.timing import Timing
+from sumpool.bench.results.table import Row
+from sumpool.bench.workload import Conditions, Documents, Subject
+from sumpool.core.pooling.halving import HalvingPoolerConfig
+from sumpool.studies.config import DepthConfig
+from sumpool.studies.depth import MODELS, depth_model, depth_result, measure_depth, pyramid
+
+CONDITIONS = Conditions(vocabulary=8, device=torch.device("cpu"), precision=torch.float32)
+SMALL = DepthConfig(
+    layers=(4, 2),
+    lengths=(64, 32),
+    keep=4,
+    block=8,
+    target=4,
+    dim=16,
+    heads=2,
+    feed_forward=16,
+    vocabulary=16,
+    repeats=1,
+    seconds=1000,
+)
+
+
+def test_every_model_is_timed_by_length_and_depth() -> None:
+    result = measure_depth(SMALL, CONDITIONS)
+    sizes = [(row["length"], row["layers"], row["model"]) for row in result.rows["depth"]]
+    assert sizes == [(length, layers, name) for length in (32, 64) for layers in (2, 4) for name in MODELS]
+    assert all(row.timing and len(row.timing.seconds) == 1 for row in result.rows["depth"])
+    assert [(row["length"], row["layers"]) for row in result.rows["depth_ratios"]] == [
+        (32, 2),
+        (32, 4),
+        (64, 2),
+        (64, 4),
+    ]
+    assert len(result.tables[0].cells()) == 4
+    assert not [note for note in result.tables[0].notes if "left out" in note]
+
+
+def test_ratios_are_to_the_pyramid() -> None:
+    seconds = {"vanilla": 6.0, "blockwise": 3.0, "pyramidion": 2.0}
+    rows = [Row({"length": 64, "layers": 2, "model": name}, Timing((value,))) for name, value in seconds.items()]
+    (line,) = depth_result(rows, SMALL).rows["depth_ratios"]
+    assert (line["vanilla_ratio"], line["blockwise_ratio"]) == (3.0, 1.5)
+
+
+def test_models_that_take_too_long_are_left_out() -> None:
+    result = measure_depth(SMALL.model_copy(update={"seconds": 1e-9}), CONDITIONS)
+    timed = [(row["length"], row["layers"]) for row in result.rows["depth"] if row.timing]
+    assert timed == [(32, 2)] * 3  # nothing is known of the first size
+    assert result.tables[0].notes[-1].endswith("(9 of 12)")
+    assert result.tables[0].cells()[1][2:] == ("-",) * 5
+
+
+def test_halvings_are_spread_over_the_layers_after_the_first() -> None:
+    for layers, kept in (
+        (1, {0: 512}),
+        (2, {1: 512}),
+        (3, {1: 2048, 2: 512}),
+        (5, {1: 4096, 2: 2048, 3: 1024, 4: 512}),
+        (9, {2: 2048, 4: 1024, 7: 512}),
+    ):
+        length = 8192 if layers < 9 else 4096
+        assert pyramid(length, 512, layers) == kept
+
+
+def test_the_pyramid_leaves_a_shorter_memory() -> None:
+    assert depth_model("pyramidion", 64, 3, SMALL).encoder[2].pool == HalvingPoolerConfig(keep=16)
+    documents = Documents.random(1, 64, 4, CONDITIONS)
+    for name, size in (("vanilla", 64), ("blockwise", 64), ("pyramidion", 16)):
+        encoder = Subject(depth_model(name, 64, 3, SMALL), CONDITIONS).model.encoder
+        memory = encoder(documents.ids, documents.mask, documents.sentences).memory
+        assert memory.states.size(1) == size

@@ -1,0 +1,83 @@
+"""Benchmarks on an emulated GPU, which refuses tensors of the host; those that only time models are one, `models`."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+import torch
+
+from sumpool.bench.measures.timing import Steps
+from sumpool.bench.models.length_sweep import measure_models
+from sumpool.bench.results.table import Row
+from sumpool.bench.workload import Conditions
+from sumpool.core.model import cuda_graph
+from sumpool.core.model.language_model import LanguageModel
+from sumpool.core.model.language_model_config import LanguageModelConfig
+from sumpool.progress import no_op
+from sumpool.studies import operators
+from sumpool.studies.approximation import measure_approximations
+from sumpool.studies.attentions import measure_attention_costs
+from sumpool.studies.config import ApproximationConfig, AttentionsConfig, OperatorsConfig
+from sumpool.studies.generation import LAST, measure_text_generation
+from sumpool.studies.operators import measure_operators
+from sumpool.studies.selection import measure_selection
+from sumpool.studies.sparsity import measure_sparsity
+from sumpool.studies.training_time import seconds_per_update
+from sumpool.studies.transformers import measure_transformers, random_pair
+from tests.bench.models.test_length_sweep import POOLED, QUICK
+from tests.core.emulated_gpu import CUDA, emulated_gpu
+from tests.core.model.test_cuda_graph import EagerGraph
+from tests.core.model.test_language_model import SMALL
+from tests.studies import test_selection as selection
+from tests.studies import test_sparsity as sparsity
+from tests.studies import test_transformers as transformers
+from tests.training import test_classification as classification
+
+GPU = Conditions(vocabulary=320, device=CUDA, precision=torch.float32)
+OPERATORS = OperatorsConfig(lengths=(4,), batch=1, repeats=1, model_dim=8, sharpness=(1.0,))
+ATTENTIONS = AttentionsConfig(lengths=(8,), dim=8, heads=2, repeats=1, seconds=1000)
+APPROXIMATION = ApproximationConfig(lengths=(48,), features=(8,), repeats=1, head_dim=8)
+SELECTION = selection.SETTINGS.model_copy(update={"lengths": (24,), "layers": 1, "generate": 2, "reselect_every": (2,)})
+SPARSITY = sparsity.SETTINGS.model_copy(update={"targets": (1, 2, 3), "surface_lengths": (4, 5, 6), "length": 4})
+
+
+def text_generation() -> Sequence[Row]:
+    model = LanguageModel(LanguageModelConfig.model_validate({**SMALL, "layers": [2]}), 11).to(CUDA).eval()
+    return measure_text_generation("model", model, 11, [LAST + 2], 1, CUDA, Steps(1, no_op, no_op))
+
+
+def beside_transformers() -> object:
+    settings = transformers.SMALL.model_copy(update={"generate": 3, "layers": 1})
+    pair = random_pair(settings, 1)
+    found = measure_transformers(pair, settings, replace(GPU, vocabulary=pair.ours.vocabulary))
+    return found.facts["same"] == found.facts["batch"]
+
+
+def updates() -> bool:
+    model = classification.new_model(pairs=False)
+    return seconds_per_update(model, classification.data(pairs=False), classification.CONFIG, CUDA) > 0
+
+
+SUITES: dict[str, Callable[[], object]] = {
+    "models": lambda: measure_models(POOLED, QUICK.model_copy(update={"baselines": ()}), GPU).rows["models"],
+    "operators": lambda: measure_operators(OPERATORS, GPU).rows["operators"],
+    "attentions": lambda: measure_attention_costs(ATTENTIONS, GPU).rows["attention_costs"],
+    "selection": lambda: measure_selection(SELECTION, GPU).rows["generations"],
+    "approximation": lambda: measure_approximations(APPROXIMATION, GPU).rows["approximation"],
+    "transformers": beside_transformers,
+    "sparsity": lambda: measure_sparsity(
+        [[sparsity.SHORT], [sparsity.LONG]], sparsity.LOSSES, sparsity.MODEL, SPARSITY, GPU
+    ).rows["times"],
+    "generation": text_generation,
+    "lra": updates,
+}
+
+
+@pytest.mark.filterwarnings("ignore:PyTorch was compiled without cuDNN")
+@pytest.mark.usefixtures("small_probes")
+@pytest.mark.parametrize("name", SUITES)
+def test_suites_run_on_the_device(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_graph, "capture_graph", EagerGraph())
+    monkeypatch.setattr(operators, "DRAWS", 1)
+    with emulated_gpu():
+        assert SUITES[name]()

@@ -1,0 +1,66 @@
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import Tensor
+
+from sumpool.bench.measures.timing import Steps
+from sumpool.progress import no_op
+from sumpool.studies import generation
+from sumpool.studies.generation import LAST, measure_text_generation, text_generation_table
+from tests.tasks.language_modeling.test_generation import Sums
+
+CPU = torch.device("cpu")
+
+
+class Clock:
+    """Time that passes only in the steps of models."""
+
+    now = 0.0
+
+
+class Timed(Sums):
+    """Model whose steps take a second, or as many as the text is long."""
+
+    def __init__(self, clock: Clock, *, grows: bool) -> None:
+        self.clock, self.grows = clock, grows
+
+    def step(self, ids: Tensor, cache: Tensor) -> tuple[Tensor, Tensor]:
+        found = super().step(ids, cache)
+        self.clock.now += self.steps if self.grows else 1
+        return found
+
+    def start(self, batch: int) -> Tensor:
+        self.steps = 0
+        return super().start(batch)
+
+
+def test_growth_is_that_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(generation, "time", SimpleNamespace(perf_counter=lambda: clock.now))
+    (first, constant), (_, growing) = (
+        measure_text_generation("text", Timed(clock, grows=grows), 5, [256, 1024], 2, CPU, Steps(2, no_op, no_op))
+        for grows in (False, True)
+    )
+    assert [(row["model"], row["length"]) for row in (first, constant)] == [("text", 256), ("text", 1024)]
+    assert (constant["growth"], constant["last"]) == (1, constant["tokens_per_second"]) == (1, 1)
+    assert growing["growth"] == pytest.approx(2, abs=0.01)
+    assert growing["last"] < growing["tokens_per_second"]
+    assert first["growth"] is None
+    assert growing.timing is not None
+    assert len(growing.timing.seconds) == 2
+
+
+def test_each_text_is_a_step_and_is_checked() -> None:
+    calls = []
+    steps = Steps(2, no_op, lambda: calls.append(1))
+    measure_text_generation("sums", Sums(), 5, [LAST + 64], 2, CPU, steps)
+    assert steps.done == 2
+    assert len(calls) == 2 + 2 * (LAST + 64) // 64
+
+
+def test_the_table_names_models_and_lengths() -> None:
+    rows = measure_text_generation("sums", Sums(), 5, [256], 1, CPU, Steps(1, no_op, no_op))
+    table = text_generation_table(rows)
+    assert table.cells()[0][:2] == ("sums", "256")
+    assert table.cells()[0][-1] == "-"

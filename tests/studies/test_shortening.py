@@ -1,0 +1,64 @@
+from unittest.mock import Mock
+
+import pytest
+import torch
+
+from sumpool.bench.measures.timing import Timing
+from sumpool.bench.results.table import Row, unique
+from sumpool.bench.workload import Conditions
+from sumpool.studies.config import ShorteningConfig
+from sumpool.studies.shortening import measure_shortening, multiplications, shortening_result
+
+CONDITIONS = Conditions(vocabulary=8, device=torch.device("cpu"), precision=torch.float32)
+SMALL = ShorteningConfig(
+    factors=(4, 2),
+    length=24,
+    dim=16,
+    heads=2,
+    feed_forward=16,
+    repeats=1,
+)
+
+
+def test_every_factor_is_compared_to_none() -> None:
+    found = measure_shortening(SMALL, CONDITIONS)
+    rows = found.rows["shortening"]
+    assert unique(rows, "factor") == [1, 2, 4]
+    assert all(row.timing and len(row.timing.seconds) == 1 for row in rows)
+
+
+def test_a_factor_that_does_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sumpool.training.memory.peak", Mock(side_effect=MemoryError))
+    found = measure_shortening(SMALL, CONDITIONS)
+    assert {row.note for row in found.rows["shortening"]} == {"out of memory"}
+    table = found.tables[0]
+    assert table.cells()[0] == ("1", "-", "-", "-", "-", "-", "-", "-")
+    assert "4 was left out: out of memory" in table.notes
+
+
+def test_language_models_are_compared_to_stored_weights() -> None:
+    settings = SMALL.model_copy(update={"factors": (4,)})
+    result = measure_shortening(settings, CONDITIONS)
+    assert [row["factor"] for row in result.rows["shortening"]] == [1, 4]
+    stored = result.rows["stored_attention"]
+    assert [row["factor"] for row in stored] == [1, 1, 4]
+    assert stored[0]["time_stored"] == 1.0
+    assert stored[2]["multiplications"] < stored[1]["multiplications"] == 1.0
+    assert len(result.tables) == 2
+    assert len(result.tables[1].cells()) == 3
+
+
+def test_multiplications_are_those_of_the_layers() -> None:
+    settings = SMALL.model_copy(update={"length": 8, "dim": 2, "feed_forward": 4})
+    layer = 3 * (4 * 4 + 2 * 8)  # projections, feed-forward; forward and backward
+    assert multiplications(1, settings) == 12 * 8 * (layer + 11 * 2 * 4)
+    assert multiplications(4, settings) == 4 * 8 * (layer + 11 * 2 * 4) + 8 * 2 * (layer + 11 * 2 * 1)
+
+
+def test_ratios_stand_beside_those_of_the_paper() -> None:
+    rows = [
+        Row({"factor": 1, "memory": 200 * 2**20}, Timing((2.0,))),
+        Row({"factor": 4, "memory": 50 * 2**20}, Timing((1.0,))),
+    ]
+    (table,) = shortening_result(rows, SMALL).tables
+    assert table.cells()[1] == ("4", "1.000", "1.00", "0.50", "0.40", "50", "0.25", "0.47")
