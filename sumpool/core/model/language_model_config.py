@@ -23,8 +23,8 @@ class LanguageModelConfig(Settings):
     """Attention heads; must divide dim."""
     feed_forward: int = Field(2048, ge=1, le=65536)
     """Width of the feed-forward layers."""
-    activation: Activation = "relu"
-    """Non-linearity of the feed-forward layers."""
+    activation: Activation = "gelu"
+    """Non-linearity of the feed-forward layers; GELU as in the released code."""
     layers: tuple[Annotated[int, Field(ge=0, le=256)], ...] = Field((12,), min_length=1, max_length=15)
     """Layers before, between and after the shortenings: one number more than two for each entry of `boundaries`."""
     boundaries: tuple[Annotated[BoundariesConfig, OneOf("sumpool.core.boundaries")], ...] = ()

@@ -53,7 +53,7 @@ class TextCache:
         self.capacity = shape[2]
         if attention.distance is not None:
             indices = torch.arange(self.capacity, device=like.device)
-            sinusoids = sinusoid(indices, attention.distance.in_features).to(like.dtype)
+            sinusoids = sinusoid(indices, attention.distance.in_features, inclusive=False).to(like.dtype)
             self.distances = attention.split(attention.distance(sinusoids)[None])[:, 0].flip(1).contiguous()
 
 
@@ -158,7 +158,7 @@ class TextStack(nn.Module):
         distances = None
         if self.dim and len(self.layers):
             indices = torch.arange(states.size(1), device=states.device)
-            distances = self.dropout(sinusoid(indices, self.dim).to(states.dtype))
+            distances = self.dropout(sinusoid(indices, self.dim, inclusive=False).to(states.dtype))
         for layer in self.layers:
             states = run_layer(layer, states, distances, biases, checkpointed=checkpointed)
         return states

@@ -23,18 +23,21 @@ MAX_DISTANCE = 8192
 """Larger distances share a bucket."""
 
 
-def sinusoid(positions: Tensor, dim: int) -> Tensor:
+def sinusoid(positions: Tensor, dim: int, *, inclusive: bool = True) -> Tensor:
     """Sinusoidal position encoding (Vaswani et al., 2017, section 3.5), sines in the first half, cosines in the second.
 
     Args:
         positions: (...), counted from 0.
         dim: Number of features, even.
+        inclusive: Whether 1/10000 is a frequency. With it frequency i of half = dim / 2 is 10000^(-i / (half - 1)), as
+            in tensor2tensor and fairseq, on which the released code of the summarisers builds; without it
+            10000^(-i / half), as in the paper, Transformer-XL and the released language models with dynamic pooling.
 
     Returns:
         (..., dim), float32.
     """
     half = dim // 2
-    decay = torch.arange(half, device=positions.device) * (-math.log(10000.0) / max(half - 1, 1))
+    decay = torch.arange(half, device=positions.device) * (-math.log(10000.0) / max(half - inclusive, 1))
     angle = positions[..., None].float() * decay.exp()
     return torch.cat([angle.sin(), angle.cos()], dim=-1)
 

@@ -1,3 +1,4 @@
+import math
 from typing import Any
 
 import pytest
@@ -36,6 +37,21 @@ def test_rows_advance_independently(positions: str) -> None:
                 places[row] += 1
     assert places[0] == 90
     assert len(set(places)) == 3
+
+
+@torch.no_grad()
+def test_distances_have_the_frequencies_of_transformer_xl() -> None:
+    stack, biases = build("relative")
+    seen: list[Tensor] = []
+    projection = stack.get_submodule("layers.0.attention.distance")
+    projection.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    stack(torch.randn(1, 5, 8).double(), biases, False)
+    stack.step(torch.randn(1, 8).double(), [0], stack.start(1), biases)
+    for sinusoids in (part.squeeze(0)[:5] for part in seen):
+        angles = [[distance / 10_000 ** (2 * pair / 8) for pair in range(4)] for distance in range(5)]
+        expected = [[*map(math.sin, row), *map(math.cos, row)] for row in angles]
+        torch.testing.assert_close(sinusoids, torch.tensor(expected).double(), atol=1e-6, rtol=0)
+    assert len(seen) == 2
 
 
 def test_sinusoids_of_distances_are_dropped_in_training_only() -> None:

@@ -17,6 +17,13 @@ def test_first_position_is_zero_sines_and_one_cosines() -> None:
     assert sinusoid(torch.tensor([0]), 6).tolist() == [[0.0, 0.0, 0.0, 1.0, 1.0, 1.0]]
 
 
+@pytest.mark.parametrize(("inclusive", "steps"), [(True, 3), (False, 4)])
+def test_frequencies_fall_to_a_ten_thousandth(inclusive: bool, steps: int) -> None:
+    angles = [7 * 10_000 ** (-i / steps) for i in range(4)]
+    expected = torch.tensor([*map(math.sin, angles), *map(math.cos, angles)])
+    torch.testing.assert_close(sinusoid(torch.tensor(7), 8, inclusive=inclusive), expected, atol=1e-6, rtol=0)
+
+
 def test_a_position_has_the_same_code_at_every_index() -> None:
     codes = sinusoid(torch.tensor([[3, 9], [9, 3]]), 8)
     assert torch.equal(codes[0], codes[1].flip(0))
