@@ -7,9 +7,9 @@ approximate full attention, which it is once all queries are active.
 
 Settings name what differs between paper and released code: `sample` (paper: the same keys for all queries; code: keys
 for each query, with replacement), `mean_over` (code: the sum over the samples is divided by the length), and
-`filled_length`. Departures: padding is masked; keys are drawn by the seed and the length of the document unless
-`redraw` is set (code: at every call). Distilling, which halves a document between layers, is
-`pool: {kind: distilling}`.
+`filled_length`. Departures: there are ceil(factor * ln(n)) of both (code: factor * ceil(ln(n))); padding is masked;
+keys are drawn by the seed and the length of the document unless `redraw` is set (code: at every call). Distilling,
+which halves a document between layers, is `pool: {kind: distilling}`.
 """
 
 import math

@@ -35,9 +35,11 @@ class SkeinformerAttentionConfig(AttentionConfig):
     """Pilot queries, and sampled keys; at most the tokens of a document."""
     sampling: Literal["importance", "uniform"] = "importance"
     """Probability of a key: its importance for the pilot queries and the norm of its value, or the same for all."""
-    row_normalization: Literal["adaptive", "simple", "none"] = "adaptive"
+    row_normalization: Literal["adaptive", "simple", "none", "unweighted"] = "adaptive"
     """Divisor of the weights: adaptive, their sum with the geometric mean in place of keys not sampled; simple, their
-    sum; none, that of full attention, with weights divided by their expected number of draws, in quadratic time."""
+    sum; none, that of full attention, in quadratic time, with keys drawn with replacement and weights divided by their
+    expected number of draws, as in the paper; unweighted, the same with distinct keys and no such divisor, as in the
+    released code."""
     reuse_pilot: bool = True
     """Whether pilot queries keep their exact outputs."""
     redraw: bool = False
@@ -57,7 +59,7 @@ class SkeinformerAttention(Attention):
     def __init__(self, config: SkeinformerAttentionConfig, dim: int, heads: int) -> None:
         super().__init__(dim, heads)
         self.config = config
-        self.row_stochastic = config.row_normalization != "none"
+        self.row_stochastic = config.row_normalization not in ("none", "unweighted")
 
     def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
         """Attend over whole documents; see `Attention.forward`."""
@@ -144,7 +146,7 @@ class SkeinformerAttention(Attention):
         query, key = at_least_float32(query) * query.size(3) ** -0.5, at_least_float32(key)
         scores = matmul_exactly(query, take_rows(key, index).mT)
         absent = ~is_drawn[:, :, None]  # (batch, heads, 1, samples)
-        if self.config.row_normalization == "none":
+        if not self.row_stochastic:
             weights = (scores - _log_sums(query, key, mask)).exp() / odds[:, :, None].clamp(min=1e-300).to(scores.dtype)
             return weights.masked_fill(absent, 0.0), scores.new_zeros(()).expand(*scores.shape[:3], 1)
         lowest = torch.finfo(scores.dtype).min

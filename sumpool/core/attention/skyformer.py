@@ -3,14 +3,15 @@
 The Gaussian kernel C of queries and keys is a block of the positive semi-definite kernel of both together. With
 `landmarks` l drawn from both, C V is approximated by C(Q, l) (C(l, l) + regularization * I)^-1 C(l, K) V:
 O(length * landmarks * dim). The inverse is iterated on the matrix divided by the square roots of its row and column
-sums, whose eigenvalues are between 0 and 1. As in the paper, weights do not sum to 1.
+sums, whose eigenvalues are between 0 and 1; it starts from the transpose divided by the largest column sum. As in the
+paper, weights do not sum to 1.
 
 Settings name what differs between paper and released code: `landmarks_from` (paper: queries and keys together; code:
 half from each) and `replacement`. Departures from the code: the scale is head_dim^(-1/4) (code: that of 32 features);
-the iteration starts from the column sums of the same matrix (code: the largest one in the batch, so that documents
-change each other); landmarks are fixed by the seed and the length of the document unless `redraw` is set (code: drawn
-at every call, in evaluation too); padding is neither a landmark nor a key. As in the code, heads share the landmarks'
-places, and the iteration is that of Nystromformer.
+the column sum is that of the same matrix (code: the largest one in the batch, so that documents change each other);
+landmarks are fixed by the seed and the length of the document unless `redraw` is set (code: drawn at every call, in
+evaluation too); padding is neither a landmark nor a key. As in the code, heads share the landmarks' places, and the
+iteration is that of Nystromformer.
 """
 
 from typing import Literal, final
@@ -110,4 +111,5 @@ class SkyformerAttention(Attention):
             return iterate_pseudo_inverse(kernel, self.config.iterations)
         degree = kernel.sum(3, keepdim=True)
         root = degree.masked_fill(degree == 0, 1.0).rsqrt()  # (batch, heads, landmarks, 1)
-        return iterate_pseudo_inverse(kernel * root * root.mT, self.config.iterations) * root * root.mT
+        inverse = iterate_pseudo_inverse(kernel * root * root.mT, self.config.iterations, contractive=True)
+        return inverse * root * root.mT

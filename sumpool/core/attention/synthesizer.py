@@ -4,8 +4,9 @@ The scores of a query come from the query alone (`dense`: two linear maps with a
 every place in the document) or from its place (`random`: a learned matrix). Both have a factorised form with fewer
 parameters. The softmax and the values are those of full attention: O(length^2 * dim), with fewer products.
 
-Places are those among the vectors of the layer, so that documents may have at most `length` of them there. Padding is
-masked.
+Indices are those among the vectors of the layer, so that documents may have at most `length` of them there. Padding is
+masked. Departures from the paper: the second map of `dense` has no bias and is one per head; both factors of
+`factorized_dense` share the first map.
 """
 
 import math

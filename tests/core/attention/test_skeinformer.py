@@ -16,7 +16,7 @@ from sumpool.core.tokens import Tokens
 from tests.core.attention.checks import assert_equals_naive, assert_exact_gradient, project, weigh
 
 Sampling = Literal["importance", "uniform"]
-Normalization = Literal["adaptive", "simple", "none"]
+Normalization = Literal["adaptive", "simple", "none", "unweighted"]
 
 
 def naive(attention: SkeinformerAttention, states: Tensor) -> tuple[Tensor, Tensor]:
@@ -28,7 +28,7 @@ def naive(attention: SkeinformerAttention, states: Tensor) -> tuple[Tensor, Tens
     pilot = sample_tokens(mask, size, config.seed, 0)[0][0]
     index, _, odds = (part[0] for part in attention._draw(exact[None, :, pilot], value[None], mask, config.seed))
     times = F.one_hot(index, count)  # (heads, samples, length)
-    if config.row_normalization == "none":
+    if config.row_normalization in ("none", "unweighted"):
         weights = exact * (times / odds[..., None]).sum(1)[:, None]
     else:
         drawn = times.sum(1)[:, None] > 0  # (heads, 1, length)
@@ -43,7 +43,7 @@ def naive(attention: SkeinformerAttention, states: Tensor) -> tuple[Tensor, Tens
 
 @pytest.mark.parametrize(
     ("sampling", "row_normalization", "reuse_pilot"),
-    [*product(("importance", "uniform"), ("adaptive", "simple", "none"), (True, False))],
+    [*product(("importance", "uniform"), ("adaptive", "simple", "none", "unweighted"), (True, False))],
 )
 def test_equals_explicit_weights(
     sampling: Sampling,

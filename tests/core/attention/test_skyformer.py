@@ -14,6 +14,18 @@ from sumpool.core.tokens import Tokens
 from tests.core.attention.checks import assert_equals_naive, assert_exact_gradient, project, weigh
 
 
+def inverse_of(matrix: Tensor, config: SkyformerAttentionConfig) -> Tensor:
+    """Iterate as the released code does, which always normalises, from the column sums of each matrix."""
+    if not config.normalize:
+        return iterate_pseudo_inverse(matrix, config.iterations)
+    identity = torch.eye(matrix.size(1)).double()
+    inverse = matrix.mT / matrix.abs().sum(1).amax(1)[:, None, None]
+    for _ in range(config.iterations):
+        product = matrix @ inverse
+        inverse = 0.25 * inverse @ (13 * identity - product @ (15 * identity - product @ (7 * identity - product)))
+    return inverse
+
+
 def naive(attention: SkyformerAttention, states: Tensor) -> tuple[Tensor, Tensor]:
     """Output and implied weights (heads, length, length) of one document."""
     query, key, value = project(attention, states)
@@ -25,7 +37,7 @@ def naive(attention: SkyformerAttention, states: Tensor) -> tuple[Tensor, Tensor
     )
     middle = middle + attention.config.regularization * torch.eye(middle.size(1)).double()
     root = middle.sum(2).rsqrt().diag_embed() if attention.config.normalize else torch.eye(middle.size(1)).double()
-    inverse = root @ iterate_pseudo_inverse(root @ middle @ root, attention.config.iterations) @ root
+    inverse = root @ inverse_of(root @ middle @ root, attention.config) @ root
     return weigh(attention, left @ inverse @ right, value)
 
 

@@ -44,3 +44,15 @@ def test_many_iterations_of_a_singular_matrix_stay_finite() -> None:
         inverse = iterate_pseudo_inverse(matrix, iterations)
         assert inverse.isfinite().all()
         torch.testing.assert_close(matrix @ inverse @ matrix, matrix, atol=0.05, rtol=0)
+
+
+def test_contractive_matrices_start_closer_to_their_inverse() -> None:
+    points = torch.rand(20, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    kernel = (-torch.cdist(points, points)).exp() + torch.eye(20).double()
+    root = kernel.sum(1).rsqrt()
+    matrix = kernel * root[:, None] * root
+    errors = [
+        (iterate_pseudo_inverse(matrix, 3, contractive=contractive) - torch.linalg.inv(matrix)).norm()
+        for contractive in (True, False)
+    ]
+    assert errors[0] < errors[1]
