@@ -43,7 +43,7 @@ _VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "lsh": {"bucket": 64, "hashes": 4, "local_heads": 2},
     "efficient": {"local_heads": 2},
     "halving": {"keep": None, "scorer": {"kind": "linear"}},
-    "hard": {"keep": None, "scorer": {"kind": "attention_mass"}, "gradient": "none"},
+    "hard": {"keep": None, "scorer": {"kind": "attention_mass", "itself": False}, "gradient": "none"},
     "funnel": {"window": None, "stride": None},
 }
 """Settings of variants; None is the number that follows a variant's kind in the file."""

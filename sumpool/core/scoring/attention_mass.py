@@ -6,7 +6,8 @@ tournament's peaked softmax requires. No parameters; attention weights are compu
 this scorer is PoWER-BERT's extraction.
 
 Departures: the paper sums A_ij over j, which is 1 for every row of a softmax; implemented is the column sum that its
-text and PoWER-BERT describe. PoWER-BERT excludes the weight of a token on itself and the paper does not say: a setting.
+text and PoWER-BERT describe. PoWER-BERT excludes the weight of a token on itself and the paper does not say: a setting,
+which all recipes of PoWER switch off.
 """
 
 from typing import Literal, final
