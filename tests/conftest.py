@@ -8,8 +8,6 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
-from itertools import count
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -356,12 +354,3 @@ def write_run(folder: Path, recipe: str = RECIPE) -> Path:
     Manifest({name: FileDigest.of(folder / name) for name in names}).write(folder)
     export(folder, model, {})
     return folder
-
-
-@pytest.fixture
-def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock for LED's training that goes on by a hundredth of a second at each look, however busy the machine is."""
-    from sumpool.studies.led import TrainingClock
-
-    ticks = count(step=0.01)
-    monkeypatch.setattr("sumpool.studies.led.TrainingClock", partial(TrainingClock, now=lambda: next(ticks)))

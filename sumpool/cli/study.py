@@ -24,14 +24,13 @@ STUDIES: Final = {
     "approximation": "error of approximate attentions by features and length, with a RUN on its weights too",
     "sparsity": "how few sentences hold the attention of a RUN, and the cost of its decoder",
     "generation": "tokens per second of the language model of a RUN by length of the text",
-    "trainer": "a RUN beside LED of transformers, trained with its own Trainer on the same data for the same time",
     "scaling": "time, traffic and price of the training of a RECIPE on 8 to 1,024 devices, from one step here",
     "lra": "attentions trained on a task of the Long Range Arena (--set study.task=listops)",
     "language-models": "language models by boundaries, trained for equal times (--set study.table=pareto)",
     "attention-map": "picture of the attention of every layer and head of a RUN on a DOCUMENT",
 }
 """Names of the studies, and what each is about."""
-OF_RUN = ("approximation", "sparsity", "generation", "trainer", "scaling", "attention-map")
+OF_RUN = ("approximation", "sparsity", "generation", "scaling", "attention-map")
 """Studies that take a run, or a recipe (scaling)."""
 MAP = "attention-map"
 

@@ -13,11 +13,9 @@ from sumpool.bench.results.report import UNFINISHED, BenchReport, Result, make_r
 from sumpool.bench.run import vocabulary_size
 from sumpool.bench.workload import Conditions
 from sumpool.inference.loading import load_model
-from sumpool.inference.model_choice import RUNS, newest_run
 from sumpool.progress import Check, Report, no_op, told_when_stopped
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.packaged import find_recipe
-from sumpool.runs.run_metrics import read_dry_run
 from sumpool.studies import config
 from sumpool.studies.approximation import measure_approximations, trained_inputs
 from sumpool.studies.attentions import measure_attention_costs
@@ -35,8 +33,6 @@ from sumpool.studies.tables import VOCABULARY, measure_tables
 from sumpool.studies.text_generation import study_generation
 from sumpool.studies.transformers import measure_transformers, random_pair
 from sumpool.training.hardware import choose_device, choose_precision
-from sumpool.workflows.sweep import evaluate_finished_run
-from sumpool.workflows.train import dry_run
 
 SUITES: Mapping[str, tuple[type[Any], Callable[..., Result]]] = {
     "operators": (config.OperatorsConfig, measure_operators),
@@ -54,8 +50,6 @@ _UNTIMED = ("operators", "complexity", "transformers", "approximation")
 """Studies in which no matrix products are timed, or whose results are compared: always in float32."""
 _TRAINING = {"lra": study_lra, "language-models": study_language_models}
 """Studies that train models of their own."""
-_OF_RUN = ("data.", "train.device=")
-"""Settings of a run that may be changed here, because its weights do not depend on them."""
 
 
 def run_study(
@@ -70,7 +64,7 @@ def run_study(
 
     Args:
         name: Its name.
-        target: The run folder of "sparsity", "trainer" or "generation", where None takes the newest run; or of
+        target: The run folder of "sparsity" or "generation", where None takes the newest run; or of
             "approximation"; the recipe of "scaling", where None takes the default one.
         overrides: Settings to change, each like `study.batch=8`, or `data.prepared=folder` of a run.
         report: Receives progress.
@@ -95,8 +89,6 @@ def run_study(
                 return run_sparsity(target, overrides, report, check)
             case "generation":
                 return study_generation(target, overrides, report, check)
-            case "trainer":
-                return run_trainer(target, overrides, report, check)
         return run_suite(name, overrides, report, check)
 
 
@@ -158,25 +150,3 @@ def run_approximation(run: Path, overrides: Sequence[str], report: Report, check
     result = measure_approximations(settings.study, conditions, report, check, trained)
     kept = {"study": settings.study.model_dump(), "seed": settings.seed, "model": loaded.recipe.model.model_dump()}
     return make_report(loaded.recipe.name, "approximation", conditions, kept, result)
-
-
-def run_trainer(run: Path | None, overrides: Sequence[str], report: Report, check: Check) -> BenchReport:
-    """Train LED of transformers on a run's data for the run's time, and evaluate both in the same way."""
-    from sumpool.bench.peers.build import library_versions, require_trainer
-    from sumpool.studies.trainer import FinishedRun, measure_trainer, training_data
-
-    require_trainer()
-    of_run, changes = split_overrides(overrides, _OF_RUN)
-    settings = load_study("trainer", config.TrainerConfig, changes).study
-    loaded = load_model(run or newest_run(RUNS), of_run)
-    data, recipe = training_data(loaded), loaded.recipe
-    device = choose_device(recipe.train.device)
-    precision = choose_precision(recipe.train.precision, device)
-    conditions = Conditions(loaded.tokenizer.vocab_size, device, precision, recipe.seed)
-    measured = evaluate_finished_run(loaded.folder, recipe, "validation", overrides=of_run, report=report, check=check)
-    now = dry_run(recipe, report=report, check=check).seconds
-    ours = FinishedRun(measured, read_dry_run(loaded.folder).seconds, now)
-    result = measure_trainer(loaded, data, settings, ours, conditions, report, check)
-    kept = {"study": settings.model_dump(), "recipe": recipe.model_dump(mode="json")}
-    composed = make_report(recipe.name, "trainer", conditions, kept, result)
-    return replace(composed, versions=composed.versions | library_versions())

@@ -1,6 +1,5 @@
 """`sumpool train sweep.yaml`: several recipes under one budget in, one table out."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -90,22 +89,20 @@ def forecast(loaded: LoadedSweep, *, report: Report = no_op, check: Check = no_o
     return forecasts
 
 
-def evaluate_finished_run(
+def _evaluate_finished_run(
     run: Path,
     recipe: Recipe,
     split: Split,
     *,
-    overrides: Sequence[str] = (),
-    report: Report = no_op,
-    check: Check = no_op,
+    report: Report,
+    check: Check,
 ) -> RunMetrics:
     """Measure a finished run for a comparison with others, or continue that; the results stay in its folder.
 
     Args:
         run: The run folder.
-        recipe: Its recipe, with the overrides.
+        recipe: Its recipe.
         split: Documents whose summaries are scored.
-        overrides: Settings that the recipe in the folder does not have, such as `data.prepared=folder`.
         report: Called with progress.
         check: Called where the work may stop.
 
@@ -120,12 +117,12 @@ def evaluate_finished_run(
         save_dry_run(run, dry_run(recipe, report=report, check=check))
     # 2. Classify the documents, or score the summaries, or continue that; other settings of the recipe start anew.
     if recipe.task == "classification":
-        evaluate_classifier(run, split, overrides=overrides, report=report, check=check)
+        evaluate_classifier(run, split, report=report, check=check)
         return read_run_metrics(run, split, classified=True)
     try:
-        evaluate_run(run, split, overrides=overrides, results=Results(resume=True), report=report, check=check)
+        evaluate_run(run, split, results=Results(resume=True), report=report, check=check)
     except DataError:
-        evaluate_run(run, split, overrides=overrides, report=report, check=check)
+        evaluate_run(run, split, report=report, check=check)
     # 3. Read what the files say.
     return read_run_metrics(run, split)
 
@@ -136,7 +133,7 @@ def _attempt(run: PlannedRun, split: Split, report: Report, check: Check) -> Out
     metrics, failure = None, ""
     try:
         train(recipe, run.folder, report=report, check=check)  # does nothing for a finished run
-        metrics = evaluate_finished_run(run.folder, recipe, split, report=report, check=check)
+        metrics = _evaluate_finished_run(run.folder, recipe, split, report=report, check=check)
     except Exception as error:
         failure = _failure(error)
     return Outcome(run.row, recipe.seed, run.parameters, recipe.train.steps, metrics, failure)

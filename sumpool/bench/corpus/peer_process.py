@@ -86,12 +86,11 @@ def transformers_generator(job: PeerJob, pad: int) -> Generate:
     from torch.nn.utils.rnn import pad_sequence
     from transformers import AutoModelForSeq2SeqLM, GenerationConfig
 
-    from sumpool.bench.peers.transformers_peer import token_ids
-    from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS
+    from sumpool.bench.peers.transformers_peer import TOKEN_IDS
 
     model = AutoModelForSeq2SeqLM.from_pretrained(job.model, dtype=getattr(torch, job.precision)).to(job.device).eval()
     lengths = {"min_new_tokens": job.generate, "max_new_tokens": job.generate}
-    settings = GenerationConfig(num_beams=job.beams, do_sample=False, **lengths, **token_ids(DEFAULT_SPECIAL_TOKENS))
+    settings = GenerationConfig(num_beams=job.beams, do_sample=False, **lengths, **TOKEN_IDS)
 
     def generate(documents: Sequence[list[int]]) -> list[list[int]]:
         parts = [torch.tensor(document) for document in documents]

@@ -21,7 +21,7 @@ from sumpool.progress import Progress, Report
 _REPEATS = 2
 _TRIAL, _TRIAL_WRITTEN = 1024, 16
 """Tokens, at most, of the documents that compare precisions, and of what is written about them."""
-LIBRARIES = ("transformers", "ctranslate2", "accelerate")
+LIBRARIES = ("transformers", "ctranslate2")
 _INSTALL = "pip install 'sumpool[peers]'"
 
 
@@ -101,17 +101,6 @@ def require_peers() -> tuple[str, ...]:
     if find_spec("ctranslate2") is None:
         return (f"CTranslate2 is left out, ctranslate2 is not installed: {_INSTALL}",)
     return ()
-
-
-def require_trainer() -> None:
-    """Make sure, before anything is measured, that transformers can train.
-
-    Raises:
-        RecipeError: If it cannot.
-    """
-    for library in ("transformers", "accelerate"):
-        if find_spec(library) is None:
-            raise RecipeError(f"study trainer must have {library}, which is not installed: {_INSTALL}")
 
 
 def library_versions() -> dict[str, str]:

@@ -16,12 +16,20 @@ from sumpool.bench.config import Workload
 from sumpool.bench.workload import NAMES, Conditions, Contender, Documents
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import ModelConfig
-from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
+from sumpool.special_tokens import BOS, EOS, PAD
 
 Build = Callable[[ModelConfig, int], Any]
 """Builds a model of transformers, with random weights, of our configuration and the size of the vocabulary."""
 GLOBAL_TOKENS = 32
 """Of PEGASUS-X, as published."""
+TOKEN_IDS = {
+    "pad_token_id": PAD,
+    "bos_token_id": BOS,
+    "eos_token_id": EOS,
+    "decoder_start_token_id": BOS,
+    "forced_eos_token_id": None,  # by default EOS would be forced
+}
+"""Our special tokens under the names of transformers."""
 
 
 @final
@@ -72,14 +80,14 @@ class TransformersPeer(Contender):
             use_cache=True,
             min_new_tokens=tokens,
             max_new_tokens=tokens,
-            **token_ids(DEFAULT_SPECIAL_TOKENS),
+            **TOKEN_IDS,
         )
         with torch.inference_mode():
             summaries: Tensor = self.model.generate(documents.ids, generation_config=settings)
         return summaries[:, 1:]  # without BOS
 
 
-def led(config: ModelConfig, vocabulary: int, special_tokens: SpecialTokens = DEFAULT_SPECIAL_TOKENS) -> Any:  # noqa: ANN401 - a type of transformers
+def led(config: ModelConfig, vocabulary: int) -> Any:  # noqa: ANN401 - a type of transformers
     """Longformer's encoder (Beltagy et al., 2020): every token sees a window of one of our blocks around it.
 
     No token is global, as the first one usually is: that would only add work.
@@ -94,7 +102,7 @@ def led(config: ModelConfig, vocabulary: int, special_tokens: SpecialTokens = DE
             attention_window=window,
             max_encoder_position_embeddings=-(-config.source_length // window) * window,
             max_decoder_position_embeddings=config.target_length,
-            **_sizes(config, vocabulary, special_tokens),
+            **_sizes(config, vocabulary),
         )
     )
 
@@ -129,7 +137,7 @@ def long_t5(config: ModelConfig, vocabulary: int) -> Any:  # noqa: ANN401
             local_radius=max(1, block_of(config) // 2 - 1),
             dropout_rate=config.dropout,
             feed_forward_proj=config.activation,
-            **token_ids(DEFAULT_SPECIAL_TOKENS),
+            **TOKEN_IDS,
         )
     )
 
@@ -154,9 +162,7 @@ def block_of(config: ModelConfig) -> int:
     return next(attentions, BlockwiseAttentionConfig()).block
 
 
-def _sizes(
-    config: ModelConfig, vocabulary: int, special_tokens: SpecialTokens = DEFAULT_SPECIAL_TOKENS
-) -> dict[str, Any]:
+def _sizes(config: ModelConfig, vocabulary: int) -> dict[str, Any]:
     """Our sizes under the names of BART's descendants."""
     sizes: dict[str, Any] = {
         "vocab_size": vocabulary,
@@ -170,15 +176,4 @@ def _sizes(
             f"{half}_attention_heads": config.heads,
             f"{half}_ffn_dim": config.feed_forward,
         }
-    return sizes | token_ids(special_tokens)
-
-
-def token_ids(special_tokens: SpecialTokens, force_end: bool = False) -> dict[str, Any]:
-    """Our special tokens under the names of transformers; `force_end` writes EOS as the last token."""
-    return {
-        "pad_token_id": special_tokens.pad,
-        "bos_token_id": special_tokens.decoder_start,
-        "eos_token_id": special_tokens.eos,
-        "decoder_start_token_id": special_tokens.decoder_start,
-        "forced_eos_token_id": special_tokens.eos if force_end else None,  # by default EOS would be forced
-    }
+    return sizes | TOKEN_IDS
