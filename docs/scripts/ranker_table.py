@@ -26,9 +26,8 @@ from sumpool.core.decoding.ranking import LengthTarget
 from sumpool.documents.document import Document
 from sumpool.documents.read import read_documents
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
-from sumpool.evaluation.agreement import RougeTokenizer
 from sumpool.evaluation.baselines import lexrank, random_ranks, textrank
-from sumpool.evaluation.rouge import Rouge
+from sumpool.evaluation.rouge import Rouge, RougeTokenizer
 from sumpool.evaluation.statistics import compare
 from sumpool.io.atomic import temporary_path
 from sumpool.io.listed_files import replace_listed_file

@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sumpool.evaluation.agreement import Agreement, Tokenize, WordTokenizer
+from sumpool.evaluation.rouge import Agreement, Tokenize, WordTokenizer
 from sumpool.text.sentences import join
 from sumpool.text.word_graph import WordGraph
 

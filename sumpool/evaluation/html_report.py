@@ -12,10 +12,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from sumpool.evaluation.agreement import TOKENIZERS, WordTokenizer
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.report import EvaluationReport
-from sumpool.evaluation.rouge import TYPES
+from sumpool.evaluation.rouge import TOKENIZERS, TYPES, WordTokenizer
 from sumpool.evaluation.scorer import ReferenceDocument, ScoredDocument
 from sumpool.evaluation.scores import SCORES, read_scores
 from sumpool.evaluation.tables import difference_table, form_table, length_table, score_table, win_table

@@ -1,12 +1,20 @@
 """Report of an evaluation: mean scores by slice and system, with intervals and tests."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from array import array
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import final
 
-from sumpool.evaluation.paired_comparison import Difference
-from sumpool.evaluation.statistics import Estimate, PairedTest
-from sumpool.evaluation.well_formed import Form
+import numpy as np
+
+from sumpool.evaluation.config import EvaluationConfig, length_slices, slices
+from sumpool.evaluation.paired_comparison import Difference, compare_systems
+from sumpool.evaluation.rouge import TYPES
+from sumpool.evaluation.scorer import Form, ScoredDocument, SummaryMetrics
+from sumpool.evaluation.statistics import SEED, Estimate, Floats, PairedTest, compare, estimate
+from sumpool.text.form import FAULTS
 
 
 @dataclass(frozen=True)
@@ -70,3 +78,199 @@ class EvaluationReport:
     def to_json(self) -> str:
         """Serialize the report as JSON, unrounded."""
         return json.dumps(asdict(self), ensure_ascii=False, indent=2) + "\n"
+
+
+_WIDTH = len(TYPES) + 10 + len(FAULTS)
+"""Numbers per document and system: ROUGE, BERTScore, length, repetition, five of copying, and those of the form."""
+
+
+@final
+class ScoreAggregator:
+    """Scores of all documents so far, about a kilobyte per document."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, array[float]] = {}
+        self._ids: dict[str, int] = {}
+        self._leaks = array("d")
+        self._words = array("d")
+        self._shares_read = array("d")
+        self._modes: Counter[str] = Counter()
+        self._unscorable = 0
+        self._empty = 0
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    @property
+    def ids(self) -> Mapping[str, int]:
+        """Index of each document by its ID."""
+        return self._ids
+
+    @property
+    def has_documents(self) -> bool:
+        """Whether the documents are known, so that baselines are possible."""
+        return len(self) > 0 and not np.isnan(self._words).all()
+
+    @property
+    def mean_words(self) -> float:
+        """Mean length of the evaluated summaries, in words; 0 without documents."""
+        values = self._systems().get("model")
+        return 0.0 if values is None else float(values[:, len(TYPES) + 1].mean())
+
+    def add(self, scored: ScoredDocument) -> None:
+        """Add a document."""
+        for system, metrics in scored.systems.items():
+            self._values.setdefault(system, array("d")).extend(_to_row(metrics))
+        self._ids[scored.id] = len(self._ids)
+        self._leaks.append(np.nan if scored.leak is None else scored.leak)
+        self._words.append(np.nan if scored.document_words is None else scored.document_words)
+        if scored.share_read is not None:
+            self._shares_read.append(scored.share_read)
+        self._modes[scored.mode] += 1
+        self._unscorable += not scored.scorable
+        self._empty += not scored.systems["model"].words
+
+    def add_system(self, system: str, metrics: Mapping[str, SummaryMetrics]) -> None:
+        """Add a system with its metrics of every document, by ID."""
+        self._values[system] = array("d")
+        for id in self._ids:
+            self._values[system].extend(_to_row(metrics[id]))
+
+    def report(
+        self, config: EvaluationConfig, names: Mapping[str, str], signature: str, notes: Sequence[str] = ()
+    ) -> EvaluationReport:
+        """Aggregate the scores into a report.
+
+        Args:
+            config: The settings.
+            names: Displayed names of the systems, in the order of the report.
+            signature: Settings of the scores.
+            notes: Notes that precede those on the scores.
+        """
+        values = self._systems()
+        systems = {system: values[system] for system in names if system in values}
+        lengths = length_slices(self._words, config.length_bounds)
+        members = slices(self._leaks, config.low_leak)
+        rows, length_rows = (
+            tuple(
+                row
+                for slice_name, mask in masks.items()
+                for row in _rows(slice_name, {system: table[mask] for system, table in systems.items()}, names, config)
+            )
+            for masks in (members, lengths)
+        )
+        baselines = [
+            replace(difference, system=names[difference.system], other=names[difference.other])
+            for slice_name, mask in members.items()
+            for difference in compare_systems(
+                slice_name,
+                {system: table[mask][:, : len(TYPES)] for system, table in systems.items()},
+                [("model", system) for system in systems if system != "model"],
+                config.resamples,
+            )
+        ]
+        tests = "p:paired bootstrap, paired permutation, Holm over the pairs of a slice"
+        resampling = f"interval:95 %, bootstrap, {config.resamples} resamples, seed {SEED} | {tests}"
+        return EvaluationReport(
+            rows=rows,
+            signature=f"{signature} | {resampling}",
+            documents=len(self),
+            notes=(*notes, *self._notes()),
+            length_rows=length_rows,
+            baselines=tuple(baselines),
+        )
+
+    def _systems(self) -> dict[str, Floats]:
+        return {system: np.array(values).reshape(-1, _WIDTH) for system, values in self._values.items()}
+
+    def _notes(self) -> list[str]:
+        notes = []
+        if len(self) and np.isnan(self._leaks).all():
+            notes.append("documents are not known: no baselines, no low-leak slice")
+        shares = np.array(self._shares_read)
+        if (shares < 1).any():
+            notes.append(
+                f"{(shares < 1).sum()} of {len(self)} documents are longer than the model reads; "
+                f"it read {shares.mean():.0%} of a document on average"
+            )
+        if self._modes["extractive"]:
+            written = self._modes["abstractive"]
+            notes.append(
+                f"{written} of {len(self)} summaries ({written / len(self):.0%}) are abstractive, the others are "
+                "sentences of the document"
+            )
+        if self._empty:
+            notes.append(f"{self._empty} of {len(self)} summaries are empty")
+        if self._unscorable:
+            notes.append(
+                f"{self._unscorable} of {len(self)} references have no word of a-z or 0-9, so their ROUGE is 0; other "
+                "scripts need evaluate.tokenizer=unicode"
+            )
+        return notes
+
+
+def _to_row(metrics: SummaryMetrics) -> list[float]:
+    copying = metrics.copying
+    copied = [float("nan")] * 5
+    if copying:
+        copied = [copying.coverage, copying.density, copying.novel_bigrams, copying.facts, copying.unsupported]
+    bertscore = metrics.bertscore.f1 if metrics.bertscore else float("nan")
+    form = [float("nan")] * (2 + len(FAULTS))
+    if metrics.form:
+        form = [metrics.form.sentences, metrics.form.flawed, *(metrics.form.faults.get(name, 0) for name in FAULTS)]
+    scores = (metrics.rouge[name].f1 for name in TYPES)
+    return [*scores, bertscore, metrics.words, metrics.repetition, *copied, *form]
+
+
+def _rows(
+    slice_name: str, systems: Mapping[str, Floats], names: Mapping[str, str], config: EvaluationConfig
+) -> list[ReportRow]:
+    """Rows of all systems on one slice; the systems share the resamples."""
+    scores = {system: values[:, : len(TYPES)] for system, values in systems.items()}
+    width = len(TYPES) + 1
+    measured = np.concatenate([values[:, :width] for values in systems.values()], axis=1)
+    estimates = estimate(measured, config.resamples, SEED)
+    others = [system for system in systems if system != "lead"] if "lead" in systems else []
+    tests: list[PairedTest] = []
+    if others:
+        lead = np.tile(scores["lead"], len(others))
+        tests = compare(np.concatenate([scores[name] for name in others], axis=1), lead, config.resamples, SEED)
+    return [
+        _row(
+            (slice_name, names[system]),
+            values,
+            estimates[width * number : width * (number + 1)],
+            tests[len(TYPES) * others.index(system) :][: len(TYPES)] if system in others else [],
+        )
+        for number, (system, values) in enumerate(systems.items())
+    ]
+
+
+def _row(
+    labels: tuple[str, str], values: Floats, estimates: Sequence[Estimate], tests: Sequence[PairedTest]
+) -> ReportRow:
+    bertscore, words, repetition, *copied = map(float, values[:, len(TYPES) : len(TYPES) + 8].mean(axis=0))
+    coverage, density, novel_bigrams, facts, unsupported = (None if np.isnan(mean) else mean for mean in copied)
+    return ReportRow(
+        slice=labels[0],
+        system=labels[1],
+        documents=len(values),
+        rouge=dict(zip(TYPES, estimates, strict=False)),
+        words=words,
+        repetition=repetition,
+        coverage=coverage,
+        density=density,
+        novel_bigrams=novel_bigrams,
+        unsupported=unsupported / facts if facts and unsupported is not None else None,
+        against_lead=dict(zip(TYPES, tests, strict=False)),
+        bertscore=None if np.isnan(bertscore) else estimates[len(TYPES)],
+        form=_form(values[:, len(TYPES) + 8 :]),
+    )
+
+
+def _form(values: Floats) -> Form | None:
+    """Sum the counts of documents; None if those of a document are not known."""
+    if np.isnan(values).any():
+        return None
+    sentences, flawed, *faults = map(int, values.sum(axis=0))
+    return Form(sentences, flawed, dict(zip(FAULTS, faults, strict=True)))

@@ -1,4 +1,4 @@
-"""ROUGE scores by rouge-score, with a signature of all settings.
+"""ROUGE: tokenizers of its words, scores by rouge-score with a signature of all settings, and agreement of sentences.
 
 rouge-score lower-cases the text, tokenizes into runs of a-z and 0-9, and stems words of four or more letters. ROUGE-L
 compares whole texts; ROUGE-Lsum takes the union of longest common subsequences sentence by sentence, and is what papers
@@ -10,13 +10,145 @@ Stems are cached, which makes rouge-score three times as fast with equal scores.
 scripts.
 """
 
-from collections.abc import Callable
+import re
+import unicodedata
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
+from functools import cache
+from itertools import chain, islice, pairwise
+from typing import final
 
-from sumpool.evaluation.agreement import TOKENIZERS
+import numpy as np
+from numpy.typing import NDArray
+from rouge_score.tokenize import tokenize as rouge_tokenize
+
+from sumpool.text import porter
+from sumpool.text.cleaning import first_words
 
 TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
+
+
+class WordTokenizer(ABC):
+    """Tokenizer of the words that ROUGE compares, with the interface that rouge-score expects.
+
+    Attributes:
+        name: Definition of a word, for the signature.
+    """
+
+    name: str
+
+    def __init__(self, stemmer: bool) -> None:
+        """Create a tokenizer; with `stemmer`, English words of four or more letters are stemmed by Porter's stemmer."""
+        self._stemmer = porter if stemmer else None  # rouge-score calls its function `stem`
+
+    @abstractmethod
+    def tokenize(self, text: str) -> list[str]:
+        """Split a text into normalised, stemmed words."""
+
+    @abstractmethod
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Return start and end of each word in a text."""
+
+    @abstractmethod
+    def count_words(self, text: str) -> int:
+        """Return the length of a text: its whitespace-separated words, or characters of a script without spaces."""
+
+    @abstractmethod
+    def first_words(self, text: str, count: int) -> str:
+        """Return the beginning of a text, `count` words as counted by `count_words`."""
+
+
+@final
+class RougeTokenizer(WordTokenizer):
+    """Tokenizer of rouge-score: runs of a-z and 0-9."""
+
+    name = "a-z0-9, lower case"
+
+    def tokenize(self, text: str) -> list[str]:
+        """Split a text into lower-case, stemmed words."""
+        words: list[str] = rouge_tokenize(text, self._stemmer)
+        return words
+
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Return start and end of each run of letters a-z and digits."""
+        return (match.span() for match in _ASCII_WORD.finditer(text))
+
+    def count_words(self, text: str) -> int:
+        """Return the number of whitespace-separated words."""
+        return len(text.split())
+
+    def first_words(self, text: str, count: int) -> str:
+        """Return the first whitespace-separated words of a text."""
+        return first_words(text, count)
+
+
+@final
+class UnicodeTokenizer(WordTokenizer):
+    """Tokenizer for all scripts: runs of letters, digits and marks, and single characters of scripts without spaces.
+
+    Words are normalised by NFKC and case folding. On ASCII text the words are those of rouge-score.
+    """
+
+    name = "Unicode letters and digits, NFKC, case-folded, Chinese, Japanese, Thai, Lao, Khmer and Burmese by character"
+
+    def __init__(self, stemmer: bool) -> None:
+        super().__init__(stemmer)
+        mark, letter = f"[{_marks()}]", rf"[^\W_{_SCRIPTS_WITHOUT_SPACES}]"
+        character = rf"(?![\W_])[{_SCRIPTS_WITHOUT_SPACES}]{mark}*"
+        self._words = re.compile(rf"{character}|{letter}+(?:{mark}+{letter}*)*")
+        self._lengths = re.compile(rf"{character}[^\w\s]*|(?:(?!{character})\S)+")
+
+    def words(self, text: str) -> list[str]:
+        """Split a text into case-folded words, without stemming."""
+        return [unicodedata.normalize("NFKC", word).casefold() for word in self._words.findall(text)]
+
+    def tokenize(self, text: str) -> list[str]:
+        """Split a text into case-folded words, with English words stemmed."""
+        words = self.words(text)
+        if self._stemmer is None:
+            return words
+        stem = self._stemmer.stem
+        return [stem(word) if len(word) > _SHORT_WORD and word.isascii() else word for word in words]
+
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Return start and end of each word."""
+        return (match.span() for match in self._words.finditer(text))
+
+    def count_words(self, text: str) -> int:
+        """Return the number of words; characters of scripts without spaces count as words."""
+        return len(self._lengths.findall(text))
+
+    def first_words(self, text: str, count: int) -> str:
+        """Return the first words of a text; characters of scripts without spaces count as words."""
+        matches = list(islice(self._lengths.finditer(text), count))
+        return text[matches[0].start() : matches[-1].end()] if matches else ""
+
+
+_SCRIPTS_WITHOUT_SPACES = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u312f\u31a0-\u31ff"  # radicals, kana, bopomofo
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"  # Han, half-width kana
+)
+_ASCII_WORD = re.compile("[A-Za-z0-9]+")
+_SHORT_WORD = 3
+"""Letters of a word that rouge-score does not stem."""
+_LAST_MARK = 0x1FFFF
+
+
+@cache
+def _marks() -> str:
+    """Combining marks as ranges of a character class; `re` does not count most of them as word characters."""
+    marks = [code for code in range(0x300, _LAST_MARK) if unicodedata.category(chr(code))[0] == "M"]
+    starts = [code for before, code in pairwise([0, *marks]) if code != before + 1]
+    ends = [code for code, after in pairwise([*marks, 0]) if after != code + 1]
+    return "".join(f"{chr(start)}-{chr(end)}" for start, end in zip(starts, ends, strict=True))
+
+
+TOKENIZERS: Mapping[str, type[WordTokenizer]] = {"rouge": RougeTokenizer, "unicode": UnicodeTokenizer}
+"""Tokenizers by the names of `evaluate.tokenizer`."""
+
 
 Split = Callable[[str], list[str]]
 """Sentence splitter."""
@@ -46,6 +178,8 @@ class Rouge:
     """
 
     def __init__(self, *, stemmer: bool, split: Split, splitter: str, tokenizer: str = "rouge") -> None:
+        from importlib.metadata import version
+
         from rouge_score.rouge_scorer import RougeScorer  # with nltk and scipy, which take more than a second
 
         self.tokenizer = TOKENIZERS[tokenizer](stemmer)
@@ -73,3 +207,110 @@ class Rouge:
     def _lines(self, text: str) -> str:
         # A line break inside a sentence would count as the end of the sentence.
         return "\n".join(" ".join(sentence.split()) for sentence in self._split(text))
+
+
+Ngram = tuple[str, ...]
+Tokenize = Callable[[str], list[str]]
+"""Tokenizer of the words that ROUGE compares."""
+
+
+_NGRAMS: tuple[Callable[[Sequence[str]], Iterator[Ngram]], ...] = (zip, pairwise)
+
+
+@final
+class Agreement:
+    """Agreement with a set of references."""
+
+    def __init__(self, references: Sequence[str], tokenize: Tokenize) -> None:
+        """Count the n-grams of the references, at least one."""
+        self._tokenize = tokenize
+        words = [tokenize(reference) for reference in references]
+        self._references = [_ReferenceNgrams([Counter(ngrams(text)) for text in words]) for ngrams in _NGRAMS]
+
+    def score(self, text: str) -> float:
+        """Return the agreement of a text, from 0 to 2."""
+        return float(self.compare([text]).scores()[0])
+
+    def select(self, sentences: Sequence[str], count: int) -> list[int]:
+        """Greedily select at most `count` sentences that maximise the agreement.
+
+        Returns:
+            Indices in document order; empty if no sentence shares a word with the references.
+        """
+        compared = self.compare(sentences)
+        selected: list[int] = []
+        best = 0.0
+        while len(selected) < min(count, len(sentences)):
+            scores = compared.scores()  # (sentences)
+            scores[selected] = 0.0
+            candidate = int(scores.argmax())  # the first of equals
+            if scores[candidate] <= best:
+                break
+            best = float(scores[candidate])
+            selected.append(candidate)
+            compared.add(candidate)
+        return sorted(selected)
+
+    def compare(self, sentences: Sequence[str]) -> "ComparedSentences":
+        """Compare the sentences of a document with the references."""
+        words = [self._tokenize(sentence) for sentence in sentences]
+        pairs = zip(_NGRAMS, self._references, strict=True)
+        return ComparedSentences([_Matches([list(ngrams(text)) for text in words], refs) for ngrams, refs in pairs])
+
+
+@final
+class ComparedSentences:
+    """Sentences of a document compared with references, and a selection of them, which is empty at first."""
+
+    def __init__(self, matches: Sequence["_Matches"]) -> None:
+        self._matches = matches
+
+    def scores(self) -> NDArray[np.float64]:
+        """Return the agreement of the selection plus one more sentence, (sentences,)."""
+        unigrams, bigrams = self._matches
+        return unigrams.f1() + bigrams.f1()
+
+    def add(self, sentence: int) -> None:
+        """Add a sentence to the selection."""
+        for matches in self._matches:
+            matches.select(sentence)
+
+
+class _ReferenceNgrams:
+    """N-gram counts of the references, (references, ngrams), and the column of each n-gram."""
+
+    def __init__(self, references: Sequence[Counter[Ngram]]) -> None:
+        self.columns = {ngram: column for column, ngram in enumerate(dict.fromkeys(chain.from_iterable(references)))}
+        self.counts = np.array([[counts[ngram] for ngram in self.columns] for counts in references], dtype=np.int32)
+
+
+class _Matches:
+    """Counts of the references' n-grams in each sentence of a document and in the selected sentences."""
+
+    def __init__(self, sentences: Sequence[Sequence[Ngram]], references: _ReferenceNgrams) -> None:
+        columns, self.references = references.columns, references
+        cells = [
+            row * len(columns) + columns[ngram]
+            for row, sentence in enumerate(sentences)
+            for ngram in filter(columns.__contains__, sentence)
+        ]
+        counts = np.bincount(np.array(cells, dtype=np.int64), minlength=len(sentences) * len(columns))
+        self.counts = counts.astype(np.int32).reshape(len(sentences), len(columns))  # (sentences, ngrams)
+        self.lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int32)  # (sentences)
+        self.selected = np.zeros(len(columns), dtype=np.int32)  # (ngrams)
+        self.selected_length = 0
+
+    def f1(self) -> NDArray[np.float64]:
+        """F1, (sentences), of the selected sentences plus one more, averaged over the references."""
+        counts = self.counts + self.selected  # (sentences, ngrams)
+        lengths = self.lengths + self.selected_length  # (sentences)
+        total = np.zeros(len(lengths))
+        for reference in self.references.counts:
+            hits = np.minimum(counts, reference).sum(axis=1)  # 2PR / (P + R), P = hits / selected, R = hits / reference
+            total += 2 * hits / np.maximum(lengths + reference.sum(), 1)
+        return total / len(self.references.counts)
+
+    def select(self, sentence: int) -> None:
+        """Add a sentence to the selected ones."""
+        self.selected += self.counts[sentence]
+        self.selected_length += int(self.lengths[sentence])

@@ -1,16 +1,17 @@
 """Scores of one document: its summary and the baselines."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from sumpool.evaluation.abstractiveness import Copying, copying, repetition
-from sumpool.evaluation.agreement import Tokenize, UnicodeTokenizer
 from sumpool.evaluation.baselines import RANKINGS, oracle, random_ranks, take_sentences
 from sumpool.evaluation.bertscore import BertScorer
 from sumpool.evaluation.config import EvaluationConfig
-from sumpool.evaluation.rouge import Rouge, Score
-from sumpool.evaluation.well_formed import Form, measure_form
+from sumpool.evaluation.rouge import Rouge, Score, Tokenize, UnicodeTokenizer
+from sumpool.text.form import FAULTS, Fault, text_faults
+from sumpool.text.language import ENGLISH, UNDETECTED, detect_language
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.words import split_words
 
@@ -52,6 +53,21 @@ class ReferenceDocument:
     id: str
     reference: str
     document: str | None
+
+
+@dataclass(frozen=True)
+class Form:
+    """Form of one or more summaries.
+
+    Attributes:
+        sentences: Number of sentences.
+        flawed: Number of summaries with a fault.
+        faults: Number of sentences with each fault, by the names of `FAULTS`; a sentence may have several.
+    """
+
+    sentences: int
+    flawed: int
+    faults: Mapping[Fault, int]
 
 
 @dataclass(frozen=True)
@@ -236,3 +252,19 @@ class SummaryScorer:
             for (system, text), overlap, bert_score in zip(texts.items(), copied[:-1], bert_scores, strict=True)
         }
         return metrics, copied[-1].leak if copied[-1] else None
+
+
+def measure_form(sentences: Sequence[str], document: str | None) -> Form:
+    """Count the faults of a summary.
+
+    Args:
+        sentences: Sentences of the summary.
+        document: Text of the document, which tells whether a sentence stands behind the one that it refers to; None if
+            unknown.
+    """
+    text = " ".join((document or "").split())
+    lines = [line for sentence in sentences if (line := " ".join(sentence.split()))]
+    language = detect_language(text or " ".join(lines))
+    faults = text_faults(lines, text, ENGLISH if language == UNDETECTED else language)
+    counts = Counter(name for names in faults for name in names)
+    return Form(len(lines), int(any(faults)), {name: counts[name] for name in FAULTS})

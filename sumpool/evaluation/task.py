@@ -5,13 +5,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sumpool.errors import DataError, RecipeError
-from sumpool.evaluation.aggregation import ScoreAggregator
-from sumpool.evaluation.agreement import TOKENIZERS
 from sumpool.evaluation.bertscore import BertScorer
 from sumpool.evaluation.config import BASELINES, EvaluationConfig
 from sumpool.evaluation.html_report import EXTREMES, read_distribution, to_html
 from sumpool.evaluation.paired_comparison import Difference, compare_results, find_results
-from sumpool.evaluation.report import EvaluationReport
+from sumpool.evaluation.report import EvaluationReport, ScoreAggregator
+from sumpool.evaluation.rouge import TOKENIZERS
 from sumpool.evaluation.scorer import EQUAL_LENGTH, Candidate, ReferenceDocument, SummaryScorer
 from sumpool.evaluation.scores import (
     append_scores,

@@ -7,7 +7,7 @@ from sumpool.data.report import DataReport
 from sumpool.data.sources._base import Example
 from sumpool.data.texts import Texts
 from sumpool.documents.document import Document
-from sumpool.evaluation.agreement import RougeTokenizer
+from sumpool.evaluation.rouge import RougeTokenizer
 from sumpool.inference.mark_sheets import marked_examples
 from sumpool.io.atomic import counted, disk_errors, temporary_path
 from sumpool.io.listed_files import replace_listed_file

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.ranking import LengthTarget
 from sumpool.documents.source_sentences import SourceSentence
-from sumpool.evaluation.agreement import Agreement, RougeTokenizer
+from sumpool.evaluation.rouge import Agreement, RougeTokenizer
 from sumpool.inference.factuality import FactCheck, FactChecker
 from sumpool.inference.generation import Generated
 from sumpool.text.form import repair_text, text_faults

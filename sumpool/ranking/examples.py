@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from sumpool.documents.document import Document, document_title
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
-from sumpool.evaluation.agreement import Tokenize
+from sumpool.evaluation.rouge import Tokenize
 from sumpool.ranking.features import SentenceFeatures, sentence_features
 from sumpool.ranking.labels import sentence_labels
 from sumpool.ranking.marks import Marks, shown_indices

@@ -14,7 +14,7 @@ from typing import Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sumpool.evaluation.agreement import RougeTokenizer
+from sumpool.evaluation.rouge import RougeTokenizer
 from sumpool.ranking.forest import Values
 
 _SHARE: Final = 0.4

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from sumpool.evaluation.agreement import Tokenize
+from sumpool.evaluation.rouge import Tokenize
 
 _UNIGRAMS, _BIGRAMS = 0.5, 1.0
 """Weights of the precision in words and in pairs of words."""

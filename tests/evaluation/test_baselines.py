@@ -7,8 +7,8 @@ import pytest
 from rouge_score.rouge_scorer import RougeScorer
 
 from sumpool.evaluation import baselines
-from sumpool.evaluation.agreement import RougeTokenizer, UnicodeTokenizer
 from sumpool.evaluation.baselines import oracle, random_ranks, take_sentences, textrank
+from sumpool.evaluation.rouge import RougeTokenizer, UnicodeTokenizer
 
 TOKENIZER = RougeTokenizer(stemmer=True)
 tokenize = TOKENIZER.tokenize

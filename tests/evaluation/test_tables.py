@@ -4,9 +4,9 @@ from dataclasses import replace
 from sumpool.evaluation.paired_comparison import Difference
 from sumpool.evaluation.report import EvaluationReport, ReportRow
 from sumpool.evaluation.rouge import TYPES
+from sumpool.evaluation.scorer import Form
 from sumpool.evaluation.statistics import Estimate, PairedTest
 from sumpool.evaluation.tables import difference_table, form_table, length_table, score_table, win_table
-from sumpool.evaluation.well_formed import Form
 from sumpool.text.form import FAULTS
 
 F1 = Estimate(0.4125, 0.4, 0.42)

@@ -6,7 +6,7 @@ from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.ranking import LengthTarget
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import source_sentences
-from sumpool.evaluation.agreement import Agreement, RougeTokenizer
+from sumpool.evaluation.rouge import Agreement, RougeTokenizer
 from sumpool.inference.generation import Generated
 from sumpool.inference.summary_choice import SummaryChooser
 from sumpool.text.sentences import SentenceSplitter

@@ -6,7 +6,7 @@ import numpy as np
 
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import source_sentences
-from sumpool.evaluation.agreement import RougeTokenizer
+from sumpool.evaluation.rouge import RougeTokenizer
 from sumpool.ranking.examples import MarkedExample, RankingExample
 from sumpool.ranking.features import SentenceFeatures, sentence_features
 from sumpool.ranking.labels import sentence_labels

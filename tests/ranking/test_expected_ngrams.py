@@ -1,7 +1,6 @@
 import numpy as np
 
-from sumpool.evaluation.agreement import RougeTokenizer
-from sumpool.evaluation.rouge import Rouge
+from sumpool.evaluation.rouge import Rouge, RougeTokenizer
 from sumpool.ranking.expected_ngrams import select_expected, select_texts
 from sumpool.text.sentences import SentenceSplitter
 

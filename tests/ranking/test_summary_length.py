@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sumpool.core.decoding.ranking import LengthTarget
-from sumpool.evaluation.agreement import Agreement
+from sumpool.evaluation.rouge import Agreement
 from sumpool.ranking.summary_length import adjust_length, usual_words
 from sumpool.text.sentences import SentenceSplitter
 from tests.conftest import story

@@ -17,7 +17,7 @@ from sumpool.core.nn.quantization import quantize
 from sumpool.data.labels import Labels
 from sumpool.documents.document import Document
 from sumpool.errors import SumpoolError
-from sumpool.evaluation.aggregation import ScoreAggregator
+from sumpool.evaluation.report import ScoreAggregator
 from sumpool.evaluation.scorer import Candidate, SummaryScorer
 from sumpool.inference.loading import LoadedModel, choose_lengths
 from sumpool.inference.model_choice import SHIPPED

@@ -5,12 +5,10 @@ import numpy as np
 import pytest
 
 from sumpool.evaluation.abstractiveness import Copying
-from sumpool.evaluation.aggregation import ScoreAggregator
 from sumpool.evaluation.config import EvaluationConfig
-from sumpool.evaluation.report import EvaluationReport
+from sumpool.evaluation.report import EvaluationReport, ScoreAggregator
 from sumpool.evaluation.rouge import TYPES, Score
-from sumpool.evaluation.scorer import ScoredDocument, SummaryMetrics
-from sumpool.evaluation.well_formed import Form
+from sumpool.evaluation.scorer import Form, ScoredDocument, SummaryMetrics
 from sumpool.text.form import FAULTS
 
 NAMES = {"model": "tiny", "lead": "LEAD-60", "oracle": "oracle-3"}
