@@ -14,7 +14,6 @@ import numpy as np
 from sumpool.errors import DataError
 from sumpool.evaluation.config import EvaluationConfig, slices
 from sumpool.evaluation.rouge import TYPES
-from sumpool.evaluation.scorer import ScoredDocument
 from sumpool.evaluation.scores import DESCRIBED, SCORES, read_scores, verify_scores
 from sumpool.evaluation.statistics import SEED, Floats, PairedTest, compare, holm
 from sumpool.io.bounded import parse_json, read_regular
@@ -41,17 +40,23 @@ class Difference:
     holm: Mapping[str, float]
 
 
-def find_results(against: Sequence[Path], split: str) -> list[Path]:
-    """Return the folders of the results of other evaluations.
+def find_results(path: Path, split: str) -> Path:
+    """Return the folder of the results of another evaluation.
 
     Args:
-        against: These folders, or folders of evaluated runs.
-        split: Evaluated split of the runs.
+        path: This folder, or the folder of an evaluated run.
+        split: Evaluated split of the run.
 
     Raises:
         DataError: If there are no results.
     """
-    return [_find_results(path, split) for path in against]
+    for folder in (path, path / "evaluation" / split):
+        if (folder / SCORES).is_file():
+            return folder
+    raise DataError(
+        f"{path} must contain the results of an evaluation ({SCORES}) or be a run with those of the same split, got "
+        "neither; evaluate it first"
+    )
 
 
 def compare_results(folders: Mapping[str, Path], config: EvaluationConfig) -> tuple[Difference, ...]:
@@ -75,7 +80,11 @@ def compare_results(folders: Mapping[str, Path], config: EvaluationConfig) -> tu
             )
     leaks = {scored.id: scored.leak for scored in read_scores(folder / SCORES)}
     scores = {
-        system: {scored.id: _f1(scored) for scored in read_scores(path / SCORES)} for system, path in folders.items()
+        system: {
+            scored.id: [scored.systems["model"].rouge[name].f1 for name in TYPES]
+            for scored in read_scores(path / SCORES)
+        }
+        for system, path in folders.items()
     }
     common = [id for id in scores[name] if all(id in documents for documents in scores.values())]
     if not common:
@@ -121,20 +130,6 @@ def compare_systems(
         )
         for (system, other), pair_tests, p_values in zip(pairs, by_pair, zip(*corrected, strict=True), strict=True)
     ]
-
-
-def _find_results(path: Path, split: str) -> Path:
-    for folder in (path, path / "evaluation" / split):
-        if (folder / SCORES).is_file():
-            return folder
-    raise DataError(
-        f"{path} must contain the results of an evaluation ({SCORES}) or be a run with those of the same split, got "
-        "neither; evaluate it first"
-    )
-
-
-def _f1(scored: ScoredDocument) -> list[float]:
-    return [scored.systems["model"].rouge[name].f1 for name in TYPES]
 
 
 def _settings(folder: Path) -> str:

@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import astuple
 from itertools import groupby
 
 from sumpool.evaluation.paired_comparison import Difference
@@ -176,10 +177,16 @@ def to_csv(report: EvaluationReport) -> str:
     differences = {(item.slice, item.other): item for item in report.baselines}
     for row in (*report.rows, *report.length_rows):
         cells = [guard_cell(row.slice), guard_cell(row.system), *(getattr(row, name) for name in _STATISTICS)]
-        cells += [value for name in TYPES for value in _bounds(row.rouge[name])]
-        cells += _bounds(row.bertscore) if row.bertscore else ("", "", "")
+        cells += [value for name in TYPES for value in astuple(row.rouge[name])]
+        cells += astuple(row.bertscore) if row.bertscore else ("", "", "")
         difference = differences.get((row.slice, row.system)) if row is not report.rows[0] else None
-        writer.writerow([*cells, *_test_cells(difference)])
+        if difference is None:
+            cells += [""] * len(TYPES) * len(_TESTS)
+        else:
+            for name in TYPES:
+                test = difference.rouge[name]
+                cells += [test.wins, test.ties, test.losses, test.bootstrap, test.permutation, difference.holm[name]]
+        writer.writerow(cells)
     return text.getvalue()
 
 
@@ -230,17 +237,3 @@ def guard_cell(text: str) -> str:
     """Return the text of a cell that no spreadsheet takes for a formula; control characters become spaces."""
     printable = _CONTROL.sub(" ", text)
     return f"'{printable}" if _FORMULA.match(text) else printable
-
-
-def _bounds(estimate: Estimate) -> tuple[float, float, float]:
-    return estimate.mean, estimate.low, estimate.high
-
-
-def _test_cells(difference: Difference | None) -> list[object]:
-    cells: list[object] = []
-    if difference is None:
-        return [*cells, *[""] * len(TYPES) * len(_TESTS)]
-    for name in TYPES:
-        test = difference.rouge[name]
-        cells += [test.wins, test.ties, test.losses, test.bootstrap, test.permutation, difference.holm[name]]
-    return cells

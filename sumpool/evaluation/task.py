@@ -111,7 +111,7 @@ def evaluate_task(
     """
     task = replace(task, folder=results.folder or task.folder)
     results.require_writable_files()
-    results = replace(results, against=find_results(results.against, task.split))
+    results = replace(results, against=[find_results(path, task.split) for path in results.against])
     bert_scorer = _load_bert_scorer(config)
     with locked_results(task.folder):
         scorer = SummaryScorer(config, _mean_reference_words(task, config, check), bert_scorer)

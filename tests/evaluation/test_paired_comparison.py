@@ -61,10 +61,9 @@ def test_three_systems_are_compared_pair_by_pair(tmp_path: Path) -> None:
 
 def test_results_are_found_in_runs(tmp_path: Path) -> None:
     scores = results(tmp_path / "run" / "evaluation" / "test", {"d1": 0.3})
-    assert find_results([tmp_path / "run", scores], "test") == [scores, scores]
-    assert find_results([], "test") == []
+    assert find_results(tmp_path / "run", "test") == find_results(scores, "test") == scores
     with pytest.raises(DataError, match=r"run must contain the results of an evaluation \(documents"):
-        find_results([tmp_path / "run"], "validation")
+        find_results(tmp_path / "run", "validation")
 
 
 def test_incomparable_results_are_refused(tmp_path: Path) -> None:
