@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 from sumpool.core.decoding.ranking import LengthTarget
 from sumpool.documents.source_sentences import SourceSentence
@@ -43,7 +44,7 @@ def extract(
     if whole:
         return whole
     selected = selector.select(candidates, words=words, samples=samples, target=target)
-    extraction = _extraction_of(selected)
+    extraction = _extraction_of(selected, candidates.sentences)
     fault = selection_fault(target, extraction.sentences) if target and selected else ""
     return replace(extraction, cause=fault)
 
@@ -53,9 +54,7 @@ def whole_text(sentences: Sequence[SourceSentence], words: int = _WHOLE_WORDS) -
     prose = [(index, sentence.text) for index, sentence in enumerate(sentences) if sentence.kind in PROSE_KINDS]
     if not prose or word_count(" ".join(text for _, text in prose)) > words:
         return None
-    last = prose[-1][0]
-    whole = [(index, text if index == last else _closed(text, sentences[index])) for index, text in prose]
-    return replace(_extraction_of(whole), cause="the text is not longer than a summary")
+    return replace(_extraction_of(prose, sentences), cause="the text is not longer than a summary")
 
 
 def with_cause(extraction: Extraction, cause: str) -> Extraction:
@@ -71,12 +70,22 @@ def selection_fault(target: LengthTarget, selected: Sequence[str]) -> str:
     return f"asked for {target}, whole sentences of prose give {total:,}"
 
 
-def _closed(text: str, sentence: SourceSentence) -> str:
-    """Return a line of prose that another follows with a full stop if it has no punctuation, as in many mails."""
-    is_open = text[-1:].isalnum() and sentence.kind == "paragraph"
-    return f"{text}." if is_open else text
-
-
-def _extraction_of(selected: Sequence[tuple[int, str]]) -> Extraction:
+def _extraction_of(selected: Sequence[tuple[int, str]], sentences: Sequence[SourceSentence]) -> Extraction:
     """Return an extraction of sentences, each with its index."""
-    return Extraction(tuple(text for _, text in selected), tuple(index for index, _ in selected))
+    indices = [index for index, _ in selected]
+    marks = [_mark_behind(*pair, sentences) for pair in zip_longest(selected, indices[1:])]
+    return Extraction(tuple(text + mark for (_, text), mark in zip(selected, marks, strict=True)), tuple(indices))
+
+
+def _mark_behind(selected: tuple[int, str], following: int | None, sentences: Sequence[SourceSentence]) -> str:
+    """Return the mark behind a sentence without punctuation, which would run on into what a summary has behind it.
+
+    It is a full stop at the end of a paragraph, as in many mails, and an ellipsis behind a clause of a transcript.
+    """
+    index, text = selected
+    sentence = sentences[index]
+    if not text[-1:].isalnum() or sentence.kind != "paragraph":
+        return ""
+    if index + 1 < len(sentences) and sentences[index + 1].block == sentence.block:
+        return "" if following == index + 1 else "\u2026"
+    return "" if following is None else "."

@@ -138,3 +138,31 @@ def test_lines_without_punctuation_are_closed_where_others_follow() -> None:
     mail = Document.from_parsed("a.eml", ParsedDocument(tuple(TextBlock(line) for line in lines)))
     extraction = extraction_of(mail)
     assert extraction.sentences == (f"{lines[0]}.", f"{lines[1]}.", "Jo Doe")
+
+
+def test_clauses_of_a_transcript_are_marked_where_others_are_left_out() -> None:
+    text = (
+        "so we met at the town hall on a cold morning in March and the keeper of the lighthouse had brought his plans "
+        "of the new lamp we asked him what it would cost and he said that nobody had made an offer yet the harbour "
+        "office wants to wait for the summer because the ships are few then but they have to be warned all the same "
+        "I think it is better to borrow the lamp of the old mole for the time of the repairs which is bright enough "
+        "and can be carried by two men we should also tell the fishers about it before they read it in the paper "
+        "they were angry the last time when the buoys had been moved in the night and none of them had known of it"
+    )
+    blocks = (
+        TextBlock(text),
+        TextBlock("Nobody came to the second meeting of the month"),
+        TextBlock("The lamp is new."),
+    )
+    transcript = Document.from_parsed("talk.srt", ParsedDocument(blocks))
+    sentences = source_sentences(transcript, SentenceSplitter())
+    extraction = extraction_of(transcript, LengthTarget(60, False, 60))
+    marks = [
+        shown.removeprefix(sentences[index].text.removesuffix("."))
+        for shown, index in zip(extraction.sentences, extraction.indices, strict=True)
+    ]
+    assert "\u2026" in marks
+    for mark, index, following in zip(marks, extraction.indices, (*extraction.indices[1:], None), strict=True):
+        goes_on = index + 1 < len(sentences) and sentences[index + 1].block == sentences[index].block
+        ends = "" if following is None and sentences[index].text[-1] != "." else "."
+        assert mark == ("" if goes_on and following == index + 1 else "\u2026" if goes_on else ends)
