@@ -59,6 +59,8 @@ _INNER_MARKS = "o-\u2013\u2014"
 """List marks that also stand within a sentence: a preposition of Slavic languages, and dashes."""
 _NUMERIC = "#"
 """Mark of abbreviations that are words as well, and abbreviations before a number alone, such as "no."."""
+_ENDING = "-"
+"""Mark of ends of words that are abbreviations, such as "Hafenstr."."""
 _INTERNATIONAL = ("e.g", "i.e", "etc", "et.al", "cf", "vs", "p#", "pp#")
 _LEADING = frozenset(("e.g", "i.e", "cf", "vs", "viz", "z.b", "d.h", "p.ex", "p.ej", "t.ex", "f.eks", "bl.a"))
 """Abbreviations that never end a sentence."""
@@ -114,6 +116,7 @@ class SentenceSplitter:
         known = languages().get(language) or languages()[ENGLISH]
         abbreviations = known.abbreviations.union(_INTERNATIONAL)
         self._abbreviations = frozenset(word.removesuffix(_NUMERIC) for word in abbreviations)
+        self._endings = tuple(word[1:] for word in abbreviations if word.startswith(_ENDING))
         self._numeric = frozenset(word.removesuffix(_NUMERIC) for word in abbreviations if word.endswith(_NUMERIC))
         self._starters = known.function_words | known.anaphora
         self._has_ordinals = known.ordinals
@@ -184,15 +187,16 @@ class SentenceSplitter:
         if mark[-1] == ")" and mark[0] in "!?" and not (word[:1].isupper() or word[:1].isdigit()):
             return False  # an exclamation in brackets
         is_item = rest[0] not in _INNER_MARKS and list_mark(rest)
+        is_ordinal = self._has_ordinals and _is_ordinal(name)
         if word[:1].islower() and not is_item:
-            is_word = name.isalpha() and len(name) > _ABBREVIATION_LETTERS
+            is_word = name.isalpha() and len(name) > _ABBREVIATION_LETTERS and not is_ordinal
             return mark == "." and is_word and not self._is_abbreviation(name, word)
         if mark[0] != "." or mark[1:2] == ".":
             return True
         if place - start < _CONTEXT and is_list_mark(text[start:place]):
             return False
         is_open = self._is_abbreviation(name, word) or _is_initials(name)
-        if not is_open and not (self._has_ordinals and _is_ordinal(name)):
+        if not is_open and not is_ordinal:
             return True
         starts = len(word) > 1 and word[0].isupper() and word.lower() in self._starters
         return starts and name.lower() not in _LEADING
@@ -200,7 +204,7 @@ class SentenceSplitter:
     def _is_abbreviation(self, name: str, following: str) -> bool:
         whole = name.lower().replace("\u2019", "'").replace("/", "'").rpartition("'")[2]
         last = whole.rpartition("-")[2]
-        if self._abbreviations.isdisjoint((whole, last)):
+        if self._abbreviations.isdisjoint((whole, last)) and not whole.endswith(self._endings):
             return False
         return last not in self._numeric or following[:1].isdigit()
 

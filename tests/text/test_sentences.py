@@ -258,3 +258,26 @@ def test_a_paragraph_may_end_with_a_sentence_or_before_a_list() -> None:
         assert may_end_paragraph(line), line
     for line in ("", "the owl", "the owl,", "the owl (at night)", "of 3.5"):
         assert not may_end_paragraph(line), line
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("de", "Das Amt zog in die Hafenstr. 12 und die Goethestr. 3 um."),
+        ("de", "Unter der Hausnr. 5 der Hauptstr. entlang wohnt niemand."),
+        ("de", "Die Meier GmbH & Co. KG und die Fa. Gebr. Adler & Co. KGaA zahlten."),
+        ("de", "Heinrich VIII. hatte sechs Frauen, und Ludwig XVIII. war König, Friedrich II. war es vor ihm."),
+        ("fr", "Selon l'art. 12, al. 3, let. b, et l'ann. 2, ch. 4 du règl. 7, c'est permis."),
+    ],
+)
+def test_abbreviations_and_ordinals_of_a_language_end_no_sentence(language: str, text: str) -> None:
+    assert of(language, f"{text} Das ist La fin.") == [text, "Das ist La fin."]
+
+
+def test_a_number_of_a_king_may_end_a_sentence() -> None:
+    assert of("de", "Es war Friedrich II. Er war König. Er wohnt in der Hauptstr. Dort ist es laut.") == [
+        "Es war Friedrich II.",
+        "Er war König.",
+        "Er wohnt in der Hauptstr.",
+        "Dort ist es laut.",
+    ]
