@@ -4,6 +4,8 @@ import asyncio
 import time
 from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
+from email.message import Message
 from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any
@@ -57,7 +59,7 @@ async def _read_request(request: Request, options: SummaryOptions, limits: Servi
     elif kind == "multipart/form-data":
         documents, options = await _read_form(request, options, limits)
     elif kind == "application/x-www-form-urlencoded":
-        documents, options = await _read_pairs(await request.body(), options, limits, name)
+        documents, options = await _read_pairs(request, options, limits, name)
     else:
         documents = await _read_file(name, await request.body(), limits)
     if not 1 <= len(documents) <= limits.documents:
@@ -81,15 +83,20 @@ async def _read_form(request: Request, options: SummaryOptions, limits: ServiceL
         await form.close()
 
 
-async def _read_pairs(body: bytes, options: SummaryOptions, limits: ServiceLimits, name: str) -> ReadRequest:
+async def _read_pairs(request: Request, options: SummaryOptions, limits: ServiceLimits, name: str) -> ReadRequest:
     """Read a form in the address's encoding, as `curl -d` and HTML forms send it; other bodies of its type are files.
 
-    curl gives every body that type by itself, also that of a file.
+    curl gives every body that type by itself, also that of a file. The characters are those of the declared set, of
+    UTF-8, or of Windows-1252, which forms of pages in ISO-8859-1 have.
     """
-    try:
-        fields = parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=True, errors="strict")
-    except ValueError:
-        fields = []
+    body, header, fields = await request.body(), Message(), []
+    header["Content-Type"] = request.headers["content-type"]
+    for charset in filter(None, (header.get_content_charset(), "utf-8", "cp1252")):
+        with suppress(ValueError, LookupError):
+            fields = parse_qsl(
+                body.decode(charset), keep_blank_values=True, strict_parsing=True, encoding=charset, errors="strict"
+            )
+            break
     if not fields or not {field for field, _ in fields} <= SummaryRequest.model_fields.keys():
         return await _read_file(name, body, limits), options
     return await _read_fields(fields, options, limits)

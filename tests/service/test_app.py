@@ -58,6 +58,27 @@ def test_form_in_the_encoding_of_addresses(client: TestClient, escaped: bool) ->
     assert answer["summaries"] == client.post(ROUTE, json=asked).json()["summaries"]
 
 
+@pytest.mark.parametrize(
+    ("charset", "declared", "word"),
+    [
+        ("latin-1", "", "gr\xf6\xdfe"),
+        ("latin-1", "; charset=ISO-8859-1", "gr\xf6\xdfe"),
+        ("koi8-r", "; charset=koi8-r", "\u0440\u0435\u043a\u0430"),
+    ],
+)
+@pytest.mark.parametrize("escaped", [True, False])
+def test_form_in_the_character_set_of_its_page(
+    client: TestClient, charset: str, declared: str, word: str, escaped: bool
+) -> None:
+    asked = {"text": f"{story(1, 6)} The {word}.", "length": "1s", "mode": "extractive"}
+    body = (
+        urlencode(asked, encoding=charset) if escaped else "&".join(f"{name}={value}" for name, value in asked.items())
+    )
+    headers = {"Content-Type": f"application/x-www-form-urlencoded{declared}"}
+    answer = client.post(ROUTE, content=body.encode(charset), headers=headers).json()
+    assert answer["summaries"] == client.post(ROUTE, json=asked).json()["summaries"]
+
+
 def test_file_with_the_type_that_curl_gives_it_is_a_file(client: TestClient) -> None:
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     content = f"<html><p>a=b {story(1, 6)}</p></html>".encode()
