@@ -27,6 +27,8 @@ _BREAK = re.compile(r"</?(?:p|div|h[1-6]|li|tr|td|th|br|summary|details|table|ul
 _TAG = re.compile(r"</?[a-zA-Z!?][^<>]*>")
 _PREFORMATTED = re.compile(r"<pre\b[^<>]*>(.*?)(?:</pre\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 _EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
+_EXPONENT = re.compile(r"(?<=\d)<su[pb]>(?=[+\u2212-]?(?:\d{1,4}|[kn])[+\u2212-]?</su[pb]>)", re.IGNORECASE)
+"""Tag between a number and its exponent or base, which would be read as its last digits."""
 _FOOTNOTE = re.compile(r"\[\^[^\]\s]+\]:?")
 _MARK = re.compile(r"\[\[?_?TOC_?\]\]?|\{:.*\}", re.IGNORECASE)
 _BOX_MARKS = ("!!!", "???", "===", ":::", "[!", "```{")
@@ -59,6 +61,7 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
         from sumpool.documents.markdown_boxes import without_boxes
 
         text, captions = without_boxes(text)
+    text = _EXPONENT.sub(lambda tag: "^" if tag[0][3] in "pP" else "_", text)
     tokens = MarkdownIt("commonmark", {"maxNesting": 30}).enable(["table", "strikethrough"]).parse(text)
     blocks = tuple(sorted((*captions, *_Blocks(tokens).read()), key=lambda block: block.line or 0))
     first = opening_heading(blocks)

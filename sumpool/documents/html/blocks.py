@@ -14,6 +14,7 @@ from sumpool.documents.html.parts import (
     LISTS,
     NOTICE_NAMES,
     PageParts,
+    is_exponent,
     is_marker,
     is_navigation,
     is_permalink,
@@ -93,6 +94,8 @@ class HtmlBlocks:
             return
         if element.tag == "sup" and is_reference(element, "".join(self._texts[-2:])[-4:]):
             return
+        if element.tag in ("sup", "sub"):
+            self._mark_number(element)
         if element.tag == "q":
             self._texts.append("\u201c")
         if target and self._link_end == len(self._texts):
@@ -105,6 +108,13 @@ class HtmlBlocks:
             self._links += 1
         if element.tag == "q":
             self._texts.append("\u201d")
+
+    def _mark_number(self, element: HtmlElement) -> None:
+        """Write the sign between a number and its exponent or base, which would be read as its last digits."""
+        if element.tag == "sub" and self._texts[-3:-2] == ["^"] and self._texts[-1].strip() in ("/", "\u2044"):
+            self._texts[-3] = " "  # a fraction behind a number
+        elif is_exponent(element.text(), "".join(self._texts[-2:])[-4:]):
+            self._texts.append("^" if element.tag == "sup" else "_")
 
     def _break(self, context: _Context) -> None:
         """Read a line break as a space; two of them end the paragraph."""

@@ -79,6 +79,7 @@ _MARKER = re.compile(
 )
 _MARKED = re.compile(r"(?:[.,;:!?\u2026)\]\"'\u2019\u201d\u00bb]|[^\W\d_]{4})\Z")
 """End of a sentence or a word that a note is marked behind; units and variables before an exponent are shorter."""
+_EXPONENT = re.compile(r"[+\u2212-]?(?:\d{1,4}|[kn])[+\u2212-]?")
 _SIGNS = ("*", "**", "***", "\u2020", "\u2021", "\u00a7")
 _PERMALINK = re.compile(r"\s*[\u00b6#\u00a7\u221e\u2191\u21a9\U0001f517]?\s*")
 _NAVIGATION = re.compile(
@@ -216,6 +217,16 @@ def is_reference(element: HtmlElement, before: str) -> bool:
     text = element.text()
     links = any(child.tag == "a" and "href" in child.attributes for child in element.descendants())
     return bool(_MARKER.fullmatch(text)) and (links or text.strip() in _SIGNS or bool(_MARKED.search(before)))
+
+
+def is_exponent(text: str, before: str) -> bool:
+    """Return whether a raised or lowered text is a number or a variable behind a number.
+
+    Args:
+        text: Raised or lowered text.
+        before: Text before it.
+    """
+    return before[-1:].isdecimal() and bool(_EXPONENT.fullmatch(text.strip()))
 
 
 def is_navigation(text: str, linked: int, size: int, links: int) -> bool:

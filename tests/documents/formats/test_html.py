@@ -72,7 +72,10 @@ class TestStructure:
             ("the mole (new)<sup>[4]</sup> is", "the mole (new) is"),
             ("J. Roe<sup>†</sup> and", "J. Roe and"),
             ("12 km<sup>2</sup> of H<sub>2</sub>O", "12 km2 of H2O"),
-            ("10<sup>6</sup> and x<sup>n</sup> and 5 m<sup>-1</sup>", "106 and xn and 5 m-1"),
+            ("10<sup>6</sup> and x<sup>n</sup> and 5 m<sup>-1</sup>", "10^6 and xn and 5 m-1"),
+            ("10<sup>\u22123</sup> of 2<sup>n</sup>, <b>2</b><sup><i>32</i></sup>", "10^\u22123 of 2^n, 2^32"),
+            ("1101<sub>2</sub> or a<sub>2</sub>, SO<sub>4</sub><sup>2-</sup>", "1101_2 or a2, SO4^2-"),
+            ("up to 1<sup>1</sup>/<sub>4</sub> inch, <sup>1</sup>\u2044<sub>2</sub>", "up to 1 1/4 inch, 1\u20442"),
             ("the 1<sup>st</sup> of May and M<sup>me</sup> Roe", "the 1st of May and Mme Roe"),
         ],
     )

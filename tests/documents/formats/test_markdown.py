@@ -8,6 +8,14 @@ def blocks(text: str) -> list[tuple[str, int, str]]:
     return [(block.kind, block.level, block.text) for block in parse(text.encode(), DEFAULT_OPTIONS).blocks]
 
 
+@pytest.mark.parametrize("line", ["About {} cells.", "<p>About {} cells.</p>", "- **About** {} cells."])
+def test_exponents_and_bases_are_apart_from_their_numbers(line: str) -> None:
+    (block,) = parse(
+        line.format("10<sup>6</sup> or 10<SUP>-3</SUP> or 1<sub>2</sub>, 1<sup>st</sup>").encode(), DEFAULT_OPTIONS
+    ).blocks
+    assert block.text == "About 10^6 or 10^-3 or 1_2, 1st cells."
+
+
 def test_inline_markup_is_reduced_to_its_text() -> None:
     text = 'A *b* **c** `d  e` [f](https://example.com "g") <https://h.example>[^1] ~~i~~ j<br>k &amp; ![l](m.png)\\*\n'
     assert blocks(text) == [("paragraph", 0, "A b c d e f https://h.example i j k & *")]
