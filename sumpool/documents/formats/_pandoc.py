@@ -85,10 +85,14 @@ class PandocFormat:
 
         def read(part: bytes) -> tuple[TextBlock, ...]:
             try:
-                return () if self.is_embedded else _embedded(part, options).blocks
+                if self.is_embedded or not part:
+                    raise ValueError("must be a part of the document itself, got one of another or none")
+                embedded = _embedded(part, options)
             except ValueError as error:
                 notes.append(f"an embedded document left out, which {error}")
                 return ()
+            notes.extend(embedded.notes)
+            return embedded.blocks
 
         if self.name in _ARCHIVES:
             archive = DocumentArchive(content, PANDOC[self.name], options.limits)

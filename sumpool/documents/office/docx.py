@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from sumpool.documents.document import TextBlock, TextBlockKind
 from sumpool.documents.office.archive import DocumentArchive, local_name, part_name
-from sumpool.documents.office.elements import child, marked, move_behind, prune, serialised, value
+from sumpool.documents.office.elements import child, marked, move_behind, prune, remove, serialised, value
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -55,6 +55,7 @@ def prepare(archive: DocumentArchive, read: Callable[[bytes], Iterable[TextBlock
         root = archive.xml(name)
         if name in texts:
             prune(root, styles.drops)
+            _join_drop_caps(root)
             move_behind("p", "txbxContent", root)
             for link in [link for link in root.iter(f"{_WORD}hyperlink") if link.getparent().tag == f"{_WORD}r"]:
                 link.getparent().addnext(link)  # which pandoc reads beside runs only
@@ -118,6 +119,20 @@ class _Styles:
         styles = self._ancestry(value(child(properties, "rStyle")))
         marks = [child(part, "vanish") for part in (properties, *(child(style, "rPr") for style in styles))]
         return any(mark is not None and value(mark).lower() not in _OFF for mark in marks)
+
+
+def _join_drop_caps(root: "_Element") -> None:
+    """Move drop caps into the paragraphs behind them, with the space between them, which pandoc would remove."""
+    for paragraph in list(root.iter(f"{_WORD}p")):
+        properties, following = child(paragraph, "pPr"), paragraph.getnext()
+        frame = child(properties, "framePr")
+        if properties is None or frame is None or value(frame, "dropCap") not in ("drop", "margin"):
+            continue
+        properties.remove(frame)  # or pandoc would join what is behind it
+        if following is not None and local_name(following.tag) == "p":
+            start = 0 if child(following, "pPr") is None else 1
+            following[start:start] = [part for part in paragraph if part is not properties]
+            remove(paragraph)
 
 
 def _mark_paragraphs(root: "_Element", styles: _Styles) -> None:

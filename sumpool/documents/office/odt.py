@@ -84,6 +84,11 @@ class _Styles:
             return True
         if name == "section" and (value(element, "display") == "none" or value(element, "is-hidden") == "true"):
             return True
+        if name in ("p", "h") and any(
+            value(part, "is-hidden") == "true" and next(part.iterancestors(f"{_TEXT}p", f"{_TEXT}h")) is element
+            for part in element.iterdescendants(f"{_TEXT}hidden-paragraph")
+        ):
+            return True
         return any(self._hides(style) for style in self._ancestry(value(element, "style-name")))
 
     def _ancestry(self, name: str) -> list[str]:

@@ -3,13 +3,18 @@
 import re
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sumpool.documents.document import TextBlock
 from sumpool.documents.office.archive import DocumentArchive, local_name
 from sumpool.documents.office.elements import CELL_MARK, prune, value
 
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
 _RELATIONS: Final = "xl/_rels/workbook.xml.rels"
+_TEXTS: Final = "xl/sharedStrings.xml"
+_ESCAPE: Final = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _TRUTH: Final = {"0": "FALSE", "1": "TRUE"}
 _SHEETS: Final = "xl/worksheets/"
 _DATE_NUMBERS: Final = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
@@ -42,12 +47,19 @@ def prepare(archive: DocumentArchive, read: Callable[[bytes], Iterable[TextBlock
         value(part, "date1904") in ("1", "true") for part in archive.xml("xl/workbook.xml").iter("{*}workbookPr")
     )
     for name in archive.names:
+        if name == _TEXTS:
+            root = archive.xml(name)
+            for item in root.iter("{*}si"):
+                text = _text(item)
+                item[:] = [item.makeelement(item.tag[:-2] + "t")]
+                item[0].text = text
+            parts[name] = etree.tostring(root)
         if name.startswith(_SHEETS) and name.endswith(".xml"):
             root = archive.xml(name)
             prune(root, lambda element, kind: kind == "row" and value(element, "hidden") in ("1", "true"))
             for cell in root.iter("{*}c"):
                 if value(cell, "t") != "s":
-                    text = "".join(part.text or "" for part in cell.iter() if local_name(part.tag) in ("t", "v"))
+                    text = _text(cell)
                     if value(cell, "t") == "b":
                         text = _TRUTH.get(text, text)
                     elif value(cell, "t") in ("", "n"):
@@ -70,6 +82,16 @@ def _date_styles(archive: DocumentArchive) -> frozenset[str]:
         (numbers.add if is_date else numbers.discard)(value(shown, "numFmtId"))
     styles = [style for group in root.iter("{*}cellXfs") for style in group]
     return frozenset(str(place) for place, style in enumerate(styles) if value(style, "numFmtId") in numbers)
+
+
+def _text(element: "_Element") -> str:
+    """Return the text of a cell: of all its runs, without the sounds of Japanese words and with escapes resolved.
+
+    Escapes are for characters that XML has not, such as carriage returns at line breaks.
+    """
+    parts = (part for part in element.iter() if local_name(part.tag) in ("t", "v"))
+    text = "".join(part.text or "" for part in parts if local_name(part.getparent().tag) != "rPh")
+    return _ESCAPE.sub(lambda escape: char if (char := chr(int(escape[1], 16))).isprintable() else " ", text)
 
 
 def _shown(number: str, epoch: datetime | None) -> str:

@@ -97,6 +97,16 @@ def test_drop_caps_belong_to_the_paragraph_behind_them() -> None:
         ]
 
 
+@pytest.mark.parametrize(
+    ("cap", "rest"), [("A", " captain counted."), ("A ", "captain counted."), ("\u201cA", " captain.\u201d")]
+)
+def test_the_space_behind_a_drop_cap_is_kept(cap: str, rest: str) -> None:
+    frame = f'<w:p><w:pPr><w:framePr w:dropCap="drop"/></w:pPr>{run(cap)}</w:p>'
+    behind = f'<w:p><w:pPr><w:jc w:val="both"/></w:pPr>{run(rest)}</w:p>'
+    assert shapes(docx(frame + behind)) == [("paragraph", 0, cap + rest)]
+    assert shapes(docx(frame + "<w:tbl/>" + frame)) == [("paragraph", 0, cap.strip())] * 2
+
+
 def test_a_deleted_end_joins_the_paragraph_behind_it() -> None:
     mark = "<w:pPr><w:rPr><w:del w:id='1' w:author='A' w:date='2026-11-27T00:00:00Z'/></w:rPr></w:pPr>"
     body = f"<w:p>{mark}{run('The bridge is closed ')}</w:p>" + word_paragraph("until May.")
@@ -147,6 +157,16 @@ def test_an_embedded_document_that_cannot_be_read_is_noted() -> None:
     parsed = parse(docx(body, {"word/chunk.bin": b"\x89PNG"}, relation), DEFAULT_OPTIONS)
     assert [block.text for block in parsed.blocks] == ["Behind."]
     assert "an embedded document left out, which must be text or one of" in parsed.notes[0]
+
+
+def test_an_embedded_document_that_is_missing_or_inside_another_is_noted() -> None:
+    relation = f'<Relationship Id="r9" Type="{RELATIONS}/aFChunk" Target="chunk.docx"/>'
+    body = f"<w:altChunk r:id='r9'/>{word_paragraph('Behind.')}"
+    without = docx(body, relations=relation)
+    for content in (without, docx(body, {"word/chunk.docx": without}, relation)):
+        parsed = parse(content, DEFAULT_OPTIONS)
+        assert {block.text for block in parsed.blocks} == {"Behind."}
+        assert parsed.notes[0].startswith("an embedded document left out, which must be a part of the document itself")
 
 
 def test_headings_by_outline_level_and_titles_behind_text() -> None:

@@ -80,6 +80,17 @@ def test_hidden_sections_rows_and_paragraphs_are_left_out() -> None:
     assert [text for _, _, text in shapes(odt(body, styles))] == ["shown", "row"]
 
 
+def test_paragraphs_that_a_field_hides_are_left_out() -> None:
+    hiding = '<text:hidden-paragraph text:condition="ooow:a==1" text:is-hidden="{}"/>'
+    box = f"<draw:frame><draw:text-box><text:p>{hiding.format('true')}secret</text:p></draw:text-box></draw:frame>"
+    body = (
+        f"<text:p>secret <text:span>{hiding.format('true')}</text:span> text</text:p>"
+        f"<text:h text:outline-level='1'>{hiding.format('true')}secret</text:h>"
+        f"<text:p>shown{hiding.format('false')}</text:p><text:p>around{box}</text:p>"
+    )
+    assert [text for _, _, text in shapes(odt(body))] == ["shown", "around"]
+
+
 def test_text_boxes_follow_the_sentence_that_they_stand_in() -> None:
     inner = "<text:p>Weather at sea.</text:p><text:p>In winter.</text:p>"
     box = f"<draw:frame><draw:text-box>{inner}</draw:text-box></draw:frame>"

@@ -14,7 +14,7 @@ import pytest
 from sumpool.documents.document import DEFAULT_OPTIONS, TextBlock
 from sumpool.documents.formats import PANDOC, _pandoc, load_format, parse_content
 from sumpool.errors import DataError
-from tests.documents.formats.office_files import archive, docx, word_paragraph, xlsx
+from tests.documents.formats.office_files import RELATIONS, archive, docx, word_paragraph, xlsx
 
 SAMPLES = Path(__file__).parent / "samples"
 NESTED: list[tuple[str, Callable[[], bytes]]] = [
@@ -79,6 +79,25 @@ def test_cells_that_are_dates_have_their_date() -> None:
     book = parts["xl/workbook.xml"].replace("<sheets>", '<workbookPr date1904="1"/><sheets>')
     (_, first) = blocks("xlsx", archive(parts | {"xl/workbook.xml": book}))
     assert first.text.startswith("2028-03-01 | ")
+
+
+def test_line_breaks_of_cells_are_spaces() -> None:
+    lines = "Ferry_x000D_\nclosed\n\nuntil_x000a_May"
+    expected = ["Ports", "Ferry closed until May | a_b"]
+    assert [block.text for block in blocks("xlsx", xlsx({"Ports": [[lines, "a_b"]]}))] == expected
+    with zipfile.ZipFile(io.BytesIO(xlsx({"Ports": [[""]]}))) as workbook:
+        parts = {name: workbook.read(name).decode() for name in workbook.namelist()}
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    cells = '<row r="1"><c r="A1" t="s"><v>0</v></c><c r="B1" t="s"><v>1</v></c></row>'
+    relations = "xl/_rels/workbook.xml.rels"
+    shared = f'<Relationship Id="t1" Type="{RELATIONS}/sharedStrings" Target="sharedStrings.xml"/></Relationships>'
+    items = f"<si><t>{lines}</t></si><si><r><t>a_</t></r><r><t>b</t></r><rPh><t>sound</t></rPh></si>"
+    parts |= {
+        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{main}"><sheetData>{cells}</sheetData></worksheet>',
+        "xl/sharedStrings.xml": f'<sst xmlns="{main}">{items}</sst>',
+        relations: parts[relations].replace("</Relationships>", shared),
+    }
+    assert [block.text for block in blocks("xlsx", archive(parts))] == expected
 
 
 def test_notes_of_a_speaker_are_on_their_slide() -> None:
