@@ -20,6 +20,9 @@ CUE: Final = re.compile(
     rf"[ \t]*{_CLOCK}(?:{_FRACTION})?(?:[ \t]*-->[ \t]*|,){_CLOCK}{_FRACTION}(?:[ \t]+[^\n]*)?[ \t]*$", re.MULTILINE
 )
 """Line with the times of a cue of subtitles."""
+STAMP: Final = re.compile(rf"\s*(?:\[{_CLOCK}(?:[.:]\d{{1,3}})?\])+", re.ASCII)
+"""Times before a line of lyrics or captions (LRC)."""
+_LRC: Final = re.compile(r"(?:\[[a-z#]{1,8}:[^\]\n]*\]\s*|\s+)*+\[\d{1,3}:\d\d[.:]\d{2,3}\]")
 _HEAD = 2**16
 """Bytes that a text is recognised by."""
 _COMPOUND: Final = b"\xd0\xcf\x11\xe0"
@@ -222,7 +225,9 @@ def _text_format(text: str, content: bytes) -> str:
 
 
 def is_subtitles(text: str) -> bool:
-    """Return whether a text begins with the times of a cue, behind its number at most."""
+    """Return whether a text begins with the times of a cue, behind its number at most, or with those of lyrics."""
+    if _LRC.match(text):
+        return True
     first, _, rest = text.partition("\n")
     line = rest.split("\n", 1)[0] if first.strip().isdigit() else first
     return bool(CUE.match(line))

@@ -46,6 +46,7 @@ FORMATS: Final[dict[str, str]] = {
     ".srt": "subtitles",
     ".vtt": "subtitles",
     ".sbv": "subtitles",
+    ".lrc": "subtitles",
 }
 """Format of each suffix of file names; content decides where a text has another one or none."""
 

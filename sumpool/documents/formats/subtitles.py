@@ -1,4 +1,4 @@
-"""Subtitles (SubRip, WebVTT, SBV): the speech as paragraphs, without numbers, times and styles.
+"""Subtitles and lyrics (SubRip, WebVTT, SBV, LRC): the speech as paragraphs, without numbers, times and styles.
 
 Sentences are joined across cues. A paragraph ends before another speaker, before a pause behind a sentence, and where
 it has become long. Descriptions of sounds ("[Music]") are notices.
@@ -11,7 +11,7 @@ from html import unescape
 from typing import Final
 
 from sumpool.documents.decoding import decode_text
-from sumpool.documents.detection import CUE
+from sumpool.documents.detection import CUE, STAMP
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
 from sumpool.text.sentences import has_end_mark
 
@@ -20,6 +20,9 @@ _VOICE: Final = re.compile(r"<v(?:\.[\w.]+)?\s+([^<>]{1,100})>")
 _SPEAKER: Final = re.compile(r"(?:[-\u2013\u2014]\s*|>>+\s*)(?=\S)")
 """Mark before the words of another speaker."""
 _SOUND: Final = re.compile(r"\[[^\[\]]*\]|\([^()]*\)|[\u266a-\u266c][^\n]*")
+_TITLE: Final = re.compile(r"\A\s*WEBVTT([^\r\n]*)|^\[ti:([^\]\n]*)\]", re.MULTILINE)
+_FIELD: Final = re.compile(r"\s*\[(?:#|[a-z]{2,6}):[^\]]*\]\s*")
+"""Line of LRC about the title, the artist and so on."""
 _PAUSE: Final = 3.0
 """Seconds without speech between two paragraphs."""
 _MAX_WORDS: Final = 120
@@ -46,9 +49,9 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
 
 
 def _title(text: str) -> str:
-    """Return the title behind the first word of WebVTT; empty if there is none."""
-    first = text.lstrip().split("\n", 1)[0]
-    return first.removeprefix("WEBVTT").strip(" \t-") if first.startswith("WEBVTT") else ""
+    """Return the title behind the first word of WebVTT, or in the field of LRC; empty if there is none."""
+    title = _TITLE.search(text)
+    return (title[1] or title[2] or "").strip(" \t-") if title else ""
 
 
 def _paragraphs(text: str) -> Iterator[TextBlock]:
@@ -89,6 +92,12 @@ def _lines(text: str) -> Iterator[_Line]:
         if cue := CUE.match(content):
             pause, end = max(0.0, _seconds(cue.groups()[:4]) - end), _seconds(cue.groups()[4:])
             is_speech = True
+        elif not is_speech and (STAMP.match(content) or _FIELD.fullmatch(content)):
+            line = _clean(STAMP.sub("", content)) if STAMP.match(content) else ""
+            if line and line not in recent:
+                yield _Line(line, number, pause)
+                recent = [recent[1], line]
+            pause = 0.0 if line else _PAUSE
         elif not content.strip() or (content.strip().isdigit() and number < len(lines) and CUE.match(lines[number])):
             is_speech = False
         elif is_speech and (line := _clean(content)) and line not in recent:

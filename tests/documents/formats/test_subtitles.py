@@ -103,3 +103,28 @@ def test_times_in_prose_are_no_subtitles() -> None:
         "10:15, 11:15 and 12:15 are full.",
     ):
         assert detect_format(text.encode()) == "text"
+
+
+@pytest.mark.parametrize(
+    "head",
+    ["", "[ti:A talk]\n[ar:Ann]\n[offset:+100]\n\n", "\ufeff[ti:A talk]\r\n[#:comment]\r\n"],
+    ids=["", "lf", "crlf"],
+)
+def test_lyrics_are_read_without_their_times(head: str) -> None:
+    lines = [
+        f"[00:01.00]{FIRST[0]}",
+        "[00:04.50][01:04.50]the <00:05.1>new line to June.",
+        "[00:09.00]",
+        "[00:20.10]We go.",
+    ]
+    text = head + "\n".join(lines)
+    assert detect_format(text.encode(), ".txt") == detect_format(text.encode(), ".lrc") == "subtitles"
+    assert blocks(text) == [("paragraph", f"{FIRST[0]} the new line to June."), ("paragraph", "We go.")]
+    assert parse(text.encode(), DEFAULT_OPTIONS).title == ("A talk" if head else "")
+
+
+def test_speech_in_brackets_is_no_field_of_lyrics() -> None:
+    assert blocks(srt(["[ann: I said]", "[12:30] we go."])) == [
+        ("notice", "[ann: I said]"),
+        ("paragraph", "[12:30] we go."),
+    ]
