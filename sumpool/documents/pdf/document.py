@@ -23,6 +23,7 @@ from sumpool.documents.pdf.segments import join_runs
 from sumpool.documents.pdf.words import is_scrambled
 
 _TITLE_WORDS: Final = 3  # of a heading on top of the document that is its title
+_COVER_WORDS: Final = 80
 _LONGEST_METADATA: Final = 4096  # bytes
 
 
@@ -45,6 +46,10 @@ def read_pdf(content: bytes, max_pages: int, password: str = "") -> ParsedDocume
     groups = group_lines(lines, classify_lines(lines, body), body)
     title = find_title(lines, body, metadata)
     blocks = tuple(compose_blocks(groups, lines, title))
+    if attached > 0 and _is_cover(" ".join(block.text for block in blocks)):
+        raise ValueError(
+            f"must have its text on its pages, got a portfolio of {attached} files behind a cover; save them one by one"
+        )
     if is_scrambled(" ".join(block.text for block in blocks)):
         raise ValueError(f"must have text in letters, got fonts that do not say which letters they show; {OCR_ADVICE}")
     notes = (
@@ -54,6 +59,11 @@ def read_pdf(content: bytes, max_pages: int, password: str = "") -> ParsedDocume
     if not title and blocks and blocks[0].kind == "heading" and len(blocks[0].text.split()) >= _TITLE_WORDS:
         title = blocks[0].text
     return ParsedDocument(blocks, title, notes)
+
+
+def _is_cover(text: str) -> bool:
+    """Return whether a text is that of the page which asks to open a portfolio in another program, in any language."""
+    return len(text.split()) <= _COVER_WORDS and ("Acrobat" in text or "Adobe Reader" in text)
 
 
 @contextmanager

@@ -431,6 +431,21 @@ def test_attached_files_are_counted() -> None:
     assert "1 attached file left out" in read(pdf([column(FIRST)], catalog=names)).notes
 
 
+@pytest.mark.parametrize(
+    "cover",
+    [
+        "For the best experience, open this PDF portfolio in Acrobat X or Adobe Reader X, or later.",
+        "F\xfcr eine optimale Darstellung \xf6ffnen Sie dieses PDF-Portfolio mit Adobe Reader 9 oder h\xf6her.",
+    ],
+)
+def test_cover_of_a_portfolio_is_refused(cover: str) -> None:
+    names = "/Names << /EmbeddedFiles << /Names [(a) << /Type /Filespec /F (a.txt) /EF << /F 3 0 R >> >>] >> >>"
+    with pytest.raises(ValueError, match=r"^must have its text on its pages, got a portfolio of 1 file"):
+        read(pdf([column(cover)], catalog=f"/Collection << /View /T >> {names}"))
+    assert texts(pdf([column(cover)])) == [cover]
+    assert len(texts(pdf([column(cover), column(FIRST * 20)], catalog=names))) > 1
+
+
 def test_layers_that_are_off_are_no_text() -> None:
     page = column(FIRST) + "/OC /L0 BDC " + column(SECOND, y=500) + "EMC /OC /L1 BDC " + column(FILLED, y=300) + "EMC\n"
     assert texts(pdf([page, page], layers=["notes", "PLAN"])) == [FIRST, FILLED] * 2
