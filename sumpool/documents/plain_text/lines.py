@@ -15,6 +15,7 @@ _FRAME = re.compile(
 )
 """Lines between two rules that begin and end with the character of the rules."""
 _ARMOUR = re.compile(r"-----BEGIN (?P<name>[A-Z0-9 ]{3,60})-----|begin [0-7]{3,4} \S.{0,200}")
+_CIRCLED = re.compile(r"[\u2460-\u2473]\s")
 _FENCE = re.compile(r"(```+)[^`]{0,100}")
 _ENDS = ("-----END ", "end", "```")
 _BROKEN_WORD = re.compile(r"(?<=\w)- (?=[a-z0-9])(?!(?:and|or|to) )")
@@ -61,6 +62,7 @@ def row_groups(text: str) -> list[list[TextRow]]:
     groups: list[list[TextRow]] = []
     lines = [(number, line, line.strip()) for number, line in _lines(text)]
     letters = list_letters(stripped for _, _, stripped in lines)
+    has_circled_items = sum(bool(_CIRCLED.match(stripped)) for _, _, stripped in lines) > 1
     ends = {text: number for number, _, text in lines if text.startswith(_ENDS)}
     in_group, end = False, ""
     for number, line, text in lines:
@@ -71,7 +73,8 @@ def row_groups(text: str) -> list[list[TextRow]]:
         elif text and not in_group:
             groups.append([])
         if text:
-            groups[-1].append(TextRow(number, indentation(line), text, list_mark(text, letters)))
+            is_no_item = _CIRCLED.match(text) and not has_circled_items
+            groups[-1].append(TextRow(number, indentation(line), text, 0 if is_no_item else list_mark(text, letters)))
         if end and text == end and not opening:
             end = text = ""
         in_group = bool(text or end)

@@ -45,6 +45,17 @@ def spans(text: str) -> list[tuple[str, int, str]]:
     return [(span.kind, span.level, text[span.start : span.end]) for span in text_spans(text)]
 
 
+def test_a_circled_digit_is_a_mark_of_items_only() -> None:
+    alone, listed = "\u2460 is the pump of the ferry, \u2461 the valve.", "\u2460 The pump.\n\n\u2461 The valve."
+    assert [(block.kind, block.text) for block in text_blocks(f"Parts are shown.\n\n{alone}")][1:] == [
+        ("paragraph", alone)
+    ]
+    assert [(block.kind, block.text) for block in text_blocks(listed)] == [
+        ("list_item", "The pump."),
+        ("list_item", "The valve."),
+    ]
+
+
 def test_parts_have_kinds_levels_and_places() -> None:
     assert spans(TEXT) == [
         ("heading", 1, "A title"),
