@@ -108,7 +108,7 @@ def oracle(sentences: Sequence[str], reference: str, count: int, tokenize: Token
     Returns:
         The sentences in document order; empty if no sentence shares a word with the reference.
     """
-    selected = Agreement([reference], tokenize).select(sentences, count)
+    selected = Agreement(reference, tokenize).select(sentences, count)
     return join([sentences[index] for index in selected])
 
 

@@ -14,10 +14,10 @@ import re
 import unicodedata
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain, islice, pairwise
+from itertools import islice, pairwise
 from typing import final
 
 import numpy as np
@@ -209,106 +209,74 @@ class Rouge:
         return "\n".join(" ".join(sentence.split()) for sentence in self._split(text))
 
 
-Ngram = tuple[str, ...]
 Tokenize = Callable[[str], list[str]]
 """Tokenizer of the words that ROUGE compares."""
 
 
-_NGRAMS: tuple[Callable[[Sequence[str]], Iterator[Ngram]], ...] = (zip, pairwise)
-
-
 @final
 class Agreement:
-    """Agreement with a set of references."""
+    """Agreement of texts with a reference: the sum of the F1 of ROUGE-1 and ROUGE-2."""
 
-    def __init__(self, references: Sequence[str], tokenize: Tokenize) -> None:
-        """Count the n-grams of the references, at least one."""
+    def __init__(self, reference: str, tokenize: Tokenize) -> None:
+        """Tokenize the reference."""
         self._tokenize = tokenize
-        words = [tokenize(reference) for reference in references]
-        self._references = [_ReferenceNgrams([Counter(ngrams(text)) for text in words]) for ngrams in _NGRAMS]
+        self._reference = tokenize(reference)
 
-    def score(self, text: str) -> float:
-        """Return the agreement of a text, from 0 to 2."""
-        return float(self.compare([text]).scores()[0])
+    def scores(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return the agreement of each text, (texts,), from 0 to 2."""
+        unigrams, bigrams = self._matches(texts)
+        return unigrams.f1() + bigrams.f1()
 
     def select(self, sentences: Sequence[str], count: int) -> list[int]:
         """Greedily select at most `count` sentences that maximise the agreement.
 
         Returns:
-            Indices in document order; empty if no sentence shares a word with the references.
+            Indices in document order; empty if no sentence shares a word with the reference.
         """
-        compared = self.compare(sentences)
+        unigrams, bigrams = self._matches(sentences)
         selected: list[int] = []
         best = 0.0
         while len(selected) < min(count, len(sentences)):
-            scores = compared.scores()  # (sentences)
+            scores = unigrams.f1() + bigrams.f1()  # (sentences)
             scores[selected] = 0.0
             candidate = int(scores.argmax())  # the first of equals
             if scores[candidate] <= best:
                 break
             best = float(scores[candidate])
             selected.append(candidate)
-            compared.add(candidate)
+            unigrams.select(candidate)
+            bigrams.select(candidate)
         return sorted(selected)
 
-    def compare(self, sentences: Sequence[str]) -> "ComparedSentences":
-        """Compare the sentences of a document with the references."""
-        words = [self._tokenize(sentence) for sentence in sentences]
-        pairs = zip(_NGRAMS, self._references, strict=True)
-        return ComparedSentences([_Matches([list(ngrams(text)) for text in words], refs) for ngrams, refs in pairs])
-
-
-@final
-class ComparedSentences:
-    """Sentences of a document compared with references, and a selection of them, which is empty at first."""
-
-    def __init__(self, matches: Sequence["_Matches"]) -> None:
-        self._matches = matches
-
-    def scores(self) -> NDArray[np.float64]:
-        """Return the agreement of the selection plus one more sentence, (sentences,)."""
-        unigrams, bigrams = self._matches
-        return unigrams.f1() + bigrams.f1()
-
-    def add(self, sentence: int) -> None:
-        """Add a sentence to the selection."""
-        for matches in self._matches:
-            matches.select(sentence)
-
-
-class _ReferenceNgrams:
-    """N-gram counts of the references, (references, ngrams), and the column of each n-gram."""
-
-    def __init__(self, references: Sequence[Counter[Ngram]]) -> None:
-        self.columns = {ngram: column for column, ngram in enumerate(dict.fromkeys(chain.from_iterable(references)))}
-        self.counts = np.array([[counts[ngram] for ngram in self.columns] for counts in references], dtype=np.int32)
+    def _matches(self, texts: Sequence[str]) -> tuple["_Matches", "_Matches"]:
+        words = [self._tokenize(text) for text in texts]
+        bigrams = _Matches([list(pairwise(text)) for text in words], list(pairwise(self._reference)))
+        return _Matches(words, self._reference), bigrams
 
 
 class _Matches:
-    """Counts of the references' n-grams in each sentence of a document and in the selected sentences."""
+    """Counts of the reference's n-grams in each sentence of a document and in the selected sentences."""
 
-    def __init__(self, sentences: Sequence[Sequence[Ngram]], references: _ReferenceNgrams) -> None:
-        columns, self.references = references.columns, references
+    def __init__(self, sentences: Sequence[Sequence[Hashable]], reference: Sequence[Hashable]) -> None:
+        expected = Counter(reference)
+        columns = {ngram: column for column, ngram in enumerate(expected)}
         cells = [
             row * len(columns) + columns[ngram]
             for row, sentence in enumerate(sentences)
             for ngram in filter(columns.__contains__, sentence)
         ]
         counts = np.bincount(np.array(cells, dtype=np.int64), minlength=len(sentences) * len(columns))
+        self.reference = np.array(list(expected.values()), dtype=np.int32)  # (ngrams)
         self.counts = counts.astype(np.int32).reshape(len(sentences), len(columns))  # (sentences, ngrams)
         self.lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int32)  # (sentences)
         self.selected = np.zeros(len(columns), dtype=np.int32)  # (ngrams)
         self.selected_length = 0
 
     def f1(self) -> NDArray[np.float64]:
-        """F1, (sentences), of the selected sentences plus one more, averaged over the references."""
-        counts = self.counts + self.selected  # (sentences, ngrams)
-        lengths = self.lengths + self.selected_length  # (sentences)
-        total = np.zeros(len(lengths))
-        for reference in self.references.counts:
-            hits = np.minimum(counts, reference).sum(axis=1)  # 2PR / (P + R), P = hits / selected, R = hits / reference
-            total += 2 * hits / np.maximum(lengths + reference.sum(), 1)
-        return total / len(self.references.counts)
+        """F1, (sentences), of the selected sentences plus one more."""
+        hits = np.minimum(self.counts + self.selected, self.reference).sum(axis=1)
+        lengths = self.lengths + self.selected_length + self.reference.sum()  # (sentences)
+        return np.asarray(2 * hits / np.maximum(lengths, 1))  # 2PR / (P + R), P = hits / selected, R = hits / reference
 
     def select(self, sentence: int) -> None:
         """Add a sentence to the selected ones."""

@@ -103,7 +103,7 @@ class SummaryChooser:
     def _agreements(self, texts: Sequence[str], places: Sequence[int], generated: Generated) -> NDArray[np.float64]:
         """Agreement of texts with the samples, (texts,); for place i > 0, without sample i - 1."""
         samples = generated.samples or (generated.text,)
-        scores = np.stack([Agreement([sample], self._tokenize).compare(texts).scores() for sample in samples], axis=1)
+        scores = np.stack([Agreement(sample, self._tokenize).scores(texts) for sample in samples], axis=1)
         weights = np.ones(scores.shape)  # (texts, samples)
         for row, place in enumerate(places):
             weights[row, place - 1 : place] = 0  # none for the best hypothesis, place 0

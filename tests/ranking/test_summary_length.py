@@ -15,7 +15,7 @@ def words(amount: int) -> LengthTarget:
 
 
 def select(sentences: list[str], target: LengthTarget, *references: str) -> list[int]:
-    scores = Agreement(references, str.split).compare(sentences).scores()
+    scores = np.mean([Agreement(reference, str.split).scores(sentences) for reference in references], axis=0)
     return adjust_length(np.argsort(-scores, kind="stable").tolist(), sentences, scores, target)
 
 
