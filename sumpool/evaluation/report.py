@@ -80,8 +80,10 @@ class EvaluationReport:
         return json.dumps(asdict(self), ensure_ascii=False, indent=2) + "\n"
 
 
-_WIDTH = len(TYPES) + 10 + len(FAULTS)
-"""Numbers per document and system: ROUGE, BERTScore, length, repetition, five of copying, and those of the form."""
+_COPYING = ("coverage", "density", "novel_bigrams", "facts", "unsupported")
+_FORM = ("sentences", "flawed", *FAULTS)
+_COLUMNS = (*TYPES, "bertscore", "words", "repetition", *_COPYING, *_FORM)
+"""Numbers per document and system; NaN where they are not known."""
 
 
 @final
@@ -115,7 +117,7 @@ class ScoreAggregator:
     def mean_words(self) -> float:
         """Mean length of the evaluated summaries, in words; 0 without documents."""
         values = self._systems().get("model")
-        return 0.0 if values is None else float(values[:, len(TYPES) + 1].mean())
+        return 0.0 if values is None else float(values[:, _COLUMNS.index("words")].mean())
 
     def add(self, scored: ScoredDocument) -> None:
         """Add a document."""
@@ -181,7 +183,7 @@ class ScoreAggregator:
         )
 
     def _systems(self) -> dict[str, Floats]:
-        return {system: np.array(values).reshape(-1, _WIDTH) for system, values in self._values.items()}
+        return {system: np.array(values).reshape(-1, len(_COLUMNS)) for system, values in self._values.items()}
 
     def _notes(self) -> list[str]:
         notes = []
@@ -210,16 +212,16 @@ class ScoreAggregator:
 
 
 def _to_row(metrics: SummaryMetrics) -> list[float]:
-    copying = metrics.copying
-    copied = [float("nan")] * 5
-    if copying:
-        copied = [copying.coverage, copying.density, copying.novel_bigrams, copying.facts, copying.unsupported]
-    bertscore = metrics.bertscore.f1 if metrics.bertscore else float("nan")
-    form = [float("nan")] * (2 + len(FAULTS))
-    if metrics.form:
-        form = [metrics.form.sentences, metrics.form.flawed, *(metrics.form.faults.get(name, 0) for name in FAULTS)]
-    scores = (metrics.rouge[name].f1 for name in TYPES)
-    return [*scores, bertscore, metrics.words, metrics.repetition, *copied, *form]
+    nan, form = float("nan"), metrics.form
+    return [
+        *(metrics.rouge[name].f1 for name in TYPES),
+        metrics.bertscore.f1 if metrics.bertscore else nan,
+        metrics.words,
+        metrics.repetition,
+        *(getattr(metrics.copying, name, nan) for name in _COPYING),
+        *([form.sentences, form.flawed] if form else [nan, nan]),
+        *(form.faults.get(name, 0) if form else nan for name in FAULTS),
+    ]
 
 
 def _rows(
@@ -249,28 +251,26 @@ def _rows(
 def _row(
     labels: tuple[str, str], values: Floats, estimates: Sequence[Estimate], tests: Sequence[PairedTest]
 ) -> ReportRow:
-    bertscore, words, repetition, *copied = map(float, values[:, len(TYPES) : len(TYPES) + 8].mean(axis=0))
-    coverage, density, novel_bigrams, facts, unsupported = (None if np.isnan(mean) else mean for mean in copied)
+    means = dict(zip(_COLUMNS, values.mean(axis=0).tolist(), strict=True))
+    known = {name: None if np.isnan(mean) else mean for name, mean in means.items()}
+    facts, unsupported = known["facts"], known["unsupported"]
+    counts = values[:, -len(_FORM) :].sum(axis=0)
+    form = None
+    if not np.isnan(counts).any():
+        sentences, flawed, *faults = map(int, counts)
+        form = Form(sentences, flawed, dict(zip(FAULTS, faults, strict=True)))
     return ReportRow(
         slice=labels[0],
         system=labels[1],
         documents=len(values),
         rouge=dict(zip(TYPES, estimates, strict=False)),
-        words=words,
-        repetition=repetition,
-        coverage=coverage,
-        density=density,
-        novel_bigrams=novel_bigrams,
+        words=means["words"],
+        repetition=means["repetition"],
+        coverage=known["coverage"],
+        density=known["density"],
+        novel_bigrams=known["novel_bigrams"],
         unsupported=unsupported / facts if facts and unsupported is not None else None,
         against_lead=dict(zip(TYPES, tests, strict=False)),
-        bertscore=None if np.isnan(bertscore) else estimates[len(TYPES)],
-        form=_form(values[:, len(TYPES) + 8 :]),
+        bertscore=None if known["bertscore"] is None else estimates[len(TYPES)],
+        form=form,
     )
-
-
-def _form(values: Floats) -> Form | None:
-    """Sum the counts of documents; None if those of a document are not known."""
-    if np.isnan(values).any():
-        return None
-    sentences, flawed, *faults = map(int, values.sum(axis=0))
-    return Form(sentences, flawed, dict(zip(FAULTS, faults, strict=True)))
