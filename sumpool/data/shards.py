@@ -117,9 +117,9 @@ class Shard:
 
     def first_place(self, token: int) -> np.ndarray:
         """Index of the first occurrence of a token in each document, (documents,); the length where there is none."""
-        places = np.append(np.flatnonzero(self._columns[0] == token), np.iinfo(np.int64).max)
+        indices = np.append(np.flatnonzero(self._columns[0] == token), np.iinfo(np.int64).max)
         starts = self._index[:-1, 0]
-        first: np.ndarray = np.minimum(places[np.searchsorted(places, starts)] - starts, self.lengths)
+        first: np.ndarray = np.minimum(indices[np.searchsorted(indices, starts)] - starts, self.lengths)
         return first
 
     def __len__(self) -> int:

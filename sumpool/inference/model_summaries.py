@@ -88,12 +88,12 @@ class ModelSummaries:
         on_drafts = _on_drafts(documents, on_draft) if on_draft else None
         batches = iter(batch_inputs([len(item.ids) for _, item in read], self._config.batch_tokens, self._most))
         generated: dict[int, tuple[Generated, float]] = {}
-        place = 0
+        number = 0
         for reading in group:
             if not (reading.input and reading.input.item):
                 yield reading, None, 0.0
                 continue
-            while place not in generated:
+            while number not in generated:
                 check()
                 batch = next(batches)
                 with lock:
@@ -105,8 +105,8 @@ class ModelSummaries:
                     )
                     seconds = (time.perf_counter() - start) / len(batch)
                 generated.update((index, (result, seconds)) for index, result in zip(batch, results, strict=True))
-            yield reading, *generated.pop(place)
-            place += 1
+            yield reading, *generated.pop(number)
+            number += 1
 
     def choose(self, reading: Reading, generated: Generated) -> tuple[str, float | None, Extraction]:
         """Choose the summary of a document.
@@ -155,8 +155,8 @@ def _words_of(samples: Sequence[str]) -> int:
 
 def _copied(text: str, sentences: Sequence[SourceSentence], splitter: SentenceSplitter) -> Extraction:
     """Return the sentences of a generated text if all of them are sentences of the document."""
-    places = {sentence.text: index for index, sentence in reversed(list(enumerate(sentences)))}
-    indices = {places.get(" ".join(part.split()), -1) for part in splitter.split(text)}
+    numbers = {sentence.text: index for index, sentence in reversed(list(enumerate(sentences)))}
+    indices = {numbers.get(" ".join(part.split()), -1) for part in splitter.split(text)}
     if -1 in indices or not indices:
         return NO_EXTRACTION
     ordered = sorted(indices)

@@ -64,11 +64,11 @@ def encode_source(
     if not document.blocks:
         spans = [(before[1], span[1]) for before, span in pairwise([(0, 0), *spans])]
     ends = np.cumsum([_characters(document.text[start:end]) for start, end in spans], dtype=np.int64)
-    places = np.searchsorted(ends, np.cumsum([_characters(part) for part in parts], dtype=np.int64), side="left")
+    positions = np.searchsorted(ends, np.cumsum([_characters(part) for part in parts], dtype=np.int64), side="left")
     sizes = array("q")
     encoded = join_sentences(_encoded(parts, tokenizer, sizes), tokenizer.vocab_size)
-    places = np.minimum(places[np.frombuffer(sizes, np.int64) > 0], len(readable) - 1)
-    return EncodedSource(encoded, tuple(readable[place] for place in places.tolist()))
+    positions = np.minimum(positions[np.frombuffer(sizes, np.int64) > 0], len(readable) - 1)
+    return EncodedSource(encoded, tuple(readable[position] for position in positions.tolist()))
 
 
 def _encoded(parts: Sequence[str], tokenizer: Tokenizer, sizes: "array[int]") -> Iterator[list[int]]:

@@ -66,14 +66,14 @@ class SummaryChooser:
             return generated
         candidates = [generated.text, *(generated.samples if self._config.mbr else ())]
         texts = self._repaired(candidates, sentences, language)
-        places = [place for place, text in enumerate(texts) if text]
-        if not places:
+        indices = [index for index, text in enumerate(texts) if text]
+        if not indices:
             return replace(generated, text="", samples=generated.samples or (generated.text,), agreement=0.0)
         if target:
-            places = [place for place in places if self._has_length(texts[place], target)] or places
-        agreements = self._agreements([texts[place] for place in places], places, generated)
+            indices = [index for index in indices if self._has_length(texts[index], target)] or indices
+        agreements = self._agreements([texts[index] for index in indices], indices, generated)
         best = int(agreements.argmax())  # the first of equals
-        return replace(generated, text=texts[places[best]], agreement=float(agreements[best]))
+        return replace(generated, text=texts[indices[best]], agreement=float(agreements[best]))
 
     def _repaired(self, texts: Sequence[str], sentences: Sequence[SourceSentence], language: str) -> list[str]:
         """Replace or drop the sentences of each text that are not allowed or not well-formed."""
@@ -100,13 +100,13 @@ class SummaryChooser:
         words = len(self._splitter.split(text)) if target.in_sentences else word_count(text)
         return target.minimum <= words <= target.maximum
 
-    def _agreements(self, texts: Sequence[str], places: Sequence[int], generated: Generated) -> NDArray[np.float64]:
-        """Agreement of texts with the samples, (texts,); for place i > 0, without sample i - 1."""
+    def _agreements(self, texts: Sequence[str], indices: Sequence[int], generated: Generated) -> NDArray[np.float64]:
+        """Agreement of texts with the samples, (texts,); for index i > 0, without sample i - 1."""
         samples = generated.samples or (generated.text,)
         scores = np.stack([Agreement(sample, self._tokenize).scores(texts) for sample in samples], axis=1)
         weights = np.ones(scores.shape)  # (texts, samples)
-        for row, place in enumerate(places):
-            weights[row, place - 1 : place] = 0  # none for the best hypothesis, place 0
+        for row, index in enumerate(indices):
+            weights[row, index - 1 : index] = 0  # none for the best hypothesis, index 0
         totals = weights.sum(axis=1)
         agreements = np.zeros(len(texts))
         np.divide((scores * weights).sum(axis=1), totals, out=agreements, where=totals > 0)

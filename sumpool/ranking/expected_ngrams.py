@@ -37,10 +37,10 @@ def select_texts(
     """Select candidates by their texts and those of the samples, see `select_expected`."""
     tokenize = RougeTokenizer(stemmer=True).tokenize
     # Stemming takes longer than the rest, and without samples the scores alone say which candidates are compared.
-    places = range(len(texts)) if samples else _highest(scores).tolist()
-    words = [tokenize(texts[place]) for place in places]
-    selected = select_expected(words, scores[places], [*map(tokenize, samples)], length=length)
-    return [places[index] for index in selected]
+    indices = range(len(texts)) if samples else _highest(scores).tolist()
+    words = [tokenize(texts[index]) for index in indices]
+    selected = select_expected(words, scores[indices], [*map(tokenize, samples)], length=length)
+    return [indices[index] for index in selected]
 
 
 def select_expected(
@@ -62,14 +62,14 @@ def select_expected(
     Returns:
         Indices of the selected candidates, best first; empty if no n-gram is expected.
     """
-    places = _likely(sentences, scores, samples)
-    near = [sentences[place] for place in places]
-    tables = [_ExpectedNgrams(order, near, scores[places], samples, length) for order in _ORDERS]
+    indices = _likely(sentences, scores, samples)
+    near = [sentences[index] for index in indices]
+    tables = [_ExpectedNgrams(order, near, scores[indices], samples, length) for order in _ORDERS]
     sizes = np.array([len(words) for words in near])
     longest = np.inf if length is None else _OVERRUN * length
     selected: list[int] = []
     best = 0.0
-    while len(selected) < min(_MAX_SENTENCES, len(places)):
+    while len(selected) < min(_MAX_SENTENCES, len(indices)):
         values = np.sum([table.f1(selected) for table in tables], axis=0)
         values[selected] = -np.inf
         if selected:
@@ -79,7 +79,7 @@ def select_expected(
             break
         best = float(values[index])
         selected.append(index)
-    return [int(places[index]) for index in selected]
+    return [int(indices[index]) for index in selected]
 
 
 @final
@@ -112,7 +112,7 @@ class _ExpectedNgrams:
 
 
 def _likely(sentences: Sequence[Sequence[str]], scores: Values, samples: Sequence[Sequence[str]]) -> NDArray[np.int64]:
-    """Return the places of the candidates with the highest scores and the highest mean share of samples, ascending."""
+    """Return the indices of the candidates with the highest scores and the highest mean share of samples, ascending."""
     if len(sentences) <= _MAX_CANDIDATES:
         return np.arange(len(sentences))
     if not samples:
@@ -123,16 +123,16 @@ def _likely(sentences: Sequence[Sequence[str]], scores: Values, samples: Sequenc
         for words in samples:
             for ngram in set(_ngrams(words, order)):
                 known[ngram] = known.get(ngram, 0.0) + 1 / len(samples)
-        for place, words in enumerate(sentences):
+        for index, words in enumerate(sentences):
             ngrams = set(_ngrams(words, order))
-            agreement[place] += sum(known.get(ngram, 0.0) for ngram in ngrams) / max(len(ngrams), 1)
+            agreement[index] += sum(known.get(ngram, 0.0) for ngram in ngrams) / max(len(ngrams), 1)
     half = _MAX_CANDIDATES // 2
     best = [np.argsort(-values, kind="stable")[:half] for values in (scores, agreement)]
     return np.unique(np.concatenate(best))
 
 
 def _highest(scores: Values) -> NDArray[np.int64]:
-    """Return the places of as many candidates as are compared, with the highest scores, ascending."""
+    """Return the indices of as many candidates as are compared, with the highest scores, ascending."""
     return np.sort(np.argsort(-scores, kind="stable")[:_MAX_CANDIDATES])
 
 

@@ -1,4 +1,4 @@
-"""Features of the sentences of a document for the ranker: places in its structure, and words.
+"""Features of the sentences of a document for the ranker: their positions in its structure, and words.
 
 No list of words takes part: cue words and kinds of sections are learnt, see `cues`. Words are compared by their first
 letters, which needs no stemmer and serves every language with spaces.
@@ -109,17 +109,17 @@ def sentence_features(
         title: Title of the document; empty if it has none.
         language: Code of its language.
     """
-    places = outline(sentences)
-    texts = [sentences[index].text for index in places.indices.tolist()]
+    structure = outline(sentences)
+    texts = [sentences[index].text for index in structure.indices.tolist()]
     words = SentenceWords(split_words(text, language) for text in texts)
-    headings = [tuple(split_words(heading, language)) for heading in places.headings]
-    rows = np.searchsorted(places.indices, candidates)
+    headings = [tuple(split_words(heading, language)) for heading in structure.headings]
+    rows = np.searchsorted(structure.indices, candidates)
     values = np.empty((len(rows), len(FEATURES)), np.float32)
-    for group in _groups(texts, words, headings, split_words(title, language), places, language):
+    for group in _groups(texts, words, headings, split_words(title, language), structure, language):
         _fill(values, group, rows)
         del group  # before the next one is computed
     return SentenceFeatures(
-        values, words.part(rows), tuple(headings[section] for section in places.section[rows].tolist())
+        values, words.part(rows), tuple(headings[section] for section in structure.section[rows].tolist())
     )
 
 
@@ -134,37 +134,37 @@ def _groups(
     words: SentenceWords,
     headings: Sequence[Sequence[str]],
     title: Sequence[str],
-    places: Outline,
+    structure: Outline,
     language: str,
 ) -> Iterator[Mapping[str, Values]]:
     """Compute the features of the sentences of prose, some at a time: a book has a hundred thousand sentences."""
-    yield _structure(places)
+    yield _structure(structure)
     yield style_features(texts, words)
-    yield from lexical_features(words, headings, title, places, language)
+    yield from lexical_features(words, headings, title, structure, language)
 
 
-def _structure(places: Outline) -> dict[str, Values]:
-    count = len(places.indices)
+def _structure(structure: Outline) -> dict[str, Values]:
+    count = len(structure.indices)
     order = np.arange(count, dtype=np.float64)
-    sizes = np.bincount(places.section, minlength=len(places.headings)).astype(np.float64)
-    paragraph_sizes = np.bincount(places.paragraph).astype(np.float64) if count else np.zeros(0)
-    used, section = np.unique(places.section, return_inverse=True)
+    sizes = np.bincount(structure.section, minlength=len(structure.headings)).astype(np.float64)
+    paragraph_sizes = np.bincount(structure.paragraph).astype(np.float64) if count else np.zeros(0)
+    used, section = np.unique(structure.section, return_inverse=True)
     return {
         "position": order / max(count, 1),
         "log_index": np.log1p(order),
         "log_index_from_end": np.log1p(count - 1 - order),
-        "index_in_section": places.in_section.astype(np.float64),
-        "log_paragraph_in_section": np.log1p(places.paragraph_in_section),
-        "log_paragraph": np.log1p(places.paragraph),
-        "index_in_paragraph": places.in_paragraph.astype(np.float64),
-        "paragraph_size": paragraph_sizes[places.paragraph],
-        "from_end_of_paragraph": paragraph_sizes[places.paragraph] - 1 - places.in_paragraph,
-        "is_list_item": places.is_item.astype(np.float64),
+        "index_in_section": structure.in_section.astype(np.float64),
+        "log_paragraph_in_section": np.log1p(structure.paragraph_in_section),
+        "log_paragraph": np.log1p(structure.paragraph),
+        "index_in_paragraph": structure.in_paragraph.astype(np.float64),
+        "paragraph_size": paragraph_sizes[structure.paragraph],
+        "from_end_of_paragraph": paragraph_sizes[structure.paragraph] - 1 - structure.in_paragraph,
+        "is_list_item": structure.is_item.astype(np.float64),
         "section_position": section / max(len(used), 1),
         "log_section": np.log1p(section),
-        "log_section_size": np.log1p(sizes[places.section]),
-        "section_share": sizes[places.section] / max(count, 1),
-        "is_before_headings": (places.section == 0).astype(np.float64),
+        "log_section_size": np.log1p(sizes[structure.section]),
+        "section_share": sizes[structure.section] / max(count, 1),
+        "is_before_headings": (structure.section == 0).astype(np.float64),
         "log_sections": np.full(count, np.log(max(len(used), 1))),
         "log_sentences": np.full(count, np.log(max(count, 1))),
     }

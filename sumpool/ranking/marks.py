@@ -62,7 +62,7 @@ class Marks:
     def to_json(self) -> dict[str, Any]:
         """Return the marks as JSON; empty fields are left out."""
         content: dict[str, Any] = {name: list(getattr(self, name)) for name in CHOICES}
-        content |= {"roles": {role: list(places) for role, places in self.roles.items()}}
+        content |= {"roles": {role: list(indices) for role, indices in self.roles.items()}}
         content |= {"judged": self.judged, "kind": self.kind, "says": self.says, "hashes": "".join(self.hashes)}
         return {name: value for name, value in content.items() if value}
 
@@ -99,10 +99,10 @@ class Marks:
         if hashes == self.hashes:
             return self
         blocks = SequenceMatcher(None, self.hashes, hashes, autojunk=False).get_matching_blocks()
-        places = {old + step: new + step for old, new, size in blocks for step in range(size)}
+        numbers = {old + step: new + step for old, new, size in blocks for step in range(size)}
 
         def moved(indices: Iterable[int]) -> tuple[int, ...]:
-            return tuple(places[index] for index in indices if index in places)
+            return tuple(numbers[index] for index in indices if index in numbers)
 
         return replace(
             self,

@@ -15,15 +15,15 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Outline:
-    """Places of the sentences of prose of a document; every array is (prose,).
+    """Structure around the sentences of prose of a document; every array is (prose,).
 
     Attributes:
         indices: Index of each sentence of prose among all sentences.
         section: Section of each, from 0; the one before the first heading is 0.
         paragraph: Paragraph of each, from 0.
-        in_paragraph: Place of each in its paragraph, from 0.
-        in_section: Place of each in its section, from 0.
-        paragraph_in_section: Place of its paragraph in its section, from 0.
+        in_paragraph: Index of each in its paragraph, from 0.
+        in_section: Index of each in its section, from 0.
+        paragraph_in_section: Index of its paragraph in its section, from 0.
         is_item: Whether each is in a list item.
         headings: Heading of each section, (sections,); empty before the first heading.
     """

@@ -81,17 +81,17 @@ class SentenceStates:
         Returns:
             (sentences, 2 * dim); NaN for sentences behind those that are read, and those that are no text.
         """
-        texts, places = [f"{document_title(document)}\n\n"], [-1]
+        texts, indices = [f"{document_title(document)}\n\n"], [-1]
         for index, sentence in enumerate(sentences):
             if sentence.kind in _KINDS:
                 goes_on = index + 1 < len(sentences) and sentences[index + 1].block == sentence.block
                 texts.append(f"{sentence.text}{' ' if goes_on else 2 * chr(10)}")
-                places.append(index)
+                indices.append(index)
         ids = self._encode(texts)
         states = np.concatenate([self._means(ids[start:end]) for start, end in _windows([len(part) for part in ids])])
         states *= _NORM / np.maximum(np.linalg.norm(states, axis=1, keepdims=True), 1e-9)
         rows = np.full((len(sentences) + 1, 2 * states.shape[1]), np.nan, np.float32)
-        rows[places[: len(ids)]] = np.hstack([states, states - states.mean(axis=0)])
+        rows[indices[: len(ids)]] = np.hstack([states, states - states.mean(axis=0)])
         return rows[:-1]
 
     def _encode(self, texts: Sequence[str]) -> list[list[int]]:

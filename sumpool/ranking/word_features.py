@@ -68,7 +68,7 @@ def lexical_features(
     words: Iterable[Sequence[str]],
     headings: Sequence[Sequence[str]],
     title: Sequence[str],
-    places: Outline,
+    structure: Outline,
     language: str = ENGLISH,
 ) -> Iterator[Mapping[str, Values]]:
     """Measure centrality, frequency and overlap of the content words of sentences, some features at a time.
@@ -77,14 +77,14 @@ def lexical_features(
         words: Words of each sentence of prose.
         headings: Words of the heading of each section.
         title: Words of the title.
-        places: Outline of the document.
+        structure: Outline of the document.
         language: Code of its language.
     """
     content = SentenceWords(content_prefixes(sentence, language) for sentence in words)
     graph, columns = WordGraph.of(content)
     weights = _heading_weights(columns, headings, language)
     title_words = _members(columns, content_prefixes(title, language))
-    yield _centralities(graph, places)
+    yield _centralities(graph, structure)
     yield _frequencies(graph)
     yield _openings(graph, columns, content, title_words)
     yield {
@@ -92,20 +92,20 @@ def lexical_features(
         "title_recall": graph.sum_by_sentence(title_words[graph.word]) / max(title_words.sum(), 1),
         "has_title": np.full(graph.sentences, float(bool(title))),
         "heading_overlap": _mean(graph, weights[graph.word]),
-        "section_overlap": _section_overlap(graph, columns, headings, places, language),
+        "section_overlap": _section_overlap(graph, columns, headings, structure, language),
         "first_overlap": _share(graph, (np.bincount(graph.word[graph.sentence < _FIRST], minlength=graph.words) > 0)),
         "previous_overlap": _previous_overlap(graph),
     }
 
 
-def _centralities(graph: WordGraph, places: Outline) -> dict[str, Values]:
+def _centralities(graph: WordGraph, structure: Outline) -> dict[str, Values]:
     count = graph.sentences
     position = np.arange(count) / max(count, 1)
     frame = (position < _FRAME_START) | (position >= 1 - _FRAME_END)
     centrality = np.log(np.maximum(graph.lexrank() * count, 1e-3))
     among = np.full(count, np.nan)
     among[frame] = np.log(np.maximum(graph.among(frame).lexrank() * frame.sum(), 1e-3))
-    sizes = np.maximum(np.bincount(places.paragraph), 1)
+    sizes = np.maximum(np.bincount(structure.paragraph), 1)
     frame_ranks = np.full(count, np.nan)
     frame_ranks[frame] = ranks(among[frame])
     return {
@@ -114,7 +114,7 @@ def _centralities(graph: WordGraph, places: Outline) -> dict[str, Values]:
         "frame_centrality": among,
         "frame_centrality_rank": frame_ranks,
         "is_in_frame": frame.astype(np.float64),
-        "paragraph_centrality": (np.bincount(places.paragraph, centrality) / sizes)[places.paragraph],
+        "paragraph_centrality": (np.bincount(structure.paragraph, centrality) / sizes)[structure.paragraph],
     }
 
 
@@ -162,7 +162,7 @@ def _section_overlap(
     graph: WordGraph,
     columns: dict[str, int],
     headings: Sequence[Sequence[str]],
-    places: Outline,
+    structure: Outline,
     language: str,
 ) -> Values:
     """Return the share of the words of its heading that each sentence has."""
@@ -170,10 +170,10 @@ def _section_overlap(
         {columns[word] for word in content_prefixes(heading, language) if word in columns} for heading in headings
     ]
     cells = [section * graph.words + word for section, members in enumerate(numbers) for word in sorted(members)]
-    edges = places.section[graph.sentence] * graph.words + graph.word
+    edges = structure.section[graph.sentence] * graph.words + graph.word
     shared = graph.sum_by_sentence(np.isin(edges, cells).astype(np.float64))
     sizes = np.array([max(len(set(content_prefixes(heading, language))), 2) for heading in headings])
-    return np.asarray(shared / sizes[places.section])
+    return np.asarray(shared / sizes[structure.section])
 
 
 def _previous_overlap(graph: WordGraph) -> Values:

@@ -104,7 +104,7 @@ class EncodedDocument:
     def rotate(self, start: int, special_tokens: SpecialTokens) -> "EncodedDocument":
         """Begin with the sentence of token `start`; those before it follow the last one.
 
-        Prefix and suffix of the document, if it has them, keep their places.
+        Prefix and suffix of the document, if it has them, keep their positions.
         """
         ids, sentences, total = self.ids, self.sentences, len(self.ids)
         before = len(special_tokens.prefix) if ids[:1].tolist() == list(special_tokens.prefix[:1]) else 0

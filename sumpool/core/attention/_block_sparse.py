@@ -123,7 +123,7 @@ def _take_blocks(values: Tensor, blocks: Tensor, block: int) -> Tensor:
 
 
 def _add_blocks(sums: Tensor, blocks: Tensor, length: int, block: int) -> Tensor:
-    """Add the sums (batch, heads, blocks, visible * block) of visible keys at their places: (batch, heads, length)."""
+    """Add the sums (batch, heads, blocks, visible * block) of visible keys at their indices: (batch, heads, length)."""
     parts = sums.unflatten(3, (-1, block)).masked_fill(blocks[..., None] < 0, 0.0).flatten(2, 3)
     index = blocks.clamp(min=0).flatten(2)[..., None].expand_as(parts)
     zeros = parts.new_zeros(*parts.shape[:2], length // block, block)

@@ -5,9 +5,9 @@ softmax(Q (E K)^T) F may be negative. `unreduced` is the sketch that this form s
 E^T E an estimate of the identity, unreduced JLT in Chen et al., 2022 ("Skeinformer"): it approximates full attention,
 more closely with a higher rank, at its quadratic cost.
 
-Places are those among the vectors of the layer, so that documents may have at most `length` of them there, and shorter
-ones use the first columns of E and F. Departure from the released code: padding never enters a projected key or value.
-Sharing between layers is not offered.
+Positions are those among the vectors of the layer, so that documents may have at most `length` of them there, and
+shorter ones use the first columns of E and F. Departure from the released code: padding never enters a projected key or
+value. Sharing between layers is not offered.
 """
 
 from typing import Literal, final

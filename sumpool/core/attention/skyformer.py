@@ -10,7 +10,7 @@ Settings name what differs between paper and released code: `landmarks_from` (pa
 half from each) and `replacement`. Departures from the code: the scale is head_dim^(-1/4) (code: that of 32 features);
 the column sum is that of the same matrix (code: the largest one in the batch, so that documents change each other);
 landmarks are fixed by the seed and the length of the document unless `redraw` is set (code: drawn at every call, in
-evaluation too); padding is neither a landmark nor a key. As in the code, heads share the landmarks' places, and the
+evaluation too); padding is neither a landmark nor a key. As in the code, heads share the indices of landmarks, and the
 iteration is that of Nystromformer.
 """
 

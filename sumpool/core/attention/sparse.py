@@ -97,8 +97,8 @@ class SparseAttention(Attention):
         rows, stride = mask.shape[1:]
         local = query @ self._local(key).mT
         local_visible = self._local(mask[:, None, ..., None]).squeeze(4)[..., None, :]  # (batch, 1, rows, 1, local)
-        places = torch.arange(rows, device=mask.device)
-        distance = places[:, None] - places
+        positions = torch.arange(rows, device=mask.device)
+        distance = positions[:, None] - positions
         other_row = distance > 0 if self.causal else distance != 0  # the own row is local
         distance = self._distance(local)
         if self.causal:
@@ -138,7 +138,7 @@ class SparseAttention(Attention):
         return values[:, :, :, -self.columns :].flatten(2, 3)[:, :, None]
 
     def _add_local(self, sums: Tensor) -> Tensor:
-        """Add the sums (batch, heads, rows, local) at the places of the keys: (batch, heads, rows, stride)."""
+        """Add the sums (batch, heads, rows, local) at the indices of the keys: (batch, heads, rows, stride)."""
         if not self.is_strided:
             return sums
         before, same, after = sums.unflatten(3, (3, -1)).unbind(3)
@@ -147,5 +147,5 @@ class SparseAttention(Attention):
 
     def _distance(self, local: Tensor) -> Tensor:
         """Distance of each token of a row to the local keys before it, (stride, local)."""
-        places = torch.arange(local.size(4), device=local.device) - (self.stride if self.is_strided else 0)
-        return torch.arange(self.stride, device=local.device)[:, None] - places
+        positions = torch.arange(local.size(4), device=local.device) - (self.stride if self.is_strided else 0)
+        return torch.arange(self.stride, device=local.device)[:, None] - positions

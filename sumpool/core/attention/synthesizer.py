@@ -1,8 +1,8 @@
 """Synthesizer attention (Tay et al., 2021): scores that no pair of tokens is compared for.
 
 The scores of a query come from the query alone (`dense`: two linear maps with a ReLU between them give a score for
-every place in the document) or from its place (`random`: a learned matrix). Both have a factorised form with fewer
-parameters. The softmax and the values are those of full attention: O(length^2 * dim), with fewer products.
+every position in the document) or from its position (`random`: a learned matrix). Both have a factorised form with
+fewer parameters. The softmax and the values are those of full attention: O(length^2 * dim), with fewer products.
 
 Indices are those among the vectors of the layer, so that documents may have at most `length` of them there. Padding is
 masked. Departures from the paper: the second map of `dense` has no bias and is one per head; both factors of
@@ -51,7 +51,7 @@ class SynthesizerAttentionConfig(AttentionConfig):
 
 @final
 class SynthesizerAttention(Attention):
-    """Self-attention with scores from queries or places alone."""
+    """Self-attention with scores from queries or positions alone."""
 
     head_tensors = ("factors",)
 
@@ -96,7 +96,7 @@ class SynthesizerAttention(Attention):
         return weights.sum(2).mean(1)
 
     def _project(self, states: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Vectors of places as queries and keys, whose scaled products are the scores, and values.
+        """Vectors of positions as queries and keys, whose scaled products are the scores, and values.
 
         Those of fewer columns than the values are filled with zeros, which fused kernels need.
         """

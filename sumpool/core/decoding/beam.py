@@ -236,9 +236,9 @@ def _top(scores: Tensor, count: int) -> tuple[list[list[float]], list[list[float
     else:
         best, indices = scores.topk(min(count + 1, scores.size(-1)))  # one more shows ties at the cut
     rows = torch.cat([best.double(), indices.double()], dim=1).tolist()  # exact up to 2^53
-    values, places = [row[: best.size(1)] for row in rows], [row[best.size(1) :] for row in rows]
+    values, columns = [row[: best.size(1)] for row in rows], [row[best.size(1) :] for row in rows]
     for row, ordered in enumerate(values):
         if len(ordered) > count and ordered[count - 1] == ordered[count] > -math.inf:
             stable = scores[row].sort(stable=True, descending=True)
-            values[row], places[row] = stable.values[:count].tolist(), stable.indices[:count].tolist()
-    return [row[:count] for row in values], [row[:count] for row in places]
+            values[row], columns[row] = stable.values[:count].tolist(), stable.indices[:count].tolist()
+    return [row[:count] for row in values], [row[:count] for row in columns]

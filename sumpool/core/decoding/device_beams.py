@@ -163,8 +163,8 @@ class DeviceBeams:
 
     def _append(self, rows: Tensor, tokens: Tensor) -> None:
         """Continue previous rows by tokens."""
-        place = self._rules.length.view(1)
-        self._tokens = self._tokens.index_select(0, rows).index_copy_(1, place, tokens[:, None])
+        index = self._rules.length.view(1)
+        self._tokens = self._tokens.index_select(0, rows).index_copy_(1, index, tokens[:, None])
         self._rules.append(rows, tokens)
 
     def _finish(self, has_none: Tensor) -> None:
@@ -189,6 +189,6 @@ def _top(totals: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """
     bits = (totals + 0.0).view(torch.int32)  # -0.0 and 0.0 are equal
     ordered = torch.where(bits < 0, bits ^ 0x7FFFFFFF, bits).long()
-    places = torch.arange(_LAST_INDEX, _LAST_INDEX - totals.size(1), -1, device=totals.device)
-    indices = _LAST_INDEX - ((ordered << _LOW_BITS) + places).topk(count).values.bitwise_and_(_LAST_INDEX)
+    positions = torch.arange(_LAST_INDEX, _LAST_INDEX - totals.size(1), -1, device=totals.device)
+    indices = _LAST_INDEX - ((ordered << _LOW_BITS) + positions).topk(count).values.bitwise_and_(_LAST_INDEX)
     return totals.gather(1, indices), indices

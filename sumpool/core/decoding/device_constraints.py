@@ -139,8 +139,8 @@ def _follow(values: Tensor, end: Tensor, context: int) -> Tensor:
     positions = torch.arange(values.size(1), device=values.device)[context:]
     follows = (positions < end[:, None]) & (end >= context)[:, None]
     if context and len(positions):
-        places = (end[:, None] - torch.arange(context, 0, -1, device=values.device)).clamp(min=0)
-        last = values.gather(1, places)
+        recent = (end[:, None] - torch.arange(context, 0, -1, device=values.device)).clamp(min=0)
+        last = values.gather(1, recent)
         follows &= (values.unfold(1, context, 1)[:, : len(positions)] == last[:, None]).all(2)
     return follows
 

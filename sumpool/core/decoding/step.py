@@ -81,8 +81,8 @@ def forbid(
                 rows.extend([row] * len(forbidden))
                 tokens.extend(forbidden)
     if rows:
-        places = to_device([rows, tokens], log_probs)
-        log_probs[places[0], places[1]] = -math.inf
+        indices = to_device([rows, tokens], log_probs)
+        log_probs[indices[0], indices[1]] = -math.inf
 
 
 def feed_prefix(

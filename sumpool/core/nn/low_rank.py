@@ -41,9 +41,9 @@ def sample_tokens(mask: Tensor, count: int, seed: int, stream: int, replacement:
     counts = mask.sum(1, keepdim=True)
     if replacement:
         draws = _draws(torch.arange(count, device=mask.device), seed, stream)  # (count)
-        places = (draws * counts).long()
+        ranks = (draws * counts).long()
         indices, _ = indices_of_true(mask, mask.size(1))
-        return indices.gather(1, places), (counts > 0).expand(-1, count)
+        return indices.gather(1, ranks), (counts > 0).expand(-1, count)
     draws = token_draws(mask, seed, stream).masked_fill(~mask, 2.0)
     size = min(count, mask.size(1))
     return draws.topk(size, dim=1, largest=False).indices, torch.arange(size, device=mask.device) < counts
@@ -83,9 +83,9 @@ def sample_keys_of_queries(mask: Tensor, count: int, seed: int) -> Tensor:
     rank = (mask.cumsum(1) - 1).clamp(min=0)[..., None]
     slots = torch.arange(count, device=mask.device)
     draws = _draws(rank + slots * 65_537, seed, 2)  # (batch, length, count)
-    places = (draws * mask.sum(1)[:, None, None]).long()
+    ranks = (draws * mask.sum(1)[:, None, None]).long()
     indices, _ = indices_of_true(mask, mask.size(1))
-    return indices.gather(1, places.flatten(1)).view(places.shape)
+    return indices.gather(1, ranks.flatten(1)).view(ranks.shape)
 
 
 def take_rows(states: Tensor, index: Tensor) -> Tensor:

@@ -52,10 +52,10 @@ class GruSentenceEncoder(SentenceEncoder):
         sizes = sentences.count.cpu() if sentences.sizes is None else sentences.sizes
         if not sizes.any():
             return vectors.view(*sentences.count.shape, -1)
-        packed, places = self._pack(memory.states, sizes)
+        packed, indices = self._pack(memory.states, sizes)
         _, ends = self.read(packed)  # (layers * directions, real sentences, dim)
         encoded = self.out(torch.cat([ends[-2], ends[-1]], dim=-1))  # (real sentences, dim)
-        vectors = vectors.to(encoded.dtype).index_copy(0, places, encoded)
+        vectors = vectors.to(encoded.dtype).index_copy(0, indices, encoded)
         return vectors.view(*sentences.count.shape, -1)
 
     def _pack(self, states: Tensor, sizes: Tensor) -> tuple[PackedSequence, Tensor]:
@@ -69,13 +69,13 @@ class GruSentenceEncoder(SentenceEncoder):
             The packed states, and the indices of the real sentences, (real sentences,).
         """
         starts = sizes.cumsum(1) - sizes + torch.arange(len(sizes))[:, None] * states.size(1)
-        places = sizes.flatten().nonzero()[:, 0]
-        count, order = sizes.flatten()[places].sort(descending=True, stable=True)
+        indices = sizes.flatten().nonzero()[:, 0]
+        count, order = sizes.flatten()[indices].sort(descending=True, stable=True)
         steps = torch.arange(int(count[0]))[:, None]
         unfinished = steps < count  # (states of the longest, real sentences)
-        index = (starts.flatten()[places][order] + steps)[unfinished]
-        parts = [index, order, order.argsort(), places]
-        index, order, inverse, places = to_device(torch.cat(parts), states).split([len(part) for part in parts])
+        index = (starts.flatten()[indices][order] + steps)[unfinished]
+        parts = [index, order, order.argsort(), indices]
+        index, order, inverse, indices = to_device(torch.cat(parts), states).split([len(part) for part in parts])
         data = states.flatten(0, 1)[index].to(next(self.read.parameters()).dtype)
         packed = PackedSequence(data, unfinished.sum(1), sorted_indices=order, unsorted_indices=inverse)
-        return packed, places
+        return packed, indices
