@@ -28,10 +28,9 @@ from sumpool.io.manifest import MODEL, Manifest
 from sumpool.progress import Check, Progress
 from sumpool.recipe.schema import Recipe
 from sumpool.text.load import load_tokenizer
-from sumpool.training.checkpoint import Checkpoints
+from sumpool.training.checkpoint import Checkpoints, TrainingState
 from sumpool.training.data_order import TrainingData
 from sumpool.training.fit import CHECKPOINTS, JOURNAL, fit
-from sumpool.training.state import TrainingState
 from sumpool.training.weights import adopt_weights, read_weights, weights_of
 
 _LOG = logging.getLogger(__name__)

@@ -1,18 +1,19 @@
 """`sumpool train`: train the model of a recipe, or all models of a sweep."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sumpool.cli.console import Screen, screen
-from sumpool.cli.options import VERIFY, Changes, RecipePath, Verify, whole_number
-from sumpool.cli.processes import MOST_PROCESSES, is_launched, is_main_process, train_in_processes
+from sumpool.cli.options import VERIFY, Changes, RecipePath, Verify
 from sumpool.cli.sweep import train_sweep
 from sumpool.cli.text import print_message, table
+from sumpool.errors import RecipeError
 
 if TYPE_CHECKING:
-    from sumpool.progress import Check
+    from sumpool.progress import Check, Report
     from sumpool.recipe.language_model import AnyRecipe
     from sumpool.runs.dry_run import DryRun
 
@@ -34,35 +35,29 @@ def train(
         list[str] | None,
         typer.Option("--log", metavar="tensorboard", help="Write the metrics for TensorBoard too."),
     ] = None,
-    devices: Annotated[
-        int | None,
-        typer.Option(
-            "--devices",
-            metavar="N",
-            parser=whole_number("--devices", most=MOST_PROCESSES),
-            help="Processes of this machine that train one model, each on a GPU if there are any; as torchrun does.",
-        ),
-    ] = None,
     verify: Verify = False,
 ) -> None:
     """Train a model, or resume an interrupted run.
 
     Ctrl-C finishes the step and saves a checkpoint; the same command resumes as if never interrupted. A file with the
     key sweep describes several runs, which are trained, evaluated and compared in one table. sumpool help recipe
-    describes the settings of recipes.
+    describes the settings of recipes. Several processes are started by torchrun -m sumpool train ...
     """
-    from sumpool.progress import GRACE, SHORT_GRACE, interruptible
+    from sumpool.progress import GRACE, SHORT_GRACE, interruptible, no_op
     from sumpool.recipe.sweep import LoadedSweep, load_recipe_or_sweep
 
     options = [f"train.log=[{', '.join(log)}]"] if log else []
     options += ["train.auto_batch=true"] if auto_batch else []
     changes = [*(changes or ()), *options, *([VERIFY] if verify else [])]
-    if is_launched() or (devices or 1) > 1:
-        train_in_processes(devices or 1, recipe, changes, out, dry_run=dry_run)
-        if not is_launched():
-            return
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # for warnings about parameters without gradients
+    from sumpool.training.processes import launched_processes
+
+    is_main = launched_processes() == 1 or os.environ.get("RANK") == "0"
     with screen() as output, interruptible(SHORT_GRACE if dry_run else GRACE) as interruption:
         loaded = load_recipe_or_sweep(recipe, changes)
+        if launched_processes() > 1 and (dry_run or isinstance(loaded, LoadedSweep)):
+            work = "a dry run" if dry_run else "a sweep"
+            raise RecipeError(f"{work} must take one process, got several: start it without torchrun")
         if isinstance(loaded, LoadedSweep):
             output.result(train_sweep(loaded, out, dry_run, output, interruption.check))
             return
@@ -70,8 +65,8 @@ def train(
             measured = _measure(loaded, output, interruption.check)
             result = _forecast(measured, loaded.train.steps, with_summaries=loaded.task == "summarization")
         else:
-            result = _train(loaded, out, output, interruption.check)
-    if is_launched() and not is_main_process():
+            result = _train(loaded, out, output.report if is_main else no_op, interruption.check)
+    if not is_main:
         return
     if not dry_run:
         print_message(f"next: {_USES[loaded.task].format(result)}; sumpool evaluate {result}")
@@ -85,16 +80,16 @@ _USES = {
 }
 
 
-def _train(recipe: "AnyRecipe", out: Path | None, output: Screen, check: "Check") -> str:
+def _train(recipe: "AnyRecipe", out: Path | None, report: "Report", check: "Check") -> str:
     from sumpool.recipe.schema import Recipe
 
     if isinstance(recipe, Recipe):
         from sumpool.workflows.train import train as train_model
 
-        return str(train_model(recipe, out, report=output.report, check=check))
+        return str(train_model(recipe, out, report=report, check=check))
     from sumpool.workflows.train_language_model import train_language_model
 
-    return str(train_language_model(recipe, out, report=output.report, check=check))
+    return str(train_language_model(recipe, out, report=report, check=check))
 
 
 def _measure(recipe: "AnyRecipe", output: Screen, check: "Check") -> "DryRun":

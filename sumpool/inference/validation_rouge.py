@@ -17,8 +17,8 @@ from sumpool.recipe.schema import Recipe
 from sumpool.runs.run_metrics import SCORES
 from sumpool.runs.sample_summaries import GeneratedSummary, examine
 from sumpool.runs.training_setup import TrainingSetup
-from sumpool.training.distributed import current_processes
 from sumpool.training.hardware import autocast, choose_device, choose_precision
+from sumpool.training.processes import current_processes
 from sumpool.training.validation import STANDARD_ERROR, share_batches, validation_batches
 
 

@@ -15,7 +15,7 @@ from sumpool.onnx.convert import DECODER, ENCODER, OPSET, GraphTensor
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.init_from import describe_init
 from sumpool.text.escaping import escape_line, escape_markdown_line, markdown_code, markdown_table
-from sumpool.training.state import TrainingState
+from sumpool.training.checkpoint import TrainingState
 
 CARD = "README.md"
 _SUMMARISER_LIMITATIONS = """\

@@ -8,7 +8,7 @@ from sumpool.progress import Progress, Report
 from sumpool.recipe.language_model import AnyRecipe
 from sumpool.runs.run_folder import claim, exclusive, is_finished, open_run
 from sumpool.runs.training_notes import extension_note
-from sumpool.training.distributed import Processes
+from sumpool.training.processes import Processes
 
 
 @contextmanager

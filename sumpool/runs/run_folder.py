@@ -19,16 +19,14 @@ from sumpool.recipe.language_model import load_any_recipe
 from sumpool.recipe.load import dump_recipe
 from sumpool.recipe.schema import RunRecipe
 from sumpool.text.load import TOKENIZER_FILES, tokenizer_files
-from sumpool.training.state import TrainingState
+from sumpool.training.checkpoint import TrainingState
 
 RECIPE = "recipe.yaml"
 LOCK = ".lock"
-LOGS = "logs"
-"""Folder of the output of all processes but the first, in a training of several."""
 COPIED = (*TOKENIZER_FILES, REPORT_FILE, LABELS)
 """Files that a run folder copies from the prepared data to be usable without it; it has one of the tokenizers."""
-_WITHOUT_MANIFEST = {LOCK, LOCK + HOLDER_SUFFIX, LOGS}
-"""Files and folders that a run may have before its manifest."""
+_WITHOUT_MANIFEST = {LOCK, LOCK + HOLDER_SUFFIX}
+"""Files that a run may have before its manifest."""
 MUTABLE_SETTINGS = (
     "select.",  # the ranker is fitted after training
     "data.",  # the content of the prepared data is compared instead

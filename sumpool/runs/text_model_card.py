@@ -14,7 +14,7 @@ from sumpool.recipe.language_model import LanguageModelRecipe
 from sumpool.runs.init_from import describe_init
 from sumpool.runs.model_card import CARD
 from sumpool.text.escaping import escape_line, escape_markdown_line, markdown_table
-from sumpool.training.state import TrainingState
+from sumpool.training.checkpoint import TrainingState
 
 
 def write_text_model_card(run: Path, recipe: LanguageModelRecipe, model: LanguageModel, state: TrainingState) -> None:

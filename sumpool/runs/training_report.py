@@ -10,9 +10,9 @@ from sumpool.runs.run_details import SAMPLES
 from sumpool.runs.sample_summaries import GeneratedSummary, alarms
 from sumpool.runs.tensorboard_log import TensorboardLog
 from sumpool.training.config import TrainConfig
-from sumpool.training.distributed import current_processes
 from sumpool.training.fit import JOURNAL
 from sumpool.training.journal import Journal
+from sumpool.training.processes import current_processes
 
 _SAMPLES = 2
 _SHOWN_CHARACTERS = 300

@@ -6,7 +6,7 @@ would send to a hook that counts their bytes. Everything else is arithmetic over
 - ddp: each device holds weights, gradients and the two moments of AdamW, and sends 2 (n - 1) / n of the gradients for
   each update (ring all-reduce).
 - fsdp: each holds an n-th of them, beside whole weights and gradients during a step, and sends as much: weights are
-  gathered once, and gradients scattered once (`sumpool.training.sharding`).
+  gathered once, and gradients scattered once (`sumpool.training.parallel_update`).
 
 Communication overlaps computation: an update takes the longer of both.
 """

@@ -1,12 +1,18 @@
 """Checkpoints of a run.
 
-A checkpoint is filled under a temporary name, flushed, and renamed into place once; nothing ever writes into a finished
-one. It holds the state of the run after a step and before the validation that may follow.
+A checkpoint is a folder `step-00001234`: safetensors for weights and moments, JSON for the rest, and a manifest. Its
+tensors are whole, whatever the number of processes that trained, so that any number goes on from it. It holds the state
+of the run after a step and before the validation that may follow. It is filled under a temporary name, flushed, and
+renamed into place once; nothing ever writes into a finished one.
 """
 
+import json
+import math
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor
 
@@ -20,11 +26,80 @@ from sumpool.io.atomic import (
     require_space,
     temporary_path,
 )
+from sumpool.io.bounded import read_json
 from sumpool.io.manifest import MODEL, FileDigest, Manifest
 from sumpool.progress import Progress, Report, no_op
-from sumpool.training.checkpoint_files import OPTIMIZER, Checkpoint, describe, load_checkpoint, load_finite, verify
-from sumpool.training.state import TrainingState
-from sumpool.training.weights import export_tensors, save_tensors
+from sumpool.training.data_order import Position
+from sumpool.training.weights import export_tensors, load_tensors, save_tensors
+
+OPTIMIZER = "optimizer.safetensors"
+STATE = "state.json"
+FILES = (MODEL, OPTIMIZER, STATE)
+"""Files of a checkpoint."""
+
+
+@dataclass(frozen=True)
+class TrainingState:
+    """State of a run; together with weights and moments, everything needed to resume.
+
+    Attributes:
+        step: Updates made.
+        position: Position in the training data.
+        best_loss: Validation loss of the best weights so far, nats per token; None before the first validation.
+        best_step: Step of the best weights; 0 before the first validation.
+        best_score: ROUGE of the best weights, from 0 to 100; None if they are selected by their loss.
+        stale_validations: Validations since `best_step`.
+    """
+
+    step: int = 0
+    position: Position = field(default_factory=Position)
+    best_loss: float | None = None
+    best_step: int = 0
+    stale_validations: int = 0
+    best_score: float | None = None
+
+    @classmethod
+    def from_json(cls, entries: Mapping[str, Any]) -> "TrainingState":
+        """Inverse of `dataclasses.asdict`.
+
+        Raises:
+            CheckpointError: If the entries are not those of a state.
+        """
+        try:
+            state = cls(**{**entries, "position": Position(**entries["position"])})
+        except (TypeError, LookupError) as error:
+            raise CheckpointError(f"a checkpoint must hold the state of a run, got {entries!r:.200}") from error
+        counts = (state.step, state.best_step, state.stale_validations, state.position.epoch, state.position.batch)
+        scores = [score for score in (state.best_loss, state.best_score) if score is not None]
+        are_counts = all(type(count) is int and 0 <= count < 1 << 63 for count in counts)
+        if not are_counts or not all(type(score) in (int, float) and math.isfinite(score) for score in scores):
+            raise CheckpointError(f"a checkpoint must hold numbers of steps and finite scores, got {entries!r:.200}")
+        return state
+
+    def after_validation(self, loss: float, score: float | None = None) -> "TrainingState":
+        """State after a validation: the best weights have the highest score, or without scores the lowest loss."""
+        if score is None:
+            is_best = self.best_loss is None or loss < self.best_loss
+        else:
+            is_best = self.best_score is None or score > self.best_score
+        if is_best:
+            return replace(self, best_loss=loss, best_step=self.step, stale_validations=0, best_score=score)
+        return replace(self, stale_validations=self.stale_validations + 1)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """State of a run to resume from.
+
+    Attributes:
+        weights: The model's tensors by name.
+        moments: The optimizer's tensors by name.
+        state: Everything else, as JSON.
+    """
+
+    weights: Mapping[str, Tensor]
+    moments: Mapping[str, Tensor]
+    state: Mapping[str, Any]
 
 
 class Checkpoints:
@@ -65,43 +140,21 @@ class Checkpoints:
         Raises:
             ResourceError: If the disk is full or fails; the other checkpoints are as they were.
         """
-        if not self.discard_damaged(step):
-            return
         target = self.path(step)
+        if target.exists() or target.is_symlink():
+            with suppress(CheckpointError):
+                verify(target)
+                return
+            with disk_errors(target):
+                self._discard(target)
         with disk_errors(target), replace_folder(target) as folder:
             tensors = [*checkpoint.weights.values(), *checkpoint.moments.values()]
             require_space(folder, sum(tensor.nbytes for tensor in tensors))
             save_tensors(checkpoint.weights, folder / MODEL)
             save_tensors(checkpoint.moments, folder / OPTIMIZER)
-            describe(
-                folder, step, checkpoint.state, {name: FileDigest.of(folder / name) for name in (MODEL, OPTIMIZER)}
-            )
-
-    def discard_damaged(self, step: int) -> bool:
-        """Delete the checkpoint of a step unless it is intact.
-
-        Returns:
-            Whether the step has no checkpoint now.
-
-        Raises:
-            ResourceError: If the disk fails.
-        """
-        target = self.path(step)
-        if target.exists() or target.is_symlink():
-            with suppress(CheckpointError):
-                verify(target)
-                return False
-            with disk_errors(target):
-                self._discard(target)
-        return True
-
-    def save_and_prune(self, step: int, checkpoint: Checkpoint, best_step: int) -> None:
-        """Save the checkpoint of a step and delete outdated ones, as `save` and `prune` do."""
-        self.save(step, checkpoint)
-        self.prune(step, best_step)
-
-    def wait(self) -> None:
-        """Wait until the last checkpoint is complete, which it is when one process has saved it."""
+            (folder / STATE).write_text(json.dumps(checkpoint.state, allow_nan=False), encoding="utf-8")
+            digests = {name: FileDigest.of(folder / name) for name in FILES}
+            Manifest(digests, {"step": step}, kind="checkpoint").write(folder)
 
     def prune(self, step: int, best_step: int) -> None:
         """Delete checkpoints that are neither among the newest nor the best, once the newest is verified.
@@ -154,12 +207,50 @@ class Checkpoints:
         Raises:
             CheckpointError: If the checkpoint is missing or damaged.
         """
-        return load_finite(self.path(step), MODEL, is_sharded=verify(self.path(step)))
+        verify(self.path(step))
+        return _load_finite(self.path(step) / MODEL)
 
     def _discard(self, path: Path) -> None:
         """Delete a checkpoint so that a crash on the way leaves none that looks intact."""
         rename_synced(path, temporary_path(path))
         remove(temporary_path(path))
+
+
+def load_checkpoint(folder: Path) -> Checkpoint:
+    """Verify and read a checkpoint.
+
+    Raises:
+        CheckpointError: If it is damaged.
+    """
+    verify(folder)
+    weights, moments = _load_finite(folder / MODEL), _load_finite(folder / OPTIMIZER)
+    state = read_json(folder / STATE, CheckpointError, "continue from another checkpoint")
+    try:
+        TrainingState.from_json(state)
+    except CheckpointError as error:
+        raise CheckpointError(f"{folder / STATE}: {error}") from error
+    return Checkpoint(weights, moments, state)
+
+
+def _load_finite(path: Path) -> dict[str, Tensor]:
+    tensors = load_tensors(path)
+    for name, tensor in tensors.items():
+        if not tensor.isfinite().all():
+            raise CheckpointError(f"{path} must hold finite numbers, got others in {name}: it is of a failed update")
+    return tensors
+
+
+def verify(folder: Path) -> None:
+    """Compare a checkpoint with its manifest.
+
+    Raises:
+        CheckpointError: If a file is missing, changed or not listed, or the folder was renamed.
+    """
+    manifest = Manifest.read(folder, "checkpoint")
+    manifest.verify(folder, FILES)
+    step = manifest.facts.get("step")
+    if not isinstance(step, int) or folder.name != f"step-{step:08d}":
+        raise CheckpointError(f"{folder} must be the checkpoint of step {step!r}: it was renamed")
 
 
 def restore_best(run: Path, checkpoints: Checkpoints, state: TrainingState) -> None:

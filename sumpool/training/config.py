@@ -86,8 +86,6 @@ class TrainConfig(Settings):
     Less memory for more time, with bitwise equal results."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Device for training; auto uses a GPU if available."""
-    compile: bool = False
-    """Whether layers are compiled with torch.compile, which takes a minute and a C++ compiler; slower on a CPU."""
     validate_every: int = Field(500, ge=1, le=1_000_000_000)
     """Updates between validations."""
     validate_documents: int = Field(200, ge=1, le=1_000_000_000)

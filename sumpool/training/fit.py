@@ -8,29 +8,25 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Protocol
 
+import torch
 from torch import nn
 
 from sumpool.errors import Interrupted, NonFiniteError
 from sumpool.io.atomic import disk_errors, remove_temporary
 from sumpool.progress import Check, Progress, Report, finishing, no_op
-from sumpool.training.checkpoint import Checkpoints, restore_best
-from sumpool.training.checkpoint_files import Checkpoint
-from sumpool.training.compilation import compile_layers
+from sumpool.training.checkpoint import Checkpoint, Checkpoints, TrainingState, restore_best
 from sumpool.training.config import TrainConfig
-from sumpool.training.data_order import Position, TrainingData, reseed, updates_from
-from sumpool.training.distributed import Processes, current_processes
+from sumpool.training.data_order import Position, TrainingData, updates_from
+from sumpool.training.distillation import Teacher
 from sumpool.training.hardware import choose_device, reproducible
 from sumpool.training.journal import Journal
 from sumpool.training.memory import keep_freed_memory
-from sumpool.training.objective import UpdateSize
-from sumpool.training.optimizer import moments_of, schedule_factor, set_moments
-from sumpool.training.sharded_tensors import gather, parts_of
-from sumpool.training.shares import share_of
-from sumpool.training.state import TrainingState
+from sumpool.training.optimizer import schedule_factor
+from sumpool.training.processes import Processes, current_processes
 from sumpool.training.update import Updater
 from sumpool.training.update_log import PendingUpdate, UpdateLog
 from sumpool.training.validation import render_metrics, selection_score, validate
-from sumpool.training.weights import export_tensors, set_weights, weights_of
+from sumpool.training.weights import export_tensors
 
 CHECKPOINTS = "checkpoints"
 JOURNAL = "metrics.jsonl"
@@ -83,8 +79,6 @@ def fit(
     if device.type == "cpu":
         keep_freed_memory()
     with reproducible(device):
-        if config.compile:
-            compile_layers(model)
         loop = _TrainingLoop(model.to(device), config, data, run, report)
         loop.resume()
         try:
@@ -92,21 +86,19 @@ def fit(
         except Interrupted:
             with finishing():
                 loop.save()
-                loop.checkpoints.wait()
-            raise
-        except NonFiniteError:
-            loop.checkpoints.wait()
             raise
     return loop.state
 
 
-def _open_checkpoints(folder: Path, keep: int, processes: Processes) -> Checkpoints:
+def _open_updater(
+    model: nn.Module, config: TrainConfig, device: torch.device, teacher: Teacher | None, processes: Processes
+) -> Updater:
     if processes.size == 1:
-        return Checkpoints(folder, keep)
+        return Updater(model, config, device, teacher)
     # Imported here, as trainings of one process do not import torch.distributed.
-    from sumpool.training.sharded_checkpoints import ShardedCheckpoints
+    from sumpool.training.parallel_update import ParallelUpdater
 
-    return ShardedCheckpoints(folder, keep, processes)
+    return ParallelUpdater(model, config, device, teacher, processes)
 
 
 class _TrainingLoop:
@@ -119,25 +111,24 @@ class _TrainingLoop:
         self.run = run
         self.report = report
         self.device = next(model.parameters()).device
-        self.updater = Updater(model, config, self.device, data.teacher)
         self.processes = current_processes()
-        self.checkpoints = _open_checkpoints(run / CHECKPOINTS, config.keep, self.processes)
+        self.updater = _open_updater(model, config, self.device, data.teacher, self.processes)
+        self.checkpoints = Checkpoints(run / CHECKPOINTS, config.keep)
         self.journal = Journal(run / JOURNAL)
         self.log = UpdateLog(self.journal, config.steps, report, self.processes)
         self.state = TrainingState()
         self.saved_step: int | None = None
 
     def resume(self) -> None:
-        """Load the newest intact checkpoint, if there is one; process 0 reads it for all."""
-        if self.processes.is_main:
-            self.checkpoints.clean()
-            with disk_errors(self.run):
-                remove_temporary(self.run)
-        checkpoint = self._load()
+        """Load the newest intact checkpoint, if there is one."""
+        with self.processes.main_first():
+            if self.processes.is_main:
+                self.checkpoints.clean()
+                with disk_errors(self.run):
+                    remove_temporary(self.run)
+            checkpoint = self.checkpoints.load_newest(self.report)
         if checkpoint:
-            weights = parts_of(checkpoint.weights, weights_of(self.model))
-            set_weights(self.model, weights, str(self.checkpoints.folder))
-            set_moments(self.updater.optimizer, self.model, checkpoint.moments)
+            self.updater.load_state(checkpoint.weights, checkpoint.moments, str(self.checkpoints.folder))
             self.state = TrainingState.from_json(checkpoint.state)
             self.saved_step = step = self.state.step
             self.report(Progress("train", step, self.config.steps, note=f"resuming from step {step}"))
@@ -149,15 +140,6 @@ class _TrainingLoop:
         self.journal.rewind(self.state.step)
         if checkpoint and not self._is_due(self.config.validate_every):
             restore_best(self.run, self.checkpoints, self.state)
-
-    def _load(self) -> Checkpoint | None:
-        newest = self.checkpoints.load_newest(self.report) if self.processes.is_main else None
-        state = self.processes.from_main(lambda: newest.state if newest else None)
-        if state is None:
-            return None
-        weights = self.processes.tensors_from_main(newest.weights if newest else None)
-        moments = self.processes.tensors_from_main(newest.moments if newest else None)
-        return Checkpoint(weights, moments, state)
 
     def train(self, observer: ValidationObserver | None, check: Check) -> None:
         """Update, validate and save until the run ends."""
@@ -172,21 +154,20 @@ class _TrainingLoop:
                 elif self._is_due(self.config.checkpoint_every):
                     self.save()
                 if self.state.step >= self.config.steps or 0 < self.config.patience <= self.state.stale_validations:
-                    self.checkpoints.wait()
                     return
                 self.processes.check_together(check)
                 self._update(*next(updates))
 
     def save(self) -> None:
-        """Save a checkpoint of this step and delete outdated ones, in the background if there are several processes."""
+        """Save a checkpoint of this step and delete outdated ones; process 0 does so for all."""
         self.log.flush()
         if self.saved_step == self.state.step:
             return
+        checkpoint = Checkpoint(self.updater.weights(), self.updater.moments(), asdict(self.state))
         if self.processes.is_main:
             self.journal.sync()
-        moments = moments_of(self.updater.optimizer, self.model)
-        checkpoint = Checkpoint(weights_of(self.model), moments, asdict(self.state))
-        self.checkpoints.save_and_prune(self.state.step, checkpoint, self.state.best_step)
+            self.checkpoints.save(self.state.step, checkpoint)
+            self.checkpoints.prune(self.state.step, self.state.best_step)
         self.saved_step = self.state.step
         self.log.restart_clock()
 
@@ -197,20 +178,16 @@ class _TrainingLoop:
 
     def _update(self, indices: list[list[int]], position: Position) -> None:
         step = self.state.step + 1
-        reseed(self.data.seed, step)
         rate = self.config.learning_rate * schedule_factor(self.state.step, self.config.schedule, self.config.steps)
         begin = time.perf_counter()
-        share = share_of(self.data, indices, self.config.batch_tokens, self.processes)
+        batches = self.updater.batches(self.data, indices, step)
         data_seconds = time.perf_counter() - begin
-        size = UpdateSize.of(share.batches).over(self.processes, is_idle=share.is_idle)
-        if self.processes.size > 1:
-            reseed(self.data.seed, step, self.processes.rank)
         failed = self.updater.division.failed
-        metrics = self.updater.update(share.batches, rate, size, is_idle=share.is_idle)
+        metrics = self.updater.update(batches, rate)
         if self.updater.division.failed != failed:
             self.report(Progress("train", self.state.step, self.config.steps, note=self.updater.division.note()))
-        documents = () if share.is_idle else tuple(name for batch in share.batches for name in batch.documents)
-        self.log.append(PendingUpdate(step, documents, size, rate, data_seconds, share.imbalance, metrics))
+        documents = tuple(name for batch in batches for name in batch.documents)
+        self.log.append(PendingUpdate(step, documents, rate, data_seconds, self.updater.imbalance, metrics))
         self.state = replace(self.state, step=step, position=position)
         if self.device.type == "cpu":
             self.log.flush()
@@ -228,8 +205,7 @@ class _TrainingLoop:
         is_best = self.state.best_step == step
         best = " (best so far)" if is_best else ""
         note = f"step {step}: validation {render_metrics({'loss': loss, **metrics})}{best}"
-        weights = gather(weights_of(self.model), self.processes) if is_best else {}
-        self.checkpoints.wait()  # the best weights must not be newer than the checkpoint that a run goes on from
+        weights = self.updater.weights() if is_best else {}
         if self.processes.is_main:
             if is_best:
                 export_tensors(self.run, weights, {"step": step, "validation_loss": loss})

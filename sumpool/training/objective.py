@@ -11,7 +11,6 @@ from sumpool.data.batches import Batch
 from sumpool.errors import RecipeError
 from sumpool.training.config import TrainConfig
 from sumpool.training.distillation import Teacher
-from sumpool.training.distributed import Processes
 from sumpool.training.hardware import autocast
 
 
@@ -37,19 +36,6 @@ class UpdateSize:
             documents=sum(len(batch.documents) for batch in batches),
             source_tokens=sum(int(batch.mask.sum()) for batch in batches),
         )
-
-    def over(self, processes: Processes, *, is_idle: bool) -> "UpdateSize":
-        """Return the size of the update of several processes, given that of the batches of this one.
-
-        Args:
-            processes: The processes.
-            is_idle: Whether the batches of this process have no weight.
-        """
-        if processes.size == 1:
-            return self
-        counts = torch.tensor([self.target_tokens, self.documents, self.source_tokens], dtype=torch.float64)
-        target_tokens, documents, source_tokens = processes.sum(counts * (not is_idle)).tolist()
-        return UpdateSize(target_tokens, documents, source_tokens)
 
 
 class Objective(nn.Module):

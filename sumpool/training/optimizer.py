@@ -1,14 +1,44 @@
-"""AdamW with its moments in checkpoints, and the learning-rate schedule."""
+"""The parameters that are trained, AdamW with its moments in checkpoints, and the learning-rate schedule."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 
 import torch
 from torch import Tensor, nn
 
-from sumpool.errors import CheckpointError
+from sumpool.errors import CheckpointError, RecipeError
 from sumpool.training.config import ScheduleConfig, TrainConfig
-from sumpool.training.sharded_tensors import part_of
+
+
+def freeze(model: nn.Module, patterns: Sequence[str]) -> None:
+    """Freeze all parameters whose names match no pattern (`train.trainable`); dropout is unaffected.
+
+    Args:
+        model: Model; a shared parameter is known by its first name.
+        patterns: Shell patterns, such as "decoder.*".
+
+    Raises:
+        RecipeError: If a pattern matches no parameter; the model is then unchanged.
+    """
+    parameters = dict(model.named_parameters())
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in parameters):
+            raise RecipeError(f"train.trainable must match names of weights, got {pattern}{_hint(pattern, parameters)}")
+    for name, parameter in parameters.items():
+        parameter.requires_grad_(any(fnmatchcase(name, pattern) for pattern in patterns))
+
+
+def _hint(pattern: str, names: Iterable[str]) -> str:
+    """Suggest names of parameters and patterns for modules."""
+    known: dict[str, None] = {}
+    for name in names:
+        parts = name.split(".")
+        parents = [f"{'.'.join(parts[:count])}.*" for count in range(1, len(parts))]
+        known |= dict.fromkeys([name, *parents, *(f"*.{part}.*" for part in parts[1:-1])])
+    close = get_close_matches(pattern, list(known), n=3, cutoff=0.6)
+    return f" (did you mean {' or '.join(close)}?)" if close else f"; names are such as {next(iter(known))}"
 
 
 def build_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
@@ -51,8 +81,7 @@ def set_moments(optimizer: torch.optim.Optimizer, model: nn.Module, saved: Mappi
         if parameter is None or (value.dim() and value.shape != parameter.shape):
             raise CheckpointError(f"the optimizer's {key} {tuple(value.shape)} must belong to a parameter of the model")
         # A copy: tensors of a memory-mapped file may be unaligned.
-        part = part_of(value, parameter) if value.dim() else value
-        state.setdefault(parameter, {})[kind] = part.to(parameter.device, copy=True)
+        state.setdefault(parameter, {})[kind] = value.to(parameter.device, copy=True)
     optimizer.state.clear()
     optimizer.state.update(state)
 

@@ -1,8 +1,7 @@
 """One optimizer update: forward and backward over the batches, gradient clipping, AdamW."""
 
 import math
-import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,17 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.data.batches import Batch
-from sumpool.errors import RecipeError
 from sumpool.training.batch_division import BatchDivision
 from sumpool.training.config import TrainConfig
+from sumpool.training.data_order import TrainingData, reseed
 from sumpool.training.distillation import Teacher
-from sumpool.training.distributed import current_processes
 from sumpool.training.hardware import choose_precision
 from sumpool.training.objective import Objective, UpdateSize
-from sumpool.training.optimizer import build_optimizer
-from sumpool.training.sharded_tensors import whole_tensor
-from sumpool.training.sharding import Sharding, is_sharded
-from sumpool.training.trainable import freeze
+from sumpool.training.optimizer import build_optimizer, freeze, moments_of, set_moments
+from sumpool.training.weights import set_weights, weights_of
 
 
 @dataclass(frozen=True)
@@ -46,9 +42,14 @@ class UpdateMetrics:
 
 
 class PendingMetrics:
-    """Metrics in transfer from the device; only `read` waits for them."""
+    """Metrics in transfer from the device; only `read` waits for them.
 
-    def __init__(self, values: Tensor, names: Sequence[str] = ()) -> None:
+    Attributes:
+        size: Size of the update.
+    """
+
+    def __init__(self, values: Tensor, names: Sequence[str], size: UpdateSize) -> None:
+        self.size = size
         self._names = names
         self._values = values.to("cpu", non_blocking=True)
         self._event = torch.cuda.Event() if values.is_cuda else None
@@ -69,21 +70,21 @@ class Updater:
     After the first non-finite loss or gradient this and all further updates leave weights and moments unchanged. The
     device decides this without synchronisation, so that the host may read the metrics later.
 
-    Several processes compute the gradient of the loss over the batches of all of them: gradients are reduced once per
-    update, during the last backward pass, by DistributedDataParallel or by FSDP2.
-
     Attributes:
         optimizer: AdamW for the trainable parameters.
+        division: Division of batches that memory cannot hold.
+        imbalance: Imbalance of tokens between processes in the last update; None for one process.
     """
+
+    imbalance: float | None = None
 
     def __init__(
         self, model: nn.Module, config: TrainConfig, device: torch.device, teacher: Teacher | None = None
     ) -> None:
-        """Freeze the parameters that are not trained, distribute the model over processes, and build the optimizer.
+        """Freeze the parameters that are not trained, and build the optimizer.
 
         Raises:
-            RecipeError: If a pattern of `config.trainable` matches no parameter, or batches are divided in several
-                processes.
+            RecipeError: If a pattern of `config.trainable` matches no parameter.
         """
         self.model = model
         self.teacher = teacher
@@ -95,29 +96,22 @@ class Updater:
         self._nonfinite = torch.zeros((), device=device)
         freeze(model, config.trainable)
         self._objective = Objective(model, config, self.precision, teacher)
-        self._processes = processes = current_processes()
-        self._replica: nn.parallel.DistributedDataParallel | None = None
-        self._sharding: Sharding | None = None
-        if processes.size > 1:
-            _refuse_division(config)
-            if is_sharded(config, model, device, processes):
-                self._sharding = Sharding(self._objective, device, processes)
-            else:
-                self._replica = _replicate(self._objective)
+        self._distribute()
         self.optimizer = build_optimizer(model, config)
         self._parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self.division = BatchDivision(config.auto_batch, config.batch_tokens, self._parameters)
 
-    def update(
-        self, batches: Sequence[Batch], rate: float, size: UpdateSize | None = None, *, is_idle: bool = False
-    ) -> PendingMetrics:
+    def batches(self, data: TrainingData, indices: Sequence[Sequence[int]], step: int) -> list[Batch]:
+        """Seed the random numbers of a step and collate its batches, given the documents of each."""
+        reseed(data.seed, step)
+        return [data.batch(data.training, batch) for batch in indices]
+
+    def update(self, batches: Sequence[Batch], rate: float) -> PendingMetrics:
         """Make one update from several batches, with the loss normalised over the target tokens of all of them.
 
         Args:
             batches: At least one batch, with targets.
             rate: Learning rate.
-            size: Size of the update; that of the batches by default.
-            is_idle: Whether the batches have no weight, in a process without documents.
 
         Raises:
             RecipeError: If no loss depends on a trainable parameter.
@@ -125,17 +119,14 @@ class Updater:
         """
         self.model.train()
         self.optimizer.zero_grad(set_to_none=True)
-        size = size or UpdateSize.of(batches)
-        weighted = UpdateSize(math.inf, math.inf) if is_idle else size
+        size = self._size_of(batches)
         totals: dict[str, Tensor] = {}
         for number, batch in enumerate(batches, 1):
-            parts = self.division.run(batch, partial(self._accumulate, size=weighted, is_last=number == len(batches)))
-            for name, value in parts.items():
+            work = partial(self._accumulate, size=size, is_last=number == len(batches))
+            for name, value in self.division.run(batch, work).items():
                 totals[name] = totals[name] + value if name in totals else value
-        if self._processes.size > 1:
-            totals = dict(zip(totals, self._processes.sum(torch.stack(list(totals.values()))), strict=True))
-        loss, nll, *auxiliary = totals.values()
-        norm = whole_tensor(nn.utils.clip_grad_norm_(self._parameters, self.config.clip or math.inf).detach())
+        loss, nll, *auxiliary = self._sum(list(totals.values()))
+        norm = self._clip_norm()
         if self.config.clip_value:
             nn.utils.clip_grad_value_(self._parameters, self.config.clip_value)
         required = torch.stack([loss, nll, norm.to(loss.dtype)])
@@ -144,46 +135,55 @@ class Updater:
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.optimizer.step()
-        return PendingMetrics(torch.stack([*required, *auxiliary]), list(totals)[2:])
+        return PendingMetrics(torch.stack([*required, *auxiliary]), list(totals)[2:], size)
+
+    def weights(self) -> dict[str, Tensor]:
+        """Return the weights by name, in process 0."""
+        return weights_of(self.model)
+
+    def moments(self) -> dict[str, Tensor]:
+        """Return the moments of the optimizer by name, in process 0."""
+        return moments_of(self.optimizer, self.model)
+
+    def load_state(self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor], origin: str) -> None:
+        """Load weights and moments of a checkpoint.
+
+        Args:
+            weights: Weights by name.
+            moments: Moments by name.
+            origin: Their source, for the error.
+
+        Raises:
+            CheckpointError: If they are those of another model.
+        """
+        set_weights(self.model, weights, origin)
+        set_moments(self.optimizer, self.model, moments)
 
     def whole_weights(self) -> AbstractContextManager[None]:
-        """Return a context within which the model may be called for validation; sharded weights are gathered in it."""
-        return self._sharding.whole() if self._sharding else nullcontext()
+        """Return a context within which the model may be called for validation."""
+        return nullcontext()
+
+    # What `ParallelUpdater` does in another way:
+
+    def _distribute(self) -> None:
+        """Distribute the model over processes."""
+
+    def _size_of(self, batches: Sequence[Batch]) -> UpdateSize:
+        return UpdateSize.of(batches)
 
     def _accumulate(self, batch: Batch, size: UpdateSize, *, is_last: bool) -> dict[str, Tensor]:
         """Accumulate the gradient of a batch; return its part of loss, nll and auxiliary metrics, in this order."""
-        batch = to_device(batch, self.device)
-        with self._replica.no_sync() if self._replica and not is_last else nullcontext():
-            loss, parts = (self._replica or self._objective)(batch, size)
-            total = loss * self._processes.size  # of which gradients are averaged over the processes
-            if self._sharding:
-                self._sharding.backward(total, is_last=is_last)
-            else:
-                total.backward()
+        del is_last  # after which processes exchange gradients
+        loss, parts = self._objective(to_device(batch, self.device), size)
+        loss.backward()
         return {name: value.detach() for name, value in {"loss": loss, **parts}.items()}
 
+    def _sum(self, totals: list[Tensor]) -> Sequence[Tensor]:
+        return totals
 
-def _refuse_division(config: TrainConfig) -> None:
-    """Refuse to divide batches in a training of several processes.
-
-    Raises:
-        RecipeError: If batches are divided, which the other processes would not know.
-    """
-    if config.auto_batch:
-        raise RecipeError(
-            "train.auto_batch must be false in a training of several processes, got true: lower train.batch_tokens and "
-            "raise train.accumulate"
-        )
-
-
-def _replicate(objective: Objective) -> nn.parallel.DistributedDataParallel:
-    """Replicate an objective over the processes, with the weights of process 0."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # torch 2.13 renames broadcast_buffers
-        # Losses of weight 0 leave parameters without gradients.
-        return nn.parallel.DistributedDataParallel(
-            objective, broadcast_buffers=False, find_unused_parameters=True, gradient_as_bucket_view=True
-        )
+    def _clip_norm(self) -> Tensor:
+        """Clip the norm of the gradient; return that before."""
+        return nn.utils.clip_grad_norm_(self._parameters, self.config.clip or math.inf).detach()
 
 
 def to_device(batch: Batch, device: torch.device) -> Batch:

@@ -8,9 +8,8 @@ from typing import NoReturn
 
 from sumpool.errors import NonFiniteError
 from sumpool.progress import Progress, Report
-from sumpool.training.distributed import Processes
 from sumpool.training.journal import Journal
-from sumpool.training.objective import UpdateSize
+from sumpool.training.processes import Processes
 from sumpool.training.update import PendingMetrics
 
 MAX_NAMED_DOCUMENTS = 8
@@ -24,7 +23,6 @@ class PendingUpdate:
     Attributes:
         step: Number of the update.
         documents: Ids of the documents of this process.
-        size: Size of the update.
         rate: Learning rate.
         data_seconds: Time of reading and padding the documents.
         imbalance: Imbalance of tokens between processes; None for one process.
@@ -33,7 +31,6 @@ class PendingUpdate:
 
     step: int
     documents: tuple[str, ...]
-    size: UpdateSize
     rate: float
     data_seconds: float
     imbalance: float | None
@@ -90,20 +87,21 @@ class UpdateLog:
         record = {
             **{name: value for name, value in values.items() if math.isfinite(value)},
             "learning_rate": update.rate,
-            "target_tokens": int(update.size.target_tokens),
+            "target_tokens": int(update.metrics.size.target_tokens),
             "seconds": round(seconds, 6),
             "data_seconds": round(update.data_seconds, 6),
-            "tokens_per_second": round(update.size.source_tokens / seconds),
+            "tokens_per_second": round(update.metrics.size.source_tokens / seconds),
             **imbalance,
         }
         if self._processes.is_main:
             self._journal.append("step", update.step, record)
-        shown = {"loss": metrics.loss, "tokens/s": update.size.source_tokens / seconds, **imbalance}
+        shown = {"loss": metrics.loss, "tokens/s": update.metrics.size.source_tokens / seconds, **imbalance}
         self._report(Progress("train", update.step, self._steps, shown))
 
     def _stop(self, update: PendingUpdate, values: Mapping[str, float]) -> NoReturn:
         """Log and raise a non-finite update with its documents."""
-        documents = [name for names in self._processes.gather(update.documents) for name in names]
+        gathered = self._processes.gather(update.documents)
+        documents = list(dict.fromkeys(name for names in gathered for name in names))
         record = {name: str(value) for name, value in values.items()}  # JSON has no nan
         if self._processes.is_main:
             self._journal.append("stopped", update.step, {**record, "documents": documents})

@@ -18,10 +18,10 @@ from sumpool.runs.training_report import TrainingReport
 from sumpool.runs.training_setup import set_up_training
 from sumpool.tasks.teacher import begin_teaching, data_with_teacher
 from sumpool.training.checkpoint import Checkpoints
-from sumpool.training.distributed import Processes, join_processes
 from sumpool.training.fit import CHECKPOINTS, fit
 from sumpool.training.hardware import choose_device
-from sumpool.training.trainable import freeze
+from sumpool.training.optimizer import freeze
+from sumpool.training.processes import Processes, join_processes
 
 
 def train(recipe: Recipe, out: Path | None = None, *, report: Report = no_op, check: Check = no_op) -> Path:

@@ -15,10 +15,10 @@ from sumpool.runs.text_model_card import write_text_model_card
 from sumpool.runs.text_training_setup import set_up_text_training
 from sumpool.runs.training_report import TrainingReport
 from sumpool.training.checkpoint import Checkpoints
-from sumpool.training.distributed import Processes, join_processes
 from sumpool.training.fit import CHECKPOINTS, fit
 from sumpool.training.hardware import choose_device
-from sumpool.training.trainable import freeze
+from sumpool.training.optimizer import freeze
+from sumpool.training.processes import Processes, join_processes
 
 
 def train_language_model(

@@ -7,7 +7,7 @@ from sumpool.recipe.load import load_recipe
 from sumpool.runs import opened_run
 from sumpool.runs.opened_run import opened
 from sumpool.runs.run_folder import LOCK
-from sumpool.training.distributed import Processes
+from sumpool.training.processes import Processes
 
 
 def test_the_first_process_locks_the_folder(tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

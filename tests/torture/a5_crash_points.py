@@ -17,9 +17,7 @@ import torch
 
 from sumpool.errors import SumpoolError
 from sumpool.io.manifest import Kind, Manifest
-from sumpool.training.checkpoint import Checkpoints
-from sumpool.training.checkpoint_files import Checkpoint
-from sumpool.training.state import TrainingState
+from sumpool.training.checkpoint import Checkpoint, Checkpoints, TrainingState
 from tests.torture.commands import COMMANDS, Command, base, contents, copy, run
 from tests.torture.figures import Measured
 

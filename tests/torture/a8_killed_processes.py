@@ -19,8 +19,8 @@ from typing import Final
 
 import torch
 
-from sumpool.training.distributed import join_processes
 from sumpool.training.fit import JOURNAL, fit
+from sumpool.training.processes import join_processes
 from tests.torture.figures import Measured
 from tests.torture.waiting import wait, wait_for_lines
 from tests.training.several import Training, kill_one, run_training

@@ -24,9 +24,7 @@ from sumpool.progress import no_op
 from sumpool.recipe.load import load_recipe
 from sumpool.runs.run_summary import summarize_run
 from sumpool.text.load import load_tokenizer
-from sumpool.training.checkpoint import Checkpoints
-from sumpool.training.checkpoint_files import Checkpoint
-from sumpool.training.state import TrainingState
+from sumpool.training.checkpoint import Checkpoint, Checkpoints, TrainingState
 from sumpool.workflows.export_model import export_model
 from tests.conftest import TOY, story, write_rows, write_run
 

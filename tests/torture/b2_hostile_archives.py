@@ -31,8 +31,7 @@ from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.run_files import RunFiles
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.recipe.load import load_recipe
-from sumpool.training.checkpoint import Checkpoints
-from sumpool.training.checkpoint_files import FILES
+from sumpool.training.checkpoint import FILES, Checkpoints
 from sumpool.workflows.import_model import import_model
 from tests.conftest import relist, write_run
 from tests.torture.artefacts import save_checkpoint

@@ -23,7 +23,7 @@ FIGURE: Final = "every setting x (wrong type, negative, 0, huge, null): refused 
 NIGHT: Final = 10_000
 QUICK: Final = 30
 _VALUES: tuple[object, ...] = (*({"x": 1}, [[]], "some text", True, -1, -0.5, 0, 10**31, 1e300, "x" * 100_000, None),)
-_SLOW = ("steps", "device", "compile", "log", "metrics", "init_from", "tokenizer")
+_SLOW = ("steps", "device", "log", "metrics", "init_from", "tokenizer")
 """Settings whose values are checked but not used: they need more time, or files."""
 _BASE: dict[str, Any] = {
     "dim": 8,

@@ -18,7 +18,7 @@ from sumpool.settings import OneOf, Settings, config_class, kinds
 from sumpool.training.config import TrainConfig
 
 _LEFT_OUT = {
-    *("data", "name", "bench", "init_from", "trainable", "device", "compile", "log", "select", "steps"),
+    *("data", "name", "bench", "init_from", "trainable", "device", "log", "select", "steps"),
     *(
         "teacher",
         "scorer",
@@ -31,7 +31,7 @@ _LEFT_OUT = {
         "select_by",
     ),
 }
-"""Settings that `_SPECIAL` and `RecipeSampler.recipe` choose, or that need files, a compiler or another device."""
+"""Settings that `_SPECIAL` and `RecipeSampler.recipe` choose, or that need files or another device."""
 _ALWAYS = ("source_length", "target_length", "feed_forward", "layers", "max_length", "resamples", "hidden", "key")
 """Settings whose defaults are those of large models."""
 _SPECIAL: dict[str, Sequence[object]] = {

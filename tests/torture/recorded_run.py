@@ -14,8 +14,7 @@ import torch
 from sumpool.data.batches import Batch, BatchSampler
 from sumpool.progress import Progress
 from sumpool.training import fit as training_loop
-from sumpool.training.checkpoint import Checkpoints
-from sumpool.training.checkpoint_files import Checkpoint
+from sumpool.training.checkpoint import Checkpoint, Checkpoints
 from sumpool.training.data_order import ItemSource, TrainingData
 from tests.training.toy import CONFIG, DATA, new_model
 

@@ -21,9 +21,9 @@ import torch
 
 from sumpool.data.items import Item
 from sumpool.training.config import TrainConfig
-from sumpool.training.distributed import join_processes
 from sumpool.training.fit import fit
 from sumpool.training.journal import Journal
+from sumpool.training.processes import join_processes
 from tests.training.toy import CONFIG, DATA, ToyDocuments, new_model, new_run
 
 PROCESSES = multiprocessing.get_context("forkserver")

@@ -13,9 +13,7 @@ import torch
 from sumpool.errors import CheckpointError, ResourceError
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.progress import Progress
-from sumpool.training.checkpoint import Checkpoints
-from sumpool.training.checkpoint_files import Checkpoint
-from sumpool.training.state import TrainingState
+from sumpool.training.checkpoint import Checkpoint, Checkpoints, TrainingState
 
 OPERATIONS: list[tuple[object, str]] = [
     (os, "fsync"),

@@ -8,9 +8,9 @@ import pytest
 from sumpool.errors import CheckpointError
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Progress
+from sumpool.training.checkpoint import TrainingState
 from sumpool.training.config import ScheduleConfig
 from sumpool.training.fit import fit
-from sumpool.training.state import TrainingState
 from tests.training.toy import CONFIG, DATA, new_model, new_run, trace
 
 CONSTANT = CONFIG.model_copy(update={"schedule": ScheduleConfig(kind="constant", warmup=4)})

@@ -12,9 +12,8 @@ from sumpool.errors import CheckpointError, Interrupted, NonFiniteError
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Progress, interruptible
 from sumpool.training import fit as fitting
-from sumpool.training.checkpoint import Checkpoints
+from sumpool.training.checkpoint import Checkpoints, TrainingState
 from sumpool.training.fit import fit
-from sumpool.training.state import TrainingState
 from sumpool.training.validation import Validation
 from sumpool.training.weights import load_weights, weights_of
 from tests.training.toy import CONFIG, DATA, new_model, new_run, trace

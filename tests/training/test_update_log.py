@@ -6,16 +6,16 @@ import torch
 
 from sumpool.errors import NonFiniteError
 from sumpool.progress import Progress
-from sumpool.training.distributed import Processes
 from sumpool.training.journal import Journal
 from sumpool.training.objective import UpdateSize
+from sumpool.training.processes import Processes
 from sumpool.training.update import PendingMetrics
 from sumpool.training.update_log import PendingUpdate, UpdateLog
 
 
 def pending(step: int, loss: float = 1.0, imbalance: float | None = None) -> PendingUpdate:
-    metrics = PendingMetrics(torch.tensor([loss, 1.0, 2.0]))
-    return PendingUpdate(step, ("a", "b"), UpdateSize(10, 2, 100), 0.1, 0.0, imbalance, metrics)
+    metrics = PendingMetrics(torch.tensor([loss, 1.0, 2.0]), [], UpdateSize(10, 2, 100))
+    return PendingUpdate(step, ("a", "b"), 0.1, 0.0, imbalance, metrics)
 
 
 def test_an_update_is_logged_with_the_next_one(tmp_path: Path) -> None:

@@ -1,0 +1,242 @@
+"""Updates of several processes: those of one, with the documents of an update divided among the processes.
+
+Each process computes the gradient over its documents, and gradients are reduced once per update, in the last backward
+pass: by DistributedDataParallel, or by FSDP2, where each process holds a part of weights, gradients and moments between
+updates, cut along the first dimension (`train.parallel`). FSDP2 gathers the weights once, before the first forward
+pass, and sums and scatters the gradients once, so that it sends as much as DistributedDataParallel does. The model is
+one unit: chunked encoding calls layers once for each chunk of the documents of a process, while a layer that is a unit
+would have to be called equally often in all processes.
+"""
+
+import heapq
+import math
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import final
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import FSDPModule, fully_shard
+from torch.distributed.tensor import DTensor, distribute_tensor
+
+from sumpool.data.batches import Batch, fill_batches
+from sumpool.errors import RecipeError
+from sumpool.training.config import TrainConfig
+from sumpool.training.data_order import TrainingData, reseed
+from sumpool.training.distillation import Teacher
+from sumpool.training.memory import available
+from sumpool.training.objective import UpdateSize
+from sumpool.training.processes import Processes
+from sumpool.training.update import Updater, to_device
+
+_REPLICATED_COPIES = 4
+"""Tensors of the size of the weights that DistributedDataParallel holds: weights, gradients and two moments."""
+
+
+@final
+class ParallelUpdater(Updater):
+    """Updater of one of several processes, all of which make the same update."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        config: TrainConfig,
+        device: torch.device,
+        teacher: Teacher | None,
+        processes: Processes,
+    ) -> None:
+        """Distribute the model, with the weights of process 0.
+
+        Raises:
+            RecipeError: If a pattern of `config.trainable` matches no parameter, or batches are to be divided.
+        """
+        if config.auto_batch:  # a process cannot divide a batch that the others do not know of
+            raise RecipeError(
+                "train.auto_batch must be false in a training of several processes, got true: lower train.batch_tokens "
+                "and raise train.accumulate"
+            )
+        self._processes = processes
+        self._replica: nn.parallel.DistributedDataParallel | None = None
+        self._sharded: FSDPModule | None = None
+        self._is_idle = False
+        self._reached: set[int] = set()
+        super().__init__(model, config, device, teacher)
+
+    def batches(self, data: TrainingData, indices: Sequence[Sequence[int]], step: int) -> list[Batch]:
+        """Collate the share of this process; a process without documents gets the shortest one, without weight.
+
+        Random rotations are drawn for all documents of the update in the order of a single process, so that they do not
+        depend on the number of processes; dropout is drawn in each process for its own documents.
+        """
+        reseed(data.seed, step)
+        documents = [index for batch in indices for index in batch]
+        rotations = data.draw_rotations(len(documents))
+        lengths = data.lengths(data.training)[documents]
+        shares = divide(lengths, self._processes.size)
+        share = shares[self._processes.rank]
+        self.imbalance = imbalance(lengths, shares)
+        self._is_idle = not share
+        batches = [
+            data.batch(data.training, [documents[place] for place in places], [rotations[place] for place in places])
+            for places in fill_batches(share or [int(np.argmin(lengths))], lengths, self.config.batch_tokens)
+        ]
+        reseed(data.seed, step, self._processes.rank)
+        return batches
+
+    def weights(self) -> dict[str, Tensor]:
+        """Return whole weights by name in process 0, and nothing in others; all must call this."""
+        return self._gather(super().weights())
+
+    def moments(self) -> dict[str, Tensor]:
+        """Return whole moments by name in process 0, and nothing in others; all must call this."""
+        return self._gather(super().moments())
+
+    def _gather(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        whole = {}
+        for name, tensor in tensors.items():
+            gathered = tensor.full_tensor().cpu() if isinstance(tensor, DTensor) else tensor
+            if self._processes.is_main:
+                whole[name] = gathered
+        return whole
+
+    def load_state(self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor], origin: str) -> None:
+        """Load weights and moments of a checkpoint: of whole tensors, the parts of this process."""
+        like = self.model.state_dict()
+        super().load_state(
+            {name: _part_of(tensor, like.get(name)) for name, tensor in weights.items()},
+            {name: _part_of(tensor, like.get(name.rpartition(":")[0])) for name, tensor in moments.items()},
+            origin,
+        )
+
+    @contextmanager
+    def whole_weights(self) -> Iterator[None]:
+        """Hold whole weights within the context, in which processes may call the model unequally often."""
+        if self._sharded:
+            self._sharded.unshard()
+        try:
+            yield
+        finally:
+            if self._sharded:
+                self._sharded.reshard()
+
+    def _distribute(self) -> None:
+        if is_sharded(self.config, self.model, self.device, self._processes):
+            for tensor in self._objective.state_dict().values():
+                dist.broadcast(tensor, 0)
+            mesh = init_device_mesh(self.device.type, (self._processes.size,))
+            self._sharded = fully_shard(self._objective, mesh=mesh)
+            return
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # torch 2.13 renames broadcast_buffers
+            # Losses of weight 0 leave parameters without gradients.
+            self._replica = nn.parallel.DistributedDataParallel(
+                self._objective, broadcast_buffers=False, find_unused_parameters=True, gradient_as_bucket_view=True
+            )
+
+    def _size_of(self, batches: Sequence[Batch]) -> UpdateSize:
+        own = UpdateSize.of(batches)
+        counts = torch.tensor([own.target_tokens, own.documents, own.source_tokens], dtype=torch.float64)
+        return UpdateSize(*self._processes.sum(counts * (not self._is_idle)).tolist())
+
+    def _accumulate(self, batch: Batch, size: UpdateSize, *, is_last: bool) -> dict[str, Tensor]:
+        if self._is_idle:
+            size = UpdateSize(math.inf, math.inf)
+        batch = to_device(batch, self.device)
+        with self._replica.no_sync() if self._replica and not is_last else nullcontext():
+            loss, parts = (self._replica or self._objective)(batch, size)
+            total = loss * self._processes.size  # of which gradients are averaged over the processes
+            if self._sharded:
+                total = self._synchronise(total, self._sharded, is_last=is_last)
+            total.backward()
+        return {name: value.detach() for name, value in {"loss": loss, **parts}.items()}
+
+    def _synchronise(self, loss: Tensor, sharded: FSDPModule, *, is_last: bool) -> Tensor:
+        """Let the backward pass of a loss scatter the sum of the gradients if it is the last one of the update.
+
+        Processes send the gradients that they have, which must be the same ones: a parameter that only others have used
+        gets a gradient of zeros, and one that none has used gets none.
+        """
+        parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]  # whole ones now
+        places = {id(parameter): place for place, parameter in enumerate(parameters)}
+        self._reached |= {places[variable] for variable in _reached_variables(loss) if variable in places}
+        sharded.set_requires_gradient_sync(is_last)
+        sharded.set_reshard_after_backward(is_last)
+        if is_last:
+            counts = torch.zeros(len(parameters), device=loss.device)
+            counts[list(self._reached)] = 1
+            for place, count in enumerate(self._processes.sum(counts).tolist()):
+                if count and place not in self._reached:
+                    loss = loss + 0 * parameters[place].sum()
+            self._reached.clear()
+        return loss
+
+    def _sum(self, totals: list[Tensor]) -> Sequence[Tensor]:
+        return self._processes.sum(torch.stack(totals)).unbind()
+
+    def _clip_norm(self) -> Tensor:
+        norm = super()._clip_norm()
+        return norm.full_tensor() if isinstance(norm, DTensor) else norm
+
+
+def is_sharded(config: TrainConfig, model: nn.Module, device: torch.device, processes: Processes) -> bool:
+    """Return whether the training of a model shards it; auto does if copies of all of it would take half the memory."""
+    if config.parallel != "auto":
+        return config.parallel == "fsdp"
+    needed = _REPLICATED_COPIES * sum(parameter.nbytes for parameter in model.parameters())
+    sharing = int(os.environ.get("LOCAL_WORLD_SIZE", "1")) if device.type == "cpu" else 1
+    return processes.from_main(lambda: needed > available(device) / sharing / 2)
+
+
+def divide(lengths: Sequence[int] | np.ndarray, size: int) -> list[list[int]]:
+    """Divide documents among processes: longest first, each to the process with the fewest tokens so far.
+
+    Args:
+        lengths: Tokens of the documents of an update, by position.
+        size: Number of processes.
+
+    Returns:
+        Positions of the documents of each process, shortest document first; empty where there are fewer documents
+        than processes.
+    """
+    shares: list[list[int]] = [[] for _ in range(size)]
+    loads = [(0, rank) for rank in range(size)]
+    for position in np.argsort(-np.asarray(lengths), kind="stable").tolist():
+        load, rank = loads[0]
+        shares[rank].append(position)
+        heapq.heapreplace(loads, (load + int(lengths[position]), rank))
+    return [share[::-1] for share in shares]
+
+
+def imbalance(lengths: Sequence[int] | np.ndarray, shares: Sequence[Sequence[int]]) -> float:
+    """Tokens of the fullest share above those of the mean share, as a fraction of the latter."""
+    loads = [sum(int(lengths[position]) for position in share) for share in shares]
+    return max(loads) * len(loads) / sum(loads) - 1
+
+
+def _part_of(tensor: Tensor, like: Tensor | None) -> Tensor:
+    """Return the part of a whole tensor that this process holds, if another tensor of this shape is sharded."""
+    if not tensor.dim() or not isinstance(like, DTensor) or tensor.shape != like.shape:
+        return tensor
+    return distribute_tensor(tensor.to(like.device), like.device_mesh, like.placements, src_data_rank=None)
+
+
+def _reached_variables(loss: Tensor) -> set[int]:
+    """Return the identities of the tensors to which a backward pass from a loss adds gradients."""
+    reached: set[int] = set()
+    seen = {loss.grad_fn}
+    nodes = [loss.grad_fn]
+    while nodes:
+        node = nodes.pop()
+        if node is None:
+            continue
+        if hasattr(node, "variable"):
+            reached.add(id(node.variable))
+        following = [child for child, _ in node.next_functions if child not in seen]
+        seen.update(following)
+        nodes += following
+    return reached
