@@ -17,18 +17,6 @@ from pydantic_core import ErrorDetails
 from sumpool.recipe.rules import family, rule, section
 from sumpool.settings import Settings, config_class, kinds
 
-RENAMED = {
-    "apart": "state_noise",
-    "hold": "reselect_every",
-    "holds": "reselect_every",
-    "plan_length": "predict_length",
-    "seen": "loss_sentences",
-    "twins": "baselines",
-    "wide": "model_dim",
-    "works": "workloads",
-}
-"""Current names of settings by their names before version 0.2."""
-
 _SHORT_REPR = reprlib.Repr()
 _SHORT_REPR.maxstring = _SHORT_REPR.maxother = 60
 _SHORT_REPR.maxlong, _SHORT_REPR.maxdict, _SHORT_REPR.maxlist, _SHORT_REPR.maxlevel = 30, 3, 4, 2
@@ -170,8 +158,6 @@ def _nearest(place: _Location, schema: type[Settings]) -> str:
     """Suggest a setting of the same section, or a section with a setting of exactly this name."""
     word = place.path.rpartition(".")[2]
     known = list(place.owner.model_fields)
-    if RENAMED.get(word) in known:
-        return f"; it was renamed to {RENAMED[word]}"
     suggestion = hint(word, known)
     if suggestion:
         return suggestion

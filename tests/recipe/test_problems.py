@@ -77,13 +77,8 @@ def test_problem_names_setting_rule_and_value(tiny_recipe: Path) -> None:
         ("steps=3", "steps is not a setting of a recipe (did you mean train.steps?)"),
         ("zzz=3", "zzz is not a setting of a recipe; its settings are name, task, seed, data, model, train,"),
         (
-            "model.decoder.plan_length=true",
-            "model.decoder.plan_length is not a setting of model.decoder; it was renamed to predict_length",
-        ),
-        ("model.decoder.plan_length=true", "not a setting of model.decoder; it was renamed to predict_length"),
-        (
-            "model.decoder.cross_attention={kind: sentence, hold: 2}",
-            "model.decoder.cross_attention.hold is not a setting of sentence; it was renamed to reselect_every",
+            "model.decoder.cross_attention={kind: sentence, reselect: 2}",
+            "model.decoder.cross_attention.reselect is not a setting of sentence (did you mean reselect_every?)",
         ),
         ("name=3", "name must be text that matches ^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$, got 3; put it in quotes"),
         ("name=null", "got null"),
