@@ -34,8 +34,8 @@ class ReportRow:
         unsupported: Fraction of all numbers and names that do not occur in the document; None without documents or
             without any numbers and names.
         against_lead: Comparison with LEAD, by name; empty for LEAD itself and without documents.
+        form: Counts of sentences and of their faults.
         bertscore: Mean F1 of BERTScore with its interval; None unless it was asked for.
-        form: Counts of sentences and of their faults; None in results of versions that did not count them.
     """
 
     slice: str
@@ -49,8 +49,8 @@ class ReportRow:
     novel_bigrams: float | None
     unsupported: float | None
     against_lead: Mapping[str, PairedTest]
+    form: Form
     bertscore: Estimate | None = None
-    form: Form | None = None
 
 
 @dataclass(frozen=True)
@@ -219,8 +219,9 @@ def _to_row(metrics: SummaryMetrics) -> list[float]:
         metrics.words,
         metrics.repetition,
         *(getattr(metrics.copying, name, nan) for name in _COPYING),
-        *([form.sentences, form.flawed] if form else [nan, nan]),
-        *(form.faults.get(name, 0) if form else nan for name in FAULTS),
+        form.sentences,
+        form.flawed,
+        *(form.faults.get(name, 0) for name in FAULTS),
     ]
 
 
@@ -254,11 +255,7 @@ def _row(
     means = dict(zip(_COLUMNS, values.mean(axis=0).tolist(), strict=True))
     known = {name: None if np.isnan(mean) else mean for name, mean in means.items()}
     facts, unsupported = known["facts"], known["unsupported"]
-    counts = values[:, -len(_FORM) :].sum(axis=0)
-    form = None
-    if not np.isnan(counts).any():
-        sentences, flawed, *faults = map(int, counts)
-        form = Form(sentences, flawed, dict(zip(FAULTS, faults, strict=True)))
+    sentences, flawed, *faults = map(int, values[:, -len(_FORM) :].sum(axis=0))
     return ReportRow(
         slice=labels[0],
         system=labels[1],
@@ -271,6 +268,6 @@ def _row(
         novel_bigrams=known["novel_bigrams"],
         unsupported=unsupported / facts if facts and unsupported is not None else None,
         against_lead=dict(zip(TYPES, tests, strict=False)),
+        form=Form(sentences, flawed, dict(zip(FAULTS, faults, strict=True))),
         bertscore=None if known["bertscore"] is None else estimates[len(TYPES)],
-        form=form,
     )

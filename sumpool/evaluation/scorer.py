@@ -79,16 +79,16 @@ class SummaryMetrics:
         words: Length in words.
         repetition: Fraction of trigrams that occurred earlier in the summary.
         copying: Overlap with the document; None without a document.
+        form: Faults of the sentences.
         bertscore: BERTScore; None unless it was asked for.
-        form: Faults of the sentences; None in results of versions that did not count them.
     """
 
     rouge: Mapping[str, Score]
     words: int
     repetition: float
     copying: Copying | None
+    form: Form
     bertscore: Score | None = None
-    form: Form | None = None
 
 
 @dataclass(frozen=True)
@@ -246,8 +246,8 @@ class SummaryScorer:
                 words=self._tokenizer.count_words(text),
                 repetition=repetition(text, self._words),
                 copying=overlap,
-                bertscore=bert_score,
                 form=measure_form(self._splitter.split(text), document),
+                bertscore=bert_score,
             )
             for (system, text), overlap, bert_score in zip(texts.items(), copied[:-1], bert_scores, strict=True)
         }

@@ -78,10 +78,10 @@ def win_table(report: EvaluationReport) -> Table:
 
 
 def form_table(report: EvaluationReport) -> Table:
-    """Faults of the sentences of each system on all documents; no rows if they were not counted."""
+    """Faults of the sentences of each system on all documents."""
     rows: list[tuple[str, ...]] = []
     for row in report.rows:
-        if row.slice == "all" and row.form:
+        if row.slice == "all":
             counts = (row.form.faults[name] for name in FAULTS)
             rows.append(
                 (

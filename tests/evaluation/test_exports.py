@@ -10,16 +10,16 @@ import pytest
 from sumpool.evaluation.paired_comparison import Difference
 from sumpool.evaluation.report import EvaluationReport, ReportRow
 from sumpool.evaluation.rouge import TYPES
+from sumpool.evaluation.scorer import Form
 from sumpool.evaluation.statistics import Estimate, PairedTest
 from sumpool.evaluation.tables import escape_latex, to_csv, to_latex
 
+F1 = Estimate(1 / 3, 0.25, 0.5)
 TEST = PairedTest(Estimate(0.05, -0.01, 0.06), bootstrap=0.25, permutation=0.125, wins=12, ties=3, losses=4)
 
 
 def row(part: str, system: str) -> ReportRow:
-    return ReportRow(
-        part, system, 19, dict.fromkeys(TYPES, Estimate(1 / 3, 0.25, 0.5)), 40.4, 0.02, 0.5, 2.0, 0.25, None, {}
-    )
+    return ReportRow(part, system, 19, dict.fromkeys(TYPES, F1), 40.4, 0.02, 0.5, 2.0, 0.25, None, {}, Form(0, 0, {}))
 
 
 def report(system: str = "tiny", holm: float = 0.375) -> EvaluationReport:

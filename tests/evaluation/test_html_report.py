@@ -25,9 +25,10 @@ from sumpool.evaluation.html_report import (
 from sumpool.evaluation.paired_comparison import Difference
 from sumpool.evaluation.report import EvaluationReport, ReportRow
 from sumpool.evaluation.rouge import TYPES, RougeTokenizer, UnicodeTokenizer, WordTokenizer
-from sumpool.evaluation.scorer import Candidate, ReferenceDocument, SummaryScorer
+from sumpool.evaluation.scorer import Candidate, Form, ReferenceDocument, SummaryScorer
 from sumpool.evaluation.scores import append_scores, finish_results, open_scores
 from sumpool.evaluation.statistics import Estimate, PairedTest
+from sumpool.text.form import FAULTS
 
 VOID = {"meta", "rect", "path"}
 ALLOWED = {
@@ -91,7 +92,9 @@ class Page(HTMLParser):
 
 def page(text: str, system: str = "tiny") -> str:
     rouge = dict.fromkeys(TYPES, Estimate(1 / 3, 0.25, 0.5))
-    rows = tuple(ReportRow("all", name, 2, rouge, 40.4, 0.02, 0.5, 2.0, 0.25, None, {}) for name in (system, "LEAD-60"))
+    form = Form(0, 0, dict.fromkeys(FAULTS, 0))
+    measures = (2, rouge, 40.4, 0.02, 0.5, 2.0, 0.25, None)
+    rows = tuple(ReportRow("all", name, *measures, against_lead={}, form=form) for name in (system, "LEAD-60"))
     difference = Difference("all", system, "LEAD-60", 2, dict.fromkeys(TYPES, TEST), dict.fromkeys(TYPES, 0.5))
     report = EvaluationReport(
         rows,

@@ -13,13 +13,16 @@ from sumpool.text.form import FAULTS
 
 NAMES = {"model": "tiny", "lead": "LEAD-60", "oracle": "oracle-3"}
 CONFIG = EvaluationConfig(resamples=200)
+FORM = Form(0, 0, {})
 
 
 def make_metrics(f1: float, *, document: bool = True) -> SummaryMetrics:
     copying = (
         Copying(coverage=0.5, density=2.0, novel_bigrams=0.25, leak=0.0, facts=4, unsupported=1) if document else None
     )
-    return SummaryMetrics({name: Score(0.0, 0.0, f1) for name in TYPES}, words=40, repetition=0.02, copying=copying)
+    return SummaryMetrics(
+        {name: Score(0.0, 0.0, f1) for name in TYPES}, words=40, repetition=0.02, copying=copying, form=FORM
+    )
 
 
 def scored(
@@ -111,7 +114,9 @@ def test_the_share_of_abstractive_summaries_is_noted() -> None:
 
 
 def test_empty_summaries_are_noted() -> None:
-    empty = SummaryMetrics({name: Score(0.0, 0.0, 0.0) for name in TYPES}, words=0, repetition=0.0, copying=None)
+    empty = SummaryMetrics(
+        {name: Score(0.0, 0.0, 0.0) for name in TYPES}, words=0, repetition=0.0, copying=None, form=FORM
+    )
     scores = ScoreAggregator()
     scores.add(ScoredDocument("a", "", None, None, True, {"model": empty}))
     notes = scores.report(CONFIG, NAMES, "signature", ["from elsewhere"]).notes
@@ -197,7 +202,7 @@ def test_bertscore_is_a_mean_with_an_interval() -> None:
     assert [row.rouge for row in rows] == [row.rouge for row in plain]
 
 
-def test_faults_are_summed_and_unknown_if_any_document_lacks_them() -> None:
+def test_faults_are_summed() -> None:
     documents = [scored(number, leak=0.1 * number) for number in range(3)]
     faults = dict.fromkeys(FAULTS, 0) | {"unbalanced": 2, "no predecessor": 1}
     counted = [
@@ -205,9 +210,6 @@ def test_faults_are_summed_and_unknown_if_any_document_lacks_them() -> None:
         for document in documents
     ]
     form = report(counted).rows[0].form
-    assert form is not None
     assert (form.sentences, form.flawed) == (12, 3)
     assert (form.faults["unbalanced"], form.faults["no predecessor"], form.faults["no end"]) == (6, 3, 0)
-    unknown = replace(counted[2], systems={"model": documents[2].systems["model"]})
-    assert report([*counted[:2], unknown]).rows[0].form is None
     assert report(counted).rows[0].words == 40
