@@ -18,7 +18,7 @@ COMMANDS: Final = {
     "study": "Reproduce a table or figure of a paper, or list what can be reproduced.",
     "export": "Copy a model without checkpoints and logs, to pass it on.",
     "push": "Export a model and upload it to the Hugging Face hub.",
-    "prune": "List the importance of attention heads, and remove the least important.",
+    "prune": "List the importance of attention heads, and mask the least important.",
     "init": "Write a recipe for your documents.",
     "mark": "Write a sheet for each document, on which a reader marks what a summary should consist of.",
     "recipes": "List the recipes that come with sumpool, or print one.",

@@ -1,4 +1,4 @@
-"""`sumpool prune`: importance of attention heads, and a model without the least important ones."""
+"""`sumpool prune`: importance of attention heads, and a model with the least important ones masked."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -7,7 +7,7 @@ import typer
 
 from sumpool.cli.console import screen
 from sumpool.cli.options import Changes, share, whole_number
-from sumpool.cli.text import print_message, table, wrap
+from sumpool.cli.text import print_message, table
 from sumpool.text.escaping import escape_line
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def prune(
         typer.Option(
             metavar="SHARE",
             parser=share("--heads"),
-            help="Share of all heads to remove; default: only list them.",
+            help="Share of all heads to mask; default: only list them.",
         ),
     ] = None,
     out: Annotated[
@@ -36,10 +36,10 @@ def prune(
     changes: Changes = None,
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object instead of tables.")] = False,
 ) -> None:
-    """List the importance of attention heads, and remove the least important ones.
+    """List the importance of attention heads, and mask the least important ones.
 
     The importance of a head is the mean of |dL/dgate| over validation documents, relative to the other heads of its
-    layer. The smaller model works wherever a run folder does, such as for train.init_from, which trains it further.
+    layer. The new folder works wherever a run folder does; the outputs of masked heads are 0 in it.
     """
     from sumpool.progress import GRACE, interruptible
     from sumpool.workflows.prune import prune_heads
@@ -68,22 +68,14 @@ def _json(result: "HeadPruning") -> str:
 
 
 def _text(result: "HeadPruning") -> str:
-    """Render a table of heads, one of costs, and a line for each attention that keeps all heads."""
+    """Render a table of heads, and one of losses."""
     rows = []
     for entry in result.attentions:
-        marks = ("*" if head in entry.removed else "" for head in entry.heads)
+        marks = ("*" if head in entry.masked else "" for head in entry.heads)
         cells = (f"{value:.2f}{mark}" for value, mark in zip(entry.importance, marks, strict=True))
         rows.append([entry.attention.replace(".layers.", " ").replace(".", " "), " ".join(cells)])
-    parts = [table(["attention", "importance of its heads (* removed)"], rows)]
-    costs = [("before", result.before), *([("after", result.after)] if result.after else [])]
-    parts.append(
-        table(
-            ["model", "validation loss", "heads", "parameters", "seconds"],
-            [
-                [name, f"{cost.loss:.4f}", str(cost.heads), f"{cost.parameters:,}", f"{cost.seconds:.2f}"]
-                for name, cost in costs
-            ],
-        )
-    )
-    parts += [wrap(f"{entry.attention} keeps all heads: {entry.fixed}") for entry in result.attentions if entry.fixed]
+    parts = [table(["attention", "importance of its heads (* masked)"], rows)]
+    models = [("before", result.before), *([("after", result.after)] if result.after else [])]
+    losses = [[name, f"{model.loss:.4f}", str(model.heads)] for name, model in models]
+    parts.append(table(["model", "validation loss", "heads"], losses))
     return "\n\n".join([*parts, *([escape_line(result.folder)] if result.folder else [])])

@@ -105,24 +105,22 @@ file contains code.
 """
 
 
-def pruning_section(
-    run: Path, removed: Mapping[str, Sequence[int]], before: float, after: float, documents: int
-) -> str:
-    """Render the section of a model card on removed attention heads.
+def pruning_section(run: Path, masked: Mapping[str, Sequence[int]], before: float, after: float, documents: int) -> str:
+    """Render the section of a model card on masked attention heads.
 
     Args:
-        run: Run folder of the model with all heads.
-        removed: Indices of the removed heads, by the name of the attention.
-        before: Validation loss with all heads, nats per token.
-        after: Validation loss without them.
+        run: Run folder of the model before.
+        masked: Indices of the masked heads, by the name of the attention.
+        before: Validation loss before, nats per token.
+        after: Validation loss with the masked heads.
         documents: Validation documents of both losses.
     """
-    listed = "\n".join(f"- {name}: {', '.join(map(str, heads))}" for name, heads in removed.items())
+    listed = "\n".join(f"- {name}: {', '.join(map(str, heads))}" for name, heads in masked.items())
     return f"""
-## Removed heads
+## Masked heads
 
-These heads of {markdown_code(str(run))} were removed with sumpool {__version__}; the number of parameters above is that
-with all heads. The loss of {documents:,} validation documents rose from {before:.4f} to {after:.4f} nats per token.
+The outputs of these heads of {markdown_code(str(run))} were set to 0 with sumpool {__version__}. The loss of
+{documents:,} validation documents rose from {before:.4f} to {after:.4f} nats per token.
 
 {listed}
 """

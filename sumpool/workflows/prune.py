@@ -1,30 +1,26 @@
-"""`sumpool prune`: the least important attention heads of a trained model are removed."""
+"""`sumpool prune`: the least important attention heads of a trained model are masked."""
 
 import shutil
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
-from sumpool.core.model.head_pruning import attentions, choose_heads, fixed_attentions, prune, pruned_config
 from sumpool.data.batches import Batch, collate
 from sumpool.data.labelled_batches import Pairs, collate_labelled
 from sumpool.data.shards import Shard
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.inference.loading import LoadedModel, load_model
 from sumpool.inference.model_choice import task_of
-from sumpool.interpret.head_importance import head_importance
+from sumpool.interpret.heads import choose_heads, head_importance, mask_heads, unmasked_heads
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
 from sumpool.ranking.ranker import FILE as RANKER
-from sumpool.recipe.load import dump_recipe, load_recipe
 from sumpool.runs.model_card import CARD, pruning_section
 from sumpool.runs.run_folder import COPIED, RECIPE, new_folder, require_new
 from sumpool.tasks.classification.classifier import LoadedClassifier, load_classifier
 from sumpool.text.load import same_tokenizer
-from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import TrainingData
 from sumpool.training.update import to_device
 from sumpool.training.validation import validate
@@ -34,25 +30,19 @@ from sumpool.workflows.run_documents import prepared_folder
 Loaded = LoadedModel | LoadedClassifier
 DOCUMENTS = 100
 """Validation documents of a call that names no number."""
-_PASSES = 2
-"""Timed validations of each model, in turn; the faster one counts."""
 
 
 @dataclass(frozen=True)
-class ModelCost:
-    """Loss, size and time of a model on the validation documents.
+class ModelLoss:
+    """Loss of a model on the validation documents.
 
     Attributes:
         loss: Validation loss, nats per target token.
-        parameters: Number of parameters.
-        heads: Number of attention heads.
-        seconds: Time to score the documents.
+        heads: Number of attention heads that are not masked.
     """
 
     loss: float
-    parameters: int
     heads: int
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -61,35 +51,33 @@ class AttentionHeads:
 
     Attributes:
         attention: Name of the attention in the model.
-        heads: Index of each head among those that the attention was trained with.
-        importance: Importance of each head; squares sum to 1.
-        removed: Indices of the heads that were removed.
-        fixed: Why its heads cannot be removed; empty if they can.
+        heads: Indices of the heads that were not masked before.
+        importance: Importance of each of them; squares sum to 1.
+        masked: Indices of the heads that were masked.
     """
 
     attention: str
     heads: tuple[int, ...]
     importance: tuple[float, ...]
-    removed: tuple[int, ...] = ()
-    fixed: str = ""
+    masked: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class HeadPruning:
-    """Importance of the heads of a model, and the model without some.
+    """Importance of the heads of a model, and the model with some masked.
 
     Attributes:
-        documents: Validation documents of importance, loss and time.
+        documents: Validation documents of importance and loss.
         attentions: Heads of every attention.
-        before: Cost of the model.
-        after: Cost without the removed heads; None if none was removed.
-        folder: Folder of the model without them; None if none was removed.
+        before: Loss of the model.
+        after: Loss with the masked heads; None if none was masked.
+        folder: Folder of the model with them; None if none was masked.
     """
 
     documents: int
     attentions: tuple[AttentionHeads, ...]
-    before: ModelCost
-    after: ModelCost | None = None
+    before: ModelLoss
+    after: ModelLoss | None = None
     folder: str | None = None
 
 
@@ -104,11 +92,11 @@ def prune_heads(
     report: Report = no_op,
     check: Check = no_op,
 ) -> HeadPruning:
-    """Estimate the importance of all heads of a model, and write a model without the least important ones.
+    """Estimate the importance of all heads of a model, and write a model with the least important ones masked.
 
     Args:
         run: The run folder, which is not changed.
-        share: Share of the heads to remove; None only estimates their importance.
+        share: Share of the heads to mask; None only estimates their importance.
         out: The new folder; may exist if it is empty. By default the run folder's name with "-pruned".
         documents: Validation documents to take, the first ones.
         overrides: Settings to change, each like `data.prepared=FOLDER`.
@@ -117,7 +105,7 @@ def prune_heads(
 
     Raises:
         CheckpointError: If the run folder has no model or no model card, or a file is damaged.
-        RecipeError: If a setting is wrong, the share cannot be removed, or the new folder is not empty.
+        RecipeError: If a setting is wrong, the share cannot be masked, or the new folder is not empty.
         DataError: If the prepared data is missing, has another vocabulary, or no validation document.
         ResourceError: If memory or disk runs out.
         Interrupted: If a signal has come; nothing is written.
@@ -136,42 +124,40 @@ def prune_heads(
     data = _validation_data(loaded, check)
     settings = loaded.recipe.train.model_copy(update={"validate_documents": documents})
     documents = min(documents, len(data.validation))
-    # 2. Estimate the importance of the heads, and choose those to remove.
+    # 2. Estimate the importance of the heads, and choose those to mask.
     importance = head_importance(loaded.model, _single_documents(data, documents, loaded.device, report), check)
-    fixed = fixed_attentions(loaded.model, loaded.recipe.model)
+    heads = unmasked_heads(loaded.model)
     try:
-        kept = None if share is None else choose_heads(importance, share, fixed)
+        masked = {} if share is None else choose_heads(importance, heads, share)
     except ValueError as error:
         raise RecipeError(f"--heads: {error}") from error
-    heads = tuple(
-        _describe(name, attention.head_indices, importance[name], kept[name] if kept else None, fixed.get(name, ""))
-        for name, attention in attentions(loaded.model).items()
+    listed = tuple(
+        AttentionHeads(name, indices, tuple(importance[name][list(indices)].tolist()), masked.get(name, ()))
+        for name, indices in heads.items()
     )
-    # 3. Remove them, and measure loss, size and time before and after.
-    original: Loaded = load(run, overrides) if kept else loaded
-    if kept:
-        prune(loaded.model, kept)
-    before, after = _measure([original, loaded], data, settings, check)
-    if not kept:
-        return HeadPruning(documents, heads, before)
-    result = HeadPruning(documents, heads, before, after, str(out))
+    # 3. Measure the loss before and after.
+    count = sum(map(len, heads.values()))
+    before = ModelLoss(validate(loaded.model, data, settings, loaded.device, check).nats, count)
+    if share is None:
+        return HeadPruning(documents, listed, before)
+    mask_heads(loaded.model, masked)
+    remaining = count - sum(map(len, masked.values()))
+    after = ModelLoss(validate(loaded.model, data, settings, loaded.device, check).nats, remaining)
+    result = HeadPruning(documents, listed, before, after, str(out))
     # 4. Write a folder that appears when it is complete.
     _write(run, out, loaded, result, names, check)
     return result
 
 
 def _write(run: Path, out: Path, loaded: Loaded, result: HeadPruning, names: Sequence[str], check: Check) -> None:
-    """Write the folder of a model without some heads."""
-    recipe = load_recipe(run)
-    recipe = recipe.model_copy(update={"model": pruned_config(recipe.model, loaded.model)})
-    assert result.after is not None, "heads were removed"
+    """Write the folder of a model with some heads masked."""
+    assert result.after is not None, "heads were masked"
     with new_folder(out) as new:
-        for name in names:
+        for name in (RECIPE, *names):
             check()
             shutil.copyfile(run / name, new / name)
-        (new / RECIPE).write_text(dump_recipe(recipe), encoding="utf-8")
-        removed = {entry.attention: entry.removed for entry in result.attentions if entry.removed}
-        section = pruning_section(run, removed, result.before.loss, result.after.loss, result.documents)
+        masked = {entry.attention: entry.masked for entry in result.attentions if entry.masked}
+        section = pruning_section(run, masked, result.before.loss, result.after.loss, result.documents)
         with (new / CARD).open("a", encoding="utf-8") as card:
             card.write(section)
         facts = {"pruned": Manifest.read(run).facts}
@@ -212,30 +198,3 @@ def _single_documents(data: TrainingData, documents: int, device: torch.device, 
         report(Progress("importance of heads", index, documents))
         yield to_device(data.batch(data.validation, [index]), device)
     report(Progress("importance of heads", documents, documents))
-
-
-def _describe(
-    name: str, indices: tuple[int, ...], importance: torch.Tensor, kept: Sequence[int] | None, fixed: str
-) -> AttentionHeads:
-    removed = () if kept is None else tuple(index for head, index in enumerate(indices) if head not in kept)
-    return AttentionHeads(name, indices, tuple(importance.tolist()), removed, fixed)
-
-
-def _measure(models: Sequence[Loaded], data: TrainingData, settings: TrainConfig, check: Check) -> list[ModelCost]:
-    """Measure models in turn, so that other work of the machine falls on all of them."""
-    seconds: list[list[float]] = [[] for _ in models]
-    losses = [0.0] * len(models)
-    for _ in range(_PASSES):
-        for number, loaded in enumerate(models):
-            begin = time.perf_counter()
-            losses[number] = validate(loaded.model, data, settings, loaded.device, check).nats
-            seconds[number].append(time.perf_counter() - begin)
-    return [
-        ModelCost(
-            loss=loss,
-            parameters=sum(parameter.numel() for parameter in loaded.model.parameters()),
-            heads=sum(attention.heads for attention in attentions(loaded.model).values()),
-            seconds=min(times),
-        )
-        for loaded, loss, times in zip(models, losses, seconds, strict=True)
-    ]

@@ -10,7 +10,7 @@ import torch
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError
 from sumpool.inference.loading import load_model
-from sumpool.interpret.head_importance import head_gates
+from sumpool.interpret.heads import head_gates
 from sumpool.io.manifest import Manifest
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
@@ -50,7 +50,7 @@ def pruned(workshop: Path) -> HeadPruning:
     return prune_heads(workshop / "run", 0.3, documents=5)
 
 
-def log_probs(folder: Path, silent: dict[str, list[int]]) -> torch.Tensor:
+def log_probs(folder: Path, masked: dict[str, list[int]]) -> torch.Tensor:
     """Log-probabilities of validation references in float64 with the outputs of some heads at 0."""
     loaded = load_model(folder)
     model = loaded.model.double()
@@ -58,23 +58,23 @@ def log_probs(folder: Path, silent: dict[str, list[int]]) -> torch.Tensor:
     batch = data.batch(data.validation, range(len(data.validation)))
     assert batch.target is not None
     with torch.no_grad(), head_gates(model) as gates:
-        for name, heads in silent.items():
+        for name, heads in masked.items():
             gates[name][heads] = 0.0
         log_prob: torch.Tensor = model(batch.ids, batch.mask, batch.sentences, batch.target)[0].log_prob
     return log_prob
 
 
-def test_the_folder_holds_the_model_with_these_heads_silent(workshop: Path, pruned: HeadPruning) -> None:
-    removed = {entry.attention: list(entry.removed) for entry in pruned.attentions}
-    assert sum(map(len, removed.values())) == round(0.3 * 24)
-    expected = log_probs(workshop / "run", removed)
+def test_the_folder_holds_the_model_with_these_heads_masked(workshop: Path, pruned: HeadPruning) -> None:
+    masked = {entry.attention: list(entry.masked) for entry in pruned.attentions}
+    assert sum(map(len, masked.values())) == round(0.3 * 24)
+    expected = log_probs(workshop / "run", masked)
     torch.testing.assert_close(log_probs(workshop / "run-pruned", {}), expected, atol=1e-10, rtol=0)
     assert (expected - log_probs(workshop / "run", {})).abs().max() > 1e-6
 
 
 def test_the_least_important_heads_went(pruned: HeadPruning) -> None:
     values = [
-        (value, head in entry.removed)
+        (value, head in entry.masked)
         for entry in pruned.attentions
         for head, value in zip(entry.heads, entry.importance, strict=True)
     ]
@@ -82,14 +82,9 @@ def test_the_least_important_heads_went(pruned: HeadPruning) -> None:
     assert all(sum(value**2 for value in entry.importance) == pytest.approx(1) for entry in pruned.attentions)
 
 
-def test_cost_before_and_after(workshop: Path, pruned: HeadPruning) -> None:
+def test_loss_before_and_after(pruned: HeadPruning) -> None:
     assert pruned.after is not None
     assert (pruned.before.heads, pruned.after.heads) == (24, 17)
-    sizes = [(workshop / name / "model.safetensors").stat().st_size for name in ("run", "run-pruned")]
-    # A head has 4 features of queries, keys and values with biases, and of the output.
-    assert pruned.before.parameters - pruned.after.parameters >= 7 * (3 * 4 * 17 + 4 * 16)
-    assert sizes[0] - sizes[1] > 4 * 7 * (3 * 4 * 17 + 4 * 16) - 500
-    assert 0 < pruned.after.seconds < 60
     assert pruned.before.loss != pruned.after.loss
 
 
@@ -108,20 +103,16 @@ def test_the_folder_works_as_a_run_folder(
     assert Manifest.read(folder).facts["validation_loss"] == pruned.after.loss if pruned.after else False
 
 
-def test_a_pruned_model_can_be_trained_and_pruned_again(workshop: Path, pruned: HeadPruning, tmp_path: Path) -> None:
-    del pruned
-    folder = workshop / "run-pruned"
-    recipe = load_recipe(folder, [f"train.init_from={folder}", "train.steps=2"])
-    tuned = train(recipe, tmp_path / "tuned")
-    again = prune_heads(tuned, 0.3, documents=5)
+def test_a_pruned_model_can_be_pruned_again(workshop: Path, pruned: HeadPruning, tmp_path: Path) -> None:
+    again = prune_heads(workshop / "run-pruned", 0.3, tmp_path / "again", documents=5)
     assert again.after is not None
     assert (again.before.heads, again.after.heads) == (17, 12)
-    removed = {entry.attention: list(entry.removed) for entry in again.attentions}
-    silent = {
-        entry.attention: [entry.heads.index(head) for head in removed[entry.attention]] for entry in again.attentions
+    masked = {
+        entry.attention: [*before.masked, *entry.masked]
+        for before, entry in zip(pruned.attentions, again.attentions, strict=True)
     }
-    expected = log_probs(tuned, silent)
-    torch.testing.assert_close(log_probs(tmp_path / "tuned-pruned", {}), expected, atol=1e-10, rtol=0)
+    expected = log_probs(workshop / "run", masked)
+    torch.testing.assert_close(log_probs(tmp_path / "again", {}), expected, atol=1e-10, rtol=0)
 
 
 def test_importance_alone_writes_nothing(workshop: Path) -> None:
@@ -131,20 +122,20 @@ def test_importance_alone_writes_nothing(workshop: Path) -> None:
     assert sorted(workshop.iterdir()) == before
 
 
-def test_the_model_card_names_the_removed_heads(workshop: Path, pruned: HeadPruning) -> None:
+def test_the_model_card_names_the_masked_heads(workshop: Path, pruned: HeadPruning) -> None:
     card = (workshop / "run-pruned" / "README.md").read_text()
     for entry in pruned.attentions:
-        assert (f"- {entry.attention}: {', '.join(map(str, entry.removed))}\n" in card) == bool(entry.removed)
+        assert (f"- {entry.attention}: {', '.join(map(str, entry.masked))}\n" in card) == bool(entry.masked)
 
 
 @pytest.mark.parametrize(
     ("share", "message"),
     [
-        (0.0, "--heads: the share of heads must remove 1 to 18 of 24 heads, as every attention keeps one, got 0"),
+        (0.0, "--heads: the share of heads must mask 1 to 18 of 24 heads, as every attention keeps one, got 0"),
         (0.9, "which are 22"),
     ],
 )
-def test_shares_that_cannot_be_removed(workshop: Path, share: float, message: str, tmp_path: Path) -> None:
+def test_shares_that_cannot_be_masked(workshop: Path, share: float, message: str, tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match=re.escape(message)):
         prune_heads(workshop / "run", share, tmp_path / "out", documents=1)
     assert not (tmp_path / "out").exists()

@@ -8,7 +8,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.nn.layers import keep_inputs, keep_outputs, keep_rows, merge_heads, split_heads
+from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.masking import attend, attention_received, dot_product_attention
 from sumpool.core.nn.positions import PositionsKind, build_positions
 from sumpool.core.tokens import Tokens
@@ -39,7 +39,6 @@ class Attention(nn.Module):
         positions: Position encoding of queries and keys.
         causal: Whether tokens attend to themselves and to earlier tokens only.
         heads: Number of heads.
-        head_indices: Index of each head among those that the attention was built with.
     """
 
     block: int | None = None
@@ -48,19 +47,12 @@ class Attention(nn.Module):
     row_stochastic: bool = True
     """Whether the implied attention weights are non-negative and those of each query sum to 1."""
 
-    independent_heads: bool = True
-    """Whether the output is a sum over the heads, none of which depends on the others, so that some can be removed."""
-
-    head_tensors: tuple[str, ...] = ()
-    """Names of parameters, buffers and modules with a row per head; a tensor that all heads share is left as it is."""
-
     def __init__(
         self, dim: int, heads: int, positions: PositionsKind = "none", projections: int = 3, *, causal: bool = False
     ) -> None:
         super().__init__()
         self.causal = causal
         self.heads = heads
-        self.head_indices: tuple[int, ...] = tuple(range(heads))
         self.project = nn.Linear(dim, projections * dim)
         self.out = nn.Linear(dim, dim)
         self.positions = build_positions(positions, heads, dim // heads)
@@ -117,27 +109,6 @@ class Attention(nn.Module):
         later = torch.zeros(len(indices[queries]), len(indices), device=positions.device)
         later = later.masked_fill(indices > indices[queries, None], -math.inf)[None, None]
         return later if bias is None else bias + later
-
-    def prune_heads(self, kept: Sequence[int]) -> None:
-        """Remove all heads but some, in place; the output is that of the attention with their outputs at 0.
-
-        Args:
-            kept: Indices of the heads to keep, at least one, in increasing order.
-
-        Raises:
-            ValueError: If the heads depend on each other.
-        """
-        if not self.independent_heads:
-            raise ValueError(f"{type(self).__name__} must keep all heads, which depend on each other")
-        keep_outputs(self.project, kept, self.heads, self.project.out_features // self.out.in_features)
-        keep_inputs(self.out, kept, self.heads)
-        for name, tensor in [*self.named_parameters(), *self.named_buffers()]:
-            owner, _, last = name.rpartition(".")
-            if name.split(".")[0] in self.head_tensors and len(tensor) == self.heads:
-                setattr(self.get_submodule(owner), last, keep_rows(tensor, kept))
-        self.positions.prune_heads(kept)
-        self.heads = len(kept)
-        self.head_indices = tuple(self.head_indices[head] for head in kept)
 
     def _project(self, states: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Position-encoded queries and keys, and values, (batch, heads, length, head_dim) each."""

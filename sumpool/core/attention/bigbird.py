@@ -16,7 +16,7 @@ from torch import Tensor
 
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.attention._block_sparse import BlockSparseAttention
-from sumpool.core.nn.numerics import hash_uniform, to_device
+from sumpool.core.nn.numerics import hash_uniform
 
 
 @final
@@ -52,7 +52,7 @@ class BigbirdAttention(BlockSparseAttention):
         distance = (keys[:, None] - keys).abs()  # (blocks of queries, blocks of keys)
         is_fixed = (distance <= 1) | (keys < self.global_blocks)
         exists = keys < counts  # (batch, 1, 1, blocks)
-        heads = to_device(self.head_indices, counts)[:, None, None]
+        heads = torch.arange(self.heads, device=counts.device)[:, None, None]
         # One number per seed, head and pair of blocks, whatever the length of the batch.
         pair = torch.maximum(keys[:, None], keys) ** 2 + 2 * torch.minimum(keys[:, None], keys) + (keys[:, None] < keys)
         draws = hash_uniform((pair * 1021 + heads) * 1031 + self.seed)  # (heads, blocks, blocks)

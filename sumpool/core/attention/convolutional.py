@@ -11,7 +11,6 @@ document are, so that they enter no phrase, and phrases of padding only are hidd
 is that of the phrase which it begins or continues, divided by the number of tokens of this phrase.
 """
 
-from collections.abc import Sequence
 from typing import Literal, Self, final
 
 from pydantic import Field, model_validator
@@ -19,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
-from sumpool.core.nn.layers import keep_rows, merge_heads, split_heads
+from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.masking import attend, attention_received, zero_padding
 
 
@@ -53,22 +52,9 @@ class ConvolutionalAttention(Attention):
     def __init__(self, config: ConvolutionalAttentionConfig, dim: int, heads: int) -> None:
         super().__init__(dim, heads)
         self.kernel, self.stride, self.per_head = config.kernel, config.stride, config.per_head
-        self.independent_heads = config.per_head  # the one transposed convolution mixes them
         width, groups = (3 * dim, heads) if config.per_head else (dim, 1)
         self.convolve = nn.Conv1d(width, width, config.kernel, config.stride, groups=groups * width // dim)
         self.distribute = nn.ConvTranspose1d(dim, dim, config.kernel, config.stride, groups=groups)
-
-    def prune_heads(self, kept: Sequence[int]) -> None:
-        """See `Attention.prune_heads`.
-
-        Raises:
-            ValueError: With one convolution for all heads.
-        """
-        heads = self.heads
-        super().prune_heads(kept)
-        parts = [part * heads + head for part in range(3) for head in kept]
-        _keep_groups(self.convolve, parts)
-        _keep_groups(self.distribute, kept)
 
     def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
         """Attend between phrases; see `Attention.forward`."""
@@ -108,12 +94,3 @@ class ConvolutionalAttention(Attention):
         rest = (phrases - 1) * self.stride + self.kernel - values.size(1)
         convolved: Tensor = self.convolve(F.pad(zero_padding(values, mask), (0, 0, 0, rest)).mT).mT
         return convolved.contiguous()
-
-
-def _keep_groups(convolution: nn.Conv1d | nn.ConvTranspose1d, kept: Sequence[int]) -> None:
-    """Remove all groups but some from a convolution, in place."""
-    for name, parameter in convolution.named_parameters():
-        rows = keep_rows(nn.Parameter(parameter.detach().unflatten(0, (convolution.groups, -1))), kept)
-        setattr(convolution, name, nn.Parameter(rows.detach().flatten(0, 1), parameter.requires_grad))
-    convolution.groups, width = len(kept), convolution.in_channels // convolution.groups * len(kept)
-    convolution.in_channels = convolution.out_channels = width

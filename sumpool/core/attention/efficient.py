@@ -54,11 +54,6 @@ class EfficientAttention(BandAttention):
         super().__init__(dim, heads, config.window // 2)
         self.linear_heads = heads - config.local_heads
 
-    def prune_heads(self, kept: Sequence[int]) -> None:
-        """See `Attention.prune_heads`; linear heads come before local ones."""
-        super().prune_heads(kept)
-        self.linear_heads = sum(head < self.linear_heads for head in kept)
-
     def forward(
         self, states: Tensor, mask: Tensor | None, positions: Tensor, lengths: Sequence[int] | None = None
     ) -> Tensor:

@@ -43,8 +43,6 @@ class GlobalTokensAttentionConfig(AttentionConfig):
 class GlobalTokensAttention(BandAttention):
     """Self-attention within a window, and to learned queries that attend to the document."""
 
-    head_tensors = ("memory",)
-
     def __init__(self, config: GlobalTokensAttentionConfig, dim: int, heads: int) -> None:
         super().__init__(dim, heads, config.window // 2, first=config.tokens)
         self.memory = nn.Parameter(torch.empty(heads, config.tokens, dim // heads))

@@ -55,7 +55,6 @@ class LinformerAttention(Attention):
     """Self-attention to projections of keys and values along the tokens."""
 
     row_stochastic = False
-    head_tensors = "project_keys", "project_values"
 
     def __init__(self, config: LinformerAttentionConfig, dim: int, heads: int) -> None:
         super().__init__(dim, heads)

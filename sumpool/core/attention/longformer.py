@@ -19,7 +19,7 @@ from torch.nn import functional as F
 
 from sumpool.core.attention._band import BandAttention, Window
 from sumpool.core.attention._base import AttentionConfig, dynamic_lengths, full_mask
-from sumpool.core.nn.layers import keep_outputs, merge_heads, split_heads
+from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.masking import attend, attention_weights
 from sumpool.core.nn.numerics import indices_of_true
 from sumpool.core.nn.windows import Windows
@@ -72,13 +72,6 @@ class LongformerAttention(BandAttention):
         separate = config.separate and (config.global_tokens > 0 or config.global_sentences)
         self.global_query = nn.Linear(dim, dim) if separate else None
         self.global_key_value = nn.Linear(dim, 2 * dim) if separate else None
-
-    def prune_heads(self, kept: Sequence[int]) -> None:
-        """See `Attention.prune_heads`."""
-        if self.global_query is not None and self.global_key_value is not None:
-            keep_outputs(self.global_query, kept, self.heads)
-            keep_outputs(self.global_key_value, kept, self.heads, parts=2)
-        super().prune_heads(kept)
 
     def mix(self, tokens: Tokens) -> Tensor:
         """See `Attention.mix`."""

@@ -100,11 +100,6 @@ class LshAttention(AttentionByLengths):
         rotations = torch.randn(config.hashes, dim // heads, _MAX_DIRECTIONS, generator=generator, device="cpu")
         self.register_buffer("rotations", rotations, persistent=False)
 
-    def prune_heads(self, kept: Sequence[int]) -> None:
-        """See `Attention.prune_heads`; hashing heads come before local ones."""
-        super().prune_heads(kept)
-        self.hash_heads = sum(head < self.hash_heads for head in kept)
-
     def forward(
         self, states: Tensor, mask: Tensor | None, positions: Tensor, lengths: Sequence[int] | None = None
     ) -> Tensor:

@@ -54,7 +54,6 @@ class NystromAttention(Attention):
     """Nystrom approximation of softmax attention."""
 
     row_stochastic = False
-    head_tensors = ("convolution",)
 
     def __init__(self, config: NystromAttentionConfig, dim: int, heads: int) -> None:
         super().__init__(dim, heads)

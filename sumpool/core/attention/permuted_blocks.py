@@ -16,7 +16,6 @@ from torch import Tensor
 
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.attention._block_sparse import BlockSparseAttention
-from sumpool.core.nn.numerics import to_device
 
 
 @final
@@ -49,6 +48,6 @@ class PermutedBlocksAttention(BlockSparseAttention):
         self.unshifted = heads - config.shifted
 
     def _visible_blocks(self, counts: Tensor, blocks: int) -> Tensor:
-        shifts = to_device(self.head_indices, counts) - self.unshifted + 1
+        shifts = torch.arange(self.heads, device=counts.device) - self.unshifted + 1
         indices = torch.arange(blocks, device=counts.device)
         return (indices[None, None, :, None] + shifts.clamp(min=0)[None, :, None, None]) % counts

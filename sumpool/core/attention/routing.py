@@ -75,7 +75,6 @@ class RoutingAttention(AttentionByLengths):
     """Self-attention within clusters."""
 
     row_stochastic = False
-    head_tensors = ("centroids",)
     centroids: Tensor
 
     def __init__(self, config: RoutingAttentionConfig, dim: int, heads: int) -> None:

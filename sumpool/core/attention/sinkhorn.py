@@ -11,7 +11,6 @@ have no token, the rest is averaged and its weight multiplied by their share; th
 blocks only, the same in all documents. As in the paper, a block may be sorted to its own place.
 """
 
-from collections.abc import Sequence
 from typing import Literal, NamedTuple, final
 
 import torch
@@ -20,9 +19,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
-from sumpool.core.nn.layers import keep_outputs, merge_heads
+from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.masking import attend_in_blocks, zero_padding
-from sumpool.core.nn.numerics import at_least_float32, hash_uniform, matmul_exactly, to_device
+from sumpool.core.nn.numerics import at_least_float32, hash_uniform, matmul_exactly
 
 _LOWEST = -1e30
 """Log-weight of pairs of blocks that do not exist, finite so that no normalisation is NaN."""
@@ -80,11 +79,6 @@ class SinkhornAttention(Attention):
         self.iterations = config.iterations
         self.temperature = config.temperature
         self.sort = nn.Linear(dim, 2 * dim)
-
-    def prune_heads(self, kept: Sequence[int]) -> None:
-        """See `Attention.prune_heads`."""
-        keep_outputs(self.sort, kept, self.heads, parts=2)
-        super().prune_heads(kept)
 
     def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
         """Attend block by block; see `Attention.forward`."""
@@ -164,7 +158,7 @@ class SinkhornAttention(Attention):
         index = torch.arange(blocks, device=device)
         rows, columns = torch.maximum(index[:, None], index), torch.minimum(index[:, None], index)
         pair = rows**2 + 2 * columns + (index[:, None] < index)
-        heads = to_device(self.head_indices, device)[:, None, None]
+        heads = torch.arange(self.heads, device=device)[:, None, None]
         uniform = hash_uniform((pair * 1021 + heads) * 1031 + draw).double() + 2.0**-25  # in (0, 1)
         noise: Tensor = -(-uniform.log()).log()
         return noise.float()

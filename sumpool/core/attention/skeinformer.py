@@ -129,7 +129,7 @@ class SkeinformerAttention(Attention):
         size = min(self.config.samples, mask.size(1))
         is_drawn = (torch.arange(size, device=mask.device) < mask.sum(1, keepdim=True))[:, None]
         is_drawn = is_drawn.expand(-1, self.heads, -1)
-        draws = torch.stack([token_draws(mask, seed, 3 + head) for head in self.head_indices], dim=1)
+        draws = torch.stack([token_draws(mask, seed, 3 + head) for head in range(self.heads)], dim=1)
         if self.config.row_normalization == "none":  # with replacement, by the inverse of the distribution function
             index = torch.searchsorted(odds.cumsum(2), draws[..., :size].contiguous()).clamp(max=mask.size(1) - 1)
             number = is_drawn.sum(2, keepdim=True)

@@ -21,7 +21,6 @@ from torch import Tensor, nn
 
 from sumpool.core.attention._band import BandAttention, Window
 from sumpool.core.attention._base import AttentionConfig, full_mask
-from sumpool.core.nn.layers import keep_outputs
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.positions import PositionsKind
 from sumpool.core.nn.quantization import UnquantizedLinear
@@ -75,12 +74,6 @@ class SlidingWindowAttention(BandAttention):
         )
         self.first = FirstToken(dim, heads) if config.global_first else None
 
-    def prune_heads(self, kept: Sequence[int]) -> None:
-        """See `Attention.prune_heads`."""
-        super().prune_heads(kept)
-        if self.first:
-            self.first.prune_heads(kept)
-
     def forward(
         self, states: Tensor, mask: Tensor | None, positions: Tensor, lengths: Sequence[int] | None = None
     ) -> Tensor:
@@ -121,12 +114,6 @@ class FirstToken(nn.Module):
         self.heads = heads
         self.query = nn.Linear(dim, dim)
         self.key_value = UnquantizedLinear(dim, 2 * dim)
-
-    def prune_heads(self, kept: Sequence[int]) -> None:
-        """Remove all heads but some, in place."""
-        keep_outputs(self.query, kept, self.heads)
-        keep_outputs(self.key_value, kept, self.heads, parts=2)
-        self.heads = len(kept)
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
         """Attention output of the first token, (batch, dim).

@@ -10,7 +10,6 @@ masked. Departures from the paper: the second map of `dense` has no bias and is 
 """
 
 import math
-from collections.abc import Sequence
 from typing import Literal, final
 
 import torch
@@ -19,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
-from sumpool.core.nn.layers import keep_outputs, merge_heads, split_heads
+from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.numerics import at_least_float32
 
 SynthesizerKind = Literal["dense", "factorized_dense", "random", "factorized_random"]
@@ -53,8 +52,6 @@ class SynthesizerAttentionConfig(AttentionConfig):
 class SynthesizerAttention(Attention):
     """Self-attention with scores from queries or positions alone."""
 
-    head_tensors = ("factors",)
-
     def __init__(self, config: SynthesizerAttentionConfig, dim: int, heads: int) -> None:
         super().__init__(dim, heads, projections=1, causal=config.causal)
         self.widen = nn.Linear(dim, dim) if "dense" in config.scores else None
@@ -70,12 +67,6 @@ class SynthesizerAttention(Attention):
         self.factors = nn.ParameterList(nn.Parameter(torch.empty(shape)) for shape in shapes[config.scores])
         for factor in self.factors:
             nn.init.normal_(factor, std=factor.size(1) ** -0.5 if self.widen else config.rank**-0.25)
-
-    def prune_heads(self, kept: Sequence[int]) -> None:
-        """See `Attention.prune_heads`."""
-        if self.widen is not None:
-            keep_outputs(self.widen, kept, self.heads)
-        super().prune_heads(kept)
 
     def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
         """Attend; see `Attention.forward`."""

@@ -1,13 +1,11 @@
 """Cross-attention interface."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from torch import Tensor, nn
 
-from sumpool.core.nn.layers import keep_inputs, keep_outputs, merge_heads, split_heads
+from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.masking import dot_product_attention
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.tokens import Tokens
@@ -65,37 +63,18 @@ class CrossAttention(nn.Module, ABC):
     """Attention from the summary to the memory; owns its projections and what it precomputes of a document.
 
     Attributes:
-        independent_heads: Whether the output is a sum over the heads, none of which depends on the others.
         heads: Number of heads.
-        head_indices: Index of each head among those that the attention was built with.
         query: Projection of the queries.
         key_value: Joint projection of the memory to keys and values.
         out: Output projection of the merged heads.
     """
 
-    independent_heads: ClassVar[bool] = True
-
     def __init__(self, dim: int, heads: int, linear: type[nn.Linear] = nn.Linear) -> None:
         super().__init__()
         self.heads = heads
-        self.head_indices: tuple[int, ...] = tuple(range(heads))
         self.query = nn.Linear(dim, dim)
         self.key_value = linear(dim, 2 * dim)
         self.out = nn.Linear(dim, dim)
-
-    def prune_heads(self, kept: Sequence[int]) -> None:
-        """Remove all heads but some, in place; see `Attention.prune_heads`.
-
-        Raises:
-            ValueError: If the heads depend on each other.
-        """
-        if not self.independent_heads:
-            raise ValueError(f"{type(self).__name__} must keep all heads, which depend on each other")
-        keep_outputs(self.query, kept, self.heads)
-        keep_outputs(self.key_value, kept, self.heads, parts=2)
-        keep_inputs(self.out, kept, self.heads)
-        self.heads = len(kept)
-        self.head_indices = tuple(self.head_indices[head] for head in kept)
 
     @abstractmethod
     def precompute(self, memory: Tokens, shared: dict[str, Tensor]) -> dict[str, Tensor]:

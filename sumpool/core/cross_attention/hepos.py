@@ -54,7 +54,7 @@ class HeposCrossAttention(CrossAttention):
         rest = -memory.mask.size(1) % self.stride
         states = F.pad(zero_padding(memory.states, memory.mask), (0, 0, 0, rest)).unflatten(1, (-1, self.stride))
         mask = F.pad(memory.mask, (0, rest)).unflatten(1, (-1, self.stride))  # (batch, positions, stride)
-        starts = [index % self.stride for index in self.head_indices]
+        starts = [index % self.stride for index in range(self.heads)]
         key_values: list[Tensor] = [states] * self.heads
         for start in sorted(set(starts)):
             heads = [head for head, other in enumerate(starts) if other == start]
@@ -68,8 +68,8 @@ class HeposCrossAttention(CrossAttention):
         """See `CrossAttention.attention_weights`; 0 at positions that a head does not attend to."""
         weights = super().attention_weights(queries, precomputed, length)  # (batch, heads, target, positions)
         spread = weights.new_zeros(*weights.shape, self.stride)
-        for head, index in enumerate(self.head_indices):
-            spread[:, head, :, :, index % self.stride] = weights[:, head]
+        for head in range(self.heads):
+            spread[:, head, :, :, head % self.stride] = weights[:, head]
         return spread.flatten(3)[..., :length]
 
     def _project(self, states: Tensor, heads: Sequence[int]) -> Tensor:

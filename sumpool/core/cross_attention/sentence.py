@@ -87,8 +87,6 @@ class SentenceCrossAttentionConfig(CrossAttentionConfig):
 class SentenceCrossAttention(CrossAttention):
     """Attention to the sentences of a selection."""
 
-    independent_heads = False  # heads select together
-
     def __init__(self, dim: int, heads: int, config: SentenceCrossAttentionConfig) -> None:
         super().__init__(dim, heads)
         self.config = config

@@ -1,14 +1,13 @@
 """The settings of the model: the `model` section of a recipe."""
 
-from collections.abc import Sequence
-from typing import Annotated, Literal, Protocol, Self
+from typing import Annotated, Literal, Self
 
 import torch
 from pydantic import Field, model_validator
 from torch import nn
 
-from sumpool.core.attention._base import Attention, AttentionConfig
-from sumpool.core.cross_attention._base import CrossAttention, CrossAttentionConfig
+from sumpool.core.attention._base import AttentionConfig
+from sumpool.core.cross_attention._base import CrossAttentionConfig
 from sumpool.core.cross_attention.full import FullCrossAttentionConfig
 from sumpool.core.nn.execution import SkipInit
 from sumpool.core.nn.layers import Activation
@@ -18,39 +17,6 @@ from sumpool.core.output.pointer import PointerOutputConfig
 from sumpool.core.pooling._base import PoolerConfig
 from sumpool.settings import OneOf, Settings
 
-Heads = tuple[Annotated[int, Field(ge=0, le=127)], ...]
-"""Indices of the heads that an attention has, in increasing order."""
-
-
-class HeadedModule(Protocol):
-    """Attention whose heads can be removed."""
-
-    heads: int
-
-    def prune_heads(self, kept: Sequence[int]) -> None:
-        """Remove all heads but some, in place."""
-
-
-def keep_heads(attention: HeadedModule, kept: Heads | None, name: str) -> None:
-    """Remove all heads but some of a new attention, in place.
-
-    Args:
-        attention: Attention with all heads.
-        kept: Heads to keep; None keeps all.
-        name: Name of the setting, for errors.
-
-    Raises:
-        ValueError: If there are no such heads, or they cannot be removed.
-    """
-    if kept is not None:
-        _check_heads(kept, attention.heads, name)
-        attention.prune_heads(kept)
-
-
-def _check_heads(kept: Heads, heads: int, name: str) -> None:
-    if not kept or list(kept) != sorted(set(kept)) or kept[-1] >= heads:
-        raise ValueError(f"{name} must be increasing indices below heads = {heads}, at least one, got {list(kept)}")
-
 
 class EncoderLayerConfig(Settings):
     """One encoder layer, and an optional pooling after it."""
@@ -59,18 +25,6 @@ class EncoderLayerConfig(Settings):
     """Self-attention of the layer."""
     pool: Annotated[PoolerConfig, OneOf("sumpool.core.pooling")] | None = None
     """Pooling after the layer; none by default."""
-    kept_heads: Heads | None = None
-    """Heads of the attention, by their index among `model.heads`, as `sumpool prune` leaves them; all by default."""
-
-    def build_attention(self, dim: int, heads: int) -> Attention:
-        """Build the attention with the kept heads.
-
-        Raises:
-            ValueError: If a setting does not suit `dim` and `heads`.
-        """
-        attention = self.attention.build(dim, heads)
-        keep_heads(attention, self.kept_heads, "kept_heads")
-        return attention
 
 
 class DecoderConfig(Settings):
@@ -85,29 +39,6 @@ class DecoderConfig(Settings):
     predict_length: bool = False
     """Predict the length of each summary from the document and condition the decoder at every position on the number of
     remaining tokens; trained by the loss `length`."""
-    kept_heads: tuple[Heads, ...] | None = None
-    """Heads of the self-attention of each layer, by their index among `model.heads`, as `sumpool prune` leaves them;
-    all by default."""
-    kept_cross_heads: tuple[Heads, ...] | None = None
-    """The same for the cross-attention."""
-
-    def build_cross_attention(self, layer: int, dim: int, heads: int) -> CrossAttention:
-        """Build the cross-attention of a layer with its kept heads.
-
-        Raises:
-            ValueError: If a setting does not suit `dim` and `heads`.
-        """
-        attention = self.cross_attention.build(dim, heads)
-        if self.kept_cross_heads is not None:
-            keep_heads(attention, self.kept_cross_heads[layer], f"kept_cross_heads[{layer}]")
-        return attention
-
-    @model_validator(mode="after")
-    def _heads_of_every_layer(self) -> Self:
-        for name, lists in (("kept_heads", self.kept_heads), ("kept_cross_heads", self.kept_cross_heads)):
-            if lists is not None and len(lists) != self.layers:
-                raise ValueError(f"{name} must have a list for each of layers = {self.layers}, got {len(lists)}")
-        return self
 
 
 class ClassifierConfig(Settings):
@@ -199,16 +130,13 @@ class ModelConfig(Settings):
         with torch.device("meta"), SkipInit():  # needs neither memory nor random numbers
             embedding = nn.Embedding(1, self.dim)
             try:
-                for index in range(self.decoder.layers if self.decoder.kept_cross_heads else 1):
-                    self.decoder.build_cross_attention(index, self.dim, self.heads)
-                for index, kept in enumerate(self.decoder.kept_heads or ()):
-                    _check_heads(kept, self.heads, f"kept_heads[{index}]")
+                self.decoder.cross_attention.build(self.dim, self.heads)
                 self.decoder.cross_attention.build_memory_encoder(self.dim)
             except ValueError as error:
                 raise ValueError(f"decoder: {error}") from error
             for index, layer in enumerate(self.encoder):
                 try:
-                    layer.build_attention(self.dim, self.heads)
+                    layer.attention.build(self.dim, self.heads)
                     if layer.pool:
                         layer.pool.build(embedding)
                 except ValueError as error:

@@ -1,6 +1,5 @@
 """The decoder: summary tokens and memory -> states of the next tokens."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import final
 
@@ -9,28 +8,22 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.cross_attention._base import CrossAttentionOutput, StepState
-from sumpool.core.model.config import ModelConfig, keep_heads
+from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.kv_cache import BeamCache, BeamCacheT
 from sumpool.core.model.length_predictor import LengthPredictor
 from sumpool.core.nn.execution import run_layer
-from sumpool.core.nn.layers import FeedForward, Residual, keep_inputs, keep_outputs, merge_heads, split_heads
+from sumpool.core.nn.layers import FeedForward, Residual, merge_heads, split_heads
 from sumpool.core.nn.masking import dot_product_attention, pad_id
 from sumpool.core.tokens import Tokens
 
 
 @final
 class CausalAttention(nn.Module):
-    """Causal self-attention of the summary.
-
-    Attributes:
-        heads: Number of heads.
-        head_indices: Index of each head among those that the attention was built with.
-    """
+    """Causal self-attention of the summary."""
 
     def __init__(self, dim: int, heads: int) -> None:
         super().__init__()
         self.heads = heads
-        self.head_indices: tuple[int, ...] = tuple(range(heads))
         self.project = nn.Linear(dim, 3 * dim)
         self.out = nn.Linear(dim, dim)
 
@@ -39,13 +32,6 @@ class CausalAttention(nn.Module):
         query, key, value = (split_heads(part, self.heads) for part in self.project(states).chunk(3, dim=-1))
         output: Tensor = self.out(merge_heads(dot_product_attention(query, key, value, is_causal=True)))
         return output
-
-    def prune_heads(self, kept: Sequence[int]) -> None:
-        """Remove all heads but some, in place; see `Attention.prune_heads`."""
-        keep_outputs(self.project, kept, self.heads, parts=3)
-        keep_inputs(self.out, kept, self.heads)
-        self.heads = len(kept)
-        self.head_indices = tuple(self.head_indices[head] for head in kept)
 
     def step(self, states: Tensor, cache: BeamCache, layer: int) -> Tensor:
         """Attend from the newest token of every beam (batch, beams, dim) to its ancestors and itself."""
@@ -61,12 +47,10 @@ class CausalAttention(nn.Module):
 class DecoderLayer(nn.Module):
     """Causal self-attention, cross-attention and feed-forward, each with a residual connection."""
 
-    def __init__(self, config: ModelConfig, layer: int) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.attention = CausalAttention(config.dim, config.heads)
-        if config.decoder.kept_heads is not None:
-            keep_heads(self.attention, config.decoder.kept_heads[layer], f"kept_heads[{layer}]")
-        self.cross_attention = config.decoder.build_cross_attention(layer, config.dim, config.heads)
+        self.cross_attention = config.decoder.cross_attention.build(config.dim, config.heads)
         self.feed_forward = FeedForward(config.dim, config.feed_forward, config.activation)
         self.attention_residual = Residual(config.dim, config.norm, config.dropout)
         self.cross_attention_residual = Residual(config.dim, config.norm, config.dropout)
@@ -109,7 +93,7 @@ class Decoder(nn.Module):
         self.length_predictor = LengthPredictor(config.dim, self.pad) if config.decoder.predict_length else None
         self.memory_encoder = config.decoder.cross_attention.build_memory_encoder(config.dim)
         self.checkpoint_activations = False
-        self.layers = nn.ModuleList(DecoderLayer(config, layer) for layer in range(config.decoder.layers))
+        self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder.layers))
         self.norm = nn.LayerNorm(config.dim) if config.norm == "pre" else nn.Identity()
 
     def precompute(self, memory: Tokens) -> list[dict[str, Tensor]]:

@@ -26,7 +26,7 @@ class EncoderLayer(nn.Module):
 
     def __init__(self, layer: EncoderLayerConfig, model: ModelConfig) -> None:
         super().__init__()
-        self.attention = layer.build_attention(model.dim, model.heads)
+        self.attention = layer.attention.build(model.dim, model.heads)
         self.feed_forward = FeedForward(model.dim, model.feed_forward, model.activation)
         self.attention_residual = Residual(model.dim, model.norm, model.dropout)
         self.feed_forward_residual = Residual(model.dim, model.norm, model.dropout)

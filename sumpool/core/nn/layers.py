@@ -1,6 +1,6 @@
-"""Layers of encoder and decoder: dropout, feed-forward, residual, tied projection; heads split, merged and pruned."""
+"""Layers of encoder and decoder: dropout, feed-forward, residual, tied projection; heads split and merged."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Literal, final
 
 import torch
@@ -22,34 +22,6 @@ def split_heads(states: Tensor, heads: int) -> Tensor:
 def merge_heads(states: Tensor) -> Tensor:
     """Concatenate heads: (batch, heads, length, head_dim) -> (batch, length, dim)."""
     return states.transpose(1, 2).flatten(2)
-
-
-def keep_outputs(linear: nn.Linear, kept: Sequence[int], heads: int, parts: int = 1) -> None:
-    """Remove the outputs of all heads but some from a projection, in place.
-
-    Args:
-        linear: Projection to `parts` times `heads` times head_dim features.
-        kept: Indices of the heads to keep.
-        heads: Number of heads.
-        parts: Projections side by side, such as queries, keys and values.
-    """
-    for name, parameter in linear.named_parameters():
-        rows = parameter.detach().unflatten(0, (parts, heads, -1))[:, list(kept)].flatten(0, 2)
-        setattr(linear, name, nn.Parameter(rows, parameter.requires_grad))
-    linear.out_features = len(linear.weight)
-
-
-def keep_inputs(linear: nn.Linear, kept: Sequence[int], heads: int) -> None:
-    """Remove the inputs of all heads but some from a projection of merged heads, in place."""
-    weight = linear.weight.detach().unflatten(1, (heads, -1))[:, list(kept)].flatten(1)
-    linear.weight = nn.Parameter(weight, linear.weight.requires_grad)
-    linear.in_features = weight.size(1)
-
-
-def keep_rows(tensor: Tensor, kept: Sequence[int]) -> Tensor:
-    """Select rows of a parameter or buffer with a row per head; a parameter stays one."""
-    rows = tensor.detach()[list(kept)]
-    return nn.Parameter(rows, tensor.requires_grad) if isinstance(tensor, nn.Parameter) else rows
 
 
 @final

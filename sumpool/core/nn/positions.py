@@ -5,13 +5,12 @@ gaps, and pooled states keep their distance in the source. Only differences of p
 """
 
 import math
-from collections.abc import Sequence
 from typing import Literal, final
 
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.nn.layers import Dropout, keep_rows
+from sumpool.core.nn.layers import Dropout
 from sumpool.core.nn.masking import zero_padding
 
 AbsolutePositions = Literal["sinusoidal", "learned", "none"]
@@ -134,10 +133,6 @@ class AttentionPositions(nn.Module):
         del positions, queries
         return None
 
-    def prune_heads(self, kept: Sequence[int]) -> None:
-        """Remove the parameters of all heads but some, in place."""
-        del kept
-
 
 def build_positions(kind: PositionsKind, heads: int, head_dim: int) -> AttentionPositions:
     """Build a position encoding.
@@ -190,10 +185,6 @@ class RelativePositions(AttentionPositions):
         super().__init__()
         self.weight = nn.Parameter(torch.zeros(heads, 2 * BUCKETS))
         self.register_buffer("starts", torch.tensor(_bucket_starts(), dtype=torch.int32), persistent=False)
-
-    def prune_heads(self, kept: Sequence[int]) -> None:
-        """See `AttentionPositions.prune_heads`."""
-        self.weight = nn.Parameter(keep_rows(self.weight, kept))
 
     def bias(self, positions: Tensor, queries: slice = slice(None)) -> Tensor:
         """Look up the bias of all distances; see `AttentionPositions.bias`."""

@@ -298,38 +298,3 @@ def test_draws_are_new_in_training_only(variant: str, make_tokens: Callable[...,
     attention.eval()
     first, second = (attention(tokens.states, tokens.mask, tokens.positions) for _ in range(2))
     assert torch.equal(first, second)
-
-
-@over(VARIANTS + WITH_PARAMETERS_OF_HEADS)
-def test_removed_heads_are_those_with_output_zero(variant: str, make_tokens: Callable[..., Tokens]) -> None:
-    tokens = make_tokens(75, 133, 20)
-    for kept in ([3], [0, 2]):
-        attention = build_with_settings(variant)
-        if attention.independent_heads:
-            check_pruning(attention, kept, tokens)
-        else:
-            with pytest.raises(ValueError, match="must keep all heads, which depend on each other"):
-                attention.prune_heads(kept)
-
-
-def check_pruning(attention: Attention, kept: list[int], tokens: Tokens) -> None:
-    """Assert that an attention without some heads equals the same attention with their outputs at 0."""
-    gate = torch.zeros(4, dtype=torch.float64)
-    gate[kept] = 1.0
-    hook = attention.out.register_forward_pre_hook(
-        lambda _, inputs: (inputs[0].unflatten(-1, (4, -1)) * gate[:, None]).flatten(-2)
-    )
-    expected = attention(tokens.states, tokens.mask, tokens.positions)
-    hook.remove()
-    before = sum(parameter.numel() for parameter in attention.parameters())
-    attention.prune_heads(kept)
-    mixed = attention(tokens.states, tokens.mask, tokens.positions)
-    torch.testing.assert_close(mixed[tokens.mask], expected[tokens.mask], atol=1e-10, rtol=0)
-    assert (attention.heads, attention.head_indices) == (len(kept), tuple(kept))
-    assert sum(parameter.numel() for parameter in attention.parameters()) < before
-    received = attention.attention_received(tokens.states, tokens.mask, tokens.positions, include_self=True)
-    assert received.shape == tokens.mask.shape
-    if len(kept) > 1:
-        attention.prune_heads([1])
-        assert attention.head_indices == (kept[1],)
-        assert attention(tokens.states, tokens.mask, tokens.positions).isfinite().all()

@@ -96,29 +96,3 @@ def test_half_precision_agrees_with_float64(
     assert attention.attention_weights(queries.to(half_precision), precomputed, 40).isfinite().all()
     mixed.square().sum().backward()
     assert all(parameter.grad.isfinite().all() for parameter in attention.parameters() if parameter.grad is not None)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("kept", [[3], [0, 2]])
-def test_removed_heads_are_those_with_output_zero(
-    kind: str, kept: list[int], make_tokens: Callable[..., Tokens]
-) -> None:
-    attention, tokens = build(kind), make_tokens(41, 22, 2)
-    if not attention.independent_heads:
-        with pytest.raises(ValueError, match="must keep all heads, which depend on each other"):
-            attention.prune_heads(kept)
-        return
-    gate = torch.zeros(4, dtype=torch.float64)
-    gate[kept] = 1.0
-    hook = attention.out.register_forward_pre_hook(
-        lambda _, inputs: (inputs[0].unflatten(-1, (4, -1)) * gate[:, None]).flatten(-2)
-    )
-    queries = torch.randn(3, 6, 16, dtype=torch.float64)
-    precomputed = precompute(attention, kind, tokens)
-    expected = attention(queries, precomputed).states
-    hook.remove()
-    weights = attention.attention_weights(queries, precomputed, 41)
-    attention.prune_heads(kept)
-    precomputed = precompute(attention, kind, tokens)
-    torch.testing.assert_close(attention(queries, precomputed).states, expected, atol=1e-10, rtol=0)
-    torch.testing.assert_close(attention.attention_weights(queries, precomputed, 41), weights[:, kept])

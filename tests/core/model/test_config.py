@@ -51,27 +51,3 @@ def test_a_layer_that_cannot_be_built_is_named(layer: dict[str, object], message
     with pytest.raises(ValidationError, match=r"encoder\[1\]: " + message):
         ModelConfig.model_validate({"dim": 12, "heads": 4, "encoder": [{"attention": {"kind": "vanilla"}}, layer]})
     assert torch.equal(torch.random.get_rng_state(), state)
-
-
-@pytest.mark.parametrize("heads", [[], [4], [1, 0], [1, 1]])
-def test_kept_heads_are_increasing_indices(heads: list[int]) -> None:
-    rule = r"must be increasing indices below heads = 4, at least one, got \["
-    layer = {**LAYER, "kept_heads": heads}
-    with pytest.raises(ValidationError, match=r"encoder\[0\]: kept_heads " + rule):
-        ModelConfig.model_validate({"dim": 8, "heads": 4, "encoder": [layer]})
-    for name in ("kept_heads", "kept_cross_heads"):
-        decoder = {"layers": 2, name: [[0], heads]}
-        with pytest.raises(ValidationError, match=rf"decoder: {name}\[1\] " + rule):
-            ModelConfig.model_validate({"dim": 8, "heads": 4, "encoder": [LAYER], "decoder": decoder})
-
-
-@pytest.mark.parametrize("name", ["kept_heads", "kept_cross_heads"])
-def test_kept_heads_are_of_every_decoder_layer(name: str) -> None:
-    with pytest.raises(ValidationError, match=rf"{name} must have a list for each of layers = 2, got 1"):
-        ModelConfig.model_validate({"encoder": [LAYER], "decoder": {"layers": 2, name: [[0]]}})
-
-
-def test_heads_that_depend_on_each_other_cannot_be_kept_in_part() -> None:
-    layer = {"attention": {"kind": "convolutional"}, "kept_heads": [0]}
-    with pytest.raises(ValidationError, match=r"encoder\[0\]: ConvolutionalAttention must keep all heads"):
-        ModelConfig.model_validate({"encoder": [layer]})

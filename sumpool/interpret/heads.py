@@ -1,20 +1,30 @@
-"""Importance of attention heads by the gradients of their gates (Michel et al., 2019, arXiv:1905.10650).
+"""Importance of attention heads by the gradients of their gates, and masks of heads (Michel et al., 2019).
 
 A gate of 1 multiplies the output of every head ahead of the output projection. The importance of a head is the
-expectation of |dL / dgate| over documents (their Equation 2), L being the loss of one document in nats per target
-token, divided by the Euclidean norm of the importances of its attention, as they do after Molchanov et al. (2017).
+expectation of |dL / dgate| over documents (arXiv:1905.10650, Equation 2), L being the loss of one document in nats per
+target token, divided by the Euclidean norm of the importances of its attention, as they do after Molchanov et al.
+(2017). A head is masked by a gate of 0, as part of the output projection.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.model.head_pruning import attentions
+from sumpool.core.attention._base import Attention
+from sumpool.core.cross_attention._base import CrossAttention
+from sumpool.core.model.decoder import CausalAttention
 from sumpool.data.batches import Batch
 from sumpool.progress import Check, no_op
+
+HeadedAttention = Attention | CausalAttention | CrossAttention
+
+
+def attentions(model: nn.Module) -> dict[str, HeadedAttention]:
+    """All attentions of a model by their names, such as `encoder.layers.0.attention`, in the order of the model."""
+    return {name: module for name, module in model.named_modules() if isinstance(module, HeadedAttention)}
 
 
 @contextmanager
@@ -69,6 +79,58 @@ def normalise(importance: Tensor) -> Tensor:
     """Divide the importances of an attention's heads by their Euclidean norm; zeros stay zeros."""
     norm = importance.norm()
     return importance / norm if norm > 0 else importance
+
+
+def unmasked_heads(model: nn.Module) -> dict[str, tuple[int, ...]]:
+    """Indices of the heads of each attention that are not masked, by its name."""
+    return {
+        name: tuple(_by_head(attention).any(2).any(0).nonzero()[:, 0].tolist())
+        for name, attention in attentions(model).items()
+    }
+
+
+def choose_heads(
+    importance: Mapping[str, Tensor], heads: Mapping[str, Sequence[int]], share: float
+) -> dict[str, tuple[int, ...]]:
+    """Choose the heads to mask: the least important ones of the whole model, but for one of each attention.
+
+    Args:
+        importance: Importance of the heads of each attention by its name, (heads,).
+        heads: Indices of the heads to choose from, by the name of the attention.
+        share: Share of these heads to mask, rounded to the nearest number.
+
+    Returns:
+        Indices of the heads to mask, by the name of the attention.
+
+    Raises:
+        ValueError: If the share masks no head, or more than can be masked.
+    """
+    total = sum(map(len, heads.values()))
+    count = round(share * total)
+    most = total - sum(len(indices) > 0 for indices in heads.values())
+    if not 0 < count <= most:
+        rule = f"mask 1 to {most} of {total} heads, as every attention keeps one"
+        raise ValueError(f"the share of heads must {rule}, got {share:g}, which are {count}")
+    masked: dict[str, list[int]] = {name: [] for name in heads}
+    ranked = sorted((float(importance[name][head]), name, head) for name in heads for head in heads[name])
+    for _, name, head in ranked:
+        if count and len(masked[name]) + 1 < len(heads[name]):
+            masked[name].append(head)
+            count -= 1
+    return {name: tuple(sorted(indices)) for name, indices in masked.items()}
+
+
+@torch.no_grad()
+def mask_heads(model: nn.Module, masked: Mapping[str, Sequence[int]]) -> None:
+    """Set the outputs of heads, whose indices are given by the name of their attention, to 0 in place."""
+    for name, attention in attentions(model).items():
+        _by_head(attention)[:, list(masked.get(name, ()))] = 0.0
+
+
+def _by_head(attention: HeadedAttention) -> Tensor:
+    """View of the output projection by heads, (dim, heads, head_dim)."""
+    by_head: Tensor = attention.out.weight.unflatten(1, (attention.heads, -1))
+    return by_head
 
 
 def _gate_gradients(model: nn.Module, gates: Mapping[str, Tensor], batch: Batch) -> dict[str, Tensor]:

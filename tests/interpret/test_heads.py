@@ -1,15 +1,25 @@
 import pytest
 import torch
+from torch import Tensor
 
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.head_pruning import attentions
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.batches import Batch
 from sumpool.errors import Interrupted
-from sumpool.interpret.head_importance import head_gates, head_importance, normalise
+from sumpool.interpret.heads import (
+    attentions,
+    choose_heads,
+    head_gates,
+    head_importance,
+    mask_heads,
+    normalise,
+    unmasked_heads,
+)
+
+NAMES = ["encoder.layers.0.attention", "decoder.layers.0.attention", "decoder.layers.0.cross_attention"]
 
 
-def build() -> SummarizationModel:
+def build(cross_attention: str = "full") -> SummarizationModel:
     settings = {
         "dim": 16,
         "heads": 4,
@@ -17,7 +27,7 @@ def build() -> SummarizationModel:
         "source_length": 64,
         "target_length": 12,
         "encoder": [{"attention": {"kind": "blockwise", "block": 8}}],
-        "decoder": {"layers": 1},
+        "decoder": {"layers": 1, "cross_attention": {"kind": cross_attention}},
     }
     torch.manual_seed(1)
     return SummarizationModel(ModelConfig.model_validate(settings), 30).double().eval().requires_grad_(False)
@@ -49,11 +59,7 @@ def test_importance_is_the_mean_absolute_derivative_by_the_gate() -> None:
                         losses.append(loss(model, batch))
                     gate[head] = 1
                     expected[name][head] += abs(losses[0] - losses[1]) / 2e-5 / len(batches)
-    assert list(importance) == [
-        "encoder.layers.0.attention",
-        "decoder.layers.0.attention",
-        "decoder.layers.0.cross_attention",
-    ]
+    assert list(importance) == NAMES
     for name, values in importance.items():
         torch.testing.assert_close(values, expected[name] / expected[name].norm(), atol=1e-6, rtol=1e-5)
 
@@ -92,3 +98,49 @@ def test_a_signal_ends_it() -> None:
     with pytest.raises(Interrupted, match="SIGTERM"):
         head_importance(model, [document(5, 2)], check)
     assert not any(module._forward_pre_hooks for module in model.modules())
+
+
+@pytest.mark.parametrize("cross_attention", ["full", "hepos", "sentence"])
+def test_masked_heads_are_those_with_gate_zero(cross_attention: str) -> None:
+    model, batch = build(cross_attention), document(20, 5)
+    masked = dict(zip(NAMES, ([1, 3], [], [0]), strict=True))
+    with head_gates(model) as gates:
+        for name, heads in masked.items():
+            gates[name][heads] = 0.0
+        expected = loss(model, batch)
+    assert abs(expected - loss(model, batch)) > 1e-6
+    mask_heads(model, masked)
+    assert loss(model, batch) == pytest.approx(expected, abs=1e-10)
+    assert list(unmasked_heads(model).values()) == [(0, 2), (0, 1, 2, 3), (1, 2, 3)]
+
+
+def importance_of(*values: list[float]) -> dict[str, Tensor]:
+    return {name: torch.tensor(row) for name, row in zip("ab", values, strict=True)}
+
+
+EVERY = {"a": (0, 1, 2, 3), "b": (0, 1, 2, 3)}
+
+
+def test_the_least_important_heads_are_masked() -> None:
+    values = importance_of([0.9, 0.1, 0.2, 0.8], [0.3, 0.05, 0.7, 0.6])
+    assert choose_heads(values, EVERY, 0.25) == {"a": (1,), "b": (1,)}
+    assert choose_heads(values, EVERY, 0.5) == {"a": (1, 2), "b": (0, 1)}
+    assert choose_heads(values, EVERY, 0.75) == {"a": (1, 2, 3), "b": (0, 1, 3)}
+    assert choose_heads(values, {"a": (0, 3), "b": (2,)}, 0.3) == {"a": (3,), "b": ()}
+
+
+@pytest.mark.parametrize(
+    ("heads", "share", "message"),
+    [
+        (EVERY, 0.01, "mask 1 to 6 of 8 heads, as every attention keeps one, got 0.01, which are 0"),
+        (EVERY, 0.9, "mask 1 to 6 of 8 heads, as every attention keeps one, got 0.9, which are 7"),
+        (
+            {"a": (1,), "b": (0, 2, 3)},
+            0.75,
+            "mask 1 to 2 of 4 heads, as every attention keeps one, got 0.75",
+        ),
+    ],
+)
+def test_shares_that_cannot_be_masked(heads: dict[str, tuple[int, ...]], share: float, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        choose_heads(importance_of([1, 2, 3, 4], [5, 6, 7, 8]), heads, share)
