@@ -60,7 +60,7 @@ Check = Callable[[], None]
 
 
 def no_op(*_: object) -> None:
-    """Do nothing: the progress callback and the check of work that nobody watches or stops."""
+    """Do nothing; the default progress callback and check."""
 
 
 class Interruption:

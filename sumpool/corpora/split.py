@@ -1,6 +1,6 @@
 """Summaries of a split of prepared data by workers of a Ray cluster, given in the order of the split.
 
-A worker writes the summaries of a part to a file, so that a command that was killed goes on after the parts that are
+A worker writes the summaries of a part to a file, so that a command that was killed continues after the parts that are
 done, whether they were scored or not.
 """
 

@@ -20,7 +20,7 @@ def opened(run: Path, recipe: AnyRecipe, prepared: Path, processes: Processes, r
         recipe: The recipe.
         prepared: Folder of the prepared data.
         processes: The processes of the training, of which the first one opens the folder.
-        report: Receives a note if a finished run goes on to a later end.
+        report: Receives a note if a finished run continues to a later end.
 
     Yields:
         Whether the run has ended.

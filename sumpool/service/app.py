@@ -48,7 +48,7 @@ _POLICY = (
 
 
 _LOG = logging.getLogger(__name__)
-_BUG = "this is a bug in sumpool; the service goes on"
+_BUG = "this is a bug in sumpool; the service continues"
 
 
 class _Metrics:

@@ -1,6 +1,6 @@
 """Teacher of a training (`train.teacher`): token distributions or summaries that the model learns from.
 
-The folder `teacher` of the run has a manifest that names the teacher's weights, so that a run goes on with the same
+The folder `teacher` of the run has a manifest that names the teacher's weights, so that a run continues with the same
 teacher only, and the summaries for distillation by sequence (Kim and Rush, 2016), which are written once.
 """
 

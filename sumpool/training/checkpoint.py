@@ -1,7 +1,7 @@
 """Checkpoints of a run.
 
 A checkpoint is a folder `step-00001234`: safetensors for weights and moments, JSON for the rest, and a manifest. Its
-tensors are whole, whatever the number of processes that trained, so that any number goes on from it. It holds the state
+tensors are whole, whatever the number of processes that trained, so that any number resumes from it. It holds the state
 of the run after a step and before the validation that may follow. It is filled under a temporary name, flushed, and
 renamed into place once; nothing ever writes into a finished one.
 """

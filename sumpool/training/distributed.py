@@ -135,5 +135,5 @@ def _lost_processes() -> Iterator[None]:
             raise
         raise ResourceError(
             "all processes of a training must run until its end, but one has ended: see why in its log, and run the "
-            "same command again, which goes on from the newest checkpoint"
+            "same command again, which resumes from the newest checkpoint"
         ) from error

@@ -41,7 +41,7 @@ def evaluate_on_ray(
 ) -> EvaluationReport:
     """Summarise a split of a run's data on a Ray cluster, and score the summaries as `evaluate_run` does.
 
-    The results are those of `evaluate_run`, and each of the two goes on with what the other left unfinished.
+    The results are those of `evaluate_run`, and each of the two continues with what the other left unfinished.
 
     Args:
         evaluation: Model, documents and cluster.

@@ -29,7 +29,7 @@ def summarize_corpus(
     """Summarise a corpus on a Ray cluster.
 
     The corpus is divided into parts; each becomes a file of the folder, with the columns of its rows and those of the
-    summaries. A command that was killed goes on with the parts that are not done.
+    summaries. A command that was killed continues with the parts that are not done.
 
     Args:
         job: Corpus, model, settings, and the folder that is written.

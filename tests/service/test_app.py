@@ -218,7 +218,7 @@ def test_a_bug_ends_a_stream() -> None:
 
     with TestClient(build_app(Broken(), "broken", 0), raise_server_exceptions=False) as broken:  # type: ignore[arg-type]
         answer = broken.post(STREAM, json={"text": "a b c."})
-        assert events(answer.text) == [("error", {"error": "this is a bug in sumpool; the service goes on"})]
+        assert events(answer.text) == [("error", {"error": "this is a bug in sumpool; the service continues"})]
 
 
 def test_a_file_is_the_body(client: TestClient, summarizer: Summarizer, tmp_path: Path) -> None:
@@ -317,7 +317,7 @@ def test_the_suffix_of_a_file_decides_where_its_content_does_not(client: TestCli
     ("error", "status", "reason"),
     [
         (ResourceError("memory must suffice"), 503, "memory must suffice"),
-        (KeyError("secret text"), 500, "this is a bug in sumpool; the service goes on"),
+        (KeyError("secret text"), 500, "this is a bug in sumpool; the service continues"),
     ],
 )
 def test_errors_of_the_model(error: Exception, status: int, reason: str) -> None:

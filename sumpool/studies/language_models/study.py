@@ -1,7 +1,7 @@
 """`sumpool study language-models`: tables and figures of Nawrot et al. (2023) on any text.
 
 <folder>/<text>/prepared/               vocabulary and ids
-<folder>/<text>/<row>-seed<n>/          run folders, which every study shares and a second call goes on with
+<folder>/<text>/<row>-seed<n>/          run folders, which every study shares and a second call continues with
 <folder>/<text>/processor_seconds.json  processor time of the training of each run
 <folder>/<study>.json, .csv, .tex, .png
 """
@@ -91,7 +91,7 @@ def study_language_models(overrides: Sequence[str], report: Report, check: Check
     Args:
         overrides: Settings of the benchmark, like `study.table=pareto`, and of the recipe.
         report: Called with progress.
-        check: Called between updates; when it raises, a second call goes on.
+        check: Called between updates; when it raises, a second call continues.
 
     Raises:
         RecipeError: If a setting is wrong, or a folder holds something else.

@@ -1,7 +1,7 @@
 """`sumpool study lra`: attentions trained on a task of the Long Range Arena, in one table.
 
 <folder>/<task>/data/                      rows and their statistics
-<folder>/<task>/<attention>-seed<n>/       run folders, which a second call goes on with
+<folder>/<task>/<attention>-seed<n>/       run folders, which a second call continues with
 <folder>/<task>/results.json, .csv, .tex, .png
 """
 
@@ -48,7 +48,7 @@ def study_lra(overrides: Sequence[str], report: Report, check: Check) -> BenchRe
     Args:
         overrides: Settings of the benchmark, like `study.task=listops`, and of the task's recipe.
         report: Called with progress.
-        check: Called between updates; when it raises, a second call goes on.
+        check: Called between updates; when it raises, a second call continues.
 
     Raises:
         RecipeError: If a setting is wrong, or a folder holds something else.
