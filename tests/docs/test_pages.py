@@ -115,7 +115,10 @@ def anchors(page: Path) -> set[str]:
 
 
 def test_relative_links_lead_to_files_and_headings() -> None:
-    for page in (*PAGES, *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "ARCHITECTURE", "SECURITY"))):
+    for page in (
+        *PAGES,
+        *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "ARCHITECTURE", "SECURITY", "CHANGELOG")),
+    ):
         text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
         for target in re.findall(r"\]\((?!https?:)([^)]+)\)", text):
             name, _, anchor = target.partition("#")
