@@ -24,9 +24,11 @@ def files_of(folder: Path, options: ReadOptions, notice: Callable[[str], None]) 
 
     A pattern other than "*" decides alone, and a file that it names is never passed over. Without one, files with a
     supported suffix are documents, except .csv and .tsv, and so are texts without a suffix and manual pages. Others are
-    passed over and counted in one notice, as are pipes, devices and broken links.
+    passed over and counted in one notice, as are pipes, devices, broken links and links out of the folder, whatever the
+    pattern: a folder from elsewhere shall not choose which files of this machine are read.
     """
     passed: Counter[str] = Counter()
+    root = folder.resolve()
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
         if any(part.startswith(".") for part in inside.parts) or path.is_dir():
@@ -34,7 +36,9 @@ def files_of(folder: Path, options: ReadOptions, notice: Callable[[str], None]) 
         named = options.glob != DEFAULT_OPTIONS.glob
         if named and not (fnmatch(path.name, options.glob) or inside.match(options.glob)):
             continue
-        if path.is_file() and (named or _is_document(path)):
+        if path.is_symlink() and not path.resolve().is_relative_to(root):
+            passed["linked from elsewhere"] += 1
+        elif path.is_file() and (named or _is_document(path)):
             yield path
         else:
             passed[(path.suffix or "without a suffix") if path.is_file() else "that are no files"] += 1

@@ -50,3 +50,19 @@ def test_pattern_decides_alone(tmp_path: Path) -> None:
     fill(tmp_path)
     assert listed(tmp_path, ReadOptions(glob="*.p[yn]*")) == (["e.png", "f.png", "z.py"], [])
     assert listed(tmp_path, ReadOptions(glob="b/*.csv"))[0] == ["b/d.csv"]
+
+
+def test_links_out_of_a_folder_are_not_followed(tmp_path: Path) -> None:
+    folder, other = tmp_path / "folder", tmp_path / "other"
+    for path in (folder, other):
+        path.mkdir()
+        (path / "text.txt").write_text("Some text.")
+    (folder / "inside.txt").symlink_to("text.txt")
+    (folder / "outside.txt").symlink_to(other / "text.txt")
+    (folder / "subfolder").symlink_to(other)
+    notices: list[str] = []
+    linked = tmp_path / "linked"
+    linked.symlink_to(folder)
+    for start, options in ((folder, DEFAULT_OPTIONS), (linked, ReadOptions(glob="*.txt"))):
+        assert [path.name for path in files_of(start, options, notices.append)] == ["inside.txt", "text.txt"]
+        assert "1 linked from elsewhere" in notices.pop()
