@@ -6,11 +6,12 @@
 # make browser-test  tests of the HTML pages in Chromium, which Debian's packages install (two minutes)
 # make docs        the documentation as an offline site in site/
 # make dist        wheel and source archive in dist/
-# make image       container image of the wheel, sumpool:cpu, or with DEVICE=cuda sumpool:cuda (needs Docker)
+# make image       container image of the wheel, sumpool:cpu or sumpool:DEVICE (needs Docker)
 # All create .venv first if it is missing or out of date. Variables:
 #   SET="train.steps=20 train.learning_rate=1e-3"   settings of the quickstart's recipe to change
 #   RUN=runs/mine                                   another folder for the quickstart's run
 #   SCALE=0.1                                       factor of the counts of `make torture`
+#   TORCH_INDEX=https://pypi.org/simple             package index of PyTorch in an image, by default that for CPUs
 #   PYTHON=python3.12                               the Python (3.11 or newer) that .venv is created with
 
 RUN ?= runs/quickstart
@@ -78,8 +79,7 @@ dist: .venv/installed-dev
 # The folder of the wheel is all that the image is built from.
 image: dist
 	cp constraints.txt dist
-	docker build --file recipes/cluster/Dockerfile --tag sumpool:$(DEVICE) \
-		$(if $(filter cuda,$(DEVICE)),--build-arg TORCH_INDEX=https://pypi.org/simple) dist
+	docker build --file recipes/cluster/Dockerfile --tag sumpool:$(DEVICE) --build-arg TORCH_INDEX dist
 
 clean:
 	rm -rf .venv dist site
