@@ -1,12 +1,28 @@
+import csv
+import io
 import re
+import shutil
+import subprocess
 from dataclasses import replace
+from pathlib import Path
+
+import pytest
 
 from sumpool.evaluation.paired_comparison import Difference
 from sumpool.evaluation.report import EvaluationReport, ReportRow
 from sumpool.evaluation.rouge import TYPES
 from sumpool.evaluation.scorer import Form
 from sumpool.evaluation.statistics import Estimate, PairedTest
-from sumpool.evaluation.tables import difference_table, form_table, length_table, score_table, win_table
+from sumpool.evaluation.tables import (
+    difference_table,
+    escape_latex,
+    form_table,
+    length_table,
+    score_table,
+    to_csv,
+    to_latex,
+    win_table,
+)
 from sumpool.text.form import FAULTS
 
 F1 = Estimate(0.4125, 0.4, 0.42)
@@ -96,3 +112,95 @@ def test_faults_are_counted_by_system_on_all_documents() -> None:
     assert (shown["system"], shown["sentences"], shown["no end"], shown["heading"]) == ("tiny", "1,301", "1,002", "0")
     assert shown["summaries with faults"] == "7 of 1,243"
     assert len(cells) == 1
+
+
+THIRD = Estimate(1 / 3, 0.25, 0.5)
+FEW_TEST = PairedTest(Estimate(0.05, -0.01, 0.06), bootstrap=0.25, permutation=0.125, wins=12, ties=3, losses=4)
+
+
+def export_row(part: str, system: str) -> ReportRow:
+    return ReportRow(
+        part, system, 19, dict.fromkeys(TYPES, THIRD), 40.4, 0.02, 0.5, 2.0, 0.25, None, {}, Form(0, 0, {})
+    )
+
+
+def report(system: str = "tiny", holm: float = 0.375) -> EvaluationReport:
+    difference = Difference(
+        "all", system, "LEAD-60", 19, dict.fromkeys(TYPES, FEW_TEST), {**dict.fromkeys(TYPES, 1.0), "rouge2": holm}
+    )
+    return EvaluationReport(
+        rows=(export_row("all", system), export_row("all", "LEAD-60")),
+        signature="signature 95 %\nsecond line",
+        documents=19,
+        notes=("a note",),
+        length_rows=(export_row("up to 5 words", system), export_row("up to 5 words", "LEAD-60")),
+        baselines=(difference,),
+    )
+
+
+def test_names_are_one_cell_of_one_row() -> None:
+    hostile = "a,b\n=c\r\u2028\u202e\u2800&\\x%"
+    [rows] = {len(list(csv.DictReader(io.StringIO(to_csv(report(name)))))) for name in ("plain", hostile)}
+    assert rows == 4
+    [lines] = {len(to_latex(report(name)).splitlines()) for name in ("plain", hostile)}
+    assert lines > rows
+    for text in (to_csv(report(hostile)), to_latex(report(hostile))):
+        assert not set("\u2028\u202e\u2800") & set(text)
+
+
+def test_csv_has_unrounded_scores_and_tests() -> None:
+    rows = list(csv.DictReader(io.StringIO(to_csv(report()))))
+    assert [(item["slice"], item["system"]) for item in rows] == [
+        (part, system) for part in ("all", "up to 5 words") for system in ("tiny", "LEAD-60")
+    ]
+    assert (float(rows[0]["rouge1"]), rows[0]["rouge1_low"], rows[0]["rougeLsum_high"]) == (1 / 3, "0.25", "0.5")
+    assert (rows[0]["documents"], rows[0]["words"], rows[0]["unsupported"]) == ("19", "40.4", "")
+    assert [rows[1][f"rouge2_{name}"] for name in ("wins", "ties", "losses", "permutation", "holm")] == [
+        *("12", "3", "4", "0.125", "0.375")
+    ]
+    assert [item["rouge1_wins"] for item in rows] == ["", "12", "", ""]
+    assert rows[0]["bertscore"] == ""
+    scored = replace(report(), rows=(replace(export_row("all", "tiny"), bertscore=Estimate(0.5, 0.25, 0.75)),))
+    (first, *_) = csv.DictReader(io.StringIO(to_csv(scored)))
+    assert [first[f"bertscore{part}"] for part in ("", "_low", "_high")] == ["0.5", "0.25", "0.75"]
+
+
+def test_no_cell_of_csv_is_a_formula() -> None:
+    for name in ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1"):
+        cells = [item["system"] for item in csv.DictReader(io.StringIO(to_csv(report(name))))]
+        assert cells[0] == cells[2] == f"'{name}".replace("\t", " ").replace("\r", " ").replace("\n", " ")
+
+
+def test_csv_quotes_what_it_must() -> None:
+    rows = list(csv.reader(io.StringIO(to_csv(report('a,"b";c')))))
+    assert rows[1][1] == 'a,"b";c'
+    assert {len(cells) for cells in rows} == {len(rows[0])}
+
+
+def test_latex_is_a_table_with_intervals_and_stars() -> None:
+    lines = to_latex(report(holm=0.01)).splitlines()
+    assert lines[:2] == ["% a note", "% signature 95 % second line"]
+    assert lines[2].startswith("% *: differs from tiny, permutation test, Holm, p < 0.05")
+    assert r"\multicolumn{6}{l}{\emph{up to 5 words}, 19 documents} \\" in lines
+    cell = r"33.3 {\scriptsize [25.0, 50.0]}"
+    starred = cell.replace("33.3", "33.3$^*$")
+    assert rf"LEAD-60 & {cell} & {starred} & {cell} & {cell} & 40 \\" in lines
+    assert rf"tiny & {cell} & {cell} & {cell} & {cell} & 40 \\" in lines
+    assert "$^*$" not in to_latex(report())
+
+
+def test_latex_escapes_every_special_character() -> None:
+    assert escape_latex("a_b%c&d$e#f{g}h~i^j\\k<l>\n") == (
+        r"a\_b\%c\&d\$e\#f\{g\}h\textasciitilde{}i\textasciicircum{}j\textbackslash{}k\textless{}l\textgreater{} "
+    )
+    hostile = to_latex(replace(report(r"\input{/etc/passwd}%"), notes=("x\n\\input{y}",)))
+    assert r"\textbackslash{}input\{/etc/passwd\}\% &" in hostile
+    assert all(line.startswith("%") for line in hostile.splitlines() if "input{" in line)
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")
+def test_latex_compiles(tmp_path: Path) -> None:
+    table = to_latex(report(r"a_b\%&$#{}~^<>"))
+    page = rf"\documentclass{{article}}\usepackage{{booktabs}}\begin{{document}}{table}\end{{document}}"
+    (tmp_path / "page.tex").write_text(page)
+    subprocess.run(["pdflatex", "-halt-on-error", "page.tex"], cwd=tmp_path, check=True, capture_output=True)

@@ -20,7 +20,7 @@ from sumpool.text.escaping import escape_markdown, escape_markdown_line, markdow
 from sumpool.text.sentences import SentenceSplitter
 from tests.browser.hostile import PAYLOADS
 from tests.evaluation import test_html_report
-from tests.evaluation.test_exports import report
+from tests.evaluation.test_tables import report
 from tests.inference import test_explanation
 from tests.torture.figures import Measured
 
