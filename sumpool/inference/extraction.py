@@ -7,8 +7,8 @@ from itertools import zip_longest
 from sumpool.core.decoding.ranking import LengthTarget
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.inference.summary import Extraction, join_causes
+from sumpool.ranking.selection import usual_words
 from sumpool.ranking.sentence_selector import Candidates, SentenceSelector
-from sumpool.ranking.summary_length import usual_words
 from sumpool.text.language import word_count
 from sumpool.text.prose import PROSE_KINDS
 

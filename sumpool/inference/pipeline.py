@@ -19,8 +19,8 @@ from sumpool.inference.reading import Reading, read_document
 from sumpool.inference.run_files import RunFiles
 from sumpool.inference.summary import NO_EXTRACTION, Summary
 from sumpool.progress import Check, Progress, Report, no_op
+from sumpool.ranking.selection import usual_words
 from sumpool.ranking.sentence_selector import SentenceSelector
-from sumpool.ranking.summary_length import usual_words
 from sumpool.text.language import separator, word_count
 from sumpool.text.sentences import SentenceSplitter
 

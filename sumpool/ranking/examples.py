@@ -1,7 +1,9 @@
 """Documents with summaries as examples for training: features and labels of all their sentences of prose."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +12,41 @@ from sumpool.documents.document import Document, document_title
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.evaluation.rouge import Tokenize
 from sumpool.ranking.features import SentenceFeatures, sentence_features
-from sumpool.ranking.labels import sentence_labels
 from sumpool.ranking.marks import Marks, shown_indices
 from sumpool.ranking.selection import find_candidates
 from sumpool.text.sentences import SentenceSplitter
+
+_UNIGRAMS, _BIGRAMS = 0.5, 1.0
+"""Weights of the precision in words and in pairs of words."""
+
+
+def sentence_labels(sentences: Sequence[str], reference: str, tokenize: Tokenize) -> NDArray[np.float64]:
+    """Return the label of each sentence, (sentences,), from 0 to 1.5.
+
+    The label is half the share of the sentence's words that the reference has, plus the share of its pairs of words,
+    with counts clipped at those of the reference as in ROUGE.
+
+    Args:
+        sentences: Sentences of the document.
+        reference: Reference summary.
+        tokenize: Tokenizer of the words that are compared.
+    """
+    words = tokenize(reference)
+    unigrams, bigrams = Counter[object](words), Counter[object](pairwise(words))
+    labels = np.zeros(len(sentences))
+    for index, sentence in enumerate(sentences):
+        own_words = tokenize(sentence)
+        labels[index] = _UNIGRAMS * _precision(own_words, unigrams) + _BIGRAMS * _precision(
+            pairwise(own_words), bigrams
+        )
+    return labels
+
+
+def _precision(items: Iterable[object], reference: Counter[object]) -> float:
+    counts = Counter(items)
+    shared = sum(min(count, reference[item]) for item, count in counts.items())
+    return shared / max(sum(counts.values()), 1)
+
 
 FURTHER, GOOD = 0.85, 0.55
 """Preference of the further sentences of a reader's summary, and of other good ones."""

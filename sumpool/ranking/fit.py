@@ -1,15 +1,15 @@
 """Training of the ranker: cue words by ridge regression, then boosted trees, on the sentences of documents."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sumpool.ranking.boosting import fit_forest
 from sumpool.ranking.config import RankingConfig
-from sumpool.ranking.cues import fit_cues, frequent_cues
 from sumpool.ranking.examples import MarkedExample, RankingExample
 from sumpool.ranking.features import SentenceFeatures
 from sumpool.ranking.forest import Forest, Matrix, Values
@@ -19,6 +19,7 @@ from sumpool.ranking.ranker import (
     DocumentClassifier,
     Probe,
     Ranker,
+    sentence_cues,
     with_cues,
 )
 from sumpool.ranking.table_of_contents import heading_key
@@ -180,3 +181,89 @@ def _fit_cues(examples: Sequence[RankingExample], config: RankingConfig) -> Cues
         fit_cues(cues, flat, values, weights, config.ridge),
         fit_cues(heading_cues, flat_headings, values, weights, config.ridge),
     )
+
+
+_STEPS = 40
+"""Steps of the conjugate-gradient method."""
+
+
+def frequent_cues(
+    documents: Sequence[Iterable[Sequence[str]]], groups: Sequence[str], *, minimum: int, maximum: int
+) -> list[str]:
+    """Return the cues that occur in many documents of all groups.
+
+    Args:
+        documents: Words of the sentences of each document.
+        groups: Kind of each document; a cue is as frequent as in the kind where it is second most frequent, so that
+            the words of one subject are none.
+        minimum: Documents of a kind that a cue occurs in at least, in the two kinds where it is most frequent.
+        maximum: Cues at most.
+    """
+    counts = {group: Counter[str]() for group in sorted(set(groups))}
+    for sentences, group in zip(documents, groups, strict=True):
+        counts[group].update(set(chain.from_iterable(map(sentence_cues, sentences))))
+    sizes = Counter(groups)
+    shares: dict[str, float] = {}
+    place = min(len(counts), 2) - 1
+    for cue in set(chain.from_iterable(counts.values())):
+        values = sorted(((counts[group][cue], group) for group in counts), reverse=True)
+        count, group = values[place]
+        if count >= minimum:
+            shares[cue] = count / sizes[group]
+    return sorted(shares, key=lambda cue: (-shares[cue], cue))[:maximum]
+
+
+def fit_cues(
+    cues: Sequence[str], sentences: Sequence[Sequence[str]], targets: Values, weights: Values, ridge: float
+) -> dict[str, float]:
+    """Fit the weights of cues by weighted ridge regression.
+
+    Args:
+        cues: The cues.
+        sentences: Words of each sentence.
+        targets: Target of each sentence, (sentences,).
+        weights: Weight of each sentence, (sentences,), with mean 1.
+        ridge: Penalty of squared weights.
+    """
+    columns = {cue: column for column, cue in enumerate(cues)}
+    rows, numbers, values = _entries(columns, sentences)
+
+    def multiply(vector: Values) -> Values:
+        return np.bincount(rows, values * vector[numbers], len(sentences)).astype(np.float64)
+
+    def transpose(vector: Values) -> Values:
+        return np.bincount(numbers, values * vector[rows], len(cues)).astype(np.float64)
+
+    centred = targets - np.average(targets, weights=weights) if len(targets) else targets
+    solution = _conjugate_gradient(
+        lambda vector: transpose(weights * multiply(vector)) + ridge * vector, transpose(weights * centred)
+    )
+    return {cue: float(weight) for cue, weight in zip(cues, np.round(solution, 5), strict=True) if weight}
+
+
+def _entries(
+    columns: Mapping[str, int], sentences: Sequence[Sequence[str]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Values]:
+    """Return row, column and value of the non-zero entries of the matrix of sentences by cues."""
+    known = [sorted(columns[cue] for cue in sentence_cues(words) if cue in columns) for words in sentences]
+    sizes = np.array([len(numbers) for numbers in known], np.int64)
+    rows = np.repeat(np.arange(len(known)), sizes)
+    numbers = np.fromiter(chain.from_iterable(known), np.int64, int(sizes.sum()))
+    return rows, numbers, 1.0 / np.sqrt(sizes[rows])
+
+
+def _conjugate_gradient(multiply: Callable[[Values], Values], right: Values) -> Values:
+    """Solve a positive definite system, given the multiplication by its matrix."""
+    solution = np.zeros_like(right)
+    residual = direction = right
+    norm = float(right @ right)
+    for _ in range(_STEPS):
+        if norm <= 1e-12:
+            break
+        image = multiply(direction)
+        step = norm / float(direction @ image)
+        solution = solution + step * direction
+        residual = residual - step * image
+        previous, norm = norm, float(residual @ residual)
+        direction = residual + norm / previous * direction
+    return solution

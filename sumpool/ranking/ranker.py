@@ -1,12 +1,17 @@
 """Trained ranker of sentences: cue words and boosted trees, in one file without pickle.
 
 `Ranker.score` needs numpy only; the ranker is fitted by `fit`, and `select` chooses sentences by its scores.
+
+Cue words have a weight each, fitted to the labels of sentences instead of listed. The cues of a sentence are its words
+and pairs of neighbours, and its first words marked as such ("^this", "^in this"); those of a section are the words of
+its heading. A sentence's cue score is the sum of its cues' weights over the square root of their number.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -17,10 +22,31 @@ from safetensors.numpy import save
 
 from sumpool.errors import CheckpointError
 from sumpool.io.bounded import parse_json, read_tensor_entries
-from sumpool.ranking.cues import cue_scores
-from sumpool.ranking.features import FEATURES, SentenceFeatures
+from sumpool.ranking.features import FEATURES, SentenceFeatures, ranks
 from sumpool.ranking.forest import Forest, Matrix, Values
-from sumpool.ranking.word_features import ranks
+
+_OPENING = 3
+"""First words of a sentence that are marked."""
+START: Final = "^"
+"""Mark of the first words of a sentence."""
+
+
+def sentence_cues(words: Sequence[str]) -> set[str]:
+    """Return the cues of a sentence."""
+    opening = [START + " ".join(words[:size]) for size in range(1, min(_OPENING, len(words)) + 1)]
+    return {*words, *map(" ".join, pairwise(words)), *opening}
+
+
+def cue_scores(weights: Mapping[str, float], sentences: Iterable[Sequence[str]]) -> Values:
+    """Return the cue score of each sentence, (sentences,).
+
+    Args:
+        weights: Weight of each cue.
+        sentences: Words of each sentence; those of a heading are scored in the same way.
+    """
+    known = ([weights[cue] for cue in sorted(sentence_cues(words)) if cue in weights] for words in sentences)
+    return np.fromiter((sum(values) / len(values) ** 0.5 if values else 0.0 for values in known), np.float64)
+
 
 FILE: Final = "ranker.safetensors"
 """Name of the file in a run folder."""

@@ -18,8 +18,7 @@ from sumpool.documents.source_sentences import SourceSentence
 from sumpool.ranking.features import sentence_features
 from sumpool.ranking.forest import Values
 from sumpool.ranking.ranker import FILE, ChoiceInputs, Ranker
-from sumpool.ranking.selection import OVERRUN, find_candidates, select
-from sumpool.ranking.summary_length import adjust_length, usual_words
+from sumpool.ranking.selection import OVERRUN, adjust_length, find_candidates, select, usual_words
 from sumpool.ranking.table_of_contents import MANY_HEADINGS, contents_line, table_of_contents, without_label
 from sumpool.text.language import ENGLISH, UNDETECTED, word_count
 from sumpool.text.prose import PROSE_KINDS, tidy_sentence, without_citations, without_connective

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from sumpool.ranking.cues import cue_scores, fit_cues, frequent_cues, sentence_cues
+from sumpool.ranking.fit import fit_cues, frequent_cues
+from sumpool.ranking.ranker import cue_scores, sentence_cues
 
 
 def test_cues_are_words_pairs_and_openings() -> None:

@@ -1,7 +1,8 @@
 import numpy as np
+import pytest
 
 from sumpool.documents.document import Document
-from sumpool.ranking.examples import labelled_example, with_abstract
+from sumpool.ranking.examples import labelled_example, sentence_labels, with_abstract
 from sumpool.text.sentences import SentenceSplitter
 
 TEXT = "# Hosts\n\n" + " ".join(f"Host {number} sends packets to the gateway number {number}." for number in range(30))
@@ -29,3 +30,9 @@ def test_the_summary_begins_a_document_under_a_heading() -> None:
     example = labelled_example(with_abstract(Document("a", TEXT), reference), reference, SentenceSplitter(), str.split)
     assert example.features.headings[:3] == (("abstract",), ("abstract",), ("hosts",))
     assert sorted(example.labels.argsort()[-2:]) == [0, 1]
+
+
+def test_labels_are_precisions_in_words_and_pairs() -> None:
+    reference = "hosts send packets and hosts send frames"
+    sentences = ["hosts send frames", "hosts hosts hosts", "send hosts", "gateways", ""]
+    assert sentence_labels(sentences, reference, str.split).tolist() == pytest.approx([0.5 + 1, 0.5 * 2 / 3, 0.5, 0, 0])

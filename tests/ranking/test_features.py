@@ -4,9 +4,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from sumpool.documents.document import Document
-from sumpool.documents.source_sentences import source_sentences
-from sumpool.ranking.features import FEATURES, sentence_features
+from sumpool.documents.document import Document, TextBlockKind
+from sumpool.documents.source_sentences import SourceSentence, source_sentences
+from sumpool.ranking.features import FEATURES, outline, ranks, sentence_features, style_features
 from sumpool.ranking.selection import find_candidates
 from sumpool.text.word_graph import WordGraph
 from sumpool.text.words import content_prefixes, split_words
@@ -113,3 +113,37 @@ def test_memory_is_a_multiple_of_that_of_the_table() -> None:
     tracemalloc.stop()
     assert len(features) > 5000
     assert peak < 4 * features.values.nbytes
+
+
+def test_sections_and_paragraphs_are_numbered() -> None:
+    kinds: tuple[tuple[TextBlockKind, int], ...] = (
+        ("paragraph", 0),
+        ("heading", 1),
+        ("paragraph", 2),
+        ("paragraph", 2),
+        ("code", 3),
+        ("list_item", 4),
+    )
+    sentences = [SourceSentence(f"text {kind}", 0, 1, block, kind) for kind, block in kinds]
+    places = outline(sentences)
+    assert places.indices.tolist() == [0, 2, 3, 5]
+    assert places.section.tolist() == [0, 1, 1, 1]
+    assert places.paragraph.tolist() == [0, 1, 1, 2]
+    assert places.in_paragraph.tolist() == [0, 0, 1, 0]
+    assert places.in_section.tolist() == [0, 0, 1, 2]
+    assert places.paragraph_in_section.tolist() == [0, 0, 0, 1]
+    assert places.is_item.tolist() == [False, False, False, True]
+    assert places.headings == ("", "text heading")
+    assert outline([]).indices.tolist() == []
+
+
+def test_ranks_are_shares_of_smaller_values() -> None:
+    assert ranks(np.array([3.0, 1.0, 2.0])).tolist() == [1, 0, 0.5]
+    assert ranks(np.array([3.0])).tolist() == [0]
+
+
+def test_style_is_measured_per_character_and_word() -> None:
+    style = style_features(["A (B) 1, 2.", "x"], [["a", "b", "1", "2"], ["x"]])
+    assert style["digits"].tolist() == [2 / 11, 0]
+    assert style["capitals"].tolist() == [0.5, 0]
+    assert style["mean_words"].tolist() == [2.5, 2.5]
