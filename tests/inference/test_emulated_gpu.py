@@ -61,8 +61,7 @@ def test_summaries_and_samples_are_those_of_the_cpu(
         assert (one.text, one.samples) == (other.text, other.samples)
         assert one.score == pytest.approx(other.score, rel=1e-5)
     assert {cause.partition(":")[0] for cause in waits} <= {
-        "core/decoding/device_beams.py",
-        "core/decoding/device_sampling.py",
+        "core/decoding/device_search.py",
         "inference/generation.py",  # predicted lengths
     }
     assert waits.total() < STEPS, waits

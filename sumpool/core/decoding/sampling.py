@@ -2,7 +2,7 @@
 
 Samples are independent; each token is drawn from the model's probabilities at a temperature. The caller provides one
 random number per token, so that neither batch mates nor the order of computation change a sample. As in a search,
-tokens are values of Python on a CPU, and tensors (`device_sampling`) on other devices.
+tokens are values of Python on a CPU, and tensors (`device_search`) on other devices.
 """
 
 from collections.abc import Sequence
@@ -77,7 +77,7 @@ def sample(
     """
     if not is_host(draws.device) and can_apply_on_device(rules):
         # Imported here, as most samples are those of a CPU.
-        from sumpool.core.decoding.device_sampling import sample_on_device
+        from sumpool.core.decoding.device_search import sample_on_device
 
         return sample_on_device(step, state, lengths, draws, temperature, rules)
     return sample_on_host(step, state, lengths, draws, temperature, rules)

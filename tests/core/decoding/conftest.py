@@ -1,6 +1,6 @@
 import pytest
 
-from sumpool.core.decoding import device_sampling, device_search, step
+from sumpool.core.decoding import device_search, step
 
 SEARCHES = ("test_beam", "test_beam_endings", "test_beam_over_model", "test_sampling")
 """Modules whose tests run with hypotheses on the host and on the device."""
@@ -24,4 +24,3 @@ def search_form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 def checked_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let documents leave the batch when they have finished, on the device as on the host."""
     monkeypatch.setattr(device_search, "STEPS_BETWEEN_CHECKS", 1)
-    monkeypatch.setattr(device_sampling, "STEPS_BETWEEN_CHECKS", 1)
