@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -81,19 +82,20 @@ class Tokens:
         """Return the same tokens with other states (batch, length, dim)."""
         return replace(self, states=states)
 
+    def map_origins(self, function: Callable[[Tensor], Tensor]) -> "Tokens":
+        """Apply a function to what is known of the source of each state: positions, sentences, ..., phrases."""
+        names = ("positions", "sentences", "words", "ids", "origin", "phrases")
+        values = {name: getattr(self, name) for name in names}
+        changes: dict[str, Any] = {name: function(value) for name, value in values.items() if value is not None}
+        return replace(self, **changes)
+
     def padded(self, length: int) -> "Tokens":
         """Return the same tokens with padding up to a length, without what their layer computed of them."""
         rest = (0, length - self.mask.size(1))
         return replace(
-            self,
+            self.map_origins(lambda values: F.pad(values, rest)),
             states=F.pad(self.states, (0, 0, *rest)),
             mask=F.pad(self.mask, rest),
-            positions=F.pad(self.positions, rest),
-            sentences=F.pad(self.sentences, rest),
-            words=F.pad(self.words, rest),
-            ids=F.pad(self.ids, rest),
-            origin=F.pad(self.origin, rest),
-            phrases=None if self.phrases is None else F.pad(self.phrases, rest),
             attention_received=None,
             full=self.full and not rest[1],
         )

@@ -15,7 +15,7 @@ from sumpool.core.decoding.constraints import NoRepeatTokens, NoRepeatWords, Rul
 from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.decoding.sampling import sample
 from sumpool.core.model import chunked_encoding
-from sumpool.core.model.blocks import Blocks
+from sumpool.core.model.chunked_encoding import Blocks
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import DecoderState, SummarizationModel
 from sumpool.core.tokens import Tokens

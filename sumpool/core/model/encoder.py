@@ -8,7 +8,7 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.model.chunked_encoding import ChunkedEncoding, group_layers
+from sumpool.core.model.chunked_encoding import encode_in_chunks, group_layers
 from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
 from sumpool.core.model.pooling_trace import PoolingTrace, Projection, identity
 from sumpool.core.nn.execution import run_layer
@@ -80,7 +80,8 @@ class Encoder(nn.Module):
         )
         self.norm = nn.LayerNorm(config.dim) if config.norm == "pre" else nn.Identity()
         self.register_buffer("word_starts", word_starts, persistent=False)
-        self.groups = group_layers([layer.attention.block for layer in layers], self._pooler_by_layer())
+        pooled = [index for index, layer in enumerate(config.encoder) if layer.pool]
+        self.groups = group_layers([layer.attention.block for layer in layers], pooled)
         self.chunked = any(group.block for group in self.groups)
 
     def forward(
@@ -107,31 +108,21 @@ class Encoder(nn.Module):
         no_states = self.embed.embedding.weight.new_empty(*ids.shape, 0)
         tokens = Tokens.from_source(no_states, mask, sentences, words, ids, phrases).with_lengths(lengths)
         trace = PoolingTrace(project_source, keep_inputs=self.restore)
-        tokens = self._encode_in_chunks(tokens, trace) if self.chunked else self._encode(tokens, trace)
+        poolers = {int(name): pooler for name, pooler in self.poolers.items() if isinstance(pooler, Pooler)}
+        if self.chunked:
+            state_bytes = self.embed.embedding.embedding_dim * self.embed.embedding.weight.element_size()
+            tokens = encode_in_chunks(tokens, self.groups, poolers, self._run_layers, state_bytes, trace)
+        else:  # whole padded documents
+            for index in range(len(self.layers)):
+                tokens = self._run_layers(tokens, range(index, index + 1))
+                if index in poolers:
+                    tokens = trace.pool(poolers[index], tokens, index).with_lengths()
         source = trace.source
         if source is None:
             source = tokens.with_states(project_source(zero_padding(tokens.states, tokens.mask)))
         tokens = trace.restore(tokens)
         memory = replace(tokens, states=self.norm(tokens.states), losses=trace.losses, metrics=trace.metrics)
         return EncoderOutput(memory, source, trace.mixtures)
-
-    def _encode(self, tokens: Tokens, trace: PoolingTrace) -> Tokens:
-        """Embed whole padded documents, apply every layer, and pool where configured."""
-        poolers = self._pooler_by_layer()
-        tokens = tokens.with_states(self.embed(tokens.ids, tokens.mask, tokens.positions))
-        for index, layer in enumerate(self.layers):
-            tokens = run_layer(layer, tokens, checkpointed=self.checkpoint_activations)
-            if index in poolers:
-                tokens = trace.pool(poolers[index], tokens, index).with_lengths()
-        return tokens
-
-    def _encode_in_chunks(self, tokens: Tokens, trace: PoolingTrace) -> Tokens:
-        """Compute the same as `_encode`, block by block over real tokens only."""
-        weight = self.embed.embedding.weight
-        encoding = ChunkedEncoding(
-            self.groups, self._pooler_by_layer(), self._run_layers, weight.size(1) * weight.element_size()
-        )
-        return encoding.encode(tokens, trace)
 
     def _run_layers(self, tokens: Tokens, layers: range) -> Tokens:
         """Apply some layers to documents, or to blocks as if they were documents; embed the input of the first."""
@@ -140,10 +131,6 @@ class Encoder(nn.Module):
         for index in layers:
             tokens = run_layer(self.layers[index], tokens, checkpointed=self.checkpoint_activations)
         return tokens
-
-    def _pooler_by_layer(self) -> dict[int, Pooler]:
-        """Poolers by the index of the layer before them."""
-        return {int(name): pooler for name, pooler in self.poolers.items() if isinstance(pooler, Pooler)}
 
 
 def initialise_linear(parts: Iterable[nn.Module]) -> None:

@@ -134,15 +134,9 @@ def pool_tokens(
     """
     index = heaviest.clamp(0, tokens.mask.size(1) - 1)
     return replace(
-        tokens,
+        tokens.map_origins(lambda values: values.gather(1, index)),
         states=zero_padding(states, mask),
         mask=mask,
-        positions=tokens.positions.gather(1, index),
-        sentences=tokens.sentences.gather(1, index),
-        words=tokens.words.gather(1, index),
-        ids=tokens.ids.gather(1, index),
-        origin=tokens.origin.gather(1, index),
-        phrases=None if tokens.phrases is None else tokens.phrases.gather(1, index),
         attention_received=None,
         first=None,
         lengths=lengths,

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import torch
 
-from sumpool.core.model.blocks import Blocks
+from sumpool.core.model.chunked_encoding import Blocks
 from sumpool.core.tokens import Tokens
 
 
