@@ -1,7 +1,7 @@
-"""Parallel map over worker processes: results in task order, bounded memory, immediate interruption.
+"""Parallel map over a ProcessPoolExecutor: results in task order, bounded memory, immediate interruption.
 
-A pool of the standard library reads all tasks in advance, waits forever for a killed worker, and leaves its workers
-running if it is killed itself.
+Workers hold the reading end of a pipe, and end when its writing end is closed: by the end of the map, or with the
+process that has called it, however that ends.
 """
 
 import operator
@@ -11,13 +11,12 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from itertools import cycle, islice
-from multiprocessing import get_context, parent_process, resource_tracker
+from concurrent.futures import Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager, suppress
+from itertools import islice
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnProcess
-from multiprocessing.util import Finalize
-from queue import SimpleQueue
 from typing import Any, Generic, Protocol, TypeVar
 
 from sumpool.errors import ResourceError
@@ -52,17 +51,11 @@ def ordered_map(
             yield result
         return
     tasks = iter(tasks)
-    with _started(build, workers) as pool:
-        busy: deque[Worker[Task, Result]] = deque()
-        for worker, task in zip(islice(cycle(pool), _TASKS_PER_WORKER * workers), tasks, strict=False):
-            worker.send(task)
-            busy.append(worker)
-        while busy:
-            worker = busy.popleft()
-            yield worker.receive(check)
-            for task in islice(tasks, 1):
-                worker.send(task)
-                busy.append(worker)
+    with closing(WorkerPool(build, workers)) as pool:
+        queued = deque(map(pool.submit, islice(tasks, _TASKS_PER_WORKER * workers)))
+        while queued:
+            yield pool.result(queued.popleft(), check)
+            queued.extend(map(pool.submit, islice(tasks, 1)))
 
 
 class OrderedMap(Protocol):
@@ -79,56 +72,53 @@ def caller() -> Callable[[Callable[[], Any]], Any]:
     return operator.call
 
 
-class Worker(Generic[Task, Result]):
-    """A worker process and the parent's end of its pipe; it ends with this object, and with its parent."""
+class WorkerPool(Generic[Task, Result]):
+    """Worker processes that end when the pool is closed, or with the process that has opened it."""
 
-    def __init__(self, build: Callable[[], Callable[[Task], Result]]) -> None:
-        """Start the process, which calls `build`, importable (spawn), when its first task comes."""
+    def __init__(self, build: Callable[[], Callable[[Task], Result]], workers: int) -> None:
+        """Prepare the processes, each of which calls `build`, importable (spawn), for its first task."""
         context = get_context("spawn")
-        self._pipe, worker_pipe = context.Pipe()
-        self._process: SpawnProcess = context.Process(target=_serve, args=(build, worker_pipe), daemon=True)
-        with _blocked_signals():
-            self._process.start()
-        worker_pipe.close()  # so that the parent's end reports when the process ends
-        # At the end of the parent, too: there multiprocessing would wait forever, as its SIGTERM is blocked.
-        self._end = Finalize(self, _end, (self._process, self._pipe), exitpriority=0)
+        self._reader, self._writer = context.Pipe(duplex=False)
+        self._pool = ProcessPoolExecutor(workers, context, initializer=_initialize, initargs=(build, self._reader))
 
-    def send(self, task: Task) -> None:
-        """Queue a task, which is pickled."""
-        with suppress(OSError):  # a dead worker is reported by `receive`
-            self._pipe.send(task)
-
-    def receive(self, check: Check) -> Result:
-        """Wait for the result of the oldest task; `check` is called meanwhile, and errors of the task are raised.
+    def submit(self, task: Task) -> "Future[Result]":
+        """Queue a task, which is pickled.
 
         Raises:
-            ResourceError: If the process was killed.
+            ResourceError: If a process was killed.
         """
-        while not self._pipe.poll(_POLL_SECONDS):
+        with _explained(), _blocked_signals():  # it may start a process
+            return self._pool.submit(_execute, task)
+
+    def result(self, future: "Future[Result]", check: Check) -> Result:
+        """Wait for a result; `check` is called meanwhile, and errors of the task are raised.
+
+        Raises:
+            ResourceError: If a process was killed.
+        """
+        while not future.done():
+            wait([future], _POLL_SECONDS)
             check()
-        try:
-            succeeded, value = self._pipe.recv()
-        except (EOFError, OSError) as error:
-            self._process.join(1)
-            raise ResourceError(
-                f"a worker process must finish its tasks, got exit code {self._process.exitcode}; "
-                "memory may have run out: close other programs or use fewer workers (data.workers, --jobs)"
-            ) from error
         check()
-        if not succeeded:
-            raise value
-        result: Result = value
-        return result
+        with _explained():
+            return future.result()
 
-    def stop(self) -> None:
-        """Kill the process."""
-        self._end()
+    def close(self) -> None:
+        """End the processes at once."""
+        self._writer.close()
+        self._pool.shutdown(cancel_futures=True)
+        self._reader.close()
 
 
-def _end(process: SpawnProcess, pipe: Connection) -> None:
-    process.kill()
-    process.join()
-    pipe.close()
+@contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
+    except BrokenProcessPool as error:
+        raise ResourceError(
+            "a worker process must finish its tasks, but one has ended; "
+            "memory may have run out: close other programs or use fewer workers (data.workers, --jobs)"
+        ) from error
 
 
 @contextmanager
@@ -148,47 +138,24 @@ def _blocked_signals() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-@contextmanager
-def _started(build: Callable[[], Callable[[Task], Result]], workers: int) -> Iterator[list[Worker[Task, Result]]]:
-    pool: list[Worker[Task, Result]] = []
-    try:
-        for _ in range(workers):
-            pool.append(Worker(build))
-        yield pool
-    finally:
-        for worker in pool:
-            worker.stop()
+class _Worker:
+    """What this worker process executes tasks with; built for the first task, so that an error is that of a task."""
+
+    build: Callable[[], Callable[[Any], Any]]
+    function: Callable[[Any], Any] | None = None
 
 
-def _serve(build: Callable[[], Callable[[Any], Any]], pipe: Connection) -> None:
-    """Execute tasks until the parent closes its end of the pipe."""
-    threading.Thread(target=_exit_with_parent, daemon=True).start()
-    tasks = SimpleQueue[tuple[Any] | None]()
-    threading.Thread(target=_receive_tasks, args=(pipe, tasks), daemon=True).start()
-    function = None
-    while (task := tasks.get()) is not None:
-        try:
-            function = function or build()
-            answer = True, function(*task)
-        except Exception as error:
-            answer = False, error
-        pipe.send(answer)
+def _initialize(build: Callable[[], Callable[[Any], Any]], parent: Connection) -> None:
+    threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
+    _Worker.build = staticmethod(build)
 
 
-def _receive_tasks(pipe: Connection, tasks: "SimpleQueue[tuple[Any] | None]") -> None:
-    """Queue tasks as they come, then None.
-
-    Tasks are received while an answer is sent; otherwise two processes that send more than a pipe holds would wait for
-    each other forever.
-    """
+def _exit_with_parent(parent: Connection) -> None:
     with suppress(EOFError, OSError):
-        while True:
-            tasks.put((pipe.recv(),))
-    tasks.put(None)
-
-
-def _exit_with_parent() -> None:
-    parent = parent_process()
-    assert parent is not None, "a worker has a parent"
-    parent.join()
+        parent.recv_bytes()
     os._exit(1)
+
+
+def _execute(task: Any) -> Any:  # noqa: ANN401 - of the function that is built
+    _Worker.function = _Worker.function or _Worker.build()
+    return _Worker.function(task)

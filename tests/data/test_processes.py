@@ -105,7 +105,7 @@ def test_build_error_is_raised_in_the_parent() -> None:
 
 
 def test_killed_worker_is_an_error() -> None:
-    with pytest.raises(ResourceError, match="a worker process must finish its tasks, got exit code -9"):
+    with pytest.raises(ResourceError, match="a worker process must finish its tasks, but one has ended"):
         list(ordered_map(caller, [kill_itself] * 4, 1, never))
 
 
@@ -136,12 +136,11 @@ def test_the_first_worker_of_a_process_blocks_signals() -> None:
 
 def test_a_worker_that_is_not_stopped_ends_with_its_process() -> None:
     program = (
-        "from sumpool.data.processes import Worker, caller\n"
+        "from sumpool.data.processes import WorkerPool, caller\n"
         "from test_processes import ignored_signals\n"
         "if __name__ == '__main__':\n"
-        "    worker = Worker(caller)\n"
-        "    worker.send(ignored_signals)\n"
-        "    print(worker.receive(lambda: None))\n"
+        "    pool = WorkerPool(caller, 1)\n"
+        "    print(pool.result(pool.submit(ignored_signals), lambda: None))\n"
     )
     assert fresh_python(program).stdout == "[True, True]\n"
 

@@ -5,6 +5,7 @@ products of a model in the same process take twice as long. It is converted from
 tokens are texts; their names here are their numbers.
 """
 
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -18,7 +19,7 @@ from sumpool.bench.config import Workload
 from sumpool.bench.peers.transformers_peer import bart
 from sumpool.bench.workload import Conditions, Contender, Documents
 from sumpool.core.model.config import ModelConfig
-from sumpool.data.processes import Worker
+from sumpool.data.processes import WorkerPool
 from sumpool.progress import no_op
 from sumpool.special_tokens import BOS, EOS, UNK
 from sumpool.training.memory import Work
@@ -50,8 +51,8 @@ class PeerProcess(Contender):
 
     def __init__(self, build: Callable[[], Contender]) -> None:
         """Prepare; `build` is called in the process, and must be importable."""
-        self._build = partial(_runner, build)
-        self._worker: Worker[_Call, _Answer] | None = None
+        self._pool: WorkerPool[_Call, _Answer] = WorkerPool(partial(_runner, build), 1)
+        weakref.finalize(self, self._pool.close)
         self._precisions: dict[Workload, str | None] = {}
         self._device: torch.device | None = None
         self._peak: int | None = None
@@ -82,10 +83,7 @@ class PeerProcess(Contender):
         self._run("generate", documents, beams, tokens)
 
     def _run(self, workload: Workload, *arguments: object) -> None:
-        if self._worker is None:
-            self._worker = Worker(self._build)
-        self._worker.send(_Call(workload, arguments, self._device))
-        answer = self._worker.receive(no_op)
+        answer = self._pool.result(self._pool.submit(_Call(workload, arguments, self._device)), no_op)
         self._precisions[workload], self._peak = answer.precision, answer.peak
 
 
