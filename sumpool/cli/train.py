@@ -8,7 +8,6 @@ import typer
 
 from sumpool.cli.console import Screen, screen
 from sumpool.cli.options import VERIFY, Changes, RecipePath, Verify
-from sumpool.cli.sweep import train_sweep
 from sumpool.cli.text import print_message, table
 from sumpool.errors import RecipeError
 
@@ -59,6 +58,8 @@ def train(
             work = "a dry run" if dry_run else "a sweep"
             raise RecipeError(f"{work} must take one process, got several: start it without torchrun")
         if isinstance(loaded, LoadedSweep):
+            from sumpool.cli.sweep import train_sweep
+
             output.result(train_sweep(loaded, out, dry_run, output, interruption.check))
             return
         if dry_run:

@@ -28,6 +28,8 @@ from sumpool.text import porter
 from sumpool.text.cleaning import first_words
 
 TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
+TITLES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-Lsum"}
+"""Titles of the scores that validations and sweeps show."""
 
 
 class WordTokenizer(ABC):

@@ -8,7 +8,6 @@ from sumpool.data.sources._base import Example
 from sumpool.data.texts import Texts
 from sumpool.documents.document import Document
 from sumpool.evaluation.rouge import RougeTokenizer
-from sumpool.inference.mark_sheets import marked_examples
 from sumpool.io.atomic import counted, disk_errors, temporary_path
 from sumpool.io.listed_files import replace_listed_file
 from sumpool.io.manifest import Manifest
@@ -60,6 +59,8 @@ def train_ranker(run: Path, recipe: Recipe, prepared: Path, *, report: Report, c
     ranker = fit_ranker(examples, config)
     # 2. Train its choice of sentences from marks of readers.
     if config.marks:
+        from sumpool.inference.mark_sheets import marked_examples  # with the readers of documents
+
         marked = [example for example in marked_examples(config.marks) if len(example.features)]
         ranker = fit_choice(ranker, marked, config) if marked else ranker
         report(Progress("rank", note=f"{config.marks}: {len(marked):,} documents with marks"))

@@ -8,15 +8,14 @@ from statistics import fmean, stdev
 from typing import final
 
 from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.evaluation.rouge import Score
-from sumpool.evaluation.scorer import SummaryScorer
+from sumpool.evaluation.rouge import TITLES, Rouge, Score
 from sumpool.inference.generation import Generator
 from sumpool.inference.loading import choose_lengths
 from sumpool.progress import Check
 from sumpool.recipe.schema import Recipe
-from sumpool.runs.run_metrics import SCORES
 from sumpool.runs.sample_summaries import GeneratedSummary, examine
 from sumpool.runs.training_setup import TrainingSetup
+from sumpool.text.sentences import SentenceSplitter
 from sumpool.training.hardware import autocast, choose_device, choose_precision
 from sumpool.training.processes import current_processes
 from sumpool.training.validation import STANDARD_ERROR, share_batches, validation_batches
@@ -46,7 +45,12 @@ class ValidationRouge:
         self._generator = Generator(setup.model, setup.tokenizer, greedy, lengths)
         self._setup = setup
         self._config = recipe.train.model_copy(update={"validate_documents": recipe.train.rouge_documents})
-        self._rouge = SummaryScorer(recipe.evaluate).rouge
+        self._rouge = Rouge(
+            stemmer=recipe.evaluate.stemmer,
+            split=SentenceSplitter().split,
+            splitter="sumpool's English",
+            tokenizer=recipe.evaluate.tokenizer,
+        )
         self._check = check
         self.summaries: Sequence[GeneratedSummary] = ()
 
@@ -70,7 +74,7 @@ class ValidationRouge:
         summaries = {index: summary for _, rows in shared for index, _, summary in rows}
         scores = [score for _, rows in shared for _, score, _ in rows]
         self.summaries = [summaries[index] for index in sorted(summaries)]
-        means = {name: 100 * fmean(document[name].f1 for document in scores) for name in SCORES}
+        means = {name: 100 * fmean(document[name].f1 for document in scores) for name in TITLES}
         if config.select_by == "loss" or len(scores) < 2:
             return means
         error = 100 * stdev(document[config.select_by].f1 for document in scores) / math.sqrt(len(scores))

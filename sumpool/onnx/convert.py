@@ -2,7 +2,7 @@
 
 import logging
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from importlib.util import find_spec
 from io import StringIO
@@ -14,9 +14,11 @@ from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 from torch.utils._pytree import tree_leaves
 
+from sumpool import __version__
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.errors import CheckpointError, RecipeError, first_line
 from sumpool.onnx.graphs import DecoderGraph, EncoderGraph, GrowingCache, head_sizes
+from sumpool.text.escaping import markdown_code, markdown_table
 
 ENCODER: Final = "encoder.onnx"
 DECODER: Final = "decoder.onnx"
@@ -193,3 +195,31 @@ def _translations() -> dict[Any, Any]:
         return op.Reciprocal(op.Add(op.Exp(op.Neg(values)), one))
 
     return {torch.ops.aten.sort.stable: sort, torch.ops.aten.sigmoid.default: sigmoid}
+
+
+def onnx_section(run: Path, model: SummarizationModel, tensors: Iterable[GraphTensor]) -> str:
+    """Render the section of a model card on its ONNX graphs.
+
+    Args:
+        run: Run folder of the model.
+        model: The model.
+        tensors: Inputs and outputs of the graphs.
+    """
+    special_tokens = model.special_tokens
+    table = "\n".join(markdown_table([("graph", "use", "name", "type", "shape"), *tensors]))
+    return f"""
+## ONNX graphs
+
+`{ENCODER}` and `{DECODER}` compute in float32 what {markdown_code(str(run))} does
+(sumpool {__version__}, opset {OPSET}). Sizes with a name vary; `slots` is the number of steps so far times `beams`.
+
+{table}
+
+The encoder takes token ids, True at tokens and False at padding behind them, and the number of the sentence of each
+token. Its outputs are inputs of every step of the decoder.
+
+At the first step `tokens` are {special_tokens.decoder_start}, `previous_tokens` {special_tokens.pad}, `length` is 0,
+and `slots` 0. After a step, `tokens` are those that were chosen, `previous_tokens` those before them, `length` is one
+more, and `next_ancestry` and `next_cache` take the place of `ancestry` and `cache`. A hypothesis that continues another
+one takes the row of its `next_ancestry`; `next_cache` stays as it is. A summary ends at token {special_tokens.eos}.
+"""

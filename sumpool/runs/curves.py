@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sumpool.evaluation.rouge import TITLES
 from sumpool.io.atomic import disk_errors, replace_file
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ CURVES = ("curves.png", "curves.svg")
 MISSING = "the curves of the training are not drawn: pip install 'sumpool[plots]'"
 _COLOURS = {"train": "#56b4e9", "nats": "#0072b2", "rouge1": "#e69f00", "rouge2": "#009e73", "rougeLsum": "#cc79a7"}
 """Distinguishable for colour-blind readers too (Okabe and Ito)."""
-_LABELS = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-Lsum"}
 _POINTS = 400
 """Points of the training loss at most; more updates are averaged."""
 
@@ -38,7 +38,7 @@ def draw_curves(run: Path, records: Sequence[Mapping[str, Any]]) -> None:
 
     updates = [record for record in records if record["kind"] == "step"]
     validations = [record for record in records if record["kind"] == "validation"]
-    names = [name for name in _LABELS if any(name in record for record in validations)]
+    names = [name for name in TITLES if any(name in record for record in validations)]
     with mpl.rc_context({"svg.hashsalt": "sumpool", "svg.fonttype": "none"}):  # equal files for equal curves
         figure = Figure(figsize=(10 if names else 6, 4))
         panels = figure.subplots(1, 2 if names else 1, squeeze=False)[0]
@@ -71,7 +71,7 @@ def _draw_losses(axes: "Axes", updates: Sequence[Mapping[str, Any]], validations
 
 def _draw_scores(axes: "Axes", validations: Sequence[Mapping[str, Any]], names: Sequence[str]) -> None:
     for name in names:
-        _draw_validations(axes, validations, name, _LABELS[name], _COLOURS[name])
+        _draw_validations(axes, validations, name, TITLES[name], _COLOURS[name])
     axes.set_ylim(bottom=0)
     _finish(axes, "ROUGE of validation documents, F1 x 100")
 

@@ -1,7 +1,7 @@
 """Model card: the README.md of a run folder."""
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -11,9 +11,7 @@ from sumpool.core.model.classifier import ClassificationModel
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.report import DataReport
 from sumpool.io.atomic import disk_errors, replace_file
-from sumpool.onnx.convert import DECODER, ENCODER, OPSET, GraphTensor
 from sumpool.recipe.schema import Recipe
-from sumpool.runs.init_from import describe_init
 from sumpool.text.escaping import escape_line, escape_markdown_line, markdown_code, markdown_table
 from sumpool.training.checkpoint import TrainingState
 
@@ -43,6 +41,8 @@ def write_model_card(
     table = "\n".join(markdown_table(data.rows()))
     beginning = "scratch"
     if recipe.train.init_from:
+        from sumpool.runs.init_from import describe_init  # which few runs need
+
         beginning = escape_markdown_line(describe_init(recipe.train.init_from))
     if recipe.train.teacher:
         beginning += f" by distillation from {escape_markdown_line(str(recipe.train.teacher))}"
@@ -181,34 +181,6 @@ Summarisation model of the family {family} for documents of up to {recipe.model.
 ## Limitations
 
 {_SUMMARISER_LIMITATIONS}
-"""
-
-
-def onnx_section(run: Path, model: SummarizationModel, tensors: Iterable[GraphTensor]) -> str:
-    """Render the section of a model card on its ONNX graphs.
-
-    Args:
-        run: Run folder of the model.
-        model: The model.
-        tensors: Inputs and outputs of the graphs.
-    """
-    special_tokens = model.special_tokens
-    table = "\n".join(markdown_table([("graph", "use", "name", "type", "shape"), *tensors]))
-    return f"""
-## ONNX graphs
-
-`{ENCODER}` and `{DECODER}` compute in float32 what {markdown_code(str(run))} does
-(sumpool {__version__}, opset {OPSET}). Sizes with a name vary; `slots` is the number of steps so far times `beams`.
-
-{table}
-
-The encoder takes token ids, True at tokens and False at padding behind them, and the number of the sentence of each
-token. Its outputs are inputs of every step of the decoder.
-
-At the first step `tokens` are {special_tokens.decoder_start}, `previous_tokens` {special_tokens.pad}, `length` is 0,
-and `slots` 0. After a step, `tokens` are those that were chosen, `previous_tokens` those before them, `length` is one
-more, and `next_ancestry` and `next_cache` take the place of `ancestry` and `cache`. A hypothesis that continues another
-one takes the row of its `next_ancestry`; `next_cache` stays as it is. A summary ends at token {special_tokens.eos}.
 """
 
 

@@ -20,8 +20,8 @@ from sumpool.runs.run_summary import (
     run_folders,
     summarize_run,
 )
+from sumpool.training.journal import SAMPLES
 
-SAMPLES = "samples.jsonl"
 """File of a run folder with the sample summaries of every validation."""
 _OF_SUMMARIES = ("model.target_length", "model.decoder.layers", "model.output")
 """Settings that a classifier does not use."""

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 
 from sumpool.data.sources._base import Split
 from sumpool.errors import CheckpointError
+from sumpool.evaluation.rouge import TITLES as ROUGE
 from sumpool.evaluation.scores import SCORES as SCORE_FILE
 from sumpool.evaluation.scores import read_scores
 from sumpool.io.atomic import disk_errors, replace_file
@@ -21,12 +22,11 @@ from sumpool.runs.dry_run import DryRun
 from sumpool.training.fit import JOURNAL
 from sumpool.training.journal import Journal
 
-SCORES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-Lsum"}
 Columns = Literal["rouge", "perplexity", "accuracy"]
 """Columns of the table of a sweep."""
 TITLES: Mapping[Columns, Mapping[str, str]] = {
-    "rouge": SCORES,
-    "perplexity": SCORES,
+    "rouge": ROUGE,
+    "perplexity": ROUGE,
     "accuracy": {"accuracy": "accuracy %"},
 }
 """Titles of the scores of a document, by their names."""
@@ -43,7 +43,7 @@ class RunMetrics:
     """Metrics of a finished run.
 
     Attributes:
-        rouge: For each document, F1 from 0 to 1 of every score in `SCORES`; of a classifier, whether its label is
+        rouge: For each document, F1 from 0 to 1 of every score in `ROUGE`; of a classifier, whether its label is
             correct, 0 or 1.
         loss: Validation loss of the weights that were scored, nats per token.
         losses: Seconds of training before each validation, and its loss.
@@ -92,7 +92,7 @@ def read_run_metrics(run: Path, split: Split, *, classified: bool = False) -> Ru
     scores = {document.id: document.systems["model"].rouge for document in summaries}
     correct: dict[str, tuple[float, ...]] = {row["id"]: (float(row["label"] == row["predicted"]),) for row in labels}
     return RunMetrics(
-        rouge=correct or {id: tuple(rouge[name].f1 for name in SCORES) for id, rouge in scores.items()},
+        rouge=correct or {id: tuple(rouge[name].f1 for name in ROUGE) for id, rouge in scores.items()},
         loss=Manifest.read(run).facts["validation_loss"],
         losses=losses,
         tokens_per_second=speeds,

@@ -6,12 +6,10 @@ from typing import Protocol, final
 
 from sumpool.progress import Progress, Report
 from sumpool.runs.curves import MISSING, can_draw, draw_curves
-from sumpool.runs.run_details import SAMPLES
 from sumpool.runs.sample_summaries import GeneratedSummary, alarms
-from sumpool.runs.tensorboard_log import TensorboardLog
 from sumpool.training.config import TrainConfig
 from sumpool.training.fit import JOURNAL
-from sumpool.training.journal import Journal
+from sumpool.training.journal import SAMPLES, Journal
 from sumpool.training.processes import current_processes
 
 _SAMPLES = 2
@@ -47,8 +45,11 @@ class TrainingReport:
         self._report = report
         self._samples = Journal(run / SAMPLES)
         self._is_first = True
-        is_main = current_processes().is_main
-        self._tensorboard = TensorboardLog(run) if "tensorboard" in config.log and is_main else None
+        self._tensorboard = None
+        if "tensorboard" in config.log and current_processes().is_main:
+            from sumpool.runs.tensorboard_log import TensorboardLog
+
+            self._tensorboard = TensorboardLog(run)
 
     def score(self) -> Mapping[str, float]:
         """Generate summaries and return their scores; empty without a generator."""

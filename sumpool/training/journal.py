@@ -9,6 +9,8 @@ from sumpool.io.atomic import disk_errors, replace_file, sync
 from sumpool.io.bounded import parse_json, read_regular
 from sumpool.io.json_lines import ResumableFile
 
+SAMPLES = "samples.jsonl"
+"""Log of a run with sample summaries of every validation."""
 _MAX_BYTES = 1 << 30
 """Size of a metrics log at most; a million updates take a third of it."""
 

@@ -11,12 +11,12 @@ from torch import nn
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.inference.loading import LoadedModel, load_model
 from sumpool.io.manifest import FileDigest, Manifest
-from sumpool.onnx.convert import convert, require_onnx
+from sumpool.onnx.convert import convert, onnx_section, require_onnx
 from sumpool.onnx.session import check_graphs
 from sumpool.pretrained.save import save_pretrained
 from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
 from sumpool.ranking.ranker import FILE as RANKER
-from sumpool.runs.model_card import CARD, onnx_section, transformers_card
+from sumpool.runs.model_card import CARD, transformers_card
 from sumpool.runs.run_folder import COPIED, RECIPE, new_folder, require_new
 from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
 from sumpool.training.weights import export

@@ -2,26 +2,26 @@
 
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sumpool.inference.model_choice import RUNS
 from sumpool.inference.ranker_training import needs_ranker, train_ranker
 from sumpool.inference.validation_rouge import ValidationRouge
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.schema import Recipe
-from sumpool.runs.dry_run import DryRun, measure_update
-from sumpool.runs.init_from import init_weights
 from sumpool.runs.model_card import write_model_card
 from sumpool.runs.opened_run import opened
 from sumpool.runs.run_folder import finish, require_run_folder
-from sumpool.runs.tensorboard_log import require_tensorboard
 from sumpool.runs.training_report import TrainingReport
 from sumpool.runs.training_setup import set_up_training
-from sumpool.tasks.teacher import begin_teaching, data_with_teacher
 from sumpool.training.checkpoint import Checkpoints
 from sumpool.training.fit import CHECKPOINTS, fit
 from sumpool.training.hardware import choose_device
 from sumpool.training.optimizer import freeze
 from sumpool.training.processes import Processes, join_processes
+
+if TYPE_CHECKING:
+    from sumpool.runs.dry_run import DryRun
 
 
 def train(recipe: Recipe, out: Path | None = None, *, report: Report = no_op, check: Check = no_op) -> Path:
@@ -53,13 +53,21 @@ def _train(recipe: Recipe, run: Path, processes: Processes, report: Report, chec
     require_run_folder(run)
     choose_device(settings.device)
     if settings.log:
+        from sumpool.runs.tensorboard_log import require_tensorboard
+
         require_tensorboard()
     with processes.main_first():
         setup = set_up_training(recipe, report, check)
     if settings.init_from and not Checkpoints(run / CHECKPOINTS, settings.keep).steps():
+        from sumpool.runs.init_from import init_weights
+
         init_weights(setup.model, settings.init_from, setup.prepared, report)
     freeze(setup.model, settings.trainable)
-    documents = data_with_teacher(recipe, setup, run)
+    documents = setup.data
+    if settings.teacher:
+        from sumpool.tasks.teacher import begin_teaching, data_with_teacher
+
+        documents = data_with_teacher(recipe, setup, run)
     # 2. Open the run folder of this recipe and this data, and lock it.
     with opened(run, recipe, setup.prepared, processes, report) as finished:
         if finished:
@@ -69,8 +77,9 @@ def _train(recipe: Recipe, run: Path, processes: Processes, report: Report, chec
                 train_ranker(run, recipe, setup.prepared, report=report, check=check)
             return run
         # 3. Write the summaries of the teacher.
-        with processes.main_first():
-            documents = begin_teaching(recipe, setup, documents, run, report, check)
+        if settings.teacher:
+            with processes.main_first():
+                documents = begin_teaching(recipe, setup, documents, run, report, check)
         # 4. Update, validate and save checkpoints until the end.
         summarizes = recipe.task == "summarization"
         generator = ValidationRouge(recipe, setup, check) if summarizes and settings.rouge_documents else None
@@ -85,7 +94,7 @@ def _train(recipe: Recipe, run: Path, processes: Processes, report: Report, chec
     return run
 
 
-def dry_run(recipe: Recipe, *, report: Report = no_op, check: Check = no_op) -> DryRun:
+def dry_run(recipe: Recipe, *, report: Report = no_op, check: Check = no_op) -> "DryRun":
     """Check a recipe and its data, and measure one update with the longest batch; no run folder is made.
 
     Raises:
@@ -98,5 +107,11 @@ def dry_run(recipe: Recipe, *, report: Report = no_op, check: Check = no_op) -> 
     device = choose_device(recipe.train.device)
     setup = set_up_training(recipe, report, check)
     # 2. Measure an update.
-    documents = data_with_teacher(recipe, setup, None)
+    from sumpool.runs.dry_run import measure_update
+
+    documents = setup.data
+    if recipe.train.teacher:
+        from sumpool.tasks.teacher import data_with_teacher
+
+        documents = data_with_teacher(recipe, setup, None)
     return measure_update(setup.model, documents, recipe.train, device, report, check)
