@@ -11,7 +11,7 @@ from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.batches import collate
-from sumpool.data.items import Item
+from sumpool.data.shards import Item
 from sumpool.special_tokens import BOS, DEFAULT_SPECIAL_TOKENS, EOS, PAD, PARAGRAPH, UNK, SpecialTokens
 
 VOCAB = 30

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sumpool.data.items import Item
 from sumpool.data.report import REPORT_FILE
+from sumpool.data.shards import Item
 from sumpool.errors import DataError
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.recipe.load import dump_recipe, load_recipe

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from sumpool.core.nn.numerics import to_device
-from sumpool.data.items import Item
+from sumpool.data.shards import Item
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, PAD, SpecialTokens
 from sumpool.text.tokenizer import EncodedDocument
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from sumpool.data.contamination import find_ngrams
 from sumpool.data.document_stats import DocumentStats, document_stats
-from sumpool.data.items import Item, join_pair
 from sumpool.data.labels import LABELS, Labels
+from sumpool.data.shards import Item, join_pair
 from sumpool.data.sources._base import SPLITS, Example, Split
 from sumpool.data.texts import Texts
 from sumpool.text.load import load_tokenizer
@@ -17,7 +17,6 @@ from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Tokenizer, encode_document, id_dtype
 from sumpool.text.words import split_words
 
-PHRASES = "phrases.model"
 _SPAN_BYTES = 1 << 18
 """Text per span; small enough for signals to be handled within a fraction of a second."""
 

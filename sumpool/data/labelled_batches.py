@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from sumpool.data.batches import NO_PADDING, Batch, PhraseModel, collate
-from sumpool.data.items import Item, split_pair
-from sumpool.data.shards import Shard
+from sumpool.data.shards import Item, Shard, split_pair
 from sumpool.special_tokens import SpecialTokens
 
 

@@ -16,7 +16,7 @@ Prepared data depends on the `data` section only, not on a seed, and is shared b
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from functools import partial
 from itertools import chain, islice
@@ -28,28 +28,21 @@ from sumpool.data import contamination
 from sumpool.data.config import DataConfig
 from sumpool.data.document_stats import DocumentStats, summarize_split
 from sumpool.data.encoding import DocumentEncoder, spans
-from sumpool.data.fingerprint import Preparable, fingerprint, origin, read_origin, write_manifest
-from sumpool.data.ingest import Ingested, ingest
+from sumpool.data.ingest import Ingested, ingest, read_in_parallel
 from sumpool.data.labels import Labels
-from sumpool.data.parallel_rows import read_in_parallel
+from sumpool.data.prepared_folder import fill_prepared
 from sumpool.data.processes import OrderedMap, caller, ordered_map
 from sumpool.data.report import DataReport, SplitReport
 from sumpool.data.shards import ShardWriter
 from sumpool.data.sources._base import SPLITS, Split
 from sumpool.data.text_models import train_phrases, train_text_models
 from sumpool.data.texts import Texts
-from sumpool.data.verified_data import verify_prepared
-from sumpool.errors import DataError, RecipeError
-from sumpool.io.atomic import disk_errors, replace_folder
-from sumpool.io.lock import LOCK_SUFFIX, announced_wait, locked
-from sumpool.io.replaceable import require_replaceable
+from sumpool.errors import RecipeError
 from sumpool.progress import Check, Progress, Report
 from sumpool.text.language import detect_language
 from sumpool.text.load import load_tokenizer
 from sumpool.text.words import split_words
 
-OTHER_FOLDER = "move it away, or set data.prepared to another folder"
-"""Advice about a folder with other content."""
 _EVALUATION: tuple[Split, ...] = ("validation", "test")
 _SMALL_BYTES = 1 << 19
 """Text that one process prepares in about the time that worker processes take to start."""
@@ -64,7 +57,7 @@ def prepare(
     skip_bad_rows: bool,
     report: Report,
     check: Check,
-    execute: OrderedMap = ordered_map,
+    execute: OrderedMap | None = None,
 ) -> DataReport:
     """Prepare a source of documents, unless the folder already holds its data for the same settings.
 
@@ -77,7 +70,7 @@ def prepare(
         skip_bad_rows: Whether to skip rows that cannot be used and list them in `rejects.jsonl`.
         report: Progress callback.
         check: Called several times a second; an exception stops the work.
-        execute: Encodes documents in parallel, and converts those of a pretraining task.
+        execute: Encodes documents in parallel, and converts those of a pretraining task; worker processes by default.
 
     Raises:
         DataError: If a row cannot be used, no training document is left, or `data.tokenizer` holds no tokenizer.
@@ -85,6 +78,7 @@ def prepare(
             size of the tokenizer.
         ResourceError: If memory or disk space runs out.
     """
+    execute = execute or ordered_map
 
     def fill(new: Path) -> None:
         if config.tokenizer:
@@ -95,44 +89,6 @@ def prepare(
 
     fill_prepared(config, folder, fill, report, check)
     return DataReport.load(folder)
-
-
-def fill_prepared(config: Preparable, folder: Path, fill: Callable[[Path], None], report: Report, check: Check) -> None:
-    """Fill a folder of prepared data and write its manifest, unless it already holds the data of the same settings.
-
-    Args:
-        config: Source and settings.
-        folder: Destination, replaced once the data is complete.
-        fill: Function that writes the files of the data into a new folder.
-        report: Progress callback.
-        check: Called several times a second; an exception stops the work.
-
-    Raises:
-        RecipeError: If the folder has other content, which is left untouched.
-        ResourceError: If memory or disk space runs out.
-    """
-    advice = "prepare again, or name a folder on another disk as data.prepared"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    lock = locked(folder.with_name(f".{folder.name}{LOCK_SUFFIX}"), announced_wait(folder, "prepare", report, check))
-    with disk_errors(folder, advice=advice, only_full=True), lock:
-        if is_prepared(config, folder, check):
-            return
-        require_replaceable(folder, "prepared data", OTHER_FOLDER, check)
-        facts = origin(config, check)
-        with replace_folder(folder) as new:
-            fill(new)
-            write_manifest(new, facts, check)
-
-
-def is_prepared(config: Preparable, folder: Path, check: Check) -> bool:
-    """Return whether a folder holds the data of a source under the settings, as it was written."""
-    if read_origin(folder).get("fingerprint") != fingerprint(config):
-        return False
-    try:
-        verify_prepared(folder, full=config.verify, check=check)
-    except DataError:
-        return False
-    return True
 
 
 def _encode_all(

@@ -1,20 +1,215 @@
-"""Choice of the folder of prepared data, by what the data is made from and not by a name."""
+"""Folders of prepared data: found by what the data is made from and not by a name, verified where they are read.
 
-from collections.abc import Callable
+The fingerprint of prepared data is a digest of everything that it depends on. The manifest of its folder has three
+facts about its origin: `fingerprint` with the modification times of the source files, which is compared first,
+`without_times`, and `source`, the digest of the content of the files, which decides where only the times differ.
+
+Sizes of files are compared every time, hashes once per machine and change: a file whose hash has been compared is kept
+in the cache folder of the user by its path, size, times and inode. Where that folder cannot be written or its content
+is damaged, every file is hashed.
+"""
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
+import sumpool
 from sumpool.data.config import DataConfig
-from sumpool.data.fingerprint import Preparable, content_digest, fingerprint, read_origin, source_digest
-from sumpool.data.prepare import OTHER_FOLDER, prepare
-from sumpool.data.processes import OrderedMap, ordered_map
 from sumpool.data.report import DataReport
-from sumpool.data.verified_data import verify_prepared
 from sumpool.errors import DataError, RecipeError
-from sumpool.io.lock import announced_wait, locked
-from sumpool.io.manifest import NAME, Manifest
-from sumpool.progress import Check, Progress, Report
+from sumpool.io.atomic import disk_errors, replace_file, replace_folder
+from sumpool.io.bounded import parse_json, read_regular
+from sumpool.io.lock import LOCK_SUFFIX, announced_wait, locked
+from sumpool.io.manifest import NAME, FileDigest, Manifest
+from sumpool.io.replaceable import require_replaceable
+from sumpool.progress import Check, Progress, Report, no_op
+from sumpool.text.load import tokenizer_files
 
+if TYPE_CHECKING:
+    from sumpool.data.processes import OrderedMap
+
+_SCHEMA = 1
+
+
+class SourceFiles(Protocol):
+    """Source of the data of a recipe."""
+
+    def files(self) -> Iterator[Path]:
+        """List the files that are read."""
+
+    def revision(self) -> int:
+        """Return the number of the cleaning."""
+
+
+class Preparable(Protocol):
+    """The `data` section of a recipe."""
+
+    @property
+    def tokenizer(self) -> Path | None:
+        """Folder whose tokenizer is used."""
+
+    @property
+    def prepared(self) -> Path | None:
+        """Folder of the prepared data."""
+
+    @property
+    def verify(self) -> bool:
+        """Whether to hash all files."""
+
+    def require_source(self) -> SourceFiles:
+        """Return the source."""
+
+    def described(self) -> dict[str, Any]:
+        """Return the settings that the prepared data depends on, the tokenizer left out."""
+
+
+def fingerprint(config: Preparable, *, times: bool = True) -> str:
+    """Return a digest of what prepared data depends on: settings, source files (names, sizes, times), version."""
+    source = config.require_source()
+    about = {
+        "schema": _SCHEMA,
+        "sumpool": sumpool.__version__,
+        **config.described(),
+        **({"tokenizer": _digest(config.tokenizer)} if config.tokenizer else {}),
+        **({"revision": source.revision()} if source.revision() else {}),
+        "files": [_file_state(path)[: 3 if times else 2] for path in source.files()],
+    }
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+
+
+def source_digest(config: Preparable, check: Check) -> str:
+    """Return a digest of the content of all source files; empty if a file cannot be read."""
+    try:
+        digests = [FileDigest.of(path, check).sha256 for path in config.require_source().files()]
+    except OSError:
+        return ""  # the source reports a missing file
+    return hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
+def origin(config: Preparable, check: Check) -> dict[str, str]:
+    """Return the facts about the origin of prepared data for its manifest."""
+    return {
+        "fingerprint": fingerprint(config),
+        "without_times": fingerprint(config, times=False),
+        "source": source_digest(config, check),
+    }
+
+
+def write_manifest(folder: Path, facts: Mapping[str, str], check: Check) -> None:
+    """Write the manifest of a folder of prepared data that is otherwise complete, with the facts of `origin`."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    files = {path.relative_to(folder).as_posix(): FileDigest.of(path, check) for path in paths}
+    Manifest(files, facts, kind="prepared data").write(folder)
+
+
+def read_origin(folder: Path) -> Mapping[str, str]:
+    """Return the facts about the origin of prepared data; empty if the folder holds none."""
+    try:
+        return Manifest.read(folder, "prepared data").facts
+    except DataError:
+        return {}
+
+
+def content_digest(prepared: Path) -> str:
+    """Return a digest of the files of prepared data, independent of where and when the data was prepared.
+
+    Raises:
+        DataError: If the folder has no manifest of prepared data.
+    """
+    files = Manifest.read(prepared, "prepared data").files
+    entries = {name: {"sha256": digest.sha256, "size": digest.size} for name, digest in files.items()}
+    return hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
+
+
+def _file_state(path: Path) -> tuple[str, int, int]:
+    try:
+        status = path.stat()
+    except OSError:
+        return str(path), -1, -1  # the source reports a missing file, in better words
+    return str(path), status.st_size, status.st_mtime_ns
+
+
+def _digest(folder: Path) -> str:
+    try:
+        return hashlib.sha256(b"".join(path.read_bytes() for path in tokenizer_files(folder))).hexdigest()
+    except OSError:
+        return ""  # loading the tokenizer reports a missing file
+
+
+CACHE = "SUMPOOL_CACHE"
+"""Environment variable that names the cache folder; by default ~/.cache/sumpool."""
+SETTLED_SECONDS = 2.0
+"""Age of a change after which the next one gets another time on every file system."""
+
+_State = list[int | str]
+
+
+def verify_prepared(folder: Path, *, full: bool = False, check: Check = no_op) -> None:
+    """Compare the files of prepared data with their manifest.
+
+    Args:
+        folder: The folder.
+        full: Whether to hash the files that this machine has hashed before, too.
+        check: Called after every mebibyte that is hashed.
+
+    Raises:
+        DataError: If the folder is no prepared data, or a file is missing or changed.
+    """
+    manifest = Manifest.read(folder, "prepared data")
+    cache = _cache_file(folder)
+    cached = {} if full else _read(cache)
+    verified: dict[str, _State] = {}
+    for name, digest in manifest.files.items():
+        state = _state(folder / name, digest.sha256)
+        if state[0] != digest.size or state != cached.get(name):
+            manifest.verify(folder, [name], check)
+            if state != _state(folder / name, digest.sha256) or _is_recent(folder / name):
+                continue
+        verified[name] = state
+    if verified != cached:
+        with suppress(OSError):
+            cache.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(cache, json.dumps({"folder": str(folder.resolve()), "files": verified}).encode())
+
+
+def _cache_file(folder: Path) -> Path:
+    root = os.environ.get(CACHE) or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "sumpool"
+    name = hashlib.sha256(str(folder.resolve()).encode(errors="surrogatepass")).hexdigest()[:32]
+    with suppress(RuntimeError):  # a user without a home
+        root = Path(root).expanduser()
+    return Path(root) / "verified" / f"{name}.json"
+
+
+def _read(cache: Path) -> Mapping[str, _State]:
+    """Read the cached states; empty if there are none or the file is damaged."""
+    try:
+        files = parse_json(read_regular(cache))["files"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
+    return files if isinstance(files, dict) else {}
+
+
+def _state(path: Path, sha256: str) -> _State:
+    """Return what changes with the content of a file, its size first; a missing file has no size."""
+    try:
+        status = path.stat()
+    except OSError:
+        return [-1]
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev, sha256]
+
+
+def _is_recent(path: Path) -> bool:
+    """Return whether a change at this moment could leave the time of a file as it is."""
+    return time.time() - path.stat().st_mtime < SETTLED_SECONDS
+
+
+OTHER_FOLDER = "move it away, or set data.prepared to another folder"
+"""Advice about a folder with other content."""
 _NAMED_DIGITS = 8
 """Digits of a fingerprint in the name of a folder."""
 
@@ -26,7 +221,7 @@ def find_or_prepare(
     skip_bad_rows: bool,
     report: Report,
     check: Check,
-    execute: OrderedMap = ordered_map,
+    execute: "OrderedMap | None" = None,
 ) -> tuple[Path, DataReport]:
     """Prepare a source of documents, unless equal data has been prepared; equal data is never prepared twice.
 
@@ -36,7 +231,7 @@ def find_or_prepare(
         skip_bad_rows: Whether to skip rows that cannot be used.
         report: Progress callback.
         check: Called several times a second; an exception stops the work.
-        execute: Encodes documents in parallel.
+        execute: Encodes documents in parallel; worker processes by default.
 
     Returns:
         The folder and its data report.
@@ -48,6 +243,8 @@ def find_or_prepare(
     """
 
     def make(folder: Path) -> None:
+        from sumpool.data.prepare import prepare  # with all that reads and encodes documents
+
         prepare(config, folder, skip_bad_rows=skip_bad_rows, report=report, check=check, execute=execute)
 
     folder = find_or_make(config, default, make, report, check)
@@ -153,3 +350,41 @@ def find_by_content(digest: str, root: Path) -> Path | None:
         except DataError:
             continue
     return None
+
+
+def fill_prepared(config: Preparable, folder: Path, fill: Callable[[Path], None], report: Report, check: Check) -> None:
+    """Fill a folder of prepared data and write its manifest, unless it already holds the data of the same settings.
+
+    Args:
+        config: Source and settings.
+        folder: Destination, replaced once the data is complete.
+        fill: Function that writes the files of the data into a new folder.
+        report: Progress callback.
+        check: Called several times a second; an exception stops the work.
+
+    Raises:
+        RecipeError: If the folder has other content, which is left untouched.
+        ResourceError: If memory or disk space runs out.
+    """
+    advice = "prepare again, or name a folder on another disk as data.prepared"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    lock = locked(folder.with_name(f".{folder.name}{LOCK_SUFFIX}"), announced_wait(folder, "prepare", report, check))
+    with disk_errors(folder, advice=advice, only_full=True), lock:
+        if is_prepared(config, folder, check):
+            return
+        require_replaceable(folder, "prepared data", OTHER_FOLDER, check)
+        facts = origin(config, check)
+        with replace_folder(folder) as new:
+            fill(new)
+            write_manifest(new, facts, check)
+
+
+def is_prepared(config: Preparable, folder: Path, check: Check) -> bool:
+    """Return whether a folder holds the data of a source under the settings, as it was written."""
+    if read_origin(folder).get("fingerprint") != fingerprint(config):
+        return False
+    try:
+        verify_prepared(folder, full=config.verify, check=check)
+    except DataError:
+        return False
+    return True

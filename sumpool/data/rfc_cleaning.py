@@ -10,9 +10,6 @@ from sumpool.documents.plain_text.lines import unwrap
 from sumpool.documents.rfc import classify_blocks
 from sumpool.text.sentences import SentenceSplitter
 
-CLEANING_REVISION = 2
-"""Number of the cleaning, part of the fingerprint of prepared data: raise it with every change of `clean_body`."""
-
 _STAMP = re.compile(
     r"\[\s*(?:(?:PROPOSED |DRAFT |INTERNET )?STANDARDS?(?:[- ]+TRACK)?|INFORMATIONAL|EXPERIMENTAL|HISTORIC(?:AL)?)\s*\]"
 )

@@ -6,20 +6,20 @@
     names.bin      document ids, UTF-8
     index.bin      int64 (documents + 1, 4), end of each document in the four files above
 
-All files are little-endian. Documents are not truncated; batches truncate them to the model's length.
+All files are little-endian. Documents are not truncated; batches truncate them to the model's length. A pair of
+documents is stored as one with the padding token, which no text contains, between its two parts.
 """
 
 import json
 from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
 import numpy as np
 
-from sumpool.data.files import open_array, require_offsets
-from sumpool.data.items import Item
 from sumpool.data.sources._base import Example, Split
-from sumpool.data.texts import Texts
+from sumpool.data.texts import Texts, open_array, require_offsets
 from sumpool.errors import DataError
 from sumpool.io.bounded import read_json
 
@@ -28,6 +28,44 @@ _START = np.dtype("<i4")
 _TOKENS: dict[str, np.dtype] = {"uint16": np.dtype("<u2"), "int32": np.dtype("<i4")}
 _ADVICE = "run sumpool prepare again"
 _COLUMNS = ("tokens", "sentences", "target", "names")
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """A tokenised document, not truncated.
+
+    Attributes:
+        id: Document id.
+        ids: (length,) token ids.
+        sentences: (length,) sentence number of each token.
+        target: (target,) token ids of the summary without EOS; None if there is no summary.
+    """
+
+    id: str
+    ids: np.ndarray
+    sentences: np.ndarray
+    target: np.ndarray | None
+
+
+def join_pair(first: Item, second: Item, pad: int) -> Item:
+    """Join two documents to an item with the id and the target of the first."""
+    ids = np.concatenate([first.ids, np.array([pad], first.ids.dtype), second.ids])
+    last = first.sentences[-1:] if len(first.sentences) else np.zeros(1, first.sentences.dtype)
+    sentences = np.concatenate([first.sentences, last, second.sentences + last + 1])
+    return replace(first, ids=ids, sentences=sentences)
+
+
+def split_pair(item: Item, pad: int) -> tuple[Item, ...]:
+    """Split an item of two documents; an item of one document stays as it is."""
+    (indices,) = np.nonzero(item.ids == pad)
+    if not len(indices):
+        return (item,)
+    end = int(indices[0])
+    ids, sentences = item.ids[end + 1 :], item.sentences[end + 1 :]
+    return (
+        replace(item, ids=item.ids[:end], sentences=item.sentences[:end]),
+        replace(item, ids=ids, sentences=sentences - sentences[:1].sum()),
+    )
 
 
 class ShardWriter(ExitStack):

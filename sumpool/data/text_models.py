@@ -6,13 +6,12 @@ from functools import partial
 from pathlib import Path
 
 from sumpool.data.config import DataConfig
-from sumpool.data.encoding import PHRASES
 from sumpool.data.processes import caller, ordered_map
 from sumpool.data.shards import Shard
 from sumpool.data.texts import Texts
 from sumpool.progress import Check, Progress, Report
 from sumpool.text.load import tokenizer_files
-from sumpool.text.phrases import Phrases
+from sumpool.text.phrases import PHRASES, Phrases
 from sumpool.text.sentencepiece_tokenizer import SENTENCEPIECE_MODEL, SentencePieceTokenizer
 from sumpool.text.units import UnitTokenizer
 

@@ -17,8 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sumpool.data.prepare import fill_prepared
-from sumpool.data.prepared_folder import find_or_make
+from sumpool.data.prepared_folder import fill_prepared, find_or_make
 from sumpool.data.sources._base import SPLITS, Split
 from sumpool.data.text_config import TextDataConfig
 from sumpool.data.text_files import TextFiles, write_text_files

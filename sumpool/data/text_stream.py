@@ -14,8 +14,8 @@ from typing import Self
 
 import numpy as np
 
-from sumpool.data.files import open_array
 from sumpool.data.sources._base import Split
+from sumpool.data.texts import open_array
 from sumpool.errors import DataError
 from sumpool.io.bounded import read_json
 from sumpool.text.tokenizer import id_dtype

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from sumpool.data.batches import Batch, PhraseModel
-from sumpool.data.items import Item
+from sumpool.data.shards import Item
 from sumpool.data.text_stream import TextStream
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
 

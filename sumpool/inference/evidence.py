@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sumpool.data.items import Item
+from sumpool.data.shards import Item
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.evaluation.abstractiveness import unsupported_facts
 from sumpool.inference.loading import LoadedModel

@@ -10,7 +10,7 @@ from typing import final
 
 import numpy as np
 
-from sumpool.data.items import Item
+from sumpool.data.shards import Item
 from sumpool.documents.document import Document
 from sumpool.evaluation.statistics import SEED, Estimate, estimate, estimate_ratio
 from sumpool.inference.generation import Generator

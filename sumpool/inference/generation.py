@@ -21,7 +21,7 @@ from sumpool.core.model.summarizer import Memory, SummarizationModel
 from sumpool.core.nn.execution import one_thread
 from sumpool.core.nn.numerics import to_device
 from sumpool.data.batches import collate
-from sumpool.data.items import Item
+from sumpool.data.shards import Item
 from sumpool.errors import RecipeError, ResourceError, is_out_of_memory
 from sumpool.inference.length import choose_bounds, widen_bounds, with_targets
 from sumpool.text.tokenizer import Tokenizer

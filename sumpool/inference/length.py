@@ -2,24 +2,54 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.ranking import Lengths, LengthTarget
 from sumpool.core.model.summarizer import DecoderState
-from sumpool.data.items import Item
-from sumpool.inference.loading import LoadedModel
+from sumpool.data.shards import Item
+from sumpool.errors import RecipeError
 from sumpool.text.language import word_count
 from sumpool.text.sentences import SentenceSplitter
+
+if TYPE_CHECKING:
+    from sumpool.inference.loading import LoadedModel
 
 _TOKENS_PER_WORD = 1.3
 """Tokens per word of models without a data report, such as imported ones."""
 _MIN_OF_PREDICTED, _MAX_OF_PREDICTED = 0.8, 1.25
 """Shortest and longest summary relative to a predicted length."""
+_MIN_OF_MEAN = 0.85
+"""Shortest summary relative to the mean training summary. Without a minimum greedy search stops after 10 to 25 words
+and loses 7 points of ROUGE-1."""
+_MAX_OF_P90 = 2
+"""Longest summary relative to the 90th percentile of the training summaries."""
 
 
-def mean_words(loaded: LoadedModel) -> float:
+def choose_lengths(config: DecodingConfig, mean: float, p90: float, target_length: int) -> Lengths:
+    """Resolve lengths of "auto" by the lengths of the training summaries.
+
+    Args:
+        config: The settings; a fixed length stays.
+        mean: Mean tokens of the training summaries.
+        p90: 90th percentile of the tokens of the training summaries.
+        target_length: Most tokens of a summary, EOS included.
+
+    Raises:
+        RecipeError: If the shortest length exceeds the longest.
+    """
+    maximum = round(_MAX_OF_P90 * p90) if config.max_length == "auto" else config.max_length
+    maximum = max(1, min(maximum, target_length - 1))
+    minimum = min(round(_MIN_OF_MEAN * mean), maximum) if config.min_length == "auto" else config.min_length
+    if minimum > maximum:
+        raise RecipeError(f"summarize.min_length must be at most the longest length, {maximum}, got {minimum}")
+    likely = max(minimum, min(round(mean), maximum)) if config.max_length == "auto" else None
+    return Lengths(minimum, maximum, likely)
+
+
+def mean_words(loaded: "LoadedModel") -> float:
     """Return the words of the usual summary of a model."""
     minimum, maximum, expected = loaded.lengths
     return (expected or (minimum + maximum) / 2) / tokens_per_word(loaded)
@@ -37,7 +67,7 @@ def length_fault(target: LengthTarget, document: str, summary: str, splitter: Se
     return f"asked for {target}, the model wrote {written:,}"
 
 
-def tokens_per_word(loaded: LoadedModel) -> float:
+def tokens_per_word(loaded: "LoadedModel") -> float:
     """Return the tokens per word of the training summaries of a model."""
     if not loaded.report:
         return _TOKENS_PER_WORD

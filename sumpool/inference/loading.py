@@ -8,13 +8,13 @@ from typing import TypeVar
 
 import torch
 
-from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.execution import SkipInit, one_thread
 from sumpool.core.nn.quantization import quantize
 from sumpool.data.report import DataReport
 from sumpool.errors import CheckpointError, DataError, RecipeError
+from sumpool.inference.length import choose_lengths
 from sumpool.inference.model_choice import ADVICE, RUNS, default_model, newest_run, require_task
 from sumpool.inference.run_files import RECIPE, REPORT, RunFiles, require_own_recipe
 from sumpool.io.manifest import MODEL, Manifest
@@ -33,11 +33,6 @@ from sumpool.training.weights import Model, load_weights
 _LOG = logging.getLogger(__name__)
 RecipeOf = TypeVar("RecipeOf")
 """Recipe of a task."""
-_MIN_OF_MEAN = 0.85
-"""Shortest summary relative to the mean training summary. Without a minimum greedy search stops after 10 to 25 words
-and loses 7 points of ROUGE-1."""
-_MAX_OF_P90 = 2
-"""Longest summary relative to the 90th percentile of the training summaries."""
 
 
 @dataclass(frozen=True)
@@ -205,27 +200,6 @@ def load_run(run: RunFiles) -> LoadedModel:
     _LOG.debug("summarize.precision=%s: encoder %s, decoder %s on %s", setting, encoder, precision, loaded.device)
     quantize(loaded.model, precision, encoder)
     return loaded
-
-
-def choose_lengths(config: DecodingConfig, mean: float, p90: float, target_length: int) -> Lengths:
-    """Resolve lengths of "auto" by the lengths of the training summaries.
-
-    Args:
-        config: The settings; a fixed length stays.
-        mean: Mean tokens of the training summaries.
-        p90: 90th percentile of the tokens of the training summaries.
-        target_length: Most tokens of a summary, EOS included.
-
-    Raises:
-        RecipeError: If the shortest length exceeds the longest.
-    """
-    maximum = round(_MAX_OF_P90 * p90) if config.max_length == "auto" else config.max_length
-    maximum = max(1, min(maximum, target_length - 1))
-    minimum = min(round(_MIN_OF_MEAN * mean), maximum) if config.min_length == "auto" else config.min_length
-    if minimum > maximum:
-        raise RecipeError(f"summarize.min_length must be at most the longest length, {maximum}, got {minimum}")
-    likely = max(minimum, min(round(mean), maximum)) if config.max_length == "auto" else None
-    return Lengths(minimum, maximum, likely)
 
 
 def _lengths(folder: Path, recipe: Recipe, report: DataReport | None) -> Lengths:

@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 
 from sumpool.data.batches import fill_batches
-from sumpool.data.items import Item
+from sumpool.data.shards import Item
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.inference.loading import LoadedModel

@@ -8,7 +8,7 @@ from typing import final
 
 from sumpool.core.decoding.step import is_host
 from sumpool.core.nn.quantization import Int8Linear
-from sumpool.data.items import Item
+from sumpool.data.shards import Item
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.inference.extraction import extract, with_cause

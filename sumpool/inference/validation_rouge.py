@@ -10,7 +10,7 @@ from typing import final
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.evaluation.rouge import TITLES, Rouge, Score
 from sumpool.inference.generation import Generator
-from sumpool.inference.loading import choose_lengths
+from sumpool.inference.length import choose_lengths
 from sumpool.progress import Check
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.sample_summaries import GeneratedSummary, examine

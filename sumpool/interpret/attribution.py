@@ -19,7 +19,7 @@ from sumpool.core.cross_attention._base import CrossAttention, CrossAttentionOut
 from sumpool.core.model.decoder import DecoderLayer
 from sumpool.core.model.summarizer import Memory, SummarizationModel
 from sumpool.data.batches import Batch, collate
-from sumpool.data.items import Item
+from sumpool.data.shards import Item
 from sumpool.interpret.provenance import compose_mixtures, provenance
 
 Method = Literal["attention", "pointer", "both"]

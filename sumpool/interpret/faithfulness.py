@@ -16,7 +16,7 @@ import torch
 
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.batches import Batch, collate, fill_batches
-from sumpool.data.items import Item
+from sumpool.data.shards import Item
 from sumpool.interpret.attribution import Method, attribute, content_tokens, sum_by_sentence
 
 Floats = npt.NDArray[np.float64]

@@ -18,7 +18,7 @@ import torch
 
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.batches import collate
-from sumpool.data.items import Item
+from sumpool.data.shards import Item
 from sumpool.interpret.attribution import attribute, content_tokens, sum_by_sentence
 
 Floats = npt.NDArray[np.float64]

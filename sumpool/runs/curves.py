@@ -1,8 +1,7 @@
-"""Curves of a training run, as PNG and SVG; matplotlib, which is optional, is imported only when they are drawn."""
+"""Curves of a training run, as PNG and SVG, by matplotlib, which is optional."""
 
 import io
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,16 +14,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CURVES = ("curves.png", "curves.svg")
-MISSING = "the curves of the training are not drawn: pip install 'sumpool[plots]'"
 _COLOURS = {"train": "#56b4e9", "nats": "#0072b2", "rouge1": "#e69f00", "rouge2": "#009e73", "rougeLsum": "#cc79a7"}
 """Distinguishable for colour-blind readers too (Okabe and Ito)."""
 _POINTS = 400
 """Points of the training loss at most; more updates are averaged."""
-
-
-def can_draw() -> bool:
-    """Return whether matplotlib is installed."""
-    return find_spec("matplotlib") is not None
 
 
 def draw_curves(run: Path, records: Sequence[Mapping[str, Any]]) -> None:

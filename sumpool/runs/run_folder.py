@@ -1,12 +1,12 @@
-"""Run folder: made for one recipe and one set of prepared data, and never used for others."""
+"""Run folder: made for one recipe and one set of prepared data, never used for others, locked while it is trained."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from sumpool.data.fingerprint import content_digest
 from sumpool.data.labels import LABELS
+from sumpool.data.prepared_folder import content_digest, find_by_content, verify_prepared
 from sumpool.data.report import REPORT_FILE
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.io.atomic import disk_errors, remove_temporary, replace_file, replace_folder, temporary_path
@@ -15,11 +15,14 @@ from sumpool.io.lock import HOLDER_SUFFIX, locked, locked_for_writing
 from sumpool.io.manifest import MODEL, FileDigest, Manifest
 from sumpool.io.manifest import NAME as MANIFEST
 from sumpool.io.replaceable import is_free, other_content
-from sumpool.recipe.language_model import load_any_recipe
+from sumpool.progress import Check, Progress, Report, no_op
+from sumpool.recipe.language_model import AnyRecipe, load_any_recipe
 from sumpool.recipe.load import dump_recipe
 from sumpool.recipe.schema import RunRecipe
 from sumpool.text.load import TOKENIZER_FILES, tokenizer_files
 from sumpool.training.checkpoint import TrainingState
+from sumpool.training.optimizer import schedule_factor
+from sumpool.training.processes import Processes
 
 RECIPE = "recipe.yaml"
 LOCK = ".lock"
@@ -144,6 +147,58 @@ def open_run(run: Path, recipe: RunRecipe, prepared: Path) -> Manifest:
     return Manifest.read(run)
 
 
+@contextmanager
+def opened(run: Path, recipe: AnyRecipe, prepared: Path, processes: Processes, report: Report) -> Iterator[bool]:
+    """Lock a run folder for the duration of a block, and begin or open its run.
+
+    Args:
+        run: The folder.
+        recipe: The recipe.
+        prepared: Folder of the prepared data.
+        processes: The processes of the training, of which the first one opens the folder.
+        report: Receives a note if a finished run continues to a later end.
+
+    Yields:
+        Whether the run has ended.
+
+    Raises:
+        RecipeError: If the folder holds something else, or the run of another recipe.
+        DataError: If it holds a run with other data.
+        CheckpointError: If it is damaged, or another process holds the lock.
+        ResourceError: If the disk is full or fails.
+    """
+    if processes.is_main:
+        claim(run)
+    with exclusive(run) if processes.is_main else nullcontext():
+        yield processes.from_main(lambda: _open(run, recipe, prepared, report))
+
+
+def _open(run: Path, recipe: AnyRecipe, prepared: Path, report: Report) -> bool:
+    note = extension_note(run, recipe)
+    data = recipe.data.model_copy(update={"prepared": prepared, "verify": False})
+    finished = is_finished(open_run(run, recipe.model_copy(update={"data": data}), prepared), recipe)
+    if note and not finished:
+        report(Progress("train", note=note))
+    return finished
+
+
+def extension_note(run: Path, recipe: RunRecipe) -> str:
+    """Describe how the end of a run in a folder is moved by a raised `train.steps`; empty if it is not."""
+    if not (run / MANIFEST).is_file() or not Manifest.read(run).files:
+        return ""
+    before, after, schedule = load_any_recipe(run / RECIPE).train.steps, recipe.train.steps, recipe.train.schedule
+    if after <= before or not before:
+        return ""
+    note = f"train.steps is raised from {before:,} to {after:,}"
+    if schedule.kind in ENDLESS_SCHEDULES:
+        return f"{note}; the result is that of an uninterrupted run"
+    old, new = (recipe.train.learning_rate * schedule_factor(before - 1, schedule, steps) for steps in (before, after))
+    return (
+        f"{note}: the {schedule.kind} schedule is now that of {after:,} steps, so that the learning rate rises from "
+        f"{old:.2g} to {new:.2g}; the result is not that of an uninterrupted run"
+    )
+
+
 def is_finished(manifest: Manifest, recipe: RunRecipe) -> bool:
     """Return whether the run has ended, also under the present settings of the recipe."""
     facts = manifest.facts
@@ -224,3 +279,39 @@ def _settings(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: 
                 yield from _settings(value, f"{path}[{number}]")
         case _:
             yield path, tree
+
+
+def prepared_data_of(run: Path, recipe: AnyRecipe, check: Check = no_op) -> Path:
+    """Return the folder with the prepared data of a run after verifying its files.
+
+    The folder in the recipe is taken if it exists or the caller has named it; otherwise a folder beside it with the
+    content that the run was trained on, whatever its name.
+
+    Args:
+        run: The run folder.
+        recipe: Its recipe, with the overrides of the caller.
+        check: Called while files are hashed.
+
+    Raises:
+        DataError: If the folder is missing or no prepared data, or a file in it is damaged.
+    """
+    folder = _find(run, recipe)
+    if not folder.is_dir():
+        raise DataError(
+            f"{folder} must be the prepared data of {run}, but there is no such folder; run sumpool prepare, or name "
+            "it with --set data.prepared=FOLDER"
+        )
+    verify_prepared(folder, full=recipe.data.verify, check=check)
+    return folder
+
+
+def _find(run: Path, recipe: AnyRecipe) -> Path:
+    """Return the folder with the prepared data of a run; it may be missing."""
+    folder = recipe.prepared_folder
+    if recipe.data.prepared and (folder.is_dir() or recipe.data.prepared != load_any_recipe(run).data.prepared):
+        return folder
+    try:
+        digest = Manifest.read(run).facts.get("data")
+    except CheckpointError:
+        return folder  # loading the run reports the damage
+    return (find_by_content(digest, folder.parent) if digest else None) or folder

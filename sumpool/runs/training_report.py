@@ -1,11 +1,11 @@
 """Report of a training run, renewed at every validation: sample summaries, alarms, curves."""
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol, final
 
 from sumpool.progress import Progress, Report
-from sumpool.runs.curves import MISSING, can_draw, draw_curves
 from sumpool.runs.sample_summaries import GeneratedSummary, alarms
 from sumpool.training.config import TrainConfig
 from sumpool.training.fit import JOURNAL
@@ -64,10 +64,12 @@ class TrainingReport:
         if self._generator:
             self._record_samples(step, self._generator.summaries)
         records = Journal(self._run / JOURNAL).read()
-        if can_draw():
+        if find_spec("matplotlib"):
+            from sumpool.runs.curves import draw_curves
+
             draw_curves(self._run, records)
         elif self._is_first:
-            self._note(MISSING)
+            self._note("the curves of the training are not drawn: pip install 'sumpool[plots]'")
         if self._tensorboard:
             self._tensorboard.write(records)
         self._is_first = False

@@ -1,15 +1,16 @@
 """Training setup: prepared data and a model with its initial weights, before the first update."""
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from sumpool.core.model.classifier import ClassificationModel
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.batches import collate
-from sumpool.data.contamination import documents_in_training
-from sumpool.data.encoding import PHRASES
 from sumpool.data.labelled_batches import Pairs, collate_labelled
 from sumpool.data.labels import Labels
 from sumpool.data.prepared_folder import find_or_prepare
@@ -19,10 +20,10 @@ from sumpool.data.sources._base import Split
 from sumpool.errors import DataError
 from sumpool.progress import Check, Progress, Report
 from sumpool.recipe.schema import Recipe
-from sumpool.runs.training_notes import training_warnings
 from sumpool.text.load import load_tokenizer
-from sumpool.text.phrases import Phrases
+from sumpool.text.phrases import PHRASES, Phrases
 from sumpool.text.tokenizer import Tokenizer
+from sumpool.training.config import MIN_SELECTION_DOCUMENTS
 from sumpool.training.data_order import TrainingData
 
 _NAMED_DOCUMENTS = 5
@@ -100,9 +101,42 @@ def _require_separate_texts(prepared: Path, report: DataReport) -> None:
     evaluated: tuple[Split, ...] = ("validation", "test")
     for split in evaluated:
         if report.splits[split].in_training:
+            from sumpool.data.contamination import documents_in_training
+
             ids = documents_in_training(prepared, split)
             named = ", ".join(map(repr, ids[:_NAMED_DOCUMENTS])) + (", ..." if len(ids) > _NAMED_DOCUMENTS else "")
             raise DataError(
                 f"{prepared / split} must hold texts that are not in training, got {len(ids):,} that are: {named}; "
                 "remove them from the source, or train all the same with train.allow_shared_texts=true"
             )
+
+
+def training_warnings(recipe: Recipe, training: Shard, data: TrainingData) -> Iterator[str]:
+    """Warn of references that are cut, of documents that are never read, and of a selection by few documents."""
+    train, target_length = recipe.train, recipe.model.target_length
+    tokens = training.target_lengths + 1  # with EOS
+    share = float(np.mean(tokens > target_length))
+    if share:
+        yield (
+            f"warning: {_percent(share)} of the training summaries have more than model.target_length = "
+            f"{target_length} tokens and are cut; the longest has {tokens.max():,}"
+        )
+    epoch = math.ceil(len(data.plan(train.batch_tokens).batches(0)) / train.accumulate)
+    if 0 < train.steps < epoch:
+        yield (
+            f"warning: train.steps = {train.steps:,} ends after {_percent(train.steps / epoch)} of the first epoch, "
+            f"which has {epoch:,} updates; the other training documents are never read"
+        )
+    name = "validate_documents" if recipe.task == "classification" else "rouge_documents"
+    documents = min(getattr(train, name), len(data.validation))
+    if train.select_by != "loss" and documents < MIN_SELECTION_DOCUMENTS:
+        yield (
+            f"warning: {train.select_by} of {documents} validation documents is too uncertain to select by, see its "
+            f"standard error (±); train.{name} and the validation split should have {MIN_SELECTION_DOCUMENTS} "
+            "or more"
+        )
+
+
+def _percent(share: float) -> str:
+    """Render a share that is not rounded to 0 or 100 %."""
+    return f"{min(max(share, 0.001), 0.999):.1%}" if 0 < share < 1 else f"{share:.0%}"

@@ -10,7 +10,7 @@ from torch import Tensor
 from sumpool.core.attention._base import Attention
 from sumpool.core.model.encoder import EncoderLayer
 from sumpool.data.batches import collate
-from sumpool.data.items import Item
+from sumpool.data.shards import Item
 from sumpool.documents.read import read_documents
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.errors import DataError, RecipeError

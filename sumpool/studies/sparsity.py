@@ -34,7 +34,7 @@ from sumpool.errors import DataError, RecipeError
 from sumpool.inference.loading import LoadedModel
 from sumpool.interpret.sentence_attention import sentence_attention
 from sumpool.progress import Check, Report, no_op
-from sumpool.runs.run_data import prepared_data_of
+from sumpool.runs.run_folder import prepared_data_of
 from sumpool.studies.config import SparsityConfig
 from sumpool.studies.study import make_table
 from sumpool.training.data_order import TrainingData

@@ -12,10 +12,9 @@ from pathlib import Path
 import numpy as np
 from torch import nn
 
-from sumpool.data.fingerprint import content_digest
-from sumpool.data.items import Item
 from sumpool.data.labels import LABELS
-from sumpool.data.shards import Shard
+from sumpool.data.prepared_folder import content_digest
+from sumpool.data.shards import Item, Shard
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError
 from sumpool.inference.loading import LoadedModel, find_model, load_for_generation, load_model

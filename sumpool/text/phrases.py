@@ -18,6 +18,8 @@ from sumpool.io.bounded import read_regular
 from sumpool.text.cleaning import reservoir_sample
 from sumpool.text.unigram import train_unigram
 
+PHRASES = "phrases.model"
+"""File of prepared data."""
 _SAMPLE_LINES = 100_000
 _MAX_LINE_TOKENS = 1000
 _MAX_PHRASE_TOKENS = 16

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from sumpool.data.batches import Batch, BatchSampler, PhraseModel, collate
-from sumpool.data.items import Item
+from sumpool.data.shards import Item
 from sumpool.errors import DataError
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
 from sumpool.text.phrases import Phrases

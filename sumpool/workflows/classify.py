@@ -21,7 +21,7 @@ from sumpool.evaluation.scores import finish_results, locked_results, open_score
 from sumpool.inference.summary_file import SummaryFile
 from sumpool.io.manifest import MODEL, Manifest
 from sumpool.progress import Check, Progress, Report, no_op
-from sumpool.runs.run_data import prepared_data_of
+from sumpool.runs.run_folder import prepared_data_of
 from sumpool.runs.run_metrics import evaluation_folder
 from sumpool.tasks.classification.classifier import (
     LabelledText,

@@ -16,7 +16,7 @@ from sumpool.inference.summary import Summary
 from sumpool.io.manifest import MODEL
 from sumpool.progress import Check
 from sumpool.recipe.schema import Recipe
-from sumpool.runs.run_data import prepared_data_of
+from sumpool.runs.run_folder import prepared_data_of
 from sumpool.runs.run_metrics import evaluation_folder
 
 

@@ -10,8 +10,7 @@ from sumpool.inference.validation_rouge import ValidationRouge
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.model_card import write_model_card
-from sumpool.runs.opened_run import opened
-from sumpool.runs.run_folder import finish, require_run_folder
+from sumpool.runs.run_folder import finish, opened, require_run_folder
 from sumpool.runs.training_report import TrainingReport
 from sumpool.runs.training_setup import set_up_training
 from sumpool.training.checkpoint import Checkpoints

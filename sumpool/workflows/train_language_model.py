@@ -8,8 +8,7 @@ from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.language_model import LanguageModelRecipe
 from sumpool.runs.dry_run import DryRun, measure_update
 from sumpool.runs.init_from import init_weights
-from sumpool.runs.opened_run import opened
-from sumpool.runs.run_folder import finish, require_run_folder
+from sumpool.runs.run_folder import finish, opened, require_run_folder
 from sumpool.runs.tensorboard_log import require_tensorboard
 from sumpool.runs.text_model_card import write_text_model_card
 from sumpool.runs.text_training_setup import set_up_text_training

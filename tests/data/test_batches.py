@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from sumpool.data.batches import BatchSampler, collate, fill_batches
-from sumpool.data.items import Item
+from sumpool.data.shards import Item
 from sumpool.special_tokens import EOS, PAD, SpecialTokens
 from sumpool.text.phrases import Phrases
 

@@ -8,7 +8,7 @@ import pytest
 
 import sumpool
 from sumpool.data.config import DataConfig
-from sumpool.data.fingerprint import (
+from sumpool.data.prepared_folder import (
     content_digest,
     fingerprint,
     origin,

@@ -1,13 +1,21 @@
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from sumpool.data.ingest import ingest
+from sumpool.data import ingest as module
+from sumpool.data.config import DataConfig
+from sumpool.data.ingest import ingest, read_in_parallel
+from sumpool.data.prepare import prepare
+from sumpool.data.pretraining_tasks import read_rows
+from sumpool.data.processes import ordered_map
 from sumpool.data.sources._base import Example, Reject, SourceConfig
 from sumpool.data.texts import Texts
-from sumpool.errors import Interrupted
-from sumpool.progress import Progress, no_op
+from sumpool.errors import DataError, Interrupted
+from sumpool.progress import Check, Progress, no_op
+from tests.conftest import story
 
 
 class CountConfig(SourceConfig):
@@ -58,3 +66,91 @@ def test_check_is_called_for_every_row(tmp_path: Path) -> None:
 
     with pytest.raises(Interrupted):
         ingest(CountConfig(documents=100).rows(), tmp_path, skip_bad_rows=True, report=no_op, check=stop)
+
+
+ROWS = 30
+TASKS = ({"gap_sentences": {"words": 20, "window": 100}}, {"shuffled": {"words": 40}})
+
+
+@pytest.fixture(autouse=True)
+def spans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several spans of few rows."""
+    monkeypatch.setattr(module, "_SPAN_BYTES", 5000)
+
+
+def config(folder: Path, task: dict[str, Any]) -> DataConfig:
+    """A source of which one row ends in an unpaired surrogate, and one is damaged."""
+    rows = [{"id": f"d{number}", "document": story(number, 30), "summary": "A summary."} for number in range(ROWS)]
+    rows[3]["document"] += "\ud800"
+    rows[4]["document"] += " e\u0301 \u2028 \x00"
+    lines = [json.dumps(row) for row in rows]
+    lines[20] = "{broken"
+    (folder / "train.jsonl").write_text("\n".join(lines) + "\n")
+    source = {"kind": "jsonl", "path": folder / "train.jsonl"}
+    return DataConfig.model_validate({"source": source, "vocabulary": 300, **task})
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: next(iter(task)))
+def test_rows_are_those_that_are_read_one_at_a_time(
+    task: dict[str, Any], workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_SMALL_BYTES", 0 if workers else 1 << 30)
+    data = config(tmp_path, task)
+    rows = list(read_in_parallel(data, tmp_path, ordered_map, no_op, no_op))
+    expected = list(read_rows(data))
+    expected.sort(key=lambda row: not isinstance(row, Reject))  # rejected rows come first, the others stay in order
+    assert rows == expected
+    assert len(rows) > ROWS
+    places = [row.where.rpartition(":")[2] for row in rows if isinstance(row, Reject)]
+    assert places == ["4", "21"]
+    assert not (tmp_path / "rows.jsonl").exists()
+
+
+@pytest.mark.parametrize("size", [0, 1 << 30])
+def test_small_files_need_no_processes(size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_SMALL_BYTES", size)
+    asked: list[tuple[int, int]] = []
+
+    def execute(build: Callable[[], Any], tasks: Iterable[Any], workers: int, check: Check) -> Generator[Any]:
+        tasks = list(tasks)
+        asked.append((workers, len(tasks)))
+        return ordered_map(build, tasks, 0, check)
+
+    list(read_in_parallel(config(tmp_path, TASKS[1]), tmp_path, execute, no_op, no_op))
+    ((workers, tasks),) = asked
+    assert workers == (0 if size else 2)
+    assert tasks > 3
+
+
+def test_rows_of_summaries_are_read_without_a_file(tmp_path: Path) -> None:
+    data = config(tmp_path, {})
+    rows = read_in_parallel(data, tmp_path, ordered_map, no_op, no_op)
+    assert next(rows) == next(iter(read_rows(data)))
+    assert [path.name for path in tmp_path.iterdir()] == ["train.jsonl"]
+
+
+def test_a_bad_row_leaves_nothing(tmp_path: Path) -> None:
+    data = config(tmp_path, TASKS[1])
+    with pytest.raises(DataError, match=r"train\.jsonl:4"):
+        prepare(data, tmp_path / "prepared", skip_bad_rows=False, report=no_op, check=no_op)
+    assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".prepared.")] == ["train.jsonl"]
+
+
+def test_a_bad_row_is_told_before_others_are_read(tmp_path: Path) -> None:
+    reports: list[Progress] = []
+    rows = read_in_parallel(config(tmp_path, TASKS[1]), tmp_path, ordered_map, reports.append, no_op)
+    assert isinstance(next(rows), Reject)
+    assert reports == []  # there is one for every 20 rows
+    rows.close()
+
+
+def test_a_signal_stops_while_rows_are_kept(tmp_path: Path) -> None:
+    def execute(*_: object) -> Generator[Any]:
+        raise AssertionError("no row is converted")
+
+    def stop() -> None:
+        raise Interrupted(2)
+
+    with pytest.raises(Interrupted):
+        next(read_in_parallel(config(tmp_path, TASKS[1]), tmp_path, execute, no_op, stop))

@@ -4,9 +4,8 @@ import numpy as np
 import torch
 
 from sumpool.data.batches import NO_PADDING
-from sumpool.data.items import Item, join_pair, split_pair
 from sumpool.data.labelled_batches import Pairs, collate_labelled
-from sumpool.data.shards import Shard, ShardWriter
+from sumpool.data.shards import Item, Shard, ShardWriter, join_pair, split_pair
 from sumpool.data.sources._base import Example
 from sumpool.data.texts import TextsWriter
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, PAD

@@ -77,7 +77,7 @@ def run(settings: DataConfig, folder: Path, skip_bad_rows: bool = False) -> tupl
 
 
 def is_prepared(settings: DataConfig, folder: Path) -> bool:
-    return sumpool.data.prepare.is_prepared(settings, folder, never)
+    return sumpool.data.prepared_folder.is_prepared(settings, folder, never)
 
 
 def files_of(folder: Path) -> dict[str, bytes]:

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from sumpool.data.config import DataConfig
-from sumpool.data.fingerprint import fingerprint
 from sumpool.data.labels import Labels
 from sumpool.data.prepare import prepare
+from sumpool.data.prepared_folder import fingerprint
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard
 from sumpool.data.texts import Texts

@@ -7,8 +7,13 @@ from pathlib import Path
 import pytest
 
 from sumpool.data.config import DataConfig
-from sumpool.data.fingerprint import content_digest
-from sumpool.data.prepared_folder import find_by_content, find_or_prepare, find_prepared, prepared_folders
+from sumpool.data.prepared_folder import (
+    content_digest,
+    find_by_content,
+    find_or_prepare,
+    find_prepared,
+    prepared_folders,
+)
 from sumpool.data.report import DataReport, remembered_fields
 from sumpool.errors import RecipeError
 from sumpool.progress import Progress, no_op

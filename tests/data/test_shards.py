@@ -3,8 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sumpool.data.items import Item
-from sumpool.data.shards import Shard, ShardWriter
+from sumpool.data.shards import Item, Shard, ShardWriter
 from sumpool.data.sources._base import Example
 from sumpool.data.texts import TextsWriter
 from sumpool.errors import DataError

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from sumpool.data.prepare import OTHER_FOLDER
+from sumpool.data.prepared_folder import OTHER_FOLDER, verify_prepared
 from sumpool.data.running_text import RunningTextConfig
 from sumpool.data.sources._base import SPLITS
 from sumpool.data.text_config import TextDataConfig
@@ -18,7 +18,6 @@ from sumpool.data.text_sources.cc100 import Cc100TextSourceConfig
 from sumpool.data.text_sources.jsonl import JsonlTextSourceConfig
 from sumpool.data.text_sources.plain import PlainTextSourceConfig
 from sumpool.data.text_stream import TextStream
-from sumpool.data.verified_data import verify_prepared
 from sumpool.data.word_subwords import WordSubwords
 from sumpool.errors import DataError, RecipeError
 from sumpool.progress import no_op

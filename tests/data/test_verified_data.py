@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.data.fingerprint import write_manifest
-from sumpool.data.verified_data import CACHE, SETTLED_SECONDS, verify_prepared
+from sumpool.data.prepared_folder import CACHE, SETTLED_SECONDS, verify_prepared, write_manifest
 from sumpool.errors import DataError, Interrupted
 from sumpool.io.manifest import Manifest
 from sumpool.progress import no_op

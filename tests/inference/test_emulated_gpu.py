@@ -12,7 +12,7 @@ from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model import cuda_graph
-from sumpool.data.items import Item
+from sumpool.data.shards import Item
 from sumpool.inference.generation import Generated, Generator
 from sumpool.inference.loading import load_model
 from tests.conftest import story

@@ -11,7 +11,7 @@ from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.constraints import NoRepeatTokens
 from sumpool.core.decoding.ranking import Hypothesis, Lengths, Ranking
 from sumpool.core.model.summarizer import DecoderState, Memory
-from sumpool.data.items import Item
+from sumpool.data.shards import Item
 from sumpool.errors import RecipeError, ResourceError
 from sumpool.inference.generation import Generated, Generator
 from sumpool.inference.loading import LoadedModel, load_for_generation, load_model

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sumpool.data.items import Item
+from sumpool.data.shards import Item
 from sumpool.documents.document import Document
 from sumpool.inference.loading import LoadedModel, load_model
 from sumpool.inference.model_input import ModelInput, batch_inputs

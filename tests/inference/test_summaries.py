@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sumpool.core.decoding.ranking import LengthTarget
-from sumpool.data.items import Item
+from sumpool.data.shards import Item
 from sumpool.documents.document import Document
 from sumpool.inference.generation import Generated, Generator, OnDrafts
 from sumpool.inference.loading import load_for_generation, load_model

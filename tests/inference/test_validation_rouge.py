@@ -5,9 +5,8 @@ from typing import cast
 import numpy as np
 import pytest
 
-from sumpool.data.items import Item
 from sumpool.data.report import DataReport
-from sumpool.data.shards import Shard
+from sumpool.data.shards import Item, Shard
 from sumpool.data.sources._base import Example
 from sumpool.errors import Interrupted
 from sumpool.inference.generation import Generator

@@ -9,7 +9,7 @@ import torch
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.batches import collate
-from sumpool.data.items import Item
+from sumpool.data.shards import Item
 from sumpool.interpret.faithfulness import (
     RANDOM_DRAWS,
     deletion_effects,

@@ -6,7 +6,7 @@ import numpy as np
 
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.batches import collate
-from sumpool.data.items import Item
+from sumpool.data.shards import Item
 from sumpool.interpret.attribution import attribute
 from sumpool.interpret.source_weights import source_weights
 from sumpool.special_tokens import SpecialTokens

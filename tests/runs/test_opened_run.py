@@ -4,18 +4,17 @@ import pytest
 
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
-from sumpool.runs import opened_run
-from sumpool.runs.opened_run import opened
-from sumpool.runs.run_folder import LOCK
+from sumpool.runs import run_folder
+from sumpool.runs.run_folder import LOCK, opened
 from sumpool.training.processes import Processes
 
 
 def test_the_first_process_locks_the_folder(tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe, run, notes = load_recipe(tiny_recipe), tmp_path / "run", list[Progress]()
-    monkeypatch.setattr(opened_run, "extension_note", lambda *_: "it goes on")
-    monkeypatch.setattr(opened_run, "open_run", lambda *_: "manifest")
+    monkeypatch.setattr(run_folder, "extension_note", lambda *_: "it goes on")
+    monkeypatch.setattr(run_folder, "open_run", lambda *_: "manifest")
     for finished, count in ((True, 0), (False, 1)):
-        monkeypatch.setattr(opened_run, "is_finished", lambda *_, result=finished: result)
+        monkeypatch.setattr(run_folder, "is_finished", lambda *_, result=finished: result)
         with opened(run, recipe, tmp_path, Processes(), notes.append) as has_ended:
             assert has_ended is finished
             assert (run / LOCK).exists()

@@ -3,12 +3,12 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.data.fingerprint import content_digest, write_manifest
+from sumpool.data.prepared_folder import content_digest, write_manifest
 from sumpool.errors import DataError
 from sumpool.io.manifest import Manifest
 from sumpool.progress import no_op
 from sumpool.recipe.load import load_recipe
-from sumpool.runs.run_data import prepared_data_of
+from sumpool.runs.run_folder import prepared_data_of
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
-from sumpool.runs.training_notes import extension_note
+from sumpool.runs.run_folder import extension_note
 from sumpool.workflows.train import dry_run, train
 from tests.conftest import BARE, TOY
 

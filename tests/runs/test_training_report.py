@@ -65,7 +65,7 @@ def test_alarms_and_long_samples_are_notes(tmp_path: Path) -> None:
 
 
 def test_missing_matplotlib_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sumpool.runs.curves.find_spec", lambda _: None)
+    monkeypatch.setattr("sumpool.runs.training_report.find_spec", lambda _: None)
     notes = report(tmp_path, "A router sends.", 5, 10)
     assert [note for note in notes if "sample" not in note] == [
         "the curves of the training are not drawn: pip install 'sumpool[plots]'"

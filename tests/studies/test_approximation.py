@@ -12,7 +12,7 @@ from sumpool.core.attention.v_mean import VMeanAttentionConfig
 from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.data.items import Item
+from sumpool.data.shards import Item
 from sumpool.errors import RecipeError
 from sumpool.progress import Progress
 from sumpool.studies import approximation

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from sumpool.bench.results.table import unique, where
-from sumpool.data.fingerprint import write_manifest
-from sumpool.data.items import Item
-from sumpool.data.shards import ShardWriter
+from sumpool.data.prepared_folder import write_manifest
+from sumpool.data.shards import Item, ShardWriter
 from sumpool.data.sources._base import Example
 from sumpool.data.texts import TextsWriter
 from sumpool.errors import DataError, Interrupted, RecipeError

@@ -10,10 +10,10 @@ from pathlib import Path
 import torch
 
 from sumpool.data.prepare import prepare
+from sumpool.data.prepared_folder import verify_prepared
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard
 from sumpool.data.sources._base import SPLITS
-from sumpool.data.verified_data import verify_prepared
 from sumpool.documents.document import Document
 from sumpool.inference.loading import load_model
 from sumpool.inference.model_choice import SHIPPED

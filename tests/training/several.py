@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from sumpool.data.items import Item
+from sumpool.data.shards import Item
 from sumpool.training.config import TrainConfig
 from sumpool.training.fit import fit
 from sumpool.training.journal import Journal

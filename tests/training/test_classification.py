@@ -11,8 +11,8 @@ import torch
 from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.model.classifier import ClassificationModel
 from sumpool.core.model.config import ClassifierConfig, EncoderLayerConfig, ModelConfig
-from sumpool.data.items import Item, join_pair, split_pair
 from sumpool.data.labelled_batches import collate_labelled
+from sumpool.data.shards import Item, join_pair, split_pair
 from sumpool.special_tokens import PAD
 from sumpool.training.batch_division import halve
 from sumpool.training.config import ScheduleConfig, TrainConfig

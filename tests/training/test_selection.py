@@ -12,7 +12,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.layers import split_heads
 from sumpool.data.batches import Batch
-from sumpool.data.items import Item
+from sumpool.data.shards import Item
 from sumpool.progress import Progress, no_op
 from sumpool.training.config import ScheduleConfig, TrainConfig
 from sumpool.training.data_order import TrainingData

@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from sumpool.data.fingerprint import write_manifest
+from sumpool.data.prepared_folder import write_manifest
 from sumpool.data.sources._base import Example
 from sumpool.data.texts import TextsWriter
 from sumpool.documents.document import Document

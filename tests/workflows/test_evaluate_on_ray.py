@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.data.fingerprint import write_manifest
+from sumpool.data.prepared_folder import write_manifest
 from sumpool.data.sources._base import Example
 from sumpool.data.texts import TextsWriter
 from sumpool.evaluation.task import Results

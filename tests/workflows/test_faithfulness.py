@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sumpool.cli.app import app
-from sumpool.data.fingerprint import write_manifest
+from sumpool.data.prepared_folder import write_manifest
 from sumpool.data.sources._base import Example
 from sumpool.data.texts import TextsWriter
 from sumpool.errors import DataError, RecipeError

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are l
 @pytest.fixture
 def recipe(tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tiny_recipe.parent)
-    for module in ("encoding", "parallel_rows"):
+    for module in ("encoding", "ingest"):
         monkeypatch.setattr(f"sumpool.data.{module}._SPAN_BYTES", 1 << 13)
     rows = [{"id": f"d{number}", "text": story(number, 30), "summary": story(number, 2)} for number in range(80)]
     Path("train.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows) + "{broken\n")

@@ -13,10 +13,10 @@ from sumpool.core.model.classifier import ClassificationModel
 from sumpool.core.nn.execution import SkipInit, one_thread
 from sumpool.data.batches import fill_batches
 from sumpool.data.encoding import encode_item
-from sumpool.data.items import Item, join_pair, split_pair
 from sumpool.data.labelled_batches import collate_labelled
 from sumpool.data.labels import LABELS, Labels
 from sumpool.data.report import REPORT_FILE, DataReport
+from sumpool.data.shards import Item, join_pair, split_pair
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, DataError
 from sumpool.inference.loading import find_model, load_finite_weights

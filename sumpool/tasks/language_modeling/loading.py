@@ -18,7 +18,7 @@ from sumpool.inference.loading import find_run, load_finite_weights
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Check, no_op
 from sumpool.recipe.language_model import LanguageModelRecipe, load_any_recipe
-from sumpool.runs.run_data import prepared_data_of
+from sumpool.runs.run_folder import prepared_data_of
 from sumpool.runs.text_training_setup import build_language_model
 from sumpool.special_tokens import UNK
 from sumpool.tasks.language_modeling.scoring import EncodedText, Ids

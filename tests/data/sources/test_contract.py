@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sumpool.data.config import DataConfig
-from sumpool.data.fingerprint import fingerprint
+from sumpool.data.prepared_folder import fingerprint
 from sumpool.data.sources._base import SPLITS, Example, SourceConfig
 from sumpool.errors import DataError
 from sumpool.settings import kinds
