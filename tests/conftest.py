@@ -186,8 +186,8 @@ def tiny_recipe(tmp_path: Path) -> Path:
 def small_probes() -> Iterator[None]:
     """Let a bench measure the machine itself in no time, and memory without a collection of garbage before it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sumpool.training.memory.gc", Mock())
-        patch.setattr("sumpool.training.memory._reset_high_water", lambda: None)
+        patch.setattr("sumpool.training.hardware.gc", Mock())
+        patch.setattr("sumpool.training.hardware._reset_high_water", lambda: None)
         patch.setattr("sumpool.bench.measures.machine.SIDE", {"cpu": 8, "cuda": 8})
         patch.setattr("sumpool.bench.measures.machine.BUFFER", {"cpu": 1024, "cuda": 1024})
         yield

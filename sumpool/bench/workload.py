@@ -22,7 +22,7 @@ from sumpool.core.model.cuda_graph import GraphedDecoder
 from sumpool.core.model.summarizer import Memory, SummarizationModel
 from sumpool.core.nn.quantization import Precision, quantize
 from sumpool.special_tokens import PARAGRAPH
-from sumpool.training.memory import Work, peak
+from sumpool.training.hardware import Work, peak
 
 WORKLOADS: tuple[Workload, ...] = ("encode", "train", "generate")
 SENTENCE = 24

@@ -14,8 +14,7 @@ from sumpool.inference.pipeline import EvidenceKind, Pipeline
 from sumpool.inference.run_files import RunFiles
 from sumpool.inference.summary import Summary
 from sumpool.progress import Check, Progress, Report, no_op
-from sumpool.training.hardware import choose_device
-from sumpool.training.memory import available
+from sumpool.training.hardware import available, choose_device
 
 _TASK_DOCUMENTS = 4
 """Documents of a task: few enough that results come steadily and all processes finish together."""

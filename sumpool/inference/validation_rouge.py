@@ -13,7 +13,7 @@ from sumpool.inference.generation import Generator
 from sumpool.inference.length import choose_lengths
 from sumpool.progress import Check
 from sumpool.recipe.schema import Recipe
-from sumpool.runs.sample_summaries import GeneratedSummary, examine
+from sumpool.runs.training_report import GeneratedSummary, examine
 from sumpool.runs.training_setup import TrainingSetup
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.training.hardware import autocast, choose_device, choose_precision

@@ -10,8 +10,7 @@ from sumpool.data.batches import Batch
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import TrainingData
-from sumpool.training.hardware import autocast, reproducible
-from sumpool.training.memory import peak
+from sumpool.training.hardware import autocast, peak, reproducible
 from sumpool.training.update import Updater, to_device
 
 

@@ -21,7 +21,6 @@ from sumpool.errors import DataError
 from sumpool.progress import Check, Progress, Report
 from sumpool.recipe.schema import Recipe
 from sumpool.text.load import load_tokenizer
-from sumpool.text.phrases import PHRASES, Phrases
 from sumpool.text.tokenizer import Tokenizer
 from sumpool.training.config import MIN_SELECTION_DOCUMENTS
 from sumpool.training.data_order import TrainingData
@@ -64,13 +63,18 @@ def set_up_training(recipe: Recipe, report: Report, check: Check) -> TrainingSet
     model.checkpoint_activations(recipe.train.checkpoint_activations)
     towers = model.towers if isinstance(model, ClassificationModel) else 1
     pad = tokenizer.special_tokens.pad
+    phrases = None
+    if recipe.data.phrases:
+        from sumpool.text.phrases import PHRASES, Phrases
+
+        phrases = Phrases.load(prepared / PHRASES)
     data = TrainingData(
         training=training if towers == 1 else Pairs(training, pad),
         validation=validation if towers == 1 else Pairs(validation, pad),
         source_length=recipe.model.source_length,
         target_length=recipe.model.target_length,
         seed=recipe.seed,
-        phrases=Phrases.load(prepared / PHRASES) if recipe.data.phrases else None,
+        phrases=phrases,
         special_tokens=tokenizer.special_tokens,
         rotate=recipe.train.rotate,
         collate=collate_labelled if labels else collate,

@@ -23,7 +23,7 @@ from sumpool.settings import config_class, kinds
 from sumpool.studies.attention_peers import measure_peers
 from sumpool.studies.config import AttentionsConfig
 from sumpool.studies.study import make_table
-from sumpool.training.memory import available, try_peak
+from sumpool.training.hardware import available, try_peak
 
 _PACKAGE = "sumpool.core.attention"
 _GROWTH = 4.5

@@ -27,7 +27,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.progress import Check, Report, no_op
 from sumpool.studies.config import ScalingConfig
 from sumpool.studies.study import make_table
-from sumpool.training.memory import peak
+from sumpool.training.hardware import peak
 
 PARALLEL = ("ddp", "fsdp")
 _STATES = 2

@@ -21,7 +21,7 @@ from sumpool.progress import Check, Report, no_op
 from sumpool.special_tokens import PARAGRAPH
 from sumpool.studies.config import ShorteningConfig
 from sumpool.studies.study import make_table
-from sumpool.training.memory import fits, try_peak
+from sumpool.training.hardware import fits, try_peak
 
 FIRST, MIDDLE, LAST = 2, 8, 2
 """Layers before the pooling, after it, and at full length again."""

@@ -26,7 +26,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.progress import Check, Report, no_op
 from sumpool.studies.config import TablesConfig
 from sumpool.studies.study import make_table
-from sumpool.training.memory import OUT_OF_MEMORY, fits
+from sumpool.training.hardware import OUT_OF_MEMORY, fits
 
 TableNumber = Literal[2, 7, 8, 10]
 """A table of the paper; 10 lists the rows of all others."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import torch
@@ -11,9 +11,11 @@ from sumpool.data.batches import Batch, BatchSampler, PhraseModel, collate
 from sumpool.data.shards import Item
 from sumpool.errors import DataError
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
-from sumpool.text.phrases import Phrases
 from sumpool.text.tokenizer import EncodedDocument
-from sumpool.training.distillation import Teacher
+
+if TYPE_CHECKING:
+    from sumpool.text.phrases import Phrases
+    from sumpool.training.distillation import Teacher
 
 Collate = Callable[[Sequence[Item], int, int, PhraseModel | None, SpecialTokens], Batch]
 """Makes a batch of documents, given the maximum tokens of a document and of a target."""
@@ -68,12 +70,12 @@ class TrainingData:
     source_length: int
     target_length: int
     seed: int
-    phrases: Phrases | None = None
+    phrases: "Phrases | None" = None
     special_tokens: SpecialTokens = DEFAULT_SPECIAL_TOKENS
     rotate: float = 0.0
     collate: Collate = collate
     towers: int = 1
-    teacher: Teacher | None = None
+    teacher: "Teacher | None" = None
     sampler: Callable[[int], BatchPlan] | None = None
 
     def __post_init__(self) -> None:

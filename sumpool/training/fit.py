@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 from torch import nn
@@ -17,16 +17,16 @@ from sumpool.progress import Check, Progress, Report, finishing, no_op
 from sumpool.training.checkpoint import Checkpoint, Checkpoints, TrainingState, restore_best
 from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import Position, TrainingData, updates_from
-from sumpool.training.distillation import Teacher
-from sumpool.training.hardware import choose_device, reproducible
-from sumpool.training.journal import Journal
-from sumpool.training.memory import keep_freed_memory
+from sumpool.training.hardware import choose_device, keep_freed_memory, reproducible
+from sumpool.training.journal import Journal, PendingUpdate, UpdateLog
 from sumpool.training.optimizer import schedule_factor
 from sumpool.training.processes import Processes, current_processes
 from sumpool.training.update import Updater
-from sumpool.training.update_log import PendingUpdate, UpdateLog
 from sumpool.training.validation import render_metrics, selection_score, validate
 from sumpool.training.weights import export_tensors
+
+if TYPE_CHECKING:
+    from sumpool.training.distillation import Teacher
 
 CHECKPOINTS = "checkpoints"
 JOURNAL = "metrics.jsonl"
@@ -91,7 +91,7 @@ def fit(
 
 
 def _open_updater(
-    model: nn.Module, config: TrainConfig, device: torch.device, teacher: Teacher | None, processes: Processes
+    model: nn.Module, config: TrainConfig, device: torch.device, teacher: "Teacher | None", processes: Processes
 ) -> Updater:
     if processes.size == 1:
         return Updater(model, config, device, teacher)

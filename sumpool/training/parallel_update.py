@@ -29,10 +29,9 @@ from sumpool.errors import RecipeError
 from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import TrainingData, reseed
 from sumpool.training.distillation import Teacher
-from sumpool.training.memory import available
-from sumpool.training.objective import UpdateSize
+from sumpool.training.hardware import available
 from sumpool.training.processes import Processes
-from sumpool.training.update import Updater, to_device
+from sumpool.training.update import Updater, UpdateSize, to_device
 
 _REPLICATED_COPIES = 4
 """Tensors of the size of the weights that DistributedDataParallel holds: weights, gradients and two moments."""

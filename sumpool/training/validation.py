@@ -15,9 +15,8 @@ from sumpool.training.batch_division import BatchDivision
 from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import TrainingData, reseed
 from sumpool.training.hardware import autocast, choose_precision
-from sumpool.training.objective import count_target_tokens
 from sumpool.training.processes import Processes, current_processes
-from sumpool.training.update import to_device
+from sumpool.training.update import count_target_tokens, to_device
 
 STANDARD_ERROR = "_standard_error"
 """Suffix of the name of a metric's standard error."""

@@ -1,7 +1,7 @@
 import pytest
 
 from sumpool.data.sources._base import Example
-from sumpool.runs.sample_summaries import alarms, examine
+from sumpool.runs.training_report import alarms, examine
 
 DOCUMENT = "One two three four five six seven eight nine ten eleven twelve. Thirteen fourteen fifteen."
 PASSAGE = "two three four five six seven eight nine ten eleven twelve"

@@ -7,8 +7,7 @@ import pytest
 
 from sumpool.data.sources._base import Example
 from sumpool.progress import Progress
-from sumpool.runs.sample_summaries import GeneratedSummary, examine
-from sumpool.runs.training_report import TrainingReport
+from sumpool.runs.training_report import GeneratedSummary, TrainingReport, examine
 from sumpool.training.config import TrainConfig
 from sumpool.training.journal import Journal
 

@@ -28,7 +28,7 @@ def test_every_factor_is_compared_to_none() -> None:
 
 
 def test_a_factor_that_does_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sumpool.training.memory.peak", Mock(side_effect=MemoryError))
+    monkeypatch.setattr("sumpool.training.hardware.peak", Mock(side_effect=MemoryError))
     found = measure_shortening(SMALL, CONDITIONS)
     assert {row.note for row in found.rows["shortening"]} == {"out of memory"}
     table = found.tables[0]

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from sumpool.training import memory
-from sumpool.training.memory import OUT_OF_MEMORY, available, fits, peak, physical, try_peak
+from sumpool.training import hardware
+from sumpool.training.hardware import OUT_OF_MEMORY, available, fits, peak, physical, try_peak
 
 CPU = torch.device("cpu")
 MEBI = 2**20
@@ -15,7 +15,7 @@ linux = pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="o
 
 FRESH = """
 import torch
-from sumpool.training.memory import peak
+from sumpool.training.hardware import peak
 
 def work():
     first = torch.ones(64 * 2**20 // 4)
@@ -60,7 +60,7 @@ def test_memory_kept_by_the_c_library_is_seen_again() -> None:
 
 @pytest.mark.slow
 def test_unknown_where_no_mark_can_be_reset(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(memory, "_RESET", tmp_path / "missing")
+    monkeypatch.setattr(hardware, "_RESET", tmp_path / "missing")
     done: list[int] = []
     assert peak(lambda: done.append(1), CPU) is None
     assert done == [1]
@@ -84,7 +84,7 @@ def test_other_errors_are_raised() -> None:
 
 
 def test_available_keeps_within_the_container(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(memory, "_CONTAINER", tmp_path)
+    monkeypatch.setattr(hardware, "_CONTAINER", tmp_path)
     assert 0 < available(CPU) <= physical()
     (tmp_path / "memory.current").write_text("600\n")
     (tmp_path / "memory.max").write_text("max\n")
@@ -103,7 +103,7 @@ def test_cuda_peak_is_exact() -> None:
 FREED = """
 import ctypes
 from pathlib import Path
-from sumpool.training.memory import keep_freed_memory
+from sumpool.training.hardware import keep_freed_memory
 
 SIZE = 16 * 2**20
 libc = ctypes.CDLL(None)

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from sumpool.training.objective import Objective, UpdateSize
+from sumpool.training.update import Objective, UpdateSize
 from tests.training.toy import CONFIG, DATA, new_model
 
 

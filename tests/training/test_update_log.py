@@ -6,11 +6,9 @@ import torch
 
 from sumpool.errors import NonFiniteError
 from sumpool.progress import Progress
-from sumpool.training.journal import Journal
-from sumpool.training.objective import UpdateSize
+from sumpool.training.journal import Journal, PendingUpdate, UpdateLog
 from sumpool.training.processes import Processes
-from sumpool.training.update import PendingMetrics
-from sumpool.training.update_log import PendingUpdate, UpdateLog
+from sumpool.training.update import PendingMetrics, UpdateSize
 
 
 def pending(step: int, loss: float = 1.0, imbalance: float | None = None) -> PendingUpdate:

@@ -3,7 +3,7 @@ import torch
 
 from sumpool.core.output._base import Scores
 from sumpool.errors import Interrupted
-from sumpool.training.objective import count_target_tokens
+from sumpool.training.update import count_target_tokens
 from sumpool.training.validation import validate, validation_batches
 from tests.training.toy import CONFIG, DATA, new_model
 

@@ -32,7 +32,7 @@ from sumpool.bench.workload import (
 )
 from sumpool.core.model.config import ModelConfig
 from sumpool.progress import Check, Progress, Report, no_op
-from sumpool.training.memory import Peak, available, try_peak
+from sumpool.training.hardware import Peak, available, try_peak
 
 Name = TypeVar("Name")
 HEADROOM = 0.9

@@ -22,7 +22,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.data.processes import WorkerPool
 from sumpool.progress import no_op
 from sumpool.special_tokens import BOS, EOS, UNK
-from sumpool.training.memory import Work
+from sumpool.training.hardware import Work
 
 _COMPUTE_TYPES = ("float32", "int8", "bfloat16", "int8_bfloat16")
 """Compute types that may be the fastest; int8 are the weights, and the products with them, alone."""

@@ -13,7 +13,7 @@ import torch
 from sumpool import __version__
 from sumpool.bench.results.table import Row, Table, text_table
 from sumpool.bench.workload import NAMES, Conditions
-from sumpool.training.memory import physical
+from sumpool.training.hardware import physical
 
 _CPUINFO = Path("/proc/cpuinfo")
 SCHEMA = 3

@@ -19,7 +19,7 @@ from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelCo
 from sumpool.core.output.tied import TiedOutputConfig
 from sumpool.core.pooling.halving import HalvingPoolerConfig
 from sumpool.progress import Progress, no_op
-from sumpool.training.memory import peak
+from sumpool.training.hardware import peak
 
 CPU = torch.device("cpu")
 
