@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from torch import Tensor
 
@@ -14,11 +13,6 @@ from sumpool.errors import RecipeError
 from sumpool.text.language import word_count
 from sumpool.text.sentences import SentenceSplitter
 
-if TYPE_CHECKING:
-    from sumpool.inference.loading import LoadedModel
-
-_TOKENS_PER_WORD = 1.3
-"""Tokens per word of models without a data report, such as imported ones."""
 _MIN_OF_PREDICTED, _MAX_OF_PREDICTED = 0.8, 1.25
 """Shortest and longest summary relative to a predicted length."""
 _MIN_OF_MEAN = 0.85
@@ -49,12 +43,6 @@ def choose_lengths(config: DecodingConfig, mean: float, p90: float, target_lengt
     return Lengths(minimum, maximum, likely)
 
 
-def mean_words(loaded: "LoadedModel") -> float:
-    """Return the words of the usual summary of a model."""
-    minimum, maximum, expected = loaded.lengths
-    return (expected or (minimum + maximum) / 2) / tokens_per_word(loaded)
-
-
 def length_fault(target: LengthTarget, document: str, summary: str, splitter: SentenceSplitter) -> str:
     """Return why a written summary cannot serve for a target; empty if it has the target's length."""
     written, total = (
@@ -65,15 +53,6 @@ def length_fault(target: LengthTarget, document: str, summary: str, splitter: Se
     if target.minimum <= written <= target.maximum:
         return ""
     return f"asked for {target}, the model wrote {written:,}"
-
-
-def tokens_per_word(loaded: "LoadedModel") -> float:
-    """Return the tokens per word of the training summaries of a model."""
-    if not loaded.report:
-        return _TOKENS_PER_WORD
-    training = loaded.report.splits["train"]
-    words = training.summary_words.mean
-    return training.summary_tokens.mean / words if words else _TOKENS_PER_WORD
 
 
 def choose_bounds(

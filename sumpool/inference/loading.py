@@ -30,6 +30,8 @@ from sumpool.training.config import Task
 from sumpool.training.hardware import choose_device, choose_encoder_precision, choose_generation_precision
 from sumpool.training.weights import Model, load_weights
 
+_TOKENS_PER_WORD = 1.3
+"""Tokens per word of models without a data report, such as imported ones."""
 _LOG = logging.getLogger(__name__)
 RecipeOf = TypeVar("RecipeOf")
 """Recipe of a task."""
@@ -209,3 +211,18 @@ def _lengths(folder: Path, recipe: Recipe, report: DataReport | None) -> Lengths
     report = report or DataReport.load(folder)  # which says that there is none
     tokens = report.splits["train"].summary_tokens
     return choose_lengths(config, tokens.mean, tokens.p90, recipe.model.target_length)
+
+
+def mean_words(loaded: LoadedModel) -> float:
+    """Return the words of the usual summary of a model."""
+    minimum, maximum, expected = loaded.lengths
+    return (expected or (minimum + maximum) / 2) / tokens_per_word(loaded)
+
+
+def tokens_per_word(loaded: LoadedModel) -> float:
+    """Return the tokens per word of the training summaries of a model."""
+    if not loaded.report:
+        return _TOKENS_PER_WORD
+    training = loaded.report.splits["train"]
+    words = training.summary_words.mean
+    return training.summary_tokens.mean / words if words else _TOKENS_PER_WORD

@@ -13,8 +13,8 @@ from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.inference.extraction import extract, with_cause
 from sumpool.inference.generation import Generated, Generator, OnDrafts
-from sumpool.inference.length import length_fault, mean_words, tokens_per_word
-from sumpool.inference.loading import LoadedModel
+from sumpool.inference.length import length_fault
+from sumpool.inference.loading import LoadedModel, mean_words, tokens_per_word
 from sumpool.inference.model_input import MAX_BATCH, InputEncoder, batch_inputs
 from sumpool.inference.reading import Reading
 from sumpool.inference.summary import NO_EXTRACTION, Extraction
