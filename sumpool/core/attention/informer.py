@@ -6,10 +6,10 @@ active and attend to all keys. The difference is measured on few sampled keys. O
 approximate full attention, which it is once all queries are active.
 
 Settings name what differs between paper and released code: `sample` (paper: the same keys for all queries; code: keys
-for each query, with replacement), `mean_over` (code: the sum over the samples is divided by the length), and
-`filled_length`. Departures: there are ceil(factor * ln(n)) of both (code: factor * ceil(ln(n))); padding is masked;
-keys are drawn by the seed and the length of the document unless `redraw` is set (code: at every call). Distilling,
-which halves a document between layers, is `pool: {kind: distilling}`.
+for each query, with replacement) and `mean_over` (code: the sum over the samples is divided by the length). Departures:
+there are ceil(factor * ln(n)) of both (code: factor * ceil(ln(n))); padding is masked; keys are drawn by the seed and
+the length of the document unless `redraw` is set (code: at every call). Distilling, which halves a document between
+layers, is `pool: {kind: distilling}`.
 """
 
 import math
@@ -18,12 +18,11 @@ from typing import Literal, final
 import torch
 from pydantic import Field
 from torch import Tensor
-from torch.nn import functional as F
 
 from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
 from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.low_rank import fill_rows, sample_keys_of_queries, sample_tokens, step_seed, take_rows
-from sumpool.core.nn.masking import attend, attention_weights, zero_padding
+from sumpool.core.nn.masking import attend, attention_weights
 from sumpool.core.nn.numerics import at_least_float32, matmul_exactly
 
 
@@ -38,9 +37,6 @@ class InformerAttentionConfig(AttentionConfig):
     """Sampled keys: shared, the same for all queries; per_query, others for each, which takes more memory."""
     mean_over: Literal["samples", "length"] = "samples"
     """Divisor of the sum of the sampled scores: their number, or the tokens of the document."""
-    filled_length: int | None = Field(None, ge=1, le=10_000_000)
-    """Tokens that shorter documents are filled up to with zeros which take part in everything, as in the released
-    code, which masks no padding; null for none."""
     redraw: bool = False
     """Whether each training step draws new keys; summaries always use those of the seed."""
     seed: int = Field(0, ge=0, lt=2**31)
@@ -58,45 +54,31 @@ class InformerAttention(Attention):
     def __init__(self, config: InformerAttentionConfig, dim: int, heads: int) -> None:
         super().__init__(dim, heads)
         self.config = config
-        self.row_stochastic = config.filled_length is None
 
     def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
         """Attend over whole documents; see `Attention.forward`."""
-        length = states.size(1)
-        states, mask = self._fill(states, full_mask(states) if mask is None else mask)
+        mask = full_mask(states) if mask is None else mask
         query, key, value = self._project(states, positions)
         index, is_active = self._active(query, key, mask)
         mean = value.masked_fill(~mask[:, None, :, None], 0.0).sum(2, keepdim=True) / _counts(mask)[:, None, None]
         mixed = attend(take_rows(query, index), key, value, mask)  # (batch, heads, active, head_dim)
         mixed = fill_rows(mean.to(value.dtype).expand_as(value), index, is_active, mixed)
-        out: Tensor = self.out(merge_heads(mixed[:, :, :length]))
+        out: Tensor = self.out(merge_heads(mixed))
         return out
 
     def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
         """Sum of the weights of the active queries, and the same weight for all from the others."""
-        length, is_real = mask.size(1), mask
-        states, mask = self._fill(states, mask)
         query, key, _ = self._project(states, positions)
         index, is_active = self._active(query, key, mask)
-        is_real = F.pad(is_real, (0, mask.size(1) - length))[:, None].expand(-1, self.heads, -1)
+        is_real = mask[:, None].expand(-1, self.heads, -1)
         weights = attention_weights(take_rows(query, index), key, mask)  # (batch, heads, active, length)
-        gives = is_active & is_real.gather(2, index)  # fillers attend, but are no tokens
-        weights = weights.masked_fill(~gives[..., None], 0.0)
-        lazy = is_real.to(weights.dtype).scatter_add(2, index, -gives.to(weights.dtype))  # 1 for each
+        weights = weights.masked_fill(~is_active[..., None], 0.0)
+        lazy = is_real.to(weights.dtype).scatter_add(2, index, -is_active.to(weights.dtype))  # 1 for each
         lazy = lazy / _counts(mask)[:, None]
         received = weights.sum(2) + lazy.sum(2, keepdim=True)
         if not include_self:
             received = (received - lazy).scatter_add(2, index, -weights.gather(3, index[..., None]).squeeze(3))
-        return received.masked_fill(~is_real, 0.0).mean(1)[:, :length]
-
-    def _fill(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Append the zeros of `filled_length`, if any, to states and mask."""
-        if self.config.filled_length is None:
-            return states, mask
-        missing = self.config.filled_length - mask.sum(1, keepdim=True)
-        extra = torch.arange(max(0, int(missing.max())), device=mask.device) < missing
-        states = F.pad(zero_padding(states, mask), (0, 0, 0, extra.size(1)))
-        return states, torch.cat([mask, extra], dim=1)
+        return received.masked_fill(~is_real, 0.0).mean(1)
 
     def _active(self, query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Indices of the active queries, and which of them the document has, (batch, heads, active) each."""

@@ -1,17 +1,16 @@
 """Skyformer attention (Chen et al., 2021): the Nystrom method for kernelized attention.
 
 The Gaussian kernel C of queries and keys is a block of the positive semi-definite kernel of both together. With
-`landmarks` l drawn from both, C V is approximated by C(Q, l) (C(l, l) + regularization * I)^-1 C(l, K) V:
+`landmarks` l of both, C V is approximated by C(Q, l) (C(l, l) + regularization * I)^-1 C(l, K) V:
 O(length * landmarks * dim). The inverse is iterated on the matrix divided by the square roots of its row and column
 sums, whose eigenvalues are between 0 and 1; it starts from the transpose divided by the largest column sum. As in the
 paper, weights do not sum to 1.
 
-Settings name what differs between paper and released code: `landmarks_from` (paper: queries and keys together; code:
-half from each) and `replacement`. Departures from the code: the scale is head_dim^(-1/4) (code: that of 32 features);
-the column sum is that of the same matrix (code: the largest one in the batch, so that documents change each other);
-landmarks are fixed by the seed and the length of the document unless `redraw` is set (code: drawn at every call, in
-evaluation too); padding is neither a landmark nor a key. As in the code, heads share the indices of landmarks, and the
-iteration is that of Nystromformer.
+As in the released code, half of the landmarks are queries and half are keys (paper: drawn from both together), heads
+share their places, and the iteration is that of Nystromformer. Departures from the code: the scale is head_dim^(-1/4)
+(code: that of 32 features); the column sum is that of the same matrix (code: the largest one in the batch, so that
+documents change each other); landmarks are fixed by the seed and the length of the document unless `redraw` is set
+(code: drawn at every call, in evaluation too); padding is neither a landmark nor a key.
 """
 
 from typing import Literal, final
@@ -35,10 +34,6 @@ class SkyformerAttentionConfig(AttentionConfig):
     kind: Literal["skyformer"] = "skyformer"
     landmarks: int = Field(128, ge=1, le=65_536)
     """Queries and keys that stand for all; more approximate kernelized attention more closely."""
-    landmarks_from: Literal["both", "halves"] = "halves"
-    """Source of the landmarks: both, queries and keys together; halves, half from the queries, half from the keys."""
-    replacement: bool = False
-    """Whether a landmark may be drawn more than once."""
     regularization: float = Field(0.1, ge=0, le=1000)
     """Added to the diagonal of the landmarks' kernel."""
     normalize: bool = True
@@ -97,11 +92,9 @@ class SkyformerAttention(Attention):
         """Draw landmarks: indices into queries followed by keys, and which exist, (batch, landmarks) each."""
         config, length = self.config, mask.size(1)
         seed = step_seed(config.seed, config.redraw and self.training)
-        if config.landmarks_from == "both":
-            return sample_tokens(torch.cat([mask, mask], dim=1), config.landmarks, seed, 0, config.replacement)
         of_queries = config.landmarks // 2
-        queries, is_query = sample_tokens(mask, of_queries, seed, 0, config.replacement)
-        keys, is_key = sample_tokens(mask, config.landmarks - of_queries, seed, 1, config.replacement)
+        queries, is_query = sample_tokens(mask, of_queries, seed, 0)
+        keys, is_key = sample_tokens(mask, config.landmarks - of_queries, seed, 1)
         return torch.cat([queries, keys + length], dim=1), torch.cat([is_query, is_key], dim=1)
 
     def _invert(self, kernel: Tensor, is_landmark: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ the same projections as all other tokens.
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, Self, final
+from typing import Literal, Self, final
 
 import torch
 from pydantic import model_validator
@@ -42,16 +42,6 @@ class SlidingWindowAttentionConfig(AttentionConfig):
     distance, none relies on the positions added to the embeddings."""
     causal: bool = False
     """Whether tokens attend to themselves and to earlier tokens only, as in language models."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _drop_dilation(cls, tree: Any) -> Any:  # noqa: ANN401 - any YAML
-        """Accept runs of earlier versions, which had `dilation`; that of `dilated` takes the same weights."""
-        if isinstance(tree, dict) and "dilation" in tree:
-            if tree["dilation"] != 1:
-                raise ValueError(f"kind must be dilated for a dilation, got sliding_window and {tree['dilation']}")
-            return {name: value for name, value in tree.items() if name != "dilation"}
-        return tree
 
     @model_validator(mode="after")
     def _check_first_token(self) -> Self:

@@ -25,28 +25,23 @@ def column_sums(left: Tensor, right: Tensor, mask: Tensor, include_self: bool) -
     return received.masked_fill(~mask[:, None], 0.0)
 
 
-def sample_tokens(mask: Tensor, count: int, seed: int, stream: int, replacement: bool = False) -> tuple[Tensor, Tensor]:
+def sample_tokens(mask: Tensor, count: int, seed: int, stream: int) -> tuple[Tensor, Tensor]:
     """Draw real tokens of each document uniformly, the same ones in every batch.
 
     Args:
         mask: (batch, length), True at real tokens.
-        count: Number of draws; without replacement, at most all tokens of a document.
+        count: Number of draws, at most all tokens of a document.
         seed: Seed, less than 2**31.
         stream: Number of the draw among those of one seed, less than 1021.
-        replacement: Whether a token may be drawn again.
 
     Returns:
         Indices (batch, draws), and True at draws that the document has, (batch, draws).
     """
-    counts = mask.sum(1, keepdim=True)
-    if replacement:
-        draws = _draws(torch.arange(count, device=mask.device), seed, stream)  # (count)
-        ranks = (draws * counts).long()
-        indices, _ = indices_of_true(mask, mask.size(1))
-        return indices.gather(1, ranks), (counts > 0).expand(-1, count)
     draws = token_draws(mask, seed, stream).masked_fill(~mask, 2.0)
     size = min(count, mask.size(1))
-    return draws.topk(size, dim=1, largest=False).indices, torch.arange(size, device=mask.device) < counts
+    return draws.topk(size, dim=1, largest=False).indices, torch.arange(size, device=mask.device) < mask.sum(
+        1, keepdim=True
+    )
 
 
 def token_draws(mask: Tensor, seed: int, stream: int) -> Tensor:

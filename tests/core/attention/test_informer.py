@@ -30,32 +30,27 @@ def explicit_weights(attention: InformerAttention, states: Tensor) -> tuple[Tens
     return torch.where(active > 0, scores.softmax(2), 1 / count), value
 
 
-@pytest.mark.parametrize("filled", [None, 20])
 @pytest.mark.parametrize(("sample", "mean_over"), [*product(("shared", "per_query"), ("samples", "length"))])
 def test_equals_explicit_weights(
     sample: Literal["shared", "per_query"],
     mean_over: Literal["samples", "length"],
-    filled: int | None,
     make_tokens: Callable[..., Tokens],
 ) -> None:
-    config = InformerAttentionConfig(factor=1.5, sample=sample, mean_over=mean_over, filled_length=filled)
+    config = InformerAttentionConfig(factor=1.5, sample=sample, mean_over=mean_over)
     attention, tokens = config.build(16, 4).double(), make_tokens(30, 14, 11, 2, 1, pad=1e3)
     mixed = attention(tokens.states, tokens.mask, tokens.positions)
     for include_self in (True, False):
         received = attention.attention_received(tokens.states, tokens.mask, tokens.positions, include_self)
         for number, real in enumerate((30, 14, 11, 2, 1)):
-            states = F.pad(tokens.states[number, :real], (0, 0, 0, max(0, (filled or 0) - real)))
-            weights, value = explicit_weights(attention, states)
-            expected = attention.out((weights @ value).transpose(0, 1).flatten(1))[:real]
+            weights, value = explicit_weights(attention, tokens.states[number, :real])
+            expected = attention.out((weights @ value).transpose(0, 1).flatten(1))
             torch.testing.assert_close(mixed[number, :real], expected, atol=1e-10, rtol=0)
-            weights = weights[:, :real, :real]
             if not include_self:
                 weights = weights - weights.diagonal(dim1=1, dim2=2).diag_embed()
             torch.testing.assert_close(received[number, :real], weights.sum(1).mean(0), atol=1e-10, rtol=0)
 
 
-@pytest.mark.parametrize("filled", [None, 5])
-def test_gradients(filled: int | None, make_tokens: Callable[..., Tokens]) -> None:
-    attention = InformerAttentionConfig(factor=1.1, filled_length=filled).build(16, 4).double()
+def test_gradients(make_tokens: Callable[..., Tokens]) -> None:
+    attention = InformerAttentionConfig(factor=1.1).build(16, 4).double()
     tokens = make_tokens(6, 1)
     assert_exact_gradient(attention, tokens)

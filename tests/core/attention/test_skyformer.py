@@ -1,7 +1,5 @@
 from collections.abc import Callable
 from functools import partial
-from itertools import product
-from typing import Literal
 
 import pytest
 import torch
@@ -41,30 +39,19 @@ def naive(attention: SkyformerAttention, states: Tensor) -> tuple[Tensor, Tensor
     return weigh(attention, left @ inverse @ right, value)
 
 
-@pytest.mark.parametrize(
-    ("landmarks_from", "replacement", "normalize"), [*product(("both", "halves"), (False, True), (False, True))]
-)
-def test_equals_explicit_weights(
-    landmarks_from: Literal["both", "halves"], replacement: bool, normalize: bool, make_tokens: Callable[..., Tokens]
-) -> None:
-    config = SkyformerAttentionConfig(
-        landmarks=15, landmarks_from=landmarks_from, replacement=replacement, normalize=normalize
-    )
+@pytest.mark.parametrize("normalize", [False, True])
+def test_equals_explicit_weights(normalize: bool, make_tokens: Callable[..., Tokens]) -> None:
+    config = SkyformerAttentionConfig(landmarks=15, normalize=normalize)
     attention, tokens = config.build(16, 4).double(), make_tokens(30, 14, 11, 5, 1, pad=1e3)
     assert_equals_naive(attention, tokens, partial(naive, attention))
 
 
-@pytest.mark.parametrize("landmarks_from", ["both", "halves"])
-def test_more_landmarks_approximate_kernelized_attention(
-    landmarks_from: Literal["both", "halves"], make_tokens: Callable[..., Tokens]
-) -> None:
+def test_more_landmarks_approximate_kernelized_attention(make_tokens: Callable[..., Tokens]) -> None:
     tokens, full = make_tokens(60, 48), KernelizedAttentionConfig().build(16, 2).double()
     expected = full(tokens.states, tokens.mask, tokens.positions)[tokens.mask]
 
     def error(landmarks: int) -> float:
-        config = SkyformerAttentionConfig(
-            landmarks=landmarks, landmarks_from=landmarks_from, regularization=1e-4, iterations=40
-        )
+        config = SkyformerAttentionConfig(landmarks=landmarks, regularization=1e-4, iterations=40)
         attention = config.build(16, 2).double()
         attention.load_state_dict(full.state_dict())
         mixed = attention(tokens.states, tokens.mask, tokens.positions)[tokens.mask]

@@ -98,9 +98,3 @@ def test_window_must_be_even() -> None:
 def test_a_global_first_token_is_not_causal() -> None:
     with pytest.raises(ValidationError, match="causal must be false with a global first token, which attends to all"):
         build(16, causal=True, global_first=True)
-
-
-def test_runs_of_earlier_versions_have_a_dilation() -> None:
-    assert build(16, dilation=1).reach == 8
-    with pytest.raises(ValidationError, match="kind must be dilated for a dilation, got sliding_window and 2"):
-        build(16, dilation=2)

@@ -20,21 +20,19 @@ def test_tokens_are_drawn_uniformly_without_replacement() -> None:
 def test_draws_depend_on_the_document_only() -> None:
     lengths = torch.tensor([3, 40, 0, 17])
     mask = torch.arange(64)[None] < lengths[:, None]
-    for replacement in (False, True):
-        index, is_drawn = sample_tokens(mask, 12, 5, 1, replacement)
-        for number, real in enumerate(lengths.tolist()):
-            alone, exists = sample_tokens(mask[number : number + 1, : max(1, real)], 12, 5, 1, replacement)
-            drawn = index[number, is_drawn[number]]
-            assert torch.equal(drawn, alone[exists])
-            assert (drawn < real).all()
-            assert len(drawn) == (0 if real == 0 else 12 if replacement else min(real, 12))
+    index, is_drawn = sample_tokens(mask, 12, 5, 1)
+    for number, real in enumerate(lengths.tolist()):
+        alone, exists = sample_tokens(mask[number : number + 1, : max(1, real)], 12, 5, 1)
+        drawn = index[number, is_drawn[number]]
+        assert torch.equal(drawn, alone[exists])
+        assert (drawn < real).all()
+        assert len(drawn) == min(real, 12)
 
 
 def test_gaps_in_the_mask_are_never_drawn() -> None:
     mask = torch.arange(50)[None] % 3 == 1
-    for replacement in (False, True):
-        index, is_drawn = sample_tokens(mask, 8, 2, 0, replacement)
-        assert (index[is_drawn] % 3 == 1).all()
+    index, is_drawn = sample_tokens(mask, 8, 2, 0)
+    assert (index[is_drawn] % 3 == 1).all()
 
 
 def test_seeds_and_streams_differ() -> None:
