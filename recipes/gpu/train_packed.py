@@ -31,7 +31,8 @@ from sumpool.text.load import load_tokenizer
 from sumpool.training.checkpoint import Checkpoints, TrainingState
 from sumpool.training.data_order import TrainingData
 from sumpool.training.fit import CHECKPOINTS, JOURNAL, fit
-from sumpool.training.weights import adopt_weights, read_weights, weights_of
+from sumpool.training.initial_weights import adopt_weights
+from sumpool.training.weights import read_weights, weights_of
 
 _LOG = logging.getLogger(__name__)
 _FINISHED = "finished.json"

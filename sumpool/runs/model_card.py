@@ -41,7 +41,7 @@ def write_model_card(
     table = "\n".join(markdown_table(data.rows()))
     beginning = "scratch"
     if recipe.train.init_from:
-        from sumpool.runs.init_from import describe_init  # which few runs need
+        from sumpool.training.initial_weights import describe_init  # which few runs need
 
         beginning = escape_markdown_line(describe_init(recipe.train.init_from))
     if recipe.train.teacher:

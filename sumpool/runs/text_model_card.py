@@ -11,10 +11,10 @@ from sumpool.core.model.language_model import LanguageModel
 from sumpool.data.text_report import TextReport
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.recipe.language_model import LanguageModelRecipe
-from sumpool.runs.init_from import describe_init
 from sumpool.runs.model_card import CARD
 from sumpool.text.escaping import escape_line, escape_markdown_line, markdown_table
 from sumpool.training.checkpoint import TrainingState
+from sumpool.training.initial_weights import describe_init
 
 
 def write_text_model_card(run: Path, recipe: LanguageModelRecipe, model: LanguageModel, state: TrainingState) -> None:

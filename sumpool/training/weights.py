@@ -1,7 +1,7 @@
 """Weights of a model by name, shared tensors once, and the file of a run folder that holds them."""
 
 import io
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,76 +40,15 @@ def set_weights(model: nn.Module, saved: Mapping[str, Tensor], origin: str) -> N
         CheckpointError: If names, shapes or types differ; the model is then unchanged.
     """
     weights = weights_of(model)
-    _compare(weights, saved, "this model", origin)
+    compare_weights(weights, saved, "this model", origin)
     with torch.no_grad():
         for name, tensor in weights.items():
             tensor.copy_(saved[name])
 
 
-def mean_weights(saved: Mapping[str, Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """Mean of the weights of several models (uniform soup; Wortsman et al., 2022, arXiv:2203.05482).
-
-    Suits models of the same initialisation that were trained with different data orders.
-
-    Args:
-        saved: Result of `weights_of` for each model, by source.
-
-    Raises:
-        CheckpointError: If names, shapes or types differ.
-    """
-    (first, model), *others = saved.items()
-    for origin, other in others:
-        _compare(model, other, first, origin)
-    return {
-        name: torch.stack([other[name].double() for other in saved.values()]).mean(0).to(tensor.dtype)
-        for name, tensor in model.items()
-    }
-
-
 def needed_weights(model: nn.Module, saved: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Saved weights whose names exist in the model."""
     return {name: saved[name] for name in weights_of(model) if name in saved}
-
-
-def adopt_weights(model: nn.Module, saved: Mapping[str, Tensor], origin: str) -> tuple[list[str], list[str]]:
-    """Copy the saved weights whose names exist in the model.
-
-    Args:
-        model: Model, possibly of another configuration.
-        saved: Result of `weights_of`.
-        origin: Source of the weights, for the error.
-
-    Returns:
-        Names of the model missing in `saved`, which are unchanged, and names in `saved` missing in the model.
-
-    Raises:
-        CheckpointError: If a shape or a type differs; the model is then unchanged.
-    """
-    weights = weights_of(model)
-    set_weights(model, weights | needed_weights(model, saved), origin)
-    return sorted(weights.keys() - saved.keys()), sorted(saved.keys() - weights.keys())
-
-
-def select_by_words(names: Iterable[str], saved: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Initialise approximate sentence selections with the word projections of their cross-attention.
-
-    Such a selection is close to the ideal one if sentence vectors are close to those of their words (Manakul and
-    Gales, 2021, appendix A.1).
-
-    Args:
-        names: Names of the weights of a model.
-        saved: Result of `weights_of`, possibly for a model without selection.
-
-    Returns:
-        Saved weights, with missing query and key projections of selections whose cross-attention was saved.
-    """
-    added: dict[str, Tensor] = {}
-    for name in set(names) - saved.keys():
-        attention, _, projection = name.partition(".selection.")
-        words = saved.get(f"{attention}.{projection.replace('key.', 'key_value.')}")
-        if projection.startswith(("query.", "key.")) and words is not None:
-            added[name] = words.chunk(2)[0] if projection.startswith("key.") else words
-    return {**saved, **added}
 
 
 def export(run: Path, model: nn.Module, facts: Mapping[str, Any]) -> None:
@@ -161,7 +100,7 @@ def load_weights(
         shapes = build()
     if leave_out:
         weights = needed_weights(shapes, weights)
-    _compare(weights_of(shapes), weights, "this model", origin)
+    compare_weights(weights_of(shapes), weights, "this model", origin)
     model = build()
     set_weights(model, weights, origin)
     return model
@@ -247,7 +186,18 @@ def read_file(path: Path) -> bytes:
         raise CheckpointError(f"{path} must be readable, got: {error}") from error
 
 
-def _compare(expected: Mapping[str, Tensor], got: Mapping[str, Tensor], target: str, origin: str) -> None:
+def compare_weights(expected: Mapping[str, Tensor], got: Mapping[str, Tensor], target: str, origin: str) -> None:
+    """Check that weights have the names, shapes and types of others.
+
+    Args:
+        expected: The other weights.
+        got: The weights.
+        target: What the others belong to, for the error.
+        origin: Source of the weights, for the error.
+
+    Raises:
+        CheckpointError: If they have not.
+    """
     for name in sorted(expected.keys() | got.keys()):
         required, actual = (_describe(tensors.get(name)) for tensors in (expected, got))
         if required != actual:

@@ -58,7 +58,7 @@ def _train(recipe: Recipe, run: Path, processes: Processes, report: Report, chec
     with processes.main_first():
         setup = set_up_training(recipe, report, check)
     if settings.init_from and not Checkpoints(run / CHECKPOINTS, settings.keep).steps():
-        from sumpool.runs.init_from import init_weights
+        from sumpool.training.initial_weights import init_weights
 
         init_weights(setup.model, settings.init_from, setup.prepared, report)
     freeze(setup.model, settings.trainable)

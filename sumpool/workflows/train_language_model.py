@@ -7,7 +7,6 @@ from sumpool.inference.model_choice import RUNS
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.language_model import LanguageModelRecipe
 from sumpool.runs.dry_run import DryRun, measure_update
-from sumpool.runs.init_from import init_weights
 from sumpool.runs.run_folder import finish, opened, require_run_folder
 from sumpool.runs.tensorboard_log import require_tensorboard
 from sumpool.runs.text_model_card import write_text_model_card
@@ -16,6 +15,7 @@ from sumpool.runs.training_report import TrainingReport
 from sumpool.training.checkpoint import Checkpoints
 from sumpool.training.fit import CHECKPOINTS, fit
 from sumpool.training.hardware import choose_device
+from sumpool.training.initial_weights import init_weights
 from sumpool.training.optimizer import freeze
 from sumpool.training.processes import Processes, join_processes
 

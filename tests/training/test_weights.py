@@ -7,7 +7,8 @@ from torch import nn
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.errors import CheckpointError
-from sumpool.training.weights import adopt_weights, select_by_words, set_weights, weights_of
+from sumpool.training.initial_weights import adopt_weights, select_by_words
+from sumpool.training.weights import set_weights, weights_of
 from tests.training.toy import VOCABULARY, new_model
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO, Self
 
 from sumpool.data.sources._base import Fields
-from sumpool.data.sources._fields import FieldsSourceConfig
+from sumpool.data.sources._files import FieldsSourceConfig
 from sumpool.documents.document import DEFAULT_LIMITS, Limits
 from sumpool.documents.files import READ_ERRORS, decode, open_bytes, read_lines_limited
 from sumpool.documents.json_lines import Line, Reject

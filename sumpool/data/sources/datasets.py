@@ -11,7 +11,7 @@ from typing import Any, Literal, final
 
 from sumpool.data.sources._arrow import read_batches, require_pyarrow
 from sumpool.data.sources._base import SPLITS, Fields, Split
-from sumpool.data.sources._fields import FieldsSourceConfig, quote_names
+from sumpool.data.sources._files import FieldsSourceConfig, quote_names
 from sumpool.documents.json_lines import Line, Reject
 from sumpool.errors import DataError, first_line
 from sumpool.io.bounded import read_json

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, final
 
 from sumpool.data.sources._base import Fields
-from sumpool.data.sources._fields import FieldsSourceConfig
+from sumpool.data.sources._files import FieldsSourceConfig
 from sumpool.documents.json_lines import Line, Reject, read_lines
 
 

@@ -10,7 +10,7 @@ from typing import Literal, final
 
 from sumpool.data.sources._arrow import open_parquet, read_parquet
 from sumpool.data.sources._base import Fields, Split
-from sumpool.data.sources._fields import FieldsSourceConfig
+from sumpool.data.sources._files import FieldsSourceConfig
 from sumpool.documents.json_lines import Line, Reject
 from sumpool.errors import DataError
 

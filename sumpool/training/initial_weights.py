@@ -1,0 +1,272 @@
+"""Initial weights of a run from one or several other runs: `train.init_from`.
+
+A model keeps what it has learnt about words when training continues with the vocabulary of another domain: the
+embedding of a new token is the mean of those of its subtokens (fast vocabulary transfer: Gee et al., 2022,
+arXiv:2402.09977).
+
+A language model of the same sizes and activation initialises an encoder. The embeddings are shared. The layers of the
+language model before its first shortening, then those inside it, become the first layers of the encoder; the predictor
+of its boundaries becomes that of the pooler behind the layers before the shortening. Projected distances, biases of
+attention and the layers after the shortening have no counterpart, and the language model's attention has no biases of
+projections, so that these begin with 0.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, chain
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from sumpool.errors import RecipeError
+from sumpool.io.manifest import MODEL
+from sumpool.progress import Progress, Report
+from sumpool.text.load import load_tokenizer, same_tokenizer
+from sumpool.text.tokenizer import Tokenizer
+from sumpool.training.weights import compare_weights, needed_weights, read_weights, set_weights, weights_of
+
+_LISTED_NAMES = 8
+"""Weights that a note names before it counts the others."""
+_TOKEN_ROWS = re.compile(r"(?:^|\.)(?:embedding|head|out)\.(?:weight|bias)$|^output\.bias$")
+"""Embeddings and outputs over the vocabulary, by name, as another layer may have as many rows as there are tokens."""
+_LAYER = re.compile(r"layers\.((?:inner\.)*)before\.layers\.(\d+)\.(.+)")
+_BOUNDARIES = re.compile(r"layers\.((?:inner\.)*)(boundaries\..+)")
+_ATTENTION = {"attention.query_key_value.": "attention.project.", "attention.merge.": "attention.out."}
+
+
+def init_weights(model: nn.Module, init_from: Path | Sequence[Path], prepared: Path, report: Report) -> None:
+    """Load the best weights of another run, or the mean of several, into a new model; other weights stay random.
+
+    Sentence selections that the other runs lack are initialised from the projections of their cross-attention. An
+    encoder begins with the layers and the boundaries of a language model. Tokens of another vocabulary are initialised
+    with the mean of their subtokens, see `transfer_vocabulary`.
+
+    Raises:
+        RecipeError: If a run has no model.
+        DataError: If the tokenizer of a run is missing or damaged.
+        CheckpointError: If a file of a run is damaged, or a weight has another shape.
+    """
+    runs = _runs(init_from)
+    weights = mean_weights({str(run / MODEL): _read(run, model, prepared, report) for run in runs})
+    if is_language_model(weights) and not is_language_model(weights_of(model)):
+        weights = as_encoder(weights_of(model), weights)
+    fresh, left_out = adopt_weights(model, select_by_words(weights_of(model), weights), str(runs[0] / MODEL))
+    note = f"began with {describe_init(init_from)}; fresh: {_listed(fresh)}; left out: {_listed(left_out)}"
+    report(Progress("train", note=note))
+
+
+def describe_init(init_from: Path | Sequence[Path]) -> str:
+    """Describe the initial weights of a run."""
+    *others, last = map(str, _runs(init_from))
+    return f"the mean of the weights of {', '.join(others)} and {last}" if others else f"the weights of {last}"
+
+
+def _runs(init_from: Path | Sequence[Path]) -> Sequence[Path]:
+    return [init_from] if isinstance(init_from, Path) else init_from
+
+
+def _read(run: Path, model: nn.Module, prepared: Path, report: Report) -> dict[str, Tensor]:
+    """Read the weights of a run, for the vocabulary of the prepared data."""
+    if not (run / MODEL).is_file():
+        raise RecipeError(f"train.init_from must be a run folder with {MODEL}, got {run}")
+    weights = read_weights(run)
+    if not same_tokenizer(run, prepared):
+        old, new = load_tokenizer(run), load_tokenizer(prepared)
+        counts = f"the {new.vocab_size:,} tokens of {prepared} are initialised as means of its {old.vocab_size:,}"
+        report(Progress("train", note=f"{run} has another vocabulary: {counts}; data.tokenizer={run} keeps it"))
+        weights = transfer_vocabulary(weights, weights_of(model), old, new)
+    return weights
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _LISTED_NAMES
+    return (", ".join(names[:_LISTED_NAMES]) or "none") + (f" and {more} more" if more > 0 else "")
+
+
+def mean_weights(saved: Mapping[str, Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """Mean of the weights of several models (uniform soup; Wortsman et al., 2022, arXiv:2203.05482).
+
+    Suits models of the same initialisation that were trained with different data orders.
+
+    Args:
+        saved: Result of `weights_of` for each model, by source.
+
+    Raises:
+        CheckpointError: If names, shapes or types differ.
+    """
+    (first, model), *others = saved.items()
+    for origin, other in others:
+        compare_weights(model, other, first, origin)
+    return {
+        name: torch.stack([other[name].double() for other in saved.values()]).mean(0).to(tensor.dtype)
+        for name, tensor in model.items()
+    }
+
+
+def adopt_weights(model: nn.Module, saved: Mapping[str, Tensor], origin: str) -> tuple[list[str], list[str]]:
+    """Copy the saved weights whose names exist in the model.
+
+    Args:
+        model: Model, possibly of another configuration.
+        saved: Result of `weights_of`.
+        origin: Source of the weights, for the error.
+
+    Returns:
+        Names of the model missing in `saved`, which are unchanged, and names in `saved` missing in the model.
+
+    Raises:
+        CheckpointError: If a shape or a type differs; the model is then unchanged.
+    """
+    weights = weights_of(model)
+    set_weights(model, weights | needed_weights(model, saved), origin)
+    return sorted(weights.keys() - saved.keys()), sorted(saved.keys() - weights.keys())
+
+
+def select_by_words(names: Iterable[str], saved: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Initialise approximate sentence selections with the word projections of their cross-attention.
+
+    Such a selection is close to the ideal one if sentence vectors are close to those of their words (Manakul and
+    Gales, 2021, appendix A.1).
+
+    Args:
+        names: Names of the weights of a model.
+        saved: Result of `weights_of`, possibly for a model without selection.
+
+    Returns:
+        Saved weights, with missing query and key projections of selections whose cross-attention was saved.
+    """
+    added: dict[str, Tensor] = {}
+    for name in set(names) - saved.keys():
+        attention, _, projection = name.partition(".selection.")
+        words = saved.get(f"{attention}.{projection.replace('key.', 'key_value.')}")
+        if projection.startswith(("query.", "key.")) and words is not None:
+            added[name] = words.chunk(2)[0] if projection.startswith("key.") else words
+    return {**saved, **added}
+
+
+def transfer_vocabulary(
+    saved: Mapping[str, Tensor], expected: Mapping[str, Tensor], old: Tokenizer, new: Tokenizer
+) -> dict[str, Tensor]:
+    """Replace embeddings, and other weights with one row per token, by those of a new vocabulary.
+
+    Args:
+        saved: Weights by name, of a model with the old vocabulary.
+        expected: Weights of the model with the new vocabulary, which say how many rows a weight has.
+        old: Tokenizer of the old vocabulary.
+        new: Tokenizer of the new vocabulary.
+
+    Returns:
+        The weights by name. The row of a new token is the mean of the rows of its subtokens, or of all rows if the old
+        vocabulary has none of its bytes.
+    """
+    subtokens = split_tokens(old, new)
+
+    def has_token_rows(name: str, weight: Tensor) -> bool:
+        is_known = name in expected and _TOKEN_ROWS.search(name) is not None
+        return is_known and len(weight) == old.vocab_size and len(expected[name]) == new.vocab_size
+
+    return {
+        name: _mean_rows(weight, subtokens) if has_token_rows(name, weight) else weight
+        for name, weight in saved.items()
+    }
+
+
+def split_tokens(old: Tokenizer, new: Tokenizer) -> list[list[int]]:
+    """Split each token of the new vocabulary into tokens of the old one, by greedy longest match of its bytes.
+
+    A special token is that of the same role; a token without known bytes has no subtokens.
+    """
+    ids: dict[bytes, int] = {}
+    for token, content in enumerate(old.token_bytes()):
+        if content:
+            ids.setdefault(content, token)
+    roles = dict(zip(_roles(new), _roles(old), strict=False))
+    return [
+        [roles[token]] if token in roles else _longest_match(content, ids)
+        for token, content in enumerate(new.token_bytes())
+    ]
+
+
+def _roles(tokenizer: Tokenizer) -> tuple[int, ...]:
+    special = tokenizer.special_tokens
+    return special.pad, special.eos, special.decoder_start, *special.suppressed
+
+
+def _longest_match(content: bytes, ids: Mapping[bytes, int]) -> list[int]:
+    """Split bytes into the longest known tokens, from the start; unknown bytes are left out."""
+    subtokens: list[int] = []
+    start = 0
+    while start < len(content):
+        ends = range(len(content), start, -1)
+        end = next((end for end in ends if content[start:end] in ids), None)
+        if end is not None:
+            subtokens.append(ids[content[start:end]])
+        start = end or start + 1
+    return subtokens
+
+
+def _mean_rows(weight: Tensor, subtokens: Sequence[Sequence[int]]) -> Tensor:
+    rows = weight.double().flatten(1) if weight.ndim > 1 else weight.double()[:, None]
+    offsets = torch.tensor([0, *accumulate(map(len, subtokens))][:-1])
+    means = F.embedding_bag(
+        torch.tensor([*chain.from_iterable(subtokens)], dtype=torch.long), rows, offsets, mode="mean"
+    )
+    is_empty = torch.tensor([not bag for bag in subtokens])
+    means = torch.where(is_empty[:, None], rows.mean(0), means)
+    return means.reshape(len(subtokens), *weight.shape[1:]).to(weight.dtype)
+
+
+def is_language_model(saved: Mapping[str, Tensor]) -> bool:
+    """Return whether weights are those of a language model, by their names."""
+    return any(_LAYER.fullmatch(name) for name in saved)
+
+
+def as_encoder(names: Iterable[str], saved: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Rename the weights of a language model to those of an encoder.
+
+    Args:
+        names: Names of the weights of the model with the encoder.
+        saved: Weights of the language model by name.
+
+    Returns:
+        Weights by the names of the model, those that have a counterpart; the others keep their names.
+    """
+    known = set(names)
+    depths = _depths(saved)
+    renamed = {_renamed(name, depths): weight for name, weight in saved.items()}
+    for name, weight in [*renamed.items()]:
+        bias = re.sub(r"(attention\.(?:project|out))\.weight$", r"\1.bias", name)
+        if bias != name and bias in known:
+            renamed[bias] = torch.zeros(len(weight), dtype=weight.dtype)
+    return renamed
+
+
+def _depths(saved: Mapping[str, Tensor]) -> dict[str, int]:
+    """Return the number of layers before those of each level, by the prefix of the level."""
+    counts: dict[str, int] = {}
+    for name in saved:
+        if layer := _LAYER.fullmatch(name):
+            counts[layer[1]] = max(counts.get(layer[1], 0), int(layer[2]) + 1)
+    depths, total = {}, 0
+    level = ""
+    while level in counts or f"{level}inner." in counts:
+        depths[level] = total
+        total += counts.get(level, 0)
+        level += "inner."
+    depths[level] = total
+    return depths
+
+
+def _renamed(name: str, depths: Mapping[str, int]) -> str:
+    """Return the name of a weight in the encoder; that of the language model if it has no counterpart."""
+    if layer := _LAYER.fullmatch(name):
+        rest = layer[3]
+        for old, new in _ATTENTION.items():
+            rest = rest.replace(old, new)
+        return f"encoder.layers.{depths[layer[1]] + int(layer[2])}.{rest}"
+    if boundaries := _BOUNDARIES.fullmatch(name):
+        pooler = depths[f"{boundaries[1]}inner."] - 1
+        return f"encoder.poolers.{pooler}.{boundaries[2]}"
+    return name
