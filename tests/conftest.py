@@ -63,7 +63,7 @@ SLOW = (
     "test_bart_recipes.py",
     "test_modes.py",
     "text/test_hf_tokenizer.py",
-    "text/test_hf_vocabulary.py",
+    "text/test_hf_tokenizer_kinds.py",
     "torture",
     "workflows/test_classify.py",
     "workflows/test_evaluate_on_ray.py",

@@ -9,7 +9,7 @@ import numpy as np
 from sumpool.data.contamination import NGRAM_WORDS, hash_ngrams
 from sumpool.data.sources._base import Example
 from sumpool.data.sources.rfc import RfcSourceConfig
-from sumpool.text.words import split_words
+from sumpool.text.language import split_words
 
 MAX_HELD_OUT = 0.1
 """Share of the words of a text in paragraphs of held-out documents, above which the whole text is dropped."""

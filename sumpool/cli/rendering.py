@@ -66,7 +66,7 @@ class Rendering(NamedTuple):
 
 def _names_title(summary: "Summary") -> bool:
     """Return whether a summary has more than half of the content words of its title, by their beginnings, if any."""
-    from sumpool.text.words import content_prefixes, split_words
+    from sumpool.text.language import content_prefixes, split_words
 
     language = summary.language
     title, text = (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sumpool.data.report import LONG_DOCUMENT_TOKENS, LOW_LEAK, LengthStats, SplitReport
 from sumpool.data.sources._base import Example
 from sumpool.text.fragments import overlap
-from sumpool.text.words import split_words
+from sumpool.text.language import split_words
 
 NGRAMS = (1, 2, 3, 4)
 

@@ -12,10 +12,10 @@ from sumpool.data.labels import LABELS, Labels
 from sumpool.data.shards import Item, join_pair
 from sumpool.data.sources._base import SPLITS, Example, Split
 from sumpool.data.texts import Texts
+from sumpool.text.language import split_words
 from sumpool.text.load import load_tokenizer
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Tokenizer, encode_document, id_dtype
-from sumpool.text.words import split_words
 
 _SPAN_BYTES = 1 << 18
 """Text per span; small enough for signals to be handled within a fraction of a second."""

@@ -39,9 +39,8 @@ from sumpool.data.text_models import train_phrases, train_text_models
 from sumpool.data.texts import Texts
 from sumpool.errors import RecipeError
 from sumpool.progress import Check, Progress, Report
-from sumpool.text.language import detect_language
+from sumpool.text.language import detect_language, split_words
 from sumpool.text.load import load_tokenizer
-from sumpool.text.words import split_words
 
 _EVALUATION: tuple[Split, ...] = ("validation", "test")
 _SMALL_BYTES = 1 << 19

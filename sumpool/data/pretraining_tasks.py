@@ -19,8 +19,8 @@ from itertools import islice
 
 from sumpool.data.config import DataConfig, GapSentencesConfig, ShuffledConfig
 from sumpool.data.sources._base import Example, Reject
+from sumpool.text.language import split_words
 from sumpool.text.sentences import SentenceSplitter, join
-from sumpool.text.words import split_words
 
 Excerpts = Callable[[str, list[str]], Iterator[tuple[str, str]]]
 """Function from the id and the sentences of a document to pairs of input and target."""

@@ -14,7 +14,7 @@ import sentencepiece
 from sumpool.errors import DataError
 from sumpool.io.bounded import read_regular
 from sumpool.text.cleaning import reservoir_sample
-from sumpool.text.unigram import train_unigram
+from sumpool.text.sentencepiece_tokenizer import train_unigram
 
 _SAMPLE_LINES: Final = 100_000
 _MAX_LINE_CHARACTERS: Final = 1000

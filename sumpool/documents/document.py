@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from sumpool.text.cleaning import remove_invisible
+from sumpool.text.language import split_words
 from sumpool.text.prose import ends_sentence
-from sumpool.text.words import split_words
 
 TextBlockKind = Literal["paragraph", "heading", "list_item", "table_row", "caption", "code", "notice"]
 """Kind of a block; a notice is text about the document, such as a licence, an address or a table of contents."""

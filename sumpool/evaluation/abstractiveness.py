@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
 
 from sumpool.text.fragments import Overlap, overlap
-from sumpool.text.words import split_words
+from sumpool.text.language import split_words
 
 _FACT = re.compile(r"(?<!\w)(?:\w*\d\w*|\w*[A-Z]\w*[A-Z]\w*|(?<=[\w,;)] )[A-Z]\w*)(?!\w)", re.ASCII)
 """Word with a digit, word with two capitals, or capitalised word within a sentence."""

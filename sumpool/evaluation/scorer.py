@@ -11,9 +11,8 @@ from sumpool.evaluation.bertscore import BertScorer
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.rouge import Rouge, Score, Tokenize, UnicodeTokenizer
 from sumpool.text.form import FAULTS, Fault, text_faults
-from sumpool.text.language import ENGLISH, UNDETECTED, detect_language
+from sumpool.text.language import ENGLISH, UNDETECTED, detect_language, split_words
 from sumpool.text.sentences import SentenceSplitter
-from sumpool.text.words import split_words
 
 EQUAL_LENGTH = ", equal length"
 """End of the names of baselines that are as long as the summary of each document."""

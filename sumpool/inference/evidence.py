@@ -19,7 +19,7 @@ from sumpool.interpret.attribution import pooling_weights
 from sumpool.interpret.evidence import Evidence, EvidenceSource, PoolingWeights, SentenceEvidence
 from sumpool.interpret.heat import word_weights
 from sumpool.interpret.source_weights import source_weights
-from sumpool.text.words import split_words
+from sumpool.text.language import split_words
 
 MAX_SOURCES = 3
 """Source sentences of a summary sentence that are reported at most."""

@@ -15,8 +15,9 @@ from sumpool.errors import CheckpointError, DataError
 from sumpool.io.bounded import parse_json, read_regular
 from sumpool.pretrained.folder import read_json
 from sumpool.special_tokens import SpecialTokens
-from sumpool.text.hf_tokenizer import TOKENIZER_JSON, HuggingFaceTokenizer
-from sumpool.text.hf_vocabulary import (
+from sumpool.text.hf_tokenizer import (
+    TOKENIZER_JSON,
+    HuggingFaceTokenizer,
     is_unigram,
     read_library,
     require_library,

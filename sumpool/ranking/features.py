@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sumpool.documents.source_sentences import SourceSentence
-from sumpool.text.language import ENGLISH
+from sumpool.text.language import ENGLISH, content_prefixes, split_words
 from sumpool.text.prose import PROSE_KINDS
 from sumpool.text.word_graph import SentenceWords, WordGraph
-from sumpool.text.words import content_prefixes, split_words
 
 Indices = NDArray[np.int64]
 

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from sumpool.core.decoding.ranking import LengthTarget
 from sumpool.documents.source_sentences import SourceSentence
-from sumpool.text.language import ENGLISH, word_count
+from sumpool.text.language import ENGLISH, content_prefixes, split_words, word_count
 from sumpool.text.prose import PROSE_KINDS
-from sumpool.text.words import content_prefixes, split_words
 
 _REDUNDANCY: Final = 0.2
 """Penalty of a sentence whose content words are all in the selected ones, on the scale of marks."""

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 from sumpool.documents.document import Document, document_title
 from sumpool.documents.source_sentences import SourceSentence
-from sumpool.text.language import FULL_WIDTH, languages, separator, word_count
+from sumpool.text.language import FULL_WIDTH, languages, separator, split_words, word_count
 from sumpool.text.prose import capitalise, tidy_sentence
-from sumpool.text.words import split_words
 
 MIN_HEADINGS = 4
 """Headings of a table of contents; fewer do not help a reader."""

@@ -10,7 +10,7 @@ from sumpool.data.sources._base import Example
 from sumpool.evaluation.abstractiveness import repetition
 from sumpool.progress import Progress, Report
 from sumpool.text.fragments import overlap
-from sumpool.text.words import split_words
+from sumpool.text.language import split_words
 from sumpool.training.config import TrainConfig
 from sumpool.training.fit import JOURNAL
 from sumpool.training.journal import SAMPLES, Journal

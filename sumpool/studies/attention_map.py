@@ -15,7 +15,7 @@ from sumpool.documents.read import read_documents
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.errors import DataError, RecipeError
 from sumpool.inference.loading import LoadedModel, load_model
-from sumpool.inference.source import encode_source
+from sumpool.inference.model_input import encode_source
 from sumpool.interpret.attention_maps import attention_map
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.replaceable import require_unlisted

@@ -5,6 +5,9 @@ vocabulary and the ids of special tokens, under the names of transformers. Only 
 "</s>" in a document is encoded like any other four characters by byte-level BPE. Unigram, in whose vocabulary the names
 of special tokens are tokens like others, has the unknown token in place of each.
 
+Two kinds are supported. Byte-level BPE (Radford et al., 2019) splits text as BART does, without normalisation. Unigram
+(Kudo, 2018) is that of SentencePiece models: text is normalised and cut at spaces, and a word begins with "▁".
+
 Sentence by sentence a document has the same tokens as at once: sentences are cut before single spaces only, where the
 pre-tokenizer cuts too, and the space belongs to the word after it. With byte-level BPE the tokens differ from those of
 the text as it stands where that has line feeds, or several spaces in a row.
@@ -15,16 +18,19 @@ of 50,265). Line feeds of a summary are kept, for a new model to learn.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 from sumpool.errors import DataError
 from sumpool.io.bounded import parse_json, read_regular
 from sumpool.special_tokens import SpecialTokens
 from sumpool.text.cleaning import clean
-from sumpool.text.hf_vocabulary import panics_as_errors, read_library, read_vocabulary, require_library
+from sumpool.text.sentencepiece_tokenizer import metaspace_bytes
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import TOKENIZER_JSON as TOKENIZER_JSON
 from sumpool.text.tokenizer import VOCABULARY_JSON as VOCABULARY_JSON
@@ -161,3 +167,193 @@ class HuggingFaceTokenizer(Tokenizer):
     def word_starts(self) -> list[bool]:
         """Return for every token whether it begins with white space; a special token is a word of its own."""
         return [not token or token[:1].isspace() for token in self._vocabulary.token_bytes]
+
+
+_MAX_VOCABULARY = 1 << 21
+"""Tokens of a vocabulary at most; large ones have an eighth of it."""
+_UNSUPPORTED = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
+"""Settings of BPE that byte-level BPE leaves off."""
+_NORMALIZERS = {
+    *("Precompiled", "Replace", "Strip", "StripAccents", "Lowercase", "Nmt"),
+    *("NFC", "NFD", "NFKC", "NFKD"),
+}
+"""Normalizers that leave letters letters."""
+
+
+class HuggingFaceVocabulary(NamedTuple):
+    """Tokens of a tokenizer.
+
+    Attributes:
+        token_bytes: UTF-8 bytes of every row of the model; special tokens are empty.
+        special: Ids of special tokens.
+        unknown: Id of the unknown token; None for byte-level BPE, in which every text has tokens.
+    """
+
+    token_bytes: list[bytes]
+    special: frozenset[int]
+    unknown: int | None
+
+
+def require_library(path: Path) -> None:
+    """Raise a DataError if the `tokenizers` library is not installed."""
+    if find_spec("tokenizers") is None:
+        raise DataError(f"{path} must have tokenizers to read it, which is not installed: pip install 'sumpool[hub]'")
+
+
+def read_library(path: Path) -> "tokenizers.Tokenizer":
+    """Read `tokenizer.json`, and check the numbers of its tokens before the library does.
+
+    Raises:
+        OSError: If it cannot be read.
+        Exception: If it is anything else; the library raises nothing more specific.
+    """
+    import tokenizers
+
+    content = read_regular(path)
+    tree = parse_json(content)
+    model = tree["model"]
+    added = {token["content"]: token["id"] for token in tree.get("added_tokens") or ()}
+    kind = model.get("type", "BPE")
+    if kind == "Unigram":
+        numbers = {token: number for number, (token, _) in enumerate(model["vocab"])}
+        if len(numbers) < len(model["vocab"]):
+            raise ValueError("a token that the vocabulary has twice")
+        require_numbers({**numbers, **added})
+    elif kind == "BPE":  # others are refused once the library has read them
+        require_numbers({**model["vocab"], **added})
+    with panics_as_errors():
+        return tokenizers.Tokenizer.from_str(content.decode("utf-8-sig"))
+
+
+@contextmanager
+def panics_as_errors() -> Iterator[None]:
+    """Raise a DataError where the library panics, as it does over a damaged normalizer: a panic is no `Exception`."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise DataError(
+            f"{TOKENIZER_JSON} must have an undamaged normalizer, got a failure: {error}; download it again"
+        ) from error
+
+
+def require_numbers(vocabulary: Mapping[str, Any]) -> None:
+    """Raise a ValueError unless every token has a number of its own."""
+    tokens: dict[int, str] = {}
+    for token, number in vocabulary.items():
+        token.encode()  # a lone surrogate is a ValueError
+        if type(number) is not int or not 0 <= number < _MAX_VOCABULARY:
+            raise ValueError(f"the token {token!r} with the number {number!r:.40}")
+        if number in tokens:
+            raise ValueError(f"the tokens {tokens[number]!r} and {token!r} with one number, {number}")
+        tokens[number] = token
+
+
+def read_vocabulary(library: "tokenizers.Tokenizer", vocab_size: int) -> HuggingFaceVocabulary:
+    """Return the tokens of a tokenizer for a model with `vocab_size` rows.
+
+    Raises:
+        ValueError: If the tokenizer is of neither kind, or a token has no row or holds white space after a word.
+    """
+    require_supported(library)
+    to_bytes: Callable[[str], bytes] = _byte_level
+    unknown = None
+    if is_unigram(library):
+        model = _state(library.model)
+        to_bytes, unknown = partial(_unigram, byte_fallback=bool(model.get("byte_fallback"))), model["unk_id"]
+        if unknown is None:
+            raise ValueError("Unigram without an unknown token")
+    special = frozenset(token for token, added in library.get_added_tokens_decoder().items() if added.special)
+    return HuggingFaceVocabulary(_token_bytes(library, vocab_size, special, to_bytes), special, unknown)
+
+
+def is_unigram(library: "tokenizers.Tokenizer") -> bool:
+    """Return whether a tokenizer is a Unigram model."""
+    return type(library.model).__name__ == "Unigram"
+
+
+def require_supported(library: "tokenizers.Tokenizer") -> None:
+    """Raise a ValueError unless a tokenizer is byte-level BPE or Unigram that splits text as described above."""
+    pre_tokenizers, normalizers = (_steps(part) for part in (library.pre_tokenizer, library.normalizer))
+    kinds = [type(library.model).__name__, *(step["type"] for step in pre_tokenizers)]
+    if kinds == ["BPE", "ByteLevel"]:
+        unsupported = ["normalizer"] if normalizers else []
+        unsupported += [name for name in _UNSUPPORTED if getattr(library.model, name)]
+        unsupported += [] if pre_tokenizers[0]["use_regex"] else ["use_regex: false"]
+    elif kinds in (["Unigram", "Metaspace"], ["Unigram", "WhitespaceSplit", "Metaspace"]):
+        unsupported = sorted({step["type"] for step in normalizers} - _NORMALIZERS)
+        unsupported += _unsupported_metaspace(pre_tokenizers[-1], is_split=len(pre_tokenizers) == 2)
+    else:
+        raise ValueError(" ".join(kinds))
+    if unsupported:
+        raise ValueError(" ".join([*kinds, *unsupported]))
+
+
+def _unsupported_metaspace(step: Mapping[str, Any], *, is_split: bool) -> list[str]:
+    """Return the settings by which words would not begin with "▁", each of them alone.
+
+    Args:
+        step: State of the pre-tokenizer.
+        is_split: Whether the text is already cut at spaces, which are gone.
+    """
+    schemes = ("always",) if is_split else ("always", "first")
+    usual = {"replacement": ("▁",), "prepend_scheme": schemes, "split": (True,)}
+    return [f"{name}: {step[name]}" for name, values in usual.items() if step[name] not in values]
+
+
+def _state(part: Any) -> dict[str, Any]:  # noqa: ANN401 - the library has no type for all parts
+    """Return the settings of a part of a tokenizer; none without the part."""
+    return {} if part is None else dict(parse_json(part.__getstate__()))
+
+
+def _steps(part: Any) -> list[Mapping[str, Any]]:  # noqa: ANN401
+    """Return the settings of the steps of a sequence, or of the only step."""
+    return _flat(_state(part))
+
+
+def _flat(state: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    if state.get("type") != "Sequence":
+        return [state] if state else []
+    return [step for part in state.get("pretokenizers", state.get("normalizers", ())) for step in _flat(part)]
+
+
+def _token_bytes(
+    library: "tokenizers.Tokenizer", vocab_size: int, special: frozenset[int], to_bytes: Callable[[str], bytes]
+) -> list[bytes]:
+    """UTF-8 bytes of every token; raise a ValueError if a token has no row or holds white space after a word."""
+    if not 0 <= vocab_size <= _MAX_VOCABULARY:
+        raise ValueError(f"a vocabulary of {vocab_size:,} tokens")
+    added = library.get_added_tokens_decoder()
+    contents = [b""] * vocab_size
+    for name, token in library.get_vocab().items():
+        if token in special:
+            continue
+        if token >= vocab_size:
+            raise ValueError(f"{library.get_vocab_size()} tokens for {vocab_size} rows of the model")
+        contents[token] = name.encode() if token in added else to_bytes(name)
+        if token in added and name.split() != [name]:
+            raise ValueError(f"added token {name!r} with white space")
+    return contents
+
+
+def _unigram(token: str, *, byte_fallback: bool) -> bytes:
+    content = metaspace_bytes(token) if byte_fallback else token.replace("▁", " ").encode()
+    word = content.lstrip()
+    if word.split() not in ([], [word]):
+        raise ValueError(f"the token {token!r} with white space after a word")
+    return content
+
+
+def _byte_level(token: str) -> bytes:
+    return bytes(_BYTES[letter] for letter in token)
+
+
+def _alphabet() -> dict[str, int]:
+    """Byte of each letter of a token: printable bytes are themselves, others are letters from U+0100 on."""
+    printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(256 + place): byte for place, byte in enumerate(others)}
+
+
+_BYTES = _alphabet()

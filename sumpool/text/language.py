@@ -1,4 +1,4 @@
-"""Language identification by script and function words.
+"""Words of a text, which two count as the same, and the language that they are in, by script and function words.
 
 The script decides for languages that have one of their own (Chinese, Japanese, Korean, Greek ...); Latin and Cyrillic
 texts belong to the language whose function words make up the largest share of their words. Profiles of at most 60 words
@@ -9,9 +9,11 @@ suffice for documents: a third of the words of prose are function words. Rejecte
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
+from itertools import pairwise
 from typing import Final
 
 from sumpool.io.bounded import parse_json
@@ -231,3 +233,26 @@ def _sample(text: str) -> str:
         return text
     starts = (0, (len(text) - _SAMPLE_CHARACTERS) // 2, len(text) - _SAMPLE_CHARACTERS)
     return "\n".join(text[start : start + _SAMPLE_CHARACTERS] for start in starts)
+
+
+_PREFIX = 6
+"""First letters of a word that stand for it."""
+
+
+def split_words(text: str, language: str = ENGLISH) -> list[str]:
+    """Split a text into lower-case words; into pairs of characters in languages without spaces."""
+    words = find_words(text.lower())
+    if language not in UNSPACED:
+        return words
+    return [pair for word in words for pair in ([word] if word.isascii() else map("".join, pairwise(word)))]
+
+
+def word_prefixes(words: Sequence[str]) -> list[str]:
+    """Return the first letters of words, by which other forms of a word count as the same; it needs no stemmer."""
+    return [word[:_PREFIX] for word in words]
+
+
+def content_prefixes(words: Sequence[str], language: str = ENGLISH) -> list[str]:
+    """Return the first letters of the words that are no function words and have two letters or more."""
+    left_out = function_words(language)
+    return word_prefixes([word for word in words if len(word) > 1 and word not in left_out])

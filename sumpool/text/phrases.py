@@ -16,7 +16,7 @@ import sentencepiece
 from sumpool.errors import DataError
 from sumpool.io.bounded import read_regular
 from sumpool.text.cleaning import reservoir_sample
-from sumpool.text.unigram import train_unigram
+from sumpool.text.sentencepiece_tokenizer import train_unigram
 
 PHRASES = "phrases.model"
 """File of prepared data."""

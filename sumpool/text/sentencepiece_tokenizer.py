@@ -5,14 +5,15 @@ own is encoded as bytes, so every text has ids and UNK is never among them. Text
 `nmt_nfkc`: NFKC, single spaces, no difference between composed and decomposed letters.
 """
 
+import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 import sentencepiece
 
-from sumpool.errors import DataError
+from sumpool.errors import DataError, is_out_of_memory
 from sumpool.io.bounded import read_regular
 from sumpool.special_tokens import BOS, EOS, PAD, PARAGRAPH, UNK
 from sumpool.text.cleaning import clean, sample_paragraphs
@@ -78,9 +79,6 @@ class SentencePieceTokenizer(Tokenizer):
         """
         lines = sample_paragraphs(texts, _SAMPLE_LINES, _MAX_LINE_CHARACTERS)
         rule = "data.vocabulary must hold the 256 bytes and every common character"
-        # Imported here, as only training needs it.
-        from sumpool.text.unigram import train_unigram
-
         path.write_bytes(train_unigram(lines, vocab_size, workers, _SETTINGS, rule))
         return cls.load(path)
 
@@ -133,3 +131,40 @@ def metaspace_bytes(token: str) -> bytes:
     """Return the UTF-8 bytes of a token, in which "▁" is a space and "<0x0A>" a byte."""
     byte = _BYTE.fullmatch(token)
     return bytes([int(byte[1], 16)]) if byte else token.replace("▁", " ").encode()
+
+
+def train_unigram(lines: Sequence[str], vocab_size: int, workers: int, settings: Mapping[str, Any], rule: str) -> bytes:
+    """Train a unigram model; the same lines and number of workers give the same one.
+
+    Args:
+        lines: Training text.
+        vocab_size: Number of tokens; short texts give fewer.
+        workers: Threads.
+        settings: Further settings of SentencePiece's trainer.
+        rule: What the number of tokens must be, for the error: "data.vocabulary must hold every character".
+
+    Returns:
+        The serialised model.
+
+    Raises:
+        DataError: If there is no line, or more characters than tokens.
+    """
+    if not lines:
+        raise DataError("the training documents must hold some text, got none; check the source of the data")
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines),
+            model_writer=model,
+            model_type="unigram",
+            vocab_size=vocab_size,
+            hard_vocab_limit=False,
+            num_threads=workers,
+            minloglevel=2,
+            **settings,
+        )
+    except RuntimeError as error:
+        if is_out_of_memory(error):
+            raise
+        raise DataError(f"{rule}, got {vocab_size}; take a larger one ({error})") from error
+    return model.getvalue()

@@ -2,7 +2,7 @@ import pytest
 
 from sumpool.data.document_stats import document_stats, text_digest
 from sumpool.data.sources._base import Example
-from sumpool.text.words import split_words
+from sumpool.text.language import split_words
 
 
 def test_statistics_of_a_document() -> None:

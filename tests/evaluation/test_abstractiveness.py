@@ -3,7 +3,7 @@ import random
 import pytest
 
 from sumpool.evaluation.abstractiveness import Copying, copying, repetition
-from sumpool.text.words import split_words
+from sumpool.text.language import split_words
 
 
 def test_repetition_is_the_fraction_of_repeated_trigrams() -> None:

@@ -11,7 +11,7 @@ from transformers import BartTokenizer
 
 from sumpool.errors import DataError
 from sumpool.pretrained.tokenizer import read_tokenizer
-from sumpool.text import hf_vocabulary
+from sumpool.text import hf_tokenizer
 from tests.conftest import restored
 from tests.text.bart import BOS, EOS, PAD, SIZE, UNK, learn, take_over
 from tests.text.unigram import CLASSES, learn_unigram, train_pieces
@@ -198,7 +198,7 @@ def test_old_files_do_not_name_their_model(whole: Path) -> None:
 
 
 def test_the_library_must_be_there(bart: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hf_vocabulary, "find_spec", lambda _: None)
+    monkeypatch.setattr(hf_tokenizer, "find_spec", lambda _: None)
     with pytest.raises(DataError, match=r"must have tokenizers to read it, .* pip install 'sumpool\[hub\]'"):
         read_tokenizer(bart, SIZE, EOS)
 

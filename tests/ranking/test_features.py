@@ -8,8 +8,8 @@ from sumpool.documents.document import Document, TextBlockKind
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.ranking.features import FEATURES, outline, ranks, sentence_features, style_features
 from sumpool.ranking.selection import find_candidates
+from sumpool.text.language import content_prefixes, split_words
 from sumpool.text.word_graph import WordGraph
-from sumpool.text.words import content_prefixes, split_words
 from tests.conftest import story
 from tests.ranking.planted import SPLITTER, featured
 

@@ -13,7 +13,7 @@ from transformers import BartTokenizer
 
 from sumpool.errors import DataError
 from sumpool.special_tokens import SpecialTokens
-from sumpool.text import hf_vocabulary
+from sumpool.text import hf_tokenizer
 from sumpool.text.cleaning import clean
 from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
 from sumpool.text.load import load_tokenizer
@@ -188,6 +188,6 @@ def test_another_file_is_refused(bart: Path, tmp_path: Path) -> None:
 
 def test_the_library_must_be_there(bart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     take_over(bart, tmp_path)
-    monkeypatch.setattr(hf_vocabulary, "find_spec", lambda _: None)
+    monkeypatch.setattr(hf_tokenizer, "find_spec", lambda _: None)
     with pytest.raises(DataError, match=r"tokenizer\.json must have tokenizers .* pip install 'sumpool\[hub\]'"):
         load_tokenizer(tmp_path)

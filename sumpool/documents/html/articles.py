@@ -13,7 +13,7 @@ from typing import Final
 from sumpool.documents.document import TextBlock, is_prose
 from sumpool.documents.formats import missing_library
 from sumpool.documents.html.tree import HtmlElement, without_many_attributes
-from sumpool.text.words import split_words
+from sumpool.text.language import split_words
 
 _SCHEMA: Final = re.compile(r"(?:\w*Article|\w*Posting|Report)", re.ASCII)
 _JSON_TYPE: Final = re.compile(r"\"@type\"\s*:\s*\[?\s*\"([A-Za-z]+)\"")

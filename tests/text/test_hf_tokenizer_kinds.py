@@ -170,7 +170,7 @@ def test_bytes_are_joined_to_characters(tmp_path: Path) -> None:
 
 def test_the_number_of_tokens_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     learn_unigram(TEXTS, tmp_path, "pegasus")
-    monkeypatch.setattr("sumpool.text.hf_vocabulary._MAX_VOCABULARY", 100)
+    monkeypatch.setattr("sumpool.text.hf_tokenizer._MAX_VOCABULARY", 100)
     with pytest.raises(DataError, match="with the number 100"):
         read_tokenizer(tmp_path, 300, 0)
 
