@@ -1,4 +1,4 @@
-from sumpool.data.rfc_cleaning import clean_body
+from sumpool.data.rfc_texts import clean_body
 from sumpool.documents.plain_text.drawings import reads_as_prose
 from sumpool.documents.rfc import classify_blocks, is_running_text, opens_dropped_section
 

@@ -2,87 +2,27 @@
 
 RFC n is in the test split if n mod 10 = 7, in validation if n mod 10 = 3, otherwise in training. Some RFCs revise
 others: training excludes every RFC that obsoletes or updates one of the other splits, or is obsoleted or updated by it.
-An archive is streamed and never extracted to disk, so that names in it cannot lead outside a folder.
 """
 
 import re
-import tarfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import IO, Any, Literal, final
+from typing import TYPE_CHECKING, Any, Literal, final
 
 from pydantic import Field
 
 from sumpool.data.sources._base import Example, Reject, SourceConfig, Split
-from sumpool.documents.document import DEFAULT_LIMITS, Limits
-from sumpool.documents.files import READ_ERRORS, open_unpacked, read_limited
-from sumpool.errors import DataError
-from sumpool.io.bounded import open_regular, parse_json
+from sumpool.io.bounded import parse_json
+
+if TYPE_CHECKING:
+    from sumpool.data.rfc_texts import File
 
 CLEANING_REVISION = 2
 """Number of the cleaning, part of the fingerprint of prepared data: raise it with every change of `clean_body`."""
-_NAME = re.compile(r"(?:.*/)?rfc(\d+)\.(json|txt(?:\.gz)?)")
 _RELATIONS = ("obsoletes", "obsoleted_by", "updates", "updated_by")
 _RFC_NUMBER = re.compile(r"\s*RFC\s*0*(\d+)\s*", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class File:
-    """File of the RFC series: its number, its path (or archive and member name), and its uncompressed content."""
-
-    number: int
-    where: str
-    content: bytes
-
-
-def series_files(path: Path, kind: Literal["json", "txt"], limits: Limits = DEFAULT_LIMITS) -> Iterator[File]:
-    """Read all metadata or all texts one at a time: a folder by number, an archive in member order.
-
-    Raises:
-        DataError: If the path is neither a folder nor an archive of RFCs, or a file in it is damaged or too large.
-    """
-    last = 0
-    try:
-        files = _in_folder(path, kind) if path.is_dir() else _in_archive(path, kind, limits)
-        for number, where, file in files:
-            try:
-                stream = open_unpacked(file, Path(where), limits) if where.endswith(".gz") else file
-                content = read_limited(stream, limits)
-            except ValueError as error:
-                raise DataError(f"{where} {error}") from error
-            yield File(number, where, content)
-            last = number
-    except (*READ_ERRORS, tarfile.TarError) as error:
-        raise DataError(
-            f"{path} must be a folder or a .tar.xz archive with rfcN.txt and rfcN.json files, got: {error} "
-            f"{f'after RFC {last}' if last else ''}; docs/data.md says how to get the series"
-        ) from error
-
-
-def _in_folder(path: Path, kind: str) -> Iterator[tuple[int, str, IO[bytes]]]:
-    for number, name in sorted((number, name) for name in path.iterdir() if (number := _number(name.name, kind))):
-        with open_regular(name) as file:
-            yield number, str(name), file
-
-
-def _in_archive(path: Path, kind: str, limits: Limits) -> Iterator[tuple[int, str, IO[bytes]]]:
-    with (
-        open_unpacked(open_regular(path), path, limits) as unpacked,
-        tarfile.open(fileobj=unpacked, mode="r|") as archive,
-    ):
-        for member in archive:
-            number = _number(member.name, kind)
-            file = archive.extractfile(member) if number and member.isfile() else None
-            if number and file:
-                yield number, f"{path}: {member.name}", file
-
-
-def _number(name: str, kind: str) -> int | None:
-    """Return the RFC number in a file name of the given kind; None for other names."""
-    match = _NAME.fullmatch(name)
-    return int(match[1]) if match and match[2].startswith(kind) else None
 
 
 @final
@@ -124,6 +64,8 @@ class RfcSourceConfig(SourceConfig):
         return (row for row in rows if isinstance(row, Example))
 
     def _rows(self, is_wanted: Callable[[int], bool] = lambda _: True) -> Iterator[Example | Reject]:
+        from sumpool.data.rfc_texts import series_files  # with the reader of documents
+
         series: dict[int, _Metadata] = {}
         excluded: set[int] = set()
         for file in series_files(self._folder(), "json", self.limits):
@@ -162,12 +104,12 @@ class RfcSourceConfig(SourceConfig):
     def _folder(self) -> Path:
         return self.path or bundled_sample()
 
-    def _row(self, file: File, metadata: "_Metadata | None") -> Example | Reject | None:
+    def _row(self, file: "File", metadata: "_Metadata | None") -> Example | Reject | None:
         if metadata is None:
             return Reject(file.where, f"must have a rfc{file.number}.json beside it, got none")
         if not self._is_summary(metadata.abstract):
             return None
-        from sumpool.data.rfc_cleaning import clean_body  # with the reader of documents
+        from sumpool.data.rfc_texts import clean_body
 
         document = clean_body(_decode(file.content))
         if len(document.split()) < self.body_words:
@@ -195,12 +137,12 @@ class _Metadata:
     related: frozenset[int]
 
 
-def _metadata(file: File) -> _Metadata | Reject:
+def _metadata(file: "File") -> _Metadata | Reject:
     try:
         content: dict[str, Any] = parse_json(file.content)
         related = [name for relation in _RELATIONS for name in content[relation]]
         numbers = [int(match[1]) for name in related if (match := _RFC_NUMBER.fullmatch(name))]
-        from sumpool.data.rfc_cleaning import clean_abstract
+        from sumpool.data.rfc_texts import clean_abstract
 
         return _Metadata(file.where, clean_abstract(content["abstract"] or ""), frozenset(numbers))
     except (ValueError, KeyError, TypeError) as error:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from sumpool.data.rfc_texts import series_files
 from sumpool.data.sources._base import Example, Reject
-from sumpool.data.sources.rfc import RfcSourceConfig, bundled_sample, series_files, split_by_number
+from sumpool.data.sources.rfc import RfcSourceConfig, bundled_sample, split_by_number
 from sumpool.documents.document import Limits
 from sumpool.errors import DataError
 

@@ -2,7 +2,7 @@ import tarfile
 from itertools import islice
 from pathlib import Path
 
-from sumpool.data.rfc_cleaning import clean_body
+from sumpool.data.rfc_texts import clean_body
 from sumpool.data.sources.rfc import bundled_sample
 from sumpool.documents.document import DEFAULT_OPTIONS
 from sumpool.documents.formats.rfc import parse

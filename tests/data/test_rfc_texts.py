@@ -2,7 +2,7 @@ import hashlib
 import tarfile
 from itertools import islice
 
-from sumpool.data.rfc_cleaning import clean_abstract, clean_body
+from sumpool.data.rfc_texts import clean_abstract, clean_body
 from sumpool.data.sources.rfc import bundled_sample
 from sumpool.documents.plain_text.lines import unwrap
 from sumpool.documents.rfc import classify_blocks
