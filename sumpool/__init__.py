@@ -17,8 +17,7 @@ from sumpool.errors import (
 )
 
 if TYPE_CHECKING:
-    from sumpool.inference.summarizer import Summarizer
-    from sumpool.inference.summary_result import SummaryResult, SummarySentence
+    from sumpool.inference.summarizer import Summarizer, SummaryResult, SummarySentence
     from sumpool.recipe.load import dump_recipe, load_recipe
     from sumpool.recipe.schema import Recipe
 
@@ -43,8 +42,8 @@ __all__ = [
 _LAZY_IMPORTS = {
     "Recipe": "sumpool.recipe.schema",
     "Summarizer": "sumpool.inference.summarizer",
-    "SummaryResult": "sumpool.inference.summary_result",
-    "SummarySentence": "sumpool.inference.summary_result",
+    "SummaryResult": "sumpool.inference.summarizer",
+    "SummarySentence": "sumpool.inference.summarizer",
     "dump_recipe": "sumpool.recipe.load",
     "load_recipe": "sumpool.recipe.load",
 }

@@ -19,7 +19,7 @@ from sumpool.progress import Progress, Report
 from sumpool.workflows.summarize import Generate, OpenOutput, SummaryOutput, generate_here
 
 if TYPE_CHECKING:
-    from sumpool.inference.summary_folder import SummaryFolder
+    from sumpool.inference.summary_file import SummaryFolder
 
 
 _DOCUMENTS_PER_PROCESS = 16
@@ -103,7 +103,7 @@ def _open_folder(
     folder: Path, retry: bool, names: Sequence[str], rendering: Rendering, settings: Mapping[str, str]
 ) -> "SummaryFolder":
     # Imported here, as most summaries are printed.
-    from sumpool.inference.summary_folder import SummaryFolder
+    from sumpool.inference.summary_file import SummaryFolder
     from sumpool.io.file_names import FileNames
 
     files = FileNames(names, SUFFIXES[rendering.format])

@@ -38,17 +38,15 @@ class Generated:
     """Summary of a chunk.
 
     Attributes:
-        text: The best hypothesis, or the text that is chosen in its place; empty in mode extractive.
+        text: The best hypothesis; empty in mode extractive.
         score: Score of the best hypothesis by the length formula of the settings, higher is better; None in mode
             extractive.
         samples: Sampled summaries; empty in mode abstractive without `summarize.mbr`.
-        agreement: Agreement of the chosen text with the samples; None if there was no choice.
     """
 
     text: str
     score: float | None
     samples: tuple[str, ...] = ()
-    agreement: float | None = None
 
 
 @final

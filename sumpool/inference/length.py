@@ -1,4 +1,4 @@
-"""Length of summaries: targets in words or sentences, bounds of a search in tokens, and misses of a target."""
+"""Length of summaries in tokens: of the training summaries, predicted, or asked for."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,8 +10,6 @@ from sumpool.core.decoding.ranking import Lengths, LengthTarget
 from sumpool.core.model.summarizer import DecoderState
 from sumpool.data.shards import Item
 from sumpool.errors import RecipeError
-from sumpool.text.language import word_count
-from sumpool.text.sentences import SentenceSplitter
 
 _MIN_OF_PREDICTED, _MAX_OF_PREDICTED = 0.8, 1.25
 """Shortest and longest summary relative to a predicted length."""
@@ -41,18 +39,6 @@ def choose_lengths(config: DecodingConfig, mean: float, p90: float, target_lengt
         raise RecipeError(f"summarize.min_length must be at most the longest length, {maximum}, got {minimum}")
     likely = max(minimum, min(round(mean), maximum)) if config.max_length == "auto" else None
     return Lengths(minimum, maximum, likely)
-
-
-def length_fault(target: LengthTarget, document: str, summary: str, splitter: SentenceSplitter) -> str:
-    """Return why a written summary cannot serve for a target; empty if it has the target's length."""
-    written, total = (
-        len(splitter.split(text)) if target.in_sentences else word_count(text) for text in (summary, document)
-    )
-    if total <= target.maximum:
-        return f"asked for {target}, the document has {total:,}"
-    if target.minimum <= written <= target.maximum:
-        return ""
-    return f"asked for {target}, the model wrote {written:,}"
 
 
 def choose_bounds(

@@ -4,26 +4,24 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import final
+from functools import cached_property
+from typing import TYPE_CHECKING, final
 
 from sumpool.core.decoding.step import is_host
 from sumpool.core.nn.quantization import Int8Linear
 from sumpool.data.shards import Item
 from sumpool.documents.document import Document
-from sumpool.documents.source_sentences import SourceSentence
 from sumpool.inference.extraction import extract, with_cause
 from sumpool.inference.generation import Generated, Generator, OnDrafts
-from sumpool.inference.length import length_fault
 from sumpool.inference.loading import LoadedModel, mean_words, tokens_per_word
 from sumpool.inference.model_input import MAX_BATCH, InputEncoder, batch_inputs
 from sumpool.inference.reading import Reading
-from sumpool.inference.summary import NO_EXTRACTION, Extraction
-from sumpool.inference.summary_choice import SummaryChooser
+from sumpool.inference.summary import Extraction
 from sumpool.progress import Check
 from sumpool.ranking.sentence_selector import SentenceSelector
-from sumpool.text.form import repair_text
-from sumpool.text.language import UNSPACED
-from sumpool.text.sentences import SentenceSplitter
+
+if TYPE_CHECKING:
+    from sumpool.inference.summary_choice import SummaryChooser
 
 _MIN_WORDS, _MAX_WORDS = 60, 120
 """Words of a summary of sentences in place of a generated text that is shorter or longer."""
@@ -49,8 +47,6 @@ class ModelSummaries:
         # sampled; integer products are exact.
         is_exact = any(isinstance(layer, Int8Linear) for layer in loaded.model.decoder.modules())
         self._most = 1 if is_host(loaded.device) and not is_exact else MAX_BATCH
-        has_choice = config.mode == "abstractive" and (config.mbr or config.factuality != "any")
-        self._chooser = SummaryChooser(config, loaded.splitter) if has_choice else None
         self._tokens_per_word = tokens_per_word(loaded)
         self.usual_words = mean_words(loaded)
 
@@ -115,25 +111,23 @@ class ModelSummaries:
             The generated text, the score of the best hypothesis, and the sentences that replace the text, if any.
         """
         if self._config.mode == "extractive":
-            return "", None, self._extract(reading, generated)
-        document, target, language = reading.document, reading.target, reading.language
-        if self._config.repair and generated.text and language not in UNSPACED:
-            source = " ".join(document.text.split())
-            repaired = repair_text(self._splitter.split(generated.text), language, source)
-            generated = replace(generated, text=" ".join(repaired))
-        if self._chooser and language not in UNSPACED:
-            generated = self._chooser.choose(generated, reading.sentences, target, language)
-        text, is_chosen = generated.text, generated.agreement is not None
-        cause = length_fault(target, document.text, text, self._splitter) if target and text else ""
-        if is_chosen and not text:
-            cause = "no generated sentence is founded in the document"
+            return "", None, self._extract(reading, generated.samples)
+        generated = self._chooser.repair(generated, reading)
+        text, extraction, cause = self._chooser.choose(generated, reading)
         if cause:
-            return text, generated.score, with_cause(self._extract(reading, generated), cause)
-        return text, generated.score, _copied(text, reading.sentences, self._splitter) if is_chosen else NO_EXTRACTION
+            samples = generated.samples or (text or generated.text,)
+            extraction = with_cause(self._extract(reading, samples), cause)
+        return text, generated.score, extraction
 
-    def _extract(self, reading: Reading, generated: Generated) -> Extraction:
+    @cached_property
+    def _chooser(self) -> "SummaryChooser":
+        # Imported here, as extractive summaries need no check of a text.
+        from sumpool.inference.summary_choice import SummaryChooser
+
+        return SummaryChooser(self._config, self._splitter)
+
+    def _extract(self, reading: Reading, samples: Sequence[str]) -> Extraction:
         """Select sentences with the help of the sampled summaries, or of the generated one."""
-        samples = generated.samples or (generated.text,)
         return extract(reading.candidates(), self._selector, reading.target, words=_words_of(samples), samples=samples)
 
 
@@ -151,13 +145,3 @@ def _words_of(samples: Sequence[str]) -> int:
     """Return the words of sentences in place of generated texts, by their median."""
     sizes = sorted(len(text.split()) for text in samples)
     return max(_MIN_WORDS, min(sizes[len(sizes) // 2], _MAX_WORDS))
-
-
-def _copied(text: str, sentences: Sequence[SourceSentence], splitter: SentenceSplitter) -> Extraction:
-    """Return the sentences of a generated text if all of them are sentences of the document."""
-    numbers = {sentence.text: index for index, sentence in reversed(list(enumerate(sentences)))}
-    indices = {numbers.get(" ".join(part.split()), -1) for part in splitter.split(text)}
-    if -1 in indices or not indices:
-        return NO_EXTRACTION
-    ordered = sorted(indices)
-    return Extraction(tuple(sentences[index].text for index in ordered), tuple(ordered))

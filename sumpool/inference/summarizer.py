@@ -1,8 +1,9 @@
-"""Python API: summarise texts and files with a trained model."""
+"""Python API: summarise texts and files with a trained model; results with source spans."""
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import starmap, zip_longest
 from pathlib import Path
 from typing import Literal, final, get_args, overload
 
@@ -12,10 +13,52 @@ from sumpool.documents.read import read_documents
 from sumpool.errors import DataError, RecipeError
 from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.pipeline import OnDraft, Pipeline
-from sumpool.inference.summary_result import SummaryResult, build_result
+from sumpool.inference.summary import Summary
+from sumpool.interpret.evidence import SentenceEvidence
 
 Mode = Literal["extractive", "abstractive"]
 Length = int | str
+
+
+@dataclass(frozen=True)
+class SummarySentence:
+    """Sentence of a summary.
+
+    Attributes:
+        text: The sentence, with single spaces.
+        span: Start and end of the sentence in the text of the document, in characters; None if it was generated.
+    """
+
+    text: str
+    span: tuple[int, int] | None
+
+
+@dataclass(frozen=True)
+class SummaryResult:
+    """Summary of one document.
+
+    Attributes:
+        id: Path of the file, or `path:line` or the id for a line of JSON; number of a text in the call, from 1.
+        text: The summary; empty if there is a reason.
+        sentences: Sentences of the summary, those of an extractive summary with their source spans.
+        score: sum(log p) / length ** length_penalty of the best hypothesis, in nats, also if it is not the text;
+            None in mode extractive, and where no model was needed.
+        tokens_read: Tokens of the document that the model read.
+        tokens_total: Tokens of the document.
+        mode: "extractive" if the summary consists of sentences of the document, "abstractive" if it was generated.
+        reason: Why there is no summary; empty otherwise.
+        evidence: Sources of each sentence; empty unless asked for.
+    """
+
+    id: str
+    text: str
+    sentences: tuple[SummarySentence, ...]
+    score: float | None
+    tokens_read: int
+    tokens_total: int
+    mode: Mode
+    reason: str = ""
+    evidence: tuple[SentenceEvidence, ...] = ()
 
 
 @final
@@ -161,7 +204,7 @@ class Summarizer:
             model_lock=self._lock,
             on_draft=on_draft,
         )
-        return (build_result(summary, self._loaded.splitter) for summary in summaries)
+        return map(_result, summaries)
 
     def _configure(self, length: Length | None, mode: Mode | None) -> LoadedModel:
         """Return the model with the settings of a call."""
@@ -194,3 +237,20 @@ def _read(documents: Iterable[str | Path | Document]) -> Iterator[Document]:
             yield Document(str(number), document)
         else:
             raise RecipeError(f"a document must be a str (text) or a Path (file), got {type(document).__name__}")
+
+
+def _result(summary: Summary) -> SummaryResult:
+    """Return a summary with the places of its extracted sentences in the text of the document."""
+    places = (summary.source[index] for index in summary.extraction.indices)
+    spans = [(place.start, place.end) for place in places]
+    return SummaryResult(
+        id=summary.id,
+        text=summary.summary,
+        sentences=tuple(starmap(SummarySentence, zip_longest(summary.sentences, spans))),  # none of written ones
+        score=summary.score,
+        tokens_read=summary.tokens_read,
+        tokens_total=summary.tokens_total,
+        mode="extractive" if summary.extraction.sentences else "abstractive",
+        reason=summary.reason,
+        evidence=summary.evidence.sentences if summary.evidence else (),
+    )

@@ -5,12 +5,23 @@ do not allow, see `summarize.factuality`, are replaced by the source sentences t
 sentences that are not well-formed are repaired or dropped. Then the candidate with the highest expected agreement with
 the samples is chosen (Kumar and Byrne, 2004; by samples Eikema and Aziz, 2020, arXiv:2005.10283), without the sample
 that it was made from.
+
+A model with a pointer splices spans of its document, and a number or a name that stands somewhere in the document may
+still be wrong in the sentence. A generated sentence is therefore compared with its *sources* alone, the source
+sentences that its words were copied from: those that share trigrams of words with it, chosen greedily by the words
+that each adds (`_MIN_COPIED` at least). Words are compared in lower case, without negations, and numbers as digits.
+
+- Each number and each name, recognised by its spelling, must occur in one of the sources.
+- Each word that is shared with a source within a trigram must follow a negation (not, no, never, without ...) if and
+  only if it does so there. A negation before any other word must occur in a source.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +30,163 @@ from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.ranking import LengthTarget
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.evaluation.rouge import Agreement, RougeTokenizer
-from sumpool.inference.factuality import FactCheck, FactChecker
 from sumpool.inference.generation import Generated
+from sumpool.inference.reading import Reading
+from sumpool.inference.summary import NO_EXTRACTION, Extraction
 from sumpool.text.form import repair_text, text_faults
-from sumpool.text.language import ENGLISH, word_count
+from sumpool.text.language import ENGLISH, UNSPACED, word_count
 from sumpool.text.prose import PROSE_KINDS
 from sumpool.text.sentences import SentenceSplitter
+
+_MIN_COPIED = 3
+"""Words of a generated sentence that a further source must add."""
+_NGRAM = 3
+_WORD = re.compile(r"\d+(?:[.,:/]\d+)+|\w+(?:['\u2019]\w+)*")
+_NEGATIONS = frozenset(("not", "no", "never", "neither", "nor", "none", "without", "nothing"))
+_CONTRACTION = re.compile(r"n['\u2019]t$|(?<=^can)not$")
+_UNITS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_NUMBERS = {
+    **{word: str(number) for number, word in enumerate(_UNITS, 2)},
+    **{word: str(10 * number) for number, word in enumerate(_TENS, 2)},
+    **{"hundred": "100", "thousand": "1000", "million": "1000000"},
+}
+"""Numbers as words, without one, which is mostly none."""
+
+
+class _Word(NamedTuple):
+    """Word of a sentence: its surface, its form for comparison, and whether a negation precedes it."""
+
+    surface: str
+    form: str
+    is_negated: bool
+
+
+@dataclass(frozen=True)
+class FactCheck:
+    """Comparison of a generated sentence with its document.
+
+    Attributes:
+        unfounded: Numbers and names that no source has, and words that a negation precedes in either only, as "not".
+        sources: Indices of the sources, the one with the most copied words first; empty if nothing was copied.
+        copied: Fraction of the words that were copied from the first source.
+        spliced: Number of trigrams that the document does not have, in sentences of fewer words of shorter n-grams.
+    """
+
+    unfounded: tuple[str, ...]
+    sources: tuple[int, ...]
+    copied: float
+    spliced: int
+
+
+@final
+class FactChecker:
+    """Compares generated sentences with the sentences of a document."""
+
+    def __init__(self, sentences: Sequence[str]) -> None:
+        """Index the trigrams of the document.
+
+        Args:
+            sentences: All sentences of the document.
+        """
+        self._sentences = [list(_words(sentence)) for sentence in sentences]
+        self._places: dict[tuple[str, ...], list[tuple[int, int]]] = defaultdict(list)
+        lower: set[str] = set()
+        inner: set[str] = set()
+        for index, sentence in enumerate(self._sentences):
+            for start, ngram in enumerate(_ngrams(sentence)):
+                self._places[ngram].append((index, start))
+            lower.update(word.form for word in sentence if word.surface[:1].islower())
+            inner.update(word.form for word in sentence[1:] if word.surface[:1].isupper())
+        self._names = inner - lower
+        """Words that the document never writes in lower case, not even within a sentence."""
+
+    def check(self, sentence: str) -> FactCheck:
+        """Compare a generated sentence with its sources."""
+        words = list(_words(sentence))
+        shared = self._shared(words)
+        sources = _sources({index: set(negations) for index, negations in shared.items()})
+        forms = {word.form for index in sources for word in self._sentences[index]}
+        facts = (word for place, word in enumerate(words) if self._is_fact(word, place))
+        unfounded = [word.surface for word in facts if word.form not in forms]
+        unfounded += self._changed_negations(words, sources, [shared[index] for index in sources])
+        return FactCheck(
+            unfounded=tuple(unfounded),
+            sources=tuple(sources),
+            copied=len(shared[sources[0]]) / len(words) if sources else 0.0,
+            spliced=sum(ngram not in self._places for ngram in _ngrams(words)),
+        )
+
+    def _shared(self, words: Sequence[_Word]) -> dict[int, dict[int, set[bool]]]:
+        """For each source sentence, the places of the words that it shares, and whether a negation precedes them."""
+        shared: dict[int, dict[int, set[bool]]] = defaultdict(lambda: defaultdict(set))
+        for start, ngram in enumerate(_ngrams(words)):
+            for index, place in self._places.get(ngram, ()):
+                for offset in range(len(ngram)):
+                    shared[index][start + offset].add(self._sentences[index][place + offset].is_negated)
+        return shared
+
+    def _is_fact(self, word: _Word, place: int) -> bool:
+        """Return whether a word is a number or a name, as the first word if the document has it as a name alone."""
+        surface = word.surface
+        if word.form.isdigit() or any(map(str.isdigit, surface)) or sum(map(str.isupper, surface)) > 1:
+            return True
+        return surface[0].isupper() and len(surface) > 1 and (place > 0 or word.form in self._names)
+
+    def _changed_negations(
+        self, words: Sequence[_Word], sources: Sequence[int], shared: Sequence[Mapping[int, Set[bool]]]
+    ) -> Iterator[str]:
+        """Yield the words that a negation precedes in the sentence or in its sources alone."""
+        has_negation = any(word.is_negated for index in sources for word in self._sentences[index])
+        for place, word in enumerate(words):
+            negations = [values[place] for values in shared if place in values]
+            if any(word.is_negated in values for values in negations):
+                continue
+            if negations or (word.is_negated and not has_negation):
+                yield f"not {word.surface}"
+
+
+def _sources(covered: dict[int, set[int]]) -> list[int]:
+    """Choose source sentences greedily by the words that each adds, earlier ones first among equals."""
+    chosen: list[int] = []
+    rest = dict(covered)
+    while rest:
+        index = min(rest, key=lambda index: (-len(rest[index]), -len(covered[index]), index))
+        words = rest.pop(index)
+        if chosen and len(words) < _MIN_COPIED:
+            break
+        chosen.append(index)
+        rest = {index: others - words for index, others in rest.items()}
+    return chosen
+
+
+def _words(sentence: str) -> Iterator[_Word]:
+    """Split a sentence into words; negations become a property of the next word."""
+    is_negated = False
+    for match in _WORD.finditer(sentence):
+        surface = match.group()
+        stem = _CONTRACTION.sub("", surface)
+        if not stem or surface.lower() in _NEGATIONS:  # no stem: "n't" by itself, torn from its verb
+            is_negated = True
+            continue
+        yield _Word(stem, _form(stem), is_negated)
+        is_negated = stem != surface
+
+
+def _form(surface: str) -> str:
+    """Form of a word for comparison: lower case, numbers as digits, names without plural and possessive."""
+    base = surface.replace("\u2019", "'").removesuffix("'s").removesuffix("'")
+    if base[-1:] == "s" and base[:-1].isupper():
+        base = base[:-1]
+    lower = base.lower()
+    return _NUMBERS.get(lower, lower)
+
+
+def _ngrams(words: Sequence[_Word]) -> Iterator[tuple[str, ...]]:
+    forms = [word.form for word in words]
+    size = min(_NGRAM, len(forms))
+    return zip(*(forms[offset : len(forms) - size + 1 + offset] for offset in range(size)), strict=True)
+
 
 _MIN_REPLACED = 0.3
 """Fraction of the words of a sentence that its source must have to replace it."""
@@ -43,14 +205,42 @@ class SummaryChooser:
         self._splitter = splitter
         self._tokenize = lru_cache(_CACHED_TEXTS)(RougeTokenizer(stemmer=True).tokenize)
 
-    def choose(
+    def repair(self, generated: Generated, reading: Reading) -> Generated:
+        """Repair the best hypothesis, see `summarize.repair`."""
+        if not self._config.repair or not generated.text or reading.language in UNSPACED:
+            return generated
+        source = " ".join(reading.document.text.split())
+        repaired = repair_text(self._splitter.split(generated.text), reading.language, source)
+        return replace(generated, text=" ".join(repaired))
+
+    def choose(self, generated: Generated, reading: Reading) -> tuple[str, Extraction, str]:
+        """Choose the text of a summary, and say whether it can serve.
+
+        Args:
+            generated: Best hypothesis, repaired, and samples.
+            reading: The document.
+
+        Returns:
+            The text; the sentences of the document that it consists of, if a text was chosen; why sentences must
+            replace it, or nothing.
+        """
+        text, extraction, target = generated.text, NO_EXTRACTION, reading.target
+        if text and reading.language not in UNSPACED and (self._config.mbr or self._config.factuality != "any"):
+            text = self.choose_text(generated, reading.sentences, target, reading.language)
+            if not text:
+                return text, extraction, "no generated sentence is founded in the document"
+            extraction = _copied(text, reading.sentences, self._splitter)
+        cause = length_fault(target, reading.document.text, text, self._splitter) if target and text else ""
+        return text, extraction, cause
+
+    def choose_text(
         self,
         generated: Generated,
         sentences: Sequence[SourceSentence],
         target: LengthTarget | None = None,
         language: str = ENGLISH,
-    ) -> Generated:
-        """Choose the text of a summary.
+    ) -> str:
+        """Choose the candidate with the highest agreement among those that are allowed.
 
         Args:
             generated: Best hypothesis and samples.
@@ -59,21 +249,17 @@ class SummaryChooser:
             language: Language of the document.
 
         Returns:
-            The same with the chosen text and its agreement with the samples. The text is empty if no sentence of any
-            candidate is allowed; the samples then are not empty.
+            The text; empty if no sentence of any candidate is allowed.
         """
-        if not generated.text:
-            return generated
         candidates = [generated.text, *(generated.samples if self._config.mbr else ())]
         texts = self._repaired(candidates, sentences, language)
         indices = [index for index, text in enumerate(texts) if text]
         if not indices:
-            return replace(generated, text="", samples=generated.samples or (generated.text,), agreement=0.0)
+            return ""
         if target:
             indices = [index for index in indices if self._has_length(texts[index], target)] or indices
         agreements = self._agreements([texts[index] for index in indices], indices, generated)
-        best = int(agreements.argmax())  # the first of equals
-        return replace(generated, text=texts[indices[best]], agreement=float(agreements[best]))
+        return texts[indices[int(agreements.argmax())]]  # the first of equals
 
     def _repaired(self, texts: Sequence[str], sentences: Sequence[SourceSentence], language: str) -> list[str]:
         """Replace or drop the sentences of each text that are not allowed or not well-formed."""
@@ -119,3 +305,25 @@ def _source(checked: FactCheck, sentences: Sequence[SourceSentence]) -> str:
         return ""
     source = sentences[checked.sources[0]]
     return source.text if source.kind in PROSE_KINDS else ""
+
+
+def length_fault(target: LengthTarget, document: str, summary: str, splitter: SentenceSplitter) -> str:
+    """Return why a written summary cannot serve for a target; empty if it has the target's length."""
+    written, total = (
+        len(splitter.split(text)) if target.in_sentences else word_count(text) for text in (summary, document)
+    )
+    if total <= target.maximum:
+        return f"asked for {target}, the document has {total:,}"
+    if target.minimum <= written <= target.maximum:
+        return ""
+    return f"asked for {target}, the model wrote {written:,}"
+
+
+def _copied(text: str, sentences: Sequence[SourceSentence], splitter: SentenceSplitter) -> Extraction:
+    """Return the sentences of a generated text if all of them are sentences of the document."""
+    numbers = {sentence.text: index for index, sentence in reversed(list(enumerate(sentences)))}
+    indices = {numbers.get(" ".join(part.split()), -1) for part in splitter.split(text)}
+    if -1 in indices or not indices:
+        return NO_EXTRACTION
+    ordered = sorted(indices)
+    return Extraction(tuple(sentences[index].text for index in ordered), tuple(ordered))

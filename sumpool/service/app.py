@@ -20,8 +20,7 @@ from sumpool import __version__
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError, ResourceError, SumpoolError
 from sumpool.inference.pipeline import OnDraft
-from sumpool.inference.summarizer import Summarizer
-from sumpool.inference.summary_result import SummaryResult
+from sumpool.inference.summarizer import Summarizer, SummaryResult
 from sumpool.service.batching import Batcher, QueueFullError, SummaryOptions
 from sumpool.service.config import DEFAULT_LIMITS, ServiceLimits
 from sumpool.service.protection import Protection

@@ -12,8 +12,7 @@ from typing import final
 from sumpool.documents.document import Document
 from sumpool.errors import ResourceError
 from sumpool.inference.pipeline import OnDraft
-from sumpool.inference.summarizer import Length, Mode
-from sumpool.inference.summary_result import SummaryResult
+from sumpool.inference.summarizer import Length, Mode, SummaryResult
 
 
 @dataclass(frozen=True)

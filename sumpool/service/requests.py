@@ -20,8 +20,7 @@ from sumpool.documents.document import Document, ReadOptions
 from sumpool.documents.files import read_limited, uncompressed_suffix
 from sumpool.documents.read import parse_documents
 from sumpool.errors import RecipeError, ResourceError
-from sumpool.inference.summarizer import Mode
-from sumpool.inference.summary_result import SummaryResult
+from sumpool.inference.summarizer import Mode, SummaryResult
 from sumpool.service.batching import SummaryOptions
 from sumpool.service.config import ServiceLimits
 from sumpool.service.schemas import SummaryRequest

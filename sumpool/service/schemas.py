@@ -5,8 +5,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from sumpool.documents.document import Document
-from sumpool.inference.summarizer import Mode
-from sumpool.inference.summary_result import SummaryResult
+from sumpool.inference.summarizer import Mode, SummaryResult
 from sumpool.interpret.evidence import Evidence
 from sumpool.service.batching import SummaryOptions
 

@@ -5,10 +5,10 @@ import pytest
 
 from sumpool.core.decoding.ranking import Lengths, LengthTarget
 from sumpool.documents.document import Document, ParsedDocument, TextBlock
-from sumpool.inference.length import length_fault
 from sumpool.inference.loading import LoadedModel, load_model
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.summary import Summary
+from sumpool.inference.summary_choice import length_fault
 from sumpool.text.sentences import SentenceSplitter
 from tests.conftest import story
 

@@ -9,7 +9,7 @@ import pytest
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError
 from sumpool.inference.summary import Summary
-from sumpool.inference.summary_folder import ROWS, SummaryFolder
+from sumpool.inference.summary_file import ROWS, SummaryFolder
 from sumpool.io.file_names import FileNames
 from sumpool.io.manifest import Manifest
 

@@ -13,8 +13,7 @@ import uvicorn
 from starlette.testclient import TestClient
 
 from sumpool.errors import ResourceError
-from sumpool.inference.summarizer import Summarizer
-from sumpool.inference.summary_result import SummaryResult
+from sumpool.inference.summarizer import Summarizer, SummaryResult
 from sumpool.service.app import build_app
 from sumpool.service.config import ServiceLimits
 from tests.conftest import story

@@ -6,7 +6,7 @@ import pytest
 
 from sumpool.documents.document import Document
 from sumpool.inference.pipeline import OnDraft
-from sumpool.inference.summary_result import SummaryResult
+from sumpool.inference.summarizer import SummaryResult
 from sumpool.service.batching import Batcher, QueueFullError, SummaryOptions
 
 SHORT, LONG = SummaryOptions("short"), SummaryOptions("long")
