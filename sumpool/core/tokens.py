@@ -65,6 +65,16 @@ class Tokens:
         return cls(states, mask, positions, sentences, words, ids, positions, phrases)
 
     @classmethod
+    def of_states(cls, states: Tensor, mask: Tensor | None = None, positions: Tensor | None = None) -> "Tokens":
+        """Return tokens of whose source nothing is known; without a mask (batch, length) none is padding."""
+        lengths = [states.size(1)] * len(states) if mask is None else None
+        mask = torch.ones(states.shape[:2], dtype=torch.bool, device=states.device) if mask is None else mask
+        unknown = torch.zeros_like(mask, dtype=torch.long)
+        tokens = cls.from_source(states, mask, unknown, unknown, unknown)
+        positions = tokens.positions if positions is None else positions
+        return replace(tokens, positions=positions, lengths=lengths, full=lengths is not None)
+
+    @classmethod
     def join(cls, parts: Sequence["Tokens"]) -> "Tokens":
         """Batch tokens of one length, without losses, metrics and what their layer computed of them."""
         names = ("states", "mask", "positions", "sentences", "words", "ids", "origin")

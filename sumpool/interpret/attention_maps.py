@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from sumpool.core.attention._base import Attention
 from sumpool.core.nn.layers import merge_heads, split_heads
+from sumpool.core.tokens import Tokens
 from sumpool.errors import CheckpointError
 
 _PARTS = 3
@@ -76,7 +77,7 @@ def _trace(attention: Attention, states: Tensor, positions: Tensor, value: Tenso
 
     hooks = [attention.project.register_forward_hook(project), attention.out.register_forward_pre_hook(keep)]
     try:
-        attention(states, None, positions)
+        attention(Tokens.of_states(states, positions=positions))
     finally:
         for hook in hooks:
             hook.remove()

@@ -28,6 +28,7 @@ from sumpool.core.attention.skyformer import SkyformerAttentionConfig
 from sumpool.core.attention.v_mean import VMeanAttentionConfig
 from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.model.encoder import EncoderLayer
+from sumpool.core.tokens import Tokens
 from sumpool.data.batches import collate
 from sumpool.errors import RecipeError
 from sumpool.inference.loading import LoadedModel
@@ -158,7 +159,7 @@ def _outputs(config: AttentionConfig, layer: LayerInput, length: int, seed: int)
     attention.out.weight.copy_(torch.eye(dim))
     attention.out.bias.zero_()
     states = layer.states[:, :length]
-    mixed = attention(states, None, torch.arange(length, device=states.device)[None])
+    mixed = attention(Tokens.of_states(states))
     outputs: Tensor = mixed[0].unflatten(1, (layer.heads, -1)).transpose(0, 1)
     return outputs
 
@@ -209,8 +210,8 @@ def _record(loaded: LoadedModel, attentions: list[Attention], *document: Tensor)
     """Encode a document and return the states (1, length, dim) that enter each attention."""
     encoder, inputs = loaded.model.encoder, {}
 
-    def note(attention: Attention, args: tuple[Tensor, ...]) -> None:
-        inputs[attention] = args[0]
+    def note(attention: Attention, args: tuple[Tokens]) -> None:
+        inputs[attention] = args[0].states
 
     hooks = [attention.register_forward_pre_hook(note) for attention in attentions]
     chunked, encoder.chunked = encoder.chunked, False  # whole documents

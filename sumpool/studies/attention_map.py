@@ -9,6 +9,7 @@ from torch import Tensor
 
 from sumpool.core.attention._base import Attention
 from sumpool.core.model.encoder import EncoderLayer
+from sumpool.core.tokens import Tokens
 from sumpool.data.batches import collate
 from sumpool.data.shards import Item
 from sumpool.documents.read import read_documents
@@ -65,8 +66,8 @@ def _layer_inputs(loaded: LoadedModel, name: str) -> list[tuple[Attention, Tenso
     encoder = loaded.model.encoder
     inputs: list[tuple[Attention, Tensor, Tensor]] = []
 
-    def note(attention: Attention, args: tuple[Tensor, ...]) -> None:
-        inputs.append((attention, args[0].clone(), args[2]))
+    def note(attention: Attention, args: tuple[Tokens]) -> None:
+        inputs.append((attention, args[0].states.clone(), args[0].positions))
 
     layers = [layer.attention for layer in encoder.layers if isinstance(layer, EncoderLayer)]
     hooks = [attention.register_forward_pre_hook(note) for attention in layers]

@@ -23,6 +23,7 @@ from sumpool.core.attention.longformer import LongformerAttentionConfig
 from sumpool.core.attention.lsh import LshAttentionConfig
 from sumpool.core.attention.nystrom import NystromAttentionConfig
 from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
+from sumpool.core.tokens import Tokens
 from sumpool.errors import RecipeError
 from sumpool.progress import Check, Report
 
@@ -90,11 +91,11 @@ def _tasks(peer: Peer, length: int, dim: int, heads: int, conditions: Conditions
     """Forward pass of both layers, and forward and backward pass; in float32, which all of them support."""
     device = conditions.device
     states = torch.randn(1, length, dim, device=device, requires_grad=True)
-    positions = torch.arange(length, device=device)[None]
+    tokens = Tokens.of_states(states)
     attention, project = peer.ours.build(dim, heads).to(device), nn.Linear(dim, dim).to(device)
     peer.theirs.to(device)
     layers: dict[str, tuple[nn.Module, Callable[[], Tensor]]] = {
-        _OURS: (attention, lambda: attention(states, None, positions)),
+        _OURS: (attention, lambda: attention(tokens)),
         _THEIRS: (nn.ModuleList([peer.theirs, project]), lambda: project(peer.mix(states))),
     }
 

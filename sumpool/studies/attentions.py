@@ -18,6 +18,7 @@ from sumpool.bench.results.report import Result
 from sumpool.bench.results.table import Row
 from sumpool.bench.workload import Conditions
 from sumpool.core.attention._base import Attention, AttentionConfig
+from sumpool.core.tokens import Tokens
 from sumpool.progress import Check, Report, no_op
 from sumpool.settings import config_class, kinds
 from sumpool.studies.attention_peers import measure_peers
@@ -98,11 +99,11 @@ def _measure_length(
     torch.manual_seed(conditions.seed)
     attention: Attention = config.build(settings.dim, settings.heads).to(conditions.device)
     states = torch.randn(1, length, settings.dim, device=conditions.device, requires_grad=True)
-    positions = torch.arange(length, device=conditions.device)[None]
+    tokens = Tokens.of_states(states)
 
     def forward() -> Tensor:
         with conditions.autocast():
-            output: Tensor = attention(states, None, positions)
+            output: Tensor = attention(tokens)
         return output
 
     def work() -> None:

@@ -87,8 +87,8 @@ def test_synchronisations_of_a_layer(variant: str, make_tokens: Callable[..., To
     with emulated_gpu() as gpu:
         source = map(GpuTensor, (tokens.states, tokens.mask, tokens.sentences, tokens.words, tokens.ids))
         moved = Tokens.from_source(*source).with_lengths([150, 70])
-        mixed = on_gpu(attention).mix(moved.with_states(moved.states.requires_grad_()))
-        (mixed.sum() + attention.received(moved, include_self=True).sum()).backward()
+        mixed = on_gpu(attention)(moved.with_states(moved.states.requires_grad_()))
+        (mixed.sum() + attention.attention_received(moved, include_self=True).sum()).backward()
     assert not gpu.synchronisations
 
 

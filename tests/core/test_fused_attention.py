@@ -50,11 +50,11 @@ class AttentionCalls(TorchFunctionMode):
 @over(kinds("sumpool.core.attention"))
 def test_attentions_take_fused_kernels(variant: str, make_tokens: Callable[..., Tokens]) -> None:
     attention, tokens = build(variant), make_tokens(150, 70)
-    expected = attention.mix(tokens.with_lengths([150, 70]))
+    expected = attention(tokens.with_lengths([150, 70]))
     with emulated_gpu(), AttentionCalls() as attentions:
         source = map(GpuTensor, (tokens.states, tokens.mask, tokens.sentences, tokens.words, tokens.ids))
         moved = Tokens.from_source(*source).with_lengths([150, 70])
-        actual = on_gpu(attention).mix(moved)
+        actual = on_gpu(attention)(moved)
     assert not attentions.unfused
     assert isinstance(actual, GpuTensor)
     real = tokens.mask[..., None]

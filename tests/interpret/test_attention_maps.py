@@ -4,6 +4,7 @@ import torch
 from sumpool.core.attention._base import Attention
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.nn.layers import split_heads
+from sumpool.core.tokens import Tokens
 from sumpool.errors import CheckpointError
 from sumpool.interpret.attention_maps import attention_map
 from sumpool.settings import kinds
@@ -38,9 +39,9 @@ def test_weights_give_the_output_and_the_attention_received(kind: str) -> None:
     assert weights.shape == (HEADS, LENGTH, LENGTH)
     value = split_heads(attention.project(states).chunk(3, dim=-1)[2], HEADS)[0]
     output = attention.out((weights @ value).transpose(0, 1).flatten(1))[None]
-    torch.testing.assert_close(output, attention(states, None, POSITIONS), rtol=1e-6, atol=1e-8)
+    torch.testing.assert_close(output, attention(Tokens.of_states(states, positions=POSITIONS)), rtol=1e-6, atol=1e-8)
     mask = torch.ones(1, LENGTH, dtype=torch.bool)
-    received = attention.attention_received(states, mask, POSITIONS, True)
+    received = attention.attention_received(Tokens.of_states(states, mask, POSITIONS), True)
     torch.testing.assert_close(weights.mean(0).sum(0)[None], received.double(), rtol=1e-4, atol=1e-5)
     if attention.row_stochastic:
         torch.testing.assert_close(weights.sum(-1), torch.ones(HEADS, LENGTH, dtype=torch.float64), rtol=1e-5, atol=0)
@@ -52,7 +53,7 @@ def test_blocks_attend_to_themselves() -> None:
     weights = attention_map(attention, states, POSITIONS)
     value = split_heads(attention.project(states).chunk(3, dim=-1)[2], HEADS)[0]
     output = attention.out((weights @ value).transpose(0, 1).flatten(1))[None]
-    torch.testing.assert_close(output, attention(states, None, POSITIONS))
+    torch.testing.assert_close(output, attention(Tokens.of_states(states, positions=POSITIONS)))
     assert float(weights[:, :8, 8:].abs().max()) == 0
 
 

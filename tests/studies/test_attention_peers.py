@@ -4,6 +4,7 @@ from transformers.models.longformer.modeling_longformer import LongformerSelfAtt
 
 from sumpool.bench.workload import Conditions
 from sumpool.core.attention.sliding_window import SlidingWindowAttention
+from sumpool.core.tokens import Tokens
 from sumpool.errors import RecipeError
 from sumpool.studies import attention_peers
 from sumpool.studies.attention_peers import Peer
@@ -40,7 +41,7 @@ def test_the_longformer_has_the_output_of_ours() -> None:
             part.bias.copy_(bias)
     states = torch.randn(1, 1024, 16)
     expected = ours.out(peer.mix(states))
-    torch.testing.assert_close(ours(states, None, torch.arange(1024)[None]), expected, atol=1e-5, rtol=0)
+    torch.testing.assert_close(ours(Tokens.of_states(states)), expected, atol=1e-5, rtol=0)
 
 
 def test_lengths_suit_the_layers_of_transformers() -> None:

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from sumpool.core.attention._base import AttentionByLengths
+from sumpool.core.attention._base import Attention
 from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.positions import PositionsKind
@@ -31,7 +31,7 @@ MAX_WEIGHTS = 2**24
 """Attention weights materialised at a time, over windows, heads, queries and keys: 64 MB in float32."""
 
 
-class BandAttention(AttentionByLengths):
+class BandAttention(Attention):
     """Self-attention to the tokens at most `reach` positions away, and to `first` tokens that all others attend to.
 
     The document is split into chunks of `reach` tokens; each chunk attends to itself, its neighbours and the first

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import torch
@@ -57,48 +57,34 @@ class Attention(nn.Module):
         self.out = nn.Linear(dim, dim)
         self.positions = build_positions(positions, heads, dim // heads)
 
-    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
-        """Attend.
+    def forward(self, tokens: Tokens) -> Tensor:
+        """Attend: (batch, length, dim), undefined at padding, from states that are finite everywhere.
 
-        Args:
-            states: (batch, length, dim), finite everywhere.
-            mask: (batch, length), True at real tokens; None if there is no padding, which is faster.
-            positions: (batch, length), positions in the source; after pooling they have gaps.
-
-        Returns:
-            (batch, length, dim); undefined at padding.
+        Layouts follow `Tokens.lengths` where the host knows them, and `Tokens.full` saves masks.
         """
-        query, key, value = self._project(states, positions)
-        if self.causal and self.positions.bias(positions[:, :1]) is None:  # padding is later than all real tokens
+        query, key, value = self._project(tokens)
+        if (
+            self.causal and self.positions.bias(tokens.positions[:, :1]) is None
+        ):  # padding is later than all real tokens
             mixed = dot_product_attention(query, key, value, is_causal=True)
         else:
-            mixed = attend(query, key, value, mask, self._bias(positions))
+            mask = None if tokens.full else tokens.mask
+            mixed = attend(query, key, value, mask, self._bias(tokens.positions))
         out: Tensor = self.out(merge_heads(mixed))
         return out
 
-    def mix(self, tokens: Tokens) -> Tensor:
-        """Attend with all that is known of the documents; see `forward`."""
-        mixed: Tensor = self(tokens.states, None if tokens.full else tokens.mask, tokens.positions)
-        return mixed
-
-    def received(self, tokens: Tokens, include_self: bool) -> Tensor:
-        """Attention received with all that is known of the documents; see `attention_received`."""
-        return self.attention_received(tokens.states, tokens.mask, tokens.positions, include_self)
-
-    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Attention weight that each token receives from all tokens of its document, averaged over the heads.
 
         Args:
-            states: As for `forward`.
-            mask: (batch, length), True at real tokens.
-            positions: As for `forward`.
+            tokens: As for `forward`.
             include_self: Whether the weight of a token on itself counts.
 
         Returns:
             (batch, length), 0 at padding; the mean over real tokens is 1 with `include_self` and `row_stochastic`.
         """
-        query, key, _ = self._project(states, positions)
-        return attention_received(query, key, mask, include_self, partial(self._bias, positions))
+        query, key, _ = self._project(tokens)
+        return attention_received(query, key, tokens.mask, include_self, partial(self._bias, tokens.positions))
 
     def _bias(self, positions: Tensor, queries: slice = slice(None)) -> Tensor | None:
         """Bias of the attention scores, -inf for later tokens of causal attention; see `AttentionPositions.bias`."""
@@ -110,29 +96,10 @@ class Attention(nn.Module):
         later = later.masked_fill(indices > indices[queries, None], -math.inf)[None, None]
         return later if bias is None else bias + later
 
-    def _project(self, states: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _project(self, tokens: Tokens) -> tuple[Tensor, Tensor, Tensor]:
         """Position-encoded queries and keys, and values, (batch, heads, length, head_dim) each."""
-        query, key, value = (split_heads(part, self.heads) for part in self.project(states).chunk(3, dim=-1))
-        return self.positions.rotate(query, positions), self.positions.rotate(key, positions), value
-
-
-class AttentionByLengths(Attention):
-    """Self-attention whose layout follows the real tokens of each document, by their number on the host.
-
-    `forward` and `attention_received` have `lengths` besides: real tokens of each document; None reads them from the
-    mask, for which the host waits.
-    """
-
-    def mix(self, tokens: Tokens) -> Tensor:
-        """See `Attention.mix`."""
-        mask = None if tokens.full else tokens.mask
-        mixed: Tensor = self(tokens.states, mask, tokens.positions, lengths=dynamic_lengths(tokens))
-        return mixed
-
-    def received(self, tokens: Tokens, include_self: bool) -> Tensor:
-        """See `Attention.received`."""
-        receive: Callable[..., Tensor] = self.attention_received
-        return receive(tokens.states, tokens.mask, tokens.positions, include_self, lengths=dynamic_lengths(tokens))
+        query, key, value = (split_heads(part, self.heads) for part in self.project(tokens.states).chunk(3, dim=-1))
+        return self.positions.rotate(query, tokens.positions), self.positions.rotate(key, tokens.positions), value
 
 
 def dynamic_lengths(tokens: Tokens) -> Sequence[int] | None:
@@ -140,12 +107,8 @@ def dynamic_lengths(tokens: Tokens) -> Sequence[int] | None:
     return None if torch.compiler.is_compiling() else tokens.lengths
 
 
-def known_lengths(mask: Tensor, lengths: Sequence[int] | None) -> Sequence[int]:
-    """Return the real tokens of each document of a mask (batch, length), for unknown ones of which the host waits."""
-    known: Sequence[int] = mask.sum(1).tolist() if lengths is None else lengths
+def known_lengths(tokens: Tokens) -> Sequence[int]:
+    """Return the real tokens of each document, for unknown ones of which the host waits."""
+    lengths = dynamic_lengths(tokens)
+    known: Sequence[int] = tokens.mask.sum(1).tolist() if lengths is None else lengths
     return known
-
-
-def full_mask(states: Tensor) -> Tensor:
-    """Mask of documents without padding, (batch, length), for states (batch, length, dim)."""
-    return torch.ones(states.shape[:2], dtype=torch.bool, device=states.device)

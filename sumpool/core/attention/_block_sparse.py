@@ -7,10 +7,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from sumpool.core.attention._base import Attention, full_mask
+from sumpool.core.attention._base import Attention
 from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.masking import attend, attend_in_blocks
 from sumpool.core.nn.numerics import at_least_float32
+from sumpool.core.tokens import Tokens
 
 
 class BlockSparseAttention(Attention):
@@ -46,10 +47,9 @@ class BlockSparseAttention(Attention):
             of queries; -1 for no block.
         """
 
-    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+    def forward(self, tokens: Tokens) -> Tensor:
         """Attend block by block; see `Attention.forward`."""
-        mask = full_mask(states) if mask is None else mask
-        query, key, value, padded_mask = self._pad(states, mask, positions)
+        query, key, value, padded_mask = self._pad(tokens)
         blocks, visible = self._visible(padded_mask)
         query_blocks = query.unflatten(2, (-1, self.block_size))
         key_blocks, value_blocks = (_take_blocks(part, blocks, self.block_size) for part in (key, value))
@@ -57,18 +57,20 @@ class BlockSparseAttention(Attention):
         if self.global_blocks:
             first = self.global_blocks * self.block_size
             mixed = torch.cat([attend(query[:, :, :first], key, value, padded_mask), mixed[:, :, first:]], dim=2)
-        out: Tensor = self.out(merge_heads(mixed[:, :, : states.size(1)]))
+        out: Tensor = self.out(merge_heads(mixed[:, :, : tokens.states.size(1)]))
         return out
 
-    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Recompute the weights of the same blocks: O(length * visible * block * dim) again."""
-        query, key, _, padded_mask = self._pad(states, mask, positions)
+        query, key, _, padded_mask = self._pad(tokens)
         blocks, visible = self._visible(padded_mask)
         first = self.global_blocks * self.block_size
-        is_local = torch.arange(query.size(2), device=mask.device) >= first
+        is_local = torch.arange(query.size(2), device=tokens.mask.device) >= first
         counted = (padded_mask & is_local).unflatten(1, (-1, self.block_size))[:, None, ..., None]
         if not include_self:
-            indices = torch.arange(query.size(2), device=mask.device).view(-1, self.block_size)  # (blocks, block)
+            indices = torch.arange(query.size(2), device=tokens.mask.device).view(
+                -1, self.block_size
+            )  # (blocks, block)
             keys = blocks.clamp(min=0)[..., None] * self.block_size + indices[0]
             counted = counted & (indices[..., None] != keys.flatten(3)[..., None, :])
         key_blocks = _take_blocks(key, blocks, self.block_size)
@@ -78,7 +80,7 @@ class BlockSparseAttention(Attention):
         received = _add_blocks(sums, blocks, query.size(2), self.block_size).mean(1)
         if self.global_blocks:
             received = received + self._received_from_global(query, key, padded_mask, first, include_self)
-        return received[:, : states.size(1)].masked_fill(~mask, 0.0)
+        return received[:, : tokens.states.size(1)].masked_fill(~tokens.mask, 0.0)
 
     def _received_from_global(self, query: Tensor, key: Tensor, mask: Tensor, first: int, include_self: bool) -> Tensor:
         """Attention that each token receives from the queries of the global blocks, (batch, length)."""
@@ -91,11 +93,11 @@ class BlockSparseAttention(Attention):
             weights = weights.masked_fill(torch.eye(*weights.shape[2:], dtype=torch.bool, device=mask.device), 0.0)
         return weights.sum(2).mean(1)
 
-    def _pad(self, states: Tensor, mask: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def _pad(self, tokens: Tokens) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Pad to whole blocks: queries, keys, values (batch, heads, length, head_dim), mask (batch, length)."""
-        rest = -states.size(1) % self.block_size
-        query, key, value = (F.pad(part, (0, 0, 0, rest)) for part in self._project(states, positions))
-        return query, key, value, F.pad(mask, (0, rest))
+        rest = -tokens.states.size(1) % self.block_size
+        query, key, value = (F.pad(part, (0, 0, 0, rest)) for part in self._project(tokens))
+        return query, key, value, F.pad(tokens.mask, (0, rest))
 
     def _visible(self, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Visible blocks (batch, heads, blocks, visible) and keys (batch, heads, blocks, 1, visible * block)."""

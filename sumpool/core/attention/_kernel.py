@@ -5,9 +5,10 @@ from abc import abstractmethod
 from torch import Tensor
 from torch.nn import functional as F
 
-from sumpool.core.attention._base import Attention, full_mask
+from sumpool.core.attention._base import Attention
 from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.numerics import at_least_float32, matmul_exactly
+from sumpool.core.tokens import Tokens
 
 CHUNK = 64
 """Tokens of a chunk of causal attention."""
@@ -21,11 +22,10 @@ class KernelAttention(Attention):
     explicit weights within a chunk.
     """
 
-    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+    def forward(self, tokens: Tokens) -> Tensor:
         """Attend over whole documents; see `Attention.forward`."""
-        mask = full_mask(states) if mask is None else mask
-        query, key, value = self._project(states, positions)
-        query, key = self._features(query, key, mask)
+        query, key, value = self._project(tokens)
+        query, key = self._features(query, key, tokens.mask)
         if self.causal:
             mixed = _mix_earlier(query, key, value)
         else:
@@ -33,11 +33,11 @@ class KernelAttention(Attention):
         out: Tensor = self.out(merge_heads((mixed / self._row_sums(query, key)).to(value.dtype)))
         return out
 
-    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Product of the features of each key and the sum of those of all its queries, O(length * features)."""
-        query, key, _ = self._project(states, positions)
-        query, key = self._features(query, key, mask)
-        query = (query / self._row_sums(query, key)).masked_fill(~mask[:, None, :, None], 0.0)
+        query, key, _ = self._project(tokens)
+        query, key = self._features(query, key, tokens.mask)
+        query = (query / self._row_sums(query, key)).masked_fill(~tokens.mask[:, None, :, None], 0.0)
         query_sum = query.flip(2).cumsum(2).flip(2) if self.causal else query.sum(2, keepdim=True)
         return (key * (query_sum if include_self else query_sum - query)).sum(3).mean(1)
 

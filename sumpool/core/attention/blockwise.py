@@ -8,6 +8,8 @@ masked (released: it is not), and no token of a block is overwritten.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Literal, final
 
 import torch
@@ -15,9 +17,10 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
-from sumpool.core.attention._base import AttentionByLengths, AttentionConfig, full_mask, known_lengths
+from sumpool.core.attention._base import Attention, AttentionConfig, known_lengths
 from sumpool.core.nn.numerics import to_device
 from sumpool.core.nn.positions import PositionsKind
+from sumpool.core.tokens import Tokens
 
 
 @final
@@ -40,7 +43,7 @@ class BlockwiseAttentionConfig(AttentionConfig):
 
 
 @final
-class BlockwiseAttention(AttentionByLengths):
+class BlockwiseAttention(Attention):
     """Self-attention within blocks."""
 
     block: int
@@ -51,58 +54,34 @@ class BlockwiseAttention(AttentionByLengths):
         super().__init__(dim, heads, positions, causal=causal)
         self.block = block
 
-    def forward(
-        self, states: Tensor, mask: Tensor | None, positions: Tensor, lengths: Sequence[int] | None = None
-    ) -> Tensor:
+    def forward(self, tokens: Tokens) -> Tensor:
         """Attend within each block; see `Attention.forward`."""
-        if states.size(1) <= self.block:
-            return super().forward(states, mask, positions)
-        mask = full_mask(states) if mask is None else mask
-        return self._map_blocks(super().forward, states, mask, positions, lengths)
+        if tokens.states.size(1) <= self.block:
+            return super().forward(tokens)
+        return self._map_blocks(super().forward, tokens)
 
-    def attention_received(
-        self,
-        states: Tensor,
-        mask: Tensor,
-        positions: Tensor,
-        include_self: bool,
-        lengths: Sequence[int] | None = None,
-    ) -> Tensor:
+    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Recompute the weights block by block: O(length * block * dim) again."""
-        receive = super().attention_received
+        return self._map_blocks(partial(super().attention_received, include_self=include_self), tokens)
 
-        def receive_blocks(states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
-            return receive(states, full_mask(states) if mask is None else mask, positions, include_self)
-
-        return self._map_blocks(receive_blocks, states, mask, positions, lengths)
-
-    def _map_blocks(
-        self,
-        function: Callable[[Tensor, Tensor | None, Tensor], Tensor],
-        states: Tensor,
-        mask: Tensor,
-        positions: Tensor,
-        lengths: Sequence[int] | None,
-    ) -> Tensor:
-        """Apply a function to all blocks with a real token as one batch; 0 for the other blocks.
-
-        The mask of the blocks is None where all of them are full.
-        """
-        batch, length, _ = states.shape
+    def _map_blocks(self, function: Callable[[Tokens], Tensor], tokens: Tokens) -> Tensor:
+        """Apply a function of states, mask and positions to all blocks with a real token as one batch; 0 for others."""
+        batch, length, dim = tokens.states.shape
         exporting = torch.compiler.is_exporting()
         block = self.block if exporting else min(self.block, length)
         rest = -length % block
-        blocks = F.pad(states, (0, 0, 0, rest)).view(-1, block, states.size(2))  # (batch * blocks, block, dim)
-        block_mask, positions = (F.pad(values, (0, rest)).view(-1, block) for values in (mask, positions))
-        sizes = [] if exporting else _block_sizes(known_lengths(mask, lengths), length, block)
+        states = F.pad(tokens.states, (0, 0, 0, rest)).view(-1, block, dim)  # (batch * blocks, block, dim)
+        mask, positions = (F.pad(values, (0, rest)).view(-1, block) for values in (tokens.mask, tokens.positions))
+        sizes = [] if exporting else _block_sizes(known_lengths(tokens), length, block)
         filled = [index for index, size in enumerate(sizes) if size]
         full = all(sizes[index] == block for index in filled) and not exporting
+        blocks = replace(tokens, states=states, mask=mask, positions=positions, lengths=None, full=full)
         if exporting or len(filled) == len(sizes):
-            output = function(blocks, None if full else block_mask, positions)
+            output = function(blocks)
         else:
             real = to_device(filled, mask, torch.long)
-            partial_output = function(blocks[real], None if full else block_mask[real], positions[real])
-            zeros = partial_output.new_zeros(len(blocks), *partial_output.shape[1:])
+            partial_output = function(replace(blocks, states=states[real], mask=mask[real], positions=positions[real]))
+            zeros = partial_output.new_zeros(len(states), *partial_output.shape[1:])
             output = zeros.index_copy(0, real, partial_output)
         return output.view(batch, -1, *output.shape[2:])[:, :length]
 

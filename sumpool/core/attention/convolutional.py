@@ -17,9 +17,10 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
+from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.masking import attend, attention_received, zero_padding
+from sumpool.core.tokens import Tokens
 
 
 @final
@@ -56,35 +57,34 @@ class ConvolutionalAttention(Attention):
         self.convolve = nn.Conv1d(width, width, config.kernel, config.stride, groups=groups * width // dim)
         self.distribute = nn.ConvTranspose1d(dim, dim, config.kernel, config.stride, groups=groups)
 
-    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+    def forward(self, tokens: Tokens) -> Tensor:
         """Attend between phrases; see `Attention.forward`."""
-        mask = full_mask(states) if mask is None else mask
-        real = mask[:, :: self.stride]  # (batch, phrases)
-        query, key, value = self._phrases(states, mask, positions)
+        real = tokens.mask[:, :: self.stride]  # (batch, phrases)
+        query, key, value = self._phrases(tokens)
         mixed = zero_padding(merge_heads(attend(query, key, value, real)), real)  # (batch, phrases, dim)
-        tokens = self.distribute(mixed.mT).mT[:, : states.size(1)]
-        out: Tensor = self.out(tokens.contiguous())
+        distributed = self.distribute(mixed.mT).mT[:, : tokens.states.size(1)]
+        out: Tensor = self.out(distributed.contiguous())
         return out
 
-    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Recompute the weights of the phrases: O((length / stride)^2 * dim) again."""
-        query, key, _ = self._phrases(states, mask, positions)
-        real = mask[:, :: self.stride]
-        counts = F.pad(mask, (0, -mask.size(1) % self.stride)).unflatten(1, (-1, self.stride)).sum(2)
+        query, key, _ = self._phrases(tokens)
+        real = tokens.mask[:, :: self.stride]
+        counts = F.pad(tokens.mask, (0, -tokens.mask.size(1) % self.stride)).unflatten(1, (-1, self.stride)).sum(2)
         received = attention_received(query, key, real, True, lambda _: None, counts)  # (batch, phrases)
-        tokens = counts.clamp(min=1)
+        size = counts.clamp(min=1)
         if not include_self:
             others = attention_received(query, key, real, False, lambda _: None, counts)
-            received = received - (received - others) / tokens
+            received = received - (received - others) / size
         return zero_padding(
-            (received / tokens).repeat_interleave(self.stride, 1)[:, : mask.size(1), None], mask
+            (received / size).repeat_interleave(self.stride, 1)[:, : tokens.mask.size(1), None], tokens.mask
         ).squeeze(2)
 
-    def _phrases(self, states: Tensor, mask: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _phrases(self, tokens: Tokens) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values of the phrases, (batch, heads, phrases, head_dim) each."""
         if not self.per_head:
-            return self._project(self._convolve(states, mask), positions)
-        parts = self._convolve(self.project(states), mask).chunk(3, dim=-1)
+            return self._project(tokens.with_states(self._convolve(tokens.states, tokens.mask)))
+        parts = self._convolve(self.project(tokens.states), tokens.mask).chunk(3, dim=-1)
         query, key, value = (split_heads(part, self.heads) for part in parts)
         return query, key, value
 

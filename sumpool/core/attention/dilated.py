@@ -5,7 +5,6 @@ side: O(length * window * dim) time and O(length * window) memory for a reach `d
 read as `dilation` interleaved ones, each under a sliding window.
 """
 
-from collections.abc import Sequence
 from typing import Literal, final
 
 from pydantic import Field
@@ -13,9 +12,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from sumpool.core.attention._band import BandAttention, Window
-from sumpool.core.attention._base import AttentionConfig, full_mask
+from sumpool.core.attention._base import AttentionConfig, dynamic_lengths
 from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.positions import PositionsKind
+from sumpool.core.nn.windows import Windows
+from sumpool.core.tokens import Tokens
 
 
 @final
@@ -46,44 +47,30 @@ class DilatedAttention(BandAttention):
         super().__init__(dim, heads, config.window // 2, config.positions, causal=config.causal)
         self.dilation = config.dilation
 
-    def forward(
-        self, states: Tensor, mask: Tensor | None, positions: Tensor, lengths: Sequence[int] | None = None
-    ) -> Tensor:
+    def forward(self, tokens: Tokens) -> Tensor:
         """Attend window by window; see `Attention.forward`."""
-        mask = self._interleave(full_mask(states) if mask is None else mask)
-        query, key, value = self._project_interleaved(states, positions)
-        positions = self._interleave(positions)
-        windows = self._windows(mask, self._interleaved_lengths(lengths))
+        query, key, value, positions, windows = self._cut_interleaved(tokens)
         mixed = self._attend_in_windows(query, key, value, positions, windows)
-        out: Tensor = self.out(self._merge(mixed, states.size(1)))
+        out: Tensor = self.out(self._merge(mixed, tokens.states.size(1)))
         return out
 
-    def attention_received(
-        self,
-        states: Tensor,
-        mask: Tensor,
-        positions: Tensor,
-        include_self: bool,
-        lengths: Sequence[int] | None = None,
-    ) -> Tensor:
+    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Recompute the weights, a bounded number of windows at a time: O(length * window * dim) again."""
-        query, key, _ = self._project_interleaved(states, positions)
-        mask, positions = self._interleave(mask), self._interleave(positions)
-        windows = self._windows(mask, self._interleaved_lengths(lengths))
-        received, _ = self._received_in_windows(query, key, positions, windows, mask, include_self)
-        return self._merge(received / self.heads, states.size(1))
+        query, key, _, positions, windows = self._cut_interleaved(tokens)
+        received, _ = self._received_in_windows(query, key, positions, windows, windows.mask, include_self)
+        return self._merge(received / self.heads, tokens.states.size(1))
 
-    def _project_interleaved(self, states: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Position-encoded queries and keys, and values, (batch * d, heads, length / d, head_dim) each."""
-        parts = (self._interleave(merge_heads(part)) for part in self._project(states, positions))
+    def _cut_interleaved(self, tokens: Tokens) -> tuple[Tensor, Tensor, Tensor, Tensor, Windows]:
+        """Queries, keys and values, (batch * d, heads, length / d, head_dim) each, and their positions and windows."""
+        parts = (self._interleave(merge_heads(part)) for part in self._project(tokens))
         query, key, value = (split_heads(part, self.heads) for part in parts)
-        return query, key, value
-
-    def _interleaved_lengths(self, lengths: Sequence[int] | None) -> list[int] | None:
-        """Real tokens among every d-th token of each document."""
-        if lengths is None:
-            return None
-        return [-(-max(0, length - first) // self.dilation) for length in lengths for first in range(self.dilation)]
+        lengths = dynamic_lengths(tokens)
+        if lengths is not None:  # real tokens among every d-th token of each document
+            lengths = [
+                -(-max(0, length - first) // self.dilation) for length in lengths for first in range(self.dilation)
+            ]
+        windows = self._windows(self._interleave(tokens.mask), lengths)
+        return query, key, value, self._interleave(tokens.positions), windows
 
     def _interleave(self, values: Tensor) -> Tensor:
         """Split (batch, length, ...) into every d-th token: (batch * d, length / d, ...), padded with zeros."""

@@ -12,7 +12,6 @@ sum is part of the encoder layer; local heads see the same number of tokens on e
 et al. the blocks around a token). As in the released code, products are not divided by the square root of head_dim.
 """
 
-from collections.abc import Sequence
 from typing import Literal, final
 
 import torch
@@ -20,9 +19,10 @@ from pydantic import Field
 from torch import Tensor
 
 from sumpool.core.attention._band import BandAttention, Window
-from sumpool.core.attention._base import AttentionConfig, full_mask
+from sumpool.core.attention._base import AttentionConfig, dynamic_lengths
 from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.numerics import at_least_float32
+from sumpool.core.tokens import Tokens
 
 
 @final
@@ -54,45 +54,38 @@ class EfficientAttention(BandAttention):
         super().__init__(dim, heads, config.window // 2)
         self.linear_heads = heads - config.local_heads
 
-    def forward(
-        self, states: Tensor, mask: Tensor | None, positions: Tensor, lengths: Sequence[int] | None = None
-    ) -> Tensor:
+    def forward(self, tokens: Tokens) -> Tensor:
         """Attend over whole documents; see `Attention.forward`."""
-        mask = full_mask(states) if mask is None else mask
-        (query, key, value), local = self._split(states, positions)
-        query, key = _normalise(query, key, mask)
+        (query, key, value), local = self._split(tokens)
+        query, key = _normalise(query, key, tokens.mask)
         context = key.to(value.dtype).transpose(2, 3) @ value  # (batch, heads, head_dim, head_dim)
         mixed = merge_heads(query.to(value.dtype) @ context)
         if local is not None:
-            near = self._attend_in_windows(*local, positions, self._windows(mask, lengths))
+            near = self._attend_in_windows(
+                *local, tokens.positions, self._windows(tokens.mask, dynamic_lengths(tokens))
+            )
             mixed = torch.cat([mixed, near], dim=2)
         out: Tensor = self.out(mixed)
         return out
 
-    def attention_received(
-        self,
-        states: Tensor,
-        mask: Tensor,
-        positions: Tensor,
-        include_self: bool,
-        lengths: Sequence[int] | None = None,
-    ) -> Tensor:
+    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Product of each key and the sum of all queries; O(length * dim) after the projections."""
-        (query, key, _), local = self._split(states, positions)
-        query, key = _normalise(query, key, mask)
-        query = query.masked_fill(~mask[:, None, :, None], 0.0)
+        (query, key, _), local = self._split(tokens)
+        query, key = _normalise(query, key, tokens.mask)
+        query = query.masked_fill(~tokens.mask[:, None, :, None], 0.0)
         query_sum = query.sum(2, keepdim=True)  # (batch, heads, 1, head_dim)
         received = (key * (query_sum if include_self else query_sum - query)).sum((1, 3))
         if local is not None:
-            windows = self._windows(mask, lengths)
-            received = received + self._received_in_windows(*local[:2], positions, windows, mask, include_self)[0]
+            windows = self._windows(tokens.mask, dynamic_lengths(tokens))
+            received = (
+                received
+                + self._received_in_windows(*local[:2], tokens.positions, windows, tokens.mask, include_self)[0]
+            )
         return received / self.heads
 
-    def _split(
-        self, states: Tensor, positions: Tensor
-    ) -> tuple[tuple[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor] | None]:
+    def _split(self, tokens: Tokens) -> tuple[tuple[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor] | None]:
         """Queries, keys and values of linear and of local heads, (batch, heads, length, head_dim) each."""
-        query, key, value = self._project(states, positions)
+        query, key, value = self._project(tokens)
         if self.linear_heads == self.heads:
             return (query, key, value), None
         heads = [self.linear_heads, self.heads - self.linear_heads]

@@ -9,7 +9,6 @@ once, so that every token receives a weighted mean of the document's values; the
 they have read is not passed to the next one. Global tokens of the document itself are those of `longformer`.
 """
 
-from collections.abc import Sequence
 from typing import Literal, final
 
 import torch
@@ -18,10 +17,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.attention._band import BandAttention, Window
-from sumpool.core.attention._base import AttentionConfig, full_mask
+from sumpool.core.attention._base import AttentionConfig, dynamic_lengths
 from sumpool.core.nn.masking import attention_weights
 from sumpool.core.nn.numerics import matmul_exactly
 from sumpool.core.nn.windows import Windows
+from sumpool.core.tokens import Tokens
 
 
 @final
@@ -48,34 +48,24 @@ class GlobalTokensAttention(BandAttention):
         self.memory = nn.Parameter(torch.empty(heads, config.tokens, dim // heads))
         nn.init.normal_(self.memory)
 
-    def forward(
-        self, states: Tensor, mask: Tensor | None, positions: Tensor, lengths: Sequence[int] | None = None
-    ) -> Tensor:
+    def forward(self, tokens: Tokens) -> Tensor:
         """Attend window by window; see `Attention.forward`."""
-        mask = full_mask(states) if mask is None else mask
-        query, key, value = self._project(states, positions)
-        reading = self._read(key, mask)
+        query, key, value = self._project(tokens)
+        reading = self._read(key, tokens.mask)
         query = F.pad(query, (0, 0, self.first_tokens, 0))
         key, value = (torch.cat([matmul_exactly(reading, part).to(part.dtype), part], dim=2) for part in (key, value))
-        mixed = self._attend_in_windows(query, key, value, *self._prepend(mask, positions, lengths))
+        mixed = self._attend_in_windows(query, key, value, *self._prepend(tokens))
         out: Tensor = self.out(mixed[:, self.first_tokens :])
         return out
 
-    def attention_received(
-        self,
-        states: Tensor,
-        mask: Tensor,
-        positions: Tensor,
-        include_self: bool,
-        lengths: Sequence[int] | None = None,
-    ) -> Tensor:
+    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Recompute the weights: what global tokens receive is divided as they attend to the document."""
-        query, key, _ = self._project(states, positions)
-        reading, first = self._read(key, mask), self.first_tokens
+        query, key, _ = self._project(tokens)
+        reading, first = self._read(key, tokens.mask), self.first_tokens
         key = torch.cat([matmul_exactly(reading, key).to(key.dtype), key], dim=2)
-        counted = F.pad(mask, (first, 0))
+        counted = F.pad(tokens.mask, (first, 0))
         received, on_memory = self._received_in_windows(
-            F.pad(query, (0, 0, first, 0)), key, *self._prepend(mask, positions, lengths), counted, include_self
+            F.pad(query, (0, 0, first, 0)), key, *self._prepend(tokens), counted, include_self
         )
         on_memory = on_memory[:, first:].transpose(1, 2)  # (batch, heads, length, first)
         received = received[:, first:] + matmul_exactly(on_memory.sum(2, keepdim=True), reading).sum((1, 2))
@@ -87,8 +77,9 @@ class GlobalTokensAttention(BandAttention):
         """Weights of the global tokens on the document, (batch, heads, tokens, length), 0 at padding."""
         return attention_weights(self.memory.to(key.dtype).expand(len(key), -1, -1, -1), key, mask)
 
-    def _prepend(self, mask: Tensor, positions: Tensor, lengths: Sequence[int] | None) -> tuple[Tensor, Windows]:
+    def _prepend(self, tokens: Tokens) -> tuple[Tensor, Windows]:
         """Positions (batch, tokens + length) and windows of the global tokens and the document."""
+        lengths = dynamic_lengths(tokens)
         lengths = lengths and [self.first_tokens + length for length in lengths]
-        windows = self._windows(F.pad(mask, (self.first_tokens, 0), value=True), lengths)
-        return F.pad(positions, (self.first_tokens, 0)), windows
+        windows = self._windows(F.pad(tokens.mask, (self.first_tokens, 0), value=True), lengths)
+        return F.pad(tokens.positions, (self.first_tokens, 0)), windows

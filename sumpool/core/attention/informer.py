@@ -19,11 +19,12 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
+from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.low_rank import fill_rows, sample_keys_of_queries, sample_tokens, step_seed, take_rows
 from sumpool.core.nn.masking import attend, attention_weights
 from sumpool.core.nn.numerics import at_least_float32, matmul_exactly
+from sumpool.core.tokens import Tokens
 
 
 @final
@@ -55,26 +56,28 @@ class InformerAttention(Attention):
         super().__init__(dim, heads)
         self.config = config
 
-    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+    def forward(self, tokens: Tokens) -> Tensor:
         """Attend over whole documents; see `Attention.forward`."""
-        mask = full_mask(states) if mask is None else mask
-        query, key, value = self._project(states, positions)
-        index, is_active = self._active(query, key, mask)
-        mean = value.masked_fill(~mask[:, None, :, None], 0.0).sum(2, keepdim=True) / _counts(mask)[:, None, None]
-        mixed = attend(take_rows(query, index), key, value, mask)  # (batch, heads, active, head_dim)
+        query, key, value = self._project(tokens)
+        index, is_active = self._active(query, key, tokens.mask)
+        mean = (
+            value.masked_fill(~tokens.mask[:, None, :, None], 0.0).sum(2, keepdim=True)
+            / _counts(tokens.mask)[:, None, None]
+        )
+        mixed = attend(take_rows(query, index), key, value, tokens.mask)  # (batch, heads, active, head_dim)
         mixed = fill_rows(mean.to(value.dtype).expand_as(value), index, is_active, mixed)
         out: Tensor = self.out(merge_heads(mixed))
         return out
 
-    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Sum of the weights of the active queries, and the same weight for all from the others."""
-        query, key, _ = self._project(states, positions)
-        index, is_active = self._active(query, key, mask)
-        is_real = mask[:, None].expand(-1, self.heads, -1)
-        weights = attention_weights(take_rows(query, index), key, mask)  # (batch, heads, active, length)
+        query, key, _ = self._project(tokens)
+        index, is_active = self._active(query, key, tokens.mask)
+        is_real = tokens.mask[:, None].expand(-1, self.heads, -1)
+        weights = attention_weights(take_rows(query, index), key, tokens.mask)  # (batch, heads, active, length)
         weights = weights.masked_fill(~is_active[..., None], 0.0)
         lazy = is_real.to(weights.dtype).scatter_add(2, index, -is_active.to(weights.dtype))  # 1 for each
-        lazy = lazy / _counts(mask)[:, None]
+        lazy = lazy / _counts(tokens.mask)[:, None]
         received = weights.sum(2) + lazy.sum(2, keepdim=True)
         if not include_self:
             received = (received - lazy).scatter_add(2, index, -weights.gather(3, index[..., None]).squeeze(3))

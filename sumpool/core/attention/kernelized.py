@@ -13,11 +13,12 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
+from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.nn.gaussian_kernel import log_kernel, minus_half_square, scale
 from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.masking import MAX_WEIGHTS
 from sumpool.core.nn.numerics import at_least_float32
+from sumpool.core.tokens import Tokens
 
 
 @final
@@ -41,24 +42,30 @@ class KernelizedAttention(Attention):
         super().__init__(dim, heads)
         self.row_stochastic = config.normalize
 
-    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+    def forward(self, tokens: Tokens) -> Tensor:
         """Attend over whole documents; see `Attention.forward`."""
-        mask = full_mask(states) if mask is None else mask
-        query, key, value = self._project(states, positions)
-        with torch.autocast(states.device.type, enabled=False):  # would round the exponents
-            mixed = self._mix(scale(query), scale(key), at_least_float32(value), mask)
+        query, key, value = self._project(tokens)
+        with torch.autocast(tokens.states.device.type, enabled=False):  # would round the exponents
+            mixed = self._mix(scale(query), scale(key), at_least_float32(value), tokens.mask)
         out: Tensor = self.out(merge_heads(mixed.to(value.dtype)))
         return out
 
-    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Sum of the weights over the queries, O(length^2 * dim) again, in chunks of queries."""
-        query, key, _ = self._project(states, positions)
+        query, key, _ = self._project(tokens)
         query, key = scale(query), scale(key)
-        total = query.new_zeros(mask.shape)
-        for index in torch.arange(mask.size(1), device=mask.device).split(_chunk(query)):
+        total = query.new_zeros(tokens.mask.shape)
+        for index in torch.arange(tokens.mask.size(1), device=tokens.mask.device).split(_chunk(query)):
             part = query[:, :, index]
             total = total + checkpoint(
-                self._received, part, key, mask, index, include_self, use_reentrant=False, preserve_rng_state=False
+                self._received,
+                part,
+                key,
+                tokens.mask,
+                index,
+                include_self,
+                use_reentrant=False,
+                preserve_rng_state=False,
             )
         return total / self.heads
 

@@ -16,11 +16,12 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
+from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.low_rank import column_sums
 from sumpool.core.nn.masking import attend
 from sumpool.core.nn.numerics import at_least_float32
+from sumpool.core.tokens import Tokens
 
 LinformerSharing = Literal["none", "heads", "keys_values"]
 
@@ -67,34 +68,35 @@ class LinformerAttention(Attention):
             if projection is not None:
                 nn.init.normal_(projection, std=config.rank**-0.5)
 
-    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+    def forward(self, tokens: Tokens) -> Tensor:
         """Attend over whole documents; see `Attention.forward`."""
-        mask = full_mask(states) if mask is None else mask
-        query, key, value = self._project_visible(states, mask, positions)
-        keys, values = self._projections(states.size(1))
+        query, key, value = self._project_visible(tokens)
+        keys, values = self._projections(tokens.states.size(1))
         value = _apply(values, value)
         if self.unreduced:
-            mixed = attend(query, key, _apply(keys.mT, value), mask)
+            mixed = attend(query, key, _apply(keys.mT, value), tokens.mask)
         else:
             mixed = attend(query, _apply(keys, key), value, None)
         out: Tensor = self.out(merge_heads(mixed))
         return out
 
-    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Column sums of the implied weights, from their factors: O(length * rank * dim) if not `unreduced`."""
-        query, key, _ = (at_least_float32(part) for part in self._project_visible(states, mask, positions))
-        keys, values = (at_least_float32(part).expand(self.heads, -1, -1) for part in self._projections(mask.size(1)))
+        query, key, _ = (at_least_float32(part) for part in self._project_visible(tokens))
+        keys, values = (
+            at_least_float32(part).expand(self.heads, -1, -1) for part in self._projections(tokens.mask.size(1))
+        )
         if self.unreduced:
             columns = keys.mT.expand(len(query), -1, -1, -1)
-            left = attend(query, key, columns, mask)
+            left = attend(query, key, columns, tokens.mask)
         else:
             left = (query / query.size(3) ** 0.5 @ _apply(keys, key).mT).softmax(3)
-        return column_sums(left, values[None], mask, include_self).mean(1)
+        return column_sums(left, values[None], tokens.mask, include_self).mean(1)
 
-    def _project_visible(self, states: Tensor, mask: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _project_visible(self, tokens: Tokens) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, and keys and values, 0 at padding, (batch, heads, length, head_dim) each."""
-        query, key, value = self._project(states, positions)
-        padding = ~mask[:, None, :, None]
+        query, key, value = self._project(tokens)
+        padding = ~tokens.mask[:, None, :, None]
         return query, key.masked_fill(padding, 0.0), value.masked_fill(padding, 0.0)
 
     def _projections(self, length: int) -> tuple[Tensor, Tensor]:

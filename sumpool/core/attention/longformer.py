@@ -9,7 +9,6 @@ Departures from the released code: any length is allowed (released: multiples of
 counts once for tokens whose window contains it, and as a key it uses the projections of all other tokens.
 """
 
-from collections.abc import Sequence
 from typing import Literal, NamedTuple, final
 
 import torch
@@ -18,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.attention._band import BandAttention, Window
-from sumpool.core.attention._base import AttentionConfig, dynamic_lengths, full_mask
+from sumpool.core.attention._base import AttentionConfig, dynamic_lengths
 from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.masking import attend, attention_weights
 from sumpool.core.nn.numerics import indices_of_true
@@ -73,77 +72,42 @@ class LongformerAttention(BandAttention):
         self.global_query = nn.Linear(dim, dim) if separate else None
         self.global_key_value = nn.Linear(dim, 2 * dim) if separate else None
 
-    def mix(self, tokens: Tokens) -> Tensor:
-        """See `Attention.mix`."""
-        mask = None if tokens.full else tokens.mask
-        mixed: Tensor = self(tokens.states, mask, tokens.positions, tokens.sentences, lengths=dynamic_lengths(tokens))
-        return mixed
-
-    def received(self, tokens: Tokens, include_self: bool) -> Tensor:
-        """See `Attention.received`."""
-        parts = (tokens.states, tokens.mask, tokens.positions, include_self, tokens.sentences)
-        return self.attention_received(*parts, lengths=dynamic_lengths(tokens))
-
-    def forward(
-        self,
-        states: Tensor,
-        mask: Tensor | None,
-        positions: Tensor,
-        sentences: Tensor | None = None,
-        lengths: Sequence[int] | None = None,
-    ) -> Tensor:
-        """Attend window by window; see `Attention.forward`.
-
-        Args:
-            states: As there.
-            mask: As there.
-            positions: As there.
-            sentences: (batch, length), sentence number of each token, where it is known.
-            lengths: Real tokens of each document, where the host knows them.
-        """
-        mask = full_mask(states) if mask is None else mask
-        tokens = self._find_global(mask, sentences, lengths)
-        query, key, value = self._project(states, positions)
-        first = merge_heads(attend(*self._global(states, tokens.indices, (query, key, value)), mask))
-        query, key, value = (torch.cat([_take(part, tokens.indices), part], dim=2) for part in (query, key, value))
-        mixed = self._attend_in_windows(query, key, value, *self._extend(tokens, positions))[:, first.size(1) :]
-        targets = tokens.indices.masked_fill(~tokens.real, states.size(1))[..., None]  # a spare row if there is none
+    def forward(self, tokens: Tokens) -> Tensor:
+        """Attend window by window; see `Attention.forward`."""
+        found, length = self._find_global(tokens), tokens.mask.size(1)
+        query, key, value = self._project(tokens)
+        first = merge_heads(attend(*self._global(tokens, found, (query, key, value)), tokens.mask))
+        query, key, value = (torch.cat([_take(part, found.indices), part], dim=2) for part in (query, key, value))
+        mixed = self._attend_in_windows(query, key, value, *self._extend(found, tokens))[:, first.size(1) :]
+        targets = found.indices.masked_fill(~found.real, length)[..., None]  # a spare row if there is none
         mixed = F.pad(mixed, (0, 0, 0, 1)).scatter(1, targets.expand_as(first), first.to(mixed.dtype))
-        out: Tensor = self.out(mixed[:, : states.size(1)].contiguous())
+        out: Tensor = self.out(mixed[:, :length].contiguous())
         return out
 
-    def attention_received(
-        self,
-        states: Tensor,
-        mask: Tensor,
-        positions: Tensor,
-        include_self: bool,
-        sentences: Tensor | None = None,
-        lengths: Sequence[int] | None = None,
-    ) -> Tensor:
+    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Recompute the weights: O(length * (window + global tokens) * dim) again."""
-        tokens = self._find_global(mask, sentences, lengths)
-        count = tokens.indices.size(1)
-        projected = self._project(states, positions)
-        query, key = (torch.cat([_take(part, tokens.indices), part], dim=2) for part in projected[:2])
-        counted = F.pad(tokens.others, (count, 0))
-        received, _ = self._received_in_windows(query, key, *self._extend(tokens, positions), counted, include_self)
-        query, key, _ = self._global(states, tokens.indices, projected)
-        weights = attention_weights(query, key, mask) * tokens.real[:, None, :, None]  # (batch, heads, global, length)
+        found = self._find_global(tokens)
+        count = found.indices.size(1)
+        projected = self._project(tokens)
+        query, key = (torch.cat([_take(part, found.indices), part], dim=2) for part in projected[:2])
+        counted = F.pad(found.others, (count, 0))
+        received, _ = self._received_in_windows(query, key, *self._extend(found, tokens), counted, include_self)
+        query, key, _ = self._global(tokens, found, projected)
+        weights = attention_weights(query, key, tokens.mask) * found.real[:, None, :, None]
         if not include_self:
-            is_self = tokens.indices[..., None] == torch.arange(mask.size(1), device=mask.device)
-            weights = weights.masked_fill(is_self[:, None], 0.0)
-        total = received[:, count:].scatter_add(1, tokens.indices, received[:, :count]) + weights.sum((1, 2))
+            is_self = found.indices[..., None] == torch.arange(tokens.mask.size(1), device=tokens.mask.device)
+            weights = weights.masked_fill(is_self[:, None], 0.0)  # (batch, heads, global, length)
+        total = received[:, count:].scatter_add(1, found.indices, received[:, :count]) + weights.sum((1, 2))
         return total / self.heads
 
-    def _find_global(self, mask: Tensor, sentences: Tensor | None, lengths: Sequence[int] | None) -> _GlobalTokens:
+    def _find_global(self, tokens: Tokens) -> _GlobalTokens:
         """Find the global tokens: the first ones, and those that begin a sentence, for whose number the host waits."""
+        mask, sentences, lengths = tokens.mask, tokens.sentences, dynamic_lengths(tokens)
         is_global = torch.arange(mask.size(1), device=mask.device) < self.first_tokens
-        by_sentence = sentences is not None and self.global_sentences
-        if sentences is not None and by_sentence:
+        if self.global_sentences:
             is_global = is_global | F.pad(sentences[:, 1:] != sentences[:, :-1], (1, 0), value=True)
         is_global = is_global & mask
-        known = None if by_sentence or lengths is None else min(self.first_tokens, max(lengths))
+        known = None if self.global_sentences or lengths is None else min(self.first_tokens, max(lengths))
         count = int(is_global.sum(1).max()) if known is None else known
         index, real = indices_of_true(is_global, count)
         ranges = None
@@ -154,21 +118,22 @@ class LongformerAttention(BandAttention):
             ranges = [[range(one), range(count + one, count + all_)] for one, all_ in zip(first, lengths, strict=True)]
         return _GlobalTokens(index, real, mask & ~is_global, ranges)
 
-    def _extend(self, tokens: _GlobalTokens, positions: Tensor) -> tuple[Tensor, Windows]:
+    def _extend(self, found: _GlobalTokens, tokens: Tokens) -> tuple[Tensor, Windows]:
         """Positions (batch, global + length) and windows of documents behind copies of their global tokens."""
-        mask = torch.cat([tokens.real, tokens.others], dim=1)
-        count = tokens.indices.size(1)
-        return F.pad(positions, (count, 0)), Windows(mask, self.reach, count, self.causal, tokens.ranges)
+        mask = torch.cat([found.real, found.others], dim=1)
+        count = found.indices.size(1)
+        return F.pad(tokens.positions, (count, 0)), Windows(mask, self.reach, count, self.causal, found.ranges)
 
     def _global(
-        self, states: Tensor, index: Tensor, projected: tuple[Tensor, Tensor, Tensor]
+        self, tokens: Tokens, found: _GlobalTokens, projected: tuple[Tensor, Tensor, Tensor]
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Queries of the global tokens (batch, heads, global, head_dim), and the keys and values of the document."""
         query, key, value = projected
         if self.global_query is None or self.global_key_value is None:
-            return _take(query, index), key, value
-        query = self.global_query(states.gather(1, index[..., None].expand(-1, -1, states.size(2))))
-        parts = (query, *self.global_key_value(states).chunk(2, dim=-1))
+            return _take(query, found.indices), key, value
+        index = found.indices[..., None].expand(-1, -1, tokens.states.size(2))
+        query = self.global_query(tokens.states.gather(1, index))
+        parts = (query, *self.global_key_value(tokens.states).chunk(2, dim=-1))
         query, key, value = (split_heads(part, self.heads) for part in parts)
         return query, key, value
 

@@ -17,7 +17,6 @@ begin, as in the paper.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, final
 
@@ -26,9 +25,10 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
-from sumpool.core.attention._base import AttentionByLengths, AttentionConfig, full_mask, known_lengths
+from sumpool.core.attention._base import Attention, AttentionConfig, known_lengths
 from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.numerics import at_least_float32
+from sumpool.core.tokens import Tokens
 
 _MAX_DIRECTIONS = 512
 """Largest number of directions per rotation. A direction has two buckets; longer documents share these."""
@@ -87,7 +87,7 @@ class _HashRound:
 
 
 @final
-class LshAttention(AttentionByLengths):
+class LshAttention(Attention):
     """LSH attention and local attention, split over the heads."""
 
     rotations: Tensor
@@ -100,44 +100,31 @@ class LshAttention(AttentionByLengths):
         rotations = torch.randn(config.hashes, dim // heads, _MAX_DIRECTIONS, generator=generator, device="cpu")
         self.register_buffer("rotations", rotations, persistent=False)
 
-    def forward(
-        self, states: Tensor, mask: Tensor | None, positions: Tensor, lengths: Sequence[int] | None = None
-    ) -> Tensor:
+    def forward(self, tokens: Tokens) -> Tensor:
         """Attend; see `Attention.forward`."""
-        del positions
-        parts = self._split(states, full_mask(states) if mask is None else mask, lengths)
+        parts = self._split(tokens)
         out: Tensor = self.out(merge_heads(torch.cat([_attend(*part) for part in parts], dim=1)))
-        return out[:, : states.size(1)]
+        return out[:, : tokens.states.size(1)]
 
-    def attention_received(
-        self,
-        states: Tensor,
-        mask: Tensor,
-        positions: Tensor,
-        include_self: bool,
-        lengths: Sequence[int] | None = None,
-    ) -> Tensor:
+    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Recompute the weights of the same chunks: O(hashes * length * bucket * dim) again."""
-        del positions
-        parts = self._split(states, mask, lengths)
+        parts = self._split(tokens)
         received = [_attention_received(query, mask, rounds, include_self) for query, _, mask, rounds in parts]
-        return torch.cat(received, dim=1).mean(1)[:, : states.size(1)]
+        return torch.cat(received, dim=1).mean(1)[:, : tokens.states.size(1)]
 
-    def _split(
-        self, states: Tensor, mask: Tensor, lengths: Sequence[int] | None
-    ) -> list[tuple[Tensor, Tensor, Tensor, list[_HashRound]]]:
+    def _split(self, tokens: Tokens) -> list[tuple[Tensor, Tensor, Tensor, list[_HashRound]]]:
         """Split the hashing heads from the local ones, with tokens padded to whole chunks.
 
         For both: shared queries and keys, values, (batch, heads, length, head_dim) each, mask, and rounds.
         """
-        rest = -states.size(1) % self.bucket
-        mask = F.pad(mask, (0, rest))
-        projected = self.project(F.pad(states, (0, 0, 0, rest)))
+        rest = -tokens.states.size(1) % self.bucket
+        mask = F.pad(tokens.mask, (0, rest))
+        projected = self.project(F.pad(tokens.states, (0, 0, 0, rest)))
         heads = (self.hash_heads, self.heads - self.hash_heads)
         (hash_query, query), (hash_value, value) = (
             split_heads(part, self.heads).split(heads, dim=1) for part in projected.chunk(2, dim=-1)
         )
-        most = min(max(1, math.ceil(max(known_lengths(mask, lengths)) / (2 * self.bucket))), _MAX_DIRECTIONS)
+        most = min(max(1, math.ceil(max(known_lengths(tokens)) / (2 * self.bucket))), _MAX_DIRECTIONS)
         orders = (self._sort(hash_query.detach(), mask, most, rotation) for rotation in self.rotations)
         hashed = [_split_chunks(order, self.bucket, False, self.causal) for order in orders]
         indices = torch.arange(query.size(2), device=query.device).expand(query.shape[:3])

@@ -7,7 +7,6 @@ Transformer"): every token has its 2 * radius + 1 nearest tokens as far as the d
 O(length * radius * dim) time, O(length * radius) memory.
 """
 
-from collections.abc import Sequence
 from typing import Literal, NamedTuple, final
 
 import torch
@@ -15,9 +14,10 @@ from pydantic import Field
 from torch import Tensor
 
 from sumpool.core.attention._band import BandAttention
-from sumpool.core.attention._base import AttentionConfig, full_mask
+from sumpool.core.attention._base import AttentionConfig, dynamic_lengths
 from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.masking import attend, attention_weights
+from sumpool.core.tokens import Tokens
 
 
 @final
@@ -60,43 +60,38 @@ class NeighborhoodAttention(BandAttention):
         super().__init__(dim, heads, config.radius)
         self.shifted = config.edges == "shift"
 
-    def forward(
-        self, states: Tensor, mask: Tensor | None, positions: Tensor, lengths: Sequence[int] | None = None
-    ) -> Tensor:
+    def forward(self, tokens: Tokens) -> Tensor:
         """Attend window by window; see `Attention.forward`."""
-        mask = full_mask(states) if mask is None else mask
-        query, key, value = self._project(states, positions)
-        mixed = self._attend_in_windows(query, key, value, positions, self._windows(mask, lengths))
+        query, key, value = self._project(tokens)
+        mixed = self._attend_in_windows(
+            query, key, value, tokens.positions, self._windows(tokens.mask, dynamic_lengths(tokens))
+        )
         if self.shifted:
-            ends = self._ends(mask)
+            ends = self._ends(tokens.mask)
             query, key, value = _take(query, ends.queries), _take(key, ends.keys), _take(value, ends.keys)
             shifted = merge_heads(attend(query, key, value, ends.visible.flatten(0, 1)))  # (batch * 2, edge, dim)
             mixed = torch.cat([mixed, shifted.unflatten(0, (-1, 2)).flatten(1, 2)], dim=1)
-            mixed = mixed.gather(1, self._source(ends, mask)[..., None].expand(-1, -1, mixed.size(2)))
+            mixed = mixed.gather(1, self._source(ends, tokens.mask)[..., None].expand(-1, -1, mixed.size(2)))
         out: Tensor = self.out(mixed)
         return out
 
-    def attention_received(
-        self,
-        states: Tensor,
-        mask: Tensor,
-        positions: Tensor,
-        include_self: bool,
-        lengths: Sequence[int] | None = None,
-    ) -> Tensor:
+    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Recompute the weights, a bounded number of windows at a time: O(length * radius * dim) again."""
-        query, key, _ = self._project(states, positions)
-        windows = self._windows(mask, lengths)
+        query, key, _ = self._project(tokens)
+        windows = self._windows(tokens.mask, dynamic_lengths(tokens))
         if not self.shifted:
-            return self._received_in_windows(query, key, positions, windows, mask, include_self)[0] / self.heads
-        ends = self._ends(mask)
-        inner = mask & (self._source(ends, mask) < mask.size(1))
-        received, _ = self._received_in_windows(query, key, positions, windows, inner, include_self)
+            return (
+                self._received_in_windows(query, key, tokens.positions, windows, tokens.mask, include_self)[0]
+                / self.heads
+            )
+        ends = self._ends(tokens.mask)
+        inner = tokens.mask & (self._source(ends, tokens.mask) < tokens.mask.size(1))
+        received, _ = self._received_in_windows(query, key, tokens.positions, windows, inner, include_self)
         counted = ends.counted[..., None] & ((ends.queries[..., None] != ends.keys[:, :, None]) | include_self)
         query, key = _take(query, ends.queries), _take(key, ends.keys)
         weights = attention_weights(query, key, ends.visible.flatten(0, 1))  # (batch * 2, heads, edge, keys)
         sums = weights.masked_fill(~counted.flatten(0, 1)[:, None], 0.0).sum((1, 2))
-        return received.scatter_add(1, ends.keys.flatten(1), sums.view(len(mask), -1)) / self.heads
+        return received.scatter_add(1, ends.keys.flatten(1), sums.view(len(tokens.mask), -1)) / self.heads
 
     def _ends(self, mask: Tensor) -> _Ends:
         """Find the tokens less than a radius away from the start or the end of each document."""

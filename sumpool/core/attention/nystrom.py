@@ -17,12 +17,13 @@ from pydantic import Field, field_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
+from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.low_rank import column_sums
 from sumpool.core.nn.masking import attend, attention_weights, zero_padding
 from sumpool.core.nn.numerics import at_least_float32, matmul_exactly
 from sumpool.core.nn.pseudo_inverse import iterate_pseudo_inverse
+from sumpool.core.tokens import Tokens
 
 
 @final
@@ -61,30 +62,29 @@ class NystromAttention(Attention):
         self.iterations = config.iterations
         self.convolution = nn.Conv1d(heads, heads, config.kernel, groups=heads, bias=False) if config.kernel else None
 
-    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+    def forward(self, tokens: Tokens) -> Tensor:
         """Attend over whole documents; see `Attention.forward`."""
-        mask = full_mask(states) if mask is None else mask
-        query, key, value = self._project(states, positions)
-        landmark_query, landmark_key, is_landmark = self._landmarks(query, key, mask)
-        context = attend(landmark_query, key, value, mask)  # (batch, heads, landmarks, head_dim)
+        query, key, value = self._project(tokens)
+        landmark_query, landmark_key, is_landmark = self._landmarks(query, key, tokens.mask)
+        context = attend(landmark_query, key, value, tokens.mask)  # (batch, heads, landmarks, head_dim)
         context = matmul_exactly(self._inverse(landmark_query, landmark_key, is_landmark), context)
         mixed = attend(query, landmark_key, context.to(value.dtype), is_landmark)
         if self.convolution is not None:
-            mixed = mixed + self._convolve(value.masked_fill(~mask[:, None, :, None], 0.0))
+            mixed = mixed + self._convolve(value.masked_fill(~tokens.mask[:, None, :, None], 0.0))
         out: Tensor = self.out(merge_heads(mixed))
         return out
 
-    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Column sums of the implied weights, from their factors: O(length * landmarks * dim)."""
-        query, key, _ = self._project(states, positions)
-        landmark_query, landmark_key, is_landmark = self._landmarks(query, key, mask)
-        right = attention_weights(landmark_query, key, mask)  # (batch, heads, landmarks, length)
+        query, key, _ = self._project(tokens)
+        landmark_query, landmark_key, is_landmark = self._landmarks(query, key, tokens.mask)
+        right = attention_weights(landmark_query, key, tokens.mask)  # (batch, heads, landmarks, length)
         inverse = self._inverse(landmark_query, landmark_key, is_landmark)
         left = matmul_exactly(attention_weights(query, landmark_key, is_landmark), inverse)
-        received = column_sums(left, right, mask, include_self)  # (batch, heads, length)
+        received = column_sums(left, right, tokens.mask, include_self)  # (batch, heads, length)
         if self.convolution is not None:
-            received = received + self._convolution_received(mask, include_self)
-        return received.mean(1).masked_fill(~mask, 0.0)
+            received = received + self._convolution_received(tokens.mask, include_self)
+        return received.mean(1).masked_fill(~tokens.mask, 0.0)
 
     def _landmarks(self, query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Mean queries and keys of segments, (batch, heads, landmarks, head_dim), and which are real."""

@@ -16,7 +16,6 @@ no cluster and moves no centroid; a centroid moves towards the mean of its token
 """
 
 import math
-from collections.abc import Sequence
 from functools import partial
 from typing import Literal, NamedTuple, final
 
@@ -26,10 +25,11 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from sumpool.core.attention._base import AttentionByLengths, AttentionConfig, full_mask, known_lengths
+from sumpool.core.attention._base import Attention, AttentionConfig, known_lengths
 from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.masking import attend, attention_weights
 from sumpool.core.nn.numerics import at_least_float32, matmul_exactly
+from sumpool.core.tokens import Tokens
 
 _RESOLUTION = 2.0**-12
 """Difference of the products of two tokens and a centroid below which the first token in the document is selected."""
@@ -71,7 +71,7 @@ class _Clusters(NamedTuple):
 
 
 @final
-class RoutingAttention(AttentionByLengths):
+class RoutingAttention(Attention):
     """Self-attention within clusters."""
 
     row_stochastic = False
@@ -86,12 +86,9 @@ class RoutingAttention(AttentionByLengths):
         centroids = torch.randn(heads, config.clusters, dim // heads, generator=generator, device="cpu")
         self.register_buffer("centroids", F.normalize(centroids, dim=2))
 
-    def forward(
-        self, states: Tensor, mask: Tensor | None, positions: Tensor, lengths: Sequence[int] | None = None
-    ) -> Tensor:
+    def forward(self, tokens: Tokens) -> Tensor:
         """Attend within clusters; see `Attention.forward`."""
-        mask = full_mask(states) if mask is None else mask
-        query, key, value, clusters = self._route(states, mask, positions, lengths)
+        query, key, value, clusters = self._route(tokens)
         parts = (_take(query, clusters.queries), _take(key, clusters.keys), _take(value, clusters.keys))
         mixed = (
             attend(*parts, clusters.real) * clusters.real[:, None, :, None]
@@ -100,16 +97,9 @@ class RoutingAttention(AttentionByLengths):
         out: Tensor = self.out(merge_heads(mixed * clusters.shares.to(mixed.dtype)))
         return out
 
-    def attention_received(
-        self,
-        states: Tensor,
-        mask: Tensor,
-        positions: Tensor,
-        include_self: bool,
-        lengths: Sequence[int] | None = None,
-    ) -> Tensor:
+    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Recompute the weights, one cluster of each head at a time."""
-        query, key, _, clusters = self._route(states, mask, positions, lengths)
+        query, key, _, clusters = self._route(tokens)
         received = torch.zeros_like(clusters.shares[..., 0])
         for cluster in range(self.clusters):
             one = slice(cluster, None, self.clusters)  # of each head
@@ -121,13 +111,12 @@ class RoutingAttention(AttentionByLengths):
                 preserve_rng_state=False,
             )
             received = received.scatter_add(2, indices[1], sums)
-        return received.mean(1).masked_fill(~mask, 0.0)
+        return received.mean(1).masked_fill(~tokens.mask, 0.0)
 
-    def _route(
-        self, states: Tensor, mask: Tensor, positions: Tensor, lengths: Sequence[int] | None
-    ) -> tuple[Tensor, Tensor, Tensor, _Clusters]:
+    def _route(self, tokens: Tokens) -> tuple[Tensor, Tensor, Tensor, _Clusters]:
         """Normalised queries and keys, and values, (batch, heads, length, head_dim) each, and their clusters."""
-        projected, key, value = self._project(states, positions)
+        mask = tokens.mask
+        projected, key, value = self._project(tokens)
         query, key = (F.layer_norm(part, part.shape[3:]) for part in (projected, key))
         similar = [self._similarities(part) for part in (query, key)]
         if self.training and projected.requires_grad:
@@ -139,7 +128,7 @@ class RoutingAttention(AttentionByLengths):
         )
         counts = mask.sum(1, keepdim=True)  # (batch, 1)
         sizes = (-(-counts // self.clusters)).clamp(min=self.cluster_tokens).minimum(counts)
-        longest = max(known_lengths(mask, lengths))
+        longest = max(known_lengths(tokens))
         size = max(1, min(longest, max(self.cluster_tokens, -(-longest // self.clusters))))
         real = torch.arange(size, device=mask.device) < sizes
         queries, keys = queries[..., :size].flatten(1, 2), keys[..., :size].flatten(1, 2)

@@ -18,10 +18,11 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
+from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.masking import attend_in_blocks, zero_padding
 from sumpool.core.nn.numerics import at_least_float32, hash_uniform, matmul_exactly
+from sumpool.core.tokens import Tokens
 
 _LOWEST = -1e30
 """Log-weight of pairs of blocks that do not exist, finite so that no normalisation is NaN."""
@@ -80,17 +81,17 @@ class SinkhornAttention(Attention):
         self.temperature = config.temperature
         self.sort = nn.Linear(dim, 2 * dim)
 
-    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+    def forward(self, tokens: Tokens) -> Tensor:
         """Attend block by block; see `Attention.forward`."""
-        blocks = self._split(states, full_mask(states) if mask is None else mask, positions)
+        blocks = self._split(tokens)
         bias = blocks.bias.to(blocks.query.dtype)
         mixed = attend_in_blocks(blocks.query, blocks.key, blocks.value, bias)
-        out: Tensor = self.out(merge_heads(mixed.flatten(2, 3)[:, :, : states.size(1)]))
+        out: Tensor = self.out(merge_heads(mixed.flatten(2, 3)[:, :, : tokens.states.size(1)]))
         return out
 
-    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Recompute the weights; those on sorted blocks are divided as these are mixed."""
-        blocks = self._split(states, mask, positions)
+        blocks = self._split(tokens)
         scores = at_least_float32(blocks.query @ blocks.key.mT) / blocks.query.size(4) ** 0.5 + blocks.bias
         weights = scores.softmax(-1).masked_fill(~blocks.real[..., None], 0.0)
         local, sorted_keys = weights.chunk(2, dim=-1)  # (batch, heads, blocks, block, block)
@@ -100,17 +101,16 @@ class SinkhornAttention(Attention):
             on_self = sorted_keys.diagonal(dim1=3, dim2=4) * blocks.mixture.diagonal(dim1=2, dim2=3)[..., None]
             received = received - local.diagonal(dim1=3, dim2=4) - on_self / blocks.share
         mean: Tensor = received.masked_fill(~blocks.real, 0.0).mean(1)  # (batch, blocks, block)
-        return mean.flatten(1)[:, : states.size(1)]
+        return mean.flatten(1)[:, : tokens.states.size(1)]
 
-    def _split(self, states: Tensor, mask: Tensor, positions: Tensor) -> _SortedBlocks:
+    def _split(self, tokens: Tokens) -> _SortedBlocks:
         """Split documents into blocks, and sort these."""
-        rest = -states.size(1) % self.block_size
-        real = F.pad(mask, (0, rest)).unflatten(1, (-1, self.block_size))  # (batch, blocks, block)
+        rest = -tokens.states.size(1) % self.block_size
+        real = F.pad(tokens.mask, (0, rest)).unflatten(1, (-1, self.block_size))  # (batch, blocks, block)
         query, key, value = (
-            F.pad(part, (0, 0, 0, rest)).unflatten(2, (-1, self.block_size))
-            for part in self._project(states, positions)
+            F.pad(part, (0, 0, 0, rest)).unflatten(2, (-1, self.block_size)) for part in self._project(tokens)
         )  # (batch, heads, blocks, block, head_dim)
-        padded = F.pad(zero_padding(states, mask), (0, 0, 0, rest))
+        padded = F.pad(zero_padding(tokens.states, tokens.mask), (0, 0, 0, rest))
         mixture = self._mixture(padded.unflatten(1, (-1, self.block_size)), real)
         real = real[:, None]
         weights = mixture.dtype

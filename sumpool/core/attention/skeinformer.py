@@ -19,11 +19,12 @@ from pydantic import Field
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
+from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.low_rank import fill_rows, sample_tokens, step_seed, take_rows, token_draws
 from sumpool.core.nn.masking import MAX_WEIGHTS, attention_weights
 from sumpool.core.nn.numerics import at_least_float32, matmul_exactly
+from sumpool.core.tokens import Tokens
 
 
 @final
@@ -61,15 +62,14 @@ class SkeinformerAttention(Attention):
         self.config = config
         self.row_stochastic = config.row_normalization not in ("none", "unweighted")
 
-    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+    def forward(self, tokens: Tokens) -> Tensor:
         """Attend over whole documents; see `Attention.forward`."""
-        mask = full_mask(states) if mask is None else mask
-        query, key, value = self._project(states, positions)
-        value = at_least_float32(value).masked_fill(~mask[:, None, :, None], 0.0)
+        query, key, value = self._project(tokens)
+        value = at_least_float32(value).masked_fill(~tokens.mask[:, None, :, None], 0.0)
         seed = step_seed(self.config.seed, self.config.redraw and self.training)
-        pilot, is_pilot, exact = self._pilot(query, key, mask, seed)
-        index, is_drawn, odds = self._draw(exact, value, mask, seed)
-        weights, rest = self._weights(query, key, mask, index, is_drawn, odds)
+        pilot, is_pilot, exact = self._pilot(query, key, tokens.mask, seed)
+        index, is_drawn, odds = self._draw(exact, value, tokens.mask, seed)
+        weights, rest = self._weights(query, key, tokens.mask, index, is_drawn, odds)
         drawn = take_rows(value, index).masked_fill(~is_drawn[..., None], 0.0)  # (batch, heads, samples, head_dim)
         others = value.sum(2, keepdim=True) - drawn.sum(2, keepdim=True)
         mixed = matmul_exactly(weights, drawn) + rest * others
@@ -79,15 +79,15 @@ class SkeinformerAttention(Attention):
         out: Tensor = self.out(merge_heads(mixed.to(query.dtype)))
         return out
 
-    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Column sums of the implied weights: O(length * samples * dim) with row normalisation."""
-        query, key, value = self._project(states, positions)
-        value = at_least_float32(value).masked_fill(~mask[:, None, :, None], 0.0)
+        query, key, value = self._project(tokens)
+        value = at_least_float32(value).masked_fill(~tokens.mask[:, None, :, None], 0.0)
         seed = step_seed(self.config.seed, self.config.redraw and self.training)
-        pilot, is_pilot, exact = self._pilot(query, key, mask, seed)
-        index, is_drawn, odds = self._draw(exact, value, mask, seed)
-        weights, rest = self._weights(query, key, mask, index, is_drawn, odds)
-        gives = mask[:, None, :, None].expand_as(rest)
+        pilot, is_pilot, exact = self._pilot(query, key, tokens.mask, seed)
+        index, is_drawn, odds = self._draw(exact, value, tokens.mask, seed)
+        weights, rest = self._weights(query, key, tokens.mask, index, is_drawn, odds)
+        gives = tokens.mask[:, None, :, None].expand_as(rest)
         if self.config.reuse_pilot:
             gives = fill_rows(gives.to(rest.dtype), pilot, is_pilot, torch.zeros_like(pilot[..., None])) > 0
         weights = weights.masked_fill(~gives, 0.0).masked_fill(~is_drawn[:, :, None], 0.0)
@@ -104,7 +104,7 @@ class SkeinformerAttention(Attention):
             received = received + exact.sum(2)
             if not include_self:
                 received = received.scatter_add(2, pilot, -exact.gather(3, pilot[..., None]).squeeze(3))
-        return received.mean(1).masked_fill(~mask, 0.0)
+        return received.mean(1).masked_fill(~tokens.mask, 0.0)
 
     def _pilot(self, query: Tensor, key: Tensor, mask: Tensor, seed: int) -> tuple[Tensor, Tensor, Tensor | None]:
         """Pilot queries and which exist, (batch, heads, samples), and their weights (batch, heads, samples, length)."""

@@ -19,12 +19,13 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
+from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.nn.gaussian_kernel import log_kernel, scale
 from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.low_rank import column_sums, sample_tokens, step_seed
 from sumpool.core.nn.numerics import matmul_exactly
 from sumpool.core.nn.pseudo_inverse import iterate_pseudo_inverse
+from sumpool.core.tokens import Tokens
 
 
 @final
@@ -60,20 +61,19 @@ class SkyformerAttention(Attention):
         super().__init__(dim, heads)
         self.config = config
 
-    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+    def forward(self, tokens: Tokens) -> Tensor:
         """Attend over whole documents; see `Attention.forward`."""
-        mask = full_mask(states) if mask is None else mask
-        query, key, value = self._project(states, positions)
-        left, inverse, right = self._factors(query, key, mask)
+        query, key, value = self._project(tokens)
+        left, inverse, right = self._factors(query, key, tokens.mask)
         mixed = matmul_exactly(left, matmul_exactly(inverse, matmul_exactly(right, value)))
         out: Tensor = self.out(merge_heads(mixed.to(value.dtype)))
         return out
 
-    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Column sums of the implied weights, from their factors: O(length * landmarks * dim)."""
-        query, key, _ = self._project(states, positions)
-        left, inverse, right = self._factors(query, key, mask)
-        return column_sums(matmul_exactly(left, inverse), right, mask, include_self).mean(1)
+        query, key, _ = self._project(tokens)
+        left, inverse, right = self._factors(query, key, tokens.mask)
+        return column_sums(matmul_exactly(left, inverse), right, tokens.mask, include_self).mean(1)
 
     def _factors(self, query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Kernel of queries and landmarks, inverse of that of the landmarks, and kernel of landmarks and keys."""

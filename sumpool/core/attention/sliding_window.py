@@ -12,7 +12,6 @@ the same projections as all other tokens.
 """
 
 import math
-from collections.abc import Sequence
 from typing import Literal, Self, final
 
 import torch
@@ -20,11 +19,12 @@ from pydantic import model_validator
 from torch import Tensor, nn
 
 from sumpool.core.attention._band import BandAttention, Window
-from sumpool.core.attention._base import AttentionConfig, full_mask
+from sumpool.core.attention._base import AttentionConfig, dynamic_lengths
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.positions import PositionsKind
 from sumpool.core.nn.quantization import UnquantizedLinear
 from sumpool.core.nn.windows import without_first
+from sumpool.core.tokens import Tokens
 
 
 @final
@@ -64,33 +64,25 @@ class SlidingWindowAttention(BandAttention):
         )
         self.first = FirstToken(dim, heads) if config.global_first else None
 
-    def forward(
-        self, states: Tensor, mask: Tensor | None, positions: Tensor, lengths: Sequence[int] | None = None
-    ) -> Tensor:
+    def forward(self, tokens: Tokens) -> Tensor:
         """Attend window by window; see `Attention.forward`."""
-        mask = full_mask(states) if mask is None else mask
-        mixed = self._attend_in_windows(*self._project(states, positions), positions, self._windows(mask, lengths))
+        mixed = self._attend_in_windows(
+            *self._project(tokens), tokens.positions, self._windows(tokens.mask, dynamic_lengths(tokens))
+        )
         if self.first:
-            mixed = torch.cat([self.first(states, mask)[:, None].to(mixed.dtype), mixed[:, 1:]], dim=1)
+            mixed = torch.cat([self.first(tokens.states, tokens.mask)[:, None].to(mixed.dtype), mixed[:, 1:]], dim=1)
         out: Tensor = self.out(mixed)
         return out
 
-    def attention_received(
-        self,
-        states: Tensor,
-        mask: Tensor,
-        positions: Tensor,
-        include_self: bool,
-        lengths: Sequence[int] | None = None,
-    ) -> Tensor:
+    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Recompute the weights, a bounded number of windows at a time: O(length * window * dim) again."""
-        query, key, _ = self._project(states, positions)
-        others = without_first(mask, self.first_tokens)
+        query, key, _ = self._project(tokens)
+        others = without_first(tokens.mask, self.first_tokens)
         received, _ = self._received_in_windows(
-            query, key, positions, self._windows(mask, lengths), others, include_self
+            query, key, tokens.positions, self._windows(tokens.mask, dynamic_lengths(tokens)), others, include_self
         )
         if self.first:
-            from_first = self.first.weights(states, mask).sum(1)  # (batch, length)
+            from_first = self.first.weights(tokens.states, tokens.mask).sum(1)  # (batch, length)
             received = received + (from_first if include_self else from_first * others)
         return received / self.heads
 

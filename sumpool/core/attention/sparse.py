@@ -19,9 +19,10 @@ from pydantic import Field, model_validator
 from torch import Tensor
 from torch.nn import functional as F
 
-from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
+from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.numerics import at_least_float32
+from sumpool.core.tokens import Tokens
 
 
 @final
@@ -59,23 +60,22 @@ class SparseAttention(Attention):
         self.stride = config.stride
         self.columns = config.columns
 
-    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+    def forward(self, tokens: Tokens) -> Tensor:
         """Attend to rows and columns; see `Attention.forward`."""
-        mask = full_mask(states) if mask is None else mask
-        query, key, value = (self._rows(part) for part in self._project(states, positions))
-        local, column = self._weights(query, key, self._row_mask(mask))
+        query, key, value = (self._rows(part) for part in self._project(tokens))
+        local, column = self._weights(query, key, self._row_mask(tokens.mask))
         mixed = local.to(value.dtype) @ self._local(value)
         if self.is_strided:
             mixed = mixed + torch.einsum("bhnlm,bhmld->bhnld", column.to(value.dtype), value)
         else:
             mixed = mixed + column.to(value.dtype) @ self._column(value)
-        out: Tensor = self.out(merge_heads(mixed.flatten(2, 3)[:, :, : states.size(1)]))
+        out: Tensor = self.out(merge_heads(mixed.flatten(2, 3)[:, :, : tokens.states.size(1)]))
         return out
 
-    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Recompute the weights of rows and columns, in the time and memory of `forward`."""
-        query, key, _ = (self._rows(part) for part in self._project(states, positions))
-        rows = self._row_mask(mask)  # (batch, rows, stride)
+        query, key, _ = (self._rows(part) for part in self._project(tokens))
+        rows = self._row_mask(tokens.mask)  # (batch, rows, stride)
         local, column = (part.masked_fill(~rows[:, None, ..., None], 0.0) for part in self._weights(query, key, rows))
         if not include_self:
             local = local.masked_fill(self._distance(local) == 0, 0.0)
@@ -84,7 +84,7 @@ class SparseAttention(Attention):
             received = received + column.sum(2).mT
         else:
             received[..., -self.columns :] += column.sum((2, 3)).unflatten(2, (-1, self.columns))
-        return received.mean(1).flatten(1)[:, : states.size(1)]
+        return received.mean(1).flatten(1)[:, : tokens.states.size(1)]
 
     def _weights(self, query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Weights of local keys (batch, heads, rows, stride, local) and of columns (..., column), 0 where not visible.

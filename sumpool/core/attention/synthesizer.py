@@ -17,9 +17,10 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
+from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.numerics import at_least_float32
+from sumpool.core.tokens import Tokens
 
 SynthesizerKind = Literal["dense", "factorized_dense", "random", "factorized_random"]
 
@@ -68,30 +69,30 @@ class SynthesizerAttention(Attention):
         for factor in self.factors:
             nn.init.normal_(factor, std=factor.size(1) ** -0.5 if self.widen else config.rank**-0.25)
 
-    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+    def forward(self, tokens: Tokens) -> Tensor:
         """Attend; see `Attention.forward`."""
         if self.place_vectors:
-            return super().forward(states, mask, positions)
-        weights = self._weights(states, full_mask(states) if mask is None else mask)
-        value = split_heads(self.project(states), self.heads)
+            return super().forward(tokens)
+        weights = self._weights(tokens.states, tokens.mask)
+        value = split_heads(self.project(tokens.states), self.heads)
         mixed: Tensor = self.out(merge_heads(weights.to(value.dtype) @ value))
         return mixed
 
-    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Sum of the weights over the queries, O(length^2 * dim) again."""
         if self.place_vectors:
-            return super().attention_received(states, mask, positions, include_self)
-        weights = self._weights(states, mask).masked_fill(~mask[:, None, :, None], 0.0)
+            return super().attention_received(tokens, include_self)
+        weights = self._weights(tokens.states, tokens.mask).masked_fill(~tokens.mask[:, None, :, None], 0.0)
         if not include_self:
             weights = weights - weights.diagonal(dim1=2, dim2=3).diag_embed()
         return weights.sum(2).mean(1)
 
-    def _project(self, states: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _project(self, tokens: Tokens) -> tuple[Tensor, Tensor, Tensor]:
         """Vectors of positions as queries and keys, whose scaled products are the scores, and values.
 
         Those of fewer columns than the values are filled with zeros, which fused kernels need.
         """
-        del positions
+        states = tokens.states
         value = split_heads(self.project(states), self.heads)
         query, key = (factor[None, :, : states.size(1)].expand(len(states), -1, -1, -1) for factor in self.factors)
         columns = max(0, value.size(3) - query.size(3))

@@ -8,8 +8,9 @@ from typing import Literal, final
 
 from torch import Tensor
 
-from sumpool.core.attention._base import Attention, AttentionConfig, full_mask
+from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.nn.masking import zero_padding
+from sumpool.core.tokens import Tokens
 
 
 @final
@@ -27,19 +28,16 @@ class VMeanAttentionConfig(AttentionConfig):
 class VMeanAttention(Attention):
     """Mean of the values of a document."""
 
-    def forward(self, states: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+    def forward(self, tokens: Tokens) -> Tensor:
         """Average over whole documents; see `Attention.forward`."""
-        del positions
-        mask = full_mask(states) if mask is None else mask
-        values = zero_padding(self.project(states), mask)
-        mean: Tensor = self.out(values.sum(1, keepdim=True) / _counts(mask))
+        values = zero_padding(self.project(tokens.states), tokens.mask)
+        mean: Tensor = self.out(values.sum(1, keepdim=True) / _counts(tokens.mask))
         return mean.expand(-1, values.size(1), -1)
 
-    def attention_received(self, states: Tensor, mask: Tensor, positions: Tensor, include_self: bool) -> Tensor:
+    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """One for every token, or 1 - 1 / length without its weight on itself."""
-        del positions
-        real = mask[..., None].to(states.dtype)
-        received = real if include_self else real * (1 - 1 / _counts(mask))
+        real = tokens.mask[..., None].to(tokens.states.dtype)
+        received = real if include_self else real * (1 - 1 / _counts(tokens.mask))
         return received.squeeze(2)
 
 

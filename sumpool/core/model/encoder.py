@@ -35,8 +35,8 @@ class EncoderLayer(nn.Module):
         """Apply the layer to documents (batch, length), or to blocks of documents as if they were documents."""
         states = tokens.states if tokens.full else zero_padding(tokens.states, tokens.mask)
         prepared = tokens.with_states(self.attention_residual.prepare(states))
-        states = self.attention_residual.add(states, self.attention.mix(prepared))
-        attention_received = partial(self.attention.received, prepared)
+        states = self.attention_residual.add(states, self.attention(prepared))
+        attention_received = partial(self.attention.attention_received, prepared)
         states = self.feed_forward_residual(states, self.feed_forward)
         return replace(tokens, states=states, attention_received=attention_received)
 

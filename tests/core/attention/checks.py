@@ -29,8 +29,8 @@ def assert_equals_naive(attention: Attention, tokens: Tokens, naive: Callable[[T
     Args:
         naive: Function of one document (length, dim), whose output and weights (heads, length, length) it returns.
     """
-    mixed = attention.mix(tokens)
-    received = [attention.received(tokens, include_self) for include_self in (True, False)]
+    mixed = attention(tokens)
+    received = [attention.attention_received(tokens, include_self) for include_self in (True, False)]
     assert mixed.isfinite().all()
     for number, real in enumerate(tokens.mask.sum(1).tolist()):
         if not real:
@@ -52,7 +52,7 @@ def assert_exact_gradient(attention: Attention, tokens: Tokens) -> None:
     directions, views = torch.randn(2, 3, 16, dtype=torch.float64)
 
     def mix(steps: Tensor) -> Tensor:
-        mixed: Tensor = attention(tokens.states + steps @ directions, tokens.mask, tokens.positions)
+        mixed: Tensor = attention(tokens.with_states(tokens.states + steps @ directions))
         seen: Tensor = mixed[tokens.mask] @ views.T
         return seen
 

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -33,21 +34,20 @@ def test_equals_full_attention_in_each_block(
             tokens.states.split(block, 1), tokens.mask.split(block, 1), positions_in_source.split(block, 1), strict=True
         )
     )
-    expected = torch.cat([vanilla(*part) for part in blocks], dim=1)
-    torch.testing.assert_close(attention(tokens.states, tokens.mask, positions_in_source), expected)
-    received = torch.cat([vanilla.attention_received(*part, include_self=True) for part in blocks], dim=1)
+    expected = torch.cat([vanilla(Tokens.of_states(*part)) for part in blocks], dim=1)
+    torch.testing.assert_close(attention(replace(tokens, positions=positions_in_source)), expected)
+    parts = [vanilla.attention_received(Tokens.of_states(*part), include_self=True) for part in blocks]
+    received = torch.cat(parts, dim=1)
     torch.testing.assert_close(
-        attention.attention_received(tokens.states, tokens.mask, positions_in_source, include_self=True), received
+        attention.attention_received(replace(tokens, positions=positions_in_source), include_self=True), received
     )
 
 
 def test_one_block_is_vanilla(make_tokens: Callable[..., Tokens]) -> None:
     attention, vanilla = build_pair(64, "none")
     tokens = make_tokens(64, 20)
-    expected = vanilla(tokens.states, tokens.mask, tokens.positions)
-    torch.testing.assert_close(
-        attention(tokens.states, tokens.mask, tokens.positions)[tokens.mask], expected[tokens.mask]
-    )
+    expected = vanilla(tokens)
+    torch.testing.assert_close(attention(tokens)[tokens.mask], expected[tokens.mask])
 
 
 def test_blocks_of_padding_are_skipped(make_tokens: Callable[..., Tokens]) -> None:
@@ -55,8 +55,8 @@ def test_blocks_of_padding_are_skipped(make_tokens: Callable[..., Tokens]) -> No
     batch_sizes: list[int] = []
     attention.project.register_forward_pre_hook(lambda _, args: batch_sizes.append(args[0].size(0)))
     tokens = make_tokens(80, 3, 17)
-    attention(tokens.states, tokens.mask, tokens.positions)
-    attention.attention_received(tokens.states, tokens.mask, tokens.positions, include_self=True)
+    attention(tokens)
+    attention.attention_received(tokens, include_self=True)
     assert batch_sizes == [10 + 1 + 3] * 2
 
 

@@ -61,7 +61,7 @@ def weights_of(attention: Attention, states: Tensor) -> Tensor:
     for group in torch.eye(16, dtype=torch.float64).split(4, dim=1):
         project.weight.data[-16:] = torch.linalg.solve(states, group.repeat(1, 4)).T
         project.bias.data[-16:] = 0
-        mixed = attention(states[None], None, torch.arange(16)[None])[0].detach()
+        mixed = attention(Tokens.of_states(states[None], positions=torch.arange(16)[None]))[0].detach()
         parts.append(mixed.view(16, 4, 4).transpose(0, 1))
     return torch.cat(parts, dim=2)
 
@@ -84,7 +84,7 @@ def test_later_tokens_change_no_causal_output(
 ) -> None:
     attention, tokens = build(kind, settings, causal=True), make_tokens(150, 21)
     states = tokens.states.clone().requires_grad_()
-    mixed = attention(states, tokens.mask, tokens.positions)
+    mixed = attention(tokens.with_states(states))
     for last in (0, 13, 100):
         (gradient,) = torch.autograd.grad(mixed[0, : last + 1].square().sum(), states, retain_graph=True)
         assert (gradient[0, last + 1 :] == 0).all()
@@ -93,7 +93,7 @@ def test_later_tokens_change_no_causal_output(
             continue  # later tokens decide where chunks begin
         changed = states.detach().clone()
         changed[0, last + 1 :] = torch.randn(changed[0, last + 1 :].shape, dtype=torch.float64)
-        other = attention(changed, tokens.mask, tokens.positions)
+        other = attention(tokens.with_states(changed))
         torch.testing.assert_close(other[0, : last + 1], mixed[0, : last + 1], atol=1e-10, rtol=0)
 
 

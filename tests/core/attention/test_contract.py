@@ -1,6 +1,7 @@
 """Contract of self-attention, tested on every variant in the package."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 import torch
@@ -98,11 +99,11 @@ def check_independence(
     """Assert that documents have the same output alone, among batch mates, and beside values in the padding."""
     together = make_tokens(*lengths)
     noisy = make_tokens(*lengths, length=max(lengths) + 50, pad=1e3)
-    mixed = [attention(tokens.states, tokens.mask, tokens.positions) for tokens in (together, noisy)]
+    mixed = [attention(tokens) for tokens in (together, noisy)]
     assert [one.shape for one in mixed] == [together.states.shape, noisy.states.shape]
     for number, length in enumerate(lengths):
         single = alone(together, number)
-        expected = attention(single.states, single.mask, single.positions)[0]
+        expected = attention(single)[0]
         for one in mixed:
             torch.testing.assert_close(one[number, :length], expected, atol=1e-10, rtol=0)
 
@@ -112,8 +113,10 @@ def test_no_mask_equals_a_full_mask(variant: str, make_tokens: Callable[..., Tok
     attention = build(variant)
     for length in (1, 37, 128, 275):
         tokens = make_tokens(length, length)
-        expected = attention(tokens.states, tokens.mask, tokens.positions)
-        torch.testing.assert_close(attention(tokens.states, None, tokens.positions), expected, atol=1e-12, rtol=0)
+        expected = attention(tokens)
+        torch.testing.assert_close(
+            attention(Tokens.of_states(tokens.states, positions=tokens.positions)), expected, atol=1e-12, rtol=0
+        )
 
 
 def test_documents_can_be_split_at_blocks(make_tokens: Callable[..., Tokens]) -> None:
@@ -121,12 +124,12 @@ def test_documents_can_be_split_at_blocks(make_tokens: Callable[..., Tokens]) ->
     split = {variant: attention for variant in VARIANTS if (attention := build(variant)).block is not None}
     assert "blockwise" in split
     for variant, attention in split.items():
-        mixed = attention(tokens.states, tokens.mask, tokens.positions)
+        mixed = attention(tokens)
         assert attention.block is not None
         parts = zip(
             *(part.split(attention.block, 1) for part in (tokens.states, tokens.mask, tokens.positions)), strict=True
         )
-        joined = torch.cat([attention(*part) for part in parts], dim=1)
+        joined = torch.cat([attention(Tokens.of_states(*part)) for part in parts], dim=1)
         torch.testing.assert_close(joined, mixed, atol=1e-12, rtol=0, msg=variant)
 
 
@@ -134,7 +137,7 @@ def test_documents_can_be_split_at_blocks(make_tokens: Callable[..., Tokens]) ->
 def test_every_parameter_gets_a_finite_gradient(variant: str, make_tokens: Callable[..., Tokens]) -> None:
     attention = build(variant)
     tokens = make_tokens(175, 40)
-    attention(tokens.states, tokens.mask, tokens.positions)[tokens.mask].square().sum().backward()
+    attention(tokens)[tokens.mask].square().sum().backward()
     for name, parameter in attention.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.isfinite().all(), name
@@ -146,8 +149,8 @@ def test_every_parameter_gets_a_finite_gradient(variant: str, make_tokens: Calla
 def test_float32_agrees_with_float64(variant: str, make_tokens: Callable[..., Tokens]) -> None:
     attention = build(variant)
     tokens = make_tokens(150, 25)
-    expected = attention(tokens.states, tokens.mask, tokens.positions)
-    mixed = attention.float()(tokens.states.float(), tokens.mask, tokens.positions)
+    expected = attention(tokens)
+    mixed = attention.float()(tokens.with_states(tokens.states.float()))
     # Weights that do not sum to 1 give outputs that grow with the length, and their rounding with them.
     largest = 1.0 if attention.row_stochastic else max(1.0, float(expected[tokens.mask].detach().abs().max()))
     torch.testing.assert_close(mixed[tokens.mask].double(), expected[tokens.mask], atol=1e-5 * largest, rtol=0)
@@ -166,9 +169,9 @@ def test_attention_received_sums_the_weights(variant: str, make_tokens: Callable
         project.bias[-16:] = 0
         out.weight.copy_(torch.eye(16))
         out.bias.zero_()
-    weights = attention(tokens.states, tokens.mask, tokens.positions)[0, :4].view(4, 4, 4).mean(1)  # (queries, keys)
+    weights = attention(tokens)[0, :4].view(4, 4, 4).mean(1)  # (queries, keys)
     for include_self, counted in ((True, weights), (False, weights - weights.diag().diag())):
-        received = attention.attention_received(tokens.states, tokens.mask, tokens.positions, include_self)
+        received = attention.attention_received(tokens, include_self)
         torch.testing.assert_close(received[0, :4], counted.sum(0))
 
 
@@ -179,14 +182,12 @@ def test_attention_received_is_independent_of_padding_and_batch_mates(
     attention, lengths = build(variant), (133, 40, 3, 1, 0)
     batches = make_tokens(*lengths), make_tokens(*lengths, length=140, pad=1e3)
     for include_self in (True, False):
-        together, noisy = (
-            attention.attention_received(batch.states, batch.mask, batch.positions, include_self) for batch in batches
-        )
+        together, noisy = (attention.attention_received(batch, include_self) for batch in batches)
         assert noisy.isfinite().all()
         assert (noisy[~batches[1].mask] == 0).all()
         for number, length in enumerate(lengths[:-1]):
             single = alone(batches[0], number)
-            expected = attention.attention_received(single.states, single.mask, single.positions, include_self)[0]
+            expected = attention.attention_received(single, include_self)[0]
             torch.testing.assert_close(together[number, :length], expected, atol=1e-10, rtol=0)
             torch.testing.assert_close(noisy[number, :length], expected, atol=1e-10, rtol=0)
         if attention.row_stochastic and include_self:
@@ -197,16 +198,16 @@ def test_attention_received_is_independent_of_padding_and_batch_mates(
 @over(VARIANTS)
 def test_output_is_invariant_to_shifted_positions(variant: str, make_tokens: Callable[..., Tokens]) -> None:
     attention, tokens = build(variant), make_tokens(133, 20)
-    mixed = attention(tokens.states, tokens.mask, tokens.positions)
-    shifted = attention(tokens.states, tokens.mask, tokens.positions + 4321)
+    mixed = attention(tokens)
+    shifted = attention(replace(tokens, positions=tokens.positions + 4321))
     torch.testing.assert_close(shifted[tokens.mask], mixed[tokens.mask], atol=1e-10, rtol=0)
 
 
 @pytest.mark.parametrize("variant", POSITION_VARIANTS)
 def test_output_depends_on_position_gaps(variant: str, make_tokens: Callable[..., Tokens]) -> None:
     attention, tokens = build(variant), make_tokens(30)
-    mixed = attention(tokens.states, tokens.mask, tokens.positions)
-    pooled = attention(tokens.states, tokens.mask, tokens.positions * 4)
+    mixed = attention(tokens)
+    pooled = attention(replace(tokens, positions=tokens.positions * 4))
     assert (pooled - mixed).abs().amax(-1).min() > 1e-6
 
 
@@ -215,12 +216,12 @@ def test_half_precision_agrees_with_float64(
     variant: str, half_precision: torch.dtype, make_tokens: Callable[..., Tokens]
 ) -> None:
     attention, tokens = build(variant), make_tokens(40, 7)
-    expected = attention(tokens.states, tokens.mask, tokens.positions)
-    received = attention.attention_received(tokens.states, tokens.mask, tokens.positions, include_self=True)
+    expected = attention(tokens)
+    received = attention.attention_received(tokens, include_self=True)
     states = tokens.states.to(half_precision)
-    mixed = attention.to(half_precision)(states, tokens.mask, tokens.positions)
+    mixed = attention.to(half_precision)(tokens.with_states(states))
     torch.testing.assert_close(mixed[tokens.mask].double(), expected[tokens.mask], atol=0.05, rtol=0)
-    half_received = attention.attention_received(states, tokens.mask, tokens.positions, include_self=True)
+    half_received = attention.attention_received(tokens.with_states(states), include_self=True)
     torch.testing.assert_close(half_received.double(), received, atol=0.05, rtol=0)
     mixed[tokens.mask].square().sum().backward()
     assert all(parameter.grad.isfinite().all() for parameter in attention.parameters() if parameter.grad is not None)
@@ -232,10 +233,10 @@ def test_lengths_on_the_host_change_nothing(variant: str, make_tokens: Callable[
     tokens = make_tokens(*lengths)
     known = tokens.with_lengths(lengths)
     with torch.no_grad():
-        expected, actual = (attention.mix(one)[tokens.mask] for one in (tokens, known))
+        expected, actual = (attention(one)[tokens.mask] for one in (tokens, known))
         torch.testing.assert_close(actual, expected, atol=1e-12, rtol=0)
         for include_self in (True, False):
-            received, of_known = (attention.received(one, include_self) for one in (tokens, known))
+            received, of_known = (attention.attention_received(one, include_self) for one in (tokens, known))
             torch.testing.assert_close(of_known, received, atol=1e-12, rtol=0)
 
 
@@ -271,7 +272,7 @@ def test_a_document_without_tokens_has_finite_gradients(make_tokens: Callable[..
     for variant in VARIANTS + WITH_PARAMETERS_OF_HEADS:
         attention, tokens = build_with_settings(variant), make_tokens(9, 0)
         states = tokens.states.requires_grad_()
-        attention(states, tokens.mask, tokens.positions).square().sum().backward()
+        attention(tokens.with_states(states)).square().sum().backward()
         gradients = [states.grad, *(parameter.grad for parameter in attention.parameters())]
         assert all(gradient is None or gradient.isfinite().all() for gradient in gradients), variant
         assert states.grad is not None, variant
@@ -288,13 +289,13 @@ def test_a_document_without_tokens_has_finite_gradients(make_tokens: Callable[..
 )
 def test_draws_are_new_in_training_only(variant: str, make_tokens: Callable[..., Tokens]) -> None:
     attention, tokens = build_with_settings(variant).train(), make_tokens(300)
-    first, second = (attention(tokens.states, tokens.mask, tokens.positions) for _ in range(2))
+    first, second = (attention(tokens) for _ in range(2))
     assert not torch.equal(first, second)
     seeded = []
     for _ in range(2):
         torch.manual_seed(3)
-        seeded.append(attention(tokens.states, tokens.mask, tokens.positions))
+        seeded.append(attention(tokens))
     assert torch.equal(*seeded)
     attention.eval()
-    first, second = (attention(tokens.states, tokens.mask, tokens.positions) for _ in range(2))
+    first, second = (attention(tokens) for _ in range(2))
     assert torch.equal(first, second)

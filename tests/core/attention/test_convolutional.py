@@ -55,7 +55,7 @@ def naive(attention: ConvolutionalAttention, states: Tensor) -> tuple[Tensor, Te
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_equals_explicit_windows(settings: dict[str, Any], make_tokens: Callable[..., Tokens]) -> None:
     attention, tokens = build(settings), make_tokens(*LENGTHS, 0, pad=1e3)
-    mixed = attention(tokens.states, tokens.mask, tokens.positions)
+    mixed = attention(tokens)
     for number, real in enumerate(LENGTHS):
         expected, _ = naive(attention, tokens.states[number, :real])
         torch.testing.assert_close(mixed[number, :real], expected, atol=1e-10, rtol=0)
@@ -67,10 +67,7 @@ def test_attention_received_is_divided_among_the_tokens_of_a_phrase(
     settings: dict[str, Any], make_tokens: Callable[..., Tokens]
 ) -> None:
     attention, tokens = build(settings), make_tokens(*LENGTHS, 0, pad=1e3)
-    with_self, others = (
-        attention.attention_received(tokens.states, tokens.mask, tokens.positions, include_self)
-        for include_self in (True, False)
-    )
+    with_self, others = (attention.attention_received(tokens, include_self) for include_self in (True, False))
     for number, real in enumerate(LENGTHS):
         phrase = torch.arange(real) // attention.stride
         _, weights = naive(attention, tokens.states[number, :real])

@@ -13,7 +13,9 @@ from tests.core.attention.checks import assert_exact_gradient
 
 def naive(attention: DilatedAttention, states: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
     """Output and explicit weights (heads, length, length) of one document (length, dim)."""
-    query, key, value = (part[0] for part in attention._project(states[None], positions[None]))
+    query, key, value = (
+        part[0] for part in attention._project(Tokens.of_states(states[None], positions=positions[None]))
+    )
     bias = attention.positions.bias(positions[None])
     scores = query @ key.mT / 2 + (0.0 if bias is None else bias[0])
     distance = (torch.arange(len(states))[:, None] - torch.arange(len(states))).abs()
@@ -31,10 +33,8 @@ def test_sees_every_few_tokens(
     for parameter in attention.positions.parameters():
         torch.nn.init.normal_(parameter)
     tokens = make_tokens(100, 37, 1, 0, pad=7.0)
-    mixed = attention(tokens.states, tokens.mask, tokens.positions)
-    received = [
-        attention.attention_received(tokens.states, tokens.mask, tokens.positions, own) for own in (True, False)
-    ]
+    mixed = attention(tokens)
+    received = [attention.attention_received(tokens, own) for own in (True, False)]
     for number, real in enumerate((100, 37, 1)):
         expected, weights = naive(attention, tokens.states[number, :real], tokens.positions[number, :real])
         torch.testing.assert_close(mixed[number, :real], expected, atol=1e-10, rtol=0)

@@ -37,9 +37,7 @@ def test_local_heads_attend_within_a_window(local_heads: int, make_tokens: Calla
         torch.nn.init.zeros_(other.out.bias)
     torch.nn.init.eye_(attention.out.weight)
     torch.nn.init.zeros_(attention.out.bias)
-    mixed, of_whole, of_near = (
-        part(tokens.states, tokens.mask, tokens.positions)[tokens.mask] for part in (attention, whole, near)
-    )
+    mixed, of_whole, of_near = (part(tokens)[tokens.mask] for part in (attention, whole, near))
     linear = 4 * (4 - local_heads)  # features of the linear heads
     torch.testing.assert_close(mixed, torch.cat([of_whole[:, :linear], of_near[:, linear:]], dim=1))
 

@@ -38,9 +38,9 @@ def test_equals_explicit_weights(
 ) -> None:
     config = InformerAttentionConfig(factor=1.5, sample=sample, mean_over=mean_over)
     attention, tokens = config.build(16, 4).double(), make_tokens(30, 14, 11, 2, 1, pad=1e3)
-    mixed = attention(tokens.states, tokens.mask, tokens.positions)
+    mixed = attention(tokens)
     for include_self in (True, False):
-        received = attention.attention_received(tokens.states, tokens.mask, tokens.positions, include_self)
+        received = attention.attention_received(tokens, include_self)
         for number, real in enumerate((30, 14, 11, 2, 1)):
             weights, value = explicit_weights(attention, tokens.states[number, :real])
             expected = attention.out((weights @ value).transpose(0, 1).flatten(1))

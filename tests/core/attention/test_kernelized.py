@@ -29,7 +29,7 @@ def test_equals_explicit_weights(
 
 def test_normalised_weights_of_far_keys_do_not_vanish(make_tokens: Callable[..., Tokens]) -> None:
     attention, tokens = KernelizedAttentionConfig(normalize=True).build(16, 4), make_tokens(9, dtype=torch.float32)
-    received = attention.attention_received(tokens.states * 1e4, tokens.mask, tokens.positions, include_self=True)
+    received = attention.attention_received(tokens.with_states(tokens.states * 1e4), include_self=True)
     torch.testing.assert_close(received.sum(), torch.tensor(9.0))
 
 

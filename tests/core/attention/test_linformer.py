@@ -44,12 +44,12 @@ def test_shared_projections(sharing: LinformerSharing, unreduced: bool, projecti
 
 def test_a_higher_rank_approximates_full_attention_if_unreduced(make_tokens: Callable[..., Tokens]) -> None:
     tokens, full = make_tokens(50), VanillaAttention(16, 2).double()
-    expected = full(tokens.states, tokens.mask, tokens.positions)
+    expected = full(tokens)
 
     def error(rank: int) -> float:
         attention = LinformerAttentionConfig(rank=rank, length=50, unreduced=True).build(16, 2).double()
         attention.load_state_dict(full.state_dict(), strict=False)
-        difference = attention(tokens.states, tokens.mask, tokens.positions) - expected
+        difference = attention(tokens) - expected
         return float(difference.square().mean().sqrt().detach())
 
     errors = [error(rank) for rank in (64, 1024, 16384)]

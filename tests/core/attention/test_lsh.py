@@ -75,7 +75,7 @@ def test_equal_vectors_are_visible_at_any_distance(make_tokens: Callable[..., To
     attention = LshAttentionConfig(bucket=4, hashes=8, local_heads=0).build(16, 1).double()
     tokens = make_tokens(2000)
     states = torch.cat([tokens.states[:, :1000]] * 2, dim=1).requires_grad_()
-    mixed = attention(states, tokens.mask, tokens.positions)
+    mixed = attention(tokens.with_states(states))
     hits = []
     for token in range(1000, 2000, 100):
         (gradient,) = torch.autograd.grad(mixed[0, token].sum(), states, retain_graph=True)
@@ -88,7 +88,7 @@ def test_long_documents_share_directions(make_tokens: Callable[..., Tokens], mon
     monkeypatch.setattr("sumpool.core.attention.lsh._MAX_DIRECTIONS", 3)
     attention = LshAttentionConfig(bucket=4).build(16, 4).double()
     tokens = make_tokens(100, 9)
-    assert attention(tokens.states, tokens.mask, tokens.positions).isfinite().all()
+    assert attention(tokens).isfinite().all()
     assert attention.rotations.shape == (4, 4, 3)
 
 
@@ -97,9 +97,9 @@ def test_hashing_depends_on_the_seed_alone(make_tokens: Callable[..., Tokens]) -
     tokens = make_tokens(200)
     for attention in (same, other):
         attention.load_state_dict(first.state_dict())
-    mixed = first(tokens.states, tokens.mask, tokens.positions)
-    assert torch.equal(same(tokens.states, tokens.mask, tokens.positions), mixed)
-    assert not torch.equal(other(tokens.states, tokens.mask, tokens.positions), mixed)
+    mixed = first(tokens)
+    assert torch.equal(same(tokens), mixed)
+    assert not torch.equal(other(tokens), mixed)
 
 
 def test_gradient_is_exact(make_tokens: Callable[..., Tokens]) -> None:
@@ -107,7 +107,7 @@ def test_gradient_is_exact(make_tokens: Callable[..., Tokens]) -> None:
     tokens = make_tokens(7, 3)
 
     def mix(states: Tensor) -> Tensor:
-        mixed: Tensor = attention(states, tokens.mask, tokens.positions)
+        mixed: Tensor = attention(tokens.with_states(states))
         return mixed[tokens.mask]
 
     assert torch.autograd.gradcheck(mix, tokens.states.requires_grad_(), fast_mode=True)

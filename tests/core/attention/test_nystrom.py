@@ -42,11 +42,11 @@ def test_equals_explicit_weights(landmarks: int, kernel: int, make_tokens: Calla
 
 def test_padding_gaps_do_not_move_segments(make_tokens: Callable[..., Tokens]) -> None:
     attention, tokens = NystromAttentionConfig(landmarks=4, kernel=0).build(16, 4).double(), make_tokens(12)
-    expected = attention(tokens.states, tokens.mask, tokens.positions)
+    expected = attention(tokens)
     index = torch.arange(0, 24, 2)
     states = torch.full((1, 24, 16), 1e3, dtype=torch.float64).index_copy(1, index, tokens.states)
     mask = torch.arange(24)[None] % 2 == 0
-    mixed = attention(states, mask, torch.arange(24)[None])[:, index]
+    mixed = attention(Tokens.of_states(states, mask, torch.arange(24)[None]))[:, index]
     torch.testing.assert_close(mixed, expected, atol=1e-12, rtol=0)
 
 

@@ -27,14 +27,14 @@ def test_equals_explicit_weights(make_tokens: Callable[..., Tokens]) -> None:
 
 def test_more_features_approximate_full_attention(make_tokens: Callable[..., Tokens]) -> None:
     tokens, full = make_tokens(50), VanillaAttention(16, 2).double()
-    expected = full(tokens.states, tokens.mask, tokens.positions)
+    expected = full(tokens)
 
     def error(features: int) -> float:
         errors = []
         for seed in range(5):
             attention = PerformerAttentionConfig(features=features, seed=seed).build(16, 2).double()
             attention.load_state_dict(full.state_dict())
-            errors.append((attention(tokens.states, tokens.mask, tokens.positions) - expected).square().mean())
+            errors.append((attention(tokens) - expected).square().mean())
         return float(torch.stack(errors).mean().sqrt().detach())
 
     errors = [error(features) for features in (64, 1024, 16384)]

@@ -51,8 +51,8 @@ def test_equals_explicit_weights(clusters: int, cluster_tokens: int, make_tokens
 def test_tokens_with_the_same_states_are_selected_in_their_order(make_tokens: Callable[..., Tokens]) -> None:
     attention, tokens = build(), make_tokens(40, 30, length=50)
     tokens.states[1, :] = 0.5
-    mixed = attention(tokens.states, tokens.mask, tokens.positions)[1, :30]
-    expected = attention(tokens.states[1:, :30], None, tokens.positions[1:, :30])[0]
+    mixed = attention(tokens)[1, :30]
+    expected = attention(Tokens.of_states(tokens.states[1:, :30], positions=tokens.positions[1:, :30]))[0]
     torch.testing.assert_close(mixed, expected, atol=1e-10, rtol=0)
 
 
@@ -71,7 +71,7 @@ def test_centroids_move_towards_the_means_of_the_nearest_real_tokens(make_tokens
     for length in (30, 45):  # more padding changes nothing
         attention.centroids.copy_(before)
         tokens = make_tokens(30, 11, length=length, pad=1e3)
-        attention(tokens.states, tokens.mask, tokens.positions)[tokens.mask].sum().backward()
+        attention(tokens)[tokens.mask].sum().backward()
         torch.testing.assert_close(attention.centroids, expected, atol=1e-10, rtol=0)
     assert (attention.centroids - before).abs().max() > 1e-3
 
@@ -79,11 +79,11 @@ def test_centroids_move_towards_the_means_of_the_nearest_real_tokens(make_tokens
 def test_centroids_stay_outside_of_training(make_tokens: Callable[..., Tokens]) -> None:
     attention, tokens = build(), make_tokens(30)
     before = attention.centroids.clone()
-    attention(tokens.states, tokens.mask, tokens.positions).sum().backward()
+    attention(tokens).sum().backward()
     attention.train()
     with torch.no_grad():
-        attention(tokens.states, tokens.mask, tokens.positions)
-    attention(tokens.states, tokens.mask, tokens.positions)  # without a backward pass
+        attention(tokens)
+    attention(tokens)  # without a backward pass
     assert torch.equal(attention.centroids, before)
 
 
@@ -91,17 +91,17 @@ def test_centroids_stay_if_states_are_not_finite(make_tokens: Callable[..., Toke
     attention, tokens = build().train(), make_tokens(30)
     before = attention.centroids.clone()
     tokens.states[0, 3] = torch.nan
-    attention(tokens.states, tokens.mask, tokens.positions).sum().backward()
+    attention(tokens).sum().backward()
     assert torch.equal(attention.centroids, before)
 
 
 def test_centroids_are_saved_and_loaded(make_tokens: Callable[..., Tokens]) -> None:
     trained, tokens = build().train(), make_tokens(30)
-    trained(tokens.states, tokens.mask, tokens.positions).sum().backward()
+    trained(tokens).sum().backward()
     loaded = build()
     loaded.load_state_dict(trained.state_dict())
-    expected = trained.eval()(tokens.states, tokens.mask, tokens.positions)
-    assert torch.equal(loaded(tokens.states, tokens.mask, tokens.positions), expected)
+    expected = trained.eval()(tokens)
+    assert torch.equal(loaded(tokens), expected)
     assert torch.equal(loaded.centroids, trained.centroids)
 
 
@@ -111,7 +111,7 @@ def test_activation_checkpointing_changes_nothing(make_tokens: Callable[..., Tok
         torch.manual_seed(0)
         attention, tokens = build(decay=0.1).train(), make_tokens(62, 30)
         for _ in range(3):
-            mixed = run_layer(attention, tokens.states, tokens.mask, tokens.positions, checkpointed=checkpointed)
+            mixed = run_layer(attention, tokens, checkpointed=checkpointed)
             mixed[tokens.mask].square().sum().backward()
         results.append((attention.centroids, attention.project.weight.grad))
     torch.testing.assert_close(*results, atol=0, rtol=0)

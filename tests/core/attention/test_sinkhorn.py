@@ -65,12 +65,12 @@ def test_noise_of_training_follows_the_seed_and_not_the_batch(
     make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
 ) -> None:
     attention, tokens = build(), make_tokens(40, 13, length=50, pad=1e3)
-    quiet = attention(tokens.states, tokens.mask, tokens.positions)
+    quiet = attention(tokens)
     attention.train()
 
     def mix(batch: Tokens, seed: int) -> Tensor:
         torch.manual_seed(seed)
-        mixed: Tensor = attention(batch.states, batch.mask, batch.positions)
+        mixed: Tensor = attention(batch)
         return mixed
 
     noisy = mix(tokens, 1)
@@ -101,7 +101,7 @@ def test_gradients_are_finite(scale: float, make_tokens: Callable[..., Tokens]) 
     """Large states make shares of blocks vanish."""
     attention, tokens = build().float(), make_tokens(62, 9, 0, dtype=torch.float32)
     states = (tokens.states * scale).requires_grad_()
-    attention(states, tokens.mask, tokens.positions).square().sum().backward()
+    attention(tokens.with_states(states)).square().sum().backward()
     assert states.grad is not None
     assert states.grad.isfinite().all()
     assert all(part.grad is not None and part.grad.isfinite().all() for part in attention.parameters())

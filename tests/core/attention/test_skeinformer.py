@@ -65,7 +65,7 @@ def test_more_samples_approximate_full_attention(
     row_normalization: Normalization, make_tokens: Callable[..., Tokens]
 ) -> None:
     tokens, full = make_tokens(60, 48), VanillaAttention(16, 2).double()
-    expected = full(tokens.states, tokens.mask, tokens.positions)[tokens.mask]
+    expected = full(tokens)[tokens.mask]
 
     def error(samples: int) -> float:
         errors = []
@@ -75,7 +75,7 @@ def test_more_samples_approximate_full_attention(
             )
             attention = config.build(16, 2).double()
             attention.load_state_dict(full.state_dict())
-            mixed = attention(tokens.states, tokens.mask, tokens.positions)[tokens.mask]
+            mixed = attention(tokens)[tokens.mask]
             errors.append((mixed - expected).square().mean())
         return float(torch.stack(errors).mean().sqrt().detach())
 
@@ -114,7 +114,7 @@ def test_importance_is_the_root_of_squared_weights_times_the_norm_of_the_value()
 
 def test_large_scores_do_not_overflow(make_tokens: Callable[..., Tokens]) -> None:
     attention, tokens = SkeinformerAttentionConfig(samples=5).build(16, 4), make_tokens(30, dtype=torch.float32)
-    assert attention(tokens.states * 1e3, tokens.mask, tokens.positions).isfinite().all()
+    assert attention(tokens.with_states(tokens.states * 1e3)).isfinite().all()
 
 
 @pytest.mark.parametrize(

@@ -48,13 +48,13 @@ def test_equals_explicit_weights(normalize: bool, make_tokens: Callable[..., Tok
 
 def test_more_landmarks_approximate_kernelized_attention(make_tokens: Callable[..., Tokens]) -> None:
     tokens, full = make_tokens(60, 48), KernelizedAttentionConfig().build(16, 2).double()
-    expected = full(tokens.states, tokens.mask, tokens.positions)[tokens.mask]
+    expected = full(tokens)[tokens.mask]
 
     def error(landmarks: int) -> float:
         config = SkyformerAttentionConfig(landmarks=landmarks, regularization=1e-4, iterations=40)
         attention = config.build(16, 2).double()
         attention.load_state_dict(full.state_dict())
-        mixed = attention(tokens.states, tokens.mask, tokens.positions)[tokens.mask]
+        mixed = attention(tokens)[tokens.mask]
         return float(((mixed - expected).norm() / expected.norm()).detach())
 
     errors = [error(landmarks) for landmarks in (8, 32, 120)]

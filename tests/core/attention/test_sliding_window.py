@@ -1,5 +1,6 @@
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -57,9 +58,9 @@ def test_equals_full_attention_with_a_band(
     lengths = (length, max(1, length // 3), 1)
     tokens = make_tokens(*lengths, length=length + 9, pad=7.0)
     source_positions = torch.randint(0, 5000, tokens.mask.shape).sort(1).values
-    mixed = attention(tokens.states, tokens.mask, source_positions)
+    mixed = attention(replace(tokens, positions=source_positions))
     both_received = [
-        attention.attention_received(tokens.states, tokens.mask, source_positions, include_self)
+        attention.attention_received(replace(tokens, positions=source_positions), include_self)
         for include_self in (True, False)
     ]
     assert mixed.isfinite().all()
@@ -84,10 +85,9 @@ def test_attention_received_in_several_steps(
     monkeypatch: pytest.MonkeyPatch, make_tokens: Callable[..., Tokens]
 ) -> None:
     attention, tokens = build(4, positions="relative"), make_tokens(50, 12)
-    args = (tokens.states, tokens.mask, tokens.positions)
-    expected = attention.attention_received(*args, include_self=True)
+    expected = attention.attention_received(tokens, include_self=True)
     monkeypatch.setattr(_band, "MAX_WEIGHTS", 4 * 2 * 6 * 3)  # three windows
-    torch.testing.assert_close(attention.attention_received(*args, include_self=True), expected)
+    torch.testing.assert_close(attention.attention_received(tokens, include_self=True), expected)
 
 
 def test_window_must_be_even() -> None:

@@ -44,7 +44,7 @@ def test_equals_explicit_weights(scores: SynthesizerKind, make_tokens: Callable[
 @pytest.mark.parametrize("scores", KINDS)
 def test_every_form_has_gradients(scores: SynthesizerKind, make_tokens: Callable[..., Tokens]) -> None:
     attention, tokens = SynthesizerAttentionConfig(scores=scores, length=31).build(16, 4).double(), make_tokens(30, 0)
-    attention(tokens.states, tokens.mask, tokens.positions)[tokens.mask].square().sum().backward()
+    attention(tokens)[tokens.mask].square().sum().backward()
     for name, parameter in attention.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.isfinite().all(), name

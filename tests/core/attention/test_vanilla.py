@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -34,8 +35,8 @@ def test_equals_loops_over_heads_and_pairs(positions: PositionsKind, make_tokens
         torch.nn.init.normal_(parameter)
     tokens = make_tokens(9, 5)
     source_positions = torch.randint(0, 5000, (2, 9)).sort(1).values
-    mixed = attention(tokens.states, tokens.mask, source_positions)
-    received = attention.attention_received(tokens.states, tokens.mask, source_positions, include_self=True)
+    mixed = attention(replace(tokens, positions=source_positions))
+    received = attention.attention_received(replace(tokens, positions=source_positions), include_self=True)
     for number, real in enumerate((9, 5)):
         expected, weights = naive(attention, tokens.states[number, :real], source_positions[number, :real])
         torch.testing.assert_close(mixed[number, :real], expected)

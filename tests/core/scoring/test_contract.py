@@ -30,7 +30,7 @@ def attended() -> Callable[[Tokens], Tokens]:
 
     def attend(tokens: Tokens) -> Tokens:
         states = zero_padding(tokens.states, tokens.mask)
-        received = partial(attention.attention_received, states, tokens.mask, tokens.positions)
+        received = partial(attention.attention_received, tokens.with_states(states))
         return replace(tokens, states=states, attention_received=received)
 
     return attend
