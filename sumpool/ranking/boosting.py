@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sumpool.ranking.config import BoostingConfig
-from sumpool.ranking.forest import LEAF, Forest, Matrix, Values
+from sumpool.ranking.ranker import LEAF, Forest, Matrix, Values
 
 Codes = NDArray[np.int32]
 """Bin of each row and feature, (rows, features)."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sumpool.evaluation.rouge import RougeTokenizer
-from sumpool.ranking.forest import Values
+from sumpool.ranking.ranker import Values
 
 _SHARE: Final = 0.4
 """Expectation of an n-gram that all samples have."""

@@ -12,13 +12,15 @@ from sumpool.ranking.boosting import fit_forest
 from sumpool.ranking.config import RankingConfig
 from sumpool.ranking.examples import MarkedExample, RankingExample
 from sumpool.ranking.features import SentenceFeatures
-from sumpool.ranking.forest import Forest, Matrix, Values
 from sumpool.ranking.ranker import (
     Choice,
     Cues,
     DocumentClassifier,
+    Forest,
+    Matrix,
     Probe,
     Ranker,
+    Values,
     sentence_cues,
     with_cues,
 )

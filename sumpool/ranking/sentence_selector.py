@@ -16,8 +16,7 @@ from sumpool.core.decoding.ranking import LengthTarget
 from sumpool.documents.document import Document, document_title
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.ranking.features import sentence_features
-from sumpool.ranking.forest import Values
-from sumpool.ranking.ranker import FILE, ChoiceInputs, Ranker
+from sumpool.ranking.ranker import FILE, ChoiceInputs, Ranker, Values
 from sumpool.ranking.selection import OVERRUN, adjust_length, find_candidates, select, usual_words
 from sumpool.ranking.table_of_contents import MANY_HEADINGS, contents_line, table_of_contents, without_label
 from sumpool.text.language import ENGLISH, UNDETECTED, word_count

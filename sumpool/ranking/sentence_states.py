@@ -18,7 +18,7 @@ from sumpool.documents.document import Document, document_title
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.errors import DataError
 from sumpool.io.gguf import dequantised, parse_gguf
-from sumpool.ranking.forest import Matrix
+from sumpool.ranking.ranker import Matrix
 
 LAYERS: Final = 18
 """Layers that are computed; the states of later ones tell less (probes on 135 marked documents)."""

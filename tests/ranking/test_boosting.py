@@ -4,7 +4,7 @@ from numpy.typing import NDArray
 
 from sumpool.ranking.boosting import fit_forest
 from sumpool.ranking.config import BoostingConfig
-from sumpool.ranking.forest import LEAF, Forest
+from sumpool.ranking.ranker import LEAF, Forest
 
 FULL = {"subsample": 1.0, "columns": 1.0, "ridge": 0.0}
 

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from sumpool.ranking.boosting import fit_forest
 from sumpool.ranking.config import BoostingConfig
-from sumpool.ranking.forest import LEAF, Forest
+from sumpool.ranking.ranker import LEAF, Forest
 
 FOREST = Forest(
     roots=np.array([0, 3], np.int32),

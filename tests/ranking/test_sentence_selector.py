@@ -16,8 +16,7 @@ from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.inference.model_choice import SHIPPED
 from sumpool.ranking.config import RankingConfig
 from sumpool.ranking.fit import fit_choice, fit_ranker
-from sumpool.ranking.forest import Forest
-from sumpool.ranking.ranker import DocumentClassifier, Probe, Ranker
+from sumpool.ranking.ranker import DocumentClassifier, Forest, Probe, Ranker
 from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.text.sentences import SentenceSplitter
 from tests.conftest import story
