@@ -19,10 +19,9 @@ from torch.nn import functional as F
 
 from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.nn.layers import merge_heads, split_heads
-from sumpool.core.nn.low_rank import column_sums
+from sumpool.core.nn.low_rank import column_sums, iterate_pseudo_inverse
 from sumpool.core.nn.masking import attend, attention_weights, zero_padding
 from sumpool.core.nn.numerics import at_least_float32, matmul_exactly
-from sumpool.core.nn.pseudo_inverse import iterate_pseudo_inverse
 from sumpool.core.tokens import Tokens
 
 

@@ -22,9 +22,8 @@ from torch import Tensor
 from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.nn.gaussian_kernel import log_kernel, scale
 from sumpool.core.nn.layers import merge_heads
-from sumpool.core.nn.low_rank import column_sums, sample_tokens, step_seed
+from sumpool.core.nn.low_rank import column_sums, iterate_pseudo_inverse, sample_tokens, step_seed
 from sumpool.core.nn.numerics import matmul_exactly
-from sumpool.core.nn.pseudo_inverse import iterate_pseudo_inverse
 from sumpool.core.tokens import Tokens
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from sumpool.core.attention.nystrom import NystromAttention, NystromAttentionConfig
-from sumpool.core.nn.pseudo_inverse import iterate_pseudo_inverse
+from sumpool.core.nn.low_rank import iterate_pseudo_inverse
 from sumpool.core.tokens import Tokens
 from tests.core.attention.checks import assert_equals_naive, assert_exact_gradient, project, weigh
 

@@ -9,9 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.core.cross_attention._base import CrossAttentionOutput
-from sumpool.core.cross_attention._sentence_memory import SentenceMemoryEncoder
 from sumpool.core.cross_attention.full import FullCrossAttention
-from sumpool.core.cross_attention.sentence import SentenceCrossAttentionConfig
+from sumpool.core.cross_attention.sentence import SentenceCrossAttentionConfig, SentenceMemoryEncoder
 from sumpool.core.tokens import Tokens
 from sumpool.settings import kinds
 

@@ -1,6 +1,6 @@
 import torch
 
-from sumpool.core.nn.pseudo_inverse import iterate_pseudo_inverse
+from sumpool.core.nn.low_rank import iterate_pseudo_inverse
 
 
 def test_converges_to_the_pseudo_inverse() -> None:
