@@ -30,7 +30,6 @@ from typing import Any, get_args
 from sumpool.documents.document import Document, document_title
 from sumpool.documents.read import read_documents
 from sumpool.documents.source_sentences import SourceSentence
-from sumpool.inference.mark_sheets import split_document
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.run_files import RunFiles
 from sumpool.io.atomic import temporary_path
@@ -39,6 +38,7 @@ from sumpool.ranking.config import RankingConfig
 from sumpool.ranking.examples import marked_example
 from sumpool.ranking.features import SentenceFeatures, sentence_features
 from sumpool.ranking.fit import fit_choice, fit_domain, fit_probe
+from sumpool.ranking.mark_sheets import split_document
 from sumpool.ranking.marks import MARKED_KINDS, Marks
 from sumpool.ranking.ranker import FILE, Ranker
 from sumpool.ranking.selection import find_candidates
