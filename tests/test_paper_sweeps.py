@@ -5,14 +5,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from sumpool.recipe.language_model import LanguageModelRecipe, load_any_recipe
+from sumpool.recipe.load import load_any_recipe
 from sumpool.recipe.packaged import recipes_folder
 from sumpool.recipe.sweep import LoadedSweep, load_sweep
 from sumpool.runs.sweep_table import SweepTable
+from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from sumpool.training.weights import read_weights
 from sumpool.workflows.prepare import prepare
 from sumpool.workflows.sweep import sweep
-from sumpool.workflows.train_language_model import train_language_model
+from sumpool.workflows.train import train
 from tests.conftest import BARE, write_rows
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("small_probes")]
@@ -65,7 +66,7 @@ def test_an_encoder_begins_with_a_language_model_of_the_same_documents(folder: P
         [*sizes, "model.length=32", "train.steps=2", "train.batch_tokens=64", "train.validate_every=1"],
     )
     assert isinstance(text, LanguageModelRecipe)
-    run = train_language_model(text)
+    run = train(text)
     first = load("initialization", *sizes, "train.learning_rate=1e-30", "train.weight_decay=0")
     assert_finished(sweep(first), first)
     begun = read_weights(run)["layers.before.layers.0.attention.query_key_value.weight"]

@@ -7,11 +7,10 @@ from pkgutil import iter_modules
 import pytest
 
 from sumpool.data.config import DataConfig
-from sumpool.data.text_config import TextDataConfig
-from sumpool.recipe.language_model import load_any_recipe
-from sumpool.recipe.load import dump_recipe, read_tree
+from sumpool.recipe.load import dump_recipe, load_any_recipe, read_tree
 from sumpool.recipe.sweep import load_sweep
 from sumpool.settings import kinds
+from sumpool.tasks.language_modeling.config import TextDataConfig
 
 RECIPES = Path(__file__).parents[1] / "recipes"
 SWEEPS = sorted(path for path in RECIPES.rglob("*.yaml") if "sweep" in read_tree(path))

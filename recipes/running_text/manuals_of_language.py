@@ -18,9 +18,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from sumpool.data.running_text import RunningText, RunningTextConfig
 from sumpool.documents.document import ReadOptions
 from sumpool.documents.read import read_documents
+from sumpool.tasks.language_modeling.running_text import RunningText, RunningTextConfig
 from sumpool.text.language import detect_language
 
 HANDBOOKS: Final = (

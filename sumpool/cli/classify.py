@@ -2,23 +2,16 @@
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from sumpool.cli.console import screen
 from sumpool.cli.options import Changes, Documents, Field, Glob, KeepReferences, MaxBytes, MaxRatio, Resume
-from sumpool.cli.text import table
 from sumpool.documents.document import DEFAULT_OPTIONS, ReadOptions
 from sumpool.errors import DataError, RecipeError
 from sumpool.progress import Progress
 from sumpool.text.escaping import escape_line
-
-if TYPE_CHECKING:
-    from sumpool.evaluation.classification import ClassificationReport
-
-_MAX_CONFUSION = 20
-"""Classes up to which the confusion table is printed."""
 
 
 def classify(
@@ -45,7 +38,7 @@ def classify(
     from sumpool.inference.model_choice import RUNS, newest_run
     from sumpool.inference.summary_file import SummaryFile
     from sumpool.progress import GRACE, interruptible
-    from sumpool.workflows.classify import classify as run_classify
+    from sumpool.tasks.classification.classify import classify as run_classify
 
     if resume and not out:
         raise RecipeError("--resume must come with --out FILE, got --resume alone")
@@ -77,35 +70,3 @@ def classify(
                 output.result(f"{escape_line(prediction.id)}\t{escape_line(prediction.label)}\t{share:.4f}")
     if failed:
         raise DataError(f"{failed:,} of {count:,} documents have no label; see the reasons above")
-
-
-def print_evaluation(
-    run: Path | None,
-    split: Literal["train", "validation", "test"],
-    limit: int | None,
-    out: Path | None,
-    json: bool,
-    changes: tuple[str, ...],
-) -> None:
-    """Print accuracy and macro F1 of a classifier with their intervals, scores by class, and the confusion table."""
-    from sumpool.progress import GRACE, interruptible
-    from sumpool.workflows.classify import evaluate_classifier
-
-    with screen() as output, interruptible(GRACE) as interruption:
-        report = evaluate_classifier(
-            run, split, overrides=changes, limit=limit, out=out, report=output.report, check=interruption.check
-        )
-    output.result(report.to_json().rstrip() if json else "\n\n".join(_tables(report)))
-
-
-def _tables(report: "ClassificationReport") -> list[str]:
-    """Lay out the tables of a report; the confusion table of many classes is left to the JSON."""
-    scores = table(["", "%", "95 % interval"], report.score_rows(), title=f"{report.model}, {report.split}")
-    shares = ([f"{100 * part:.1f}" for part in (of.precision, of.recall, of.f1)] for of in report.classes)
-    rows = [[of.label, f"{of.documents:,}", *row] for of, row in zip(report.classes, shares, strict=True)]
-    classes = table(["label", "documents", "precision", "recall", "F1"], rows)
-    if len(report.classes) > _MAX_CONFUSION:
-        return [scores, classes]
-    labels = [of.label for of in report.classes]
-    counts = [[name, *map(str, row)] for name, row in zip(labels, report.confusion, strict=True)]
-    return [scores, classes, table(["label \\ predicted", *labels], counts)]

@@ -1,14 +1,13 @@
 """`sumpool evaluate`: score the summaries of a run, or of a file, and print a table."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from sumpool.cli.classify import print_evaluation
 from sumpool.cli.console import screen
-from sumpool.cli.language_models import print_language_models
 from sumpool.cli.options import (
     VERIFY,
     Changes,
@@ -19,16 +18,15 @@ from sumpool.cli.options import (
     whole_number,
     workers_of_ray,
 )
+from sumpool.cli.segments import mark_segments, shows_colours
 from sumpool.cli.text import table, wrap
 from sumpool.errors import RecipeError
 
 if TYPE_CHECKING:
-    from sumpool.evaluation.report import EvaluationReport
-    from sumpool.evaluation.task import Results
-    from sumpool.progress import Report
+    from sumpool.evaluation.report import Evaluation
+    from sumpool.recipe.task import Task
 
 Split = Literal["train", "validation", "test"]
-_ONLY = "a {} must be evaluated with --split, --limit, {} and --set only"
 
 
 def evaluate(
@@ -101,6 +99,10 @@ def evaluate(
     for a language model, bits per character, shortening factor, lengths of segments, and the segments of a sample.
     """
     from sumpool.evaluation.task import Results
+    from sumpool.progress import GRACE, interruptible
+    from sumpool.recipe.task import DEFAULT, find_task
+    from sumpool.tasks.summarization.evaluate import evaluate_predictions
+    from sumpool.workflows.evaluate_on_ray import RayEvaluation, evaluate_on_ray
 
     target = targets[0] if targets else None
     _require_target(target, references, verify)
@@ -112,75 +114,41 @@ def evaluate(
         [references and (targets or ())[1:]], "--references must come with one file of summaries, got several"
     )
     settings = tuple([*(changes or ()), *([VERIFY] if verify else [])])
-    task = "" if references else _task_of(targets)
     of_summaries = (references, against, metric, html, latex, csv, ray, files)
     if faithfulness:
         rule = "--faithfulness must come with a run folder, --split, --limit, --json, --verify and --set only"
         _require_none((*of_summaries, resume, out), rule)
         _measure_faithfulness(target, split, limit, json, settings)
         return
-    if task == "language_modeling":
-        _require_none(of_summaries, _ONLY.format("language model", "--out, --resume, --json, --verify"))
-        print_language_models(targets or (), split, limit, out, resume=resume, json=json, changes=settings)
-        return
-    if task == "classification":
-        _require_none((*of_summaries, resume), _ONLY.format("classifier", "--out, --json"))
-        print_evaluation(target, split, limit, out, json, settings)
-        return
+    task = find_task(DEFAULT) if references else _task_of(targets)
+    if task.evaluate_options is not None:
+        of_others = {"--resume": resume, "--verify": False}
+        others = [value for name, value in of_others.items() if name not in task.evaluate_options]
+        rule = (
+            f"a {task.kind} must be evaluated with --split, --limit, {', '.join(task.evaluate_options)} and --set only"
+        )
+        _require_none((*of_summaries, *others), rule)
     overrides = [*settings, *([f"evaluate.metrics=[{','.join(metric)}]"] if metric else ())]
     overrides += [f"evaluate.files={files}"] if files else []
     results = Results(folder=out, resume=resume, against=against or (), html=html, latex=latex, csv=csv)
-    with screen() as output:
-        report = _evaluate_summaries(
-            target, references, split, limit, skip_missing, results, overrides, ray, jobs, output.report
-        )
+    with screen() as output, interruptible(GRACE) as interruption:
+        shared: dict[str, Any] = {"results": results, "report": output.report, "check": interruption.check}
+        report: Evaluation
+        if target and references:
+            report = evaluate_predictions(target, references, overrides=overrides, skip_missing=skip_missing, **shared)
+        elif ray:
+            report = evaluate_on_ray(RayEvaluation(target, split, overrides, limit, ray, jobs), **shared)
+        else:
+            report = task.evaluate(targets or (), split, overrides=overrides, limit=limit, **shared)
     if json:
         output.result(report.to_json().rstrip())
         return
-    notes = "\n".join(wrap(line) for line in [*report.notes, report.signature])
-    output.result("\n\n".join([*_tables(report), notes]))
-
-
-def _evaluate_summaries(
-    target: Path | None,
-    references: Path | None,
-    split: Split,
-    limit: int | None,
-    skip_missing: bool,
-    results: "Results",
-    overrides: Sequence[str],
-    ray: str | None,
-    jobs: int | None,
-    report: "Report",
-) -> "EvaluationReport":
-    """Score the summaries of a run, or those of a file against references."""
-    from sumpool.progress import GRACE, interruptible
-    from sumpool.workflows.evaluate import evaluate_predictions, evaluate_run
-    from sumpool.workflows.evaluate_on_ray import RayEvaluation, evaluate_on_ray
-
-    with interruptible(GRACE) as interruption:
-        if target and references:
-            return evaluate_predictions(
-                target,
-                references,
-                overrides=overrides,
-                skip_missing=skip_missing,
-                results=results,
-                report=report,
-                check=interruption.check,
-            )
-        if ray:
-            evaluation = RayEvaluation(target, split, overrides, limit, ray, jobs)
-            return evaluate_on_ray(evaluation, results=results, report=report, check=interruption.check)
-        return evaluate_run(
-            target,
-            split,
-            overrides=overrides,
-            limit=limit,
-            results=results,
-            report=report,
-            check=interruption.check,
-        )
+    tables = [table(*titled) for titled in report.tables()]
+    notes = "\n".join(wrap(line) for line in report.sentences())
+    output.result("\n\n".join([*tables, *([notes] if notes else [])]))
+    for segments in report.samples():
+        sys.stdout.write(f"\n{mark_segments(segments, shows_colours())}\n")
+    sys.stdout.flush()
 
 
 def _require_target(target: Path | None, references: Path | None, verify: bool) -> None:
@@ -193,39 +161,27 @@ def _require_target(target: Path | None, references: Path | None, verify: bool) 
         raise RecipeError("--verify must come with a run folder, got a file of summaries, which has no prepared data")
 
 
-def _task_of(runs: Sequence[Path] | None) -> str:
-    """Return the task of run folders, or of the newest run; empty without a recipe.
+def _task_of(runs: Sequence[Path] | None) -> "Task[Any]":
+    """Return the task of run folders, or of the newest run.
 
     Raises:
-        RecipeError: If there are several runs, and not all are language models.
+        RecipeError: If there are several runs, and their task does not compare runs.
     """
     from sumpool.inference.model_choice import RUNS, newest_of_all, task_of
+    from sumpool.recipe.task import DEFAULT, find_task
 
-    tasks = {task_of(run) for run in runs or [newest_of_all(RUNS)]}
-    if len(runs or ()) > 1 and tasks != {"language_modeling"}:
+    tasks = {task_of(run) or DEFAULT for run in runs or [newest_of_all(RUNS)]}
+    task = find_task(min(tasks))
+    if len(runs or ()) > 1 and (len(tasks) > 1 or not task.compares_runs):
         names = ", ".join(map(str, runs or ()))
         raise RecipeError(f"several runs must be language models, got {names}; compare others with --against")
-    return tasks.pop()
+    return task
 
 
 def _require_none(options: Sequence[object], rule: str) -> None:
     """Refuse options that a kind of evaluation does not have."""
     if any(options):
         raise RecipeError(rule)
-
-
-def _tables(report: "EvaluationReport") -> list[str]:
-    """Lay out the tables of a report that have rows; the scores in any case."""
-    from sumpool.evaluation.tables import difference_table, form_table, length_table, score_table, win_table
-
-    named = [
-        ("", score_table(report), 2),
-        ("ROUGE-1 / -2 / -Lsum by length of the document", length_table(report), 1),
-        ("form: sentences with a fault", form_table(report), 1),
-        (f"{report.rows[0].system if report.rows else ''} on each document", win_table(report), 1),
-        ("differences of systems", difference_table(report.differences), 2),
-    ]
-    return [table(*cells, title=title, keys=keys) for title, cells, keys in named if cells[1] or not title]
 
 
 def _measure_faithfulness(

@@ -64,7 +64,7 @@ def generate(
     characters that the vocabulary lacks are named. Equal seeds give equal texts.
     """
     from sumpool.progress import GRACE, Progress, interruptible
-    from sumpool.workflows.generate import generate as run_generate
+    from sumpool.tasks.language_modeling.generation import generate as run_generate
 
     if prompt is not None and file:
         raise RecipeError("a prompt must be given once, got an argument and --file")

@@ -10,17 +10,12 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from sumpool.bench.config import BenchConfig, CorpusConfig
-from sumpool.core.decoding.text_sampling import TextSampling
-from sumpool.core.model.language_model_config import LanguageModelConfig
-from sumpool.data.running_text import RunningTextConfig
-from sumpool.data.text_config import TextDataConfig
 from sumpool.errors import RecipeError
-from sumpool.evaluation.language_model_config import TextEvaluationConfig
-from sumpool.recipe.language_model import LanguageModelRecipe
 from sumpool.recipe.problems import hint, setting_docstring
 from sumpool.recipe.rules import family, rule, section
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.sweep import Sweep
+from sumpool.recipe.task import DEFAULT, find_task
 from sumpool.recipe.yaml_text import write
 from sumpool.settings import Settings, config_class, kinds
 from sumpool.studies import config as studies
@@ -87,13 +82,14 @@ def describe(name: str) -> str:
 
 
 def sections() -> Iterator[Section]:
-    """All sections in the order of the schema: those of summarisers and classifiers, of language models, of studies."""
-    yield from _section(Recipe, "", set(), heading="## Recipe")
-    yield from _section(BenchConfig, "bench", set())
-    yield _single(LanguageModelRecipe, "", "## Language models")
-    for path, config in _LANGUAGE_MODELS.items():
-        yield _single(config, path, f"### Language models: `{path}`")
-    yield from _family("data.source", "sumpool.data.text_sources", set())
+    """All sections in the order of the schema: those of summarisers, of other tasks, of studies."""
+    shown: set[object] = set()
+    yield from _section(Recipe, "", shown, heading="## Recipe")
+    yield from _section(BenchConfig, "bench", shown)
+    for name in kinds("sumpool.tasks"):
+        task = find_task(name)
+        for one in () if name == DEFAULT else _section(task.recipe, "", shown, heading=f"## `task: {name}`"):
+            yield one._replace(heading=one.heading.replace("# `", f"# {task.kind.capitalize()}: `", 1))
     yield _single(Sweep, "", "## Sweeps")
     yield _single(CorpusConfig, "bench", "## `bench corpus`")._replace(path="corpus")
     text = "`sumpool study NAME` takes these settings as `--set study.SETTING=VALUE`."
@@ -102,42 +98,32 @@ def sections() -> Iterator[Section]:
         yield _single(config, "study", f"### `study {name}`")._replace(path=name)
 
 
-_LANGUAGE_MODELS: dict[str, type[Settings]] = {
-    "data": TextDataConfig,
-    "data.clean": RunningTextConfig,
-    "model": LanguageModelConfig,
-    "evaluate": TextEvaluationConfig,
-    "generate": TextSampling,
-}
-"""Sections that only recipes of language models have; their training and boundaries are those of other recipes."""
-
-
 def _studies() -> dict[str, type[Settings]]:
     """Settings of the studies, by name."""
     ends = {name.removesuffix("Config"): value for name, value in vars(studies).items() if name.endswith("Config")}
     return {re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower(): config for name, config in ends.items()}
 
 
-def _section(config: type[Settings], path: str, shown: set[str], heading: str = "") -> Iterator[Section]:
+def _section(config: type[Settings], path: str, shown: set[object], heading: str = "") -> Iterator[Section]:
     """A section of the recipe, followed by the sections and families inside it.
 
     Args:
         config: Settings of the section.
         path: Its path in a recipe.
-        shown: Packages of the families, and paths of the sections, that have been listed; extended.
+        shown: Packages of the families, and paths and classes of the sections, that have been listed; extended.
         heading: Heading; by default the path.
     """
     yield _single(config, path, heading or f"## `{path}`")
     yield from _inside(config, path, shown)
 
 
-def _inside(config: type[Settings], path: str, shown: set[str]) -> Iterator[Section]:
+def _inside(config: type[Settings], path: str, shown: set[object]) -> Iterator[Section]:
     """The sections and families of the settings of a section, each where it is first met."""
     for name, field in config.model_fields.items():
         listed = "[i]" if rule(field.annotation, field.metadata).startswith("a list of") else ""
         inner = f"{path}.{name}{listed}".removeprefix(".")
         variants, settings = family(field.annotation, field.metadata), section(field.annotation)
-        known = variants.package if variants else inner
+        known = variants.package if variants else (inner, settings)
         if (variants or settings) and known not in shown:
             shown.add(known)
             if variants:
@@ -146,7 +132,7 @@ def _inside(config: type[Settings], path: str, shown: set[str]) -> Iterator[Sect
                 yield from _section(settings, inner, shown)
 
 
-def _family(path: str, package: str, shown: set[str]) -> Iterator[Section]:
+def _family(path: str, package: str, shown: set[object]) -> Iterator[Section]:
     """A family, its variants, and the families inside them."""
     one_of = f"One of {', '.join(f'`{kind}`' for kind in kinds(package))}."
     yield Section(_plain(path), f"## `{path}`", one_of, {})

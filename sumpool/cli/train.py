@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sumpool.cli.console import Screen, screen
+from sumpool.cli.console import screen
 from sumpool.cli.options import VERIFY, Changes, RecipePath, Verify
 from sumpool.cli.text import print_message, table
 from sumpool.errors import RecipeError
 
 if TYPE_CHECKING:
-    from sumpool.progress import Check, Report
-    from sumpool.recipe.language_model import AnyRecipe
     from sumpool.runs.dry_run import DryRun
 
 
@@ -44,6 +42,9 @@ def train(
     """
     from sumpool.progress import GRACE, SHORT_GRACE, interruptible, no_op
     from sumpool.recipe.sweep import LoadedSweep, load_recipe_or_sweep
+    from sumpool.recipe.task import find_task
+    from sumpool.workflows.train import dry_run as measure
+    from sumpool.workflows.train import train as train_model
 
     options = [f"train.log=[{', '.join(log)}]"] if log else []
     options += ["train.auto_batch=true"] if auto_batch else []
@@ -62,57 +63,28 @@ def train(
 
             output.result(train_sweep(loaded, out, dry_run, output, interruption.check))
             return
+        task = find_task(loaded.task)
         if dry_run:
-            measured = _measure(loaded, output, interruption.check)
-            result = _forecast(measured, loaded.train.steps, with_summaries=loaded.task == "summarization")
+            measured = measure(loaded, report=output.report, check=interruption.check)
+            result = _forecast(measured, loaded.train.steps, has_decoder=loaded.has_decoder)
         else:
-            result = _train(loaded, out, output.report if is_main else no_op, interruption.check)
+            report = output.report if is_main else no_op
+            result = str(train_model(loaded, out, report=report, check=interruption.check))
     if not is_main:
         return
     if not dry_run:
-        print_message(f"next: {_USES[loaded.task].format(result)}; sumpool evaluate {result}")
+        print_message(f"next: sumpool {task.use.format(result)}; sumpool evaluate {result}")
     output.result(result)
 
 
-_USES = {
-    "summarization": "sumpool summarize --model {} doc.txt",
-    "classification": "sumpool classify --model {} doc.txt",
-    "language_modeling": "sumpool generate {}",
-}
-
-
-def _train(recipe: "AnyRecipe", out: Path | None, report: "Report", check: "Check") -> str:
-    from sumpool.recipe.schema import Recipe
-
-    if isinstance(recipe, Recipe):
-        from sumpool.workflows.train import train as train_model
-
-        return str(train_model(recipe, out, report=report, check=check))
-    from sumpool.workflows.train_language_model import train_language_model
-
-    return str(train_language_model(recipe, out, report=report, check=check))
-
-
-def _measure(recipe: "AnyRecipe", output: Screen, check: "Check") -> "DryRun":
-    from sumpool.recipe.schema import Recipe
-
-    if isinstance(recipe, Recipe):
-        from sumpool.workflows.train import dry_run
-
-        return dry_run(recipe, report=output.report, check=check)
-    from sumpool.workflows.train_language_model import dry_run_language_model
-
-    return dry_run_language_model(recipe, report=output.report, check=check)
-
-
-def _forecast(measured: "DryRun", steps: int, *, with_summaries: bool) -> str:
+def _forecast(measured: "DryRun", steps: int, *, has_decoder: bool) -> str:
     memory = "unknown" if measured.peak_memory is None else f"{measured.peak_memory / 2**20:,.0f} MiB"
     minutes = measured.seconds * steps / 60
     rows = [
         ["parameters", f"{measured.parameters:,}"],
         ["device", measured.device],
         ["longest batch", f"{measured.documents:,} x {measured.source_tokens:,} tokens"],
-        *([["longest summary in it", f"{measured.target_tokens:,} tokens"]] if with_summaries else []),
+        *([["longest summary in it", f"{measured.target_tokens:,} tokens"]] if has_decoder else []),
         ["peak memory of a step", memory],
         ["time of such a step", f"{measured.seconds:.2f} s"],
         ["all steps, at most", f"{minutes:,.1f} min for {steps:,}"],

@@ -1,14 +1,19 @@
 """The `data` section of a recipe: the source of documents and their preparation."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
 from sumpool.data.sources._base import SourceConfig
 from sumpool.errors import RecipeError
 from sumpool.settings import OneOf, Settings
-from sumpool.text.tokenizer import Units
+
+if TYPE_CHECKING:
+    from sumpool.data.encoding import DocumentEncoder
+    from sumpool.data.sources._base import Split
+    from sumpool.data.texts import Texts
 
 
 class GapSentencesConfig(Settings):
@@ -46,9 +51,6 @@ class DataConfig(Settings):
     """
     tokenizer: Path | None = None
     """Run folder or imported model whose tokenizer is used; by default a tokenizer is trained on the training split."""
-    units: Units | None = None
-    """Divide texts into units instead of the tokens of a trained vocabulary: bytes, characters, words between white
-    space, or pixels, numbers from 0 to 255. `vocabulary` limits the characters and the words."""
     vocabulary: Annotated[int, Field(ge=300, le=256000)] | None = None
     """Vocabulary size, including 256 byte tokens; by default 8000, or the size of `tokenizer`."""
     phrases: int = Field(0, ge=0, le=1_000_000)
@@ -70,9 +72,6 @@ class DataConfig(Settings):
             raise ValueError(f"prepared must be a folder of its own, such as prepared/news, got {self.prepared}")
         if self.vocabulary is None and self.tokenizer is None:
             raise ValueError("vocabulary must be the size of the vocabulary to train, got null; the default is 8000")
-        if self.units and (self.tokenizer or self.phrases):
-            other = "tokenizer" if self.tokenizer else "phrases"
-            raise ValueError(f"units and {other} must not both be set, got both; units have a vocabulary of their own")
         if self.shuffled and self.gap_sentences:
             raise ValueError("shuffled and gap_sentences must not both be set, got both; a run learns one task")
         if self.vocabulary and 0 < self.phrases <= self.vocabulary:
@@ -100,5 +99,26 @@ class DataConfig(Settings):
             "source": source.model_dump(mode="json", exclude=unused),
             **({} if self.tokenizer else {"vocabulary": self.vocabulary}),
             **({"phrases": self.phrases} if self.phrases else {}),  # absent, so that older fingerprints stay valid
-            **self.model_dump(mode="json", include={"shuffled", "gap_sentences", "units"}, exclude_none=True),
+            **self.model_dump(mode="json", include={"shuffled", "gap_sentences"}, exclude_none=True),
         }
+
+    def train_tokenizer(self, folder: Path, threads: int) -> None:
+        """Train the tokenizer on the texts of the training split in a folder, and write its files there."""
+        from sumpool.data.texts import Texts
+        from sumpool.text.sentencepiece_tokenizer import SENTENCEPIECE_MODEL, SentencePieceTokenizer
+
+        assert self.vocabulary, "vocabulary is set if tokenizer is not"
+        texts = (text for example in Texts.open(folder, "train") for text in (example.text, example.summary))
+        SentencePieceTokenizer.train(texts, folder / SENTENCEPIECE_MODEL, self.vocabulary, threads)
+
+    def prepare_labels(self, folder: Path, texts: "Mapping[Split, Texts]") -> "Mapping[str, Mapping[Split, int]]":
+        """Write what targets are encoded with; return the documents of each label, none where they have summaries."""
+        del folder, texts
+        return {}
+
+    @property
+    def encoder(self) -> "type[DocumentEncoder]":
+        """Class that encodes documents with their targets."""
+        from sumpool.data.encoding import DocumentEncoder
+
+        return DocumentEncoder

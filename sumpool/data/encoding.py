@@ -8,8 +8,7 @@ import numpy as np
 
 from sumpool.data.contamination import find_ngrams
 from sumpool.data.document_stats import DocumentStats, document_stats
-from sumpool.data.labels import LABELS, Labels
-from sumpool.data.shards import Item, join_pair
+from sumpool.data.shards import Item
 from sumpool.data.sources._base import SPLITS, Example, Split
 from sumpool.data.texts import Texts
 from sumpool.text.language import split_words
@@ -55,9 +54,9 @@ class DocumentEncoder:
     """
 
     def __init__(self, folder: Path, sampled_ngrams: Mapping[Split, np.ndarray], language: str) -> None:
-        self._tokenizer = load_tokenizer(folder)
-        self._splitter = SentenceSplitter(language)
-        self._labels = Labels.load(folder) if (folder / LABELS).is_file() else None
+        self.folder = folder
+        self.tokenizer = load_tokenizer(folder)
+        self.splitter = SentenceSplitter(language)
         self._texts = {split: Texts.open(folder, split) for split in SPLITS}
         self._sampled_ngrams = sampled_ngrams
 
@@ -67,23 +66,20 @@ class DocumentEncoder:
         return [self._encode(example) for example in examples]
 
     def _encode(self, example: Example) -> EncodedExample:
-        target = self._target(example)
-        item = encode_item(example.id, example.document, self._tokenizer, self._splitter, target)
-        if example.second:
-            second = encode_item(example.id, example.second, self._tokenizer, self._splitter, target)
-            item = join_pair(item, second, self._tokenizer.special_tokens.pad)
+        item = self.item(example)
         document_words = split_words(example.text)
-        stats = document_stats(example, document_words, len(item.ids), len(target))
+        target_tokens = 0 if item.target is None else len(item.target)
+        stats = document_stats(example, document_words, len(item.ids), target_tokens)
         sampled_ngrams = self._sampled_ngrams if example.split == "train" else {}
         shared = {split: find_ngrams(sampled, document_words) for split, sampled in sampled_ngrams.items()}
         return EncodedExample(item, stats, shared)
 
-    def _target(self, example: Example) -> np.ndarray:
-        """Return the class of the label, or the ids of the summary, to which batches add EOS."""
-        if self._labels:
-            return np.array([self._labels.index(example.summary, example.id)])
-        prefix = self._tokenizer.special_tokens.prefix
-        return np.array([*prefix, *self._tokenizer.encode(example.summary)], id_dtype(self._tokenizer.vocab_size))
+    def item(self, example: Example) -> Item:
+        """Encode a document with its summary, to which batches add EOS."""
+        tokenizer = self.tokenizer
+        target = [*tokenizer.special_tokens.prefix, *tokenizer.encode(example.summary)]
+        ids = np.array(target, id_dtype(tokenizer.vocab_size))
+        return encode_item(example.id, example.document, tokenizer, self.splitter, ids)
 
 
 def encode_item(

@@ -3,8 +3,6 @@
 Files of a prepared folder:
 
     tokenizer.model   trained on the training split, or copied from data.tokenizer (the tokenizer)
-    units.json                        vocabulary of data.units, instead of a tokenizer
-    labels.json                       labels of the training split, if documents have labels instead of summaries
     phrases.model                     trained on the training split if data.phrases is set
     <split>/texts.jsonl, texts.bin    texts of documents and summaries, see `sumpool.data.texts`
     <split>/*.bin, shard.json         their token ids, see `sumpool.data.shards`
@@ -27,9 +25,8 @@ import numpy as np
 from sumpool.data import contamination
 from sumpool.data.config import DataConfig
 from sumpool.data.document_stats import DocumentStats, summarize_split
-from sumpool.data.encoding import DocumentEncoder, spans
+from sumpool.data.encoding import spans
 from sumpool.data.ingest import Ingested, ingest, read_in_parallel
-from sumpool.data.labels import Labels
 from sumpool.data.prepared_folder import fill_prepared
 from sumpool.data.processes import OrderedMap, caller, ordered_map
 from sumpool.data.report import DataReport, SplitReport
@@ -41,6 +38,8 @@ from sumpool.errors import RecipeError
 from sumpool.progress import Check, Progress, Report
 from sumpool.text.language import detect_language, split_words
 from sumpool.text.load import load_tokenizer
+from sumpool.text.sentencepiece_tokenizer import SentencePieceTokenizer
+from sumpool.text.tokenizer import Tokenizer
 
 _EVALUATION: tuple[Split, ...] = ("validation", "test")
 _SMALL_BYTES = 1 << 19
@@ -96,27 +95,23 @@ def _encode_all(
     """Train the tokenizer on the texts in a folder, and write the shards."""
     texts = {split: Texts.open(folder, split) for split in SPLITS}
     workers = config.workers if sum(int(texts[split].sizes().sum()) for split in SPLITS) > _SMALL_BYTES else 0
-    labels = Labels(())
-    if config.require_source().labelled_documents:
-        labels = Labels.collect(example.summary for example in texts["train"])
-        labels.save(folder)
+    labels = config.prepare_labels(folder, texts)
     train_text_models(config, folder, min(workers, 2), report, check)
-    vocabulary = load_tokenizer(folder).vocab_size
+    tokenizer = load_tokenizer(folder)
+    vocabulary = tokenizer.vocab_size
     language = _main_language(texts["train"])
     size = max(vocabulary, len(labels))
-    splits = _write_shards(folder, texts, size, language, workers, report, check, execute)
+    splits = _write_shards(config, folder, texts, size, language, workers, report, check, execute)
     if config.phrases:
         report(Progress("prepare: phrases"))
         tasks = [partial(train_phrases, folder, config.phrases)]
         for _ in ordered_map(caller, tasks, min(workers, 1), check):
             report(Progress("prepare: phrases"))
-    notes = (*config.require_source().notes(), *_notes(config, vocabulary, ingested))
+    notes = (*config.require_source().notes(), *_notes(config, tokenizer, ingested))
     for note in notes:
         report(Progress("prepare", note=note))
     read = ingested.kept + ingested.rejected
     fields = config.require_source().field_names()
-    counts = {split: Counter(example.summary for example in texts[split]) for split in SPLITS} if labels.names else {}
-    of_labels = {name: {split: counts[split][name] for split in SPLITS} for name in labels.names}
     return DataReport(
         read=read,
         kept=ingested.kept,
@@ -127,7 +122,7 @@ def _encode_all(
         language=language,
         fields=fields,
         invisible=ingested.invisible,
-        labels=of_labels,
+        labels=labels,
     )
 
 
@@ -138,6 +133,7 @@ def _main_language(texts: Texts) -> str:
 
 
 def _write_shards(
+    config: DataConfig,
     folder: Path,
     texts: Mapping[Split, Texts],
     vocabulary: int,
@@ -154,7 +150,7 @@ def _write_shards(
     total = sum(map(len, texts.values()))
     tasks = chain.from_iterable(spans(texts[split], split) for split in SPLITS)
     done = 0
-    with closing(execute(partial(DocumentEncoder, folder, sampled, language), tasks, workers, check)) as results:
+    with closing(execute(partial(config.encoder, folder, sampled, language), tasks, workers, check)) as results:
         for split in SPLITS:
             with ShardWriter(folder, split, vocabulary) as shard:
                 while len(stats[split]) < len(texts[split]):
@@ -181,10 +177,11 @@ def _sample_documents(texts: Texts) -> Iterator[list[str]]:
         yield split_words(texts[number].text)
 
 
-def _notes(config: DataConfig, vocabulary: int, ingested: Ingested) -> Iterator[str]:
-    if config.vocabulary and vocabulary < config.vocabulary and not config.units:
+def _notes(config: DataConfig, tokenizer: Tokenizer, ingested: Ingested) -> Iterator[str]:
+    is_trained = isinstance(tokenizer, SentencePieceTokenizer)
+    if config.vocabulary and tokenizer.vocab_size < config.vocabulary and is_trained:
         yield (
-            f"the vocabulary has {vocabulary:,} tokens instead of data.vocabulary = {config.vocabulary:,}: "
+            f"the vocabulary has {tokenizer.vocab_size:,} tokens instead of data.vocabulary = {config.vocabulary:,}: "
             "the training documents yield no more"
         )
     if ingested.rejected:

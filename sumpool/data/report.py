@@ -1,8 +1,11 @@
 """Data report: statistics of prepared data, as a table and as JSON."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from typing import Self, TypeVar
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
@@ -21,6 +24,7 @@ LOW_LEAK = 0.2
 _SHOWN_LABELS = 30
 """Labels of the table."""
 
+ReportOf = TypeVar("ReportOf", bound="PreparedReport")
 _Row = tuple[str, Callable[["SplitReport"], str]]
 
 
@@ -84,43 +88,27 @@ class SplitReport:
 
 
 @dataclass(frozen=True)
-class DataReport:
-    """Statistics of prepared data.
+class PreparedReport(ABC):
+    """Report of prepared data.
 
     Attributes:
         read: Rows of the source: kept + rejected.
         kept: Documents of all splits.
-        rejected: Rows that could not be used, listed in `rejects.jsonl`.
-        vocabulary: Vocabulary size.
-        splits: Statistics of each split.
-        notes: Messages about guessed and changed settings.
-        language: Code of the language of most training documents (ISO 639-1); empty if it is not clear. Reports without
-            it are of English data.
-        fields: Names of the fields that the documents were read from, of the first file; None for sources without named
-            fields and in reports of older versions.
-        invisible: Invisible characters that were removed from documents and summaries; page and line marks do not
-            count.
-        labels: Documents of each label in each split; empty where documents have summaries.
+        rejected: Rows that could not be used.
+        vocabulary: Vocabulary size, special tokens included.
     """
 
     read: int
     kept: int
     rejected: int
     vocabulary: int
-    splits: Mapping[Split, SplitReport]
-    notes: tuple[str, ...]
-    language: str = ENGLISH
-    fields: Fields | None = None
-    invisible: int = 0
-    labels: Mapping[str, Mapping[Split, int]] = field(default_factory=dict)
 
     def save(self, folder: Path) -> None:
         """Write the report to a prepared folder."""
-        absent = None if self.labels else {"labels"}
-        (folder / REPORT_FILE).write_bytes(_ADAPTER.dump_json(self, indent=1, exclude=absent) + b"\n")
+        (folder / REPORT_FILE).write_bytes(_adapter(type(self)).dump_json(self, indent=1) + b"\n")
 
     @classmethod
-    def load(cls, folder: Path) -> "DataReport":
+    def load(cls, folder: Path) -> Self:
         """Read the report of a prepared folder.
 
         Raises:
@@ -133,16 +121,54 @@ class DataReport:
             raise _damaged(path, str(error.strerror)) from error
 
     @classmethod
-    def parse(cls, content: bytes, path: Path) -> "DataReport":
+    def parse(cls, content: bytes, path: Path) -> Self:
         """Return the report in the content of a file, whose path errors name.
 
         Raises:
             DataError: If the content is invalid.
         """
         try:
-            return _ADAPTER.validate_json(content)
+            report: Self = _adapter(cls).validate_json(content)
         except ValidationError as error:
             raise _damaged(path, first_problem(error)) from error
+        return report
+
+    @abstractmethod
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return the report as a table: a heading, then a label and the value of each split per row."""
+
+    @abstractmethod
+    def facts(self) -> dict[str, str]:
+        """Return what describes the data of a run, by name."""
+
+
+@dataclass(frozen=True)
+class DataReport(PreparedReport):
+    """Statistics of prepared data.
+
+    Attributes:
+        splits: Statistics of each split.
+        notes: Messages about guessed and changed settings.
+        language: Code of the language of most training documents (ISO 639-1); empty if it is not clear. Reports without
+            it are of English data.
+        fields: Names of the fields that the documents were read from, of the first file; None for sources without named
+            fields and in reports of older versions.
+        invisible: Invisible characters that were removed from documents and summaries; page and line marks do not
+            count.
+        labels: Documents of each label in each split; empty where documents have summaries.
+    """
+
+    splits: Mapping[Split, SplitReport]
+    notes: tuple[str, ...]
+    language: str = ENGLISH
+    fields: Fields | None = None
+    invisible: int = 0
+    labels: Mapping[str, Mapping[Split, int]] = field(default_factory=dict)
+
+    def save(self, folder: Path) -> None:
+        """Write the report to a prepared folder."""
+        absent = None if self.labels else {"labels"}
+        (folder / REPORT_FILE).write_bytes(_adapter(DataReport).dump_json(self, indent=1, exclude=absent) + b"\n")
 
     def rows(self) -> list[tuple[str, ...]]:
         """Return the report as a table: a heading, then a label and the value of each split per row."""
@@ -154,6 +180,28 @@ class DataReport:
             rows.append((f"label {name}", *(f"{counts[split]:,}" for split in SPLITS)))
         more = len(self.labels) - _SHOWN_LABELS
         return [*rows, (f"and {more:,} more labels", "", "", "")] if more > 0 else rows
+
+    def facts(self) -> dict[str, str]:
+        """Return what describes the data of a run, by name."""
+        train = self.splits["train"]
+        if not self.kept:
+            return {}
+        facts = {
+            "documents": ", ".join(f"{name} {split.documents:,}" for name, split in self.splits.items()),
+            "words of a document": _mean_and_p90(train.document_words),
+            "words of a summary": _mean_and_p90(train.summary_words),
+            "language": self.language or "not clear",
+            "vocabulary": f"{self.vocabulary:,} tokens",
+        }
+        if self.labels:
+            del facts["words of a summary"]
+            facts["labels"] = ", ".join(f"{name} {sum(counts.values()):,}" for name, counts in self.labels.items())
+        fields = self.fields
+        return {**facts, "fields": f"{fields.document}, {fields.summary}, {fields.id or 'no id'}"} if fields else facts
+
+
+def _mean_and_p90(words: LengthStats) -> str:
+    return f"mean {words.mean:,.0f}, 90 % at most {words.p90:,.0f}"
 
 
 def remembered_fields(folder: Path) -> Fields | None:
@@ -208,7 +256,10 @@ _OVERLAP_ROWS: tuple[_Row, ...] = (
     ("13-grams also in training", lambda split: _percent(split.runs_in_training)),
 )
 
-_ADAPTER = TypeAdapter(DataReport)
+
+@cache
+def _adapter(report: type[ReportOf]) -> TypeAdapter[ReportOf]:
+    return TypeAdapter(report)
 
 
 def _damaged(path: Path, problem: str) -> DataError:

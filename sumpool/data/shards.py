@@ -12,7 +12,7 @@ documents is stored as one with the padding token, which no text contains, betwe
 
 import json
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -45,27 +45,6 @@ class Item:
     ids: np.ndarray
     sentences: np.ndarray
     target: np.ndarray | None
-
-
-def join_pair(first: Item, second: Item, pad: int) -> Item:
-    """Join two documents to an item with the id and the target of the first."""
-    ids = np.concatenate([first.ids, np.array([pad], first.ids.dtype), second.ids])
-    last = first.sentences[-1:] if len(first.sentences) else np.zeros(1, first.sentences.dtype)
-    sentences = np.concatenate([first.sentences, last, second.sentences + last + 1])
-    return replace(first, ids=ids, sentences=sentences)
-
-
-def split_pair(item: Item, pad: int) -> tuple[Item, ...]:
-    """Split an item of two documents; an item of one document stays as it is."""
-    (indices,) = np.nonzero(item.ids == pad)
-    if not len(indices):
-        return (item,)
-    end = int(indices[0])
-    ids, sentences = item.ids[end + 1 :], item.sentences[end + 1 :]
-    return (
-        replace(item, ids=item.ids[:end], sentences=item.sentences[:end]),
-        replace(item, ids=ids, sentences=sentences - sentences[:1].sum()),
-    )
 
 
 class ShardWriter(ExitStack):

@@ -1,6 +1,7 @@
 """Report of an evaluation: mean scores by slice and system, with intervals and tests."""
 
 import json
+from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -53,8 +54,32 @@ class ReportRow:
     bertscore: Estimate | None = None
 
 
+class Evaluation(ABC):
+    """Result of an evaluation."""
+
+    @abstractmethod
+    def to_json(self) -> str:
+        """Serialize the result as JSON, unrounded."""
+
+    @abstractmethod
+    def tables(self) -> "list[TitledTable]":
+        """Lay out the result as tables."""
+
+    def sentences(self) -> Sequence[str]:
+        """Notes below the tables."""
+        return ()
+
+    def samples(self) -> Sequence[Sequence[str]]:
+        """Texts below the tables, each as its consecutive segments."""
+        return ()
+
+
+TitledTable = tuple[Sequence[str], Sequence[Sequence[str]], str, int]
+"""Column titles, the cells of each row, a title, and the number of leading columns that name a row."""
+
+
 @dataclass(frozen=True)
-class EvaluationReport:
+class EvaluationReport(Evaluation):
     """Results of an evaluation.
 
     Attributes:
@@ -78,6 +103,16 @@ class EvaluationReport:
     def to_json(self) -> str:
         """Serialize the report as JSON, unrounded."""
         return json.dumps(asdict(self), ensure_ascii=False, indent=2) + "\n"
+
+    def tables(self) -> list[TitledTable]:
+        """Lay out the tables that have rows; the scores in any case."""
+        from sumpool.evaluation.tables import report_tables  # which lays out reports
+
+        return report_tables(self)
+
+    def sentences(self) -> Sequence[str]:
+        """Notes and the signature of the scores."""
+        return [*self.notes, self.signature]
 
 
 _COPYING = ("coverage", "density", "novel_bigrams", "facts", "unsupported")

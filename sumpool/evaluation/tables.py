@@ -8,7 +8,7 @@ from dataclasses import astuple
 from itertools import groupby
 
 from sumpool.evaluation.paired_comparison import Difference
-from sumpool.evaluation.report import EvaluationReport, ReportRow
+from sumpool.evaluation.report import EvaluationReport, ReportRow, TitledTable
 from sumpool.evaluation.rouge import TYPES
 from sumpool.evaluation.statistics import Estimate
 from sumpool.text.cleaning import IGNORABLE
@@ -33,6 +33,19 @@ _COLUMNS = (
 _WIN_COLUMNS = ("compared with", "won/tied/lost (1)", "won/tied/lost (Lsum)", "p bootstrap", "p permuted", "p Holm")
 _DIFFERENCE_COLUMNS = ("slice", "compared", "ROUGE-1", "ROUGE-2", "ROUGE-L", "ROUGE-Lsum", "documents", "p (1 / Lsum)")
 _SHOWN = ("rouge1", "rouge2", "rougeLsum")
+
+
+def report_tables(report: EvaluationReport) -> list[TitledTable]:
+    """Lay out the tables of a report that have rows; the scores in any case."""
+    system = report.rows[0].system if report.rows else ""
+    named = [
+        (*score_table(report), "", 2),
+        (*length_table(report), "ROUGE-1 / -2 / -Lsum by length of the document", 1),
+        (*form_table(report), "form: sentences with a fault", 1),
+        (*win_table(report), f"{system} on each document", 1),
+        (*difference_table(report.differences), "differences of systems", 2),
+    ]
+    return [table for table in named if table[1] or not table[2]]
 
 
 def score_table(report: EvaluationReport) -> Table:

@@ -4,9 +4,9 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import torch
+from torch import nn
 
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model.summarizer import SummarizationModel
@@ -20,83 +20,88 @@ from sumpool.inference.run_files import RECIPE, REPORT, RunFiles, require_own_re
 from sumpool.io.manifest import MODEL, Manifest
 from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.ranking.sentence_selector import SentenceSelector
-from sumpool.recipe.load import load_recipe
-from sumpool.recipe.schema import Recipe
+from sumpool.recipe.load import load_any_recipe
+from sumpool.recipe.schema import DEFAULT, BaseRecipe, Recipe, RecipeOf
 from sumpool.text.language import ENGLISH
 from sumpool.text.load import TOKENIZER_FILES, load_tokenizer
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Tokenizer
-from sumpool.training.config import Task
 from sumpool.training.hardware import choose_device, choose_encoder_precision, choose_generation_precision
 from sumpool.training.weights import Model, load_weights
 
 _TOKENS_PER_WORD = 1.3
 """Tokens per word of models without a data report, such as imported ones."""
 _LOG = logging.getLogger(__name__)
-RecipeOf = TypeVar("RecipeOf")
-"""Recipe of a task."""
 
 
 @dataclass(frozen=True)
-class LoadedModel:
-    """A trained model with everything that summarising needs.
+class LoadedRun:
+    """Trained model of a run of any task.
 
     Attributes:
         folder: The run folder.
         recipe: The run's recipe, with the caller's overrides.
         model: The model with its best weights, on its device, in evaluation mode.
         tokenizer: The run's tokenizer.
+        device: Device of the model.
+    """
+
+    folder: Path
+    recipe: BaseRecipe
+    model: nn.Module
+    tokenizer: Tokenizer
+    device: torch.device
+
+
+@dataclass(frozen=True)
+class LoadedModel(LoadedRun):
+    """A trained model with everything that summarising needs.
+
+    Attributes:
         splitter: Sentence splitter for the language of the model.
         lengths: Shortest, longest and likely length of a summary in tokens.
-        device: Device of the model.
         selector: Selects the sentences of extractive summaries.
         report: Report on the training data; None for models without one, such as imported ones.
         language: Language that the model has learnt (ISO 639-1); English for models without a data report.
     """
 
-    folder: Path
     recipe: Recipe
     model: SummarizationModel
-    tokenizer: Tokenizer
     splitter: SentenceSplitter
     lengths: Lengths
-    device: torch.device
     selector: SentenceSelector
     report: DataReport | None = None
     language: str = ENGLISH
 
 
-def find_model(
-    folder: Path | None = None, overrides: Sequence[str] = (), task: Task = "summarization"
-) -> tuple[Path, Recipe]:
-    """Return the folder and the recipe of a model without loading its weights; arguments and errors of `find_run`."""
-    return find_run(folder, overrides, task, load_recipe)
+def find_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> tuple[Path, Recipe]:
+    """Return the folder and the recipe of a model of summaries without loading its weights, as `find_run` does."""
+    return find_run(folder or default_model(RUNS), overrides, DEFAULT, Recipe)
 
 
-def find_run(
-    folder: Path | None, overrides: Sequence[str], task: str, load: Callable[[Path, Sequence[str]], RecipeOf]
-) -> tuple[Path, RecipeOf]:
-    """Return the folder and the recipe of a model of any task without loading its weights.
+def find_run(folder: Path | None, overrides: Sequence[str], task: str, schema: type[RecipeOf]) -> tuple[Path, RecipeOf]:
+    """Return the folder and the recipe of a model of a task without loading its weights.
 
     Args:
-        folder: The run folder; None takes the newest run of the task, or the shipped model if there is none.
+        folder: The run folder; None takes the newest run of the task.
         overrides: Settings to change, each like `summarize.beams=1`.
         task: Task of the model.
-        load: Loads the recipe of a folder with overrides.
+        schema: Schema of its recipes.
 
     Raises:
         CheckpointError: If the folder has no model, or one of another task.
         RecipeError: If an override is wrong.
     """
-    folder = folder or (default_model(RUNS) if task == "summarization" else newest_run(RUNS, task))
+    folder = folder or newest_run(RUNS, task)
     if not (folder / RECIPE).is_file():
         raise CheckpointError(f"{folder} must be a run folder with recipe.yaml and {MODEL}, got neither; {ADVICE}")
     require_task(folder, Manifest.read(folder).read_file(folder, RECIPE), task)
     try:
-        recipe = load(folder, overrides)
+        recipe = load_any_recipe(folder, overrides)
     except RecipeError:
-        require_own_recipe(folder, load)
+        require_own_recipe(folder)
         raise
+    assert isinstance(recipe, schema), "the task of the run has this schema"
     if not (folder / MODEL).is_file():
         raise CheckpointError(f"{folder} must hold {MODEL}, but its training has saved no model yet; let it go on")
     return folder, recipe

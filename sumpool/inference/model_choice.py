@@ -1,4 +1,4 @@
-"""Choice of the run folder that summarises or classifies, without loading anything of it."""
+"""Choice of a run folder, without loading anything of it."""
 
 from collections.abc import Sequence
 from importlib.resources import files
@@ -15,33 +15,33 @@ SHIPPED = Path(str(files("sumpool").joinpath("shipped")))
 
 ADVICE = "run `sumpool train quickstart`, or with a recipe of your own, or name a run with --model"
 """What to do without a model, for error messages."""
-_OTHER_TASKS = {
-    "classification": ("classifier", "train a recipe with task: classification, or name a run with --model"),
-    "language_modeling": ("language model", "train a recipe with task: language_modeling, or name its run folder"),
-}
-"""Kind of model of a task, and what to do without one, for error messages."""
-_COMMANDS = {"summarization": "summarize", "classification": "classify", "language_modeling": "generate"}
+_DEFAULT = "summarization"
+"""Task of a recipe that names none."""
 
 
 def default_model(runs: Path) -> Path:
     """Return the newest run, or the shipped model if there is none."""
-    try:
-        return newest_run(runs)
-    except CheckpointError:
-        return SHIPPED
+    models = _models(runs, _DEFAULT)
+    return _newest(models) if models else SHIPPED
 
 
-def newest_run(runs: Path, task: str = "summarization") -> Path:
+def newest_run(runs: Path, task: str = _DEFAULT) -> Path:
     """Return the run folder of a task whose model was saved last.
 
     Raises:
         CheckpointError: If there is none.
     """
-    models = [path for path in runs.glob(f"*/{MODEL}") if task_of(path.parent) == task]
+    models = _models(runs, task)
     if not models:
-        kind, advice = _OTHER_TASKS.get(task, ("model", ADVICE))
+        from sumpool.recipe.task import find_task  # as nothing but errors needs it
+
+        kind, advice = find_task(task).kind, find_task(task).advice
         raise CheckpointError(f"{runs.absolute()} must hold a trained {kind}, got none; {advice}")
     return _newest(models)
+
+
+def _models(runs: Path, task: str) -> list[Path]:
+    return [path for path in runs.glob(f"*/{MODEL}") if task_of(path.parent) == task]
 
 
 def task_of(run: Path) -> str:
@@ -65,15 +65,16 @@ def require_task(run: Path, recipe: bytes, task: str) -> None:
     """
     other = _task_in(recipe)
     if other != task:
+        from sumpool.recipe.task import command_of  # as nothing but errors needs it
+
         raise CheckpointError(
-            f"{run} must be a run of task: {task}, got task: {other}, for sumpool {_COMMANDS.get(other, 'train')} "
-            "and evaluate only"
+            f"{run} must be a run of task: {task}, got task: {other}, for sumpool {command_of(other)} and evaluate only"
         )
 
 
 def _task_in(recipe: bytes) -> str:
     named = (line.removeprefix(b"task:").strip() for line in recipe.splitlines() if line.startswith(b"task:"))
-    return next(named, b"summarization").decode(errors="replace")
+    return next(named, _DEFAULT.encode()).decode(errors="replace")
 
 
 def newest_of_all(runs: Path) -> Path:

@@ -5,7 +5,7 @@ as starting Python.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
@@ -118,10 +118,12 @@ class RunFiles:
         return language if isinstance(language, str) else ENGLISH
 
 
-def require_own_recipe(folder: Path, load: Callable[[Path, Sequence[str]], object]) -> None:
+def require_own_recipe(folder: Path) -> None:
     """Raise a CheckpointError if the recipe of a run folder is wrong without any override."""
+    from sumpool.recipe.load import load_any_recipe  # as the schema needs torch
+
     try:
-        load(folder, ())
+        load_any_recipe(folder)
     except RecipeError as error:
         problems = " ".join(str(error).split())
         raise CheckpointError(
@@ -140,7 +142,7 @@ def _whole_recipe(folder: Path, tree: object, overrides: Sequence[str]) -> "Reci
             return load_recipe(folder, overrides)
         return make_recipe(deepcopy(tree), overrides, folder / RECIPE)
     except RecipeError:
-        require_own_recipe(folder, load_recipe)
+        require_own_recipe(folder)
         raise
 
 

@@ -3,18 +3,13 @@
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import ValidationError
 
 from sumpool.errors import RecipeError
-from sumpool.recipe.schema import Recipe, RunRecipe
+from sumpool.recipe.schema import DEFAULT, BaseRecipe, Recipe
 from sumpool.recipe.yaml_text import MAX_CHARACTERS, Inline, parse, write
-from sumpool.settings import Settings
-
-LANGUAGE_MODELING = "language_modeling"
-"""Task whose recipes have the schema of `sumpool.recipe.language_model`."""
-_Schema = TypeVar("_Schema", bound=Settings)
 
 _PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\.\d+|\[\d+\])*")
 
@@ -90,7 +85,7 @@ _MAX_LISTED = 20
 
 
 def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
-    """Load a recipe.
+    """Load a recipe of a task that reads documents.
 
     Args:
         path: A YAML file, or a run folder with `recipe.yaml`.
@@ -103,27 +98,38 @@ def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
     return make_recipe(read_tree(path), overrides, path)
 
 
+def load_any_recipe(path: Path, overrides: Sequence[str] = ()) -> BaseRecipe:
+    """Load a recipe of any task; arguments and errors are those of `load_recipe`."""
+    path = path / "recipe.yaml" if path.is_dir() else path
+    return make_any_recipe(read_tree(path), overrides, path)
+
+
 def make_recipe(tree: dict[str, Any], overrides: Sequence[str], path: Path) -> Recipe:
-    """Validate a tree of settings from a path as a recipe; the overrides change the tree in place.
+    """Validate a tree of settings from a path as a recipe of a task that reads documents.
 
     Raises:
         RecipeError: If any setting is invalid; lists all problems.
     """
-    if tree.get("task") == LANGUAGE_MODELING:
+    recipe = make_any_recipe(tree, overrides, path)
+    if not isinstance(recipe, Recipe):
         raise RecipeError(
-            f"{path}: task must be summarization or classification for this command, got {LANGUAGE_MODELING}; "
-            "prepare, train, evaluate and generate take language models"
+            f"{path}: task must be {DEFAULT}, or another one that reads documents, for this command, got {recipe.task}"
         )
-    return validate_tree(Recipe, tree, overrides, path)
+    return recipe
 
 
-def validate_tree(schema: type[_Schema], tree: dict[str, Any], overrides: Sequence[str], path: Path) -> _Schema:
-    """Validate a tree of settings from a path by a schema; the overrides change the tree in place.
+def make_any_recipe(tree: dict[str, Any], overrides: Sequence[str], path: Path) -> BaseRecipe:
+    """Validate a tree of settings from a path as a recipe of its task; the overrides change the tree in place.
 
     Raises:
         RecipeError: If any setting is invalid; lists all problems.
     """
     problems = override_all(tree, overrides)
+    try:
+        schema = recipe_schema(tree.get("task", DEFAULT))
+    except ValueError as error:
+        problems.append(str(error))
+        schema, tree = Recipe, {**tree, "task": DEFAULT}
     try:
         recipe = schema.model_validate(tree)
     except ValidationError as error:
@@ -133,6 +139,19 @@ def validate_tree(schema: type[_Schema], tree: dict[str, Any], overrides: Sequen
     if problems:
         raise RecipeError(list_problems(path, problems))
     return recipe
+
+
+def recipe_schema(name: object) -> type[BaseRecipe]:
+    """Return the schema of the recipes of a task.
+
+    Raises:
+        ValueError: If there is no such task.
+    """
+    if name == DEFAULT:
+        return Recipe  # which needs nothing of a training
+    from sumpool.recipe.task import find_task
+
+    return find_task(name).recipe
 
 
 def read_tree(path: Path) -> dict[str, Any]:
@@ -162,11 +181,11 @@ def list_problems(path: Path, problems: Sequence[str]) -> str:
     return "\n".join([f"{path}: {len(problems)} problems", *lines])
 
 
-def dump_recipe(recipe: RunRecipe) -> str:
+def dump_recipe(recipe: BaseRecipe) -> str:
     """Serialize a recipe with all its settings as YAML that loads to an equal recipe, one line per encoder layer."""
     tree = recipe.model_dump(exclude_none=True)
-    if recipe.task == Recipe.model_fields["task"].default:
-        del tree["task"]  # as in recipes of earlier versions
+    if tree["task"] == DEFAULT:
+        del tree["task"]
     if recipe.train.teacher is None:
         tree["train"] = {key: value for key, value in tree["train"].items() if not key.startswith("distillation_")}
     return write(_to_yaml(tree, inline=False))

@@ -15,10 +15,17 @@ from pydantic import Field, ValidationError, model_validator
 
 from sumpool.data.sources._base import Split
 from sumpool.errors import RecipeError
-from sumpool.recipe.language_model import AnyRecipe, make_any_recipe
-from sumpool.recipe.load import assign, list_problems, load_recipe, override_all, read_tree
+from sumpool.recipe.load import (
+    assign,
+    list_problems,
+    load_recipe,
+    make_any_recipe,
+    override_all,
+    read_tree,
+    recipe_schema,
+)
 from sumpool.recipe.problems import error_messages, format_value
-from sumpool.recipe.schema import Recipe
+from sumpool.recipe.schema import DEFAULT, BaseRecipe, Recipe
 from sumpool.settings import Settings
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,47}")
@@ -69,10 +76,10 @@ class LoadedSweep:
     @property
     def columns(self) -> Literal["rouge", "perplexity", "accuracy"]:
         """Columns of the table; all rows have the same data, and so the same task."""
-        return "accuracy" if self.rows[0].task == "classification" else self.settings.columns
+        return "accuracy" if "accuracy" in self.rows[0].selection_measures else self.settings.columns
 
 
-def load_recipe_or_sweep(path: Path, overrides: Sequence[str] = ()) -> AnyRecipe | LoadedSweep:
+def load_recipe_or_sweep(path: Path, overrides: Sequence[str] = ()) -> BaseRecipe | LoadedSweep:
     """Load a file that is a sweep if it has the key `sweep`, or several other keys of sweeps, and a recipe otherwise.
 
     Args:
@@ -154,10 +161,14 @@ def _validate(tree: dict[str, Any]) -> tuple[Recipe | None, list[str]]:
     if isinstance(train, dict) and "steps" in train:
         problems.append("train.steps must be left to the sweep's source_tokens")
     try:
-        recipe = Recipe.model_validate(tree)
-        return recipe, problems
+        schema = recipe_schema(tree.get("task", DEFAULT))
+    except ValueError as error:
+        return None, [*problems, str(error)]
+    schema = schema if issubclass(schema, Recipe) else Recipe  # which says that rows read documents
+    try:
+        return schema.model_validate(tree), problems
     except ValidationError as error:
-        return None, problems + error_messages(error, Recipe)
+        return None, problems + error_messages(error, schema)
 
 
 def _listed_rows(sweep: Sweep, overrides: Sequence[str]) -> tuple[list[Recipe], list[str]]:

@@ -2,21 +2,21 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from torch import nn
 
 from sumpool import __version__
-from sumpool.core.model.classifier import ClassificationModel
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.report import DataReport
-from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.recipe.schema import Recipe
 from sumpool.text.escaping import escape_line, escape_markdown_line, markdown_code, markdown_table
 from sumpool.training.checkpoint import TrainingState
 
 CARD = "README.md"
-_SUMMARISER_LIMITATIONS = """\
+LIMITATIONS = """\
 The model imitates the summaries that it was trained on and is untested on other kinds of documents. A summary may
 contain statements that the document does not support: check it against the source. Text that the model copies from
 a document remains under the licence of the document."""
@@ -24,19 +24,46 @@ _GLOBAL_FIRST = """\
     inputs["global_attention_mask"] = torch.zeros_like(inputs.input_ids).index_fill(1, torch.tensor(0), 1)
 """
 """LED attends globally to the first token on request only."""
-_CLASSIFIER_LIMITATIONS = """\
-The model knows the labels of its training documents and is untested on other kinds of documents: it gives one of these
-labels to any text. Its probabilities are not calibrated."""
 
 
-def write_model_card(
-    run: Path, recipe: Recipe, model: SummarizationModel | ClassificationModel, state: TrainingState
-) -> None:
-    """Write the model card of a finished run.
+@dataclass(frozen=True)
+class CardWords:
+    """Words of the model card of a model that reads documents.
 
-    Raises:
-        ResourceError: If the disk is full or fails.
+    Attributes:
+        kind: What the model is.
+        command: Command that uses it.
+        output: Row of the table of sizes about what it writes.
+        unit: What the validation loss is the mean of.
+        results: What the command prints.
+        kept: Files of a run folder that only runs of the task have.
+        limitations: What the model is not for.
     """
+
+    kind: str
+    command: str
+    output: str
+    unit: str
+    results: str
+    kept: str
+    limitations: str
+
+
+def summariser_words(recipe: Recipe) -> CardWords:
+    """Words of the model card of a summarisation model."""
+    return CardWords(
+        kind="Summarisation model",
+        command="summarize",
+        output=f"maximum output | {recipe.model.target_length:,} tokens",
+        unit="token",
+        results="summaries",
+        kept="`samples.jsonl` two summaries of every validation",
+        limitations=LIMITATIONS,
+    )
+
+
+def model_card(run: Path, recipe: Recipe, model: nn.Module, state: TrainingState, words: CardWords) -> str:
+    """Render the model card of a finished run whose model reads documents."""
     data = DataReport.load(run)
     table = "\n".join(markdown_table(data.rows()))
     beginning = "scratch"
@@ -46,16 +73,11 @@ def write_model_card(
         beginning = escape_markdown_line(describe_init(recipe.train.init_from))
     if recipe.train.teacher:
         beginning += f" by distillation from {escape_markdown_line(str(recipe.train.teacher))}"
-    kept, depending = "`samples.jsonl` two summaries of every validation", "summaries"
-    limitations, unit = _SUMMARISER_LIMITATIONS, "token"
-    if isinstance(model, ClassificationModel):
-        kept, depending = "`labels.json` the classes", "predictions"
-        limitations, unit = _CLASSIFIER_LIMITATIONS, "label"
     origin = f" for long documents, trained from {beginning} with sumpool {__version__} (torch {torch.__version__})"
     documents, epochs = data.splits["train"].documents, state.position.epoch
-    best = f"{state.best_loss:.4f} nats per {unit} after step {state.best_step:,}"
-    card = f"""\
-{_head(run, recipe, model, origin)}\
+    best = f"{state.best_loss:.4f} nats per {words.unit} after step {state.best_step:,}"
+    return f"""\
+{_head(run, recipe, model, words, origin)}\
 | trained on | {documents:,} documents, {state.step:,} updates, {epochs} complete epochs |
 | validation loss | {best}, of which these are the weights |
 | seed | {recipe.seed} |
@@ -66,23 +88,21 @@ def write_model_card(
 
 ## Limitations
 
-{limitations}
+{words.limitations}
 
 ## Files
 
 `recipe.yaml` is the complete recipe, `metrics.jsonl` the metrics of every update and validation, `report.json` the data
-report, {kept}, `curves.svg` the losses and scores, `manifest.json` the size
-and SHA-256 of every file that {depending} depend on. No file contains code.
+report, {words.kept}, `curves.svg` the losses and scores, `manifest.json` the size
+and SHA-256 of every file that {words.results} depend on. No file contains code.
 """
-    with disk_errors(run):
-        replace_file(run / CARD, card.encode())
 
 
 def imported_card(recipe: Recipe, run: Path, origin: str, model: SummarizationModel, differences: Sequence[str]) -> str:
     """Render the model card of an imported model."""
     listed = "\n".join(f"- {escape_markdown_line(difference)}" for difference in differences) or "None."
     origin = f", imported from {escape_markdown_line(origin)} with sumpool {__version__}"
-    head = _head(run, recipe, model, origin, " --set data.prepared=FOLDER")
+    head = _head(run, recipe, model, summariser_words(recipe), origin, " --set data.prepared=FOLDER")
     return f"""\
 {head}
 ## Differences from the original
@@ -180,29 +200,24 @@ Summarisation model of the family {family} for documents of up to {recipe.model.
 
 ## Limitations
 
-{_SUMMARISER_LIMITATIONS}
+{LIMITATIONS}
 """
 
 
-def _head(
-    run: Path, recipe: Recipe, model: SummarizationModel | ClassificationModel, origin: str, options: str = ""
-) -> str:
-    kind, use, output = "Summarisation model", "summarize", f"maximum output | {recipe.model.target_length:,} tokens"
-    if isinstance(model, ClassificationModel):
-        kind, use, output = "Classifier", "classify", f"classes | {model.classes:,}"
+def _head(run: Path, recipe: Recipe, model: nn.Module, words: CardWords, origin: str, options: str = "") -> str:
     folder = escape_line(shlex.quote(str(run)))
     return f"""\
 # {recipe.name}
 
-{kind}{origin}.
+{words.kind}{origin}.
 
-    sumpool {use} document.txt --model {folder}
+    sumpool {words.command} document.txt --model {folder}
     sumpool evaluate {folder}{options}
 
 | | |
 |---|---|
 | parameters | {sum(parameter.numel() for parameter in model.parameters()):,} |
 | maximum input | {recipe.model.source_length:,} tokens |
-| {output} |
+| {words.output} |
 | vocabulary | {model.vocabulary:,} tokens |
 """

@@ -6,10 +6,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from sumpool.data.report import DataReport
-from sumpool.data.text_report import TextReport
 from sumpool.errors import CheckpointError, DataError
 from sumpool.io.manifest import Manifest
+from sumpool.recipe.task import DEFAULT, Task, find_task
 from sumpool.runs.run_summary import (
     MEASURES,
     METRICS,
@@ -23,8 +22,6 @@ from sumpool.runs.run_summary import (
 from sumpool.training.journal import SAMPLES
 
 """File of a run folder with the sample summaries of every validation."""
-_OF_SUMMARIES = ("model.target_length", "model.decoder.layers", "model.output")
-"""Settings that a classifier does not use."""
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 60
 """Characters of a curve at most."""
@@ -70,10 +67,15 @@ def describe_run(run: Path) -> RunDetails:
     records = read_records(run / METRICS, "validation")
     samples = read_records(run / SAMPLES, "sample")
     last = max((sample["step"] for sample in samples), default=0)
+    tree = read_recipe(run)
+    try:
+        task = find_task(tree.get("task", DEFAULT))
+    except ValueError:  # of another version
+        task = find_task(DEFAULT)
     return RunDetails(
         summary=summary,
-        recipe=_settings(read_recipe(run)),
-        data=_data(run),
+        recipe=_settings(tree, task),
+        data=_data(run, task),
         validations=[_numbers(record) for record in records],
         samples=[sample for sample in samples if sample["step"] == last],
         systems={split: _systems(report) for split, report in evaluations(run) if "rows" in report},
@@ -90,7 +92,7 @@ def sparkline(values: Sequence[float]) -> str:
     return "".join(_BARS[round((value - low) * scale)] for value in values)
 
 
-def _settings(tree: Mapping[str, Any]) -> dict[str, str]:
+def _settings(tree: Mapping[str, Any], task: Task[Any]) -> dict[str, str]:
     """Return the principal settings of a recipe as text."""
     data, model, train = (tree.get(name) or {} for name in ("data", "model", "train"))
     source, schedule = data.get("source") or {}, train.get("schedule") or {}
@@ -103,7 +105,7 @@ def _settings(tree: Mapping[str, Any]) -> dict[str, str]:
         "model.dim": model.get("dim"),
         "model.source_length": model.get("source_length"),
         "model.target_length": model.get("target_length"),
-        "data.vocabulary": data.get("vocabulary") if tree.get("task") == "language_modeling" else None,
+        "data.vocabulary": data.get("vocabulary"),
         "model.length": model.get("length"),
         "model.layers": model.get("layers"),
         "model.boundaries": [level.get("kind") for level in model.get("boundaries") or ()] or None,
@@ -117,11 +119,10 @@ def _settings(tree: Mapping[str, Any]) -> dict[str, str]:
         "train.select_by": train.get("select_by"),
         "train.init_from": train.get("init_from"),
     }
-    unused = _OF_SUMMARIES if tree.get("task") == "classification" else ()
     return {
         name: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         for name, value in settings.items()
-        if value is not None and value != "" and name not in unused
+        if value is not None and value != "" and name not in task.unused_settings
     }
 
 
@@ -132,40 +133,12 @@ def _layer(layer: Mapping[str, Any]) -> str:
     return f"{text}, {' '.join([str(pool.get('kind')), str(pool.get('keep', ''))]).strip()}" if pool else text
 
 
-def _data(run: Path) -> dict[str, str]:
+def _data(run: Path, task: Task[Any]) -> dict[str, str]:
     """Return facts of the data report as text."""
     try:
-        report = DataReport.load(run)
-    except DataError:
-        return _text_data(run)
-    train = report.splits["train"]
-    if not report.kept:
-        return {}
-    facts = {
-        "documents": ", ".join(f"{name} {split.documents:,}" for name, split in report.splits.items()),
-        "words of a document": f"mean {train.document_words.mean:,.0f}, 90 % at most {train.document_words.p90:,.0f}",
-        "words of a summary": f"mean {train.summary_words.mean:,.0f}, 90 % at most {train.summary_words.p90:,.0f}",
-        "language": report.language or "not clear",
-        "vocabulary": f"{report.vocabulary:,} tokens",
-    }
-    if report.labels:
-        del facts["words of a summary"]
-        facts["labels"] = ", ".join(f"{name} {sum(counts.values()):,}" for name, counts in report.labels.items())
-    fields = report.fields
-    return {**facts, "fields": f"{fields.document}, {fields.summary}, {fields.id or 'no id'}"} if fields else facts
-
-
-def _text_data(run: Path) -> dict[str, str]:
-    """Return facts of the report of running text as text."""
-    try:
-        report = TextReport.load(run)
+        return task.load_report(run).facts()
     except DataError:
         return {}
-    counts = {
-        name: ", ".join(f"{split} {getattr(part, name):,}" for split, part in report.splits.items())
-        for name in ("characters", "tokens")
-    }
-    return {**counts, "vocabulary": f"{report.vocabulary:,} tokens"}
 
 
 def _numbers(record: Mapping[str, Any]) -> dict[str, float]:

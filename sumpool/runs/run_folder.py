@@ -5,7 +5,6 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from sumpool.data.labels import LABELS
 from sumpool.data.prepared_folder import content_digest, find_by_content, verify_prepared
 from sumpool.data.report import REPORT_FILE
 from sumpool.errors import CheckpointError, DataError, RecipeError
@@ -16,9 +15,9 @@ from sumpool.io.manifest import MODEL, FileDigest, Manifest
 from sumpool.io.manifest import NAME as MANIFEST
 from sumpool.io.replaceable import is_free, other_content
 from sumpool.progress import Check, Progress, Report, no_op
-from sumpool.recipe.language_model import AnyRecipe, load_any_recipe
-from sumpool.recipe.load import dump_recipe
-from sumpool.recipe.schema import RunRecipe
+from sumpool.recipe.load import dump_recipe, load_any_recipe
+from sumpool.recipe.schema import BaseRecipe
+from sumpool.recipe.task import find_task
 from sumpool.text.load import TOKENIZER_FILES, tokenizer_files
 from sumpool.training.checkpoint import TrainingState
 from sumpool.training.optimizer import schedule_factor
@@ -26,8 +25,6 @@ from sumpool.training.processes import Processes
 
 RECIPE = "recipe.yaml"
 LOCK = ".lock"
-COPIED = (*TOKENIZER_FILES, REPORT_FILE, LABELS)
-"""Files that a run folder copies from the prepared data to be usable without it; it has one of the tokenizers."""
 _WITHOUT_MANIFEST = {LOCK, LOCK + HOLDER_SUFFIX}
 """Files that a run may have before its manifest."""
 MUTABLE_SETTINGS = (
@@ -52,6 +49,11 @@ MUTABLE_SETTINGS = (
 """Prefixes of settings that may change when a run is resumed, because no past update depends on them."""
 ENDLESS_SCHEDULES = ("constant", "inverse_sqrt")
 """Schedules that do not depend on train.steps, which may then also be lowered; it may always be raised."""
+
+
+def copied_files(task: str) -> tuple[str, ...]:
+    """Files that run folders of a task copy from prepared data to be usable without it; each has one tokenizer."""
+    return (*TOKENIZER_FILES, REPORT_FILE, *find_task(task).files)
 
 
 def require_run_folder(run: Path) -> None:
@@ -124,7 +126,7 @@ def exclusive(run: Path) -> Iterator[None]:
         yield
 
 
-def open_run(run: Path, recipe: RunRecipe, prepared: Path) -> Manifest:
+def open_run(run: Path, recipe: BaseRecipe, prepared: Path) -> Manifest:
     """Begin the run of a recipe with its data, or open the run that they have begun.
 
     Args:
@@ -148,7 +150,7 @@ def open_run(run: Path, recipe: RunRecipe, prepared: Path) -> Manifest:
 
 
 @contextmanager
-def opened(run: Path, recipe: AnyRecipe, prepared: Path, processes: Processes, report: Report) -> Iterator[bool]:
+def opened(run: Path, recipe: BaseRecipe, prepared: Path, processes: Processes, report: Report) -> Iterator[bool]:
     """Lock a run folder for the duration of a block, and begin or open its run.
 
     Args:
@@ -173,7 +175,7 @@ def opened(run: Path, recipe: AnyRecipe, prepared: Path, processes: Processes, r
         yield processes.from_main(lambda: _open(run, recipe, prepared, report))
 
 
-def _open(run: Path, recipe: AnyRecipe, prepared: Path, report: Report) -> bool:
+def _open(run: Path, recipe: BaseRecipe, prepared: Path, report: Report) -> bool:
     note = extension_note(run, recipe)
     data = recipe.data.model_copy(update={"prepared": prepared, "verify": False})
     finished = is_finished(open_run(run, recipe.model_copy(update={"data": data}), prepared), recipe)
@@ -182,7 +184,7 @@ def _open(run: Path, recipe: AnyRecipe, prepared: Path, report: Report) -> bool:
     return finished
 
 
-def extension_note(run: Path, recipe: RunRecipe) -> str:
+def extension_note(run: Path, recipe: BaseRecipe) -> str:
     """Describe how the end of a run in a folder is moved by a raised `train.steps`; empty if it is not."""
     if not (run / MANIFEST).is_file() or not Manifest.read(run).files:
         return ""
@@ -199,7 +201,7 @@ def extension_note(run: Path, recipe: RunRecipe) -> str:
     )
 
 
-def is_finished(manifest: Manifest, recipe: RunRecipe) -> bool:
+def is_finished(manifest: Manifest, recipe: BaseRecipe) -> bool:
     """Return whether the run has ended, also under the present settings of the recipe."""
     facts = manifest.facts
     if "finished" not in facts:
@@ -221,7 +223,7 @@ def finish(run: Path, state: TrainingState) -> None:
         Manifest(manifest.files, facts, manifest.incoming).write(run)
 
 
-def differences(before: RunRecipe, now: RunRecipe) -> list[str]:
+def differences(before: BaseRecipe, now: BaseRecipe) -> list[str]:
     """List the changed settings of a run that must not change, with both values."""
     old, new = (dict(_settings(recipe.model_dump(mode="json"))) for recipe in (before, now))
     mutable = set(MUTABLE_SETTINGS)
@@ -235,7 +237,7 @@ def differences(before: RunRecipe, now: RunRecipe) -> list[str]:
     ]
 
 
-def _refuse_another_run(run: Path, recipe: RunRecipe, prepared: Path) -> None:
+def _refuse_another_run(run: Path, recipe: BaseRecipe, prepared: Path) -> None:
     """Compare the run in the folder with recipe and data, and save the settings that may change."""
     manifest = Manifest.read(run)
     manifest.verify(run, manifest.files.keys() - {MODEL})  # weights are verified where they are loaded
@@ -256,10 +258,9 @@ def _refuse_another_run(run: Path, recipe: RunRecipe, prepared: Path) -> None:
         replace_listed_file(run / RECIPE, {})
 
 
-def _begin(run: Path, recipe: RunRecipe, prepared: Path) -> None:
+def _begin(run: Path, recipe: BaseRecipe, prepared: Path) -> None:
     """Fill the folder; the manifest lists its files as incoming ones until they are complete."""
-    labels = [LABELS] if recipe.task == "classification" else []
-    copied = (*(path.name for path in tokenizer_files(prepared)), REPORT_FILE, *labels)
+    copied = (*(path.name for path in tokenizer_files(prepared)), REPORT_FILE, *find_task(recipe.task).files)
     contents = {RECIPE: dump_recipe(recipe).encode(), **{name: (prepared / name).read_bytes() for name in copied}}
     files = {name: FileDigest.of_bytes(content) for name, content in contents.items()}
     Manifest({}, incoming=files).write(run)
@@ -281,7 +282,7 @@ def _settings(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: 
             yield path, tree
 
 
-def prepared_data_of(run: Path, recipe: AnyRecipe, check: Check = no_op) -> Path:
+def prepared_data_of(run: Path, recipe: BaseRecipe, check: Check = no_op) -> Path:
     """Return the folder with the prepared data of a run after verifying its files.
 
     The folder in the recipe is taken if it exists or the caller has named it; otherwise a folder beside it with the
@@ -305,7 +306,7 @@ def prepared_data_of(run: Path, recipe: AnyRecipe, check: Check = no_op) -> Path
     return folder
 
 
-def _find(run: Path, recipe: AnyRecipe) -> Path:
+def _find(run: Path, recipe: BaseRecipe) -> Path:
     """Return the folder with the prepared data of a run; it may be missing."""
     folder = recipe.prepared_folder
     if recipe.data.prepared and (folder.is_dir() or recipe.data.prepared != load_any_recipe(run).data.prepared):
@@ -315,3 +316,11 @@ def _find(run: Path, recipe: AnyRecipe) -> Path:
     except CheckpointError:
         return folder  # loading the run reports the damage
     return (find_by_content(digest, folder.parent) if digest else None) or folder
+
+
+def spread(documents: int, limit: int | None) -> list[int]:
+    """Indices of evenly spread documents, since their order often has a meaning (the oldest first)."""
+    if limit is not None and limit < 1:
+        raise RecipeError(f"the limit must be at least 1 document, got {limit}")
+    count = documents if limit is None else min(limit, documents)
+    return [number * documents // count for number in range(count)]

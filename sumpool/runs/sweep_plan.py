@@ -1,24 +1,18 @@
 """Plan of a sweep: every row with every seed, checked before the first run begins."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
-from torch import nn
 
-from sumpool.core.model.classifier import ClassificationModel
-from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.execution import SkipInit
-from sumpool.data.labelled_batches import Pairs
-from sumpool.data.labels import Labels
-from sumpool.data.prepared_folder import find_or_prepare
-from sumpool.data.shards import Shard
 from sumpool.errors import RecipeError
 from sumpool.progress import Check, Report
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.sweep import LoadedSweep
+from sumpool.recipe.task import find_task
 from sumpool.runs.dry_run import DryRun
-from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS
+from sumpool.text.load import load_tokenizer
 from sumpool.training.data_order import TrainingData
 from sumpool.training.hardware import choose_device
 
@@ -51,42 +45,31 @@ def plan_runs(loaded: LoadedSweep, folder: Path, report: Report, check: Check) -
         Interrupted: If a signal has come.
     """
     first = loaded.rows[0]
-    default = first.prepared_folder
-    prepared, data_report = find_or_prepare(first.data, default, skip_bad_rows=False, report=report, check=check)
-    shards = Shard.open(prepared, "train"), Shard.open(prepared, "validation")
+    task = find_task(first.task)
+    prepared, _ = task.prepare(first, skip_bad_rows=False, report=report, check=check)
+    tokenizer = load_tokenizer(prepared)
     runs, problems = [], []
     for row in loaded.rows:
         try:
-            parameters = _count_parameters(row, data_report.vocabulary, prepared)
+            choose_device(row.train.device)
+            with torch.device("meta"), SkipInit():
+                model = task.build_model(row, prepared, tokenizer)
         except (ValueError, RecipeError) as error:
             problems.append(f"rows.{row.name}: {error}")
             continue
+        data = task.open_data(row, prepared, tokenizer)
         for seed in loaded.settings.seeds:
-            recipe = _recipe(row, seed, prepared, loaded.settings.source_tokens, shards)
+            recipe = _recipe(row, seed, prepared, loaded.settings.source_tokens, replace(data, seed=seed))
+            parameters = sum(parameter.numel() for parameter in model.parameters())
             runs.append(PlannedRun(row.name, recipe, folder / recipe.name, parameters))
     if problems:
         raise RecipeError("\n  - ".join([f"{len(problems)} rows cannot be trained", *problems]))
     return runs
 
 
-def _count_parameters(row: Recipe, vocabulary: int, prepared: Path) -> int:
-    """Build the model on the meta device."""
-    choose_device(row.train.device)
-    with torch.device("meta"), SkipInit():
-        model: nn.Module
-        if row.task == "classification":
-            model = ClassificationModel(row.model, vocabulary, len(Labels.load(prepared)))
-        else:
-            model = SummarizationModel(row.model, vocabulary)
-    return sum(parameter.numel() for parameter in model.parameters())
-
-
-def _recipe(row: Recipe, seed: int, prepared: Path, source_tokens: int, shards: tuple[Shard, Shard]) -> Recipe:
+def _recipe(row: Recipe, seed: int, prepared: Path, source_tokens: int, data: TrainingData) -> Recipe:
     """Set the seed, the shared data, and the fewest updates that read the budget of tokens."""
     train = row.train
-    towers = row.model.classifier.towers if row.model.classifier else 1
-    training, validation = (part if towers == 1 else Pairs(part, DEFAULT_SPECIAL_TOKENS.pad) for part in shards)
-    data = TrainingData(training, validation, row.model.source_length, row.model.target_length, seed, towers=towers)
     steps = data.updates_for(source_tokens, train.batch_tokens, train.accumulate)
     return row.model_copy(
         update={

@@ -1,1 +1,1 @@
-"""Tasks beside summarization: what only they, or only a teacher of a training, need."""
+"""Tasks that models are trained for, a package each; `sumpool.recipe.task` finds them by their names."""

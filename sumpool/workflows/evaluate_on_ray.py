@@ -13,7 +13,7 @@ from sumpool.evaluation.scores import SUMMARIES, incomplete_folder
 from sumpool.evaluation.task import Results, evaluate_task
 from sumpool.inference.loading import find_model
 from sumpool.progress import Check, Report, no_op
-from sumpool.workflows.run_documents import RunDocuments, candidate_of
+from sumpool.tasks.summarization.evaluate import RunDocuments, candidate_of
 
 
 class RayEvaluation(NamedTuple):

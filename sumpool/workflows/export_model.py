@@ -17,7 +17,7 @@ from sumpool.pretrained.save import save_pretrained
 from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
 from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.runs.model_card import CARD, transformers_card
-from sumpool.runs.run_folder import COPIED, RECIPE, new_folder, require_new
+from sumpool.runs.run_folder import RECIPE, copied_files, new_folder, require_new
 from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
 from sumpool.training.weights import export
 
@@ -66,13 +66,13 @@ def export_model(
     # 2. Fill a folder that appears when it is complete.
     with told_when_stopped("nothing was exported"), new_folder(out) as new:
         if format_ == "safetensors":
-            _copy(run, new, (RECIPE, *COPIED, RANKER, CARD), check)
+            _copy(run, new, (RECIPE, *copied_files(loaded.recipe.task), RANKER, CARD), check)
             _list(run, new)
             check()
             weights: nn.Module = loaded.model if precision == "fp32" else loaded.model.to(torch.bfloat16)
             export(new, weights, {})
         elif format_ == "onnx":
-            _copy(run, new, (RECIPE, *COPIED), check)
+            _copy(run, new, (RECIPE, *copied_files(loaded.recipe.task)), check)
             report(Progress("export", note="convert encoder and decoder to ONNX, and compare them with the model"))
             section = onnx_section(run, loaded.model, convert(loaded.model, new))
             check()

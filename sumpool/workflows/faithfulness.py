@@ -9,7 +9,8 @@ from sumpool.errors import DataError
 from sumpool.inference.faithfulness import FaithfulnessReport, measure_faithfulness
 from sumpool.inference.loading import load_for_generation
 from sumpool.progress import Check, Report, no_op
-from sumpool.workflows.run_documents import prepared_folder, spread
+from sumpool.runs.run_folder import spread
+from sumpool.tasks.summarization.evaluate import prepared_folder
 
 DEFAULT_LIMIT = 100
 """Documents of a call that names no number."""

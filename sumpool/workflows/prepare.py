@@ -1,21 +1,20 @@
-"""`sumpool prepare`: a source of documents in, prepared data for training out."""
+"""`sumpool prepare`: a source in, prepared data for training out."""
 
 from pathlib import Path
 
 from sumpool.corpora.cluster import LOG, Cluster, require_ray
 from sumpool.corpora.ordered import map_on_cluster
-from sumpool.data.prepared_folder import find_or_prepare
-from sumpool.data.report import DataReport
-from sumpool.data.text_prepare import find_or_prepare_text
-from sumpool.data.text_report import TextReport
+from sumpool.data.report import PreparedReport
 from sumpool.progress import Check, Report, no_op, told_when_stopped
-from sumpool.recipe.language_model import LanguageModelRecipe
-from sumpool.recipe.schema import Recipe
+from sumpool.recipe.schema import BaseRecipe
+from sumpool.recipe.task import find_task
+
+_STOPPED = "nothing was prepared, so prepare begins anew"
 
 
 def prepare(
-    recipe: Recipe, *, skip_bad_rows: bool = False, report: Report = no_op, check: Check = no_op
-) -> tuple[Path, DataReport]:
+    recipe: BaseRecipe, *, skip_bad_rows: bool = False, report: Report = no_op, check: Check = no_op
+) -> tuple[Path, PreparedReport]:
     """Prepare the data of a recipe, unless equal data has been prepared, also for another recipe.
 
     Args:
@@ -34,22 +33,19 @@ def prepare(
         ResourceError: If memory or disk runs out.
         Interrupted: If a signal came; nothing incomplete is left.
     """
-    # Read the source, train tokenizer and sentence splitter, encode every document, move the folder into place.
-    with told_when_stopped("nothing was prepared, so prepare begins anew"):
-        return find_or_prepare(
-            recipe.data, recipe.prepared_folder, skip_bad_rows=skip_bad_rows, report=report, check=check
-        )
+    with told_when_stopped(_STOPPED):
+        return find_task(recipe.task).prepare(recipe, skip_bad_rows=skip_bad_rows, report=report, check=check)
 
 
 def prepare_on_ray(
-    recipe: Recipe,
+    recipe: BaseRecipe,
     *,
     address: str,
     workers: int | None = None,
     skip_bad_rows: bool = False,
     report: Report = no_op,
     check: Check = no_op,
-) -> tuple[Path, DataReport]:
+) -> tuple[Path, PreparedReport]:
     """Prepare the data of a recipe as `prepare` does, byte by byte, with the documents encoded on a Ray cluster.
 
     Args:
@@ -65,49 +61,18 @@ def prepare_on_ray(
 
     Raises:
         DataError: As `prepare`, or if a part had to be given up.
-        RecipeError: As `prepare`, or if Ray is not installed.
+        RecipeError: As `prepare`, or if Ray is not installed, or the task is not prepared in parallel.
         ResourceError: If memory or disk runs out, or the cluster cannot be reached.
         Interrupted: If a signal came; nothing incomplete is left.
     """
     require_ray()
     # What Ray prints is kept beside the folder, which holds nothing but data, until the folder is complete.
-    preferred = (recipe.data.prepared or recipe.prepared_folder).resolve()
+    preferred = recipe.prepared_folder.resolve()
     log = preferred.with_name(f".{preferred.name}.{LOG}")
-    with told_when_stopped("nothing was prepared, so prepare begins anew"):
-        prepared = find_or_prepare(
-            recipe.data,
-            recipe.prepared_folder,
-            skip_bad_rows=skip_bad_rows,
-            report=report,
-            check=check,
-            execute=map_on_cluster(Cluster(address, workers, log), report),
+    execute = map_on_cluster(Cluster(address, workers, log), report)
+    with told_when_stopped(_STOPPED):
+        prepared = find_task(recipe.task).prepare(
+            recipe, skip_bad_rows=skip_bad_rows, report=report, check=check, execute=execute
         )
     log.unlink(missing_ok=True)
     return prepared
-
-
-def prepare_running_text(
-    recipe: LanguageModelRecipe, *, skip_bad_rows: bool = False, report: Report = no_op, check: Check = no_op
-) -> tuple[Path, TextReport]:
-    """Prepare the running text of a language model's recipe, unless equal data has been prepared.
-
-    Args:
-        recipe: The recipe, of which only the `data` section is read.
-        skip_bad_rows: Whether to count rows that cannot be used and go on, instead of stopping at the first.
-        report: Called with progress.
-        check: Called where the work may stop.
-
-    Returns:
-        The prepared folder and its report.
-
-    Raises:
-        DataError: If a row cannot be used, a split has no text, or `data.tokenizer` holds no tokenizer.
-        RecipeError: If the folder holds something else.
-        ResourceError: If memory or disk runs out.
-        Interrupted: If a signal came; nothing incomplete is left.
-    """
-    # Read and normalise the text, make the vocabulary, encode the text as one stream per split.
-    with told_when_stopped("nothing was prepared, so prepare begins anew"):
-        return find_or_prepare_text(
-            recipe.data, recipe.prepared_folder, skip_bad_rows=skip_bad_rows, report=report, check=check
-        )

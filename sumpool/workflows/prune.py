@@ -7,27 +7,25 @@ from pathlib import Path
 
 import torch
 
-from sumpool.data.batches import Batch, collate
-from sumpool.data.labelled_batches import Pairs, collate_labelled
-from sumpool.data.shards import Shard
+from sumpool.data.batches import Batch
 from sumpool.errors import CheckpointError, DataError, RecipeError
-from sumpool.inference.loading import LoadedModel, load_model
+from sumpool.inference.loading import LoadedRun
 from sumpool.inference.model_choice import task_of
 from sumpool.interpret.heads import choose_heads, head_importance, mask_heads, unmasked_heads
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
 from sumpool.ranking.ranker import FILE as RANKER
+from sumpool.recipe.schema import Recipe
+from sumpool.recipe.task import DEFAULT, find_task
 from sumpool.runs.model_card import CARD, pruning_section
-from sumpool.runs.run_folder import COPIED, RECIPE, new_folder, require_new
-from sumpool.tasks.classification.classifier import LoadedClassifier, load_classifier
+from sumpool.runs.run_folder import RECIPE, copied_files, new_folder, require_new
+from sumpool.tasks.summarization.evaluate import prepared_folder
 from sumpool.text.load import same_tokenizer
 from sumpool.training.data_order import TrainingData
 from sumpool.training.update import to_device
 from sumpool.training.validation import validate
 from sumpool.training.weights import export
-from sumpool.workflows.run_documents import prepared_folder
 
-Loaded = LoadedModel | LoadedClassifier
 DOCUMENTS = 100
 """Validation documents of a call that names no number."""
 
@@ -116,9 +114,11 @@ def prune_heads(
     if share is not None:
         require_new(out)
     # 1. Load the model, which verifies the run folder, and open the validation documents of its data.
-    load = load_classifier if task_of(run) == "classification" else load_model
-    loaded: Loaded = load(run, overrides)
-    names = [name for name in (*COPIED, RANKER, CARD) if (run / name).is_file()]
+    task = find_task(task_of(run) or DEFAULT)
+    if not issubclass(task.recipe, Recipe):
+        task = find_task(DEFAULT)  # which says that the run is of another task
+    loaded = task.load(run, overrides)
+    names = [name for name in (*copied_files(loaded.recipe.task), RANKER, CARD) if (run / name).is_file()]
     if share is not None and CARD not in names:
         raise CheckpointError(f"{run} must have {CARD}, its model card, but its training has not ended; let it go on")
     data = _validation_data(loaded, check)
@@ -149,7 +149,7 @@ def prune_heads(
     return result
 
 
-def _write(run: Path, out: Path, loaded: Loaded, result: HeadPruning, names: Sequence[str], check: Check) -> None:
+def _write(run: Path, out: Path, loaded: LoadedRun, result: HeadPruning, names: Sequence[str], check: Check) -> None:
     """Write the folder of a model with some heads masked."""
     assert result.after is not None, "heads were masked"
     with new_folder(out) as new:
@@ -168,29 +168,17 @@ def _write(run: Path, out: Path, loaded: Loaded, result: HeadPruning, names: Seq
         check()
 
 
-def _validation_data(loaded: Loaded, check: Check) -> TrainingData:
+def _validation_data(loaded: LoadedRun, check: Check) -> TrainingData:
     """Open the validation documents of a model's data."""
+    assert isinstance(loaded.recipe, Recipe), "the task has models that read documents"
     prepared = prepared_folder(loaded.folder, loaded.recipe, check)
     if not same_tokenizer(loaded.folder, prepared):
         raise DataError(
             f"{prepared} must have the vocabulary of {loaded.folder}, got another one: name the data that "
             "the model was trained on with --set data.prepared=FOLDER"
         )
-    classes = len(loaded.labels) if isinstance(loaded, LoadedClassifier) else 0
-    towers = loaded.model.towers if isinstance(loaded, LoadedClassifier) else 1
-    shard = Shard.open(prepared, "validation", max(loaded.tokenizer.vocab_size, classes))
-    documents = shard if towers == 1 else Pairs(shard, loaded.tokenizer.special_tokens.pad)
-    model = loaded.recipe.model
-    return TrainingData(
-        training=documents,
-        validation=documents,
-        source_length=model.source_length,
-        target_length=model.target_length,
-        seed=loaded.recipe.seed,
-        special_tokens=loaded.tokenizer.special_tokens,
-        collate=collate_labelled if classes else collate,
-        towers=towers,
-    )
+    data: TrainingData = find_task(loaded.recipe.task).open_data(loaded.recipe, prepared, loaded.tokenizer)
+    return data
 
 
 def _single_documents(data: TrainingData, documents: int, device: torch.device, report: Report) -> Iterator[Batch]:

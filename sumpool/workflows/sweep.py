@@ -1,6 +1,7 @@
 """`sumpool train sweep.yaml`: several recipes under one budget in, one table out."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from sumpool.data.sources._base import Split
@@ -11,12 +12,11 @@ from sumpool.io.atomic import disk_errors
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.sweep import LoadedSweep
+from sumpool.recipe.task import find_task
 from sumpool.runs.run_metrics import DRY_RUN, RunMetrics, read_run_metrics, save_dry_run
 from sumpool.runs.sweep_folder import claim_sweep, locked_sweep, save_tables
 from sumpool.runs.sweep_plan import Forecast, PlannedRun, plan_runs
 from sumpool.runs.sweep_table import HOW_TO_READ, Outcome, SweepTable, tabulate
-from sumpool.workflows.classify import evaluate_classifier
-from sumpool.workflows.evaluate import evaluate_run
 from sumpool.workflows.train import dry_run, train
 
 
@@ -115,16 +115,14 @@ def _evaluate_finished_run(
     # 1. Measure an update, once.
     if not (run / DRY_RUN).exists():
         save_dry_run(run, dry_run(recipe, report=report, check=check))
-    # 2. Classify the documents, or score the summaries, or continue that; other settings of the recipe start anew.
-    if recipe.task == "classification":
-        evaluate_classifier(run, split, report=report, check=check)
-        return read_run_metrics(run, split, classified=True)
+    # 2. Evaluate it, or continue that; other settings of the recipe start anew.
+    evaluate = partial(find_task(recipe.task).evaluate, [run], split, overrides=(), limit=None)
     try:
-        evaluate_run(run, split, results=Results(resume=True), report=report, check=check)
+        evaluate(results=Results(resume=True), report=report, check=check)
     except DataError:
-        evaluate_run(run, split, report=report, check=check)
+        evaluate(results=Results(), report=report, check=check)
     # 3. Read what the files say.
-    return read_run_metrics(run, split)
+    return read_run_metrics(run, split, classified="accuracy" in recipe.selection_measures)
 
 
 def _attempt(run: PlannedRun, split: Split, report: Report, check: Check) -> Outcome:

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sumpool.inference.model_choice import RUNS
-from sumpool.inference.ranker_training import needs_ranker, train_ranker
-from sumpool.inference.validation_rouge import ValidationRouge
+from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.progress import Check, Progress, Report, no_op
-from sumpool.recipe.schema import Recipe
-from sumpool.runs.model_card import write_model_card
+from sumpool.recipe.schema import BaseRecipe
+from sumpool.recipe.task import find_task
+from sumpool.runs.dry_run import DryRun, measure_update
+from sumpool.runs.model_card import CARD
 from sumpool.runs.run_folder import finish, opened, require_run_folder
 from sumpool.runs.training_report import TrainingReport
 from sumpool.runs.training_setup import set_up_training
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from sumpool.runs.dry_run import DryRun
 
 
-def train(recipe: Recipe, out: Path | None = None, *, report: Report = no_op, check: Check = no_op) -> Path:
-    """Train a model and its sentence ranker, or resume a run that was stopped.
+def train(recipe: BaseRecipe, out: Path | None = None, *, report: Report = no_op, check: Check = no_op) -> Path:
+    """Train a model of any task, or resume a run that was stopped.
 
     Args:
         recipe: The recipe.
@@ -45,9 +46,9 @@ def train(recipe: Recipe, out: Path | None = None, *, report: Report = no_op, ch
         return _train(recipe, out or RUNS / recipe.name, processes, report, check)
 
 
-def _train(recipe: Recipe, run: Path, processes: Processes, report: Report, check: Check) -> Path:
+def _train(recipe: BaseRecipe, run: Path, processes: Processes, report: Report, check: Check) -> Path:
     """Train a model in one of the processes of the training, of which the first one writes the run folder."""
-    settings, is_main = recipe.train, processes.is_main
+    settings, is_main, task = recipe.train, processes.is_main, find_task(recipe.task)
     # 1. Check the folder and the device, prepare the data, and build the model with its initial weights.
     require_run_folder(run)
     choose_device(settings.device)
@@ -64,36 +65,36 @@ def _train(recipe: Recipe, run: Path, processes: Processes, report: Report, chec
     freeze(setup.model, settings.trainable)
     documents = setup.data
     if settings.teacher:
-        from sumpool.tasks.teacher import begin_teaching, data_with_teacher
+        from sumpool.workflows.teacher import begin_teaching, data_with_teacher
 
         documents = data_with_teacher(recipe, setup, run)
     # 2. Open the run folder of this recipe and this data, and lock it.
     with opened(run, recipe, setup.prepared, processes, report) as finished:
         if finished:
-            left = "the sentence ranker" if needs_ranker(run, recipe) else "nothing"
+            left = task.lacks(run, recipe) or "nothing"
             report(Progress("train", note=f"{run} is finished; {left} is left to do"))
             if is_main:
-                train_ranker(run, recipe, setup.prepared, report=report, check=check)
+                task.finish(run, recipe, setup.prepared, report, check)
             return run
         # 3. Write the summaries of the teacher.
         if settings.teacher:
             with processes.main_first():
                 documents = begin_teaching(recipe, setup, documents, run, report, check)
         # 4. Update, validate and save checkpoints until the end.
-        summarizes = recipe.task == "summarization"
-        generator = ValidationRouge(recipe, setup, check) if summarizes and settings.rouge_documents else None
-        with closing(TrainingReport(run, settings, generator, report)) as observer:
+        with closing(TrainingReport(run, settings, task.generator(recipe, setup, check), report)) as observer:
             state = fit(setup.model, settings, documents, run, observer=observer, report=report, check=check)
         if is_main:
             # 5. Describe the model, and mark its training as finished.
-            write_model_card(run, recipe, setup.model, state)
+            card = task.model_card(run, recipe, setup.model, state)
+            with disk_errors(run):
+                replace_file(run / CARD, card.encode())
             finish(run, state)
-            # 6. Fit the sentence ranker.
-            train_ranker(run, recipe, setup.prepared, report=report, check=check)
+            # 6. Do what the task adds to a trained model.
+            task.finish(run, recipe, setup.prepared, report, check)
     return run
 
 
-def dry_run(recipe: Recipe, *, report: Report = no_op, check: Check = no_op) -> "DryRun":
+def dry_run(recipe: BaseRecipe, *, report: Report = no_op, check: Check = no_op) -> "DryRun":
     """Check a recipe and its data, and measure one update with the longest batch; no run folder is made.
 
     Raises:
@@ -106,11 +107,10 @@ def dry_run(recipe: Recipe, *, report: Report = no_op, check: Check = no_op) -> 
     device = choose_device(recipe.train.device)
     setup = set_up_training(recipe, report, check)
     # 2. Measure an update.
-    from sumpool.runs.dry_run import measure_update
 
     documents = setup.data
     if recipe.train.teacher:
-        from sumpool.tasks.teacher import data_with_teacher
+        from sumpool.workflows.teacher import data_with_teacher
 
         documents = data_with_teacher(recipe, setup, None)
     return measure_update(setup.model, documents, recipe.train, device, report, check)

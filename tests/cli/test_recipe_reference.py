@@ -12,7 +12,7 @@ def test_the_page_has_sections_variants_tasks_and_suites() -> None:
         "\n- `train.learning_rate`: ",
         "\n- `model.encoder[i].pool`: ",
         "\n### `pool: {kind: halving}`\n",
-        "\n### Language models: `data`\n",
+        "\n## Language model: `data`\n",
         "\n### `study ",
         "\n## `select.boosting`\n",
         "\n## `select.choice`\n",  # of the same class

@@ -4,11 +4,12 @@ import numpy as np
 import torch
 
 from sumpool.data.batches import NO_PADDING
-from sumpool.data.labelled_batches import Pairs, collate_labelled
-from sumpool.data.shards import Item, Shard, ShardWriter, join_pair, split_pair
+from sumpool.data.shards import Item, Shard, ShardWriter
 from sumpool.data.sources._base import Example
 from sumpool.data.texts import TextsWriter
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, PAD
+from sumpool.tasks.classification.batches import Pairs, collate_labelled
+from sumpool.tasks.classification.labels import join_pair, split_pair
 
 
 def item(name: str, ids: list[int], label: int | None, sentences: list[int] | None = None) -> Item:

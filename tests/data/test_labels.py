@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.data.labels import LABELS, MAX_LABELS, Labels
 from sumpool.errors import DataError
+from sumpool.tasks.classification.labels import LABELS, MAX_LABELS, Labels
 
 
 def test_labels_have_a_fixed_order() -> None:

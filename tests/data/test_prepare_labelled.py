@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.data.config import DataConfig
-from sumpool.data.labels import Labels
 from sumpool.data.prepare import prepare
 from sumpool.data.prepared_folder import fingerprint
 from sumpool.data.report import DataReport
@@ -15,10 +13,11 @@ from sumpool.data.texts import Texts
 from sumpool.errors import DataError
 from sumpool.progress import no_op
 from sumpool.special_tokens import PAD
+from sumpool.tasks.classification.labels import LabelledDataConfig, Labels
 from sumpool.text.load import load_tokenizer
 
 
-def config(folder: Path, **settings: object) -> DataConfig:
+def config(folder: Path, **settings: object) -> LabelledDataConfig:
     """Write 30 rows, whose texts and labels follow from their numbers, and return the settings of their data."""
     rows = [
         {"id": f"d{number}", "text": f"{'good' if number % 3 else 'bad'} {number}", "label": number % 3 > 0}
@@ -28,10 +27,10 @@ def config(folder: Path, **settings: object) -> DataConfig:
     (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     source = {"kind": "labelled", "path": folder / "rows.jsonl", "validation_share": 0.2, "test_share": 0.2}
     pair = {"second": settings.pop("second")} if "second" in settings else {}
-    return DataConfig.model_validate({"source": source | pair, "units": "words", "workers": 1, **settings})
+    return LabelledDataConfig.model_validate({"source": source | pair, "units": "words", "workers": 1, **settings})
 
 
-def prepared(data: DataConfig, folder: Path) -> DataReport:
+def prepared(data: LabelledDataConfig, folder: Path) -> DataReport:
     return prepare(data, folder / "prepared", skip_bad_rows=False, report=no_op, check=no_op)
 
 
@@ -78,13 +77,13 @@ def test_a_label_that_training_lacks_is_named(tmp_path: Path) -> None:
     data = config(tmp_path)
     (tmp_path / "test.jsonl").write_text('{"id": "x", "text": "new", "label": "other"}\n')
     source = {"kind": "labelled", "train": tmp_path / "rows.jsonl", "test": tmp_path / "test.jsonl"}
-    data = DataConfig.model_validate({"source": source, "units": "words", "workers": 1})
+    data = LabelledDataConfig.model_validate({"source": source, "units": "words", "workers": 1})
     with pytest.raises(DataError, match="document 'x' must have a label that a training document has too, got 'other'"):
         prepared(data, tmp_path)
 
 
 def test_units_exclude_other_vocabularies(tmp_path: Path) -> None:
-    for name, value in (("tokenizer", "run"), ("phrases", 1000)):
+    for name, value in (("tokenizer", "run"), ("phrases", 10_000)):
         with pytest.raises(ValueError, match=f"units and {name} must not both be set, got both"):
             config(tmp_path, **{name: value})
 
@@ -93,6 +92,6 @@ def test_many_labels_are_counted_in_one_row(tmp_path: Path) -> None:
     rows = [{"id": number, "text": f"text {number}", "label": number} for number in range(40)]
     (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     source = {"kind": "labelled", "train": tmp_path / "rows.jsonl"}
-    report = prepared(DataConfig.model_validate({"source": source, "units": "words"}), tmp_path)
+    report = prepared(LabelledDataConfig.model_validate({"source": source, "units": "words"}), tmp_path)
     assert report.rows()[-1] == ("and 10 more labels", "", "", "")
     assert report.rows()[-2][0] == "label 29"

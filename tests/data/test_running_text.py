@@ -6,8 +6,7 @@ import unicodedata
 import pytest
 from pydantic import ValidationError
 
-from sumpool.data.alphabets import ALPHABETS
-from sumpool.data.running_text import RunningText, RunningTextConfig
+from sumpool.tasks.language_modeling.running_text import ALPHABETS, RunningText, RunningTextConfig
 
 pytestmark = pytest.mark.slow
 

@@ -9,18 +9,17 @@ import pytest
 from pydantic import ValidationError
 
 from sumpool.data.prepared_folder import OTHER_FOLDER, verify_prepared
-from sumpool.data.running_text import RunningTextConfig
 from sumpool.data.sources._base import SPLITS
-from sumpool.data.text_config import TextDataConfig
-from sumpool.data.text_prepare import SUBWORDS, find_or_prepare_text
-from sumpool.data.text_report import TextReport
-from sumpool.data.text_sources.cc100 import Cc100TextSourceConfig
-from sumpool.data.text_sources.jsonl import JsonlTextSourceConfig
-from sumpool.data.text_sources.plain import PlainTextSourceConfig
-from sumpool.data.text_stream import TextStream
-from sumpool.data.word_subwords import WordSubwords
 from sumpool.errors import DataError, RecipeError
 from sumpool.progress import no_op
+from sumpool.tasks.language_modeling.config import TextDataConfig
+from sumpool.tasks.language_modeling.prepare import SUBWORDS, TextReport, find_or_prepare_text
+from sumpool.tasks.language_modeling.running_text import RunningTextConfig
+from sumpool.tasks.language_modeling.sources.cc100 import Cc100TextSourceConfig
+from sumpool.tasks.language_modeling.sources.jsonl import JsonlTextSourceConfig
+from sumpool.tasks.language_modeling.sources.plain import PlainTextSourceConfig
+from sumpool.tasks.language_modeling.stream import TextStream
+from sumpool.tasks.language_modeling.subwords import WordSubwords
 from sumpool.text.load import load_tokenizer
 
 pytestmark = pytest.mark.slow
@@ -67,8 +66,8 @@ def test_parts_of_a_text_do_not_change_it(tmp_path: Path, monkeypatch: pytest.Mo
     source = write(tmp_path / "fi.txt", corpus(500).replace("river", "Jöki 7") + " " + "x" * 300)
     settings = {"source": source, "clean": RunningTextConfig(language="fi"), "subwords": 60}
     whole, _ = prepare(tmp_path, TextDataConfig.model_validate(settings))
-    monkeypatch.setattr("sumpool.data.text_files._CHUNK", 100)
-    monkeypatch.setattr("sumpool.data.text_sources._base.CHUNK_CHARACTERS", 33)
+    monkeypatch.setattr("sumpool.tasks.language_modeling.prepare._CHUNK", 100)
+    monkeypatch.setattr("sumpool.tasks.language_modeling.sources._base.CHUNK_CHARACTERS", 33)
     parts, _ = find_or_prepare_text(
         TextDataConfig.model_validate({**settings, "prepared": tmp_path / "parts"}),
         tmp_path / "parts", skip_bad_rows=False, report=no_op, check=no_op,

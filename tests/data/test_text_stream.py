@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sumpool.data.text_stream import STREAM, TextStream, TextStreamWriter
 from sumpool.errors import DataError
+from sumpool.tasks.language_modeling.stream import STREAM, TextStream, TextStreamWriter
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,15 @@ import numpy as np
 import pytest
 import torch
 
-from sumpool.data.text_stream import TextStream, TextStreamWriter
-from sumpool.data.text_windows import PADDING, ConsecutiveWindows, TextWindows, WindowSampler, collate_windows
+from sumpool.tasks.language_modeling.stream import (
+    PADDING,
+    ConsecutiveWindows,
+    TextStream,
+    TextStreamWriter,
+    TextWindows,
+    WindowSampler,
+    collate_windows,
+)
 
 pytestmark = pytest.mark.slow
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.data.word_subwords import WordSubwords
 from sumpool.errors import DataError
+from sumpool.tasks.language_modeling.subwords import WordSubwords
 
 TEXTS = ["walking talking walks talks walked talked the cat and the dog walk and talk "] * 50
 

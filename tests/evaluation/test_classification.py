@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from sumpool.evaluation.classification import ClassificationReport, macro_f1, score_labels, scores_of, wilson
+from sumpool.tasks.classification.measures import ClassificationReport, macro_f1, score_labels, scores_of, wilson
 
 LABELS = np.array([0, 0, 0, 1, 1, 2])
 PREDICTED = np.array([0, 0, 1, 1, 0, 2])

@@ -3,13 +3,15 @@ import pytest
 from scipy import stats
 
 from sumpool.errors import DataError
-from sumpool.evaluation.language_model_comparison import (
+from sumpool.tasks.language_modeling.measures import (
     DIFFERENCE_COLUMNS,
+    ScoredWindow,
+    bits,
     compare_language_models,
     compare_seeds,
     mean_windows,
+    score_language_model,
 )
-from sumpool.evaluation.language_modeling import ScoredWindow, bits, score_language_model
 
 
 def run(seed: int, shift: float = 0.0, count: int = 60) -> list[ScoredWindow]:

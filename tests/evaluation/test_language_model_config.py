@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from sumpool.evaluation.language_model_config import TextEvaluationConfig
+from sumpool.tasks.language_modeling.config import TextEvaluationConfig
 
 
 def test_windows_that_leave_tokens_out_are_refused() -> None:

@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from sumpool.evaluation.language_modeling import (
+from sumpool.tasks.language_modeling.measures import (
     ScoredWindow,
     SegmentLengths,
     bits,

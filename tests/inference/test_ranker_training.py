@@ -10,13 +10,13 @@ from sumpool.data.texts import Texts, TextsWriter
 from sumpool.documents.document import Document
 from sumpool.errors import Interrupted
 from sumpool.inference.pipeline import Pipeline
-from sumpool.inference.ranker_training import spread_examples
 from sumpool.inference.run_files import RunFiles
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Progress
 from sumpool.ranking.ranker import FILE, Ranker
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
+from sumpool.tasks.summarization.ranker_training import spread_examples
 from sumpool.workflows.export_model import export_model
 from sumpool.workflows.train import train
 from tests.conftest import TOY, story

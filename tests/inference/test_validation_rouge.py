@@ -1,20 +1,19 @@
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import pytest
 
 from sumpool.data.report import DataReport
-from sumpool.data.shards import Item, Shard
+from sumpool.data.shards import Item
 from sumpool.data.sources._base import Example
 from sumpool.errors import Interrupted
 from sumpool.inference.generation import Generator
 from sumpool.inference.loading import LoadedModel, load_model
-from sumpool.inference.validation_rouge import ValidationRouge
 from sumpool.progress import Check, no_op
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.training_setup import TrainingSetup
+from sumpool.tasks.summarization.validation_rouge import ValidationRouge
 from sumpool.training.data_order import TrainingData
 from tests.conftest import story
 
@@ -55,7 +54,8 @@ def rouge(loaded: LoadedModel, references: list[str], check: Check = no_op) -> d
     model = loaded.recipe.model
     data = TrainingData(documents, documents, model.source_length, model.target_length, seed=1)
     report = DataReport.load(loaded.folder)
-    setup = TrainingSetup(loaded.folder, report, loaded.tokenizer, cast(Shard, documents), data, loaded.model)
+    data = replace(data, validation=documents)
+    setup = TrainingSetup(loaded.folder, report, loaded.tokenizer, data, loaded.model)
     return ValidationRouge(loaded.recipe, setup, check)()
 
 

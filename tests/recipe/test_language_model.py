@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from sumpool.errors import RecipeError
-from sumpool.recipe.language_model import LanguageModelRecipe, load_any_recipe
-from sumpool.recipe.load import dump_recipe, load_recipe
+from sumpool.recipe.load import dump_recipe, load_any_recipe, load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.sweep import load_recipe_or_sweep
 from sumpool.recipe.yaml_text import write
+from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +41,9 @@ def test_the_task_chooses_the_schema(tmp_path: Path) -> None:
 
 
 def test_commands_for_summaries_refuse_it(tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match="task must be summarization or classification for this command, got lang"):
+    with pytest.raises(
+        RecipeError, match="task must be summarization, or another one that reads documents, for this command, got"
+    ):
         load_recipe(recipe_file(tmp_path))
 
 

@@ -28,17 +28,26 @@ def test_a_classifier_survives_dumping(tiny_recipe: Path, tmp_path: Path) -> Non
 
 def test_contradictions_are_named(tmp_path: Path) -> None:
     for changes, problem in [
-        ([TASK], "data.source.kind must be labelled for task: classification, got jsonl"),
-        ([LABELLED], "task must be classification where data.source has labels, got summarization"),
-        (["data.units=bytes"], "task must be classification with data.units, got summarization"),
-        (["model.classifier={}"], "task must be classification with model.classifier, got summarization"),
-        (["train.select_by=accuracy"], "task must be classification with train.select_by=accuracy, got summarization"),
+        ([TASK], "data.source.kind must be labelled, got 'jsonl'"),
+        ([LABELLED], "data.source.kind must be one of arxiv, csv"),
+        (["data.units=bytes"], "data.units is not a setting of data"),
+        (["model.classifier={}"], "model.classifier is not a setting of model"),
+        (
+            ["train.select_by=accuracy"],
+            "train.select_by must be loss or rouge1 or rouge2 or rougeLsum for task: summarization, got accuracy",
+        ),
         ([TASK, LABELLED, "model.classifier={towers: 2}"], "model.classifier.towers must be 1, the documents of a row"),
         ([TASK, LABELLED, "data.source.second=b"], "model.classifier.towers must be 2, the documents of a row, got 1"),
         ([TASK, LABELLED, "train.rotate=0.5"], "train.rotate must be left out of task: classification, got 0.5"),
         ([TASK, LABELLED, "data.shuffled={}"], "data.shuffled must be left out of task: classification"),
-        ([TASK, LABELLED, "train.select_by=rouge1"], "train.select_by must be loss or accuracy, got rouge1"),
-        (["task=translation"], "task must be one of classification, summarization, got 'translation'"),
+        (
+            [TASK, LABELLED, "train.select_by=rouge1"],
+            "train.select_by must be loss or accuracy for task: classification, got rouge1",
+        ),
+        (
+            ["task=translation"],
+            "task must be one of classification, language_modeling, summarization, got 'translation'",
+        ),
     ]:
         (tmp_path / "tiny.yaml").write_text(TINY_RECIPE)
         with pytest.raises(RecipeError) as caught:

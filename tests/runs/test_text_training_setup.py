@@ -6,10 +6,12 @@ import pytest
 import torch
 
 from sumpool.core.model.language_model import LanguageModel
-from sumpool.data.text_windows import WindowSampler
 from sumpool.progress import no_op
-from sumpool.recipe.language_model import LanguageModelRecipe, load_any_recipe
-from sumpool.runs.text_training_setup import build_language_model, set_up_text_training
+from sumpool.recipe.load import load_any_recipe
+from sumpool.runs.training_setup import set_up_training
+from sumpool.tasks.language_modeling.config import LanguageModelRecipe
+from sumpool.tasks.language_modeling.stream import WindowSampler
+from sumpool.tasks.language_modeling.training import build_language_model
 from sumpool.text.load import load_tokenizer
 from sumpool.text.units import UnitTokenizer
 
@@ -48,7 +50,7 @@ def test_white_space_ends_words(tmp_path: Path) -> None:
 def test_batches_are_windows_of_the_training_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("text8").write_text("abcdefgh " * 100)
-    setup = set_up_text_training(recipe("fixed", "model.length=30", "model.dim=8"), no_op, no_op)
+    setup = set_up_training(recipe("fixed", "model.length=30", "model.dim=8"), no_op, no_op)
     plan = setup.data.plan(70)
     assert isinstance(plan, WindowSampler)
     batch = setup.data.batch(setup.data.training, plan.longest())

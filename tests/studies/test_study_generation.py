@@ -6,7 +6,7 @@ from sumpool.errors import RecipeError
 from sumpool.progress import no_op
 from sumpool.studies.run import run_study
 from sumpool.studies.text_generation import study_generation
-from sumpool.workflows.train_language_model import train_language_model
+from sumpool.workflows.train import train
 from tests.tasks.language_modeling.test_loading import folder, recipe
 
 pytestmark = pytest.mark.slow
@@ -15,7 +15,7 @@ __all__ = ["folder"]
 
 
 def test_a_run_is_timed_by_length(folder: Path) -> None:
-    run = train_language_model(recipe(folder, {"kind": "whitespace"}), folder / "timed")
+    run = train(recipe(folder, {"kind": "whitespace"}), folder / "timed")
     report = run_study("generation", run, overrides=["study.lengths=[256,512]", "study.repeats=2"])
     assert report.suite == "generation"
     rows = report.result.rows["generation"]

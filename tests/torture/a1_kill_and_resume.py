@@ -14,9 +14,10 @@ from typing import Final
 import torch
 
 from sumpool.progress import no_op
-from sumpool.recipe.language_model import LanguageModelRecipe, load_any_recipe
+from sumpool.recipe.load import load_any_recipe
 from sumpool.recipe.yaml_text import write
-from sumpool.runs.text_training_setup import set_up_text_training
+from sumpool.runs.training_setup import set_up_training
+from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from sumpool.training.fit import fit
 from tests.torture.figures import Measured
 from tests.torture.sampled_language_models import write_text
@@ -65,7 +66,7 @@ def train(run: Path, steps: int, recipe: Path | None) -> None:
         return
     loaded = load_any_recipe(recipe)
     assert isinstance(loaded, LanguageModelRecipe)
-    setup = set_up_text_training(loaded, no_op, no_op)
+    setup = set_up_training(loaded, no_op, no_op)
     config = CONFIG.model_copy(update={"steps": steps, **_TEXT_TRAINING})
     fit(setup.model, config, setup.data, run)
 
@@ -80,7 +81,7 @@ def write_language_model(folder: Path) -> Path:
     path.write_text(write(tree))
     loaded = load_any_recipe(path)
     assert isinstance(loaded, LanguageModelRecipe)
-    set_up_text_training(loaded, no_op, no_op)
+    set_up_training(loaded, no_op, no_op)
     return path
 
 

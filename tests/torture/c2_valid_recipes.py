@@ -14,7 +14,7 @@ import torch
 from sumpool.core.model.classifier import ClassificationModel
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.quantization import quantize
-from sumpool.data.labels import Labels
+from sumpool.data.report import DataReport
 from sumpool.documents.document import Document
 from sumpool.errors import SumpoolError
 from sumpool.evaluation.report import ScoreAggregator
@@ -23,14 +23,16 @@ from sumpool.inference.length import choose_lengths
 from sumpool.inference.loading import LoadedModel
 from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.pipeline import Pipeline
-from sumpool.inference.validation_rouge import ValidationRouge
 from sumpool.progress import no_op
 from sumpool.ranking.sentence_selector import SentenceSelector
-from sumpool.recipe.language_model import LanguageModelRecipe
-from sumpool.recipe.schema import Recipe
+from sumpool.recipe.schema import BaseRecipe, Recipe
 from sumpool.recipe.yaml_text import write
 from sumpool.runs.training_setup import TrainingSetup, set_up_training
 from sumpool.tasks.classification.classifier import LabelledText, LoadedClassifier, classify_texts
+from sumpool.tasks.classification.labels import Labels
+from sumpool.tasks.classification.recipe import ClassificationRecipe
+from sumpool.tasks.language_modeling.config import LanguageModelRecipe
+from sumpool.tasks.summarization.validation_rouge import ValidationRouge
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.training.fit import fit
 from sumpool.training.hardware import choose_generation_precision
@@ -90,12 +92,13 @@ def labelled(data: Mapping[str, Any]) -> dict[str, Any]:
     return {**data, "source": data["source"] | {"kind": "labelled"}, "prepared": f"{data['prepared']}-labels"}
 
 
-def run_recipe(recipe: Recipe | LanguageModelRecipe, folder: Path) -> str:
+def run_recipe(recipe: BaseRecipe, folder: Path) -> str:
     """Train, summarise or generate, and evaluate; return what fails, or an empty text."""
     run = new_run(folder / "run")
     try:
         if isinstance(recipe, LanguageModelRecipe):
             return run_language_model(recipe, run)
+        assert isinstance(recipe, Recipe)
         setup = set_up_training(recipe, no_op, no_op)
         fit(setup.model, recipe.train, setup.data, run, observer=_Observer(recipe, setup))
         if not all(weight.isfinite().all() for weight in setup.model.parameters()):
@@ -131,6 +134,7 @@ class _Observer:
 
 def _summarize(recipe: Recipe, setup: TrainingSetup, run: Path) -> str:
     """Summarise the test documents and score the summaries; return what is wrong with them."""
+    assert isinstance(setup.data_report, DataReport)
     tokens = setup.data_report.splits["train"].summary_tokens
     assert isinstance(setup.model, SummarizationModel)
     model = setup.model.eval().requires_grad_(False)
@@ -139,7 +143,7 @@ def _summarize(recipe: Recipe, setup: TrainingSetup, run: Path) -> str:
     lengths = choose_lengths(recipe.summarize, tokens.mean, tokens.p90, recipe.model.target_length)
     splitter = SentenceSplitter()
     selector = SentenceSelector.load(run, SHIPPED)
-    loaded = LoadedModel(run, recipe, model, setup.tokenizer, splitter, lengths, device, selector, setup.data_report)
+    loaded = LoadedModel(run, recipe, model, setup.tokenizer, device, splitter, lengths, selector, setup.data_report)
     rows = [json.loads(line) for line in (setup.prepared.parent / "test.jsonl").read_text().splitlines()]
     documents = [Document(row["id"], row["document"]) for row in rows]
     summaries = list(Pipeline.of(loaded).summarize(documents))
@@ -158,9 +162,10 @@ def _summarize(recipe: Recipe, setup: TrainingSetup, run: Path) -> str:
 def _classify(recipe: Recipe, setup: TrainingSetup, run: Path) -> str:
     """Classify the test documents; return what is wrong with their labels."""
     assert isinstance(setup.model, ClassificationModel)
+    assert isinstance(recipe, ClassificationRecipe)
     splitter, labels = SentenceSplitter(), Labels.load(setup.prepared)
     device = torch.device("cpu")
-    loaded = LoadedClassifier(run, recipe, setup.model.eval(), setup.tokenizer, splitter, labels, device)
+    loaded = LoadedClassifier(run, recipe, setup.model.eval(), setup.tokenizer, device, splitter, labels)
     rows = [json.loads(line) for line in (setup.prepared.parent / "test.jsonl").read_text().splitlines()]
     texts = [LabelledText(Document(row["id"], row["document"])) for row in rows]
     for prediction in classify_texts(texts, loaded, no_op):

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any, Final, get_origin
 
 from sumpool.errors import RecipeError
-from sumpool.recipe.language_model import LanguageModelRecipe, load_any_recipe
+from sumpool.recipe.load import load_any_recipe
 from sumpool.recipe.rules import family, section
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.yaml_text import write
 from sumpool.settings import Settings, config_class, kinds
+from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from tests.torture.c2_valid_recipes import labelled, run_recipe, write_data
 from tests.torture.figures import Measured
 from tests.torture.recipe_sampler import loss_names

@@ -11,7 +11,8 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from sumpool.core.decoding.config import DecodingConfig
-from sumpool.core.model.config import ClassifierConfig, EncoderLayerConfig, ModelConfig
+from sumpool.core.model.classifier import ClassifierConfig
+from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.recipe.schema import Recipe
 from sumpool.settings import OneOf, Settings, config_class, kinds

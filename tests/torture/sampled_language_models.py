@@ -9,11 +9,12 @@ import torch
 from pydantic import ValidationError
 
 from sumpool.core.decoding.text_sampling import TextSampling
+from sumpool.core.model.language_model import LanguageModel
 from sumpool.core.model.language_model_config import LanguageModelConfig
 from sumpool.progress import no_op
-from sumpool.recipe.language_model import LanguageModelRecipe
-from sumpool.runs.text_training_setup import set_up_text_training
+from sumpool.runs.training_setup import set_up_training
 from sumpool.settings import config_class, kinds
+from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from sumpool.tasks.language_modeling.generation import generate_tokens
 from sumpool.tasks.language_modeling.scoring import score_windows
 from sumpool.training.config import TrainConfig
@@ -59,9 +60,10 @@ def text_loss_names(model: dict[str, Any]) -> tuple[str, ...]:
 
 def run_language_model(recipe: LanguageModelRecipe, run: Path) -> str:
     """Train, score and generate; return what fails, or an empty text."""
-    setup = set_up_text_training(recipe, no_op, no_op)
+    setup = set_up_training(recipe, no_op, no_op)
     fit(setup.model, recipe.train, setup.data, run)
     model = setup.model.eval()
+    assert isinstance(model, LanguageModel)
     if not all(weight.isfinite().all() for weight in model.parameters()):
         return "weights are not finite"
     item = setup.data.validation[0]

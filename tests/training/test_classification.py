@@ -9,11 +9,12 @@ import pytest
 import torch
 
 from sumpool.core.attention.vanilla import VanillaAttentionConfig
-from sumpool.core.model.classifier import ClassificationModel
-from sumpool.core.model.config import ClassifierConfig, EncoderLayerConfig, ModelConfig
-from sumpool.data.labelled_batches import collate_labelled
-from sumpool.data.shards import Item, join_pair, split_pair
+from sumpool.core.model.classifier import ClassificationModel, ClassificationModelConfig, ClassifierConfig
+from sumpool.core.model.config import EncoderLayerConfig
+from sumpool.data.shards import Item
 from sumpool.special_tokens import PAD
+from sumpool.tasks.classification.batches import collate_labelled
+from sumpool.tasks.classification.labels import join_pair, split_pair
 from sumpool.training.batch_division import halve
 from sumpool.training.config import ScheduleConfig, TrainConfig
 from sumpool.training.data_order import TrainingData
@@ -62,7 +63,9 @@ def new_model(*, pairs: bool, dropout: float = 0.1) -> ClassificationModel:
     torch.manual_seed(1)
     layer = EncoderLayerConfig(attention=VanillaAttentionConfig())
     head = ClassifierConfig(towers=1 + pairs)
-    config = ModelConfig(dim=16, heads=2, feed_forward=16, source_length=8, encoder=(layer,), classifier=head)
+    config = ClassificationModelConfig(
+        dim=16, heads=2, feed_forward=16, source_length=8, encoder=(layer,), classifier=head
+    )
     return ClassificationModel(config.model_copy(update={"dropout": dropout}), VOCABULARY, CLASSES)
 
 

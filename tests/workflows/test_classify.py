@@ -16,7 +16,7 @@ from sumpool.inference.summary_file import SummaryFile
 from sumpool.progress import Progress
 from sumpool.recipe.load import dump_recipe, load_recipe
 from sumpool.recipe.sweep import LoadedSweep, load_recipe_or_sweep
-from sumpool.workflows.classify import classify, evaluate_classifier
+from sumpool.tasks.classification.classify import classify, evaluate_classifier
 from sumpool.workflows.sweep import forecast, sweep
 from sumpool.workflows.train import dry_run, train
 

@@ -1,6 +1,6 @@
 import pytest
 
-from sumpool.workflows.document_files import FileFormat, read_as_file
+from sumpool.tasks.summarization.document_files import FileFormat, read_as_file
 
 TEXT = """\
 1. Introduction

@@ -8,7 +8,7 @@ import torch
 
 from sumpool.core.model import cuda_graph
 from sumpool.evaluation.task import Results
-from sumpool.workflows.evaluate import evaluate_run
+from sumpool.tasks.summarization.evaluate import evaluate_run
 from sumpool.workflows.faithfulness import evaluate_faithfulness
 from tests.core.emulated_gpu import emulated_gpu
 from tests.core.model.test_cuda_graph import EagerGraph

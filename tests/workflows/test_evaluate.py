@@ -18,8 +18,8 @@ from sumpool.inference.loading import LoadedModel
 from sumpool.inference.summary import Summary
 from sumpool.progress import Progress, no_op
 from sumpool.recipe.load import load_recipe
-from sumpool.workflows import evaluate
-from sumpool.workflows.evaluate import evaluate_predictions, evaluate_run
+from sumpool.tasks.summarization import evaluate
+from sumpool.tasks.summarization.evaluate import evaluate_predictions, evaluate_run
 
 DOCUMENTS = 12
 SYSTEMS = ("tiny", "LEAD-3", "LEAD-8", "LEAD-5", "LexRank-3", "TextRank-3", "random-3", "oracle-3")
@@ -143,7 +143,7 @@ def test_results_are_files(run: Path) -> None:
 def test_the_shipped_model_has_its_results_in_the_working_directory(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sumpool.workflows.run_documents.SHIPPED", run)
+    monkeypatch.setattr("sumpool.tasks.summarization.evaluate.SHIPPED", run)
     monkeypatch.chdir(tmp_path)
     evaluate_run(run)
     assert (tmp_path / "evaluation/test/report.json").is_file()

@@ -8,14 +8,13 @@ import pytest
 from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.scores import REPORT, SCORES
 from sumpool.evaluation.task import Results
-from sumpool.evaluation.text_windows import TextWindow
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Progress
+from sumpool.tasks.language_modeling import evaluate as workflow
+from sumpool.tasks.language_modeling.evaluate import evaluate_language_models, read_windows
 from sumpool.tasks.language_modeling.loading import load_language_model
-from sumpool.tasks.language_modeling.scoring import EncodedText, TextModel, score_text
-from sumpool.workflows import evaluate_language_models as workflow
-from sumpool.workflows.evaluate_language_models import evaluate_language_models, read_windows
-from sumpool.workflows.train_language_model import train_language_model
+from sumpool.tasks.language_modeling.scoring import EncodedText, TextModel, TextWindow, score_text
+from sumpool.workflows.train import train
 from tests.tasks.language_modeling.test_loading import folder, recipe
 
 pytestmark = pytest.mark.slow
@@ -27,7 +26,7 @@ SETTINGS = ["evaluate.resamples=100"]
 @pytest.fixture(scope="module")
 def run(folder: Path) -> Path:
     of_run = recipe(folder, {"kind": "whitespace"})
-    return train_language_model(of_run, folder / "evaluated")
+    return train(of_run, folder / "evaluated")
 
 
 def test_results_are_a_folder_with_manifest(run: Path) -> None:
@@ -108,7 +107,7 @@ def test_a_limit_takes_the_first_windows(run: Path, tmp_path: Path) -> None:
 
 
 def test_models_of_one_text_are_compared(run: Path, folder: Path) -> None:
-    other = train_language_model(recipe(folder, {"kind": "fixed", "size": 3}), folder / "compared")
+    other = train(recipe(folder, {"kind": "fixed", "size": 3}), folder / "compared")
     evaluation = evaluate_language_models([run, other], overrides=SETTINGS)
     (difference,) = evaluation.differences
     means = [report.bpc.mean for report in evaluation.reports.values()]
@@ -119,7 +118,7 @@ def test_models_of_one_text_are_compared(run: Path, folder: Path) -> None:
 
 
 def test_models_of_other_windows_are_not_compared(run: Path, folder: Path) -> None:
-    subwords = train_language_model(recipe(folder, {"kind": "fixed", "size": 3}, "subwords"), folder / "subwords")
+    subwords = train(recipe(folder, {"kind": "fixed", "size": 3}, "subwords"), folder / "subwords")
     with pytest.raises(DataError, match="must be evaluated on the windows of whitespace-characters to be compared"):
         evaluate_language_models([run, subwords], overrides=SETTINGS)
 

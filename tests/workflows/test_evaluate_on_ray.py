@@ -12,7 +12,7 @@ from sumpool.data.sources._base import Example
 from sumpool.data.texts import TextsWriter
 from sumpool.evaluation.task import Results
 from sumpool.progress import Progress, no_op
-from sumpool.workflows.evaluate import evaluate_run
+from sumpool.tasks.summarization.evaluate import evaluate_run
 from sumpool.workflows.evaluate_on_ray import RayEvaluation, evaluate_on_ray
 from tests.conftest import story
 from tests.corpora.worker_processes import KillingCheck

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.workflows.generate import generate
-from sumpool.workflows.train_language_model import train_language_model
+from sumpool.tasks.language_modeling.generation import generate
+from sumpool.workflows.train import train
 from tests.tasks.language_modeling.test_loading import folder, recipe
 
 pytestmark = pytest.mark.slow
@@ -14,7 +14,7 @@ SETTINGS = ["generate.length=40"]
 
 @pytest.fixture(scope="module")
 def run(folder: Path) -> Path:
-    return train_language_model(recipe(folder, {"kind": "whitespace"}), folder / "generating")
+    return train(recipe(folder, {"kind": "whitespace"}), folder / "generating")
 
 
 def test_a_trained_model_writes_words_of_its_text(run: Path) -> None:

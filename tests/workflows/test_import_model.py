@@ -27,8 +27,8 @@ from sumpool.pretrained.config import ImportOptions
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from sumpool.runs.model_card import CARD
+from sumpool.tasks.summarization.evaluate import evaluate_run
 from sumpool.workflows import import_model as workflow
-from sumpool.workflows.evaluate import evaluate_run
 from sumpool.workflows.import_model import import_model
 from sumpool.workflows.train import train
 from tests.conftest import BARE, story

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard
 from sumpool.errors import DataError, Interrupted, RecipeError
 from sumpool.progress import Progress, interruptible
@@ -28,6 +29,7 @@ def test_a_recipe_is_prepared_once(recipe_with_data: Path) -> None:
     folder, report = prepare(recipe, report=told.append)
     assert folder == Path("prepared/tiny") == recipe.prepared_folder
     assert (report.read, report.kept) == (40, 40)
+    assert isinstance(report, DataReport)
     assert len(Shard.open(folder, "train")) == report.splits["train"].documents
     assert any(step.note.startswith("train.jsonl: read 'text' as document") for step in told)
     told.clear()

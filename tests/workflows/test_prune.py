@@ -14,9 +14,9 @@ from sumpool.interpret.heads import head_gates
 from sumpool.io.manifest import Manifest
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
+from sumpool.tasks.classification.classify import evaluate_classifier
+from sumpool.tasks.summarization.evaluate import evaluate_run
 from sumpool.training.data_order import TrainingData
-from sumpool.workflows.classify import evaluate_classifier
-from sumpool.workflows.evaluate import evaluate_run
 from sumpool.workflows.prepare import prepare
 from sumpool.workflows.prune import HeadPruning, _validation_data, prune_heads
 from sumpool.workflows.summarize import summarize

@@ -12,13 +12,15 @@ import torch
 from sumpool.errors import Interrupted, RecipeError
 from sumpool.io.manifest import MODEL
 from sumpool.progress import Progress
-from sumpool.recipe.language_model import LanguageModelRecipe, load_any_recipe
+from sumpool.recipe.load import load_any_recipe
 from sumpool.recipe.yaml_text import write
 from sumpool.runs.run_details import describe_run
+from sumpool.tasks.language_modeling.config import LanguageModelRecipe
+from sumpool.tasks.language_modeling.prepare import TextReport
 from sumpool.text.load import load_tokenizer
 from sumpool.training.weights import read_weights
-from sumpool.workflows.prepare import prepare_running_text
-from sumpool.workflows.train_language_model import dry_run_language_model, train_language_model
+from sumpool.workflows.prepare import prepare
+from sumpool.workflows.train import dry_run, train
 
 pytestmark = pytest.mark.slow
 
@@ -78,7 +80,7 @@ Make = Callable[..., LanguageModelRecipe]
 
 @pytest.mark.parametrize("boundaries", ["vanilla", "random", *TAUGHT])
 def test_models_with_and_without_taught_boundaries_are_trained(boundaries: str, make: Make) -> None:
-    run = train_language_model(make(boundaries))
+    run = train(make(boundaries))
     records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     losses = [record["nats"] for record in records if record["kind"] == "validation"]
     assert len(losses) == 2
@@ -93,11 +95,11 @@ def test_models_with_and_without_taught_boundaries_are_trained(boundaries: str, 
 @pytest.mark.parametrize("boundaries", ["gumbel", "unigram"])
 def test_a_stopped_run_resumes_bit_by_bit(boundaries: str, make: Make) -> None:
     recipe = make(boundaries, "train.steps=6", "train.rotate=1")
-    whole = train_language_model(recipe, Path("runs/whole"))
+    whole = train(recipe, Path("runs/whole"))
     for stop in (2, 5):
         with pytest.raises(Interrupted, match="stopped"):
-            train_language_model(recipe, Path("runs/stopped"), report=lambda _: None, check=_after(stop))
-    stopped = train_language_model(recipe, Path("runs/stopped"))
+            train(recipe, Path("runs/stopped"), report=lambda _: None, check=_after(stop))
+    stopped = train(recipe, Path("runs/stopped"))
     weights, resumed = read_weights(whole), read_weights(stopped)
     assert weights.keys() == resumed.keys()
     assert all(torch.equal(weights[name], resumed[name]) for name in weights)
@@ -118,7 +120,7 @@ def _after(step: int) -> Callable[[], None]:
 
 
 def test_a_run_is_described(make: Make) -> None:
-    details = describe_run(train_language_model(make("fixed")))
+    details = describe_run(train(make("fixed")))
     assert details.recipe["task"] == "language_modeling"
     assert details.recipe["model.boundaries"] == "fixed"
     assert details.data["characters"].startswith("train ")
@@ -126,18 +128,18 @@ def test_a_run_is_described(make: Make) -> None:
 
 
 def test_another_text_or_another_model_is_refused(make: Make) -> None:
-    train_language_model(make())
+    train(make())
     with pytest.raises(
         RecipeError, match=r"must go on with the recipe that it began with, got model\.dim 8 instead of 16"
     ):
-        train_language_model(make("whitespace", "model.dim=8"))
+        train(make("whitespace", "model.dim=8"))
 
 
 def test_weights_of_another_run_begin_a_training(make: Make) -> None:
-    first = train_language_model(make("fixed"), Path("runs/first"))
+    first = train(make("fixed"), Path("runs/first"))
     notes: list[Progress] = []
     second = make("gumbel", f"train.init_from={first}", "train.steps=0")
-    run = train_language_model(second, Path("runs/second"), report=notes.append)
+    run = train(second, Path("runs/second"), report=notes.append)
     begun, weights = read_weights(first), read_weights(run)
     shared = begun.keys() & weights.keys()
     assert "embedding.weight" in shared
@@ -146,7 +148,7 @@ def test_weights_of_another_run_begin_a_training(make: Make) -> None:
     assert "fresh: layers." in note
     Path("other.txt").write_text("xyz " * 500)
     other = make("gumbel", f"train.init_from={first}", "data.source.path=other.txt", "train.steps=0")
-    third = train_language_model(other, Path("runs/third"), report=notes.append)
+    third = train(other, Path("runs/third"), report=notes.append)
     assert any("has another vocabulary" in (progress.note or "") for progress in notes)
     tokens, known = ([*map(bytes, load_tokenizer(folder).token_bytes())] for folder in (third, first))
     shared_token = next(token for token in tokens if token in known and token)
@@ -155,14 +157,15 @@ def test_weights_of_another_run_begin_a_training(make: Make) -> None:
 
 
 def test_a_dry_run_measures_an_update(make: Make) -> None:
-    measured = dry_run_language_model(make())
+    measured = dry_run(make())
     assert (measured.documents, measured.source_tokens) == (4, 32)
     assert measured.parameters > 1000
     assert not Path("runs").exists()
 
 
 def test_running_text_is_prepared_once(make: Make) -> None:
-    folder, report = prepare_running_text(make())
+    folder, report = prepare(make())
     assert folder == Path("prepared/tiny")
-    assert prepare_running_text(make("gumbel"))[0] == folder
+    assert prepare(make("gumbel"))[0] == folder
+    assert isinstance(report, TextReport)
     assert report.splits["train"].tokens > 5000

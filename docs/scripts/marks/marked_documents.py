@@ -43,8 +43,8 @@ from sumpool.ranking.marks import MARKED_KINDS, Marks
 from sumpool.ranking.ranker import FILE, Ranker
 from sumpool.ranking.selection import find_candidates
 from sumpool.ranking.sentence_states import SentenceStates
+from sumpool.tasks.summarization.document_files import FileFormat, read_as_file
 from sumpool.text.language import ENGLISH, word_count
-from sumpool.workflows.document_files import FileFormat, read_as_file
 
 HERE = Path(__file__).parent
 MAX_BYTES = 64 << 20

@@ -7,19 +7,43 @@ never change the result of a document.
 """
 
 from collections.abc import Sequence
-from typing import final
+from typing import Literal, final
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.model.config import ClassifierConfig, ModelConfig
+from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.encoder import Encoder, initialise_embeddings, initialise_linear
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.output._base import Scores
 from sumpool.core.tokens import Tokens
+from sumpool.settings import Settings
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
+
+
+class ClassifierConfig(Settings):
+    """Head of a classifier: document vectors from the encoder's states, and a linear map to the classes."""
+
+    pooling: Literal["mean", "first", "attention"] = "mean"
+    """Document vector: mean of the states of real tokens, state of the first token, or mean weighted by a learned
+    query."""
+    mean_over: Literal["tokens", "source_length"] = "tokens"
+    """Divisor of the mean: real tokens, or `source_length` as in released code, which counts padding."""
+    towers: int = Field(1, ge=1, le=2)
+    """Documents per row. Both are encoded with the same weights, and their vectors a and b become [a, b, a * b, a - b].
+    """
+    hidden: int = Field(0, ge=0, le=65536)
+    """Width of a hidden layer with ReLU before the linear map; 0: none."""
+
+
+class ClassificationModelConfig(ModelConfig):
+    """Encoder of the summariser with a head for classes; the settings of the decoder are not used."""
+
+    classifier: ClassifierConfig | None = None
+    """Head of `task: classification`, which replaces decoder and output head."""
 
 
 @final
@@ -53,7 +77,7 @@ class ClassificationModel(nn.Module):
 
     def __init__(
         self,
-        config: ModelConfig,
+        config: ClassificationModelConfig,
         vocabulary: int,
         classes: int,
         word_starts: Tensor | None = None,

@@ -41,21 +41,6 @@ class DecoderConfig(Settings):
     remaining tokens; trained by the loss `length`."""
 
 
-class ClassifierConfig(Settings):
-    """Head of a classifier: document vectors from the encoder's states, and a linear map to the classes."""
-
-    pooling: Literal["mean", "first", "attention"] = "mean"
-    """Document vector: mean of the states of real tokens, state of the first token, or mean weighted by a learned
-    query."""
-    mean_over: Literal["tokens", "source_length"] = "tokens"
-    """Divisor of the mean: real tokens, or `source_length` as in released code, which counts padding."""
-    towers: int = Field(1, ge=1, le=2)
-    """Documents per row. Both are encoded with the same weights, and their vectors a and b become [a, b, a * b, a - b].
-    """
-    hidden: int = Field(0, ge=0, le=65536)
-    """Width of a hidden layer with ReLU before the linear map; 0: none."""
-
-
 class ModelConfig(Settings):
     """Encoder-decoder Transformer with pooling between encoder layers."""
 
@@ -91,8 +76,6 @@ class ModelConfig(Settings):
     """The decoder."""
     output: Annotated[OutputConfig, OneOf("sumpool.core.output")] = PointerOutputConfig()
     """Output head: from decoder states to log-probabilities of tokens."""
-    classifier: ClassifierConfig | None = None
-    """Head of `task: classification`, which replaces decoder and output head."""
 
     @property
     def encoder_losses(self) -> frozenset[str]:

@@ -69,11 +69,6 @@ class SourceConfig(Settings, ABC):
             "; raise data.source.max_ratio to read it",
         )
 
-    @property
-    def labelled_documents(self) -> int:
-        """Documents that a label belongs to, 1 or 2; 0, the default, where documents have summaries."""
-        return 0
-
     @abstractmethod
     def rows(self) -> Iterator[Example | Reject]:
         """Read all rows, one at a time and in a fixed order; an unusable row is returned as a `Reject`."""

@@ -20,12 +20,11 @@ from sumpool.bench.workload import Conditions
 from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.task import Results
 from sumpool.progress import Check, Progress, Report
-from sumpool.recipe.language_model import LanguageModelRecipe, load_any_recipe, make_any_recipe
-from sumpool.recipe.load import assign, read_tree
+from sumpool.recipe.load import assign, load_any_recipe, make_any_recipe, read_tree
 from sumpool.recipe.packaged import find_recipe
 from sumpool.runs.run_folder import RECIPE
 from sumpool.runs.run_metrics import evaluation_folder
-from sumpool.runs.text_training_setup import set_up_text_training
+from sumpool.runs.training_setup import set_up_training
 from sumpool.studies.config import LanguageModelsConfig
 from sumpool.studies.language_models.grid import StudyRow, row_settings, study_grid
 from sumpool.studies.language_models.plot import draw_study
@@ -38,10 +37,11 @@ from sumpool.studies.language_models.table import (
 )
 from sumpool.studies.study import load_study
 from sumpool.studies.training_time import affordable_steps, clocked, read_times, trial_seconds, with_steps
+from sumpool.tasks.language_modeling.config import LanguageModelRecipe
+from sumpool.tasks.language_modeling.evaluate import evaluate_language_models, read_windows
 from sumpool.tasks.language_modeling.loading import load_language_model
 from sumpool.training.hardware import choose_device, choose_precision
-from sumpool.workflows.evaluate_language_models import evaluate_language_models, read_windows
-from sumpool.workflows.train_language_model import train_language_model
+from sumpool.workflows.train import train
 
 _VALIDATIONS = 5
 """Validations of a run at least."""
@@ -154,7 +154,7 @@ def _run(
         recipe = recipe.model_copy(update={"train": with_steps(recipe.train, steps, _VALIDATIONS)})
     run = study.config.folder / text / recipe.name
     with clocked(run):
-        train_language_model(recipe, run, report=report, check=check)
+        train(recipe, run, report=report, check=check)
     try:
         evaluation = evaluate_language_models([run], results=Results(resume=True), report=report, check=check)
     except DataError:  # of other settings
@@ -185,7 +185,7 @@ def _steps(study: _Study, text: str, row: StudyRow, report: Report, check: Check
         begun = config.folder / text / f"{row.name}-seed{seed}"
         if (begun / RECIPE).is_file():
             return load_any_recipe(begun).train.steps
-    setup = set_up_text_training(recipe, report, check)
+    setup = set_up_training(recipe, report, check)
     device = choose_device(recipe.train.device)
     seconds = trial_seconds(setup.model, setup.data, recipe.train, device, config.trial, check)
     assert config.minutes is not None, "there is a budget"

@@ -6,15 +6,15 @@ from statistics import fmean
 from typing import Any
 
 from sumpool.bench.results.table import Column, Row, Table, text_table, unique, where
-from sumpool.evaluation.language_model_comparison import (
+from sumpool.evaluation.statistics import Estimate
+from sumpool.studies.lra.table import over_seeds
+from sumpool.tasks.language_modeling.measures import (
+    ScoredWindow,
     compare_language_models,
     compare_seeds,
     format_p_value,
     mean_windows,
 )
-from sumpool.evaluation.language_modeling import ScoredWindow
-from sumpool.evaluation.statistics import Estimate
-from sumpool.studies.lra.table import over_seeds
 
 LEVEL = 0.05
 """Level of significance of the paper."""

@@ -34,8 +34,8 @@ from sumpool.studies.lra.table import (
 from sumpool.studies.lra.tasks import make_data
 from sumpool.studies.study import load_study
 from sumpool.studies.training_time import affordable_steps, seconds_per_update, with_steps
+from sumpool.tasks.classification.classify import evaluate_classifier
 from sumpool.training.hardware import choose_device, choose_precision
-from sumpool.workflows.classify import evaluate_classifier
 from sumpool.workflows.train import dry_run, train
 
 _VALIDATIONS = 10

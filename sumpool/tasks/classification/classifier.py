@@ -13,16 +13,16 @@ from sumpool.core.model.classifier import ClassificationModel
 from sumpool.core.nn.execution import SkipInit, one_thread
 from sumpool.data.batches import fill_batches
 from sumpool.data.encoding import encode_item
-from sumpool.data.labelled_batches import collate_labelled
-from sumpool.data.labels import LABELS, Labels
 from sumpool.data.report import REPORT_FILE, DataReport
-from sumpool.data.shards import Item, join_pair, split_pair
+from sumpool.data.shards import Item
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, DataError
-from sumpool.inference.loading import find_model, load_finite_weights
+from sumpool.inference.loading import LoadedRun, find_run, load_finite_weights
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Check
-from sumpool.recipe.schema import Recipe
+from sumpool.tasks.classification.batches import collate_labelled
+from sumpool.tasks.classification.labels import LABELS, Labels, join_pair, split_pair
+from sumpool.tasks.classification.recipe import ClassificationRecipe
 from sumpool.text.load import TOKENIZER_FILES, load_tokenizer
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Tokenizer
@@ -33,26 +33,18 @@ _READ_AHEAD = 256
 
 
 @dataclass(frozen=True)
-class LoadedClassifier:
+class LoadedClassifier(LoadedRun):
     """A trained classifier with everything that it needs.
 
     Attributes:
-        folder: The run folder.
-        recipe: The run's recipe, with the caller's overrides.
-        model: The model with its best weights, on its device, in evaluation mode.
-        tokenizer: The run's tokenizer.
         splitter: The run's sentence splitter.
         labels: Label of each class.
-        device: Device of the model.
     """
 
-    folder: Path
-    recipe: Recipe
+    recipe: ClassificationRecipe
     model: ClassificationModel
-    tokenizer: Tokenizer
     splitter: SentenceSplitter
     labels: Labels
-    device: torch.device
 
 
 @dataclass(frozen=True)
@@ -114,6 +106,12 @@ class Prediction:
         return json.dumps(entries, ensure_ascii=False, allow_nan=False)
 
 
+def build_classifier(recipe: ClassificationRecipe, tokenizer: Tokenizer, labels: Labels) -> ClassificationModel:
+    """Build the model of a recipe with random weights; it has a class for each label."""
+    word_starts = torch.tensor(tokenizer.word_starts())
+    return ClassificationModel(recipe.model, tokenizer.vocab_size, len(labels), word_starts, tokenizer.special_tokens)
+
+
 @one_thread()
 def load_classifier(folder: Path | None = None, overrides: Sequence[str] = ()) -> LoadedClassifier:
     """Load the run folder of a classifier.
@@ -126,25 +124,22 @@ def load_classifier(folder: Path | None = None, overrides: Sequence[str] = ()) -
         CheckpointError: If the folder has no classifier, or a file is damaged or belongs to another model.
         RecipeError: If an override is wrong.
     """
-    folder, recipe = find_model(folder, overrides, "classification")
+    folder, recipe = find_run(folder, overrides, "classification", ClassificationRecipe)
     Manifest.read(folder).verify_present(folder, (*TOKENIZER_FILES, REPORT_FILE, LABELS))
     try:
         tokenizer, labels = load_tokenizer(folder), Labels.load(folder)
         splitter = SentenceSplitter(DataReport.load(folder).language)
     except DataError as error:  # of a file that prepared data has too
         raise CheckpointError(str(error)) from error
-    word_starts = torch.tensor(tokenizer.word_starts())
 
     def build() -> ClassificationModel:
         with SkipInit():
-            return ClassificationModel(
-                recipe.model, tokenizer.vocab_size, len(labels), word_starts, tokenizer.special_tokens
-            )
+            return build_classifier(recipe, tokenizer, labels)
 
     model = load_finite_weights(folder, build, leave_out=any(change.startswith("model.") for change in overrides))
     device = choose_device(recipe.train.device)
     model = model.to(device).eval().requires_grad_(False)
-    return LoadedClassifier(folder, recipe, model, tokenizer, splitter, labels, device)
+    return LoadedClassifier(folder, recipe, model, tokenizer, device, splitter, labels)
 
 
 def classify_texts(texts: Iterable[LabelledText], loaded: LoadedClassifier, check: Check) -> Iterator[Prediction]:

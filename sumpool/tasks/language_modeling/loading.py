@@ -10,20 +10,19 @@ import torch
 
 from sumpool.core.model.language_model import LanguageModel
 from sumpool.core.nn.execution import SkipInit, one_thread
-from sumpool.data.running_text import RunningText
 from sumpool.data.sources._base import Split
-from sumpool.data.text_stream import TextStream
 from sumpool.errors import CheckpointError, DataError
-from sumpool.inference.loading import find_run, load_finite_weights
+from sumpool.inference.loading import LoadedRun, find_run, load_finite_weights
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Check, no_op
-from sumpool.recipe.language_model import LanguageModelRecipe, load_any_recipe
 from sumpool.runs.run_folder import prepared_data_of
-from sumpool.runs.text_training_setup import build_language_model
 from sumpool.special_tokens import UNK
+from sumpool.tasks.language_modeling.config import LanguageModelRecipe
+from sumpool.tasks.language_modeling.running_text import RunningText
 from sumpool.tasks.language_modeling.scoring import EncodedText, Ids
+from sumpool.tasks.language_modeling.stream import TextStream
+from sumpool.tasks.language_modeling.training import build_language_model
 from sumpool.text.load import TOKENIZER_FILES, load_tokenizer
-from sumpool.text.tokenizer import Tokenizer
 from sumpool.training.hardware import choose_device
 
 _STARTS = (b"\n", b" ")
@@ -31,24 +30,16 @@ _STARTS = (b"\n", b" ")
 
 
 @dataclass(frozen=True)
-class LoadedLanguageModel:
+class LoadedLanguageModel(LoadedRun):
     """A trained language model with everything that it needs.
 
     Attributes:
-        folder: The run folder.
-        recipe: The run's recipe, with the caller's overrides.
-        model: The model with its best weights, on its device, in evaluation mode.
-        tokenizer: The run's vocabulary.
         token_bytes: UTF-8 bytes of every token; special tokens are empty.
-        device: Device of the model.
     """
 
-    folder: Path
     recipe: LanguageModelRecipe
     model: LanguageModel
-    tokenizer: Tokenizer
     token_bytes: Sequence[bytes]
-    device: torch.device
 
     @property
     def forbidden(self) -> list[int]:
@@ -68,7 +59,7 @@ def load_language_model(folder: Path | None = None, overrides: Sequence[str] = (
         CheckpointError: If the folder has no language model, or a file is damaged or belongs to another model.
         RecipeError: If an override is wrong.
     """
-    folder, recipe = find_run(folder, overrides, "language_modeling", _load_recipe)
+    folder, recipe = find_run(folder, overrides, "language_modeling", LanguageModelRecipe)
     Manifest.read(folder).verify_present(folder, TOKENIZER_FILES)
     try:
         tokenizer = load_tokenizer(folder)
@@ -82,13 +73,7 @@ def load_language_model(folder: Path | None = None, overrides: Sequence[str] = (
     model = load_finite_weights(folder, build, leave_out=any(change.startswith("model.") for change in overrides))
     device = choose_device(recipe.train.device)
     model = model.to(device).eval().requires_grad_(False)
-    return LoadedLanguageModel(folder, recipe, model, tokenizer, tokenizer.token_bytes(), device)
-
-
-def _load_recipe(folder: Path, overrides: Sequence[str]) -> LanguageModelRecipe:
-    recipe = load_any_recipe(folder, overrides)
-    assert isinstance(recipe, LanguageModelRecipe), "the task of the run has this schema"
-    return recipe
+    return LoadedLanguageModel(folder, recipe, model, tokenizer, device, tokenizer.token_bytes())
 
 
 def split_of(loaded: LoadedLanguageModel, split: Split, check: Check = no_op) -> EncodedText:

@@ -3,8 +3,13 @@ import torch
 from torch.nn import functional as F
 
 from sumpool.core.attention.vanilla import VanillaAttentionConfig
-from sumpool.core.model.classifier import ClassificationModel, DocumentVector
-from sumpool.core.model.config import ClassifierConfig, EncoderLayerConfig, ModelConfig
+from sumpool.core.model.classifier import (
+    ClassificationModel,
+    ClassificationModelConfig,
+    ClassifierConfig,
+    DocumentVector,
+)
+from sumpool.core.model.config import EncoderLayerConfig
 from sumpool.core.pooling.halving import HalvingPoolerConfig
 from sumpool.core.tokens import Tokens
 
@@ -12,13 +17,15 @@ POOLINGS = ("mean", "first", "attention")
 VOCABULARY, CLASSES = 30, 4
 
 
-def config(head: ClassifierConfig, keep: int | None = None) -> ModelConfig:
+def config(head: ClassifierConfig, keep: int | None = None) -> ClassificationModelConfig:
     pool = None if keep is None else HalvingPoolerConfig(keep=keep)
     layers = (
         EncoderLayerConfig(attention=VanillaAttentionConfig(), pool=pool),
         EncoderLayerConfig(attention=VanillaAttentionConfig()),
     )
-    return ModelConfig(dim=8, heads=2, feed_forward=16, dropout=0.0, source_length=12, encoder=layers, classifier=head)
+    return ClassificationModelConfig(
+        dim=8, heads=2, feed_forward=16, dropout=0.0, source_length=12, encoder=layers, classifier=head
+    )
 
 
 def model(head: ClassifierConfig, keep: int | None = None) -> ClassificationModel:

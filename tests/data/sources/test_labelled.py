@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from sumpool.data.sources._base import Example, Fields, Reject
-from sumpool.data.sources.labelled import LabelledSourceConfig
 from sumpool.errors import DataError
+from sumpool.tasks.classification.source import LabelledSourceConfig
 
 
 def write(path: Path, *rows: object) -> Path:
@@ -77,8 +77,6 @@ def test_pairs_have_a_second_document(tmp_path: Path) -> None:
     assert row == Example("a", "One.", "0", "train", "Two.")
     assert isinstance(row, Example)
     assert row.text == "One.\n\nTwo."
-    source = LabelledSourceConfig(path=path)
-    assert (source.labelled_documents, source.model_copy(update={"second": "other"}).labelled_documents) == (1, 2)
 
 
 def test_unusable_rows_are_rejected(tmp_path: Path) -> None:

@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from sumpool.data.text_sources import _base
-from sumpool.data.text_sources._base import TextChunk, TextSourceConfig
-from sumpool.data.text_sources.cc100 import Cc100TextSourceConfig
-from sumpool.data.text_sources.jsonl import JsonlTextSourceConfig
-from sumpool.data.text_sources.plain import PlainTextSourceConfig
-from sumpool.data.text_sources.wiki40b import Wiki40bTextSourceConfig
 from sumpool.documents.document import Reject
 from sumpool.errors import DataError
 from sumpool.settings import config_class, kinds
+from sumpool.tasks.language_modeling.sources import _base
+from sumpool.tasks.language_modeling.sources._base import TextChunk, TextSourceConfig
+from sumpool.tasks.language_modeling.sources.cc100 import Cc100TextSourceConfig
+from sumpool.tasks.language_modeling.sources.jsonl import JsonlTextSourceConfig
+from sumpool.tasks.language_modeling.sources.plain import PlainTextSourceConfig
+from sumpool.tasks.language_modeling.sources.wiki40b import Wiki40bTextSourceConfig
 
 pytestmark = pytest.mark.slow
 
-FAMILY = "sumpool.data.text_sources"
+FAMILY = "sumpool.tasks.language_modeling.sources"
 SUFFIXES = {"plain": ".txt", "cc100": ".txt", "wiki40b": ".txt", "jsonl": ".jsonl", "parquet": ".parquet"}
 
 
@@ -119,7 +119,7 @@ def test_documents_of_cc100_end_at_blank_lines(tmp_path: Path, monkeypatch: pyte
     path.write_bytes(lzma.compress("Yksi.\nKaksi.\n\n\nKolme.\n\n\nNeljä".encode()))
     expected = {f"{path}:1": "Yksi.\nKaksi.\n", f"{path}:5": "Kolme.\n", f"{path}:8": "Neljä"}
     assert texts(Cc100TextSourceConfig(path=path)) == expected
-    monkeypatch.setattr("sumpool.data.text_sources.cc100.CHUNK_CHARACTERS", 3)
+    monkeypatch.setattr("sumpool.tasks.language_modeling.sources.cc100.CHUNK_CHARACTERS", 3)
     monkeypatch.setattr(_base, "CHUNK_CHARACTERS", 3)
     assert texts(Cc100TextSourceConfig(path=path)) == expected
     with pytest.raises(DataError, match="must have lines of at most 4 bytes, got a longer one"):

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from sumpool.bench.results.table import where
-from sumpool.evaluation.language_modeling import ScoredWindow, bits
 from sumpool.evaluation.statistics import Estimate
 from sumpool.studies.language_models.table import (
     StudyRun,
@@ -12,6 +11,7 @@ from sumpool.studies.language_models.table import (
     study_rows,
     study_table,
 )
+from sumpool.tasks.language_modeling.measures import ScoredWindow, bits
 
 
 def run(row: str, family: str, seed: int, bpc: float, text: str = "rfc") -> StudyRun:

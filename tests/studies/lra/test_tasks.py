@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 from sumpool.data.sources._base import SPLITS
-from sumpool.data.sources.labelled import LabelledSourceConfig
 from sumpool.errors import DataError, RecipeError
 from sumpool.progress import Progress, no_op
 from sumpool.studies.config import LraConfig, LraTask
 from sumpool.studies.lra.tasks import DATA, make_data, read_copy
+from sumpool.tasks.classification.source import LabelledSourceConfig
 from tests.studies.lra.test_listops import tree_value
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sumpool.data.running_text import RunningTextConfig
 from sumpool.errors import CheckpointError, RecipeError
-from sumpool.recipe.language_model import LanguageModelRecipe
+from sumpool.tasks.language_modeling.config import LanguageModelRecipe
+from sumpool.tasks.language_modeling.evaluate import windows_of
 from sumpool.tasks.language_modeling.loading import (
     LoadedLanguageModel,
     encode_prompt,
@@ -15,9 +15,9 @@ from sumpool.tasks.language_modeling.loading import (
     segments_of,
     split_of,
 )
+from sumpool.tasks.language_modeling.running_text import RunningTextConfig
 from sumpool.tasks.language_modeling.scoring import score_by_steps, score_text, score_windows
-from sumpool.workflows.evaluate_language_models import windows_of
-from sumpool.workflows.train_language_model import train_language_model
+from sumpool.workflows.train import train
 
 
 def recipe(folder: Path, boundaries: dict[str, object] | None, vocabulary: str = "characters") -> LanguageModelRecipe:
@@ -65,7 +65,7 @@ def loaded(folder: Path, boundaries: dict[str, object] | None, vocabulary: str =
     of_run = recipe(folder, boundaries, vocabulary)
     run = folder / of_run.name
     if not run.exists():
-        train_language_model(of_run, run)
+        train(of_run, run)
     return load_language_model(run)
 
 

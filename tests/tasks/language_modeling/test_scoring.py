@@ -6,10 +6,16 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.core.output._base import Scores
-from sumpool.evaluation.language_modeling import ScoredWindow, score_language_model
-from sumpool.evaluation.text_windows import overlapping_windows
 from sumpool.progress import Check, no_op
-from sumpool.tasks.language_modeling.scoring import EncodedText, WindowScores, score_by_steps, score_text, score_windows
+from sumpool.tasks.language_modeling.measures import ScoredWindow, score_language_model
+from sumpool.tasks.language_modeling.scoring import (
+    EncodedText,
+    WindowScores,
+    overlapping_windows,
+    score_by_steps,
+    score_text,
+    score_windows,
+)
 
 CPU = torch.device("cpu")
 BYTES = [b"", *(bytes([97 + index]) for index in range(5)), b" ", b"\xc3", b"\xa4"]

@@ -1,0 +1,154 @@
+"""Tasks that a model is trained for; `find_task` is the one place that looks a task up by its name.
+
+A task is a package `sumpool.tasks.NAME` whose module `task` defines `TASK`. It says how examples are read and batched,
+which model is built, what is measured beside the loss, and what its run folders and evaluations hold. Training,
+checkpoints, run folders and commands know no task but through this class.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
+
+from torch import nn
+
+from sumpool.progress import Check, Report
+from sumpool.recipe.schema import DEFAULT as DEFAULT
+from sumpool.recipe.schema import BaseRecipe, RecipeOf
+from sumpool.settings import kinds
+
+if TYPE_CHECKING:
+    from sumpool.data.processes import OrderedMap
+    from sumpool.data.report import PreparedReport
+    from sumpool.data.sources._base import Split
+    from sumpool.evaluation.report import Evaluation
+    from sumpool.evaluation.task import Results
+    from sumpool.inference.loading import LoadedRun
+    from sumpool.runs.training_report import SummaryGenerator
+    from sumpool.runs.training_setup import TrainingSetup
+    from sumpool.text.tokenizer import Tokenizer
+    from sumpool.training.checkpoint import TrainingState
+    from sumpool.training.data_order import TrainingData
+
+
+class Task(ABC, Generic[RecipeOf]):
+    """Task that a model is trained for.
+
+    Attributes:
+        recipe: Schema of its recipes.
+        kind: What its models are called.
+        advice: What to do without a model of the task.
+        use: Arguments of the command that uses a trained model, for the run folder `{}`.
+        files: Files of prepared data that a run folder has, beside tokenizer and report.
+        unused_settings: Settings that `sumpool show` leaves out, as they say nothing about a model of the task.
+        compares_runs: Whether several runs can be evaluated and compared.
+        evaluate_options: Options of `sumpool evaluate` beside those of all tasks; None allows all.
+    """
+
+    recipe: ClassVar[type[BaseRecipe]]
+    kind: ClassVar[str]
+    advice: ClassVar[str]
+    use: ClassVar[str]
+    files: ClassVar[tuple[str, ...]] = ()
+    unused_settings: ClassVar[tuple[str, ...]] = ("data.vocabulary",)
+    compares_runs: ClassVar[bool] = False
+    evaluate_options: ClassVar[tuple[str, ...] | None] = None
+
+    @abstractmethod
+    def prepare(
+        self,
+        recipe: RecipeOf,
+        *,
+        skip_bad_rows: bool,
+        report: Report,
+        check: Check,
+        execute: "OrderedMap | None" = None,
+    ) -> "tuple[Path, PreparedReport]":
+        """Prepare the data of a recipe, unless equal data has been prepared.
+
+        Args:
+            recipe: The recipe.
+            skip_bad_rows: Whether to list rows that cannot be used and go on, instead of stopping at the first.
+            report: Called with progress.
+            check: Called where the work may stop.
+            execute: Encodes examples in parallel; None does so in processes of this machine.
+        """
+
+    @abstractmethod
+    def load_report(self, folder: Path) -> "PreparedReport":
+        """Read the report of prepared data, which a run folder has too."""
+
+    @abstractmethod
+    def open_data(self, recipe: RecipeOf, prepared: Path, tokenizer: "Tokenizer") -> "TrainingData":
+        """Open the examples of training and validation in a prepared folder, and say how they are batched."""
+
+    @abstractmethod
+    def build_model(self, recipe: RecipeOf, prepared: Path, tokenizer: "Tokenizer") -> nn.Module:
+        """Build the model of a recipe for prepared data, with random weights."""
+
+    def warnings(self, recipe: RecipeOf, setup: "TrainingSetup") -> Iterator[str]:
+        """Yield warnings of settings that waste data or select by noise.
+
+        Raises:
+            DataError: If the data must not be trained on.
+        """
+        del recipe, setup
+        yield from ()
+
+    @abstractmethod
+    def load(self, folder: Path | None = None, overrides: Sequence[str] = ()) -> "LoadedRun":
+        """Load a run folder, by default the newest one of the task."""
+
+    @abstractmethod
+    def model_card(self, run: Path, recipe: RecipeOf, model: nn.Module, state: "TrainingState") -> str:
+        """Render the model card of a finished run as Markdown."""
+
+    @abstractmethod
+    def evaluate(
+        self,
+        runs: Sequence[Path],
+        split: "Split",
+        *,
+        overrides: Sequence[str],
+        limit: int | None,
+        results: "Results",
+        report: Report,
+        check: Check,
+    ) -> "Evaluation":
+        """Evaluate runs on a split of their data; none takes the newest run of the task."""
+
+    def generator(self, recipe: RecipeOf, setup: "TrainingSetup", check: Check) -> "SummaryGenerator | None":
+        """Return what generates and scores text at every validation; None measures the loss only."""
+        del recipe, setup, check
+        return None
+
+    def lacks(self, run: Path, recipe: RecipeOf) -> str:
+        """Return what a run with a trained model lacks; empty if `finish` has nothing to do."""
+        del run, recipe
+        return ""
+
+    def finish(self, run: Path, recipe: RecipeOf, prepared: Path, report: Report, check: Check) -> None:
+        """Complete a run with a trained model."""
+        del run, recipe, prepared, report, check
+
+
+def find_task(name: object) -> Task[Any]:
+    """Return the task of a name.
+
+    Raises:
+        ValueError: If there is none.
+    """
+    names = kinds("sumpool.tasks")
+    if name not in names:
+        raise ValueError(f"task must be one of {', '.join(names)}, got {name!r}")
+    task: Task[Any] = import_module(f"sumpool.tasks.{name}.task").TASK
+    return task
+
+
+def command_of(task: str) -> str:
+    """Return the command that uses models of a task; that which trains them if there is no such task."""
+    try:
+        return find_task(task).use.split()[0]
+    except ValueError:
+        return "train"

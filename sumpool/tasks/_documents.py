@@ -1,0 +1,107 @@
+"""What the tasks share whose models read documents.
+
+Methods import what they need when they are called, as a recipe of such a task is also read where nothing is trained.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from sumpool.errors import DataError
+from sumpool.progress import Check, Report
+from sumpool.recipe.schema import Recipe
+from sumpool.recipe.task import Task
+
+if TYPE_CHECKING:
+    from sumpool.data.processes import OrderedMap
+    from sumpool.data.report import DataReport
+    from sumpool.data.sources._base import Split
+    from sumpool.runs.training_setup import TrainingSetup
+    from sumpool.text.tokenizer import Tokenizer
+    from sumpool.training.data_order import TrainingData
+
+_NAMED_DOCUMENTS = 5
+"""Documents that an error names."""
+DocumentRecipe = TypeVar("DocumentRecipe", bound=Recipe)
+
+
+class DocumentTask(Task[DocumentRecipe]):
+    """Task whose models read documents."""
+
+    def prepare(
+        self,
+        recipe: DocumentRecipe,
+        *,
+        skip_bad_rows: bool,
+        report: Report,
+        check: Check,
+        execute: "OrderedMap | None" = None,
+    ) -> "tuple[Path, DataReport]":
+        """See `Task.prepare`."""
+        from sumpool.data.prepared_folder import find_or_prepare
+        from sumpool.data.processes import ordered_map
+
+        folder, execute = recipe.prepared_folder, execute or ordered_map
+        return find_or_prepare(
+            recipe.data, folder, skip_bad_rows=skip_bad_rows, report=report, check=check, execute=execute
+        )
+
+    def load_report(self, folder: Path) -> "DataReport":
+        """Read the data report of prepared data, which a run folder has too."""
+        from sumpool.data.report import DataReport
+
+        return DataReport.load(folder)
+
+    def warnings(self, recipe: DocumentRecipe, setup: "TrainingSetup") -> Iterator[str]:
+        """Warn of documents that are never read, and of a selection by few documents.
+
+        Raises:
+            DataError: If documents of validation and test are in training too.
+        """
+        from sumpool.runs.training_setup import training_warnings
+
+        if not recipe.train.allow_shared_texts:
+            _require_separate_texts(setup.prepared, self.load_report(setup.prepared))
+        yield from training_warnings(recipe.train, setup.data)
+
+
+def _require_separate_texts(prepared: Path, report: "DataReport") -> None:
+    """Check that no text of validation or test is in training.
+
+    Raises:
+        DataError: If one is.
+    """
+    from sumpool.data.contamination import documents_in_training
+
+    evaluated: tuple[Split, ...] = ("validation", "test")
+    for split in evaluated:
+        if report.splits[split].in_training:
+            ids = documents_in_training(prepared, split)
+            named = ", ".join(map(repr, ids[:_NAMED_DOCUMENTS])) + (", ..." if len(ids) > _NAMED_DOCUMENTS else "")
+            raise DataError(
+                f"{prepared / split} must hold texts that are not in training, got {len(ids):,} that are: {named}; "
+                "remove them from the source, or train all the same with train.allow_shared_texts=true"
+            )
+
+
+def open_documents(recipe: Recipe, prepared: Path, tokenizer: "Tokenizer", ids: int) -> "TrainingData":
+    """Open prepared documents whose targets are ids below `ids`."""
+    from sumpool.data.shards import Shard
+    from sumpool.training.data_order import TrainingData
+
+    training, validation = (Shard.open(prepared, split, ids) for split in ("train", "validation"))
+    phrases = None
+    if recipe.data.phrases:
+        from sumpool.text.phrases import PHRASES, Phrases
+
+        phrases = Phrases.load(prepared / PHRASES)
+    return TrainingData(
+        training=training,
+        validation=validation,
+        source_length=recipe.model.source_length,
+        target_length=recipe.model.target_length,
+        seed=recipe.seed,
+        phrases=phrases,
+        special_tokens=tokenizer.special_tokens,
+        rotate=recipe.train.rotate,
+    )

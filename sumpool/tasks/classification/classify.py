@@ -1,0 +1,210 @@
+"""`sumpool classify`: documents in, labels out; and the evaluation of a classifier on a split of its data."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+
+from sumpool.data.shards import Shard
+from sumpool.data.sources._base import Split
+from sumpool.documents.document import Document, ReadOptions
+from sumpool.documents.json_lines import ID_FIELDS, Line, guess_field, read_lines
+from sumpool.documents.read import read_documents
+from sumpool.errors import DataError
+from sumpool.evaluation.scores import finish_results, locked_results, open_scores
+from sumpool.inference.summary_file import SummaryFile
+from sumpool.io.manifest import MODEL, Manifest
+from sumpool.progress import Check, Progress, Report, no_op
+from sumpool.runs.run_folder import prepared_data_of, spread
+from sumpool.runs.run_metrics import evaluation_folder
+from sumpool.tasks.classification.classifier import (
+    LabelledText,
+    LoadedClassifier,
+    Prediction,
+    classify_items,
+    classify_texts,
+    is_truncated,
+    load_classifier,
+)
+from sumpool.tasks.classification.labels import LABELS
+from sumpool.tasks.classification.measures import ClassificationReport, score_labels
+from sumpool.tasks.classification.source import LabelledSourceConfig, units_of
+
+OpenRows = Callable[[Mapping[str, str]], SummaryFile]
+"""Opens the file of the rows, given the settings that they depend on."""
+_ROWS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson")
+_SCORED_AT_ONCE = 512
+"""Documents between two reports of progress."""
+
+
+def classify(
+    names: Sequence[str],
+    folder: Path | None = None,
+    *,
+    options: ReadOptions,
+    overrides: Sequence[str] = (),
+    open_rows: OpenRows | None = None,
+    report: Report = no_op,
+    check: Check = no_op,
+) -> Iterator[Prediction]:
+    """Classify documents; each gets a label or a reason, in the order of the documents.
+
+    Args:
+        names: Files, folders, http(s) addresses or "-" for standard input.
+        folder: The run folder; None takes the newest run with a classifier.
+        options: Options of reading.
+        overrides: Settings to change, each like `train.device=cpu`.
+        open_rows: Opens a file that every prediction is saved to before it is given; documents whose rows it has are
+            passed over.
+        report: Called with progress, and with notes on the model.
+        check: Called between batches.
+
+    Raises:
+        CheckpointError: If there is no classifier, or it is damaged.
+        RecipeError: If a setting is wrong, or the file exists.
+        DataError: If a file is missing, or the rows are of other documents, of another model or other settings.
+        ResourceError: If memory or disk runs out.
+    """
+    # 1. Load the model and open the file of the rows, so that their errors appear before the first document is read.
+    loaded = load_classifier(folder, overrides)
+    report(Progress("classify", note=f"model: {loaded.folder}{'' if folder else ' (the newest classifier)'}"))
+    output = open_rows(_identity(loaded)) if open_rows else None
+    texts = _read_texts(names, loaded, options, report)
+    # 2. Classify documents as they are asked for, and save each row before it is given.
+    return _deliver(texts, loaded, output, report, check)
+
+
+def evaluate_classifier(
+    run: Path | None = None,
+    split: Split = "test",
+    *,
+    overrides: Sequence[str] = (),
+    limit: int | None = None,
+    out: Path | None = None,
+    report: Report = no_op,
+    check: Check = no_op,
+) -> ClassificationReport:
+    """Classify a split of a run's data with its model, and score the labels.
+
+    Args:
+        run: The run folder; None takes the newest run with a classifier.
+        split: Part of the data.
+        overrides: Settings to change, each like `train.device=cpu`.
+        limit: Documents to take, evenly spread over the split; None takes all.
+        out: Folder of `documents.jsonl` and `report.json`; by default `evaluation/<split>` in the run folder.
+        report: Called with progress.
+        check: Called between batches.
+
+    Raises:
+        CheckpointError: If there is no classifier, or it is damaged.
+        RecipeError: If a setting or the limit is wrong, or the folder of the results holds anything else.
+        DataError: If the prepared data is missing or damaged.
+        ResourceError: If memory or disk runs out.
+    """
+    # 1. Load the model and open the documents of its data.
+    loaded = load_classifier(run, overrides)
+    prepared = prepared_data_of(loaded.folder, loaded.recipe, check)
+    shard = Shard.open(prepared, split, max(loaded.tokenizer.vocab_size, len(loaded.labels)))
+    indices = spread(len(shard), limit)
+    if not indices:
+        raise DataError(f"{prepared / split} must hold documents to evaluate, got none; take another split")
+    # 2. Classify them, and save each prediction.
+    destination = out or evaluation_folder(loaded.folder, split)
+    identity = {"model": Manifest.read(loaded.folder).files[MODEL].sha256, "documents": f"{len(indices)} of {split}"}
+    labels, log_probs, truncated = [], [], 0
+    with locked_results(destination):
+        with open_scores(destination, identity, resume=False) as file:
+            for start in range(0, len(indices), _SCORED_AT_ONCE):
+                items = [shard[index] for index in indices[start : start + _SCORED_AT_ONCE]]
+                for item, row in zip(items, classify_items(items, loaded, check), strict=True):
+                    assert item.target is not None, "a prepared document has a label"
+                    labels.append(int(item.target[0]))
+                    log_probs.append(row)
+                    truncated += is_truncated(item, loaded)
+                    file.append(_row(item.id, labels[-1], row, loaded))
+                report(Progress("evaluate", len(labels), len(indices)))
+        # 3. Score the labels.
+        scores = score_labels(
+            (loaded.recipe.name, split),
+            loaded.labels.names,
+            np.array(labels),
+            np.array(log_probs),
+            loaded.recipe.evaluate.resamples,
+            truncated,
+        )
+        finish_results(destination, scores.to_json(), len(labels))
+    return scores
+
+
+def _row(name: str, label: int, log_probs: np.ndarray, loaded: LoadedClassifier) -> str:
+    names = loaded.labels.names
+    predicted = int(log_probs.argmax())
+    row = {"id": name, "label": names[label], "predicted": names[predicted], "nats": -round(float(log_probs[label]), 6)}
+    return json.dumps(row, ensure_ascii=False)
+
+
+def _identity(loaded: LoadedClassifier) -> dict[str, str]:
+    """Return what predictions depend on, by name."""
+    listed = Manifest.read(loaded.folder).files
+    files = [(name, digest.sha256) for name, digest in sorted(listed.items()) if name in (MODEL, LABELS)]
+    settings = loaded.recipe.model_dump_json(include={"model"})
+    return {"model": sha256(json.dumps([*files, settings]).encode()).hexdigest()}
+
+
+def _read_texts(
+    names: Sequence[str], loaded: LoadedClassifier, options: ReadOptions, report: Report
+) -> Iterator[LabelledText]:
+    """Read documents of any format, and rows of JSON lines by the field names of the run's data."""
+    source = loaded.recipe.data.source
+    assert isinstance(source, LabelledSourceConfig), "a classifier has labelled data"
+    for name in names:
+        if name.endswith(_ROWS) and not Path(name).is_dir():
+            yield from _read_rows(Path(name), source, options)
+        elif source.second:
+            raise DataError(f"{name} must be JSON lines with two documents per row, got a file of another kind")
+        else:
+            for document in read_documents(name, options, notice=lambda note: report(Progress("classify", note=note))):
+                yield LabelledText(document)
+
+
+def _read_rows(path: Path, source: LabelledSourceConfig, options: ReadOptions) -> Iterator[LabelledText]:
+    for line in read_lines(path, options.limits):
+        if not isinstance(line, Line):
+            yield LabelledText(Document(line.where, "", f"{line.where} {line.reason}"))
+            continue
+        value = line.fields.get(source.id or guess_field(line.fields, ID_FIELDS) or "")
+        name = str(value) if isinstance(value, str | int) and str(value).strip() else line.where
+        trained = options.trained_field if options.trained_field in line.fields else None
+        try:
+            text = units_of(line.fields, options.field or trained or source.text or "text")
+            second = units_of(line.fields, source.second) if source.second else ""
+        except ValueError as error:
+            yield LabelledText(Document(name, "", f"{line.where} {error}"))
+        else:
+            yield LabelledText(Document(name, text), second)
+
+
+def _deliver(
+    texts: Iterable[LabelledText],
+    loaded: LoadedClassifier,
+    output: SummaryFile | None,
+    report: Report,
+    check: Check,
+) -> Iterator[Prediction]:
+    """Save and yield predictions; documents whose rows the file has are passed over."""
+    with output or nullcontext():
+        waiting = (text for text in texts if output is None or output.take(_whole(text)))
+        for done, prediction in enumerate(classify_texts(waiting, loaded, check), 1):
+            if output:
+                output.save(prediction)
+            report(Progress("classify", done))
+            yield prediction
+
+
+def _whole(text: LabelledText) -> Document:
+    """Return a document with the texts of a pair, whose digest is that of the row."""
+    document = text.document
+    return Document(document.id, f"{document.text}\n\n{text.second}" if text.second else document.text, document.error)

@@ -1,0 +1,178 @@
+"""Preparation of labelled documents; without torch, which the processes that write shards need not import.
+
+The classes of a classifier are the labels of the training documents. Labels that are whole numbers are in numerical
+order, others in that of their characters. A pair of documents is stored as one with the padding token, which no text
+contains, between its two parts.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from pydantic import model_validator
+
+from sumpool.data.config import DataConfig
+from sumpool.data.encoding import DocumentEncoder, encode_item
+from sumpool.data.shards import Item
+from sumpool.data.sources._base import SPLITS, Example, Split
+from sumpool.data.texts import Texts
+from sumpool.errors import DataError
+from sumpool.io.bounded import read_json
+from sumpool.tasks.classification.source import LabelledSourceConfig
+from sumpool.text.tokenizer import Units
+from sumpool.text.units import UnitTokenizer
+
+LABELS = "labels.json"
+"""File of prepared data and of a run folder."""
+MAX_LABELS = 10_000
+"""More labels are a sign of a field that holds something else."""
+_ADVICE = "prepare the data again"
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labels by class.
+
+    Attributes:
+        names: Label of each class.
+    """
+
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @classmethod
+    def collect(cls, labels: Iterable[str]) -> "Labels":
+        """Collect the different labels of documents.
+
+        Raises:
+            DataError: If there is only one, or too many for classes.
+        """
+        names = set(labels)
+        if not 2 <= len(names) <= MAX_LABELS:
+            example = f", such as {min(names)[:40]!r}" if names else ""
+            raise DataError(
+                f"the training documents must have from 2 to {MAX_LABELS:,} different labels, got {len(names):,}"
+                f"{example}; check data.source.label"
+            )
+        numeric = all(name.removeprefix("-").isdecimal() for name in names)
+        return cls(tuple(sorted(names, key=lambda name: (int(name) if numeric else 0, name))))
+
+    @classmethod
+    def load(cls, folder: Path) -> "Labels":
+        """Read the labels of prepared data or of a run folder.
+
+        Raises:
+            DataError: If the file is missing or damaged.
+        """
+        names = read_json(folder / LABELS, DataError, _ADVICE).get("labels")
+        if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+            raise DataError(f"{folder / LABELS} must be a list of labels, got {str(names)[:40]!r}; {_ADVICE}")
+        return cls(tuple(names))
+
+    def save(self, folder: Path) -> None:
+        """Write the labels to a folder of prepared data."""
+        (folder / LABELS).write_text(json.dumps({"labels": self.names}, ensure_ascii=False) + "\n", "utf-8")
+
+    def index(self, name: str, document: str) -> int:
+        """Return the class of a label.
+
+        Raises:
+            DataError: If no training document has the label.
+        """
+        if name not in self._indices:
+            raise DataError(
+                f"document {document!r} must have a label that a training document has too, got {name[:40]!r}; "
+                "correct the row, or add training documents of that label"
+            )
+        return self._indices[name]
+
+    @cached_property
+    def _indices(self) -> dict[str, int]:
+        return {name: index for index, name in enumerate(self.names)}
+
+
+def join_pair(first: Item, second: Item, pad: int) -> Item:
+    """Join two documents to an item with the id and the target of the first."""
+    ids = np.concatenate([first.ids, np.array([pad], first.ids.dtype), second.ids])
+    last = first.sentences[-1:] if len(first.sentences) else np.zeros(1, first.sentences.dtype)
+    sentences = np.concatenate([first.sentences, last, second.sentences + last + 1])
+    return replace(first, ids=ids, sentences=sentences)
+
+
+def split_pair(item: Item, pad: int) -> tuple[Item, ...]:
+    """Split an item of two documents; an item of one document stays as it is."""
+    (places,) = np.nonzero(item.ids == pad)
+    if not len(places):
+        return (item,)
+    end = int(places[0])
+    ids, sentences = item.ids[end + 1 :], item.sentences[end + 1 :]
+    return (
+        replace(item, ids=item.ids[:end], sentences=item.sentences[:end]),
+        replace(item, ids=ids, sentences=sentences - sentences[:1].sum()),
+    )
+
+
+class LabelledEncoder(DocumentEncoder):
+    """Encodes documents, or pairs of documents, with the classes of their labels."""
+
+    @cached_property
+    def _labels(self) -> Labels:
+        return Labels.load(self.folder)
+
+    def item(self, example: Example) -> Item:
+        """Encode a document or a pair with its class."""
+        target = np.array([self._labels.index(example.summary, example.id)])
+        first = encode_item(example.id, example.document, self.tokenizer, self.splitter, target)
+        if not example.second:
+            return first
+        second = encode_item(example.id, example.second, self.tokenizer, self.splitter, target)
+        return join_pair(first, second, self.tokenizer.special_tokens.pad)
+
+
+class LabelledDataConfig(DataConfig):
+    """Source and preparation of documents with labels."""
+
+    source: LabelledSourceConfig
+    """Source of the documents and their labels."""
+    units: Units | None = None
+    """Divide texts into units instead of the tokens of a trained vocabulary: bytes, characters, words between white
+    space, or pixels, numbers from 0 to 255. `vocabulary` limits the characters and the words."""
+
+    @model_validator(mode="after")
+    def _units_are_a_vocabulary(self) -> Self:
+        if self.units and (self.tokenizer or self.phrases):
+            other = "tokenizer" if self.tokenizer else "phrases"
+            raise ValueError(f"units and {other} must not both be set, got both; units have a vocabulary of their own")
+        return self
+
+    def described(self) -> dict[str, Any]:
+        """Return the settings that the prepared data depends on; a setting that is not used is absent."""
+        return super().described() | ({"units": self.units} if self.units else {})
+
+    def train_tokenizer(self, folder: Path, threads: int) -> None:
+        """Train the tokenizer, or collect the units, of the training documents in a folder."""
+        if not self.units:
+            super().train_tokenizer(folder, threads)
+            return
+        assert self.vocabulary, "vocabulary is set if tokenizer is not"
+        texts = (example.text for example in Texts.open(folder, "train"))
+        UnitTokenizer.train(texts, folder, self.units, self.vocabulary)
+
+    def prepare_labels(self, folder: Path, texts: Mapping[Split, Texts]) -> Mapping[str, Mapping[Split, int]]:
+        """Write the labels of the training documents; return the documents of each label in each split."""
+        labels = Labels.collect(example.summary for example in texts["train"])
+        labels.save(folder)
+        counts = {split: Counter(example.summary for example in texts[split]) for split in SPLITS}
+        return {name: {split: counts[split][name] for split in SPLITS} for name in labels.names}
+
+    @property
+    def encoder(self) -> type[DocumentEncoder]:
+        """Class that encodes documents with their labels."""
+        return LabelledEncoder

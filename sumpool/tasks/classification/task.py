@@ -1,0 +1,97 @@
+"""The task of classifying documents by labels."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torch import nn
+
+from sumpool.core.model.classifier import ClassificationModel
+from sumpool.progress import Check, Report
+from sumpool.tasks._documents import DocumentTask, open_documents
+from sumpool.tasks.classification.labels import LABELS, Labels
+from sumpool.tasks.classification.recipe import ClassificationRecipe
+
+if TYPE_CHECKING:
+    from sumpool.data.sources._base import Split
+    from sumpool.evaluation.task import Results
+    from sumpool.tasks.classification.classifier import LoadedClassifier
+    from sumpool.tasks.classification.measures import ClassificationReport
+    from sumpool.text.tokenizer import Tokenizer
+    from sumpool.training.checkpoint import TrainingState
+    from sumpool.training.data_order import TrainingData
+
+_LIMITATIONS = """\
+The model knows the labels of its training documents and is untested on other kinds of documents: it gives one of these
+labels to any text. Its probabilities are not calibrated."""
+
+
+class ClassificationTask(DocumentTask[ClassificationRecipe]):
+    """Training and evaluation of classifiers."""
+
+    recipe = ClassificationRecipe
+    kind = "classifier"
+    advice = "train a recipe with task: classification, or name a run with --model"
+    use = "classify --model {} doc.txt"
+    files = (LABELS,)
+    unused_settings = ("data.vocabulary", "model.target_length", "model.decoder.layers", "model.output")
+    evaluate_options = ("--out", "--json")
+
+    def build_model(self, recipe: ClassificationRecipe, prepared: Path, tokenizer: "Tokenizer") -> ClassificationModel:
+        """Build the model of a recipe with random weights; it has a class for each label."""
+        from sumpool.tasks.classification.classifier import build_classifier
+
+        return build_classifier(recipe, tokenizer, Labels.load(prepared))
+
+    def open_data(self, recipe: ClassificationRecipe, prepared: Path, tokenizer: "Tokenizer") -> "TrainingData":
+        """Open the documents of training and validation, or the pairs, with their labels."""
+        from sumpool.tasks.classification.batches import Pairs, collate_labelled
+
+        data = open_documents(recipe, prepared, tokenizer, max(tokenizer.vocab_size, len(Labels.load(prepared))))
+        data = replace(data, collate=collate_labelled, towers=recipe.towers)
+        if recipe.towers == 1:
+            return data
+        pad = tokenizer.special_tokens.pad
+        return replace(data, training=Pairs(data.training, pad), validation=Pairs(data.validation, pad))
+
+    def load(self, folder: Path | None = None, overrides: Sequence[str] = ()) -> "LoadedClassifier":
+        """Load a run folder, by default the newest one with a classifier."""
+        from sumpool.tasks.classification.classifier import load_classifier
+
+        return load_classifier(folder, overrides)
+
+    def model_card(self, run: Path, recipe: ClassificationRecipe, model: nn.Module, state: "TrainingState") -> str:
+        """Render the model card of a finished run as Markdown."""
+        from sumpool.runs.model_card import CardWords, model_card
+
+        words = CardWords(
+            kind="Classifier",
+            command="classify",
+            output=f"classes | {model.classes:,}",
+            unit="label",
+            results="predictions",
+            kept="`labels.json` the classes",
+            limitations=_LIMITATIONS,
+        )
+        return model_card(run, recipe, model, state, words)
+
+    def evaluate(
+        self,
+        runs: Sequence[Path],
+        split: "Split",
+        *,
+        overrides: Sequence[str],
+        limit: int | None,
+        results: "Results",
+        report: Report,
+        check: Check,
+    ) -> "ClassificationReport":
+        """Classify a split of a run's data, and score the labels."""
+        from sumpool.tasks.classification.classify import evaluate_classifier
+
+        run, out = (runs[0] if runs else None), results.folder
+        return evaluate_classifier(run, split, overrides=overrides, limit=limit, out=out, report=report, check=check)
+
+
+TASK = ClassificationTask()

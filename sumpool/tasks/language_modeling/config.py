@@ -1,0 +1,150 @@
+"""Recipes of language models: their data, evaluation and generation."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from sumpool.core.decoding.text_sampling import TextSampling
+from sumpool.core.model.language_model_config import LanguageModelConfig
+from sumpool.recipe.schema import BaseRecipe
+from sumpool.settings import OneOf, Settings
+from sumpool.tasks.language_modeling.running_text import RunningTextConfig
+from sumpool.tasks.language_modeling.sources._base import TextSourceConfig
+from sumpool.training.config import TrainConfig
+
+Vocabulary = Literal["characters", "bytes", "subwords"]
+
+
+class TextDataConfig(Settings):
+    """Source and preparation of running text."""
+
+    source: Annotated[TextSourceConfig, OneOf("sumpool.tasks.language_modeling.sources")]
+    """Source of the text."""
+    clean: RunningTextConfig | None = None
+    """Normalization in the manner of text8: lower-case letters of one alphabet, digits as words; null keeps the text.
+    """
+    max_characters: int | None = Field(None, ge=1)
+    """Characters of the source that are read; those of training if splits have their own files. Null reads all."""
+    max_evaluation_characters: int | None = Field(None, ge=1)
+    """Characters that are read of files of validation and of test, each; null reads all."""
+    split: Literal["position", "document"] = "position"
+    """Division of text without files per split: by position, such as 90, 5 and 5 % of text8, or by a hash of the
+    document's id."""
+    validation_share: float = Field(0.05, gt=0, le=0.5)
+    """Fraction of the text, or of the documents, used for validation."""
+    test_share: float = Field(0.05, gt=0, le=0.5)
+    """Fraction of the text, or of the documents, used for testing."""
+    vocabulary: Vocabulary = "characters"
+    """Tokens of the text: characters, bytes of UTF-8, or subwords (SentencePiece)."""
+    vocabulary_size: int = Field(8000, ge=300, le=256_000)
+    """Subwords, special tokens and 256 bytes included; most characters of a vocabulary of characters."""
+    vocabulary_from: Literal["train", "all"] = "train"
+    """Text that the vocabulary is made from: that of training, or all, as in the released code of Nawrot et al. (2023).
+    """
+    tokenizer: Path | None = None
+    """Run folder whose vocabulary is used instead."""
+    subwords: int = Field(0, ge=0, le=1_000_000)
+    """Unigram subwords of words that teach `unigram` boundaries, for characters and bytes; 0: none."""
+    prepared: Path | None = None
+    """Folder of the prepared data; by default the folder in `prepared/` that was made from the same text with the same
+    settings, else `prepared/` and the name of the recipe. Other data there is kept, and new data goes beside it."""
+    verify: bool = False
+    """Whether to hash all prepared data before it is read; otherwise a file is hashed once on a machine, and again when
+    its size, times or inode change."""
+
+    @model_validator(mode="after")
+    def _require_consistency(self) -> Self:
+        if self.prepared is not None and not self.prepared.name.strip("."):
+            raise ValueError(f"prepared must be a folder of its own, such as prepared/text, got {self.prepared}")
+        if self.subwords and self.vocabulary == "subwords":
+            raise ValueError(f"subwords must be 0 where vocabulary is subwords, got {self.subwords}")
+        return self
+
+    def require_source(self) -> TextSourceConfig:
+        """Return the source."""
+        return self.source
+
+    def described(self) -> dict[str, Any]:
+        """Return the settings that the prepared data depends on; the tokenizer is described by its content."""
+        unused = {"max_bytes", "max_ratio"}
+        source = self.source.model_dump(mode="json", exclude=unused)
+        settings = self.model_dump(mode="json", exclude={"source", "tokenizer", "prepared", "verify"})
+        return {"task": "language_modeling", "source": source, **settings}
+
+
+class TextEvaluationConfig(Settings):
+    """Windows of the evaluated text, and confidence intervals."""
+
+    protocol: Literal["whole", "released"] = "whole"
+    """Windows: `whole` predicts every token of the text but the first, `released` divides it into 16 streams, drops the
+    remainder and stops after 500 windows of each, as the released code of Nawrot et al. does."""
+    window: int = Field(2048, ge=2, le=10_000_000)
+    """Tokens that a window reads."""
+    step: int = Field(512, ge=1, le=10_000_000)
+    """Tokens that a window predicts, those after its last ones; windows move by as many."""
+    batch_tokens: int = Field(32_768, ge=1, le=1_000_000_000)
+    """Tokens that are scored at once; a longer window is scored alone."""
+    resamples: int = Field(1000, ge=100, le=100_000)
+    """Resamples of the bootstrap over windows for 95 % intervals, and of the paired tests."""
+    sample: int = Field(400, ge=0, le=100_000)
+    """Tokens at the beginning of the text whose segments are shown."""
+
+    @model_validator(mode="after")
+    def _windows_overlap(self) -> Self:
+        if self.step > self.window:
+            raise ValueError(f"step must be at most window = {self.window}, got {self.step}")
+        return self
+
+
+class LanguageModelRecipe(BaseRecipe):
+    """Complete configuration of a language model's run: `task: language_modeling`."""
+
+    task: Literal["language_modeling"]
+    """What the model learns: the next character, byte or subword of running text."""
+    data: TextDataConfig
+    """Source of the running text, and its preparation."""
+    model: LanguageModelConfig = LanguageModelConfig()
+    """Architecture of the model."""
+    train: TrainConfig = TrainConfig()
+    """Training, as for summaries; a document is a window of `model.length` tokens here, and `train.rotate` the share of
+    epochs that begin at a random token of the text, 1 in the released code of Nawrot et al. (2023)."""
+    evaluate: TextEvaluationConfig = TextEvaluationConfig()
+    """Evaluation: bits per character, shortening factor, segments."""
+    generate: TextSampling = TextSampling()
+    """Generation of text."""
+    bench: dict[str, Any] | None = None
+    """Settings of `sumpool bench`, which validates them."""
+
+    @model_validator(mode="after")
+    def _boundaries_can_be_trained(self) -> Self:
+        if self.model.requires_phrases and not self.data.subwords:
+            raise ValueError(
+                "data.subwords must be the number of subwords that teach model.boundaries, got 0; the paper has 10000 "
+                "for English, 200 for Finnish"
+            )
+        if self.data.vocabulary == "subwords" and any(level.kind == "whitespace" for level in self.model.boundaries):
+            raise ValueError(
+                "data.vocabulary must be characters or bytes for whitespace boundaries, got subwords; a subword does "
+                "not tell whether its word ends"
+            )
+        losses = self.model.boundary_losses
+        unknown = sorted(self.train.loss_weights.keys() - set(losses))
+        if unknown:
+            raise ValueError(
+                f"train.loss_weights must name losses of the model ({', '.join(losses) or 'it has none'}), got "
+                f"{', '.join(unknown)}"
+            )
+        unweighted = [name for name in losses if name not in self.train.loss_weights]
+        if unweighted:
+            raise ValueError(
+                f"train.loss_weights must name {' and '.join(unweighted)}, by which model.boundaries learn, got "
+                f"{', '.join(self.train.loss_weights) or 'nothing'}; 1 is usual, and 0 leaves a loss out"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _training_suits_text(self) -> Self:
+        if self.train.teacher:
+            raise ValueError(f"train.teacher must be null for task: language_modeling, got {self.train.teacher}")
+        return self

@@ -1,0 +1,186 @@
+"""`sumpool evaluate` for language models: a split of their text in, bits per character and segments out."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from sumpool.data.sources._base import Split
+from sumpool.errors import DataError, RecipeError
+from sumpool.evaluation.report import Evaluation, TitledTable
+from sumpool.evaluation.scores import SCORES, finish_results, locked_results, open_scores
+from sumpool.evaluation.task import Results
+from sumpool.io.json_lines import read_records
+from sumpool.io.manifest import MODEL, Manifest
+from sumpool.progress import Check, Progress, Report, no_op
+from sumpool.runs.run_metrics import evaluation_folder
+from sumpool.tasks.language_modeling.config import TextEvaluationConfig
+from sumpool.tasks.language_modeling.loading import LoadedLanguageModel, load_language_model, segments_of, split_of
+from sumpool.tasks.language_modeling.measures import (
+    DIFFERENCE_COLUMNS,
+    LanguageModelDifference,
+    LanguageModelReport,
+    ScoredWindow,
+    compare_language_models,
+    score_language_model,
+)
+from sumpool.tasks.language_modeling.scoring import (
+    EncodedText,
+    TextWindow,
+    overlapping_windows,
+    released_windows,
+    score_text,
+)
+
+IN_THE_RUN = Results()
+"""Results in the run folder, from the beginning."""
+_LINE = TypeAdapter(ScoredWindow)
+_REPORTED = 16
+"""Windows between two reports of progress."""
+
+
+@dataclass(frozen=True)
+class LanguageModelEvaluation(Evaluation):
+    """Evaluations of language models on the same split.
+
+    Attributes:
+        reports: Report of each model, by name.
+        differences: Paired comparison of every pair; empty for one model.
+    """
+
+    reports: Mapping[str, LanguageModelReport]
+    differences: tuple[LanguageModelDifference, ...] = ()
+
+    def to_json(self) -> str:
+        """Serialize the report of one model, or all reports with their differences."""
+        if len(self.reports) == 1:
+            return next(iter(self.reports.values())).to_json()
+        reports = {name: asdict(report) for name, report in self.reports.items()}
+        differences = [asdict(difference) for difference in self.differences]
+        return json.dumps({"models": reports, "differences": differences}, ensure_ascii=False, indent=2) + "\n"
+
+    def tables(self) -> list[TitledTable]:
+        """Lay out the scores and the lengths of the segments of each model, and the differences of several."""
+        tables = [table for name, report in self.reports.items() for table in report.tables(name)]
+        if self.differences:
+            rows = [difference.row() for difference in self.differences]
+            tables.append((DIFFERENCE_COLUMNS, rows, "differences on the same windows, bits per character", 1))
+        return tables
+
+    def samples(self) -> Sequence[Sequence[str]]:
+        """Segments at the beginning of the text, by each model."""
+        return [report.sample for report in self.reports.values() if report.sample]
+
+
+def evaluate_language_models(
+    runs: Sequence[Path],
+    split: Split = "test",
+    *,
+    overrides: Sequence[str] = (),
+    limit: int | None = None,
+    results: Results = IN_THE_RUN,
+    report: Report = no_op,
+    check: Check = no_op,
+) -> LanguageModelEvaluation:
+    """Evaluate language models on a split of their text, and compare them pair by pair, window by window.
+
+    Args:
+        runs: Run folders; none takes the newest run of a language model.
+        split: Part of the text.
+        overrides: Settings to change, each like `evaluate.protocol=released`.
+        limit: Windows to score, the first ones; None takes all.
+        results: Folder of the results of one run, by default `evaluation/<split>` in each run folder; and whether the
+            windows of an unfinished evaluation are kept.
+        report: Called with progress.
+        check: Called between batches.
+
+    Raises:
+        CheckpointError: If there is no language model, or one is damaged.
+        RecipeError: If a setting is wrong, or a folder of results holds anything else.
+        DataError: If the prepared data is missing or damaged, or the models have other texts.
+        ResourceError: If memory or disk runs out.
+    """
+    if results.folder and len(runs) > 1:
+        raise RecipeError(f"--out must come with one run, got {len(runs)}")
+    reports: dict[str, LanguageModelReport] = {}
+    scores: dict[str, list[ScoredWindow]] = {}
+    resamples = 0
+    # 1. Score every run, which writes its folder of results.
+    for run in runs or (None,):
+        loaded = load_language_model(run, overrides)
+        name = loaded.recipe.name if loaded.recipe.name not in reports else str(loaded.folder)
+        folder = results.folder or evaluation_folder(loaded.folder, split)
+        text = split_of(loaded, split, check)
+        windows = windows_of(loaded.recipe.evaluate, len(text.ids))[:limit]
+        if not windows:
+            raise DataError(f"{split} of {loaded.folder} must hold two tokens or more, got {len(text.ids)}")
+        job = _Job(loaded, split, folder, text, windows)
+        reports[name], scores[name] = _evaluate(job, results.resume, report, check)
+        resamples = loaded.recipe.evaluate.resamples
+    # 2. Compare every pair.
+    return LanguageModelEvaluation(reports, compare_language_models(scores, resamples))
+
+
+def windows_of(config: TextEvaluationConfig, tokens: int) -> list[TextWindow]:
+    """Return the windows of a text by the protocol of the settings."""
+    make = released_windows if config.protocol == "released" else overlapping_windows
+    return make(tokens, config.window, config.step)
+
+
+def read_windows(folder: Path) -> list[ScoredWindow]:
+    """Read the scores of the windows in a folder of results.
+
+    Raises:
+        DataError: If a line is damaged.
+    """
+    return list(read_records(folder / SCORES, _LINE.validate_json, "a line of scores", "evaluate again"))
+
+
+@dataclass(frozen=True)
+class _Job:
+    """Evaluation of a model on a split: its folder, and the windows of the text."""
+
+    loaded: LoadedLanguageModel
+    split: Split
+    folder: Path
+    text: EncodedText
+    windows: Sequence[TextWindow]
+
+    def identity(self) -> dict[str, str]:
+        """Return what the scores depend on, by name."""
+        config = self.loaded.recipe.evaluate
+        settings = self.loaded.recipe.model_dump_json(include={"model"})
+        model = Manifest.read(self.loaded.folder).files[MODEL].sha256 + settings
+        return {
+            "model": sha256(model.encode()).hexdigest(),
+            "text": f"{self.split}, {sha256(self.text.ids.tobytes()).hexdigest()}",
+            "windows": f"{len(self.windows):,} of {config.window:,} tokens moved by {config.step:,}, {config.protocol}",
+        }
+
+
+def _evaluate(job: _Job, resume: bool, report: Report, check: Check) -> tuple[LanguageModelReport, list[ScoredWindow]]:
+    """Score the windows that have no scores yet, and write report and manifest."""
+    config = job.loaded.recipe.evaluate
+    with locked_results(job.folder):
+        with open_scores(job.folder, job.identity(), resume=resume) as file:
+            scored = read_windows(file.path.parent)
+            rest = job.windows[len(scored) :]
+            model, device = job.loaded.model, job.loaded.device
+            batch = config.batch_tokens
+            for window in score_text(model, job.text, rest, batch_tokens=batch, device=device, check=check):
+                file.append(_LINE.dump_json(window).decode())
+                scored.append(window)
+                if len(scored) % _REPORTED == 0 or len(scored) == len(job.windows):
+                    report(Progress("evaluate", len(scored), len(job.windows)))
+        result = score_language_model(
+            (job.loaded.recipe.name, job.split, config.protocol),
+            (config.window, config.step),
+            scored,
+            config.resamples,
+            segments_of(job.loaded, job.text.ids[: config.sample]),
+        )
+        finish_results(job.folder, result.to_json(), len(scored))
+    return result, scored

@@ -1,0 +1,366 @@
+"""Measures of a language model on a running text: bits per character, shortening factor, lengths of segments.
+
+Bits per character (BPC) is the negative log-likelihood of all scored tokens over the number of their characters, so
+that vocabularies of characters, bytes and subwords compare; so do the perplexities per word and per byte. The
+shortening factor is that of Nawrot et al. (2023): tokens per boundary. Windows are the units of the bootstrap and of
+paired tests, as neighbouring characters depend on each other.
+"""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+
+from sumpool.errors import DataError
+from sumpool.evaluation.report import TitledTable
+from sumpool.evaluation.statistics import SEED, Estimate, Floats, PairedTest, compare, estimate_ratio, holm
+from sumpool.evaluation.student import TTest, paired_t_test
+
+_LONGEST_BAR: Final = 16
+"""Lengths of segments with a count of their own in the table; longer ones share one."""
+
+
+@dataclass(frozen=True)
+class ScoredWindow:
+    """Scores of the predicted tokens of a window.
+
+    Attributes:
+        start: First token that the window reads.
+        tokens: Predicted tokens.
+        nats: Negative log-likelihood of these tokens.
+        characters: Characters that begin in them.
+        bytes: Bytes of them in UTF-8.
+        words: Words that begin in them.
+        boundaries: Boundaries after their predecessors, the tokens that the predictions are made at.
+        lengths: Number of segments that end there, by their length in tokens.
+    """
+
+    start: int
+    tokens: int
+    nats: float
+    characters: int
+    bytes: int
+    words: int
+    boundaries: int
+    lengths: Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class SegmentLengths:
+    """Distribution of the lengths of segments, in tokens.
+
+    Attributes:
+        segments: Number of segments.
+        mean: Mean length.
+        deviation: Standard deviation.
+        median: Median length.
+        p90: 90th percentile.
+        longest: Longest segment.
+        counts: Segments by length.
+    """
+
+    segments: int
+    mean: float
+    deviation: float
+    median: int
+    p90: int
+    longest: int
+    counts: Mapping[int, int]
+
+    def rows(self) -> list[list[str]]:
+        """Return the rows of a table: length, segments, share in percent; long segments share the last row."""
+        short = [(str(length), self.counts.get(length, 0)) for length in range(1, min(self.longest, _LONGEST_BAR) + 1)]
+        long = sum(count for length, count in self.counts.items() if length > _LONGEST_BAR)
+        rows = [*short, *([(f"{_LONGEST_BAR + 1}-{self.longest}", long)] if long else [])]
+        return [[length, f"{count:,}", f"{100 * count / self.segments:.1f}"] for length, count in rows]
+
+
+@dataclass(frozen=True)
+class LanguageModelReport:
+    """Results of the evaluation of a language model.
+
+    Attributes:
+        model: Name of the model.
+        split: Split of the text.
+        protocol: Windows of the text: `whole`, or `released` for streams with a cap.
+        window: Tokens that a window reads.
+        step: Tokens that a window predicts.
+        windows: Number of windows.
+        tokens: Predicted tokens.
+        characters: Their characters.
+        bytes: Their bytes.
+        words: Words that begin in them.
+        bpc: Bits per character, with a 95 % bootstrap interval over the windows.
+        bits_per_token: Bits per token of the vocabulary.
+        bits_per_byte: Bits per byte.
+        byte_perplexity: Perplexity per byte; None beyond the largest number.
+        word_perplexity: Perplexity per word; None beyond that, or if no word begins in the text.
+        shortening_factor: Tokens per boundary, with a 95 % bootstrap interval over the windows; None without any.
+        segments: Distribution of the lengths of segments; None without any.
+        sample: Consecutive segments of the text, the last one unfinished.
+    """
+
+    model: str
+    split: str
+    protocol: str
+    window: int
+    step: int
+    windows: int
+    tokens: int
+    characters: int
+    bytes: int
+    words: int
+    bpc: Estimate
+    bits_per_token: float
+    bits_per_byte: float
+    byte_perplexity: float | None
+    word_perplexity: float | None
+    shortening_factor: Estimate | None
+    segments: SegmentLengths | None
+    sample: tuple[str, ...] = ()
+
+    def to_json(self) -> str:
+        """Serialize the report as JSON, unrounded."""
+        return json.dumps(asdict(self), ensure_ascii=False, indent=2) + "\n"
+
+    def tables(self, name: str) -> list[TitledTable]:
+        """Lay out the scores and the lengths of the segments of a model that is called by a name."""
+        title = f"{name}, {self.split}, {self.protocol}"
+        tables: list[TitledTable] = [(["", "", "95 % interval"], self.score_rows(), title, 1)]
+        if self.segments:
+            lengths = self.segments
+            title = (
+                f"segments: {lengths.segments:,}, mean length {lengths.mean:.2f}, standard deviation "
+                f"{lengths.deviation:.2f}, median {lengths.median}, 90th percentile {lengths.p90}, longest "
+                f"{lengths.longest:,}"
+            )
+            tables.append((["length", "segments", "%"], lengths.rows(), title, 1))
+        return tables
+
+    def score_rows(self) -> list[list[str]]:
+        """Return the rows of the table of scores: name, value, interval."""
+        rows = [["bits per character", f"{self.bpc.mean:.4f}", _interval(self.bpc, 4)]]
+        if self.shortening_factor:
+            factor = self.shortening_factor
+            rows.append(["shortening factor", f"{factor.mean:.2f}", _interval(factor, 2)])
+        rows.append(["bits per byte", f"{self.bits_per_byte:.4f}", ""])
+        for unit, value in (("byte", self.byte_perplexity), ("word", self.word_perplexity)):
+            if value is not None:
+                rows.append([f"perplexity per {unit}", _large(value), ""])
+        if self.tokens != self.characters:
+            rows.append(["bits per token", f"{self.bits_per_token:.4f}", ""])
+        return [*rows, ["characters", f"{self.characters:,}", ""], ["windows", f"{self.windows:,}", ""]]
+
+
+def score_language_model(
+    origin: tuple[str, str, str],
+    size: tuple[int, int],
+    windows: Sequence[ScoredWindow],
+    resamples: int,
+    sample: Sequence[str] = (),
+) -> LanguageModelReport:
+    """Aggregate the scores of windows.
+
+    Args:
+        origin: Name of the model, split of the text, and protocol.
+        size: Tokens that a window reads, and tokens that it predicts.
+        windows: Scores of each window; at least one character.
+        resamples: Resamples of the bootstrap.
+        sample: Consecutive segments of the text.
+
+    Raises:
+        ValueError: If no window predicts a character.
+    """
+    total = {
+        name: sum(getattr(window, name) for window in windows) for name in ("tokens", "characters", "bytes", "words")
+    }
+    if not total["characters"]:
+        raise ValueError("windows must predict at least one character, got none")
+    nats = math.fsum(window.nats for window in windows)
+    boundaries = sum(window.boundaries for window in windows)
+    words = total["words"]
+    return LanguageModelReport(
+        model=origin[0],
+        split=origin[1],
+        protocol=origin[2],
+        window=size[0],
+        step=size[1],
+        windows=len(windows),
+        **total,
+        bpc=_ratio([bits(window.nats) for window in windows], [window.characters for window in windows], resamples),
+        bits_per_token=bits(nats) / total["tokens"],
+        bits_per_byte=bits(nats) / total["bytes"],
+        byte_perplexity=_exponential(nats / total["bytes"]),
+        word_perplexity=_exponential(nats / words) if words else None,
+        shortening_factor=(
+            _ratio([window.tokens for window in windows], [window.boundaries for window in windows], resamples)
+            if boundaries
+            else None
+        ),
+        segments=describe_lengths(window.lengths for window in windows),
+        sample=tuple(sample),
+    )
+
+
+def describe_lengths(counts: Iterable[Mapping[int, int]]) -> SegmentLengths | None:
+    """Describe the lengths of segments, given as numbers of segments by length; None without a segment."""
+    total: Counter[int] = Counter()
+    for part in counts:
+        total.update(part)
+    if not total.total():
+        return None
+    lengths, numbers = (np.array(column) for column in zip(*sorted(total.items()), strict=True))
+    segments = int(numbers.sum())
+    mean = float(lengths @ numbers / segments)
+    ranks = numbers.cumsum()
+    return SegmentLengths(
+        segments=segments,
+        mean=mean,
+        deviation=math.sqrt(float((lengths - mean) ** 2 @ numbers / segments)),
+        median=int(lengths[np.searchsorted(ranks, 0.5 * segments)]),
+        p90=int(lengths[np.searchsorted(ranks, 0.9 * segments)]),
+        longest=int(lengths[-1]),
+        counts={int(length): int(number) for length, number in zip(lengths, numbers, strict=True)},
+    )
+
+
+def bits(nats: float) -> float:
+    """Convert nats to bits."""
+    return nats / math.log(2)
+
+
+def _ratio(numerators: Sequence[float], denominators: Sequence[float], resamples: int) -> Estimate:
+    return estimate_ratio(_floats(numerators), _floats(denominators), resamples, SEED)
+
+
+def _floats(values: Sequence[float]) -> Floats:
+    return np.array(values, dtype=np.float64)
+
+
+def _exponential(nats: float) -> float | None:
+    """Return e to the power of nats; None beyond the largest number."""
+    try:
+        return math.exp(nats)
+    except OverflowError:
+        return None
+
+
+def _interval(estimate: Estimate, digits: int) -> str:
+    return f"{estimate.low:.{digits}f} to {estimate.high:.{digits}f}"
+
+
+def _large(value: float) -> str:
+    return f"{value:.3f}" if value < 100 else f"{value:,.1f}" if value < 1e6 else f"{value:.3g}"
+
+
+@dataclass(frozen=True)
+class LanguageModelDifference:
+    """Difference in bits per character of two language models on the same windows.
+
+    Attributes:
+        system: Name of the model.
+        other: Name of the model that it is compared with.
+        windows: Number of windows.
+        bpc: Difference with its 95 % interval, tests, and the windows on which the model needs more bits (wins).
+        t_test: Paired t-test over the windows.
+        holm: p-value of the t-test, corrected for the number of compared pairs.
+    """
+
+    system: str
+    other: str
+    windows: int
+    bpc: PairedTest
+    t_test: TTest
+    holm: float
+
+    def row(self) -> list[str]:
+        """Return the row of a table: models, difference, interval, p-values, windows with fewer and more bits."""
+        difference = self.bpc.difference
+        tests = (self.t_test.p_value, self.holm, self.bpc.bootstrap, self.bpc.permutation)
+        return [
+            f"{self.system} - {self.other}",
+            f"{difference.mean:+.4f}",
+            f"{difference.low:+.4f} to {difference.high:+.4f}",
+            *map(format_p_value, tests),
+            f"{self.bpc.losses:,}",
+            f"{self.bpc.wins:,}",
+        ]
+
+
+DIFFERENCE_COLUMNS = ("models", "BPC", "95 % interval", "t-test", "Holm", "bootstrap", "randomised", "fewer", "more")
+"""Titles of the columns of `LanguageModelDifference.row`."""
+
+
+def format_p_value(p_value: float | None) -> str:
+    """Format a p-value with four digits; a missing one as a dash."""
+    if p_value is None:
+        return "-"
+    return f"{p_value:.4f}" if p_value >= 1e-4 else "<0.0001"
+
+
+def compare_language_models(
+    systems: Mapping[str, Sequence[ScoredWindow]], resamples: int
+) -> tuple[LanguageModelDifference, ...]:
+    """Compare language models pair by pair on the windows of one text.
+
+    Args:
+        systems: Scores of each model on all windows, in the same order.
+        resamples: Resamples of the bootstrap and of approximate randomisation.
+
+    Raises:
+        DataError: If the models were scored on different windows.
+    """
+    values = {name: _bits_per_character(windows) for name, windows in systems.items()}
+    spans = {name: [(window.start, window.characters) for window in windows] for name, windows in systems.items()}
+    pairs = list(combinations(systems, 2))
+    for system, other in pairs:
+        if spans[system] != spans[other]:
+            raise DataError(
+                f"{other} must be evaluated on the windows of {system} to be compared, got others: give both the same "
+                "text, vocabulary and evaluation settings"
+            )
+    t_tests = [paired_t_test(values[system] - values[other]) for system, other in pairs]
+    return tuple(
+        LanguageModelDifference(
+            system=system,
+            other=other,
+            windows=len(values[system]),
+            bpc=compare(values[system][:, None], values[other][:, None], resamples, SEED)[0],
+            t_test=t_test,
+            holm=corrected,
+        )
+        for (system, other), t_test, corrected in zip(
+            pairs, t_tests, holm([test.p_value for test in t_tests]), strict=True
+        )
+    )
+
+
+def compare_seeds(system: Mapping[int, float], other: Mapping[int, float]) -> TTest | None:
+    """Compare the bits per character of two systems over their common seeds by the t-test; None without any."""
+    seeds = sorted(system.keys() & other.keys())
+    return paired_t_test(np.array([system[seed] - other[seed] for seed in seeds])) if seeds else None
+
+
+def mean_windows(runs: Sequence[Sequence[ScoredWindow]]) -> list[ScoredWindow]:
+    """Average the log-likelihoods of several runs, such as seeds, window by window; counts are those of the first.
+
+    Raises:
+        DataError: If the runs were scored on different windows.
+    """
+    first, *others = runs
+    if any([window.start for window in first] != [window.start for window in windows] for windows in others):
+        raise DataError("runs must be evaluated on the same windows to be averaged, got others: evaluate them again")
+    nats = np.array([[window.nats for window in windows] for windows in runs]).mean(0)
+    return [ScoredWindow(**{**vars(window), "nats": float(mean)}) for window, mean in zip(first, nats, strict=True)]
+
+
+def _bits_per_character(windows: Sequence[ScoredWindow]) -> Floats:
+    """Return the bits of each window, (windows,), in proportion to a window's mean number of characters."""
+    characters = np.mean([window.characters for window in windows])
+    values: Floats = np.array([bits(window.nats) for window in windows]) / characters
+    return values

@@ -1,0 +1,399 @@
+"""Preparation of running text for language models.
+
+Files of a prepared folder:
+
+    units.json or tokenizer.model     vocabulary, made from the training split or copied from data.tokenizer
+    subwords.model                    unigram subwords of words, if data.subwords is set
+    <split>/*.bin, stream.json        token ids and boundaries, see `sumpool.tasks.language_modeling.stream`
+    report.json                       report
+    manifest.json                     size and SHA-256 of every file, and a fingerprint of the source and the settings
+
+The text is read once, normalised, and kept in temporary files while the vocabulary is made from it.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TextIO
+
+import numpy as np
+
+from sumpool.data.prepared_folder import fill_prepared, find_or_make
+from sumpool.data.report import PreparedReport
+from sumpool.data.sources._base import SPLITS, Split, hash_split
+from sumpool.documents.document import Reject
+from sumpool.errors import DataError
+from sumpool.progress import Check, Progress, Report
+from sumpool.special_tokens import UNK
+from sumpool.tasks.language_modeling.config import TextDataConfig
+from sumpool.tasks.language_modeling.running_text import RunningText
+from sumpool.tasks.language_modeling.sources._base import TextChunk
+from sumpool.tasks.language_modeling.stream import TextStreamWriter
+from sumpool.tasks.language_modeling.subwords import WordSubwords
+from sumpool.text.load import load_tokenizer, tokenizer_files
+from sumpool.text.sentencepiece_tokenizer import SENTENCEPIECE_MODEL, SentencePieceTokenizer
+from sumpool.text.tokenizer import Tokenizer, Units
+from sumpool.text.units import UnitTokenizer
+
+_CHUNK: Final = 1 << 20
+_WHOLE: Final = "whole"
+"""Name of the file that is divided by position."""
+_TASK: Final = "prepare: read"
+
+
+@dataclass(frozen=True)
+class TextFiles:
+    """Normalised text in files.
+
+    Attributes:
+        parts: File of each split, with its first and its last character, exclusive.
+        documents: Documents of each split.
+        kept: Documents that were read.
+        rejected: Rows that could not be used.
+    """
+
+    parts: Mapping[Split, tuple[Path, int, int]]
+    documents: Mapping[Split, int]
+    kept: int
+    rejected: int
+
+    @property
+    def characters(self) -> dict[Split, int]:
+        """Characters of each split."""
+        return {split: stop - start for split, (_, start, stop) in self.parts.items()}
+
+    def read(self, split: Split, check: Check) -> Iterator[str]:
+        """Read the text of a split part by part; `check` is called before each part."""
+        path, start, stop = self.parts[split]
+        with _open(path, "r") as file:
+            place = 0
+            while place < stop and (text := file.read(min(_CHUNK, stop - place))):
+                check()
+                if place + len(text) > start:
+                    yield text[max(start - place, 0) :]
+                place += len(text)
+
+
+class _Writer:
+    """Normaliser and file of one text, up to a number of characters."""
+
+    def __init__(self, path: Path, file: TextIO, config: TextDataConfig, limit: int | None) -> None:
+        self.path = path
+        self.characters = 0
+        self.documents = 0
+        self._file = file
+        self._text = RunningText(config.clean) if config.clean else None
+        self._limit = limit
+        self._document = ""
+
+    @property
+    def is_full(self) -> bool:
+        return self._limit is not None and self.characters >= self._limit
+
+    def add(self, chunk: TextChunk) -> None:
+        """Append a part of a document; documents are separated by a line end."""
+        text = chunk.text
+        if chunk.document != self._document:
+            text = f"\n{text}" if self.documents else text
+            self.documents += 1
+            self._document = chunk.document
+        self._write(self._text.add(text) if self._text else text)
+
+    def finish(self) -> None:
+        """Append the end of the text."""
+        self._write(self._text.finish() if self._text else "")
+
+    def _write(self, text: str) -> None:
+        if self._limit is not None:
+            text = text[: max(self._limit - self.characters, 0)]
+        self.characters += len(text)
+        self._file.write(text)
+
+
+def write_text_files(
+    config: TextDataConfig, folder: Path, *, skip_bad_rows: bool, report: Report, check: Check
+) -> TextFiles:
+    """Read, normalise and divide the text of a source, in bounded memory.
+
+    Raises:
+        DataError: If a row cannot be used and `skip_bad_rows` is false, or a split has fewer than two characters.
+    """
+    by_position = config.source.path is not None and config.split == "position"
+    names: tuple[str, ...] = (_WHOLE,) if by_position else SPLITS
+    rejected = 0
+    with ExitStack() as stack:
+        writers = {name: _writer(config, folder / f"{name}.txt", name, stack) for name in names}
+        for chunk in config.source.chunks(strict=config.vocabulary != "bytes"):
+            check()
+            if isinstance(chunk, Reject):
+                if not skip_bad_rows:
+                    where = f"{chunk.where}: {chunk.reason}"
+                    raise DataError(f"{where}; correct it, or skip such rows with --skip-bad-rows")
+                rejected += 1
+                continue
+            split = chunk.split or hash_split(chunk.document, config.validation_share, config.test_share)
+            writer = writers[_WHOLE if by_position else split]
+            if not writer.is_full:
+                writer.add(chunk)
+            elif by_position or (config.source.path and all(other.is_full for other in writers.values())):
+                break
+            report(Progress(_TASK, sum(writer.characters for writer in writers.values())))
+        for writer in writers.values():
+            writer.finish()
+        read = sum(writer.characters for writer in writers.values())
+        report(Progress(_TASK, read, read))
+    files = _divide(writers[_WHOLE], config, rejected) if by_position else _one_each(writers, rejected)
+    for name, count in files.characters.items():
+        if count < 2:
+            raise DataError(f"the {name} split must hold at least two characters, got {count}; take more text")
+    return files
+
+
+def _divide(writer: _Writer, config: TextDataConfig, rejected: int) -> TextFiles:
+    """Divide a text by position: training, validation, test."""
+    total = writer.characters
+    test = round(total * config.test_share)
+    validation = round(total * config.validation_share)
+    cuts = (0, total - validation - test, total - test, total)
+    parts = {split: (writer.path, start, stop) for split, start, stop in zip(SPLITS, cuts, cuts[1:], strict=False)}
+    counts: dict[Split, int] = {"train": writer.documents, "validation": 0, "test": 0}
+    return TextFiles(parts, counts, writer.documents, rejected)
+
+
+def _one_each(writers: Mapping[str, _Writer], rejected: int) -> TextFiles:
+    parts = {split: (writers[split].path, 0, writers[split].characters) for split in SPLITS}
+    documents = {split: writers[split].documents for split in SPLITS}
+    return TextFiles(parts, documents, sum(documents.values()), rejected)
+
+
+def _writer(config: TextDataConfig, path: Path, name: str, stack: ExitStack) -> _Writer:
+    evaluated = name in ("validation", "test")
+    limit = config.max_evaluation_characters if evaluated else config.max_characters
+    return _Writer(path, stack.enter_context(_open(path, "w")), config, limit)
+
+
+def _open(path: Path, mode: str) -> TextIO:
+    return path.open(mode, encoding="utf-8", errors="surrogateescape", newline="")  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class TextSplitReport:
+    """Counts of a split.
+
+    Attributes:
+        documents: Documents; those of a text that is divided by position are all counted for training.
+        characters: Characters.
+        bytes: Bytes of UTF-8.
+        words: Words between white space.
+        tokens: Tokens.
+        unknown: Tokens of characters that are not in the vocabulary.
+        boundaries: Boundaries of the subwords that teach; 0 without.
+    """
+
+    documents: int
+    characters: int
+    bytes: int
+    words: int
+    tokens: int
+    unknown: int
+    boundaries: int
+
+
+@dataclass(frozen=True)
+class TextReport(PreparedReport):
+    """Counts of prepared running text.
+
+    Attributes:
+        splits: Counts of each split.
+    """
+
+    splits: Mapping[Split, TextSplitReport]
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return the report as a table: a heading, then a label and the value of each split per row."""
+        splits = [self.splits[split] for split in SPLITS]
+        rows: list[tuple[str, ...]] = [("", *SPLITS)]
+        for name in ("documents", "characters", "bytes", "words", "tokens", "unknown"):
+            rows.append((name, *(f"{getattr(split, name):,}" for split in splits)))
+        if any(split.boundaries for split in splits):
+            lengths = (split.tokens / max(split.boundaries, 1) for split in splits)
+            rows.append(("tokens per segment of the teacher", *(f"{length:.2f}" for length in lengths)))
+        return rows
+
+    def facts(self) -> dict[str, str]:
+        """Return what describes the data of a run, by name."""
+        counts = {
+            name: ", ".join(f"{split} {getattr(part, name):,}" for split, part in self.splits.items())
+            for name in ("characters", "tokens")
+        }
+        return {**counts, "vocabulary": f"{self.vocabulary:,} tokens"}
+
+
+SUBWORDS = "subwords.model"
+_THREADS = 2
+"""Threads that train vocabularies; a constant because the model files depend on it."""
+_UNITS: dict[str, Units] = {"characters": "characters", "bytes": "bytes"}
+_TEMPORARY = "text"
+
+Encode = Callable[[str], np.ndarray]
+"""Ids (tokens,) of a part of a text."""
+
+
+def prepare_text(config: TextDataConfig, folder: Path, *, skip_bad_rows: bool, report: Report, check: Check) -> None:
+    """Prepare running text in an empty folder, except for its manifest.
+
+    Args:
+        config: Source and settings.
+        folder: Folder to fill.
+        skip_bad_rows: Whether to skip rows that cannot be used.
+        report: Progress callback.
+        check: Called for every part of the text; an exception stops the work.
+
+    Raises:
+        DataError: If a row cannot be used, a split has no text, or `data.tokenizer` holds no tokenizer.
+    """
+    temporary = folder / _TEMPORARY
+    temporary.mkdir()
+    files = write_text_files(config, temporary, skip_bad_rows=skip_bad_rows, report=report, check=check)
+    report(Progress("prepare: vocabulary"))
+    tokenizer = _make_vocabulary(config, folder, files, check)
+    subwords = None
+    if config.subwords:
+        report(Progress("prepare: subwords"))
+        subwords = WordSubwords.train(files.read("train", check), folder / SUBWORDS, config.subwords, _THREADS)
+    splits: dict[Split, TextSplitReport] = {}
+    for split in SPLITS:
+        splits[split] = _write_stream(folder, split, files, tokenizer, subwords, report, check)
+    shutil.rmtree(temporary)
+    notes = [f"{files.rejected:,} rows could not be used"] if files.rejected else []
+    unknown = sum(part.unknown for part in splits.values())
+    if unknown:
+        notes.append(f"{unknown:,} characters are not in the vocabulary, and are read as one unknown character")
+    for note in notes:
+        report(Progress("prepare", note=note))
+    text_report = TextReport(files.kept + files.rejected, files.kept, files.rejected, tokenizer.vocab_size, splits)
+    text_report.save(folder)
+
+
+def _make_vocabulary(config: TextDataConfig, folder: Path, files: TextFiles, check: Check) -> Tokenizer:
+    if config.tokenizer:
+        for path in tokenizer_files(config.tokenizer):
+            if not path.is_file():
+                raise DataError(f"data.tokenizer must be a folder with {path.name}, got {path.parent} without it")
+            shutil.copyfile(path, folder / path.name)
+        return load_tokenizer(folder)
+    splits = SPLITS if config.vocabulary_from == "all" else SPLITS[:1]
+    texts = (text for split in splits for text in files.read(split, check))
+    if config.vocabulary == "subwords":
+        return SentencePieceTokenizer.train(texts, folder / SENTENCEPIECE_MODEL, config.vocabulary_size, _THREADS)
+    return UnitTokenizer.train(texts, folder, _UNITS[config.vocabulary], config.vocabulary_size)
+
+
+def _write_stream(
+    folder: Path,
+    split: Split,
+    files: TextFiles,
+    tokenizer: Tokenizer,
+    subwords: WordSubwords | None,
+    report: Report,
+    check: Check,
+) -> TextSplitReport:
+    """Encode the text of a split part by part; parts end with a space, so that words stay whole."""
+    characters = size = words = unknown = ends = 0
+    encode = _encoder(tokenizer)
+    units = tokenizer.units if isinstance(tokenizer, UnitTokenizer) else None
+    total = files.characters[split]
+    with TextStreamWriter(folder, split, tokenizer.vocab_size, boundaries=subwords is not None) as writer:
+        for text in _whole_words(files.read(split, check)):
+            ids = encode(text)
+            boundaries = None
+            if subwords:
+                boundaries = subwords.boundaries(text)
+                if units == "bytes":
+                    boundaries = _of_bytes(boundaries, text)
+                ends += int(boundaries.sum())
+            writer.add(ids, boundaries)
+            characters += len(text)
+            size += len(text.encode(errors="surrogateescape"))
+            words += len(text.split())
+            unknown += int((ids == UNK).sum())
+            report(Progress(f"prepare: {split}", characters, total))
+        return TextSplitReport(files.documents[split], characters, size, words, writer.tokens, unknown, ends)
+
+
+def _encoder(tokenizer: Tokenizer) -> Encode:
+    """Return the function from text to ids; that of units uses a table."""
+    if not isinstance(tokenizer, UnitTokenizer) or tokenizer.units not in _UNITS:
+        return lambda text: np.array(tokenizer.encode(text), np.int32)
+    first = next(place for place, token in enumerate(tokenizer.token_bytes()) if token)
+    if tokenizer.units == "bytes":
+        return lambda text: np.frombuffer(text.encode(errors="surrogateescape"), np.uint8).astype(np.int32) + first
+    tokens = [token.decode() for token in tokenizer.token_bytes()]
+    table = np.full(0x110000, UNK, np.int32)
+    for place, token in enumerate(tokens):
+        if token:
+            table[ord(token)] = place
+    return lambda text: table[np.frombuffer(text.encode("utf-32-le", errors="surrogatepass"), "<u4")]
+
+
+def _of_bytes(boundaries: np.ndarray, text: str) -> np.ndarray:
+    """Move the boundaries of characters (characters,) to the last bytes of these: (bytes,)."""
+    code_points = np.frombuffer(text.encode("utf-32-le", errors="surrogatepass"), "<u4")
+    sizes = 1 + (code_points >= 0x80).astype(np.int64) + (code_points >= 0x800) + (code_points >= 0x10000)
+    sizes[(code_points >= 0xDC80) & (code_points < 0xDD00)] = 1  # a byte that is not UTF-8
+    of_bytes = np.zeros(int(sizes.sum()), bool)
+    of_bytes[np.cumsum(sizes)[boundaries] - 1] = True
+    return of_bytes
+
+
+def _whole_words(texts: Iterator[str]) -> Iterator[str]:
+    """Cut the parts of a text at their last spaces; a part without one is longer by the next."""
+    rest = ""
+    for text in texts:
+        rest += text
+        space = max(rest.rfind(" "), rest.rfind("\n"))
+        if space >= 0:
+            yield rest[: space + 1]
+            rest = rest[space + 1 :]
+        elif len(rest) > _LONGEST_WORD:
+            yield rest
+            rest = ""
+    if rest:
+        yield rest
+
+
+_LONGEST_WORD = 1 << 22
+"""Characters without a space after which a text is cut anywhere."""
+
+
+def find_or_prepare_text(
+    config: TextDataConfig, default: Path, *, skip_bad_rows: bool, report: Report, check: Check
+) -> tuple[Path, TextReport]:
+    """Prepare running text, unless equal data has been prepared; equal data is never prepared twice.
+
+    Args:
+        config: Source and settings.
+        default: Folder for new data if `config.prepared` names none.
+        skip_bad_rows: Whether to skip rows that cannot be used.
+        report: Progress callback.
+        check: Called for every part of the text; an exception stops the work.
+
+    Returns:
+        The folder and its report.
+
+    Raises:
+        DataError: As `prepare_text`.
+        RecipeError: If the folder has other content, which is left untouched.
+        ResourceError: If memory or disk space runs out.
+    """
+
+    def fill(new: Path) -> None:
+        prepare_text(config, new, skip_bad_rows=skip_bad_rows, report=report, check=check)
+
+    def make(folder: Path) -> None:
+        fill_prepared(config, folder, fill, report, check)
+
+    folder = find_or_make(config, default, make, report, check)
+    return folder, TextReport.load(folder)

@@ -1,0 +1,231 @@
+"""Running text in the manner of text8 (Mahoney, 2006): letters of one alphabet in lower case, and single spaces.
+
+Digits are spelt out, and everything else becomes a space. With the settings of English, the text is that of Mahoney's
+rules: upper-case ASCII letters to lower case, digits to words, all other characters to spaces, runs of spaces to one.
+"""
+
+import re
+import sys
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Final, Literal, Self, final
+
+from pydantic import model_validator
+
+from sumpool.settings import Settings
+
+LATIN: Final = "abcdefghijklmnopqrstuvwxyz"
+SCRIPTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "arabic": ("ARABIC LETTER",),
+    "armenian": ("ARMENIAN SMALL",),
+    "cyrillic": ("CYRILLIC SMALL",),
+    "devanagari": ("DEVANAGARI LETTER", "DEVANAGARI VOWEL SIGN", "DEVANAGARI SIGN"),
+    "georgian": ("GEORGIAN LETTER",),
+    "greek": ("GREEK SMALL",),
+    "han": ("CJK UNIFIED IDEOGRAPH", "IDEOGRAPHIC ITERATION MARK"),
+    "hangul": ("HANGUL SYLLABLE",),
+    "hebrew": ("HEBREW LETTER",),
+    "hiragana": ("HIRAGANA LETTER",),
+    "katakana": ("KATAKANA LETTER", "KATAKANA-HIRAGANA PROLONGED SOUND MARK"),
+    "latin": ("LATIN SMALL",),
+    "thai": ("THAI CHARACTER",),
+}
+"""Beginnings of the names of the letters of a script."""
+
+
+@dataclass(frozen=True)
+class Alphabet:
+    """Letters of a language, and its words for digits.
+
+    Attributes:
+        letters: Lower-case letters; those of `scripts` are added.
+        digits: Words for 0 to 9, separated by spaces; empty if they are not known.
+        scripts: Scripts all of whose letters belong to the language.
+        normalization: Unicode normalization before letters are compared; English has none, like text8.
+    """
+
+    letters: str
+    digits: str = ""
+    scripts: tuple[str, ...] = ()
+    normalization: Literal["", "NFC", "NFKC"] = "NFC"
+
+
+ALPHABETS: Final[Mapping[str, Alphabet]] = {
+    "cs": Alphabet(LATIN + "áčďéěíňóřšťúůýž", "nula jedna dva tři čtyři pět šest sedm osm devět"),
+    "da": Alphabet(LATIN + "æøå", "nul en to tre fire fem seks syv otte ni"),
+    "de": Alphabet(LATIN + "äöüß", "null eins zwei drei vier fünf sechs sieben acht neun"),
+    "el": Alphabet("αάβγδεέζηήθιίϊΐκλμνξοόπρσςτυύϋΰφχψωώ", "μηδέν ένα δύο τρία τέσσερα πέντε έξι επτά οκτώ εννέα"),
+    "en": Alphabet(LATIN, "zero one two three four five six seven eight nine", normalization=""),
+    "es": Alphabet(LATIN + "áéíñóúü", "cero uno dos tres cuatro cinco seis siete ocho nueve"),
+    "fi": Alphabet(LATIN + "åäöšž", "nolla yksi kaksi kolme neljä viisi kuusi seitsemän kahdeksan yhdeksän"),
+    "fr": Alphabet(LATIN + "àâæçéèêëîïôœùûüÿ", "zéro un deux trois quatre cinq six sept huit neuf"),
+    "he": Alphabet("אבגדהוזחטיכךלמםנןסעפףצץקרשת", "אפס אחת שתיים שלוש ארבע חמש שש שבע שמונה תשע"),
+    "it": Alphabet(LATIN + "àèéìòù", "zero uno due tre quattro cinque sei sette otto nove"),
+    "ja": Alphabet("", "零 一 二 三 四 五 六 七 八 九", ("hiragana", "katakana", "han"), "NFKC"),
+    "ko": Alphabet("", "영 일 이 삼 사 오 육 칠 팔 구", ("hangul",), "NFKC"),
+    "nl": Alphabet(LATIN + "éëï", "nul een twee drie vier vijf zes zeven acht negen"),
+    "pl": Alphabet(LATIN + "ąćęłńóśźż", "zero jeden dwa trzy cztery pięć sześć siedem osiem dziewięć"),
+    "pt": Alphabet(LATIN + "áâãàçéêíóôõú", "zero um dois três quatro cinco seis sete oito nove"),
+    "ru": Alphabet("абвгдеёжзийклмнопрстуфхцчшщъыьэюя", "ноль один два три четыре пять шесть семь восемь девять"),
+    "sv": Alphabet(LATIN + "åäöé", "noll ett två tre fyra fem sex sju åtta nio"),
+    "vi": Alphabet(
+        LATIN + "ăâđêôơưáàảãạắằẳẵặấầẩẫậéèẻẽẹếềểễệíìỉĩịóòỏõọốồổỗộớờởỡợúùủũụứừửữựýỳỷỹỵ",
+        "không một hai ba bốn năm sáu bảy tám chín",
+    ),
+    "zh": Alphabet("", "零 一 二 三 四 五 六 七 八 九", ("han",), "NFKC"),
+}
+"""Alphabets by ISO 639-1 code."""
+
+
+@cache
+def letters_of(script: str) -> frozenset[str]:
+    """Return the letters of a script; of those with two cases, the lower-case ones."""
+    beginnings = SCRIPTS[script]
+    characters = map(chr, range(sys.maxunicode + 1))
+    return frozenset(letter for letter in characters if unicodedata.name(letter, "").startswith(beginnings))
+
+
+_Form = Literal["", "NFC", "NFKC", "NFD", "NFKD"]
+_DIGITS: Final = "0123456789"
+_CAPITALS: Final = {"ß": "ẞ"}
+"""Capitals that Python writes with two letters."""
+_LAST_CLUSTER: Final = 64
+"""Characters at the end of a chunk that normalization may join with those of the next one."""
+
+
+class RunningTextConfig(Settings):
+    """Normalization of running text in the manner of text8."""
+
+    language: str | None = None
+    """Language whose letters and words for digits are known (ISO 639-1), such as en, fi or ko."""
+    alphabet: str = ""
+    """Lower-case letters to keep, instead of those of the language."""
+    scripts: tuple[str, ...] = ()
+    """Unicode scripts whose letters are kept, instead of those of the language, such as latin or hebrew."""
+    digits: Literal["words", "keep", "drop"] = "words"
+    """Digits as words, unchanged, or as spaces."""
+    number_words: tuple[str, ...] = ()
+    """Words for 0 to 9, instead of those of the language."""
+    lower: bool = True
+    """Whether upper-case letters become lower-case ones; otherwise both are kept."""
+    lines: bool = False
+    """Whether line ends are kept, one for a run of them; otherwise they are spaces."""
+    normalization: _Form | None = None
+    """Unicode normalization before letters are compared; by default that of the language, else NFC."""
+
+    @model_validator(mode="after")
+    def _require_letters(self) -> Self:
+        if self.language is not None and self.language not in ALPHABETS:
+            raise ValueError(
+                f"language must be one of {', '.join(ALPHABETS)}, got {self.language!r}; set alphabet or scripts, and "
+                "number_words, for another one"
+            )
+        unknown = [script for script in self.scripts if script not in SCRIPTS]
+        if unknown:
+            raise ValueError(f"scripts must be some of {', '.join(SCRIPTS)}, got {unknown[0]!r}")
+        if not (self.language or self.alphabet or self.scripts):
+            raise ValueError("language must be set, or alphabet or scripts, got none")
+        if self.digits == "words" and not self.words:
+            raise ValueError("number_words must be the words for 0 to 9, got none; or set digits to keep or drop")
+        if self.number_words and len(self.number_words) != len(_DIGITS):
+            raise ValueError(f"number_words must be the words for 0 to 9, got {len(self.number_words)} words")
+        foreign = sorted({*"".join(self.words)} - self.letters) if self.digits == "words" else []
+        if foreign:
+            raise ValueError(f"number_words must consist of letters of the alphabet, got {foreign[0]!r}")
+        return self
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Words for 0 to 9; none if they are not known."""
+        return self.number_words or (tuple(ALPHABETS[self.language].digits.split()) if self.language else ())
+
+    @property
+    def letters(self) -> frozenset[str]:
+        """Letters that are kept, in lower case where there are two cases."""
+        alphabet, scripts = self.alphabet, self.scripts
+        if self.language and not (alphabet or scripts):
+            alphabet, scripts = ALPHABETS[self.language].letters, ALPHABETS[self.language].scripts
+        return frozenset(alphabet).union(*map(letters_of, scripts))
+
+    @property
+    def form(self) -> _Form:
+        """Unicode normalization; empty for none."""
+        if self.normalization is not None:
+            return self.normalization
+        return ALPHABETS[self.language].normalization if self.language else "NFC"
+
+
+@final
+class RunningText:
+    """Normalizer of a text that is read in chunks; the result does not depend on where they are cut."""
+
+    def __init__(self, config: RunningTextConfig) -> None:
+        """Build the table of characters."""
+        table = {letter: letter for letter in config.letters}
+        for letter in sorted(config.letters):
+            if len(upper := _CAPITALS.get(letter) or letter.upper()) == 1 and upper != letter:
+                lower = upper.lower() if upper.lower() in config.letters else letter
+                table[upper] = lower if config.lower else upper
+        if config.digits != "drop":
+            words = config.words if config.digits == "words" else ()
+            table.update({digit: f" {words[int(digit)]} " if words else digit for digit in _DIGITS})
+        if config.lines:
+            table["\n"] = "\n"
+        self._table = _Table({ord(character): text for character, text in table.items()})
+        self._form = config.form
+        self._rest = ""
+        self._space = ""  # at the end of the last chunk
+        self._begun = False  # white space at the beginning is left out
+
+    def add(self, chunk: str) -> str:
+        """Normalize the next chunk of a text; its end may come with the chunk after it."""
+        if not self._form:
+            return self._collapse(chunk.translate(self._table))
+        text = self._rest + chunk
+        cut = max(len(text) - _LAST_CLUSTER, 0)
+        while cut and _continues(text[cut]):  # a letter and its marks are normalized together
+            cut -= 1
+        self._rest = text[cut:]
+        return self._collapse(_normalize(self._form, text[:cut]).translate(self._table))
+
+    def finish(self) -> str:
+        """Return the end of the text; chunks of the next document may follow."""
+        rest, self._rest = self._rest, ""
+        text = self._collapse(_normalize(self._form, rest).translate(self._table)) + self._space
+        self._space = ""
+        return text
+
+    def _collapse(self, text: str) -> str:
+        """Replace runs of white space by a line end, if there is one in it, or a space; one at the end is held back."""
+        text = _SPACES.sub(lambda run: "\n" if "\n" in run[0] else " ", self._space + text)
+        if not self._begun:
+            text = text.lstrip(" \n")
+        shown = text.rstrip(" \n")
+        self._space = text[len(shown) :]
+        self._begun = self._begun or bool(shown)
+        return shown
+
+
+class _Table(dict[int, str]):
+    """Table of `str.translate` in which every other character is a space."""
+
+    def __missing__(self, key: int) -> str:
+        return " "
+
+
+_SPACES = re.compile(r"[ \n]+")
+
+
+def _continues(character: str) -> bool:
+    """Return whether normalization may join a character with the one before it."""
+    return (
+        unicodedata.category(character).startswith("M")
+        or "\u1160" <= character <= "\u11ff"  # vowels and finals of Hangul
+        or character in "\uff9e\uff9f"  # voiced sound marks of half width
+    )
+
+
+def _normalize(form: _Form, text: str) -> str:
+    return unicodedata.normalize(form, text) if form else text

@@ -1,0 +1,291 @@
+"""Memory-mapped running text: the token ids of a split in one stream, with the segments of a teacher.
+
+    tokens.bin      token ids, uint16 or int32 as stated in stream.json
+    boundaries.bin  uint8 of each token, 1 at the last token of a segment; only with a teacher
+    stream.json     number of tokens and their type
+
+Both arrays are little-endian.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import torch
+
+from sumpool.data.batches import Batch, PhraseModel
+from sumpool.data.shards import Item
+from sumpool.data.sources._base import Split
+from sumpool.data.texts import open_array
+from sumpool.errors import DataError
+from sumpool.io.bounded import read_json
+from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
+from sumpool.text.tokenizer import id_dtype
+
+STREAM = "stream.json"
+_ADVICE = "run sumpool prepare again"
+_TOKENS: dict[str, np.dtype] = {"uint16": np.dtype("<u2"), "int32": np.dtype("<i4")}
+_BOUNDARY = np.dtype("u1")
+
+
+class TextStreamWriter(ExitStack):
+    """Context manager that writes a stream part by part.
+
+    Attributes:
+        tokens: Tokens written so far.
+    """
+
+    def __init__(self, folder: Path, split: Split, vocabulary: int, *, boundaries: bool) -> None:
+        super().__init__()
+        self._folder = folder / split
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._dtype = np.dtype(id_dtype(vocabulary)).name
+        self.tokens = 0
+        self._ids = self.enter_context((self._folder / "tokens.bin").open("wb"))
+        self._boundaries = self.enter_context((self._folder / "boundaries.bin").open("wb")) if boundaries else None
+        self.callback(self._describe)
+
+    def add(self, ids: np.ndarray, boundaries: np.ndarray | None = None) -> None:
+        """Append tokens (length,), with their boundaries (length,) if the stream has a teacher.
+
+        Raises:
+            OSError: If the disk is full or fails.
+        """
+        self.tokens += len(ids)
+        self._ids.write(ids.astype(_TOKENS[self._dtype]).tobytes())
+        if self._boundaries:
+            assert boundaries is not None, "a stream with a teacher has boundaries"
+            assert len(boundaries) == len(ids), "every token has a boundary or none"
+            self._boundaries.write(boundaries.astype(_BOUNDARY).tobytes())
+
+    def _describe(self) -> None:
+        facts = {"tokens": self.tokens, "type": self._dtype}
+        (self._folder / STREAM).write_text(json.dumps(facts) + "\n")
+
+
+class TextStream:
+    """Running text of a split.
+
+    Attributes:
+        ids: (tokens,) token ids, memory-mapped.
+        boundaries: (tokens,), 1 at the last token of a segment of the teacher, memory-mapped; None without one.
+    """
+
+    def __init__(self, ids: np.ndarray, boundaries: np.ndarray | None, vocabulary: int, path: Path) -> None:
+        self.ids = ids
+        self.boundaries = boundaries
+        self._vocabulary = vocabulary
+        self._path = path
+
+    @classmethod
+    def open(cls, folder: Path, split: Split, vocabulary: int = 1 << 31) -> Self:
+        """Open a split of a prepared folder without reading it.
+
+        Args:
+            folder: The folder.
+            split: The split.
+            vocabulary: Size of the vocabulary; ids are compared with it when they are read by `read`.
+
+        Raises:
+            DataError: If a file is missing or of another size.
+        """
+        path = folder / split
+        if not (path / STREAM).is_file():
+            raise DataError(f"{folder} must hold running text, got no {split}/{STREAM}; run sumpool prepare")
+        facts = read_json(path / STREAM, DataError, _ADVICE)
+        try:
+            tokens, dtype = facts["tokens"], _TOKENS[facts["type"]]
+        except (KeyError, TypeError) as error:
+            raise DataError(
+                f"{path / STREAM} must state the number and the type of the tokens, got {error!r}; {_ADVICE}"
+            ) from error
+        if not isinstance(tokens, int) or tokens < 0:
+            raise DataError(f"{path / STREAM} must state a number of tokens, got {tokens!r}; {_ADVICE}")
+        ids = open_array(path / "tokens.bin", dtype, tokens)
+        taught = (path / "boundaries.bin").is_file()
+        return cls(ids, open_array(path / "boundaries.bin", _BOUNDARY, tokens) if taught else None, vocabulary, path)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def read(self, start: int, length: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """Read tokens, and the boundaries of the teacher if there is one; the text is read as a ring.
+
+        Args:
+            start: First token.
+            length: Number of tokens; the beginning of the text follows its end.
+
+        Raises:
+            DataError: If an id is not in the vocabulary.
+        """
+        places = np.arange(start, start + length) % max(len(self), 1)
+        wraps = start + length > len(self)
+        at = places if wraps else slice(start, start + length)
+        ids = np.asarray(self.ids[at])
+        if len(ids) and not 0 <= ids.min() <= ids.max() < self._vocabulary:
+            raise DataError(
+                f"{self._path} must hold ids from 0 to {self._vocabulary - 1:,}, got {ids.min():,} to {ids.max():,} "
+                f"from token {start:,}; {_ADVICE}"
+            )
+        return ids, None if self.boundaries is None else np.asarray(self.boundaries[at])
+
+
+PADDING = -1
+"""Segment number of padding."""
+
+
+class TextWindows:
+    """Windows that begin at any token of a text, and predict the next token at each position.
+
+    The index of a window is its first token. As an item, a window has the segments of the teacher in place of sentence
+    numbers, and its next tokens as target.
+
+    Args:
+        stream: The text.
+        length: Tokens of a window.
+        ring: Whether windows go on at the beginning of the text; otherwise they end with it.
+    """
+
+    def __init__(self, stream: TextStream, length: int, *, ring: bool) -> None:
+        self._stream = stream
+        self._length = length
+        self._ring = ring
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens of the window at each index, (windows,)."""
+        if self._ring:
+            return np.broadcast_to(np.int64(self._length), (len(self),))
+        return np.minimum(self._length, len(self) - np.arange(len(self)))
+
+    def __len__(self) -> int:
+        return len(self._stream) if self._ring else max(len(self._stream) - 1, 0)
+
+    def __getitem__(self, index: int) -> Item:
+        if not 0 <= index < len(self):
+            raise IndexError(f"window index must be between 0 and {len(self) - 1}, got {index}")
+        length = self._length if self._ring else min(self._length, len(self) - index)
+        ids, boundaries = self._stream.read(index, length + 1)
+        ids = ids.astype(np.int64)
+        # A boundary ends its segment, so that the number grows after it.
+        ends = np.zeros(length, np.int32) if boundaries is None else boundaries[:length].astype(np.int32)
+        segments = np.cumsum(ends, dtype=np.int32) - ends
+        return Item(f"tokens {index:,}-{index + length - 1:,}", ids[:-1], segments, ids[1:])
+
+
+class ConsecutiveWindows:
+    """Windows of a text one after the other, in which every token but the first is predicted once."""
+
+    def __init__(self, stream: TextStream, length: int) -> None:
+        self._windows = TextWindows(stream, length, ring=False)
+        self._length = length
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens of each window, (windows,); the last one may be shorter."""
+        starts = np.arange(len(self)) * self._length
+        return np.minimum(self._length, len(self._windows) - starts)
+
+    def __len__(self) -> int:
+        return -(-len(self._windows) // self._length)
+
+    def __getitem__(self, index: int) -> Item:
+        if not 0 <= index < len(self):
+            raise IndexError(f"window index must be between 0 and {len(self) - 1}, got {index}")
+        return self._windows[index * self._length]
+
+
+class WindowSampler:
+    """Assignment of windows to batches of equal size, for every epoch; indices are first tokens.
+
+    The order is a function of seed and epoch. A rotated epoch begins at a random token of the text, which is read as a
+    ring, as in the released code of Nawrot et al. (2023); in others windows begin at multiples of their length. The
+    tokens behind the last whole window are left out, and so is the last batch of an epoch if it is not full.
+
+    Args:
+        tokens: Tokens of the text.
+        length: Tokens of a window.
+        batch_tokens: Maximum tokens of a batch; a longer window forms a batch alone.
+        seed: Seed of the order.
+        rotate: Share of rotated epochs, from 0 to 1.
+    """
+
+    def __init__(self, tokens: int, length: int, batch_tokens: int, seed: int, *, rotate: float = 0.0) -> None:
+        self._tokens = tokens
+        self._length = length
+        self._seed = seed
+        self._rotate = rotate
+        self._windows = max(tokens // length, 1)
+        self._size = min(max(batch_tokens // length, 1), self._windows)
+
+    def batches(self, epoch: int) -> list[list[int]]:
+        """Return the first tokens of the windows of an epoch, batch by batch."""
+        random = np.random.default_rng((self._seed, epoch))
+        shift = int(random.integers(self._tokens)) if random.random() < self._rotate else 0
+        starts = (shift + random.permutation(self._windows) * self._length) % self._tokens
+        count = self._windows // self._size
+        batches: list[list[int]] = starts[: count * self._size].reshape(count, self._size).tolist()
+        return batches
+
+    def start_at(self, epoch: int, index: int) -> Iterator[tuple[int, int, list[int]]]:
+        """Iterate over the batches of all epochs, starting at batch `index` of `epoch`.
+
+        An index at the end of an epoch means the beginning of the next one.
+
+        Yields:
+            Epoch, index within the epoch, and first tokens of the windows.
+        """
+        while True:
+            batches = self.batches(epoch)
+            for batch in range(index, len(batches)):
+                yield epoch, batch, batches[batch]
+            epoch, index = epoch + 1, 0
+
+    def longest(self) -> list[int]:
+        """Return the first batch; all have the same size."""
+        return self.batches(0)[0]
+
+
+def collate_windows(
+    items: Sequence[Item],
+    source_length: int,
+    target_length: int,
+    teacher: PhraseModel | None = None,
+    special_tokens: SpecialTokens = DEFAULT_SPECIAL_TOKENS,
+) -> Batch:
+    """Stack windows of running text; shorter ones are padded.
+
+    Args:
+        items: Windows.
+        source_length: Not used: windows have their length already.
+        target_length: Not used, as above.
+        teacher: Not used: windows have the segments of the data.
+        special_tokens: Ids, of which that of padding counts.
+
+    Raises:
+        ValueError: If `items` is empty.
+    """
+    del source_length, target_length, teacher
+    if not items:
+        raise ValueError("items must not be empty, got none")
+    longest = max(len(item.ids) for item in items)
+    ids, target = (torch.full((len(items), longest), special_tokens.pad) for _ in range(2))
+    segments = torch.full((len(items), longest), PADDING)
+    for row, item in enumerate(items):
+        assert item.target is not None, "a window has next tokens"
+        length = len(item.ids)
+        ids[row, :length] = torch.from_numpy(item.ids)
+        target[row, :length] = torch.from_numpy(item.target)
+        segments[row, :length] = torch.from_numpy(item.sentences)
+    return Batch(
+        ids=ids,
+        mask=segments != PADDING,
+        sentences=torch.zeros_like(ids),
+        target=target,
+        documents=tuple(item.id for item in items),
+        phrases=segments,
+        pad=special_tokens.pad,
+    )

@@ -1,0 +1,1 @@
+"""Task of summarising documents: training and evaluation of its models."""

@@ -1,0 +1,96 @@
+"""Training of the sentence ranker of a run, after its model."""
+
+from functools import cache
+from pathlib import Path
+
+from sumpool.data.report import DataReport
+from sumpool.data.sources._base import Example
+from sumpool.data.texts import Texts
+from sumpool.documents.document import Document
+from sumpool.evaluation.rouge import RougeTokenizer
+from sumpool.io.atomic import counted, disk_errors, temporary_path
+from sumpool.io.listed_files import replace_listed_file
+from sumpool.io.manifest import Manifest
+from sumpool.progress import Check, Progress, Report
+from sumpool.ranking.examples import RankingExample, labelled_example, with_abstract
+from sumpool.ranking.fit import fit_choice, fit_ranker
+from sumpool.ranking.ranker import FILE
+from sumpool.recipe.schema import Recipe
+from sumpool.text.sentences import SentenceSplitter
+
+
+def train_ranker(run: Path, recipe: Recipe, prepared: Path, *, report: Report, check: Check) -> None:
+    """Fit the ranker of a run and save it in the run folder, unless it has one or the recipe has none.
+
+    Args:
+        run: The run folder, with a trained model.
+        recipe: The recipe.
+        prepared: Folder of the prepared data.
+        report: Called with progress.
+        check: Called between documents; an exception stops the work, which then begins anew.
+
+    Raises:
+        DataError: If the prepared data is damaged.
+        CheckpointError: If the run folder is damaged.
+        ResourceError: If the disk is full or fails.
+    """
+    if not needs_ranker(run, recipe):
+        return
+    # 1. Fit the ranker to sentences of training documents.
+    config = recipe.select
+    splitter = SentenceSplitter(DataReport.load(run).language)
+    texts = spread_examples(Texts.open(prepared, "train"), config.documents)
+    examples = []
+    documents = 0
+    for number, example in enumerate(texts, 1):
+        check()
+        labelled = _labelled(example, splitter)
+        if len(labelled.features):
+            documents += 1
+            examples.append(labelled.sample(config.sentences, (config.seed, number)))
+            if documents % 2:  # every second document once more with its summary
+                labelled = _labelled(example, splitter, has_abstract=True)
+                examples.append(labelled.sample(config.sentences, (config.seed, number)))
+        report(Progress("rank: sentences", number, len(texts)))
+    if not examples:
+        report(Progress("rank", note="no sentence ranker: the training documents have no sentences of prose"))
+        return
+    report(Progress("rank: fit"))
+    ranker = fit_ranker(examples, config)
+    # 2. Train its choice of sentences from marks of readers.
+    if config.marks:
+        from sumpool.ranking.mark_sheets import marked_examples  # with the readers of documents
+
+        marked = [example for example in marked_examples(config.marks) if len(example.features)]
+        ranker = fit_choice(ranker, marked, config) if marked else ranker
+        report(Progress("rank", note=f"{config.marks}: {len(marked):,} documents with marks"))
+    # 3. Save it as a file of the run.
+    path = run / FILE
+    with disk_errors(path):
+        content = ranker.to_bytes()
+        with counted(path, len(content)):
+            temporary_path(path).write_bytes(content)
+        replace_listed_file(path, {"ranker_documents": documents})
+    report(Progress("rank", note=f"{path.name}: fitted to {documents:,} documents"))
+
+
+def needs_ranker(run: Path, recipe: Recipe) -> bool:
+    """Return whether the recipe of a run asks for a ranker that the run folder lacks."""
+    return recipe.select.enabled and FILE not in Manifest.read(run).files
+
+
+def spread_examples(texts: Texts, limit: int) -> list[Example]:
+    """Return at most so many documents, evenly spread."""
+    count = min(limit, len(texts))
+    return [texts[number * len(texts) // count] for number in range(count)]
+
+
+def _labelled(example: Example, splitter: SentenceSplitter, *, has_abstract: bool = False) -> RankingExample:
+    document = Document(example.id, example.document)
+    document = with_abstract(document, example.summary) if has_abstract else document
+    return labelled_example(document, example.summary, splitter, _tokenizer().tokenize)
+
+
+@cache
+def _tokenizer() -> RougeTokenizer:
+    return RougeTokenizer(stemmer=True)

@@ -1,0 +1,114 @@
+"""The task of summarising documents."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import nn
+
+from sumpool.core.model.summarizer import SummarizationModel
+from sumpool.errors import RecipeError
+from sumpool.inference.model_choice import ADVICE
+from sumpool.progress import Check, Report
+from sumpool.recipe.schema import Recipe
+from sumpool.tasks._documents import DocumentTask, open_documents
+
+if TYPE_CHECKING:
+    from sumpool.data.sources._base import Split
+    from sumpool.evaluation.report import EvaluationReport
+    from sumpool.evaluation.task import Results
+    from sumpool.inference.loading import LoadedModel
+    from sumpool.runs.training_report import SummaryGenerator
+    from sumpool.runs.training_setup import TrainingSetup
+    from sumpool.text.tokenizer import Tokenizer
+    from sumpool.training.checkpoint import TrainingState
+    from sumpool.training.data_order import TrainingData
+
+
+class SummarizationTask(DocumentTask[Recipe]):
+    """Training and evaluation of summarisers."""
+
+    recipe = Recipe
+    kind = "model"
+    advice = ADVICE
+    use = "summarize --model {} doc.txt"
+
+    def build_model(self, recipe: Recipe, prepared: Path, tokenizer: "Tokenizer") -> SummarizationModel:
+        """Build the model of a recipe with random weights."""
+        del prepared
+        word_starts = torch.tensor(tokenizer.word_starts())
+        return SummarizationModel(recipe.model, tokenizer.vocab_size, word_starts, tokenizer.special_tokens)
+
+    def open_data(self, recipe: Recipe, prepared: Path, tokenizer: "Tokenizer") -> "TrainingData":
+        """Open the documents of training and validation with their summaries."""
+        return open_documents(recipe, prepared, tokenizer, tokenizer.vocab_size)
+
+    def warnings(self, recipe: Recipe, setup: "TrainingSetup") -> Iterator[str]:
+        """Warn of summaries that are cut too."""
+        from sumpool.data.shards import Shard
+        from sumpool.runs.training_setup import percent
+
+        training = setup.data.training
+        assert isinstance(training, Shard), "training documents of summarisers are a shard"
+        tokens = training.target_lengths + 1  # with EOS
+        share = float(np.mean(tokens > recipe.model.target_length))
+        if share:
+            yield (
+                f"warning: {percent(share)} of the training summaries have more than model.target_length = "
+                f"{recipe.model.target_length} tokens and are cut; the longest has {tokens.max():,}"
+            )
+        yield from super().warnings(recipe, setup)
+
+    def load(self, folder: Path | None = None, overrides: Sequence[str] = ()) -> "LoadedModel":
+        """Load a run folder, by default the newest one, or the shipped model if there is none."""
+        from sumpool.inference.loading import load_model
+
+        return load_model(folder, overrides)
+
+    def generator(self, recipe: Recipe, setup: "TrainingSetup", check: Check) -> "SummaryGenerator | None":
+        """Return what summarises validation documents; None if the recipe has none summarised."""
+        from sumpool.tasks.summarization.validation_rouge import ValidationRouge
+
+        return ValidationRouge(recipe, setup, check) if recipe.train.rouge_documents else None
+
+    def lacks(self, run: Path, recipe: Recipe) -> str:
+        """Return whether a run lacks its sentence ranker."""
+        from sumpool.tasks.summarization.ranker_training import needs_ranker
+
+        return "the sentence ranker" if needs_ranker(run, recipe) else ""
+
+    def finish(self, run: Path, recipe: Recipe, prepared: Path, report: Report, check: Check) -> None:
+        """Fit the sentence ranker."""
+        from sumpool.tasks.summarization.ranker_training import train_ranker
+
+        train_ranker(run, recipe, prepared, report=report, check=check)
+
+    def model_card(self, run: Path, recipe: Recipe, model: nn.Module, state: "TrainingState") -> str:
+        """Render the model card of a finished run as Markdown."""
+        from sumpool.runs.model_card import model_card, summariser_words
+
+        return model_card(run, recipe, model, state, summariser_words(recipe))
+
+    def evaluate(
+        self,
+        runs: Sequence[Path],
+        split: "Split",
+        *,
+        overrides: Sequence[str],
+        limit: int | None,
+        results: "Results",
+        report: Report,
+        check: Check,
+    ) -> "EvaluationReport":
+        """Summarise a split of a run's data, and score the summaries."""
+        from sumpool.tasks.summarization.evaluate import evaluate_run
+
+        if len(runs) > 1:
+            raise RecipeError(f"one run must be evaluated, got {len(runs)}; compare others with --against")
+        run = runs[0] if runs else None
+        return evaluate_run(run, split, overrides=overrides, limit=limit, results=results, report=report, check=check)
+
+
+TASK = SummarizationTask()
