@@ -50,7 +50,7 @@ SLOW = (
     "browser",
     "cli/test_classify.py",
     "core/decoding/test_beam_like_transformers.py",
-    "corpora",
+    "documents/test_corpus_object_stores.py",
     "evaluation/test_bertscore.py",
     "gpu",
     "onnx",
@@ -66,10 +66,9 @@ SLOW = (
     "text/test_hf_tokenizer_kinds.py",
     "torture",
     "workflows/test_classify.py",
-    "workflows/test_evaluate_on_ray.py",
     "workflows/test_export_for_transformers.py",
     "workflows/test_import_model.py",
-    "workflows/test_prepare_on_ray.py",
+    "workflows/test_summarize_corpus.py",
 )
 """Files and folders below tests/ whose tests are all slow; without --slow they are not even imported."""
 TESTS = Path(__file__).parent

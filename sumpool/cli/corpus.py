@@ -52,9 +52,8 @@ def summarize_on_ray(names: Sequence[str], run: CorpusRun, target: Target, *, is
         RecipeError: If an option cannot be combined with `--ray`.
         DataError: If a document has no summary.
     """
-    from sumpool.corpora.files import is_uri
-    from sumpool.corpora.summarize import CorpusJob
-    from sumpool.workflows.summarize_corpus import summarize_corpus
+    from sumpool.documents.corpus_files import is_uri
+    from sumpool.workflows.summarize_corpus import CorpusJob, summarize_corpus
 
     if not target.file or target.folder or target.page:
         raise RecipeError("--ray must come with --out FOLDER, and without --out-dir and --explain")

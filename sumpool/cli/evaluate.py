@@ -14,9 +14,7 @@ from sumpool.cli.options import (
     Resume,
     Verify,
     choice,
-    require_ray_for_jobs,
     whole_number,
-    workers_of_ray,
 )
 from sumpool.cli.segments import mark_segments, shows_colours
 from sumpool.cli.text import table, wrap
@@ -76,10 +74,6 @@ def evaluate(
     latex: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the table for LaTeX.")] = None,
     csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the table as CSV.")] = None,
     resume: Resume = False,
-    ray: Annotated[
-        str | None, typer.Option(metavar="local|ADDRESS", help="Summarise the documents on a Ray cluster.")
-    ] = None,
-    jobs: Annotated[int | None, workers_of_ray("GPU, or per core if there are no GPUs")] = None,
     verify: Verify = False,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON instead of a table.")] = False,
     faithfulness: Annotated[
@@ -102,19 +96,15 @@ def evaluate(
     from sumpool.progress import GRACE, interruptible
     from sumpool.recipe.task import DEFAULT, find_task
     from sumpool.tasks.summarization.evaluate import evaluate_predictions
-    from sumpool.workflows.evaluate_on_ray import RayEvaluation, evaluate_on_ray
 
     target = targets[0] if targets else None
     _require_target(target, references, verify)
-    require_ray_for_jobs(ray, jobs)
     _require_none([files and references], "--files must come with a run folder, got a file of summaries")
-    _require_none([files and ray], "--files must come without --ray, got both")
-    _require_none([ray and references], "--ray must come with a run folder, got a file of summaries")
     _require_none(
         [references and (targets or ())[1:]], "--references must come with one file of summaries, got several"
     )
     settings = tuple([*(changes or ()), *([VERIFY] if verify else [])])
-    of_summaries = (references, against, metric, html, latex, csv, ray, files)
+    of_summaries = (references, against, metric, html, latex, csv, files)
     if faithfulness:
         rule = "--faithfulness must come with a run folder, --split, --limit, --json, --verify and --set only"
         _require_none((*of_summaries, resume, out), rule)
@@ -136,8 +126,6 @@ def evaluate(
         report: Evaluation
         if target and references:
             report = evaluate_predictions(target, references, overrides=overrides, skip_missing=skip_missing, **shared)
-        elif ray:
-            report = evaluate_on_ray(RayEvaluation(target, split, overrides, limit, ray, jobs), **shared)
         else:
             report = task.evaluate(targets or (), split, overrides=overrides, limit=limit, **shared)
     if json:

@@ -128,19 +128,3 @@ Ocr = Annotated[
     ),
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue where the same command was interrupted.")]
-
-
-def workers_of_ray(default: str) -> Any:  # noqa: ANN401 - as typer.Option
-    """Return the option `--jobs` of a command with `--ray`, which names the default."""
-    text = f"Workers of --ray; by default one per {default}."
-    return typer.Option("--jobs", metavar="N", parser=whole_number("--jobs", 1, 65536), help=text)
-
-
-def require_ray_for_jobs(address: str | None, workers: int | None) -> None:
-    """Check that the number of workers comes with a cluster.
-
-    Raises:
-        RecipeError: If it does not.
-    """
-    if workers and not address:
-        raise RecipeError("--jobs must come with --ray local, or the address of a cluster")

@@ -1,12 +1,11 @@
 """`sumpool prepare`: prepare the data of a recipe and print a report."""
 
-from functools import partial
 from typing import Annotated
 
 import typer
 
 from sumpool.cli.console import screen
-from sumpool.cli.options import VERIFY, Changes, RecipePath, Verify, require_ray_for_jobs, workers_of_ray
+from sumpool.cli.options import VERIFY, Changes, RecipePath, Verify
 from sumpool.cli.text import table
 
 
@@ -16,10 +15,6 @@ def prepare(
     skip_bad_rows: Annotated[
         bool, typer.Option("--skip-bad-rows", help="Write invalid rows to rejects.jsonl instead of failing.")
     ] = False,
-    ray: Annotated[
-        str | None, typer.Option(metavar="local|ADDRESS", help="Encode the documents on a Ray cluster.")
-    ] = None,
-    jobs: Annotated[int | None, workers_of_ray("core")] = None,
     verify: Verify = False,
 ) -> None:
     """Prepare the data of a recipe and print statistics.
@@ -29,13 +24,12 @@ def prepare(
     from sumpool.progress import GRACE, interruptible
     from sumpool.recipe.load import load_any_recipe
     from sumpool.workflows.prepare import prepare as prepare_data
-    from sumpool.workflows.prepare import prepare_on_ray
 
-    require_ray_for_jobs(ray, jobs)
     with screen() as output, interruptible(GRACE) as interruption:
         loaded = load_any_recipe(recipe, [*(changes or ()), *([VERIFY] if verify else [])])
-        run = partial(prepare_on_ray, address=ray, workers=jobs) if ray else prepare_data
-        folder, report = run(loaded, skip_bad_rows=skip_bad_rows, report=output.report, check=interruption.check)
+        folder, report = prepare_data(
+            loaded, skip_bad_rows=skip_bad_rows, report=output.report, check=interruption.check
+        )
     heading, *rows = report.rows()
     counts = report.read, report.kept, report.rejected
     output.result(table(heading, rows))

@@ -18,7 +18,7 @@ from unicodedata import normalize
 from sumpool.data.config import DataConfig
 from sumpool.data.document_stats import text_digest
 from sumpool.data.pretraining_tasks import Conversion, conversion_of
-from sumpool.data.processes import OrderedMap
+from sumpool.data.processes import ordered_map
 from sumpool.data.sources._base import SPLITS, Example, Reject, Split
 from sumpool.data.texts import TextsWriter
 from sumpool.errors import DataError
@@ -142,9 +142,7 @@ class ExcerptReader:
             return list(self._convert(map(_parse, islice(file, span.rows))))
 
 
-def read_in_parallel(
-    config: DataConfig, folder: Path, execute: OrderedMap, report: Report, check: Check
-) -> Generator[Example | Reject]:
+def read_in_parallel(config: DataConfig, folder: Path, report: Report, check: Check) -> Generator[Example | Reject]:
     """Read the rows of a source, as `read_rows` does, in parallel if a pretraining task is set.
 
     Rejected rows come first then, so that a caller that stops at one does not wait for the others.
@@ -152,7 +150,6 @@ def read_in_parallel(
     Args:
         config: Source and settings.
         folder: Folder of the temporary file.
-        execute: Converts rows in parallel.
         report: Progress callback.
         check: Called several times a second; an exception stops the work.
 
@@ -172,7 +169,7 @@ def read_in_parallel(
         else:
             spans.append(written)
     workers = config.workers if path.stat().st_size > _SMALL_BYTES else 0
-    with closing(execute(partial(ExcerptReader, path, convert), spans, workers, check)) as excerpts:
+    with closing(ordered_map(partial(ExcerptReader, path, convert), spans, workers, check)) as excerpts:
         for converted in excerpts:
             yield from converted
     path.unlink()

@@ -28,7 +28,7 @@ from sumpool.data.document_stats import DocumentStats, summarize_split
 from sumpool.data.encoding import spans
 from sumpool.data.ingest import Ingested, ingest, read_in_parallel
 from sumpool.data.prepared_folder import fill_prepared
-from sumpool.data.processes import OrderedMap, caller, ordered_map
+from sumpool.data.processes import caller, ordered_map
 from sumpool.data.report import DataReport, SplitReport
 from sumpool.data.shards import ShardWriter
 from sumpool.data.sources._base import SPLITS, Split
@@ -55,7 +55,6 @@ def prepare(
     skip_bad_rows: bool,
     report: Report,
     check: Check,
-    execute: OrderedMap | None = None,
 ) -> DataReport:
     """Prepare a source of documents, unless the folder already holds its data for the same settings.
 
@@ -68,7 +67,6 @@ def prepare(
         skip_bad_rows: Whether to skip rows that cannot be used and list them in `rejects.jsonl`.
         report: Progress callback.
         check: Called several times a second; an exception stops the work.
-        execute: Encodes documents in parallel, and converts those of a pretraining task; worker processes by default.
 
     Raises:
         DataError: If a row cannot be used, no training document is left, or `data.tokenizer` holds no tokenizer.
@@ -76,22 +74,19 @@ def prepare(
             size of the tokenizer.
         ResourceError: If memory or disk space runs out.
     """
-    execute = execute or ordered_map
 
     def fill(new: Path) -> None:
         if config.tokenizer:
             _require_vocabulary_of_tokenizer(config, load_tokenizer(config.tokenizer).vocab_size)
-        with closing(read_in_parallel(config, new, execute, report, check)) as rows:
+        with closing(read_in_parallel(config, new, report, check)) as rows:
             ingested = ingest(rows, new, skip_bad_rows=skip_bad_rows, report=report, check=check)
-        _encode_all(config, new, ingested, report, check, execute).save(new)
+        _encode_all(config, new, ingested, report, check).save(new)
 
     fill_prepared(config, folder, fill, report, check)
     return DataReport.load(folder)
 
 
-def _encode_all(
-    config: DataConfig, folder: Path, ingested: Ingested, report: Report, check: Check, execute: OrderedMap
-) -> DataReport:
+def _encode_all(config: DataConfig, folder: Path, ingested: Ingested, report: Report, check: Check) -> DataReport:
     """Train the tokenizer on the texts in a folder, and write the shards."""
     texts = {split: Texts.open(folder, split) for split in SPLITS}
     workers = config.workers if sum(int(texts[split].sizes().sum()) for split in SPLITS) > _SMALL_BYTES else 0
@@ -101,7 +96,7 @@ def _encode_all(
     vocabulary = tokenizer.vocab_size
     language = _main_language(texts["train"])
     size = max(vocabulary, len(labels))
-    splits = _write_shards(config, folder, texts, size, language, workers, report, check, execute)
+    splits = _write_shards(config, folder, texts, size, language, workers, report, check)
     if config.phrases:
         report(Progress("prepare: phrases"))
         tasks = [partial(train_phrases, folder, config.phrases)]
@@ -141,7 +136,6 @@ def _write_shards(
     workers: int,
     report: Report,
     check: Check,
-    execute: OrderedMap,
 ) -> dict[Split, SplitReport]:
     """Encode all documents in order and aggregate their statistics."""
     sampled = {split: contamination.sample_ngrams(_sample_documents(texts[split])) for split in _EVALUATION}
@@ -150,7 +144,7 @@ def _write_shards(
     total = sum(map(len, texts.values()))
     tasks = chain.from_iterable(spans(texts[split], split) for split in SPLITS)
     done = 0
-    with closing(execute(partial(config.encoder, folder, sampled, language), tasks, workers, check)) as results:
+    with closing(ordered_map(partial(config.encoder, folder, sampled, language), tasks, workers, check)) as results:
         for split in SPLITS:
             with ShardWriter(folder, split, vocabulary) as shard:
                 while len(stats[split]) < len(texts[split]):

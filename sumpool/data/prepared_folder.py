@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import sumpool
 from sumpool.data.config import DataConfig
@@ -29,9 +29,6 @@ from sumpool.io.manifest import NAME, FileDigest, Manifest
 from sumpool.io.replaceable import require_replaceable
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.text.load import tokenizer_files
-
-if TYPE_CHECKING:
-    from sumpool.data.processes import OrderedMap
 
 _SCHEMA = 1
 
@@ -221,7 +218,6 @@ def find_or_prepare(
     skip_bad_rows: bool,
     report: Report,
     check: Check,
-    execute: "OrderedMap | None" = None,
 ) -> tuple[Path, DataReport]:
     """Prepare a source of documents, unless equal data has been prepared; equal data is never prepared twice.
 
@@ -231,7 +227,6 @@ def find_or_prepare(
         skip_bad_rows: Whether to skip rows that cannot be used.
         report: Progress callback.
         check: Called several times a second; an exception stops the work.
-        execute: Encodes documents in parallel; worker processes by default.
 
     Returns:
         The folder and its data report.
@@ -245,7 +240,7 @@ def find_or_prepare(
     def make(folder: Path) -> None:
         from sumpool.data.prepare import prepare  # with all that reads and encodes documents
 
-        prepare(config, folder, skip_bad_rows=skip_bad_rows, report=report, check=check, execute=execute)
+        prepare(config, folder, skip_bad_rows=skip_bad_rows, report=report, check=check)
 
     folder = find_or_make(config, default, make, report, check)
     return folder, DataReport.load(folder)

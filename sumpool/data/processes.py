@@ -17,7 +17,7 @@ from contextlib import closing, contextmanager, suppress
 from itertools import islice
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from sumpool.errors import ResourceError
 from sumpool.progress import Check
@@ -56,15 +56,6 @@ def ordered_map(
         while queued:
             yield pool.result(queued.popleft(), check)
             queued.extend(map(pool.submit, islice(tasks, 1)))
-
-
-class OrderedMap(Protocol):
-    """Function such as `ordered_map`, which decides where tasks are executed."""
-
-    def __call__(
-        self, build: Callable[[], Callable[[Task], Result]], tasks: Iterable[Task], workers: int, check: Check, /
-    ) -> Generator[Result]:
-        """Execute tasks and yield their results in order; parameters and errors as those of `ordered_map`."""
 
 
 def caller() -> Callable[[Callable[[], Any]], Any]:

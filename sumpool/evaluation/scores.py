@@ -26,10 +26,7 @@ SCORES = "documents.jsonl"
 DESCRIBED = "evaluation.json"
 REPORT = "report.json"
 
-SUMMARIES = "summaries"
-"""Folder of summaries that are not scored yet, among unfinished results alone."""
-
-_FILES = {SCORES, DESCRIBED, REPORT, MANIFEST, SUMMARIES}
+_FILES = {SCORES, DESCRIBED, REPORT, MANIFEST}
 _ADVICE = "evaluate without --resume to start over"
 _OTHER_FOLDER = "choose another --out"
 _LINE = TypeAdapter(ScoredDocument)
@@ -128,8 +125,6 @@ def finish_results(folder: Path, report: str, documents: int) -> None:
     """
     incomplete = incomplete_folder(folder)
     with disk_errors(folder):
-        if (incomplete / SUMMARIES).exists():
-            shutil.rmtree(incomplete / SUMMARIES)
         replace_file(incomplete / REPORT, report.encode())
         files = {name: FileDigest.of(incomplete / name) for name in (SCORES, DESCRIBED, REPORT)}
         Manifest(files, {"documents": documents}, kind="evaluation").write(incomplete)

@@ -19,7 +19,6 @@ from sumpool.recipe.schema import BaseRecipe, RecipeOf
 from sumpool.settings import kinds
 
 if TYPE_CHECKING:
-    from sumpool.data.processes import OrderedMap
     from sumpool.data.report import PreparedReport
     from sumpool.data.sources._base import Split
     from sumpool.evaluation.report import Evaluation
@@ -63,7 +62,6 @@ class Task(ABC, Generic[RecipeOf]):
         skip_bad_rows: bool,
         report: Report,
         check: Check,
-        execute: "OrderedMap | None" = None,
     ) -> "tuple[Path, PreparedReport]":
         """Prepare the data of a recipe, unless equal data has been prepared.
 
@@ -72,7 +70,6 @@ class Task(ABC, Generic[RecipeOf]):
             skip_bad_rows: Whether to list rows that cannot be used and go on, instead of stopping at the first.
             report: Called with progress.
             check: Called where the work may stop.
-            execute: Encodes examples in parallel; None does so in processes of this machine.
         """
 
     @abstractmethod

@@ -13,7 +13,6 @@ from sumpool.recipe.schema import Recipe
 from sumpool.recipe.task import Task
 
 if TYPE_CHECKING:
-    from sumpool.data.processes import OrderedMap
     from sumpool.data.report import DataReport
     from sumpool.data.sources._base import Split
     from sumpool.runs.training_setup import TrainingSetup
@@ -35,15 +34,12 @@ class DocumentTask(Task[DocumentRecipe]):
         skip_bad_rows: bool,
         report: Report,
         check: Check,
-        execute: "OrderedMap | None" = None,
     ) -> "tuple[Path, DataReport]":
         """See `Task.prepare`."""
         from sumpool.data.prepared_folder import find_or_prepare
-        from sumpool.data.processes import ordered_map
 
-        folder, execute = recipe.prepared_folder, execute or ordered_map
         return find_or_prepare(
-            recipe.data, folder, skip_bad_rows=skip_bad_rows, report=report, check=check, execute=execute
+            recipe.data, recipe.prepared_folder, skip_bad_rows=skip_bad_rows, report=report, check=check
         )
 
     def load_report(self, folder: Path) -> "DataReport":

@@ -1,19 +1,93 @@
-"""`sumpool summarize --ray`: a corpus in, a folder of rows with their summaries out."""
+"""`sumpool summarize --ray`: a corpus in, a folder with a file of rows and their summaries per input file out.
+
+Ray Data streams groups of documents from readers to actors that hold the model, and their summaries to this process, in
+the order of the corpus. Requires the extra `ray`.
+"""
 
 import hashlib
-from collections.abc import Sequence
-from contextlib import suppress
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from importlib.util import find_spec
+from itertools import chain, groupby, islice, repeat
 from pathlib import Path
+from typing import Any, Final, NamedTuple
 
-from sumpool.corpora.cluster import LOG, Cluster, require_ray
-from sumpool.corpora.files import is_uri
-from sumpool.corpora.journal import PartJournal
-from sumpool.corpora.parts import Part, PartResult, divide
-from sumpool.corpora.summarize import CorpusJob, summarize_parts
-from sumpool.corpora.workers import MAX_DEATHS
-from sumpool.errors import DataError
+from sumpool.data.processes import ordered_map
+from sumpool.documents.corpus_files import Fields, encode_rows, list_files, read_rows, row_kind
+from sumpool.documents.document import Document, ReadOptions
+from sumpool.errors import DataError, RecipeError, ResourceError, SumpoolError, first_line
+from sumpool.inference.pipeline import Pipeline
+from sumpool.inference.run_files import RunFiles
+from sumpool.inference.summary import Summary
+from sumpool.io.atomic import disk_errors, replace_file
+from sumpool.io.bounded import parse_json
+from sumpool.io.json_lines import Identity, ResumableFile, read_records
+from sumpool.io.lock import locked_for_writing
+from sumpool.io.manifest import Manifest
+from sumpool.io.replaceable import other_content
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.workflows.summarize import summary_identity
+
+JOURNAL: Final = "files.jsonl"
+LOG: Final = "ray.log"
+"""Name of the file with what Ray prints, such as why a worker died."""
+GROUP_DOCUMENTS: Final = 16
+"""Documents that a worker takes at once, and that are lost if they kill it `MAX_DEATHS` times."""
+MAX_DEATHS: Final = 5
+_MAX_READERS: Final = 4096
+"""Tasks that read the files; a task of a larger corpus reads several."""
+_STORE_BYTES: Final = 256 * 2**20
+_NAMED_FAILURES: Final = 10
+_ADVICE: Final = "go on with --resume, with fewer --jobs if memory ran out"
+_ENVIRONMENT: Final = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+"""Nothing is sent over the network but between the machines of the cluster."""
+
+
+@dataclass(frozen=True)
+class CorpusJob:
+    """Corpus, model and destination.
+
+    Attributes:
+        names: Files, folders, and their URIs in object stores.
+        model: The run folder, under the same path on all machines.
+        overrides: Settings to change, each like `summarize.beams=1`.
+        options: Options of reading.
+        folder: Folder of the summaries.
+        evidence: Whether summaries have evidence.
+    """
+
+    names: Sequence[str]
+    model: Path
+    overrides: Sequence[str]
+    options: ReadOptions
+    folder: Path
+    evidence: bool = False
+
+
+class FileResult(NamedTuple):
+    """Result of an input file.
+
+    Attributes:
+        input: Name of the input file.
+        file: Name of its file of summaries.
+        documents: Number of documents.
+        failed: Number of documents without a summary.
+        failures: Ids of the first of those.
+    """
+
+    input: str
+    file: str
+    documents: int
+    failed: int
+    failures: list[str]
 
 
 def summarize_corpus(
@@ -25,64 +99,302 @@ def summarize_corpus(
     retry: bool = True,
     report: Report = no_op,
     check: Check = no_op,
-) -> list[PartResult]:
+) -> list[FileResult]:
     """Summarise a corpus on a Ray cluster.
-
-    The corpus is divided into parts; each becomes a file of the folder, with the columns of its rows and those of the
-    summaries. A command that was killed continues with the parts that are not done.
 
     Args:
         job: Corpus, model, settings, and the folder that is written.
-        address: "local", or the address of a cluster.
+        address: "local", or the address of a cluster: "auto" or "host:port".
         workers: Processes that summarise; None takes one per GPU, or per core if there are no GPUs.
-        resume: Go on with an existing folder.
-        retry: On resuming, summarise the parts again that have documents without a summary.
+        resume: Go on with an existing folder; input files that are finished are passed over.
+        retry: On resuming, summarise the files again that have documents without a summary.
         report: Called with progress.
-        check: Called while waiting for a part.
+        check: Called while waiting for summaries.
 
     Returns:
-        Results of all parts, in the order of the corpus.
+        Results of all input files, in the order of the corpus.
 
     Raises:
         CheckpointError: If the model is damaged.
         RecipeError: If a setting is wrong, Ray is not installed, or the folder holds other files.
-        DataError: If the corpus cannot be read, or has changed since; or if parts had to be given up.
+        DataError: If the corpus cannot be listed, or has changed since; or if files had to be given up.
         ResourceError: If the folder cannot be written, or the cluster cannot be reached.
     """
-    require_ray()
+    if find_spec("ray") is None:
+        raise RecipeError("--ray must have Ray, which is not installed: pip install 'sumpool[ray]'")
     report(Progress("summarize", note=f"model: {job.model}"))
-    settings = {**summary_identity(job.model, job.overrides), "evidence": str(job.evidence)}
-    # 1. Divide the corpus; the same files give the same parts.
-    parts = divide(job.names, job.options, lambda notice: report(Progress("summarize", note=notice)))
-    # 2. Summarise the parts that are not done; each is in the journal once its file is complete.
-    with PartJournal(job.folder, settings | {"corpus": _digest(parts)}, resume=resume, retry=retry) as journal:
-        waiting = [part for part in parts if part.index not in journal.results]
-        if waiting:
-            cluster = Cluster(address, workers, job.folder / LOG)
-            done = sum(result.documents for result in journal.results.values())
-            total = done + sum(part.documents for part in waiting)
-            for result in summarize_parts(waiting, job, cluster, report=report, check=check):
-                journal.save(result)
-                done += result.documents
-                report(Progress("summarize", done, max(done, total)))  # a part that cannot be read is one document
-        results = [journal.results[part.index] for part in parts if part.index in journal.results]
-    if len(results) < len(parts):
+    # 1. List the files of the corpus.
+    notice = lambda text: report(Progress("summarize", note=text))  # noqa: E731
+    files = [file for name in job.names for file in list_files(name, job.options, notice)]
+    settings = {**summary_identity(job.model, job.overrides), "evidence": str(job.evidence), "corpus": _digest(files)}
+    # 2. Summarise those that are not finished; each is in the journal once its file of summaries is complete.
+    with ExitStack() as stack:
+        journal, finished = _open_journal(job.folder, settings, stack, resume=resume, retry=retry)
+        done = sum(result.documents for result in finished.values())
+        waiting = [(number, name) for number, name in enumerate(files) if _name(number, name) not in finished]
+        start = partial(_start, waiting, job, address, workers, Path.cwd())
+        groups = stack.enter_context(closing(_groups(start, job.folder / LOG, done, report, check)))
+        for number, of_file in groupby(groups if waiting else (), key=lambda group: group.file):
+            rows, is_complete = collect_rows(files[number], of_file, job)
+            if is_complete:
+                result = _write(files[number], rows, job.folder / _name(number, files[number]))
+                journal.append(json.dumps(result._asdict(), ensure_ascii=False))
+                finished[result.file] = result
+    results = [finished[name] for name in map(_name, range(len(files)), files) if name in finished]
+    if len(results) < len(files):
         raise DataError(
-            f"{job.folder} must have {len(parts):,} parts, got {len(results):,}: the others were given up after "
-            f"{MAX_DEATHS} deaths of workers; {job.folder / LOG} has why; go on with --resume, with fewer --jobs if "
-            "memory ran out"
+            f"{job.folder} must have the summaries of {len(files):,} files, got {len(results):,}: the others were "
+            f"given up; {job.folder / LOG} has why; {_ADVICE}"
         )
     return results
 
 
-def _digest(parts: Sequence[Part]) -> str:
-    """Return the SHA-256 of the division of a corpus, and of the sizes of its local files."""
-    digest = hashlib.sha256()
-    sizes: dict[str, int] = {}
-    for part in parts:
-        for file in part.files:
-            if file not in sizes and not is_uri(file):
-                with suppress(OSError):
-                    sizes[file] = Path(file).stat().st_size
-        digest.update(f"{part.as_json()} {[sizes.get(file) for file in part.files]}\n".encode(errors="surrogatepass"))
-    return digest.hexdigest()
+class Row(NamedTuple):
+    """Document of a file with its columns, and later those of its summary."""
+
+    document: Document
+    fields: Fields
+    summary: Fields
+
+
+@dataclass(frozen=True)
+class Group:
+    """Consecutive rows of a file; the one after the last has none, and `is_last`. An error stops the command.
+
+    Opaque to Ray, which would make columns of its own of tuples and dictionaries.
+    """
+
+    file: int
+    start: int = 0
+    rows: Sequence[Row] = ()
+    is_last: bool = False
+    error: Exception | None = None
+
+
+def _groups(
+    start: Callable[[], Callable[[None], Group | str | None]], log: Path, done: int, report: Report, check: Check
+) -> Generator[Group]:
+    """Yield the summarised groups in the order of the corpus; those that kill their workers are left out.
+
+    Ray runs in a process of its own, which it ends without a message when it is left while it works.
+    """
+    with closing(ordered_map(start, repeat(None), 1, check)) as answers:
+        try:
+            for answer in answers:
+                if answer is None:
+                    return
+                if isinstance(answer, str):
+                    report(Progress("summarize", note=answer))
+                elif answer.error:
+                    raise answer.error
+                else:
+                    yield answer
+                    done += len(answer.rows)
+                    report(Progress("summarize", done))
+        except ResourceError as error:
+            if not isinstance(error.__cause__, BrokenProcessPool):
+                raise
+            raise ResourceError(
+                f"Ray must work until all files are done, but it ended; {log} has why; go on with --resume"
+            ) from error
+
+
+def _start(
+    files: Sequence[tuple[int, str]], job: CorpusJob, address: str, workers: int | None, directory: Path
+) -> Callable[[None], Group | str | None]:
+    """Connect to the cluster and return the function that waits for the next group, or a note; None after the last."""
+    _connect(address, job.folder / LOG)
+    import ray
+    from ray import data
+
+    total = ray.cluster_resources()
+    gpus, all_cores = int(total.get("GPU", 0)), int(total.get("CPU", 1))
+    workers = workers or gpus or all_cores
+    largest = max(int(node["Resources"].get("CPU", 1)) for node in ray.nodes() if node["Alive"])
+    cores = max(1, min(all_cores // workers, largest))
+    has_gpu = workers <= gpus
+    context = data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.max_errored_blocks = -1
+    context.target_max_block_size = 1  # a block for each group, so that workers share a file, and a kill loses one
+    context.execution_options.preserve_order = True
+    items = [{"number": number, "name": name} for number, name in files]
+    results = (
+        data.from_items(items, override_num_blocks=min(len(items), _MAX_READERS))
+        # readers take no cores, all of which the actors have
+        .flat_map(_Reader(job.options, directory), num_cpus=0, compute=data.TaskPoolStrategy(workers))
+        .map_batches(
+            Summarizer,
+            batch_size=1,
+            fn_constructor_args=(job, directory, cores),
+            compute=data.ActorPoolStrategy(size=workers, max_tasks_in_flight_per_actor=1),
+            num_cpus=cores,
+            num_gpus=1 if has_gpu else None,
+            max_restarts=-1,
+            max_task_retries=MAX_DEATHS - 1,
+        )
+    )
+    gpu = ", and a GPU" if has_gpu else ""
+    note = f"files to summarise: {len(files):,}; workers: {workers:,}, cores of each: {cores:,}{gpu}"
+    batches = results.iter_batches(batch_size=None, prefetch_batches=0)  # each group as soon as it is done
+    answers: Iterator[Group | str] = chain([note], (group for batch in batches for group in batch["group"]))
+    return lambda _: next(answers, None)
+
+
+def _connect(address: str, log: Path) -> None:
+    """Connect this process to a cluster until it ends; Ray may end it at any time, and prints to the log."""
+    with disk_errors(log), log.open("ab") as file:
+        for stream in (1, 2):
+            os.dup2(file.fileno(), stream)
+    if sys.platform != "win32":  # the command decides on Ctrl-C; Ray ends its processes by SIGTERM
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
+    for name, value in _ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    import ray
+
+    local = {"include_dashboard": False, "object_store_memory": _STORE_BYTES}
+    host, colon, port = address.rpartition(":")
+    try:
+        if colon and port.isdecimal():  # Ray would try for minutes
+            socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+        ray.init(address, log_to_driver=False, **(local if address == "local" else {}))
+    except (RuntimeError, ValueError, OverflowError, OSError) as error:
+        raise ResourceError(
+            f"--ray must be local or the address of a cluster, got {address!r}: {first_line(error)}; "
+            f"{log} may have more"
+        ) from error
+
+
+def _enter(directory: Path) -> None:
+    """Go to the directory of the command, in which relative names of files begin."""
+    try:
+        os.chdir(directory)
+    except OSError as error:
+        raise ResourceError(f"{directory} must be a folder on all machines of the cluster, got: {error}") from error
+
+
+@dataclass(frozen=True)
+class _Reader:
+    options: ReadOptions
+    directory: Path
+
+    def __call__(self, item: dict[str, Any]) -> Iterator[dict[str, Group]]:
+        """Yield the groups of a file, in memory for one."""
+        number, start = item["number"], 0
+        _enter(self.directory)
+        rows = read_rows(item["name"], self.options)
+        while taken := [Row(document, fields, {}) for document, fields in islice(rows, GROUP_DOCUMENTS)]:
+            yield {"group": Group(number, start, taken)}
+            start += len(taken)
+        yield {"group": Group(number, start, is_last=True)}
+
+
+class Summarizer:
+    """Actor with a model of its own."""
+
+    def __init__(self, job: CorpusJob, directory: Path, cores: int) -> None:
+        """Save what opens the model, which the first group does, as its errors are answers."""
+        self._job, self._directory, self._cores = job, directory, cores
+
+    @cached_property
+    def _pipeline(self) -> Pipeline:
+        _enter(self._directory)
+        run = RunFiles.open(self._job.model, self._job.overrides)
+        if not run.config.fast:
+            import torch  # here, as summaries without the model do not need it
+
+            torch.set_num_threads(self._cores)
+        return Pipeline.open(run)
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, list[Group]]:
+        """Summarise groups."""
+        return {"group": [self._answer(group) for group in batch["group"]]}
+
+    def _answer(self, group: Group) -> Group:
+        try:
+            return replace(group, rows=self._summarize(group.rows))
+        except Exception as error:
+            return Group(group.file, error=error)
+
+    def _summarize(self, rows: Sequence[Row]) -> list[Row]:
+        """Add the columns of the summaries; a document that cannot be summarised has a reason."""
+        documents, pipeline = [row.document for row in rows], self._pipeline
+        try:
+            summaries = list(pipeline.summarize(documents, evidence="sources" if self._job.evidence else None))
+        except SumpoolError:
+            raise
+        except Exception as error:
+            if len(rows) > 1:
+                return [done for row in rows for done in self._summarize([row])]
+            reason = f"{documents[0].id} must be summarised, got {type(error).__name__}: {first_line(error)}"
+            summaries = [Summary(documents[0].id, "", None, 0, 0, 0.0, reason)]
+        return [
+            Row(Document(document.id, ""), row.fields, _columns(summary, self._job))  # the text is not needed any more
+            for row, document, summary in zip(rows, documents, summaries, strict=True)
+        ]
+
+
+def _columns(summary: Summary, job: CorpusJob) -> Fields:
+    """Return the columns of a summary, which depend on model, settings and document alone."""
+    columns = {name: getattr(summary, name) for name in ("summary", "mode", "tokens_read", "tokens_total", "reason")}
+    entries = {"evidence": summary.evidence.entries() if summary.evidence else []}
+    return columns | entries if job.evidence else columns
+
+
+def collect_rows(name: str, groups: Iterable[Group], job: CorpusJob) -> tuple[list[Row], bool]:
+    """Collect the rows of a file, and return whether they are all; those that were given up have the reason."""
+    rows: list[Row] = []
+    is_complete = False
+    for group in groups:
+        for number in range(len(rows) + 1, group.start + 1):
+            id = f"{name}:{number}"
+            reason = f"{id} must be summarised, but {MAX_DEATHS} workers died; {job.folder / LOG} has why; {_ADVICE}"
+            rows.append(Row(Document(id, ""), {"id": id}, _columns(Summary(id, "", None, 0, 0, 0.0, reason), job)))
+        rows += group.rows
+        is_complete = group.is_last
+    return rows, is_complete
+
+
+def _write(name: str, rows: Sequence[Row], path: Path) -> FileResult:
+    """Write the rows of a file, so that the file is complete once it has its name."""
+    with disk_errors(path, advice="go on with --resume"):
+        replace_file(path, encode_rows(name, [(row.fields, row.summary) for row in rows]))
+    failures = [row.document.id for row in rows if row.summary["reason"]]
+    return FileResult(name, path.name, len(rows), len(failures), failures[:_NAMED_FAILURES])
+
+
+def _name(number: int, name: str) -> str:
+    """Return the name of the file of the summaries of an input file."""
+    return f"part-{number:05d}.{'parquet' if row_kind(name) == 'parquet' else 'jsonl'}"
+
+
+def _open_journal(
+    folder: Path, settings: Mapping[str, str], stack: ExitStack, *, resume: bool, retry: bool
+) -> tuple[ResumableFile, dict[str, FileResult]]:
+    """Open the folder of the summaries for one process, and its journal of the input files that are finished.
+
+    Returns the results in it by name, too, without those that have failures if they are tried again.
+    """
+    path, advice = folder / JOURNAL, "name another folder"
+    stack.enter_context(locked_for_writing(folder, advice))
+    reason = other_content(folder, "corpus")
+    if reason:
+        raise RecipeError(f"{folder} must be new, empty or the summaries of a corpus, got {reason}; {advice}")
+    if not resume and path.is_file() and path.stat().st_size:
+        raise RecipeError(f"{folder} must not exist yet; add --resume to go on with it, or {advice}")
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        Manifest({}, kind="corpus").write(folder)
+    identity = Identity(folder / f"{JOURNAL}.identity", settings, advice)
+    journal = ResumableFile(path, resume=resume, identity=identity, advice="go on with --resume")
+    stack.enter_context(journal)
+    records = read_records(path, lambda line: FileResult(**parse_json(line)), "a file in JSON", advice)
+    results = {result.file: result for result in records}
+    return journal, {name: result for name, result in results.items() if not (retry and result.failed)}
+
+
+def _digest(files: Sequence[str]) -> str:
+    """Return the SHA-256 of the names of the files of a corpus, and of the sizes of the local ones."""
+    sizes = {file: Path(file).stat().st_size for file in files if Path(file).is_file()}
+    return hashlib.sha256(json.dumps([files, sizes]).encode()).hexdigest()

@@ -97,7 +97,7 @@ def test_rows_are_those_that_are_read_one_at_a_time(
 ) -> None:
     monkeypatch.setattr(module, "_SMALL_BYTES", 0 if workers else 1 << 30)
     data = config(tmp_path, task)
-    rows = list(read_in_parallel(data, tmp_path, ordered_map, no_op, no_op))
+    rows = list(read_in_parallel(data, tmp_path, no_op, no_op))
     expected = list(read_rows(data))
     expected.sort(key=lambda row: not isinstance(row, Reject))  # rejected rows come first, the others stay in order
     assert rows == expected
@@ -117,7 +117,8 @@ def test_small_files_need_no_processes(size: int, tmp_path: Path, monkeypatch: p
         asked.append((workers, len(tasks)))
         return ordered_map(build, tasks, 0, check)
 
-    list(read_in_parallel(config(tmp_path, TASKS[1]), tmp_path, execute, no_op, no_op))
+    monkeypatch.setattr(module, "ordered_map", execute)
+    list(read_in_parallel(config(tmp_path, TASKS[1]), tmp_path, no_op, no_op))
     ((workers, tasks),) = asked
     assert workers == (0 if size else 2)
     assert tasks > 3
@@ -125,7 +126,7 @@ def test_small_files_need_no_processes(size: int, tmp_path: Path, monkeypatch: p
 
 def test_rows_of_summaries_are_read_without_a_file(tmp_path: Path) -> None:
     data = config(tmp_path, {})
-    rows = read_in_parallel(data, tmp_path, ordered_map, no_op, no_op)
+    rows = read_in_parallel(data, tmp_path, no_op, no_op)
     assert next(rows) == next(iter(read_rows(data)))
     assert [path.name for path in tmp_path.iterdir()] == ["train.jsonl"]
 
@@ -139,18 +140,19 @@ def test_a_bad_row_leaves_nothing(tmp_path: Path) -> None:
 
 def test_a_bad_row_is_told_before_others_are_read(tmp_path: Path) -> None:
     reports: list[Progress] = []
-    rows = read_in_parallel(config(tmp_path, TASKS[1]), tmp_path, ordered_map, reports.append, no_op)
+    rows = read_in_parallel(config(tmp_path, TASKS[1]), tmp_path, reports.append, no_op)
     assert isinstance(next(rows), Reject)
     assert reports == []  # there is one for every 20 rows
     rows.close()
 
 
-def test_a_signal_stops_while_rows_are_kept(tmp_path: Path) -> None:
+def test_a_signal_stops_while_rows_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def execute(*_: object) -> Generator[Any]:
         raise AssertionError("no row is converted")
 
     def stop() -> None:
         raise Interrupted(2)
 
+    monkeypatch.setattr(module, "ordered_map", execute)
     with pytest.raises(Interrupted):
-        next(read_in_parallel(config(tmp_path, TASKS[1]), tmp_path, execute, no_op, stop))
+        next(read_in_parallel(config(tmp_path, TASKS[1]), tmp_path, no_op, stop))

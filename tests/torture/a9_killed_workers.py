@@ -14,14 +14,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from sumpool.corpora.journal import FILE as JOURNAL
-from sumpool.corpora.parts import PART_DOCUMENTS
 from sumpool.documents.read import read_all
 from sumpool.workflows.summarize import summarize
+from sumpool.workflows.summarize_corpus import JOURNAL
 from tests.conftest import story, write_run
-from tests.corpora.worker_processes import worker_processes
 from tests.torture.figures import Measured
 from tests.torture.waiting import wait_for_lines
+from tests.workflows.worker_processes import worker_processes
 
 ID: Final = "A9"
 FIGURE: Final = "kill -9 of workers, and of the command, in a corpus on Ray: every row once, as in one process"
@@ -29,6 +28,7 @@ NIGHT: Final = 10
 QUICK: Final = 1
 _ROWS, _FEW_ROWS = 200, 64
 """Rows of the corpus for each kill of a worker, and those for the quick count."""
+_FILE_ROWS: Final = 16
 _COLUMNS = ("summary", "mode", "tokens_read", "tokens_total", "reason")
 _OVERRIDES = ("summarize.beams=1",)
 _SECONDS = 600
@@ -36,13 +36,16 @@ _SECONDS = 600
 
 def measure(count: int, folder: Path) -> Measured:
     """Kill workers `count` times, and the command after half of them."""
-    run, corpus, out = write_run(folder / "run"), folder / "corpus.jsonl", folder / "out"
+    run, corpus, out = write_run(folder / "run"), folder / "corpus", folder / "out"
     size = count * (_ROWS if count > QUICK else _FEW_ROWS)
     rows = [{"n": number, "document": story(number % 50, 5 + number % 30)} for number in range(size)]
-    corpus.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    corpus.mkdir()
+    files = range(0, size, _FILE_ROWS)
+    for start in files:
+        lines = (f"{json.dumps(row)}\n" for row in rows[start : start + _FILE_ROWS])
+        (corpus / f"{start:06d}.jsonl").write_text("".join(lines))
     draw = random.Random(count)
-    parts = -(-len(rows) // PART_DOCUMENTS)
-    moments = sorted(draw.randrange(parts - 1) for _ in range(count))
+    moments = sorted(draw.randrange(len(files) - 1) for _ in range(count))
     command, killed, commands = _start(run, corpus, out), 0, 1
     for number, moment in enumerate(moments):
         wait_for_lines(out / JOURNAL, moment, command, _SECONDS)

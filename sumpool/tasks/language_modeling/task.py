@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING
 
 from torch import nn
 
-from sumpool.errors import RecipeError
 from sumpool.progress import Check, Report
 from sumpool.recipe.task import Task
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 
 if TYPE_CHECKING:
-    from sumpool.data.processes import OrderedMap
     from sumpool.data.sources._base import Split
     from sumpool.evaluation.task import Results
     from sumpool.tasks.language_modeling.evaluate import LanguageModelEvaluation
@@ -41,13 +39,10 @@ class LanguageModelingTask(Task[LanguageModelRecipe]):
         skip_bad_rows: bool,
         report: Report,
         check: Check,
-        execute: "OrderedMap | None" = None,
     ) -> "tuple[Path, TextReport]":
         """Read and normalise the text, make the vocabulary, encode the text as one stream per split."""
         from sumpool.tasks.language_modeling.prepare import find_or_prepare_text
 
-        if execute:
-            raise RecipeError("--ray must come with a recipe for documents, got one of a language model")
         return find_or_prepare_text(
             recipe.data, recipe.prepared_folder, skip_bad_rows=skip_bad_rows, report=report, check=check
         )

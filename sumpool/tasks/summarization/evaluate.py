@@ -8,7 +8,6 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
-from sumpool.corpora.split import SplitSummary
 from sumpool.data.sources._base import Example, Split
 from sumpool.data.texts import Texts
 from sumpool.documents.document import Document
@@ -102,7 +101,7 @@ def prepared_folder(run: Path, recipe: Recipe, check: Check) -> Path:
     return prepared_data_of(run, recipe, check)
 
 
-def candidate_of(example: Example, summary: Summary | SplitSummary) -> Candidate:
+def candidate_of(example: Example, summary: Summary) -> Candidate:
     """Return a document with its summary, to be scored."""
     share_read = summary.tokens_read / summary.tokens_total if summary.tokens_total else 1.0
     return Candidate(example.id, summary.summary, example.summary, example.document, share_read, summary.mode)

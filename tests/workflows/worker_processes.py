@@ -1,31 +1,12 @@
 """Processes of the workers of a cluster on this machine, which is Linux."""
 
-import os
-import signal
 from contextlib import suppress
 from pathlib import Path
 
 
 def worker_processes(command: int) -> list[int]:
     """Return the workers of a local cluster that a process has started."""
-    return [pid for pid in _descendants(command) if b"PartWorker" in _read(Path(f"/proc/{pid}/cmdline"))]
-
-
-class KillingCheck:
-    """Function to be called while a command waits, which kills the first worker that it sees.
-
-    Attributes:
-        killed: Number of workers that were killed.
-    """
-
-    def __init__(self) -> None:
-        self.killed = 0
-
-    def __call__(self) -> None:
-        if not self.killed:
-            for pid in worker_processes(os.getpid())[:1]:
-                os.kill(pid, signal.SIGKILL)
-                self.killed += 1
+    return [pid for pid in _descendants(command) if b"Summarizer" in _read(Path(f"/proc/{pid}/cmdline"))]
 
 
 def _descendants(process: int) -> list[int]:

@@ -1,26 +1,41 @@
 """Corpora in an object store: S3 as moto serves it on the loopback."""
 
+import gzip
 import json
 import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow
 import pytest
 from moto.server import ThreadedMotoServer
-from pyarrow import fs
+from pyarrow import fs, parquet
 
 from sumpool.cli.app import main
-from sumpool.corpora.parts import Part, divide
-from sumpool.corpora.rows import read_part
-from sumpool.corpora.summarize import CorpusJob, PartSummarizer
+from sumpool.documents.corpus_files import list_files, read_rows
 from sumpool.documents.document import DEFAULT_OPTIONS, Document
 from sumpool.documents.read import ignore_notice
 from sumpool.errors import DataError
-from tests.corpora.test_parts import ROWS, write
+from tests.conftest import story
 
 KINDS = ("a.jsonl.gz", "b.jsonl", "parquet")
 SECRET = "wJalrXUtnFEMI"
+ROWS = 39
+
+
+def write(folder: Path, kind: str) -> Path:
+    """A file of rows, of which one has no text and one, in JSON lines, is damaged."""
+    rows = [{"n": number, "document": story(number, 3) if number != 3 else ""} for number in range(ROWS)]
+    if kind == "parquet":
+        parquet.write_table(pyarrow.Table.from_pylist(rows), folder / "a.parquet", row_group_size=20)
+        return folder / "a.parquet"
+    lines = [json.dumps(row) for row in rows]
+    lines[20] = "{broken"
+    content = ("\n".join([*lines[:5], "", *lines[5:]]) + "\n").encode()
+    path = folder / kind
+    path.write_bytes(gzip.compress(content) if kind.endswith(".gz") else content)
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -50,12 +65,12 @@ def corpus(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     return folder
 
 
-def divided(*names: str) -> list[Part]:
-    return divide(names, DEFAULT_OPTIONS, ignore_notice)
+def listed(name: str) -> list[str]:
+    return list_files(name, DEFAULT_OPTIONS, ignore_notice)
 
 
-def documents(*names: str) -> list[Document]:
-    return [document for part in divided(*names) for document in read_part(part, DEFAULT_OPTIONS).documents]
+def documents(name: str) -> list[Document]:
+    return [document for file in listed(name) for document, _ in read_rows(file, DEFAULT_OPTIONS)]
 
 
 def test_documents_are_those_of_the_files(corpus: Path) -> None:
@@ -74,23 +89,7 @@ def test_wildcards_are_those_of_a_shell() -> None:
         ("2026/[ab].*", ["2026/a.jsonl.gz", "2026/a.parquet", "2026/b.jsonl"]),
         ("*/sub/*.txt", ["2026/sub/page 1.txt"]),
     ):
-        parts = divided(f"s3://corpus/{pattern}")
-        assert sorted({file for part in parts for file in part.files}) == [f"s3://corpus/{file}" for file in files]
-
-
-def test_summaries_are_those_of_the_files(corpus: Path, run_folder: Path, tmp_path: Path) -> None:
-    rows = []
-    for number, name in enumerate((f"{corpus}/b.jsonl", "s3://corpus/2026/b.jsonl")):
-        out = tmp_path / str(number)
-        out.mkdir()
-        job = CorpusJob((), run_folder, ("summarize.beams=1",), DEFAULT_OPTIONS, out, False)
-        summarize = PartSummarizer(job, 1)
-        files = [out / summarize(part).file for part in divided(name)]
-        rows.append([json.loads(line) for file in files for line in file.read_text().splitlines()])
-    assert len(rows[0]) == ROWS
-    for local, stored in zip(*rows, strict=True):
-        assert stored["summary"] == local["summary"]
-        assert bool(stored["reason"]) == bool(local["reason"])
+        assert listed(f"s3://corpus/{pattern}") == [f"s3://corpus/{file}" for file in files]
 
 
 @pytest.mark.usefixtures("corpus")
@@ -106,7 +105,7 @@ def test_what_is_not_there_is_one_line() -> None:
         ("s5://corpus/2026", "must be a folder or a file that can be read, got: Unrecognized filesystem type"),
     ):
         with pytest.raises(DataError, match="must") as error:
-            divided(uri)
+            listed(uri)
         assert message in str(error.value)
         assert SECRET not in str(error.value)
         assert "\n" not in str(error.value)
@@ -119,16 +118,15 @@ def test_a_server_that_does_not_answer_is_one_line(monkeypatch: pytest.MonkeyPat
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{closed.getsockname()[1]}")
         monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
         with pytest.raises(DataError, match=r"s3://corpus/2026 must be .* that can be read, got: .*NETWORK_CONNECTION"):
-            divided("s3://corpus/2026")
+            listed("s3://corpus/2026")
 
 
 @pytest.mark.usefixtures("corpus")
 def test_a_file_that_disappears_is_a_document_with_the_reason() -> None:
-    parts = divided("s3://corpus/2026/b.jsonl")
     system, path = fs.FileSystem.from_uri("s3://corpus/2026/b.jsonl")
     system.delete_file(path)
-    with pytest.raises(DataError, match=r"s3://corpus/2026/b\.jsonl must be a file that can be read"):
-        read_part(parts[0], DEFAULT_OPTIONS)
+    ((document, _),) = read_rows("s3://corpus/2026/b.jsonl", DEFAULT_OPTIONS)
+    assert "s3://corpus/2026/b.jsonl must be a file that can be read" in document.error
 
 
 @pytest.mark.usefixtures("corpus")

@@ -1,1 +1,0 @@
-"""Work on many machines by Ray Data: summaries of corpora, evaluations, preparations; requires the extra `ray`."""

@@ -1,0 +1,214 @@
+"""Files of a corpus and their rows: local ones, and those of object stores by pyarrow (`s3://bucket/folder`)."""
+
+import io
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, cast
+
+from sumpool.documents.addresses import is_address
+from sumpool.documents.detection import ROWS
+from sumpool.documents.document import Document, ReadOptions
+from sumpool.documents.files import COMPRESSIONS, open_unpacked, read_limited, read_lines_limited, uncompressed_suffix
+from sumpool.documents.folders import files_of
+from sumpool.documents.formats import FORMATS
+from sumpool.documents.json_lines import Line, parse_lines
+from sumpool.documents.read import parse_documents
+from sumpool.documents.rows import row_document, unpacked_bytes
+from sumpool.errors import DataError, first_line
+
+Fields = Mapping[str, Any]
+_URI = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_WILDCARD = re.compile(r"[*\[]")
+
+
+def is_uri(name: str) -> bool:
+    """Return whether a name is that of a file or a folder in an object store."""
+    return bool(_URI.match(name)) and not is_address(name)
+
+
+def list_files(name: str, options: ReadOptions, notice: Callable[[str], None]) -> list[str]:
+    """List the documents and files of rows that an argument names, in alphabetical order.
+
+    Args:
+        name: File, folder or URI of either, which may have wildcards: `s3://bucket/*.parquet`.
+        options: Options of reading.
+        notice: Called with a sentence about the files of a local folder that are passed over.
+
+    Raises:
+        DataError: If the object store cannot be read, or has no such file; if the URI has credentials or options.
+    """
+    if not is_uri(name):
+        path = Path(name)
+        return [str(file) for file in files_of(path, options, notice)] if path.is_dir() else [name]
+    from pyarrow import ArrowException, fs
+
+    _require_plain(name)
+    scheme, _, place = name.rstrip("/").partition("://")
+    parts = place.split("/")
+    plain = next((index for index, part in enumerate(parts) if _WILDCARD.search(part)), len(parts))
+    folder, pattern = f"{scheme}://{'/'.join(parts[:plain])}", "/".join(parts[plain:])
+    try:
+        system, root = _locate(folder)
+        kind = system.get_file_info(root).type
+        if kind == fs.FileType.File and not pattern:
+            return [name]
+        if kind != fs.FileType.Directory:
+            raise DataError(f"{name} must be a file or a folder that exists, or a pattern of files: correct its name")
+        infos = system.get_file_info(fs.FileSelector(root, recursive=True))
+    except (OSError, ValueError, ArrowException) as error:
+        raise DataError(f"{name} must be a folder or a file that can be read, got: {first_line(error)}") from error
+    paths = (info.path.removeprefix(root.rstrip("/")) for info in infos if info.type == fs.FileType.File)
+    if not pattern:
+        return sorted(folder + path for path in paths if uncompressed_suffix(Path(path)) in {*FORMATS, *ROWS})
+    matching = sorted(folder + path for path in paths if PurePosixPath(path).match(f"/{pattern}"))
+    if not matching:
+        raise DataError(f"{name} must match a file, but none of {folder} does: correct the pattern")
+    return matching
+
+
+def _locate(uri: str) -> tuple[Any, str]:
+    """Return the file system of a URI, and the path in it, where no character has a meaning, as in names of files."""
+    from pyarrow import fs
+
+    scheme, _, place = uri.partition("://")
+    store, _, path = place.partition("/")
+    system, root = fs.FileSystem.from_uri(f"{scheme}://{store}/")
+    return system, f"{root.rstrip('/')}/{path}".rstrip("/")
+
+
+def _require_plain(uri: str) -> None:
+    """Refuse a password and options in a URI, which would be shown and written with its name."""
+    scheme, _, place = uri.partition("://")
+    user, at, store = place.rpartition("@")
+    if at and ":" in user:
+        raise DataError(
+            f"{scheme}://...@{store} must have no password: leave it out, and set AWS_ACCESS_KEY_ID and "
+            "AWS_SECRET_ACCESS_KEY, or what the store reads"
+        )
+    if "?" in place:
+        place = place.partition("?")[0]
+        raise DataError(
+            f"{scheme}://{place}?... must have no options: leave them out, and set AWS_ENDPOINT_URL and AWS_REGION"
+        )
+
+
+def open_file(name: str) -> Any:  # noqa: ANN401 - pyarrow is untyped
+    """Open a local file or one of an object store for random access.
+
+    Raises:
+        DataError: If it cannot be read.
+    """
+    from pyarrow import ArrowException
+
+    try:
+        if not is_uri(name):
+            return Path(name).open("rb")
+        system, path = _locate(name)
+        return system.open_input_file(path)
+    except (OSError, ValueError, ArrowException) as error:
+        raise DataError(f"{name} must be a file that can be read, got: {first_line(error)}") from error
+
+
+def read_rows(name: str, options: ReadOptions) -> Iterator[tuple[Document, Fields]]:
+    """Read the documents of a file with their columns; what prevents one is its error.
+
+    The readers of Ray Data stop at a damaged file or row, which must come out with its reason.
+    """
+    read = {"parquet": _read_parquet, "jsonl": _read_lines}.get(row_kind(name), _read_documents)
+    number = 0
+    try:
+        for row in read(name, options):
+            number += 1
+            yield row
+        error = "" if number else f"{name} must hold rows, got none"
+    except DataError as problem:
+        error = str(problem)
+    except Exception as problem:
+        error = f"{name} must be complete, got: {first_line(problem)} after row {number}; get the file again"
+    if error:
+        yield Document(name, "", error), {"id": name}
+
+
+def row_kind(name: str) -> str:
+    """Return "parquet" or "jsonl" for files of rows that are read one at a time; empty for others."""
+    path = Path(name)
+    kind = ROWS.get(uncompressed_suffix(path), "")
+    return kind if kind == "jsonl" or (kind == "parquet" and path.suffix not in COMPRESSIONS) else ""
+
+
+def _read_parquet(name: str, options: ReadOptions) -> Iterator[tuple[Document, Fields]]:
+    from pyarrow import parquet
+
+    with open_file(name) as stream:
+        file = parquet.ParquetFile(stream, page_checksum_verification=True)
+        try:
+            options.limits.check_ratio(unpacked_bytes(file.metadata), stream.seek(0, os.SEEK_END))
+        except ValueError as error:
+            raise DataError(f"{name} {error}") from error
+        rows = (row for batch in file.iter_batches(64, use_threads=False) for row in batch.to_pylist())
+        for number, row in enumerate(rows, 1):
+            yield row_document(Line(f"{name}:{number}", row), options), row
+
+
+def _read_lines(name: str, options: ReadOptions) -> Iterator[tuple[Document, Fields]]:
+    path = Path(name)
+    file = cast(IO[bytes], io.BufferedReader(open_file(name), 2**20))
+    with open_unpacked(file, path, options.limits) if path.suffix in COMPRESSIONS else file as lines:
+        for line in parse_lines(name, read_lines_limited(lines, options.limits, name)):
+            document = row_document(line, options)
+            yield document, dict(line.fields) if isinstance(line, Line) else {"id": document.id}
+
+
+def _read_documents(name: str, options: ReadOptions) -> Iterator[tuple[Document, Fields]]:
+    def read() -> bytes:
+        with open_file(name) as file:
+            return read_limited(file, options.limits)
+
+    for document in parse_documents(name, uncompressed_suffix(Path(name)), read, options):
+        yield document, {"id": document.id, "title": document.title}
+
+
+def encode_rows(name: str, rows: Sequence[tuple[Fields, Fields]]) -> bytes:
+    """Return the content of a file of rows, Parquet as that of their file, or else JSON lines.
+
+    Args:
+        name: The file of the rows.
+        rows: Columns of each, and those that are added; their names begin with `generated_` if they are taken.
+    """
+    if row_kind(name) == "parquet":
+        return _encode_parquet(name, rows)
+    lines = ({**row, **{_free_name(key, row): value for key, value in added.items()}} for row, added in rows)
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    return text.encode(errors="backslashreplace")
+
+
+def _encode_parquet(name: str, rows: Sequence[tuple[Fields, Fields]]) -> bytes:
+    """Write rows with the columns and types of their file; only an id if they cannot be read."""
+    import pyarrow
+    from pyarrow import parquet
+
+    text, number = pyarrow.string(), pyarrow.int64()
+    try:
+        with open_file(name) as source:
+            schema = parquet.read_schema(source)
+    except (OSError, DataError, pyarrow.ArrowException):
+        schema = pyarrow.schema([("id", text)])
+    columns = [row if [*row] == schema.names else {} for row, _ in rows]
+    table = pyarrow.Table.from_pylist(columns, schema)
+    source_fields = [("text", text), ("start", number), ("end", number), ("page", number), ("line", number)]
+    sources = pyarrow.list_(pyarrow.struct([*source_fields, ("weight", pyarrow.float64())]))
+    evidence = pyarrow.struct([("sentence", text), ("unsupported", pyarrow.list_(text)), ("sources", sources)])
+    types = {"tokens_read": number, "tokens_total": number, "evidence": pyarrow.list_(evidence)}
+    for key in rows[0][1]:
+        values = pyarrow.array([added[key] for _, added in rows], types.get(key, text))
+        table = table.append_column(_free_name(key, schema.names), values)
+    content = io.BytesIO()
+    parquet.write_table(table, content)
+    return content.getvalue()
+
+
+def _free_name(name: str, used: Iterable[str]) -> str:
+    return f"generated_{name}" if name in used else name
