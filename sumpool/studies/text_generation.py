@@ -13,7 +13,7 @@ from sumpool.progress import Check, Report
 from sumpool.studies.config import GenerationConfig
 from sumpool.studies.generation import measure_text_generation, text_generation_table
 from sumpool.studies.study import load_study
-from sumpool.tasks.language_modeling.loading import load_language_model
+from sumpool.tasks.language_modeling.generation import load_language_model
 
 
 def study_generation(run: Path | None, overrides: Sequence[str], report: Report, check: Check) -> BenchReport:

@@ -12,7 +12,7 @@ from sumpool.io.manifest import Manifest
 from sumpool.progress import Progress
 from sumpool.tasks.language_modeling import evaluate as workflow
 from sumpool.tasks.language_modeling.evaluate import evaluate_language_models, read_windows
-from sumpool.tasks.language_modeling.loading import load_language_model
+from sumpool.tasks.language_modeling.generation import load_language_model
 from sumpool.tasks.language_modeling.scoring import EncodedText, TextModel, TextWindow, score_text
 from sumpool.workflows.train import train
 from tests.tasks.language_modeling.test_loading import folder, recipe

@@ -39,7 +39,7 @@ from sumpool.studies.study import load_study
 from sumpool.studies.training_time import affordable_steps, clocked, read_times, trial_seconds, with_steps
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from sumpool.tasks.language_modeling.evaluate import evaluate_language_models, read_windows
-from sumpool.tasks.language_modeling.loading import load_language_model
+from sumpool.tasks.language_modeling.generation import load_language_model
 from sumpool.training.hardware import choose_device, choose_precision
 from sumpool.workflows.train import train
 

@@ -18,7 +18,7 @@ from sumpool.io.manifest import MODEL, Manifest
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.runs.run_metrics import evaluation_folder
 from sumpool.tasks.language_modeling.config import TextEvaluationConfig
-from sumpool.tasks.language_modeling.loading import LoadedLanguageModel, load_language_model, segments_of, split_of
+from sumpool.tasks.language_modeling.generation import LoadedLanguageModel, load_language_model, segments_of, split_of
 from sumpool.tasks.language_modeling.measures import (
     DIFFERENCE_COLUMNS,
     LanguageModelDifference,

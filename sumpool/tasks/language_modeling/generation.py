@@ -1,16 +1,131 @@
-"""Generation of text by a language model, one token at a time, with a cache."""
+"""Loading of trained language models, and generation of text by them, one token at a time, with a cache."""
 
 import codecs
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from sumpool.core.decoding.text_sampling import TextSampling, draw_token
+from sumpool.core.model.language_model import LanguageModel
+from sumpool.core.nn.execution import SkipInit, one_thread
+from sumpool.data.sources._base import Split
+from sumpool.errors import CheckpointError, DataError
+from sumpool.inference.loading import LoadedRun, find_run, load_finite_weights
+from sumpool.io.manifest import Manifest
 from sumpool.progress import Check, Progress, Report, no_op
-from sumpool.tasks.language_modeling.loading import LoadedLanguageModel, encode_prompt, load_language_model
-from sumpool.tasks.language_modeling.scoring import TextModel
+from sumpool.runs.run_folder import prepared_data_of
+from sumpool.special_tokens import UNK
+from sumpool.tasks.language_modeling.config import LanguageModelRecipe
+from sumpool.tasks.language_modeling.running_text import RunningText
+from sumpool.tasks.language_modeling.scoring import EncodedText, Ids, TextModel
+from sumpool.tasks.language_modeling.stream import TextStream
+from sumpool.tasks.language_modeling.training import build_language_model
+from sumpool.text.load import TOKENIZER_FILES, load_tokenizer
+from sumpool.training.hardware import choose_device
+
+_STARTS = (b"\n", b" ")
+"""Tokens that a text without a prompt begins after, the first one that the vocabulary has."""
+
+
+@dataclass(frozen=True)
+class LoadedLanguageModel(LoadedRun):
+    """A trained language model with everything that it needs.
+
+    Attributes:
+        token_bytes: UTF-8 bytes of every token; special tokens are empty.
+    """
+
+    recipe: LanguageModelRecipe
+    model: LanguageModel
+    token_bytes: Sequence[bytes]
+
+    @property
+    def forbidden(self) -> list[int]:
+        """Ids of special tokens, which are never generated."""
+        return [token for token, data in enumerate(self.token_bytes) if not data]
+
+
+@one_thread()
+def load_language_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> LoadedLanguageModel:
+    """Load the run folder of a language model.
+
+    Args:
+        folder: The run folder; None takes the newest run of a language model.
+        overrides: Settings to change, each like `train.device=cpu`.
+
+    Raises:
+        CheckpointError: If the folder has no language model, or a file is damaged or belongs to another model.
+        RecipeError: If an override is wrong.
+    """
+    folder, recipe = find_run(folder, overrides, "language_modeling", LanguageModelRecipe)
+    Manifest.read(folder).verify_present(folder, TOKENIZER_FILES)
+    try:
+        tokenizer = load_tokenizer(folder)
+    except DataError as error:  # of a file that prepared data has too
+        raise CheckpointError(str(error)) from error
+
+    def build() -> LanguageModel:
+        with SkipInit():
+            return build_language_model(recipe, tokenizer)
+
+    model = load_finite_weights(folder, build, leave_out=any(change.startswith("model.") for change in overrides))
+    device = choose_device(recipe.train.device)
+    model = model.to(device).eval().requires_grad_(False)
+    return LoadedLanguageModel(folder, recipe, model, tokenizer, device, tokenizer.token_bytes())
+
+
+def split_of(loaded: LoadedLanguageModel, split: Split, check: Check = no_op) -> EncodedText:
+    """Open the text of a split of a run's data, after verifying its files.
+
+    Raises:
+        DataError: If the prepared data is missing or damaged, or has ids that the vocabulary lacks.
+    """
+    prepared = prepared_data_of(loaded.folder, loaded.recipe, check)
+    stream = TextStream.open(prepared, split, loaded.tokenizer.vocab_size)
+    return EncodedText(stream.read(0, len(stream))[0], loaded.token_bytes)
+
+
+def encode_prompt(prompt: str, loaded: LoadedLanguageModel) -> tuple[list[int], str, int]:
+    """Normalise and encode a prompt as the training text was.
+
+    Args:
+        prompt: The prompt; may be empty.
+        loaded: The model.
+
+    Returns:
+        Its ids, or that of white space for an empty one; the prompt as the model reads it; and the number of its
+        characters that the vocabulary lacks.
+    """
+    clean = loaded.recipe.data.clean
+    if clean:
+        text = RunningText(clean)
+        prompt = text.add(prompt) + text.finish()
+    ids = loaded.tokenizer.encode_batch([prompt])[0] if prompt else []
+    if not ids:
+        spaces = [loaded.token_bytes.index(data) for data in _STARTS if data in loaded.token_bytes]
+        first = next(token for token, data in enumerate(loaded.token_bytes) if data)
+        return [*spaces, first][:1], "", 0
+    return ids, prompt, ids.count(UNK)
+
+
+@torch.inference_mode()
+def segments_of(loaded: LoadedLanguageModel, ids: Ids) -> tuple[str, ...]:
+    """Return the segments of a text as the model decides them; the last one may be unfinished."""
+    if not len(ids):
+        return ()
+    row = torch.from_numpy(np.asarray(ids).astype(np.int64))[None].to(loaded.device)
+    ends = loaded.model.boundaries_of(row, torch.ones_like(row, dtype=torch.bool))[0].tolist()
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a boundary may divide a character of several bytes
+    segments, data = [], b""
+    for token, is_end in zip(ids.tolist(), ends, strict=True):
+        data += loaded.token_bytes[token]
+        if is_end:
+            segments.append(decoder.decode(data))
+            data = b""
+    return tuple(text for text in (*segments, decoder.decode(data, final=True)) if text)
 
 
 @torch.inference_mode()

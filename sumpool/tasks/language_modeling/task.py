@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sumpool.data.sources._base import Split
     from sumpool.evaluation.task import Results
     from sumpool.tasks.language_modeling.evaluate import LanguageModelEvaluation
-    from sumpool.tasks.language_modeling.loading import LoadedLanguageModel
+    from sumpool.tasks.language_modeling.generation import LoadedLanguageModel
     from sumpool.tasks.language_modeling.prepare import TextReport
     from sumpool.text.tokenizer import Tokenizer
     from sumpool.training.checkpoint import TrainingState
@@ -68,7 +68,7 @@ class LanguageModelingTask(Task[LanguageModelRecipe]):
 
     def load(self, folder: Path | None = None, overrides: Sequence[str] = ()) -> "LoadedLanguageModel":
         """Load a run folder, by default the newest one of a language model."""
-        from sumpool.tasks.language_modeling.loading import load_language_model
+        from sumpool.tasks.language_modeling.generation import load_language_model
 
         return load_language_model(folder, overrides)
 

@@ -8,7 +8,7 @@ import pytest
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from sumpool.tasks.language_modeling.evaluate import windows_of
-from sumpool.tasks.language_modeling.loading import (
+from sumpool.tasks.language_modeling.generation import (
     LoadedLanguageModel,
     encode_prompt,
     load_language_model,

@@ -9,9 +9,11 @@ from typing import IO, Final, Self
 
 from pydantic import Field, model_validator
 
-from sumpool.data.sources._base import Split
+from sumpool.data.sources._base import Fields, Split
+from sumpool.data.sources.parquet import ParquetSourceConfig
 from sumpool.documents.document import Limits, Reject
-from sumpool.documents.files import READ_ERRORS, open_unpacked
+from sumpool.documents.files import READ_ERRORS, open_unpacked, read_lines_limited
+from sumpool.documents.json_lines import Line, parse_lines, text_of
 from sumpool.errors import DataError
 from sumpool.io.pipes import open_input
 from sumpool.settings import Settings
@@ -186,3 +188,45 @@ def read_chunks(path: Path, limits: Limits, *, strict: bool) -> Iterator[str]:
 
 def _suffix(path: Path) -> str:
     return (Path(path.stem) if path.suffix in COMPRESSED else path).suffix.lower()
+
+
+def json_texts(path: Path, limits: Limits, field: str) -> Iterator[TextChunk | Reject]:
+    """Read the texts of JSON lines.
+
+    Raises:
+        DataError: If the file is missing or damaged, or a row is too long.
+    """
+    return _texts(parse_lines(str(path), _lines(path, limits)), field)
+
+
+def parquet_texts(path: Path, limits: Limits, column: str) -> Iterator[TextChunk | Reject]:
+    """Read the texts of a Parquet file.
+
+    Raises:
+        DataError: If the file is missing or damaged, or has no such column.
+        RecipeError: If pyarrow is not installed.
+    """
+    source = ParquetSourceConfig(
+        path=path, document=column, summary=column, max_bytes=limits.max_bytes, max_ratio=limits.max_ratio
+    )
+    source.fields_of(path)  # the file has the column
+    return _texts(source.lines(path, Fields(column, column, None)), column)
+
+
+def _lines(path: Path, limits: Limits) -> Iterator[bytes]:
+    with open_plain_or_packed(path, limits) as file:
+        yield from read_lines_limited(file, limits, str(path))
+
+
+def _texts(rows: Iterable[Line | Reject], field: str) -> Iterator[TextChunk | Reject]:
+    for row in rows:
+        if isinstance(row, Reject):
+            yield row
+            continue
+        try:
+            text = text_of(row.fields, field)
+        except ValueError as error:
+            yield Reject(row.where, str(error))
+            continue
+        for start in range(0, len(text), CHUNK_CHARACTERS):
+            yield TextChunk(row.where, text[start : start + CHUNK_CHARACTERS])

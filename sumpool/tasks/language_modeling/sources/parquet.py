@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Literal, final
 
 from sumpool.documents.document import Reject
-from sumpool.tasks.language_modeling.sources._base import TextChunk, TextSourceConfig
-from sumpool.tasks.language_modeling.sources._rows import parquet_texts
+from sumpool.tasks.language_modeling.sources._base import TextChunk, TextSourceConfig, parquet_texts
 
 
 @final

@@ -11,8 +11,13 @@ from pathlib import Path
 from typing import Final, Literal, final
 
 from sumpool.documents.document import Reject
-from sumpool.tasks.language_modeling.sources._base import TextChunk, TextSourceConfig, read_chunks
-from sumpool.tasks.language_modeling.sources._rows import json_texts, parquet_texts
+from sumpool.tasks.language_modeling.sources._base import (
+    TextChunk,
+    TextSourceConfig,
+    json_texts,
+    parquet_texts,
+    read_chunks,
+)
 
 _ARTICLE: Final = "_START_ARTICLE_"
 _MARKS = re.compile(r"\s*_(?:START_ARTICLE|START_SECTION|START_PARAGRAPH|NEWLINE)_\s*")
