@@ -22,7 +22,7 @@ from sumpool.workflows.prune import HeadPruning, _validation_data, prune_heads
 from sumpool.workflows.summarize import summarize
 from sumpool.workflows.train import train
 from tests.conftest import exit_code
-from tests.workflows.test_classify import write_recipe
+from tests.tasks.classification.test_classify import write_recipe
 
 pytestmark = pytest.mark.slow
 

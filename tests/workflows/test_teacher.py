@@ -19,8 +19,8 @@ from sumpool.training.data_order import TrainingData
 from sumpool.workflows.teacher import TaughtDocuments, begin_teaching, data_with_teacher
 from sumpool.workflows.train import dry_run, train
 from tests.conftest import BARE, relist
+from tests.tasks.classification.test_classify import write_recipe
 from tests.training.toy import trace
-from tests.workflows.test_classify import write_recipe
 
 WORD = ("train.distillation=word",)
 SEQUENCE = ("train.distillation=sequence",)
