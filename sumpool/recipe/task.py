@@ -40,7 +40,6 @@ class Task(ABC, Generic[RecipeOf]):
         advice: What to do without a model of the task.
         use: Arguments of the command that uses a trained model, for the run folder `{}`.
         files: Files of prepared data that a run folder has, beside tokenizer and report.
-        unused_settings: Settings that `sumpool show` leaves out, as they say nothing about a model of the task.
         compares_runs: Whether several runs can be evaluated and compared.
         evaluate_options: Options of `sumpool evaluate` beside those of all tasks; None allows all.
     """
@@ -50,7 +49,6 @@ class Task(ABC, Generic[RecipeOf]):
     advice: ClassVar[str]
     use: ClassVar[str]
     files: ClassVar[tuple[str, ...]] = ()
-    unused_settings: ClassVar[tuple[str, ...]] = ("data.vocabulary",)
     compares_runs: ClassVar[bool] = False
     evaluate_options: ClassVar[tuple[str, ...] | None] = None
 

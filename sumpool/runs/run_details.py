@@ -6,9 +6,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from sumpool.data.report import REPORT_FILE, DataReport
 from sumpool.errors import CheckpointError, DataError
 from sumpool.io.manifest import Manifest
-from sumpool.recipe.task import DEFAULT, Task, find_task
 from sumpool.runs.run_summary import (
     MEASURES,
     METRICS,
@@ -21,7 +21,8 @@ from sumpool.runs.run_summary import (
 )
 from sumpool.training.journal import SAMPLES
 
-"""File of a run folder with the sample summaries of every validation."""
+_OF_SUMMARIES = ("model.target_length", "model.decoder.layers", "model.output")
+"""Settings that a classifier does not use."""
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 60
 """Characters of a curve at most."""
@@ -68,14 +69,10 @@ def describe_run(run: Path) -> RunDetails:
     samples = read_records(run / SAMPLES, "sample")
     last = max((sample["step"] for sample in samples), default=0)
     tree = read_recipe(run)
-    try:
-        task = find_task(tree.get("task", DEFAULT))
-    except ValueError:  # of another version
-        task = find_task(DEFAULT)
     return RunDetails(
         summary=summary,
-        recipe=_settings(tree, task),
-        data=_data(run, task),
+        recipe=_settings(tree),
+        data=_data(run, tree),
         validations=[_numbers(record) for record in records],
         samples=[sample for sample in samples if sample["step"] == last],
         systems={split: _systems(report) for split, report in evaluations(run) if "rows" in report},
@@ -92,10 +89,11 @@ def sparkline(values: Sequence[float]) -> str:
     return "".join(_BARS[round((value - low) * scale)] for value in values)
 
 
-def _settings(tree: Mapping[str, Any], task: Task[Any]) -> dict[str, str]:
+def _settings(tree: Mapping[str, Any]) -> dict[str, str]:
     """Return the principal settings of a recipe as text."""
     data, model, train = (tree.get(name) or {} for name in ("data", "model", "train"))
     source, schedule = data.get("source") or {}, train.get("schedule") or {}
+    vocabulary = data.get("vocabulary")
     paths = (source[name] for name in ("path", "train", "validation", "test") if name in source)
     settings = {
         "task": tree.get("task"),
@@ -105,7 +103,7 @@ def _settings(tree: Mapping[str, Any], task: Task[Any]) -> dict[str, str]:
         "model.dim": model.get("dim"),
         "model.source_length": model.get("source_length"),
         "model.target_length": model.get("target_length"),
-        "data.vocabulary": data.get("vocabulary"),
+        "data.vocabulary": vocabulary if isinstance(vocabulary, str) else None,  # a number is in the data report
         "model.length": model.get("length"),
         "model.layers": model.get("layers"),
         "model.boundaries": [level.get("kind") for level in model.get("boundaries") or ()] or None,
@@ -119,10 +117,11 @@ def _settings(tree: Mapping[str, Any], task: Task[Any]) -> dict[str, str]:
         "train.select_by": train.get("select_by"),
         "train.init_from": train.get("init_from"),
     }
+    unused = _OF_SUMMARIES if "classifier" in model else ()
     return {
         name: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         for name, value in settings.items()
-        if value is not None and value != "" and name not in task.unused_settings
+        if value is not None and value != "" and name not in unused
     }
 
 
@@ -133,11 +132,19 @@ def _layer(layer: Mapping[str, Any]) -> str:
     return f"{text}, {' '.join([str(pool.get('kind')), str(pool.get('keep', ''))]).strip()}" if pool else text
 
 
-def _data(run: Path, task: Task[Any]) -> dict[str, str]:
-    """Return facts of the data report as text."""
+def _data(run: Path, tree: Mapping[str, Any]) -> dict[str, str]:
+    """Return facts of the data report as text; nothing of a run without one, such as an imported model."""
+    if not (run / REPORT_FILE).is_file():
+        return {}
     try:
-        return task.load_report(run).facts()
+        return DataReport.load(run).facts()
     except DataError:
+        # Imported here, as other reports are those of language models, whose package needs torch.
+        from sumpool.recipe.task import find_task
+
+    try:
+        return find_task(tree["task"]).load_report(run).facts()
+    except (DataError, KeyError, ValueError):
         return {}
 
 

@@ -35,7 +35,6 @@ class ClassificationTask(DocumentTask[ClassificationRecipe]):
     advice = "train a recipe with task: classification, or name a run with --model"
     use = "classify --model {} doc.txt"
     files = (LABELS,)
-    unused_settings = ("data.vocabulary", "model.target_length", "model.decoder.layers", "model.output")
     evaluate_options = ("--out", "--json")
 
     def build_model(self, recipe: ClassificationRecipe, prepared: Path, tokenizer: "Tokenizer") -> ClassificationModel:

@@ -28,7 +28,6 @@ class LanguageModelingTask(Task[LanguageModelRecipe]):
     kind = "language model"
     advice = "train a recipe with task: language_modeling, or name its run folder"
     use = "generate {}"
-    unused_settings = ()
     compares_runs = True
     evaluate_options = ("--out", "--resume", "--json", "--verify")
 

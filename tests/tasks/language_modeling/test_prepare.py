@@ -193,10 +193,10 @@ def test_every_split_needs_text(tmp_path: Path) -> None:
 
 
 def test_a_damaged_report_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"report\.json must be a report of running text, got: No such file"):
+    with pytest.raises(DataError, match=r"report\.json must be a data report, got: No such file"):
         TextReport.load(tmp_path)
     (tmp_path / "report.json").write_text("{}")
-    with pytest.raises(DataError, match="must be a report of running text, got: read must be there, got nothing"):
+    with pytest.raises(DataError, match="must be a data report, got: read must be there, got nothing"):
         TextReport.load(tmp_path)
 
 
