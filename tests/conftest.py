@@ -60,7 +60,7 @@ SLOW = (
     "running_text",
     "studies",
     "tasks/classification/test_classify.py",
-    "tasks/test_teacher.py",
+    "workflows/test_teacher.py",
     "test_bart_recipes.py",
     "test_modes.py",
     "text/test_hf_tokenizer.py",

@@ -31,7 +31,7 @@ def check_arguments(names: Sequence[str], options: ReadOptions = DEFAULT_OPTIONS
             a folder has no documents. The message names all such arguments.
     """
     if options.ocr:
-        from sumpool.documents.pdf.ocr import ocr_program
+        from sumpool.documents.formats.pdf import ocr_program
 
         ocr_program()
     problems = [problem for name in dict.fromkeys(names) if (problem := _problem(name, options))]

@@ -1,14 +1,241 @@
-"""Blocks of PDF files: the text and level of each group of lines."""
+"""Blocks of a PDF file: paragraphs, headings, list items and other groups of lines."""
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
-from sumpool.documents.document import TextBlock
-from sumpool.documents.pdf.headings import heading_levels, heading_style, opens_text, squeeze
+from sumpool.documents.document import TextBlock, TextBlockKind
+from sumpool.documents.pdf.headings import (
+    heading_levels,
+    heading_style,
+    is_heading,
+    numbering_level,
+    opens_text,
+    squeeze,
+)
+from sumpool.documents.pdf.kinds import BULLET, ENUMERATOR, Body, LineKind, starts_note
 from sumpool.documents.pdf.layout import PrintedLine
-from sumpool.documents.pdf.paragraphs import Group
 from sumpool.documents.pdf.words import Vocabulary
+from sumpool.documents.sections import CAPTION
+
+_INDENT: Final = 0.7  # font sizes
+_MAX_INDENT: Final = 6.0
+_SMALL_PRINT: Final = 0.94  # largest size of what stands below a text, in its sizes
+_NEIGHBOURS: Final = 4  # lines that show where a paragraph's right edge is
+
+_SENTENCE_END = re.compile(r"[.!?:…。\uff01\uff1f][)\]”\"'\u2019»*]*$")
+_RUN_IN = re.compile(r"[^\W\d_]{3}.*[.:\u2014]$")
+"""Bold words that begin a paragraph, such as "DATES:"."""
+_KINDS: dict[LineKind, TextBlockKind] = {
+    LineKind.CODE: "code",
+    LineKind.FORMULA: "code",
+    LineKind.ROW: "table_row",
+    LineKind.CONTENTS: "notice",
+}
+
+
+@dataclass(slots=True)
+class Group:
+    """Lines of one block.
+
+    Attributes:
+        kind: Kind of the block.
+        lines: Lines.
+        note: Whether the block is a note below the text of its page.
+        marker: Characters of the first line that mark a list item.
+    """
+
+    kind: TextBlockKind
+    lines: list[PrintedLine] = field(default_factory=list)
+    note: bool = False
+    marker: int = 0
+
+
+def group_lines(lines: Sequence[PrintedLine], kinds: Sequence[LineKind], body: Body) -> list[Group]:
+    """Group lines to blocks; paragraphs that a page or column break interrupts are joined."""
+    groups: list[Group] = []
+    for number, (line, kind) in enumerate(zip(lines, kinds, strict=True)):
+        previous = number - 1 if number and _same_column(lines[number - 1], line) else None
+        goes_on = previous is not None and _is_same_flow(kinds[previous], kind)
+        if goes_on and _continues(groups[-1], lines, number, kind, body):
+            groups[-1].lines.append(line)
+        elif kind in _KINDS:
+            groups.append(Group(_KINDS[kind], [line]))
+        else:
+            groups.append(_start(lines, number, kind, body))
+    return _join_across_breaks(groups, body)
+
+
+def _is_same_flow(before: LineKind, kind: LineKind) -> bool:
+    return before is kind or (before is LineKind.DEFINITION and kind is LineKind.TEXT)
+
+
+def _same_column(line: PrintedLine, following: PrintedLine) -> bool:
+    return (line.page, line.column) == (following.page, following.column)
+
+
+def _start(lines: Sequence[PrintedLine], number: int, kind: LineKind, body: Body) -> Group:
+    """Start a group with a line of text or of a note."""
+    line = lines[number]
+    if kind is LineKind.NOTE:
+        return Group("paragraph", [line], note=True)
+    following = lines[number + 1] if number + 1 < len(lines) and _same_column(line, lines[number + 1]) else None
+    if _is_caption(line, body):
+        return Group("caption", [line])
+    if is_heading(line, body, _is_free(lines, number, following, body)):
+        return Group("heading", [line])
+    marker = BULLET.match(line.text) or ENUMERATOR.match(line.text)
+    if marker:
+        return Group("list_item", [line], marker=marker.end())
+    return Group("list_item" if kind is LineKind.DEFINITION else "paragraph", [line])
+
+
+def _is_caption(line: PrintedLine, body: Body) -> bool:
+    match = CAPTION.match(line.text)
+    if match is None:
+        return False
+    styled = line.size <= 0.96 * body.size or line.share("bold") > 0.05 or line.share("italic") > 0.05
+    return match["mark"].strip() != "" or styled
+
+
+def _is_free(lines: Sequence[PrintedLine], number: int, following: PrintedLine | None, body: Body) -> bool:
+    """Return whether a line is a paragraph of its own, by the space around it or the style of the next line."""
+    line = lines[number]
+    before = lines[number - 1] if number and _same_column(lines[number - 1], line) else None
+    gap = body.widest(line, body.size)
+    above = before is None or line.y - before.y > gap or _SENTENCE_END.search(before.text) is not None
+    if following is None:
+        return above
+    below = following.y - line.y > gap
+    restyled = abs(line.share("bold") - following.share("bold")) > 0.6 or abs(line.size - following.size) > 0.4
+    restyled = restyled or abs(line.share("italic") - following.share("italic")) > 0.6
+    return above and (below or restyled or _is_short(lines, number))
+
+
+def _is_short(lines: Sequence[PrintedLine], number: int) -> bool:
+    """Return whether the first word of the next line would have fitted on a line."""
+    line = lines[number]
+    if number + 1 >= len(lines):
+        return False
+    following = lines[number + 1]
+    near = [
+        other
+        for other in lines[max(number - _NEIGHBOURS, 0) : number + _NEIGHBOURS + 1]
+        if _same_column(line, other) and abs(other.size - line.size) <= 0.1 * line.size
+    ]
+    right = max(other.x1 for other in near)
+    if not _same_column(line, following):
+        right = max(right, line.right - 0.02 * (line.right - line.left))
+    word = following.text.split(" ", 1)[0]
+    width = (following.x1 - following.x0) * len(word) / max(len(following.text), 1)
+    return right - line.x1 > width + 0.35 * line.size
+
+
+def _continues(group: Group, lines: Sequence[PrintedLine], number: int, kind: LineKind, body: Body) -> bool:
+    """Return whether a line continues the block of the line before it in the same column and of the same kind."""
+    line, before = lines[number], lines[number - 1]
+    gap = line.y - before.y
+    if kind in (LineKind.CONTENTS, LineKind.ROW, LineKind.DEFINITION):
+        return False
+    if kind in (LineKind.CODE, LineKind.FORMULA):
+        return gap <= 2.5 * body.leading * body.size
+    if group.kind == "heading":
+        same = abs(line.size - before.size) <= 0.4 and abs(line.share("bold") - before.share("bold")) < 0.5
+        return same and gap <= 1.6 * line.size and is_heading(line, body, True) and not numbering_level(line.text)
+    if abs(line.size - before.size) > 0.08 * max(line.size, before.size) + 0.2 and not _is_fragment(before, line):
+        return False
+    if gap > body.widest(line, max(line.size, before.size)):
+        return False
+    if kind is LineKind.NOTE and starts_note(line):
+        return False
+    if _is_item(line) and (group.kind == "list_item" or _is_short(lines, number - 1) or _ends_sentence(before)):
+        return False
+    if _ends_sentence(before) and (_RUN_IN.search(line.segments[0].lead) or _is_bold_heading(lines, number, body)):
+        return False
+    return not _is_new_paragraph(group, lines, number)
+
+
+def _is_fragment(before: PrintedLine, line: PrintedLine) -> bool:
+    return min(len(before.text), len(line.text)) <= 3
+
+
+def _is_item(line: PrintedLine) -> bool:
+    return bool(BULLET.match(line.text) or ENUMERATOR.match(line.text))
+
+
+def _ends_sentence(line: PrintedLine) -> bool:
+    return bool(_SENTENCE_END.search(line.text))
+
+
+def _is_bold_heading(lines: Sequence[PrintedLine], number: int, body: Body) -> bool:
+    """Return whether a line below a paragraph, without space between them, is a bold heading."""
+    line = lines[number]
+    if line.share("bold") < 0.9 or lines[number - 1].share("bold") > 0.5:
+        return False
+    following = lines[number + 1] if number + 1 < len(lines) and _same_column(line, lines[number + 1]) else None
+    return is_heading(line, body, _is_free(lines, number, following, body))
+
+
+def _is_new_paragraph(group: Group, lines: Sequence[PrintedLine], number: int) -> bool:
+    """Return whether indentation or the end of the line before show that a paragraph starts."""
+    line, before, size = lines[number], lines[number - 1], lines[number].size
+    shift = line.x0 - before.x0
+    short = _is_short(lines, number - 1)
+    ended = _ends_sentence(before)
+    if _INDENT * size <= shift <= _MAX_INDENT * size:
+        if group.kind == "list_item" or group.note:
+            return len(group.lines) > 1 and (short or ended)
+        return short or ended
+    if shift <= -_INDENT * size:
+        hanging = len(group.lines) > 1 and group.lines[-1].x0 - group.lines[0].x0 > -0.2 * size
+        outdented = line.x0 < group.lines[0].x0 - _INDENT * size
+        back = len(group.lines) > 1 and group.lines[1].x0 - _INDENT * size > max(group.lines[0].x0, line.x0)
+        if group.kind in ("list_item", "caption") or group.note:
+            return back or (outdented and (len(group.lines) > 1 or short or ended))
+        return short or (hanging and (ended or not outdented))
+    return short and (ended or not line.text[:1].islower())
+
+
+def _join_across_breaks(groups: Sequence[Group], body: Body) -> list[Group]:
+    """Join paragraphs that a page, a column or a float interrupts, and put notes behind the text of their page."""
+    ordered: list[Group] = []
+    notes: list[Group] = []
+    last: Group | None = None
+    for group in groups:
+        if notes and group.lines[0].page != notes[-1].lines[-1].page and not (last and _is_open(last, group, body)):
+            ordered += notes
+            notes = []
+        if group.note:
+            notes.append(group)
+        elif last and group.kind == "paragraph" and _is_open(last, group, body):
+            last.lines += group.lines
+        else:
+            ordered.append(group)
+            if group.kind in ("paragraph", "list_item"):
+                last = last if last and _is_small_print(last, group) else group
+            elif group.kind in ("heading", "code"):
+                last = None
+    return [*ordered, *notes]
+
+
+def _is_small_print(last: Group, group: Group) -> bool:
+    """Return whether a group stands in small print below a paragraph that goes on in the next column."""
+    end, start = last.lines[-1], group.lines[0]
+    return _same_column(end, start) and start.size < _SMALL_PRINT * end.size and not _ends_sentence(end)
+
+
+def _is_open(last: Group, group: Group, body: Body) -> bool:
+    """Return whether a paragraph goes on in a group on the next page or in the next column."""
+    if group.kind != "paragraph" or group.note:
+        return False
+    end, start = last.lines[-1], group.lines[0]
+    if _same_column(end, start) or start.page - end.page > 2 or abs(end.size - start.size) > 0.5:
+        return False
+    if end.text.endswith("-"):
+        return True
+    return not _ends_sentence(end) and (start.text[:1].islower() or not end.x1 < end.right - 3 * body.size)
+
 
 _MONO_WIDTH: Final = 0.525  # of a character of a monospaced font, in font sizes
 _MAX_FRONT: Final = 60  # blocks before the abstract

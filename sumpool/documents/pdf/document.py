@@ -8,16 +8,14 @@ from typing import Final
 from pypdfium2_raw import bindings as pdfium
 
 from sumpool.documents.document import ParsedDocument
-from sumpool.documents.pdf.blocks import compose_blocks
-from sumpool.documents.pdf.body import measure_body
+from sumpool.documents.formats.pdf import OCR_ADVICE
+from sumpool.documents.pdf.blocks import compose_blocks, group_lines
 from sumpool.documents.pdf.fonts import Handle
 from sumpool.documents.pdf.forms import open_form
 from sumpool.documents.pdf.headings import find_title
-from sumpool.documents.pdf.kinds import classify_lines
+from sumpool.documents.pdf.kinds import classify_lines, measure_body
 from sumpool.documents.pdf.layout import PrintedLine, find_gutter, order_lines
 from sumpool.documents.pdf.margins import PageSegments, remove_margins
-from sumpool.documents.pdf.ocr import OCR_ADVICE
-from sumpool.documents.pdf.paragraphs import group_lines
 from sumpool.documents.pdf.runs import read_runs
 from sumpool.documents.pdf.segments import join_runs
 from sumpool.documents.pdf.words import is_scrambled

@@ -5,8 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from sumpool.documents.pdf.body import Body
-from sumpool.documents.pdf.kinds import CONTENTS_HEADING
+from sumpool.documents.pdf.kinds import CONTENTS_HEADING, Body
 from sumpool.documents.pdf.layout import PrintedLine
 from sumpool.documents.sections import CAPTION
 

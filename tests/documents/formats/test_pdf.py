@@ -137,7 +137,7 @@ def test_failures_of_recognition_are_named(ocrmypdf: Path, monkeypatch: pytest.M
     with pytest.raises(ValueError, match="must be a file that ocrmypdf can read, got its error: no language xyz"):
         parse(scan, ReadOptions(ocr="xyz"))
     ocrmypdf.write_text("#!/bin/sh\nexec sleep 30\n")
-    monkeypatch.setattr("sumpool.documents.pdf.ocr._SECONDS", 0.2)
+    monkeypatch.setattr("sumpool.documents.formats.pdf._SECONDS", 0.2)
     with pytest.raises(ValueError, match=r"must be recognised within .* s, but ocrmypdf took longer; split it"):
         parse(scan, ReadOptions(ocr="eng"))
     monkeypatch.setenv("PATH", "/nowhere")

@@ -1,6 +1,5 @@
-from sumpool.documents.pdf.blocks import compose_blocks
+from sumpool.documents.pdf.blocks import Group, compose_blocks
 from sumpool.documents.pdf.layout import PrintedLine
-from sumpool.documents.pdf.paragraphs import Group
 from sumpool.documents.pdf.segments import Segment
 
 

@@ -1,9 +1,9 @@
-from sumpool.documents.pdf.body import Body, measure_body
+from sumpool.documents.pdf.blocks import Group
+from sumpool.documents.pdf.blocks import _is_caption as is_caption
+from sumpool.documents.pdf.blocks import _join_across_breaks as join_across_breaks
 from sumpool.documents.pdf.headings import find_title
+from sumpool.documents.pdf.kinds import Body, measure_body
 from sumpool.documents.pdf.layout import PrintedLine
-from sumpool.documents.pdf.paragraphs import Group
-from sumpool.documents.pdf.paragraphs import _is_caption as is_caption
-from sumpool.documents.pdf.paragraphs import _join_across_breaks as join_across_breaks
 from sumpool.documents.pdf.segments import Segment
 
 

@@ -3,8 +3,7 @@ import zlib
 import pytest
 
 from sumpool.documents.document import Limits
-from sumpool.documents.pdf import streams
-from sumpool.documents.pdf.streams import check_streams
+from sumpool.documents.formats.pdf import check_streams
 
 
 def pdf(*contents: bytes) -> bytes:
@@ -13,7 +12,7 @@ def pdf(*contents: bytes) -> bytes:
 
 @pytest.fixture(autouse=True)
 def small_allowance(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "FREE_BYTES", 2**20)
+    monkeypatch.setattr("sumpool.documents.formats.pdf.FREE_BYTES", 2**20)
     monkeypatch.setattr("sumpool.documents.document.RATIO_FREE_BYTES", 2**20)
 
 
