@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from sumpool.cli.rendering import SUFFIXES, Rendering
-from sumpool.documents.arguments import check_arguments
 from sumpool.documents.document import ReadOptions
-from sumpool.documents.read import STDIN
+from sumpool.documents.read import STDIN, check_arguments
 from sumpool.errors import DataError, RecipeError
 from sumpool.inference.model_choice import RUNS, default_model
 from sumpool.inference.pipeline import EvidenceKind

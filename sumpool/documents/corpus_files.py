@@ -12,10 +12,9 @@ from sumpool.documents.addresses import is_address
 from sumpool.documents.detection import ROWS
 from sumpool.documents.document import Document, ReadOptions
 from sumpool.documents.files import COMPRESSIONS, open_unpacked, read_limited, read_lines_limited, uncompressed_suffix
-from sumpool.documents.folders import files_of
 from sumpool.documents.formats import FORMATS
 from sumpool.documents.json_lines import Line, parse_lines
-from sumpool.documents.read import parse_documents
+from sumpool.documents.read import files_of, parse_documents
 from sumpool.documents.rows import row_document, unpacked_bytes
 from sumpool.errors import DataError, first_line
 

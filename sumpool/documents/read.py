@@ -1,7 +1,11 @@
 """Documents from files, folders, addresses and standard input, read one at a time."""
 
+import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from fnmatch import fnmatch
+from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, Final, final
@@ -10,12 +14,64 @@ from sumpool.documents.addresses import fetch, is_address
 from sumpool.documents.decoding import invisible_note
 from sumpool.documents.detection import ROW_KINDS, ROWS, detect_format
 from sumpool.documents.document import DEFAULT_OPTIONS, Document, Limits, ParsedDocument, ReadOptions
-from sumpool.documents.files import READ_ERRORS, read_limited, uncompressed_suffix
-from sumpool.documents.folders import files_of
-from sumpool.documents.formats import parse_content
+from sumpool.documents.files import COMPRESSIONS, READ_ERRORS, open_bytes, read_limited, uncompressed_suffix
+from sumpool.documents.formats import FORMATS, LIBRARIES, missing_library, parse_content
 from sumpool.documents.sections import cut_back_matter, mark_contents
 from sumpool.errors import DataError
+from sumpool.io.bounded import open_regular
 from sumpool.io.pipes import open_input
+
+_MANUAL_SUFFIX = re.compile(r"\.[1-9][a-z]{0,4}")
+_HEAD = 2**16
+_MAX_NAMED: Final = 4
+"""Kinds of files that a notice names."""
+
+
+def files_of(folder: Path, options: ReadOptions, notice: Callable[[str], None]) -> Iterator[Path]:
+    """Yield the documents in a folder and its subfolders in alphabetical order, except hidden ones.
+
+    A pattern other than "*" decides alone, and a file that it names is never passed over. Without one, files with a
+    supported suffix are documents, except .csv and .tsv, and so are texts without a suffix and manual pages. Others are
+    passed over and counted in one notice, as are pipes, devices, broken links and links out of the folder, whatever the
+    pattern: a folder from elsewhere shall not choose which files of this machine are read.
+    """
+    passed: Counter[str] = Counter()
+    root = folder.resolve()
+    for path in sorted(folder.rglob("*")):
+        inside = path.relative_to(folder)
+        if any(part.startswith(".") for part in inside.parts) or path.is_dir():
+            continue
+        named = options.glob != DEFAULT_OPTIONS.glob
+        if named and not (fnmatch(path.name, options.glob) or inside.match(options.glob)):
+            continue
+        if path.is_symlink() and not path.resolve().is_relative_to(root):
+            passed["linked from elsewhere"] += 1
+        elif path.is_file() and (named or _is_document(path)):
+            yield path
+        else:
+            passed[(path.suffix or "without a suffix") if path.is_file() else "that are no files"] += 1
+    if passed:
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in passed.most_common(_MAX_NAMED))
+        others = passed.total() - sum(count for _, count in passed.most_common(_MAX_NAMED))
+        files = f"{passed.total():,} file{'s' if passed.total() > 1 else ''}"
+        rest = f", {others:,} others" if others else ""
+        notice(f"{folder}: {files} passed over ({kinds}{rest}); --glob names the files to read")
+
+
+def _is_document(path: Path) -> bool:
+    suffix = uncompressed_suffix(path)
+    if suffix in FORMATS or (suffix in ROWS and suffix not in (".csv", ".tsv")):
+        return True
+    manual = bool(_MANUAL_SUFFIX.fullmatch(suffix))
+    if suffix and not manual:
+        return False
+    try:
+        with open_bytes(path) as file:
+            kind = detect_format(file.read(_HEAD), suffix)
+    except (DataError, ValueError, *READ_ERRORS):
+        return False
+    return not manual or kind in ("man", "mdoc")
+
 
 STDIN: Final = "-"
 """Argument that stands for standard input."""
@@ -196,3 +252,77 @@ def _document(name: str, parsed: ParsedDocument, options: ReadOptions) -> Docume
         return document
     note = f"{words:,} words of references and appendices left out"
     return Document.from_parsed(name, ParsedDocument(blocks, document.title, (*document.notes, note)))
+
+
+_ZIP = b"PK\x03\x04"
+
+
+def check_arguments(names: Sequence[str], options: ReadOptions = DEFAULT_OPTIONS) -> None:
+    """Check that documents can be read from every argument; the content of large files is not read.
+
+    Args:
+        names: Files, folders, addresses or "-".
+        options: Options of reading.
+
+    Raises:
+        DataError: If a file is missing, of a kind that cannot be read or needs a library that is not installed, or if
+            a folder has no documents. The message names all such arguments.
+    """
+    if options.ocr:
+        from sumpool.documents.formats.pdf import ocr_program
+
+        ocr_program()
+    problems = [problem for name in dict.fromkeys(names) if (problem := _problem(name, options))]
+    if names.count(STDIN) > 1:
+        problems.append("stdin must be named once, got - several times")
+    if problems:
+        raise DataError("; ".join(problems))
+
+
+def _problem(name: str, options: ReadOptions) -> str:
+    """Return what prevents reading an argument; empty if nothing does."""
+    if name == STDIN or is_address(name):
+        return ""
+    path = Path(name)
+    try:
+        if path.is_dir():
+            return "" if any(islice(files_of(path, options, ignore_notice), 1)) else _empty_folder(name, options)
+        _check_file(path)
+    except (OSError, ValueError) as error:
+        if str(error).startswith("must"):
+            return f"{path} {error}"
+        if "://" in name:
+            return f"{name} must come with --ray, which reads object stores, or be a file, a folder or an http address"
+        reason = error.strerror if isinstance(error, OSError) else error
+        return f"{path} must be a file that can be read, got: {reason}; check the path"
+    except DataError as error:
+        return str(error)
+    return ""
+
+
+def _empty_folder(name: str, options: ReadOptions) -> str:
+    pattern = f" that match {options.glob}" if options.glob != DEFAULT_OPTIONS.glob else ""
+    return f"{name} must hold documents{pattern}, got none; check the folder"
+
+
+def _check_file(path: Path) -> None:
+    """Check the first bytes of a file.
+
+    Raises:
+        OSError: If it cannot be read.
+        ValueError: If it cannot be a document.
+        DataError: If a library is missing.
+    """
+    if path.exists() and not path.is_file():
+        return  # a pipe can be read only once
+    with open_regular(path) as file:
+        head = file.read(_HEAD)
+    suffix = uncompressed_suffix(path)
+    if path.suffix in COMPRESSIONS or head.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd")):
+        head = b""  # damage is the error of the document
+    if head.startswith(_ZIP):
+        head = path.read_bytes()
+    kind = detect_format(head, suffix)
+    for library in LIBRARIES.get(kind, ()):
+        if find_spec(library) is None:
+            raise DataError(f"{path}: {missing_library(library, kind)}")

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-import sumpool.documents.arguments
-from sumpool.documents.arguments import check_arguments
+import sumpool.documents.read
 from sumpool.documents.document import ReadOptions
+from sumpool.documents.read import check_arguments
 from sumpool.errors import DataError
 
 
@@ -44,6 +44,6 @@ def test_empty_folder_is_named(tmp_path: Path) -> None:
 def test_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.pdf"
     path.write_bytes(b"%PDF-1.4")
-    monkeypatch.setattr(sumpool.documents.arguments, "LIBRARIES", {"pdf": ("nothing_like_it",)})
+    monkeypatch.setattr(sumpool.documents.read, "LIBRARIES", {"pdf": ("nothing_like_it",)})
     with pytest.raises(DataError, match=r"a.pdf: pdf files need nothing_like_it, which is not installed: pip install"):
         check_arguments([str(path)])

@@ -2,7 +2,7 @@ import os
 from pathlib import Path
 
 from sumpool.documents.document import DEFAULT_OPTIONS, ReadOptions
-from sumpool.documents.folders import files_of
+from sumpool.documents.read import files_of
 
 NAMES = [
     ".hidden.txt",

@@ -7,7 +7,7 @@ import pytest
 from sumpool.documents.detection import detect_format
 from sumpool.documents.document import DEFAULT_OPTIONS, ParsedDocument
 from sumpool.documents.formats import load_format
-from sumpool.documents.roff import simplify_man, simplify_mdoc
+from sumpool.documents.formats._pandoc import simplify_man, simplify_mdoc
 
 
 def parse(text: str) -> ParsedDocument:

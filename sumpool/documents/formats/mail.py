@@ -16,8 +16,7 @@ from typing import Final
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
 from sumpool.documents.html.charsets import decode_declared
 from sumpool.documents.mail.blocks import html_blocks, written_blocks
-from sumpool.documents.mail.encodings import decode_body
-from sumpool.documents.mail.text import join_flowed, written_text
+from sumpool.documents.mail.text import decode_body, join_flowed, written_text
 from sumpool.documents.plain_text.structure import text_blocks
 
 _MIN_PLAIN_SHARE: Final = 0.1

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.documents.arguments import check_arguments
 from sumpool.documents.document import DEFAULT_OPTIONS, ParsedDocument, ReadOptions
 from sumpool.documents.formats import parse_content
 from sumpool.documents.formats import pdf as pdf_format
 from sumpool.documents.formats.pdf import parse
+from sumpool.documents.read import check_arguments
 from sumpool.errors import DataError
 from tests.documents.formats.pdf_files import assemble, encrypted, pdf, show, show_lines, wrap
 
