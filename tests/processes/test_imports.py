@@ -25,7 +25,7 @@ def test_summarize_needs_no_heavy_library(tmp_path: Path, text: str, heavy: tupl
     assert not imported.intersection(heavy)
 
 
-@pytest.mark.parametrize(("options", "most"), [(("--fast",), 67), ((), 135)])
+@pytest.mark.parametrize(("options", "most"), [(("--fast",), 68), ((), 135)])
 def test_summarize_imports_what_it_needs(tmp_path: Path, options: tuple[str, ...], most: int) -> None:
     (tmp_path / "document.txt").write_text(TEXT * 20)
     _, imported = run_with_imports(tmp_path, "summarize", "document.txt", *options)
