@@ -28,7 +28,7 @@ def runs(
     ROUGE, accuracy of classifiers and bits per character (BPC) of language models are those of `sumpool evaluate` (test
     before validation), else ROUGE of the validations of the training.
     """
-    from sumpool.workflows.runs import list_runs
+    from sumpool.runs.run_summary import list_runs
 
     listed = list_runs(folder)
     if json:

@@ -1,10 +1,15 @@
 """`sumpool sample`: print a bundled document."""
 
-from typing import Annotated
+import re
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sumpool.errors import DataError
 from sumpool.text.escaping import escape
+
+if TYPE_CHECKING:
+    from sumpool.data.sources._base import Example
 
 
 def sample(
@@ -19,7 +24,20 @@ def sample(
 
     Numbers that end in 7 are the test split; neither quickstart nor the shipped model is trained on them.
     """
-    from sumpool.workflows.sample import sample_document
-
     example = sample_document(id)
     typer.echo(escape(example.summary if reference else example.document))
+
+
+def sample_document(name: str) -> "Example":
+    """Return a bundled document with its reference summary, by an id such as "RFC2587"; case does not matter.
+
+    Raises:
+        DataError: If the sample has no such document.
+    """
+    from sumpool.data.sources.rfc import RfcSourceConfig
+
+    number = re.fullmatch(r"RFC([1-9]\d{0,8})", name, re.IGNORECASE | re.ASCII)
+    example = RfcSourceConfig().example(int(number[1])) if number else None
+    if example:
+        return example
+    raise DataError(f"{name} must be a document of the bundled sample, such as RFC2587, got none")

@@ -19,9 +19,9 @@ def show(
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object instead of text.")] = False,
 ) -> None:
     """Describe a run: settings, data, validation curve, samples and evaluations; all its files are verified."""
-    from sumpool.workflows.show import show as describe
+    from sumpool.runs.run_details import describe_run
 
-    details = describe(run)
+    details = describe_run(run)
     if json:
         from dataclasses import asdict
         from json import dumps

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from sumpool.errors import SumpoolError, first_line
+from sumpool.errors import DataError, SumpoolError, first_line
 from sumpool.io.bounded import parse_json, read_regular, read_tensor_entries
 from sumpool.io.manifest import NAME as MANIFEST
 from sumpool.io.manifest import Manifest
@@ -56,6 +56,20 @@ class RunSummary:
     parameters: int | None = None
     bytes: int | None = None
     date: str = ""
+
+
+def list_runs(folder: Path) -> list[RunSummary]:
+    """Summarise the runs of a folder, the newest first; damaged ones are listed too.
+
+    Args:
+        folder: Folder of run folders and of sweeps, or a run folder.
+
+    Raises:
+        DataError: If there is no such folder.
+    """
+    if not folder.is_dir():
+        raise DataError(f"{folder} must be a folder of runs, got none; sumpool train makes one")
+    return sorted(map(summarize_run, run_folders(folder)), key=lambda run: (run.date, run.run), reverse=True)
 
 
 def run_folders(folder: Path) -> list[Path]:

@@ -1,7 +1,7 @@
 import re
 from pathlib import Path
 
-from sumpool.workflows.sample import sample_document
+from sumpool.cli.sample import sample_document
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

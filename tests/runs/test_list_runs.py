@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from sumpool.errors import DataError
-from sumpool.workflows.runs import list_runs
+from sumpool.runs.run_summary import list_runs
 from tests.runs.runs import make_run
 
 
