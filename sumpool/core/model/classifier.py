@@ -2,7 +2,8 @@
 
 The model of the Long Range Arena (Tay et al., 2021, arXiv:2011.04006) is one with two layers. Departures from its
 released codes: a mean is over real tokens, unless `mean_over: source_length` asks for the mean over padding too, and
-documents are padded to the longest of their batch instead of a fixed length. Padding, batch mates and their order
+documents are padded to the longest of their batch instead of a fixed length; dropout acts on embeddings and outputs of
+sub-layers only, not on attention weights nor inside the feed-forward layer. Padding, batch mates and their order
 never change the result of a document.
 """
 
