@@ -18,7 +18,7 @@ from torch import Tensor, UntypedStorage
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from sumpool.bench.measures.operations import count
+from sumpool.bench.measures import count
 from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
 from sumpool.recipe.load import load_recipe

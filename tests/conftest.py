@@ -44,8 +44,8 @@ train: {steps: 4, batch_tokens: 256, learning_rate: 1e-3}
 
 
 SLOW = (
-    "bench/corpus/test_peer_process.py",
-    "bench/peers",
+    "bench/test_peer_process.py",
+    "bench/test_peers.py",
     "bench/test_plots.py",
     "browser",
     "cli/test_classify.py",
@@ -187,8 +187,8 @@ def small_probes() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sumpool.training.hardware.gc", Mock())
         patch.setattr("sumpool.training.hardware._reset_high_water", lambda: None)
-        patch.setattr("sumpool.bench.measures.machine.SIDE", {"cpu": 8, "cuda": 8})
-        patch.setattr("sumpool.bench.measures.machine.BUFFER", {"cpu": 1024, "cuda": 1024})
+        patch.setattr("sumpool.bench.measures.SIDE", {"cpu": 8, "cuda": 8})
+        patch.setattr("sumpool.bench.measures.BUFFER", {"cpu": 1024, "cuda": 1024})
         yield
 
 

@@ -1,1 +1,1 @@
-"""Benchmarks: models by document length, the suites of the papers, and peers of other libraries."""
+"""Speed and memory of a model beside its peers, by document length and on a corpus."""

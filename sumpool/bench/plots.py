@@ -1,4 +1,4 @@
-"""Pictures of results; matplotlib, which is optional, is imported only when one is drawn."""
+"""Pictures of results as PNG files; matplotlib, which is optional, is imported only when one is drawn."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,14 +7,20 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sumpool.bench.results.figure import COLOURS, save_figure
-from sumpool.bench.results.report import Result
-from sumpool.bench.results.table import MEBI, Row, unique, where
+from sumpool.bench.results import MEBI, Result, Row, unique, where
 from sumpool.errors import RecipeError
 from sumpool.io.replaceable import require_unlisted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+import io
+from typing import TYPE_CHECKING
+
+from sumpool.io.atomic import disk_errors, replace_file
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 _STYLES: Sequence[Literal["-", "--", ":", "-."]] = ("-", "--", ":", "-.")
 
@@ -117,3 +123,19 @@ def model_panels(result: Result, settings: Mapping[str, Any]) -> Iterator[Panel]
             models = unique(rows, "model")
             lines = {(model, ""): points(measured, {"model": model}, "length", name, scale) for model in models}
             yield Panel(f"{workload}: {cost}, batch {settings['batch']}", "source tokens", lines, log=True)
+
+
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
+"""Distinguishable for colour-blind readers too (Okabe and Ito)."""
+
+
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Write a figure as a PNG; needs no display.
+
+    Raises:
+        ResourceError: If the disk is full or fails.
+    """
+    content = io.BytesIO()
+    figure.savefig(content, format="png")
+    with disk_errors(path):
+        replace_file(path, content.getvalue())

@@ -16,8 +16,7 @@ from sumpool.errors import RecipeError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sumpool.bench.results.report import BenchReport
-    from sumpool.bench.results.table import Table
+    from sumpool.bench.results import BenchReport, Table
 
 CORPUS = "corpus"
 """The benchmark of whole processes."""
@@ -77,11 +76,11 @@ def bench(
     Sizes and repetitions change with --set bench.batch=8, workloads with --set bench.workloads=[generate], and the time
     for all of it with --set bench.seconds=60.
     """
-    from sumpool.bench.corpus.run import bench_corpus
-    from sumpool.bench.models.saved import compare_reports, load_saved
+    from sumpool.bench.corpus import bench_corpus
+    from sumpool.bench.models import bench as measure
     from sumpool.bench.plots import draw, model_panels, require_plots
-    from sumpool.bench.results.table import require_writable
-    from sumpool.bench.run import bench as measure
+    from sumpool.bench.results import require_writable
+    from sumpool.bench.saved import compare_reports, load_saved
     from sumpool.progress import GRACE, interruptible
 
     settings = [*(changes or ())]
@@ -129,7 +128,7 @@ def locked_output(out: Path | None) -> Iterator[None]:
     Raises:
         RecipeError: If it has no folder to stand in or holds anything but a benchmark, or another process writes it.
     """
-    from sumpool.bench.models.saved import require_benchmark
+    from sumpool.bench.saved import require_benchmark
     from sumpool.io.lock import locked_for_writing
 
     if out is None:
@@ -144,7 +143,7 @@ def locked_output(out: Path | None) -> Iterator[None]:
 
 def write_report(report: "BenchReport", out: Path | None, exports: Mapping[str, Path | None]) -> None:
     """Write a report as JSON, and its tables to the files of `--csv` and `--latex`, where they are given."""
-    from sumpool.bench.results.table import write_tables
+    from sumpool.bench.results import write_tables
     from sumpool.io.atomic import disk_errors, replace_file
 
     write_tables(report.result.tables, exports)

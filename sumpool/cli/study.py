@@ -55,7 +55,7 @@ def study(
 
     Settings of a study change with --set study.repeats=1, those of its recipe or run as elsewhere.
     """
-    from sumpool.bench.results.table import require_writable
+    from sumpool.bench.results import require_writable
     from sumpool.progress import GRACE, interruptible
 
     if name is None:

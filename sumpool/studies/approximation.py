@@ -13,9 +13,8 @@ from statistics import fmean, pstdev
 import torch
 from torch import Tensor, nn
 
-from sumpool.bench.measures.timing import Steps
-from sumpool.bench.results.report import Result
-from sumpool.bench.results.table import Column, Row, unique, where
+from sumpool.bench.measures import Steps
+from sumpool.bench.results import Column, Result, Row, unique, where
 from sumpool.bench.workload import Conditions
 from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.attention.informer import InformerAttentionConfig

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sumpool.bench.measures.timing import Steps, Work, interleave
-from sumpool.bench.results.table import Row
+from sumpool.bench.measures import Steps, Work, interleave
+from sumpool.bench.results import Row
 from sumpool.bench.workload import Conditions
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.attention.bigbird import BigbirdAttentionConfig

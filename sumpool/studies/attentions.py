@@ -11,11 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sumpool.bench.measures.operations import count
-from sumpool.bench.measures.statistics import growth_exponent
-from sumpool.bench.measures.timing import Steps, clock
-from sumpool.bench.results.report import Result
-from sumpool.bench.results.table import Row
+from sumpool.bench.measures import Steps, clock, count, growth_exponent
+from sumpool.bench.results import Result, Row
 from sumpool.bench.workload import Conditions
 from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.tokens import Tokens

@@ -16,9 +16,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from sumpool.bench.measures.operations import ALL, Operations, SkipMatmul, count_modules
-from sumpool.bench.results.report import Result
-from sumpool.bench.results.table import Row, quotient
+from sumpool.bench.measures import ALL, Operations, SkipMatmul, count_modules
+from sumpool.bench.results import Result, Row, quotient
 from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
 from sumpool.core.pooling.halving import HalvingPoolerConfig

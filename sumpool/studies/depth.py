@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from sumpool.bench.measures.timing import Steps, interleave
-from sumpool.bench.results.report import Result
-from sumpool.bench.results.table import Row, quotient
+from sumpool.bench.measures import Steps, interleave
+from sumpool.bench.results import Result, Row, quotient
 from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
 from sumpool.progress import Check, Report, no_op

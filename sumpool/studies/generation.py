@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from sumpool.bench.measures.timing import Steps, Timing, synchronize
-from sumpool.bench.results.table import Column, Row, Table
+from sumpool.bench.measures import Steps, Timing, synchronize
+from sumpool.bench.results import Column, Row, Table
 from sumpool.progress import Check, no_op
 
 if TYPE_CHECKING:

@@ -15,9 +15,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from sumpool.bench.measures.timing import Timing, interleave
-from sumpool.bench.results.report import Result
-from sumpool.bench.results.table import Column, Row, pivot, unique, where
+from sumpool.bench.measures import Timing, interleave
+from sumpool.bench.results import Column, Result, Row, pivot, unique, where
 from sumpool.bench.workload import Conditions
 from sumpool.core.pooling._base import top_k
 from sumpool.core.pooling.halving import Peak, Sort, halve

@@ -6,8 +6,7 @@ from typing import Any
 
 from sumpool.bench import plots
 from sumpool.bench.plots import Panel, points
-from sumpool.bench.results.report import BenchReport, Result
-from sumpool.bench.results.table import unique, where
+from sumpool.bench.results import BenchReport, Result, unique, where
 from sumpool.errors import RecipeError
 from sumpool.studies.approximation import APPROXIMATIONS
 from sumpool.studies.depth import MODELS

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from sumpool.bench.config import split_overrides
-from sumpool.bench.results.report import UNFINISHED, BenchReport, Result, make_report
-from sumpool.bench.run import vocabulary_size
+from sumpool.bench.models import vocabulary_size
+from sumpool.bench.results import UNFINISHED, BenchReport, Result, make_report
 from sumpool.bench.workload import Conditions
 from sumpool.inference.loading import load_model
 from sumpool.progress import Check, Report, no_op, told_when_stopped

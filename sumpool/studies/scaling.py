@@ -18,10 +18,8 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from sumpool.bench.measures.operations import count
-from sumpool.bench.measures.timing import Steps
-from sumpool.bench.results.report import Result
-from sumpool.bench.results.table import Row
+from sumpool.bench.measures import Steps, count
+from sumpool.bench.results import Result, Row
 from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
 from sumpool.progress import Check, Report, no_op

@@ -21,9 +21,8 @@ from typing import Any, final
 import torch
 from torch import Tensor, nn
 
-from sumpool.bench.measures.timing import Steps, Timing, Work, clock, interleave
-from sumpool.bench.results.report import Result
-from sumpool.bench.results.table import Column, Row, Table, quotient, unique, where
+from sumpool.bench.measures import Steps, Timing, Work, clock, interleave
+from sumpool.bench.results import Column, Result, Row, Table, quotient, unique, where
 from sumpool.bench.workload import Conditions
 from sumpool.core.cross_attention._base import CrossAttentionConfig, StepState
 from sumpool.core.cross_attention.full import FullCrossAttentionConfig

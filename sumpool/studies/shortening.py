@@ -10,9 +10,8 @@ from dataclasses import replace
 
 import torch
 
-from sumpool.bench.measures.timing import Steps, Work, interleave
-from sumpool.bench.results.report import Result
-from sumpool.bench.results.table import Row, quotient
+from sumpool.bench.measures import Steps, Work, interleave
+from sumpool.bench.results import Result, Row, quotient
 from sumpool.bench.workload import Conditions
 from sumpool.core.boundaries.fixed import FixedBoundariesConfig
 from sumpool.core.model.language_model import LanguageModel

@@ -14,10 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sumpool.bench.measures.statistics import regress
-from sumpool.bench.measures.timing import Steps, Work, interleave
-from sumpool.bench.results.report import Result
-from sumpool.bench.results.table import Column, Row, where
+from sumpool.bench.measures import Steps, Work, interleave, regress
+from sumpool.bench.results import Column, Result, Row, where
 from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.cross_attention._base import CrossAttentionConfig
 from sumpool.core.cross_attention.full import FullCrossAttentionConfig

@@ -6,11 +6,11 @@ from typing import Generic, Literal
 
 from pydantic import Field
 
+from sumpool.bench import results
 from sumpool.bench.config import Section, load_settings
-from sumpool.bench.results import table
 from sumpool.settings import Settings
 
-make_table = partial(table.make_table, package=__package__)
+make_table = partial(results.make_table, package=__package__)
 """`make_table` of the tables of studies."""
 
 

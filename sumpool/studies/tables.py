@@ -18,9 +18,8 @@ from functools import partial
 from importlib.resources import files
 from typing import Any, Literal
 
-from sumpool.bench.measures.timing import Steps, Timing, Work, interleave
-from sumpool.bench.results.report import Result
-from sumpool.bench.results.table import Row, quotient
+from sumpool.bench.measures import Steps, Timing, Work, interleave
+from sumpool.bench.results import Result, Row, quotient
 from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
 from sumpool.progress import Check, Report, no_op

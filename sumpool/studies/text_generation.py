@@ -6,8 +6,8 @@ from pathlib import Path
 import torch
 
 from sumpool.bench.config import split_overrides
-from sumpool.bench.measures.timing import Steps
-from sumpool.bench.results.report import BenchReport, Result, make_report
+from sumpool.bench.measures import Steps
+from sumpool.bench.results import BenchReport, Result, make_report
 from sumpool.bench.workload import Conditions
 from sumpool.progress import Check, Report
 from sumpool.studies.config import GenerationConfig

@@ -15,9 +15,8 @@ from typing import Any, final
 
 import torch
 
-from sumpool.bench.measures.timing import Steps, interleave
-from sumpool.bench.results.report import Result
-from sumpool.bench.results.table import Row, where
+from sumpool.bench.measures import Steps, interleave
+from sumpool.bench.results import Result, Row, where
 from sumpool.bench.workload import Conditions, Documents
 from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.config import DecodingConfig

@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.bench.measures.timing import Timing
-from sumpool.bench.models.tables import model_result
+from sumpool.bench.measures import Timing
+from sumpool.bench.models import model_result
 from sumpool.bench.plots import draw, model_panels
-from sumpool.bench.results.table import Row
+from sumpool.bench.results import Row
 
 
 def test_a_model_is_drawn_without_a_display(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

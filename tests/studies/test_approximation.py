@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from sumpool.bench.results.table import where
+from sumpool.bench.results import where
 from sumpool.bench.workload import Conditions
 from sumpool.core.attention.v_mean import VMeanAttentionConfig
 from sumpool.core.attention.vanilla import VanillaAttentionConfig

@@ -2,7 +2,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from sumpool.bench.results.table import Row
+from sumpool.bench.results import Row
 from sumpool.bench.workload import Conditions
 from sumpool.progress import Progress
 from sumpool.settings import kinds

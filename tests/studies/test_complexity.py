@@ -3,8 +3,8 @@ from functools import partial
 import pytest
 import torch
 
-from sumpool.bench.measures.operations import count
-from sumpool.bench.results.report import Result
+from sumpool.bench.measures import count
+from sumpool.bench.results import Result
 from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.settings import kinds
 from sumpool.studies import complexity

@@ -1,7 +1,7 @@
 import torch
 
-from sumpool.bench.measures.timing import Timing
-from sumpool.bench.results.table import Row
+from sumpool.bench.measures import Timing
+from sumpool.bench.results import Row
 from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.pooling.halving import HalvingPoolerConfig
 from sumpool.studies.config import DepthConfig

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from sumpool.bench.measures.timing import Steps
-from sumpool.bench.models.length_sweep import measure_models
-from sumpool.bench.results.table import Row
+from sumpool.bench.measures import Steps
+from sumpool.bench.models import measure_models
+from sumpool.bench.results import Row
 from sumpool.bench.workload import Conditions
 from sumpool.core.model import cuda_graph
 from sumpool.core.model.language_model import LanguageModel
@@ -24,7 +24,7 @@ from sumpool.studies.selection import measure_selection
 from sumpool.studies.sparsity import measure_sparsity
 from sumpool.studies.training_time import seconds_per_update
 from sumpool.studies.transformers import measure_transformers, random_pair
-from tests.bench.models.test_length_sweep import POOLED, QUICK
+from tests.bench.test_models import POOLED, QUICK
 from tests.core.emulated_gpu import CUDA, emulated_gpu
 from tests.core.model.test_cuda_graph import EagerGraph
 from tests.core.model.test_language_model import SMALL

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.bench.measures.timing import Steps
+from sumpool.bench.measures import Steps
 from sumpool.progress import no_op
 from sumpool.studies import generation
 from sumpool.studies.generation import LAST, measure_text_generation, text_generation_table

@@ -5,9 +5,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.bench.measures.timing import Timing
-from sumpool.bench.results.report import Result
-from sumpool.bench.results.table import Row
+from sumpool.bench.measures import Timing
+from sumpool.bench.results import Result, Row
 from sumpool.bench.workload import Conditions
 from sumpool.core.pooling.iterative import iterate
 from sumpool.progress import no_op

@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from sumpool.bench import plots
-from sumpool.bench.measures.timing import Timing
-from sumpool.bench.results.report import BenchReport, Result, make_report
-from sumpool.bench.results.table import Row
+from sumpool.bench.measures import Timing
+from sumpool.bench.results import BenchReport, Result, Row, make_report
 from sumpool.bench.workload import Conditions
 from sumpool.core.model.config import ModelConfig
 from sumpool.errors import RecipeError

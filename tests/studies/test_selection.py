@@ -3,8 +3,7 @@ import math
 import pytest
 import torch
 
-from sumpool.bench.results.report import Result
-from sumpool.bench.results.table import Row, unique, where
+from sumpool.bench.results import Result, Row, unique, where
 from sumpool.bench.workload import Conditions
 from sumpool.progress import Progress
 from sumpool.studies.config import SelectionConfig

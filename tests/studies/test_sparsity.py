@@ -1,9 +1,8 @@
 import pytest
 import torch
 
-from sumpool.bench.measures.timing import Timing
-from sumpool.bench.results.report import Result
-from sumpool.bench.results.table import Row, unique, where
+from sumpool.bench.measures import Timing
+from sumpool.bench.results import Result, Row, unique, where
 from sumpool.bench.workload import Conditions
 from sumpool.core.model.config import ModelConfig
 from sumpool.progress import Progress

@@ -1,4 +1,4 @@
-from sumpool.bench.results.table import Column, Row
+from sumpool.bench.results import Column, Row
 from sumpool.studies.study import make_table
 
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.bench.results.table import unique
+from sumpool.bench.results import unique
 from sumpool.errors import DataError
 from sumpool.studies.run import run_study
 from tests.studies.test_study_sparsity import prepare

@@ -7,7 +7,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from sumpool.bench.results.table import unique, where
+from sumpool.bench.results import unique, where
 from sumpool.data.prepared_folder import write_manifest
 from sumpool.data.shards import Item, ShardWriter
 from sumpool.data.sources._base import Example

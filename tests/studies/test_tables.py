@@ -3,8 +3,8 @@ from unittest.mock import Mock
 import pytest
 import torch
 
-from sumpool.bench.measures.timing import Timing
-from sumpool.bench.results.table import Row, unique
+from sumpool.bench.measures import Timing
+from sumpool.bench.results import Row, unique
 from sumpool.bench.workload import Conditions, Subject
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import ModelConfig

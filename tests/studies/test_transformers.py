@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from sumpool.bench.measures.timing import Timing
-from sumpool.bench.results.table import Row
+from sumpool.bench.measures import Timing
+from sumpool.bench.results import Row
 from sumpool.bench.workload import Conditions
 from sumpool.errors import RecipeError
 from sumpool.studies import transformers

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.bench.run import bench
+from sumpool.bench.models import bench
 from sumpool.documents.document import Document
 from sumpool.errors import RecipeError
 from sumpool.inference.loading import load_model

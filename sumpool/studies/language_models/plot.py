@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sumpool.bench.results.figure import save_figure
-from sumpool.bench.results.table import Row, unique, where
+from sumpool.bench.plots import save_figure
+from sumpool.bench.results import Row, unique, where
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from sumpool.bench.config import split_overrides
-from sumpool.bench.results.report import BenchReport, Result, make_report
-from sumpool.bench.results.table import export_result
+from sumpool.bench.results import BenchReport, Result, export_result, make_report
 from sumpool.bench.workload import Conditions
 from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.task import Results

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from sumpool.bench.results.table import Column, Row, Table, text_table, unique, where
+from sumpool.bench.results import Column, Row, Table, text_table, unique, where
 from sumpool.evaluation.statistics import Estimate
 from sumpool.studies.lra.table import over_seeds
 from sumpool.tasks.language_modeling.measures import (

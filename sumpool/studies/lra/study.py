@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sumpool.bench.config import split_overrides
-from sumpool.bench.results.report import BenchReport, Result, make_report
-from sumpool.bench.results.table import Table, export_result, text_table
+from sumpool.bench.results import BenchReport, Result, Table, export_result, make_report, text_table
 from sumpool.bench.workload import Conditions
 from sumpool.progress import Check, Progress, Report
 from sumpool.recipe.load import load_recipe, make_recipe, read_tree

@@ -12,8 +12,8 @@ from pathlib import Path
 from statistics import fmean, median, stdev
 from typing import Any
 
-from sumpool.bench.results.figure import COLOURS, save_figure
-from sumpool.bench.results.table import MEBI, Column, Row, Table
+from sumpool.bench.plots import COLOURS, save_figure
+from sumpool.bench.results import MEBI, Column, Row, Table
 from sumpool.errors import RecipeError
 from sumpool.evaluation.statistics import Estimate
 from sumpool.settings import kinds

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.bench.results.table import Row
+from sumpool.bench.results import Row
 from sumpool.studies.language_models.plot import draw_study, pareto_front
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sumpool.bench.results.table import where
+from sumpool.bench.results import where
 from sumpool.evaluation.statistics import Estimate
 from sumpool.studies.language_models.table import (
     StudyRun,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.bench.results.table import Row, export_result
+from sumpool.bench.results import Row, export_result
 from sumpool.core.model.config import EncoderLayerConfig
 from sumpool.errors import RecipeError
 from sumpool.evaluation.statistics import Estimate

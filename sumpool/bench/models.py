@@ -1,25 +1,48 @@
-"""A model, its baselines and its peers at increasing document lengths, within a time budget.
+"""`sumpool bench`: a model, its baselines and its peers at increasing document lengths, within a time budget.
 
-Time and memory at the next length are predicted from the lengths before it.
+Time and memory at the next length are predicted from the lengths before it. Tables show shares of what the machine can
+do.
 """
 
 import math
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar, final
 
 import torch
 
-from sumpool.bench.config import BenchConfig, Workload
-from sumpool.bench.measures.machine import probes
-from sumpool.bench.measures.operations import count, profile_model
-from sumpool.bench.measures.timing import Timing, Work, clock
-from sumpool.bench.models.tables import MODEL, model_result
-from sumpool.bench.results.report import Result
-from sumpool.bench.results.table import Row, significant
+from sumpool.bench.config import BenchConfig, BenchSettings, Workload, load_settings, split_overrides
+from sumpool.bench.measures import (
+    COPY,
+    READ,
+    Timing,
+    Work,
+    clock,
+    count,
+    growth_exponent,
+    probes,
+    product_name,
+    profile_model,
+)
+from sumpool.bench.results import (
+    NOISY,
+    UNFINISHED,
+    BenchReport,
+    Result,
+    Row,
+    Table,
+    make_report,
+    make_table,
+    pooled,
+    quotient,
+    significant,
+    unique,
+    where,
+)
 from sumpool.bench.workload import (
     DTYPES,
     SIZES,
@@ -31,8 +54,163 @@ from sumpool.bench.workload import (
     baselines,
 )
 from sumpool.core.model.config import ModelConfig
-from sumpool.progress import Check, Progress, Report, no_op
-from sumpool.training.hardware import Peak, available, try_peak
+from sumpool.errors import CheckpointError
+from sumpool.inference.model_choice import RUNS, newest_run
+from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
+from sumpool.recipe.load import load_recipe, make_recipe
+from sumpool.recipe.packaged import find_recipe
+from sumpool.recipe.schema import Recipe
+from sumpool.text.load import load_tokenizer
+from sumpool.training.hardware import (
+    Peak,
+    available,
+    choose_device,
+    choose_generation_precision,
+    choose_precision,
+    try_peak,
+)
+
+MODEL = "model"
+"""Name of the system that all others are compared to."""
+TITLES = {
+    "encode": "encoding",
+    "train": "training step, forward and backward",
+    "generate": "encoding and generating {generate} tokens with {beams} beams",
+}
+_COSTS = {"seconds": "median", "bytes": "memory", "operations": "operations"}
+_NOISY = f"?: slowest over fastest above {NOISY}; measure again on a quiet machine"
+
+
+def model_result(
+    rows: Sequence[Row], machine: Sequence[Row], generate: int, beams: int, facts: dict[str, Any] | None = None
+) -> Result:
+    """Tables of measured rows: the machine, the models, each workload, decoding steps, and growth."""
+    rows = [row.also({"utilization": _utilization(row, machine)}) for row in rows]
+    tables = [make_table("machine_speed", [*_machine_rows(machine)])] if machine else []
+    longest = {row["model"]: row for row in sorted(rows, key=lambda row: row["length"]) if row["output_lengths"]}
+    if longest:
+        tables.append(make_table("models", [longest[name] for name in unique(rows, "model") if name in longest]))
+    for workload, title in TITLES.items():
+        measured = where(rows, {"workload": workload})
+        if measured:
+            tables.append(_workload_table(title.format(generate=generate, beams=beams), measured))
+    steps = [*step_rows(rows, machine, generate)]
+    if steps:
+        tables.append(make_table("steps", _compared(steps), {"batch": steps[0]["batch"]}, notes=_noise(steps)))
+    growth = [*growth_rows(rows)]
+    if growth:
+        tables.append(make_table("growth", growth))
+    return Result({"models": rows, "machine_speed": machine}, tables, facts or {})
+
+
+def step_rows(rows: Sequence[Row], machine: Sequence[Row], tokens: int) -> Iterator[Row]:
+    """Decoding steps: what generation takes more than encoding, per token, where both were measured."""
+    encoded = {(row["model"], row["length"]): row for row in where(rows, {"workload": "encode"})}
+    for row in where(rows, {"workload": "generate"}):
+        encoding = encoded.get((row["model"], row["length"]))
+        if not encoding or not row.timing or not encoding.timing or row["median"] <= encoding["median"]:
+            continue
+        seconds, needed = (row["median"] - encoding["median"]) / tokens, row["step_bytes"]
+        values = {name: row[name] for name in ("model", "length", "batch", "step_bytes")}
+        bandwidth = quotient(quotient(needed, seconds), _speed(machine, row["length"], READ, COPY))
+        spread = max(row["spread"], encoding["spread"])
+        yield Row({**values, "median": seconds, "spread": spread, "bandwidth": bandwidth})
+
+
+def growth_rows(rows: Sequence[Row]) -> Iterator[Row]:
+    """Exponents of time, memory and operations of each workload, for models measured at three lengths or more."""
+    for workload, model in dict.fromkeys((row["workload"], row["model"]) for row in rows):
+        values: dict[str, Any] = {}
+        measured = where(rows, {"workload": workload, "model": model})
+        for cost, name in _COSTS.items():
+            points = {row["length"]: row[name] for row in measured if row[name] is not None}
+            exponent = growth_exponent(list(points), list(points.values()))
+            if exponent is not None:
+                values = {"lengths": f"{min(points):,} to {max(points):,}"} | values | {cost: exponent}
+        if values:
+            yield Row({"workload": workload, "model": model, **values})
+
+
+def _utilization(row: Row, machine: Sequence[Row]) -> float | None:
+    """Operations per second over those of a large product in the same precision and the same turns."""
+    speed = _speed(machine, row["length"], product_name(row["precision"]))
+    return quotient(quotient(row["operations"], row["median"]), speed)
+
+
+def _speed(machine: Sequence[Row], length: int, *rates: str) -> float | None:
+    """Highest of some rates, per second, while a length was measured; None if none of them was measured."""
+    speeds = (row["amount"] / row["median"] for row in where(machine, {"length": length}) if row["rate"] in rates)
+    return max(speeds, default=None)
+
+
+def _machine_rows(machine: Sequence[Row]) -> Iterator[Row]:
+    """Speed of the machine, medians over all lengths."""
+    for rate in unique(machine, "rate"):
+        measured = where(machine, {"rate": rate})
+        timing = pooled(measured)
+        unit = "Gop/s" if rate.endswith("products") else "GB/s"
+        speed = f"{significant(measured[0]['amount'] / timing.median / 1e9)} {unit}"
+        yield Row({"rate": rate, "speed": speed}, timing)
+
+
+def _workload_table(title: str, rows: Sequence[Row]) -> Table:
+    """One workload, by length and system."""
+    timed = []
+    for row in rows:
+        if row.timing:
+            documents = row["batch"] / row["median"]
+            speeds = {"documents_per_second": documents, "tokens_per_second": documents * row["length"]}
+            timed.append(row.also({**speeds, "memory_over_weights": quotient(row["memory"], row["weights"])}))
+    notes = [*_left_out(rows)]
+    if timed:
+        counts = sorted({len(row.timing.seconds) for row in timed if row.timing})
+        medians = f"medians of {counts[0]}{f' to {counts[-1]}' if len(counts) > 1 else ''} repetitions"
+        notes.append(f"{medians if counts[-1] > 1 else 'single repetitions'}; x {MODEL}: time over that of the {MODEL}")
+    if any(row["utilization"] is not None for row in timed):
+        notes.append("utilization: operations per second over those of a large product in the same precision")
+    notes += _precisions(timed)
+    facts = {"title": title, "batch": rows[0]["batch"]}
+    return make_table("workload", _compared(timed), facts, notes=[*notes, *_noise(timed)])
+
+
+def _compared(rows: Sequence[Row]) -> list[Row]:
+    """Add times over those of the model, and whether noise may explain them."""
+    base = {row["length"]: row for row in where(rows, {"model": MODEL})}
+    compared = []
+    for row in rows:
+        model = base.get(row["length"])
+        times = None
+        if model:
+            noisy = row["model"] != MODEL and max(row["spread"], model["spread"]) > NOISY
+            times = (row["median"] / model["median"], noisy)
+        compared.append(row.also({"times": times}))
+    return compared
+
+
+def _precisions(rows: Sequence[Row]) -> list[str]:
+    """Return the precision of each system, where they differ."""
+    systems = {row["model"]: row["precision"] for row in rows if row["precision"]}
+    named = (f"{name} {precision}" for name, precision in systems.items())
+    return [f"precision: {', '.join(named)}"] if len(set(systems.values())) > 1 else []
+
+
+def _noise(rows: Sequence[Row]) -> list[str]:
+    return [_NOISY] if any(row["spread"] > NOISY for row in rows) else []
+
+
+def _left_out(rows: Sequence[Row]) -> Iterator[str]:
+    """Missing lengths of each system and the reason; where all longer ones are missing too, the shortest says it."""
+    for model in unique((row for row in rows if row.note), "model"):
+        lengths = where(rows, {"model": model})
+        missing = [row for row in lengths if row.note]
+        if len(missing) == len(lengths):
+            place = ""
+        elif len(missing) > 1 and missing == lengths[-len(missing) :]:
+            place = f" from {missing[0]['length']:,} tokens on"
+        else:
+            place = f" at {', '.join(format(row['length'], ',') for row in missing)} tokens"
+        yield f"{model} was left out{place}: {missing[0].note}"
+
 
 Name = TypeVar("Name")
 HEADROOM = 0.9
@@ -336,3 +514,93 @@ def with_steps(lengths: Sequence[int]) -> list[int]:
         if length > steps[-1]:
             steps.append(length)
     return steps
+
+
+def bench(
+    target: str | Path | BenchReport | None = None,
+    *,
+    overrides: Sequence[str] = (),
+    lengths: Sequence[int] = (),
+    peers: bool = False,
+    report: Report = no_op,
+    check: Check = no_op,
+) -> BenchReport:
+    """Measure a model beside its baselines and peers: encoding, a training step and generation by length.
+
+    Weights and documents are random.
+
+    Args:
+        target: A recipe, a run folder, or an earlier benchmark, whose model and settings are taken. None takes the
+            newest run, or a small built-in model.
+        overrides: Settings to change, each like `bench.batch=8`.
+        lengths: Source tokens; by default those of the `bench` section.
+        peers: Whether models of transformers and CTranslate2 in the same sizes take part.
+        report: Receives progress.
+        check: Called between repetitions; when it raises, nothing is kept.
+
+    Raises:
+        RecipeError: If the recipe or a setting is wrong, or does not fit the machine; or if a library is missing.
+        DataError: If a tokenizer is missing or damaged.
+        Interrupted: If a signal has come; nothing is kept.
+    """
+    named = find_recipe(Path(target)) if isinstance(target, str | Path) else target
+    changes = [*overrides, *([f"bench.lengths={list(lengths)}"] if lengths else [])]
+    with told_when_stopped(UNFINISHED):
+        return _bench(named, changes, peers, report, check)
+
+
+def _bench(
+    target: Path | BenchReport | None, overrides: Sequence[str], peers: bool, report: Report, check: Check
+) -> BenchReport:
+    changes, of_recipe = split_overrides(overrides, ("bench.",))
+    recipe = _recipe(target, of_recipe, report)
+    settings = load_settings(recipe.name, BenchSettings[BenchConfig], changes, {"bench": recipe.bench or {}}).bench
+    device = choose_device(recipe.train.device)
+    vocabulary = vocabulary_size(recipe)
+    conditions = Conditions(vocabulary, device, choose_precision(recipe.train.precision, device), recipe.seed)
+    contenders, libraries = {}, {}
+    if peers:
+        from sumpool.bench.peers import chosen_peers, library_versions
+
+        contenders, libraries = chosen_peers(recipe.model, settings, conditions, report), library_versions()
+    generation = choose_generation_precision(settings.precision, device, "bench.precision")
+    packed = settings.model_copy(update={"precision": generation})
+    result = measure_models(recipe.model, packed, conditions, contenders, report, check)
+    kept = {
+        "bench": settings.model_dump(),
+        "model": recipe.model.model_dump(),
+        "vocabulary": vocabulary,
+        "recipe": recipe.model_dump(mode="json", exclude_none=True, exclude={"bench"}),
+    }
+    composed = make_report(recipe.name, "model", conditions, kept, result)
+    precision = composed.precision
+    if generation != precision:
+        others = ", the fastest of each peer" if peers else ""
+        precision = f"{generation} of encoding and generation, {precision} of training{others}"
+    return replace(composed, precision=precision, versions=composed.versions | libraries)
+
+
+def vocabulary_size(recipe: Recipe) -> int:
+    """Return the number of tokens of a recipe's vocabulary."""
+    if recipe.data.vocabulary is not None:
+        return recipe.data.vocabulary
+    assert recipe.data.tokenizer, "one of the two is set"
+    return load_tokenizer(recipe.data.tokenizer).vocab_size
+
+
+def _recipe(target: Path | BenchReport | None, overrides: Sequence[str], report: Report) -> Recipe:
+    """Recipe of what is measured."""
+    if isinstance(target, BenchReport):
+        kept = target.settings
+        tree = {"name": target.recipe, **kept.get("recipe", {}), "model": kept["model"], "bench": kept["bench"]}
+        tree["data"] = {"phrases": tree.get("data", {}).get("phrases", 0), "vocabulary": kept["vocabulary"]}
+        return make_recipe(tree, overrides, Path(target.recipe))
+    if target is not None:
+        return load_recipe(target, overrides)
+    try:
+        folder = newest_run(RUNS)
+    except CheckpointError:
+        report(Progress("bench", note=f"there is no run in {RUNS}: measuring the model of the quickstart"))
+        return load_recipe(find_recipe(Path("quickstart")), overrides)
+    report(Progress("bench", note=f"measuring the newest run, {folder}"))
+    return load_recipe(folder, overrides)

@@ -4,8 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sumpool.bench.corpus import peer_process
-from sumpool.bench.corpus.peer_process import choose_documents, read_documents, write_documents
+from sumpool.bench.peer_process import choose_documents, read_documents, write_documents
 from sumpool.data.sources.rfc import RfcSourceConfig
 from sumpool.errors import RecipeError
 
@@ -15,7 +14,9 @@ def read_once() -> Iterator[None]:
     """Read the bundled sample, which takes seconds, once."""
     rows = list(RfcSourceConfig().examples("test"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(peer_process, "RfcSourceConfig", lambda: SimpleNamespace(examples={"test": rows}.get))
+        patch.setattr(
+            "sumpool.bench.peer_process.RfcSourceConfig", lambda: SimpleNamespace(examples={"test": rows}.get)
+        )
         yield
 
 

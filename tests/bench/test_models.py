@@ -1,25 +1,203 @@
+import json
+import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, count, repeat
+from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
 import torch
 
 from sumpool.bench.config import BenchConfig, Workload
-from sumpool.bench.measures.timing import Work
-from sumpool.bench.models import length_sweep
-from sumpool.bench.models.length_sweep import Budget, CostModel, LengthSweep, afford, measure_models, with_steps
-from sumpool.bench.models.tables import growth_rows
-from sumpool.bench.results.report import Result
-from sumpool.bench.results.table import Row, where
+from sumpool.bench.measures import Timing, Work
+from sumpool.bench.models import (
+    Budget,
+    CostModel,
+    LengthSweep,
+    afford,
+    bench,
+    growth_rows,
+    measure_models,
+    model_result,
+    step_rows,
+    with_steps,
+)
+from sumpool.bench.results import BenchReport, Result, Row, Table, describe, versions, where
+from sumpool.bench.saved import compare_reports, load_saved
 from sumpool.bench.workload import WORKLOADS, Conditions, Contender, Documents, Subject
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
 from sumpool.core.output.tied import TiedOutputConfig
 from sumpool.core.pooling.halving import HalvingPoolerConfig
+from sumpool.errors import Interrupted, RecipeError
 from sumpool.progress import Progress, no_op
 from sumpool.training.hardware import peak
+
+MEBI = 2**20
+
+
+def row(workload: str, model: str, length: int, *seconds: float, note: str = "", **values: object) -> Row:
+    labels = {"workload": workload, "model": model, "length": length, "batch": 4}
+    return Row({**labels, **values}, Timing(seconds) if seconds else None, note)
+
+
+def speed(rate: str, length: int, amount: int, *seconds: float) -> Row:
+    return Row({"rate": rate, "length": length, "amount": amount}, Timing(seconds))
+
+
+OURS: dict[str, Any] = {"precision": "fp32", "weights": 2 * MEBI}
+MODEL = {**OURS, "memory": 3 * MEBI, "operations": 25 * 10**9, "output_lengths": (1024, 64), "step_bytes": 3 * MEBI}
+ROWS = (
+    row("encode", "model", 1024, 0.5, 0.5, 0.6, **MODEL),
+    row("encode", "blockwise", 1024, 1.0, 1.2, **OURS, memory=6 * MEBI, output_lengths=(1024,) * 2),
+    row("encode", "theirs", 1024, 1.0, 3.0, precision="bf16"),
+    row("encode", "theirs", 2048, note="out of memory"),
+    row("encode", "theirs", 4096, note="out of memory"),
+    row("encode", "others", 1024, note="nothing to read"),
+    row("encode", "others", 2048, note="out of memory"),
+    row("encode", "some", 1024, note="a repetition would take about 3 s"),
+    row("encode", "some", 2048, 1.0, 1.0),
+    row("generate", "model", 1024, 2.0, **OURS, step_bytes=3 * MEBI),
+)
+MACHINE = (
+    speed("fp32 products", 1024, 10**9, 0.01, 0.01),
+    speed("fp32 products", 2048, 10**9, 0.02),
+    speed("memory read", 1024, 10**9, 0.1),
+)
+RESULT = model_result(ROWS, MACHINE, generate=64, beams=2)
+REPORT = BenchReport(
+    recipe="tiny",
+    suite="model",
+    machine=describe(torch.device("cpu")),
+    versions=versions(),
+    device="cpu",
+    precision="fp32",
+    settings={"bench": {"generate": 64, "beams": 2}, "model": {"dim": 8}, "vocabulary": 40},
+    result=RESULT,
+)
+
+
+def table(title: str) -> Table:
+    (found,) = [found for found in RESULT.tables if found.title.startswith(title)]
+    return found
+
+
+def test_machine_stands_first() -> None:
+    machine = REPORT.tables()[0]
+    assert machine.title == "bench of tiny"
+    assert ("precision", "fp32") in machine.cells()
+    assert ("torch", torch.__version__) in machine.cells()
+
+
+def test_speed_of_the_machine_is_the_median_of_all_turns() -> None:
+    cells = table("speed of the machine").cells()
+    assert cells == [("fp32 products", "100 Gop/s", "2.00?"), ("memory read", "10.0 GB/s", "1.00")]
+
+
+def test_models_and_their_output_lengths() -> None:
+    assert table("models").cells() == [
+        ("model", "2", "fp32", "1,024", "1,024, 64"),
+        ("blockwise", "2", "fp32", "1,024", "2 x 1,024"),
+    ]
+
+
+def test_workloads() -> None:
+    encode, generate = table("encoding, batch"), table("encoding and generating")
+    assert encode.title == "encoding, batch 4"
+    assert encode.headings()[-3:] == ["/ weights", "utilization", "x model"]
+    assert encode.cells() == [
+        ("1,024", "model", "0.500", "1.20", "8.00", "8,192", "3", "1.50", "50 %", "1.00"),
+        ("1,024", "blockwise", "1.10", "1.20", "3.64", "3,724", "6", "3.00", "-", "2.20"),
+        ("1,024", "theirs", "2.00", "3.00?", "2.00", "2,048", "-", "-", "-", "4.00?"),
+        ("2,048", "some", "1.00", "1.00", "4.00", "8,192", "-", "-", "-", "-"),
+    ]
+    assert encode.notes == [
+        "theirs was left out from 2,048 tokens on: out of memory",
+        "others was left out: nothing to read",
+        "some was left out at 1,024 tokens: a repetition would take about 3 s",
+        "medians of 2 to 3 repetitions; x model: time over that of the model",
+        "utilization: operations per second over those of a large product in the same precision",
+        "precision: model fp32, blockwise fp32, theirs bf16",
+        "?: slowest over fastest above 1.5; measure again on a quiet machine",
+    ]
+    assert generate.title == "encoding and generating 64 tokens with 2 beams, batch 4"
+    assert generate.notes == ["single repetitions; x model: time over that of the model"]
+    assert "utilization" not in generate.headings()
+
+
+def test_decoding_steps() -> None:
+    cells = table("one decoding step").cells()
+    assert cells == [("1,024", "model", "23.4", "1.20", "3", "1 %", "1.00")]
+
+
+def test_json_keeps_every_repetition() -> None:
+    loaded = json.loads(REPORT.to_json())
+    assert loaded["models"][0]["seconds"] == [0.5, 0.5, 0.6]
+    assert loaded["models"][3]["note"] == "out of memory"
+    assert loaded["machine"]["cores"] >= 1
+
+
+SPEEDS = (
+    speed("fp32 products", 16, 100, 1.0),
+    speed("memory read", 16, 40, 1.0),
+    speed("memory copied", 16, 50, 1.0),
+)
+ENCODE = row("encode", "model", 16, 2.0, 2.0, operations=120, precision="fp32")
+GENERATE = row("generate", "model", 16, 4.0, 6.0, 5.0, precision="fp32", step_bytes=60)
+
+
+def utilization(measured: Row) -> object:
+    (found,) = model_result([measured], SPEEDS, 1, 1).rows["models"]
+    return found["utilization"]
+
+
+def test_operations_are_compared_with_the_same_turns() -> None:
+    assert utilization(ENCODE) == pytest.approx(120 / 2 / 100)
+
+
+def test_no_utilization_without_a_speed() -> None:
+    for measured in (
+        row("encode", "theirs", 16, 2.0, operations=120),
+        row("encode", "model", 16, 2.0, operations=120, precision="bf16"),
+        row("encode", "model", 32, 2.0, operations=120, precision="fp32"),
+        row("encode", "model", 16, note="out of memory", operations=120, precision="fp32"),
+        GENERATE,
+    ):
+        assert utilization(measured) is None
+
+
+def test_a_step_is_generation_less_encoding() -> None:
+    (step,) = step_rows([ENCODE, GENERATE], SPEEDS, tokens=2)
+    assert step["median"] == (5.0 - 2.0) / 2
+    assert step["spread"] == 1.5
+    assert step["bandwidth"] == pytest.approx(60 / 1.5 / 50)  # of the faster of both speeds
+
+
+def test_a_peers_step_has_no_bandwidth() -> None:
+    (step,) = step_rows([row("encode", "x", 16, 1.0), row("generate", "x", 16, 2.0)], SPEEDS, tokens=1)
+    assert (step["median"], step["step_bytes"], step["bandwidth"]) == (1.0, None, None)
+
+
+def test_no_step_where_one_is_missing_or_noise() -> None:
+    for rows in ([GENERATE], [ENCODE], [ENCODE, row("generate", "model", 16, 2.0)]):
+        assert list(step_rows(rows, SPEEDS, tokens=1)) == []
+
+
+def test_no_growth_through_two_lengths() -> None:
+    assert list(growth_rows([row("encode", "model", 2**n, 2.0**n) for n in range(2)])) == []
+
+
+def test_growth_leaves_out_what_was_not_measured() -> None:
+    rows = [row("encode", "model", 2**n, 2.0**n) for n in range(4)]
+    rows.append(row("encode", "model", 16, note="out of memory"))
+    (growth,) = growth_rows(rows)
+    assert (growth["lengths"], growth["bytes"]) == ("1 to 8", None)
+    assert growth["seconds"] == pytest.approx(1.0)
+    printed = model_result(rows, [], 1, 1).tables[-1]
+    assert printed.cells() == [("encode", "model", "1 to 8", "1.00", "-", "-")]
+
 
 CPU = torch.device("cpu")
 
@@ -39,7 +217,7 @@ def test_seconds_are_predicted_as_they_grew() -> None:
 
 
 def test_only_what_grows_is_taken_to_grow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(length_sweep, "available", lambda _: 20 * 2**30)
+    monkeypatch.setattr("sumpool.bench.models.available", lambda _: 20 * 2**30)
     ran: list[int] = []
     gradients = 2**30  # whatever the length
     known = CostModel(peak, CPU, {1024: 1.0}, {1024: gradients + 2**28}, least=gradients)
@@ -129,7 +307,7 @@ class Timed(Contender):
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     time = Time()
-    monkeypatch.setattr(length_sweep, "clock", time.clock)
+    monkeypatch.setattr("sumpool.bench.models.clock", time.clock)
     return time
 
 
@@ -287,7 +465,7 @@ def test_a_length_that_may_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch) 
         return next(found)
 
     monkeypatch.setattr("sumpool.bench.workload.peak", peak)
-    monkeypatch.setattr("sumpool.bench.models.length_sweep.available", Mock(return_value=2**31))
+    monkeypatch.setattr("sumpool.bench.models.available", Mock(return_value=2**31))
     rows = quick(QUICK.model_copy(update={"lengths": (32, 64)}))
     assert {row.note for row in where(rows, {"length": 32})} == {""}
     assert {row.note for row in where(rows, {"length": 64})} == {"may need 2.5 GiB, 2.0 GiB are free"}
@@ -344,3 +522,136 @@ def test_peers_take_part_and_say_what_they_cannot() -> None:
         "train": "it does not learn",
         "generate": "it does not write",
     }
+
+
+SMALL = ("bench.target=4", "bench.generate=2", "bench.repeats=1")
+
+
+def test_a_recipe_needs_no_data(tiny_recipe: Path) -> None:
+    heard: list[Progress] = []
+    found = bench(tiny_recipe, overrides=SMALL, lengths=(16, 32), report=heard.append)
+    assert {(row["model"], row["length"]) for row in found.result.rows["models"]} == {
+        (model, length) for model in ("model", "blockwise", "vanilla") for length in (16, 32)
+    }
+    assert heard.pop(0).note == "this takes at most about 540 s; bench.seconds changes that"
+    assert [each.done for each in heard] == sorted(each.done for each in heard)
+    assert {each.total for each in heard} == {heard[-1].done} == {2 * 9 + 2 * 2 * 9}  # 32 tokens count twice
+    assert {"encode": "32 tokens, vanilla"} in [progress.metrics for progress in heard]
+    assert found.settings["bench"]["lengths"] == (16, 32)
+    assert json.loads(found.to_json())["recipe"] == "tiny"
+    assert len(found.tables()) == 7
+
+
+@pytest.mark.slow
+def test_a_run_folder_is_a_recipe_too(run_folder: Path) -> None:
+    found = bench(run_folder, overrides=(*SMALL, "train.precision=bf16", "bench.precision=bf16"), lengths=(300,))
+    assert found.recipe == "random"
+    assert found.precision == "bf16"
+    assert {row["length"] for row in json.loads(found.to_json())["models"]} == {300}  # more than the model reads in use
+
+
+def test_lengths_are_checked(tiny_recipe: Path) -> None:
+    with pytest.raises(RecipeError, match=r"bench\.lengths\[0\] must be .* 1 and .*, got 0"):
+        bench(tiny_recipe, lengths=(0,))
+
+
+@pytest.mark.slow
+def test_without_a_run_a_small_model_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    heard: list[Progress] = []
+    found = bench(overrides=(*SMALL, "model.dim=16", "bench.workloads=[encode]"), lengths=(32,), report=heard.append)
+    assert found.recipe == "quickstart"
+    assert found.settings["vocabulary"] == 6000
+    assert heard[0].note == "there is no run in runs: measuring the model of the quickstart"
+
+
+@pytest.mark.slow
+def test_without_a_target_the_newest_run_is_measured(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sumpool.bench.models.RUNS", run_folder.parent)
+    heard: list[Progress] = []
+    found = bench(overrides=(*SMALL, "bench.workloads=[encode]"), lengths=(32,), report=heard.append)
+    assert found.recipe == "random"
+    assert heard[0].note == f"measuring the newest run, {run_folder}"
+
+
+@pytest.mark.slow
+def test_an_earlier_benchmark_is_repeated(tiny_recipe: Path, tmp_path: Path) -> None:
+    first = bench(tiny_recipe, overrides=(*SMALL, "bench.workloads=[encode]", "seed=5"), lengths=(32,))
+    path = tmp_path / "kept.json"
+    path.write_text(first.to_json())
+    again = bench(load_saved(path), overrides=("bench.batch=2",))
+    assert json.loads(again.to_json())["settings"]["model"] == json.loads(first.to_json())["settings"]["model"]
+    assert compare_reports(load_saved(path), again).differences == ("bench.batch was 1, is 2",)
+    assert again.settings["recipe"]["seed"] == 5
+
+
+@pytest.mark.slow
+def test_the_first_benchmarks_kept_no_recipe(tiny_recipe: Path, tmp_path: Path) -> None:
+    tree = json.loads(bench(tiny_recipe, overrides=(*SMALL, "bench.workloads=[encode]"), lengths=(32,)).to_json())
+    del tree["settings"]["recipe"]
+    path = tmp_path / "kept.json"
+    path.write_text(json.dumps(tree))
+    again = bench(load_saved(path))
+    assert again.recipe == "tiny"
+    assert compare_reports(load_saved(path), again).differences == ()
+
+
+@pytest.mark.slow
+def test_precision_of_reading_and_writing(tiny_recipe: Path) -> None:
+    found = bench(tiny_recipe, overrides=(*SMALL, "bench.precision=bf16", "train.precision=fp32"), lengths=(32,))
+    assert found.precision == "bf16 of encoding and generation, fp32 of training"
+    assert {(row["workload"], row["precision"]) for row in found.result.rows["models"]} == {
+        ("encode", "bf16"),
+        ("train", "fp32"),
+        ("generate", "bf16"),
+    }
+
+
+def test_a_precision_that_is_not_to_be_had(tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sumpool.training.hardware.has_int8", lambda: False)
+    with pytest.raises(RecipeError, match=r"bench\.precision must be 'auto', .* got 'int8'"):
+        bench(tiny_recipe, overrides=("bench.precision=int8",))
+
+
+class Peer(Contender):
+    """A peer that takes no time."""
+
+    def precision_of(self, workload: Workload) -> None: ...
+
+    def encode(self, documents: Documents) -> None: ...
+
+    def train(self, documents: Documents) -> None: ...
+
+    def generate(self, documents: Documents, beams: int, tokens: int) -> None: ...
+
+
+@pytest.mark.slow
+def test_peers_take_part(tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int]] = []
+
+    def build(config: ModelConfig, settings: BenchConfig, conditions: Conditions) -> dict[str, Contender]:
+        del config, conditions
+        asked.append((max(settings.lengths), settings.generate))
+        return {"theirs": Peer(), "others": Peer()}
+
+    monkeypatch.setattr("sumpool.bench.peers.build_peers", build)
+    monkeypatch.setattr("sumpool.bench.peers.require_peers", lambda: ("one is missing",))
+    heard: list[Progress] = []
+    chosen = [*SMALL, "bench.peers=[theirs]", "bench.baselines=[vanilla]"]
+    found = bench(tiny_recipe, overrides=chosen, lengths=(32, 64), peers=True, report=heard.append)
+    assert {row["model"] for row in found.result.rows["models"]} == {"model", "vanilla", "theirs"}
+    assert [row["length"] for row in where(found.result.rows["models"], {"model": "theirs"})] == [32, 64] * 3
+    assert asked == [(64, 2)]
+    assert heard[0].note == "one is missing"
+    assert found.precision.endswith("of training, the fastest of each peer")
+    with pytest.raises(RecipeError, match=r"bench\.peers must name some of theirs, others, got LSD"):
+        bench(tiny_recipe, overrides=[*SMALL, "bench.peers=[LSD]"], lengths=(32,), peers=True)
+
+
+def stop() -> None:
+    raise Interrupted(signal.SIGTERM)
+
+
+def test_a_signal_leaves_nothing(tiny_recipe: Path) -> None:
+    with pytest.raises(Interrupted, match="stopped by SIGTERM; a benchmark that is not finished keeps nothing"):
+        bench(tiny_recipe, overrides=SMALL, lengths=(32,), check=stop)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.bench.measures.timing import Timing
-from sumpool.bench.results.table import (
+from sumpool.bench.measures import Timing
+from sumpool.bench.results import (
     Column,
     Row,
     Table,

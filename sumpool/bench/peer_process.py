@@ -1,4 +1,4 @@
-"""Process of a peer, `python -m sumpool.bench.corpus.peer_process JOB.json`, and the RFCs that all systems read.
+"""Process of a peer, `python -m sumpool.bench.peer_process JOB.json`, and the RFCs that all systems read.
 
 Prints a line for each summary as soon as its batch is done; in a trial, a line for each batch size. Documents are
 sorted by length, short ones first, which wastes little on padding and makes the first summary early.
@@ -86,7 +86,7 @@ def transformers_generator(job: PeerJob, pad: int) -> Generate:
     from torch.nn.utils.rnn import pad_sequence
     from transformers import AutoModelForSeq2SeqLM, GenerationConfig
 
-    from sumpool.bench.peers.transformers_peer import TOKEN_IDS
+    from sumpool.bench.peers import TOKEN_IDS
 
     model = AutoModelForSeq2SeqLM.from_pretrained(job.model, dtype=getattr(torch, job.precision)).to(job.device).eval()
     lengths = {"min_new_tokens": job.generate, "max_new_tokens": job.generate}

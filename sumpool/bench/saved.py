@@ -9,11 +9,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError
 
-from sumpool.bench.measures.statistics import compare
-from sumpool.bench.measures.timing import Timing
-from sumpool.bench.models.tables import MODEL, model_result
-from sumpool.bench.results.report import BenchReport, Machine
-from sumpool.bench.results.table import Row, Table, make_table, pooled, unique, where
+from sumpool.bench.measures import Timing, compare
+from sumpool.bench.models import MODEL, model_result
+from sumpool.bench.results import BenchReport, Machine, Row, Table, make_table, pooled, unique, where
 from sumpool.errors import DataError, RecipeError
 from sumpool.io.bounded import parse_json, read_regular
 from sumpool.settings import first_problem

@@ -6,14 +6,12 @@ from typing import Any
 
 import pytest
 
-from sumpool.bench.measures.timing import Timing
-from sumpool.bench.models import saved
-from sumpool.bench.models.saved import RunComparison, compare_reports, load_saved, require_benchmark
-from sumpool.bench.models.tables import model_result
-from sumpool.bench.results.report import SCHEMA, BenchReport
-from sumpool.bench.results.table import Row
+from sumpool.bench.measures import Timing
+from sumpool.bench.models import model_result
+from sumpool.bench.results import SCHEMA, BenchReport, Row
+from sumpool.bench.saved import RunComparison, compare_reports, load_saved, require_benchmark
 from sumpool.errors import DataError, RecipeError
-from tests.bench.models.test_tables import REPORT
+from tests.bench.test_models import REPORT
 
 
 @pytest.fixture
@@ -101,7 +99,7 @@ def test_a_missing_file_is_said(tmp_path: Path) -> None:
 
 
 def test_a_file_without_end_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(saved, "LARGEST", 2**20)
+    monkeypatch.setattr("sumpool.bench.saved.LARGEST", 2**20)
     path = tmp_path / "large.json"
     path.write_bytes(b" " * (2**20 + 1))
     with pytest.raises(DataError, match="must be a benchmark that --out wrote, got: more than 1,048,576 bytes"):

@@ -1,0 +1,418 @@
+"""`sumpool bench corpus`: a corpus of RFCs, from the start of each system's process to its last summary.
+
+Systems take turns, each run a fresh process that prints one JSON line for each summary as it is finished; a trial
+chooses precision and batch of each peer.
+"""
+
+import json
+import queue
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import IO, Any
+
+import torch
+
+from sumpool.bench.config import BenchSettings, CorpusConfig, load_settings
+from sumpool.bench.measures import NOT_SHOWN, EnergyMeter, Timing
+from sumpool.bench.peer_process import PeerJob, choose_documents, spread, write_documents
+from sumpool.bench.peers import BUILDS, CTranslate2Peer, TransformersPeer, compute_types, library_versions
+from sumpool.bench.results import UNFINISHED, BenchReport, Result, Row, make_report, make_table, quotient, significant
+from sumpool.bench.workload import Conditions
+from sumpool.core.model.config import ModelConfig
+from sumpool.errors import RecipeError
+from sumpool.inference.loading import find_model
+from sumpool.io.bounded import parse_json
+from sumpool.progress import Check, Progress, Report, told_when_stopped
+from sumpool.recipe.schema import Recipe
+from sumpool.text.load import load_tokenizer
+from sumpool.training.hardware import choose_device, choose_encoder_precision, choose_generation_precision
+
+TIMEOUT = 1800.0
+"""Seconds after which a process is ended and its system left out."""
+_POLL = 0.2
+"""Seconds between two readings of memory and energy."""
+_PEAK = re.compile(r"^VmHWM:\s+(\d+) kB", re.MULTILINE)
+_LONGEST_REASON = 200
+_NO_SUMMARY = 3
+"""Exit code of `sumpool summarize` if some lines have a reason instead of a summary."""
+
+
+@dataclass(frozen=True)
+class ProcessRun:
+    """One run of a system.
+
+    Attributes:
+        rows: Objects that it printed, one for each summary.
+        first: Seconds from the start of the process to its first summary.
+        seconds: Seconds from the start of the process to its end.
+        memory: Peak resident memory of the process in bytes; None where the system does not show it.
+        joules: Energy of the machine meanwhile; None without a counter.
+        problem: Why it failed; empty if it did not.
+    """
+
+    rows: Sequence[Mapping[str, Any]] = ()
+    first: float = 0.0
+    seconds: float = 0.0
+    memory: int | None = None
+    joules: float | None = None
+    problem: str = ""
+
+
+def run_process(command: Sequence[str], meter: EnergyMeter, check: Check, timeout: float = TIMEOUT) -> ProcessRun:
+    """Run a command to its end; `check` is called while it runs, and when it raises, the process is ended."""
+    rows: list[Mapping[str, Any]] = []
+    first, peak = 0.0, None
+    before = meter.sample()
+    with tempfile.TemporaryFile() as errors:
+        start = time.perf_counter()
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors)
+        assert process.stdout, "it is a pipe"
+        lines: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
+        reader = threading.Thread(target=_read, args=(process.stdout, lines), daemon=True)
+        reader.start()
+        try:
+            while True:
+                check()
+                if time.perf_counter() - start > timeout:
+                    return ProcessRun(problem=f"it took more than {timeout:,.0f} s")
+                meter.sample()  # a counter may wrap around
+                peak = _peak_memory(process.pid) or peak
+                try:
+                    moment, line = lines.get(timeout=_POLL)
+                except queue.Empty:
+                    continue
+                if not line:
+                    break
+                first = first or moment - start
+                rows.append(parse_json(line))
+            code = process.wait()
+            seconds = time.perf_counter() - start
+        finally:
+            process.kill()
+            process.wait()
+            reader.join()
+            process.stdout.close()
+        if code and not (code == _NO_SUMMARY and rows):
+            return ProcessRun(problem=_last_line(errors) or f"it ended with exit code {code}")
+    after = meter.sample()
+    joules = after - before if after is not None and before is not None else None
+    return ProcessRun(rows, first, seconds, peak, joules)
+
+
+def _read(stream: IO[bytes], lines: "queue.SimpleQueue[tuple[float, bytes]]") -> None:
+    for line in stream:
+        lines.put((time.perf_counter(), line))
+    lines.put((time.perf_counter(), b""))
+
+
+def _peak_memory(process: int) -> int | None:
+    """Peak resident memory in bytes; None where there is no /proc, and of a process that has ended."""
+    try:
+        match = _PEAK.search(Path(f"/proc/{process}/status").read_text())
+    except OSError:
+        return None
+    return 1024 * int(match[1]) if match else None
+
+
+def _last_line(errors: IO[bytes]) -> str:
+    errors.seek(0)
+    lines = errors.read().decode(errors="replace").split("\n")
+    return next((line.strip()[:_LONGEST_REASON] for line in reversed(lines) if line.strip()), "")
+
+
+CTRANSLATE2 = "CTranslate2"
+NAMES = (*BUILDS, CTRANSLATE2)
+_SHORT = {"float32": "fp32", "bfloat16": "bf16"}
+_PRECISIONS = ("float32", "bfloat16")
+Run = Callable[[Sequence[str]], ProcessRun]
+"""Runs a command to its end."""
+OURS, SHIPPED = "sumpool", "sumpool, as shipped"
+
+
+@dataclass(frozen=True)
+class CorpusPeer:
+    """A peer, ready to run; `problem` is why it cannot."""
+
+    name: str
+    job: PeerJob | None = None
+    problem: str = ""
+
+    @property
+    def precision(self) -> str | None:
+        """Precision that was the fastest."""
+        return _SHORT.get(self.job.precision, self.job.precision) if self.job else None
+
+
+def peer_names(chosen: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the peers that the settings ask for, or of all.
+
+    Raises:
+        RecipeError: If one is unknown.
+    """
+    unknown = [name for name in chosen if name not in NAMES]
+    if unknown:
+        raise RecipeError(f"bench.peers must name some of {', '.join(NAMES)}, got {', '.join(unknown)}")
+    return tuple(chosen) or NAMES
+
+
+def peer_command(job: PeerJob, path: Path) -> list[str]:
+    """Write a job to a file; returns the command that does it."""
+    path.write_text(json.dumps(asdict(job)))
+    return [sys.executable, "-m", "sumpool.bench.peer_process", str(path)]
+
+
+def prepare_peer(
+    name: str, config: ModelConfig, conditions: Conditions, trial: PeerJob, memory: float, run: Run
+) -> CorpusPeer:
+    """Write random weights of a peer in the sizes of our model, and choose precision and batch by a trial.
+
+    Args:
+        name: Name of the peer.
+        config: Our model.
+        conditions: Vocabulary, device and seed.
+        trial: The job of a trial, whose library, model and precision are filled in.
+        memory: Bytes that the process may use.
+        run: Runs a command.
+    """
+    library = "ctranslate2" if name == CTRANSLATE2 else "transformers"
+    for needed in dict.fromkeys(("transformers", library)):
+        if find_spec(needed) is None:
+            return CorpusPeer(name, problem=f"{needed} is not installed: pip install 'sumpool[peers]'")
+    long = config.model_copy(update={"target_length": max(config.target_length, trial.generate + 2)})
+    folder = Path(trial.model) / name
+    fastest: tuple[float, PeerJob] | None = None
+    problems: list[str] = []
+    kinds = compute_types(conditions.device) if library == "ctranslate2" else _PRECISIONS
+    for kind in kinds:
+        try:
+            model = _write_weights(name, long, conditions, kind, folder)
+        except (ImportError, RuntimeError, ValueError) as error:  # a version of the library that does not fit
+            problems.append(f"{type(error).__name__}: {error}".splitlines()[0])
+            continue
+        job = replace(trial, library=library, model=str(model), precision=kind)
+        for batch in job.batches:  # one process each, so that its peak is its own
+            one = replace(job, batches=(batch,))
+            result = run(peer_command(one, folder / "trial.json"))
+            if result.problem or (result.memory or 0) > memory:
+                problems.append(result.problem or f"more than {memory / 2**30:g} GiB (bench.memory)")
+                break
+            seconds = result.rows[0]["seconds"]
+            if fastest is None or seconds < fastest[0]:
+                fastest = seconds, replace(one, is_trial=False)
+    return CorpusPeer(name, fastest[1]) if fastest else CorpusPeer(name, problem=problems[0])
+
+
+def _write_weights(name: str, config: ModelConfig, conditions: Conditions, kind: str, folder: Path) -> Path:
+    """Write random weights; those of CTranslate2 are converted to its compute type when they are loaded."""
+    if name == CTRANSLATE2:
+        path = folder / "model"
+        if not path.is_dir():
+            path.mkdir(parents=True)
+            CTranslate2Peer(config, conditions, kind, threads=1).specification().save(str(path))
+        return path
+    import_module("transformers").utils.logging.disable_progress_bar()
+    path = folder / kind
+    peer = TransformersPeer(BUILDS[name], config, replace(conditions, precision=getattr(torch, kind)))
+    peer.model.save_pretrained(path)
+    return path
+
+
+def our_commands(documents: Path, run: Path, config: CorpusConfig) -> dict[str, list[str]]:
+    """Commands of `sumpool summarize` by the name of the row: with as much work as the peers, and as users run it."""
+    command = [sys.executable, "-m", "sumpool", "summarize", str(documents), "--model", str(run), "--json"]
+    settings = {
+        "mode": "abstractive",
+        "mbr": "false",
+        "factuality": "any",
+        "no_repeat_words": 0,
+        "beams": config.beams,
+        "min_length": config.generate,
+        "max_length": config.generate,
+    }
+    changes = [part for name, value in settings.items() for part in ("--set", f"summarize.{name}={value}")]
+    return {OURS: [*command, *changes], SHIPPED: command}
+
+
+def measure_systems(
+    commands: Mapping[str, Sequence[str]], config: CorpusConfig, run: Run, report: Report
+) -> dict[str, list[ProcessRun]]:
+    """Run every system in turns; one that fails is not repeated.
+
+    Args:
+        commands: Command of each system.
+        config: Documents and repetitions.
+        run: Runs a command to its end.
+        report: Called with progress.
+    """
+    runs: dict[str, list[ProcessRun]] = {name: [] for name in commands}
+    total = config.repeats * len(commands)
+    for turn in range(config.repeats):
+        for place, (name, command) in enumerate(commands.items()):
+            report(Progress("bench", turn * len(commands) + place, total, {"system": name}))
+            if not any(result.problem for result in runs[name]):
+                runs[name].append(_complete(run(command), config.documents))
+    report(Progress("bench", total, total))
+    return runs
+
+
+def peer_commands(peers: Sequence[CorpusPeer], folder: Path) -> dict[str, list[str]]:
+    """Commands of the peers that can run."""
+    return {peer.name: peer_command(peer.job, folder / f"{peer.name}.json") for peer in peers if peer.job}
+
+
+def corpus_result(
+    runs: Mapping[str, Sequence[ProcessRun]],
+    labels: Mapping[str, Mapping[str, object]],
+    left_out: Mapping[str, str],
+    facts: Mapping[str, object],
+    meter: EnergyMeter,
+) -> Result:
+    """Rows and table of the runs.
+
+    Args:
+        runs: Runs of each system.
+        labels: Further values of the row of each system.
+        left_out: Reasons of the systems that could not run.
+        facts: Documents, beams and lengths, for the title and the notes.
+        meter: The meter that the joules are from.
+    """
+    ours = _row(OURS, runs[OURS], {}, meter)["median"]
+    rows = [_row(name, runs[name], labels.get(name, {}), meter) for name in runs]
+    rows = [row.also({"times": quotient(row["median"], ours)}) for row in rows]
+    rows += [Row({"system": name, "energy": meter.problem}, note=reason) for name, reason in left_out.items()]
+    notes = [f"{row['system']} is left out: {row.note}" for row in rows if row.note]
+    counts = sorted({len(row.timing.seconds) for row in rows if row.timing})
+    notes.append(f"medians of {' or '.join(map(str, counts))} runs in turns; spread: slowest over fastest")
+    return Result({"corpus": rows}, [make_table("corpus", rows, facts, notes=notes)])
+
+
+def _row(name: str, runs: Sequence[ProcessRun], labels: Mapping[str, object], meter: EnergyMeter) -> Row:
+    """One system; the reason alone if one of its runs failed."""
+    problem = next((result.problem for result in runs if result.problem), "")
+    if problem or not runs:
+        return Row({"system": name, **labels}, note=problem or "it did not run")
+    timing = Timing(tuple(result.seconds for result in runs))
+    joules = [result.joules for result in runs if result.joules is not None]
+    peaks = [result.memory for result in runs if result.memory is not None]
+    documents = len(runs[0].rows)
+    values = {
+        "first": median(result.first for result in runs),
+        "firsts": [result.first for result in runs],
+        "documents": documents,
+        "documents_per_second": documents / timing.median,
+        "memory": max(peaks) if peaks else None,
+        "tokens_read": sum(row["tokens_read"] for row in runs[0].rows),
+        "joules": median(joules) if joules else None,
+        "energy": significant(median(joules)) if joules else meter.problem or NOT_SHOWN,
+    }
+    return Row({"system": name, **labels, **values}, timing)
+
+
+def _complete(result: ProcessRun, documents: int) -> ProcessRun:
+    """The same run, or one that failed if summaries are missing."""
+    if result.problem or len(result.rows) == documents:
+        return result
+    return ProcessRun(problem=f"it printed {len(result.rows)} summaries of {documents} documents")
+
+
+def bench_corpus(run: Path | None, overrides: Sequence[str], peers: bool, report: Report, check: Check) -> BenchReport:
+    """Measure documents per second, time to the first summary, memory and energy of whole processes.
+
+    Args:
+        run: The run folder; None takes the newest run, or the shipped model if there is none.
+        overrides: Settings of the benchmark, like `bench.documents=8`.
+        peers: Whether models of transformers and CTranslate2 in the sizes of the run's model take part.
+        report: Called with progress.
+        check: Called while processes run; when it raises, nothing is kept.
+
+    Raises:
+        CheckpointError: If there is no model, or it is damaged.
+        RecipeError: If a setting is wrong.
+        Interrupted: If a signal has come.
+    """
+    with told_when_stopped(UNFINISHED):
+        return _bench(run, overrides, peers, report, check)
+
+
+def _bench(run: Path | None, overrides: Sequence[str], peers: bool, report: Report, check: Check) -> BenchReport:
+    # 1. Check settings and model, and choose the documents.
+    config = load_settings("bench corpus", BenchSettings[CorpusConfig], overrides, {"bench": {}}).bench
+    names = peer_names(config.peers) if peers else ()
+    folder, recipe = find_model(run)
+    rows = choose_documents(config.documents)
+    conditions = Conditions(
+        load_tokenizer(folder).vocab_size, choose_device(recipe.summarize.device), torch.float32, recipe.seed
+    )
+    meter = EnergyMeter()
+    execute = partial(run_process, meter=meter, check=check)
+    with TemporaryDirectory() as name:
+        work = Path(name)
+        documents = write_documents(work / "documents.jsonl", rows)
+        trial = write_documents(work / "trial.jsonl", spread(rows, min(config.trial, len(rows))))
+        # 2. Write the weights of the peers, and choose precision and batch of each.
+        job = _trial_job(work, trial, folder, recipe, conditions, config)
+        prepared: list[CorpusPeer] = []
+        for peer in names:
+            report(Progress("bench", len(prepared), len(names), note=f"{peer}: choosing precision and batch"))
+            limit = config.memory * 2**30
+            prepared.append(prepare_peer(peer, recipe.model, conditions, job, limit, execute))
+        prepared = [
+            replace(peer, job=replace(peer.job, documents=str(documents))) if peer.job else peer for peer in prepared
+        ]
+        # 3. Run all systems in turns.
+        commands = our_commands(documents, folder, config) | peer_commands(prepared, work)
+        runs = measure_systems(commands, config, execute, report)
+    # 4. Lay out.
+    precision = _precision(recipe, conditions)
+    ours = {"precision": precision, "batch": f"{recipe.summarize.batch_tokens:,} tokens"}
+    labels: dict[str, dict[str, object]] = {OURS: {**ours}, SHIPPED: {**ours}}
+    labels |= {peer.name: {"precision": peer.precision, "batch": peer.job.batches[0]} for peer in prepared if peer.job}
+    words = [len(row.document.split()) for row in rows]
+    facts = config.model_dump(include={"documents", "beams", "generate"})
+    facts |= {"shortest": min(words), "longest": max(words), "source_length": recipe.model.source_length}
+    left_out = {peer.name: peer.problem for peer in prepared if not peer.job}
+    result = corpus_result(runs, labels, left_out, facts, meter)
+    kept = {"bench": config.model_dump(), "model": recipe.model.model_dump(), "documents": [row.id for row in rows]}
+    composed = make_report(recipe.name, "corpus", conditions, kept, result)
+    versions = composed.versions | (library_versions() if peers else {})
+    return replace(composed, precision=f"{precision}{', the fastest of each peer' * peers}", versions=versions)
+
+
+def _trial_job(
+    work: Path, trial: Path, folder: Path, recipe: Recipe, conditions: Conditions, config: CorpusConfig
+) -> PeerJob:
+    """Work of a trial; `model` is the folder in which the peers' weights will be."""
+    return PeerJob(
+        library="",
+        model=str(work),
+        precision="",
+        device=conditions.device.type,
+        threads=torch.get_num_threads(),
+        tokenizer=str(folder.resolve()),
+        documents=str(trial),
+        source_length=recipe.model.source_length,
+        beams=config.beams,
+        generate=config.generate,
+        batches=tuple(sorted(set(config.batches))),
+        is_trial=True,
+    )
+
+
+def _precision(recipe: Recipe, conditions: Conditions) -> str:
+    """Precisions that `sumpool summarize` takes on this machine."""
+    setting = recipe.summarize.precision
+    decoder = choose_generation_precision(setting, conditions.device)
+    encoder = choose_encoder_precision(setting, decoder, conditions.device)
+    return decoder if encoder == decoder else f"{encoder} encoder, {decoder} decoder"

@@ -1,1 +1,0 @@
-"""Benchmark of a corpus: whole processes from their start to the last summary."""

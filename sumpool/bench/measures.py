@@ -1,0 +1,534 @@
+"""Measures: seconds in turns, their statistics, speed and energy of the machine, and counted operations.
+
+Works that are compared take turns in one process (A B C A B C ...): a slow minute of the machine slows all of them, and
+ratios hold. Medians are reported with their spread, because single figures on a shared machine drift by a third. The
+machine's own speed is measured in the same turns, so that a model's share of it is one of the same minute. Energy is
+that of the whole machine, other processes included: RAPL packages in sysfs, and NVIDIA GPUs by NVML.
+
+Counted operations are the same on every machine. A multiplication and an addition are two. Matrix products count,
+attention included whatever kernel computes it; a mask saves nothing, and element-wise work does not count. A fused
+attention recomputes its scores in the backward pass, and that counts. With `SkipMatmul` shapes flow through a model
+and nearly nothing is computed, while the counter still sees every product. Unlike on torch's meta device, code that
+looks at values still runs, such as an attention that skips blocks of padding.
+"""
+
+import math
+import re
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import accumulate
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple, TypeVar, final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import FlopCounterMode
+
+from sumpool.bench.workload import Documents
+from sumpool.core.model.summarizer import Memory, SummarizationModel
+from sumpool.core.nn.quantization import Precision, quantize
+from sumpool.core.pooling._base import Pooled
+from sumpool.progress import Check, Progress, Report, no_op
+from sumpool.special_tokens import BOS
+
+Work = Callable[[], object]
+"""One repetition of what is measured; the result is discarded."""
+Name = TypeVar("Name", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds of every counted repetition, in the order measured; at least one."""
+
+    seconds: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """Median of the repetitions, in seconds."""
+        return statistics.median(self.seconds)
+
+    @property
+    def fastest(self) -> float:
+        """Fastest repetition, in seconds."""
+        return min(self.seconds)
+
+    @property
+    def spread(self) -> float:
+        """Slowest over fastest repetition: 1 is a quiet machine, above 1.5 nothing should be concluded."""
+        return max(self.seconds) / max(self.fastest, 1e-9)
+
+
+@dataclass
+class Steps:
+    """Progress of work with a known number of steps; calling it begins a step, or stops where `check` raises."""
+
+    total: int
+    report: Report
+    check: Check
+    done: int = 0
+
+    def __call__(self) -> None:
+        """Begin a step."""
+        self.check()
+        self.report(Progress("bench", self.done, self.total))
+        self.done += 1
+
+    def finish(self) -> None:
+        """Report the end, whatever was left out."""
+        self.report(Progress("bench", self.total, self.total))
+
+
+def synchronize(device: torch.device) -> None:
+    """Wait until a GPU has finished; a no-op on a CPU."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def clock(work: Work, device: torch.device) -> float:
+    """Seconds of one repetition."""
+    synchronize(device)
+    start = time.perf_counter()
+    work()
+    synchronize(device)
+    return time.perf_counter() - start
+
+
+def interleave(
+    tasks: Mapping[Name, Work], repeats: int, device: torch.device, check: Check = no_op, enough: float = math.inf
+) -> dict[Name, Timing]:
+    """Measure several tasks in turns, after one repetition of each that is not counted.
+
+    Args:
+        tasks: What to measure, by name.
+        repeats: Counted repetitions of each.
+        device: Where the works run.
+        check: Called before every repetition; may raise to stop.
+        enough: Counted seconds after which a work is not repeated again.
+
+    Raises:
+        ValueError: If repeats is below 1.
+    """
+    if repeats < 1:
+        raise ValueError(f"repeats must be at least 1, got {repeats}")
+    seconds: dict[Name, list[float]] = {name: [] for name in tasks}
+    for turn in range(repeats + 1):
+        for name, work in tasks.items():
+            if sum(seconds[name]) < enough:
+                check()
+                elapsed = clock(work, device)
+                seconds[name] += [elapsed] if turn else []
+    return {name: Timing(tuple(repetitions)) for name, repetitions in seconds.items()}
+
+
+CONFIDENCE = 0.95
+"""Probability that an interval holds the true ratio."""
+
+
+@dataclass(frozen=True)
+class SpeedRatio:
+    """Repetitions now over repetitions before.
+
+    Attributes:
+        estimate: Median of all quotients of a repetition now and one before (Hodges and Lehmann, 1963).
+        interval: Confidence interval; None where the repetitions are too few for one.
+    """
+
+    estimate: float
+    interval: tuple[float, float] | None
+
+    @property
+    def changed(self) -> bool:
+        """Whether the interval excludes 1."""
+        return self.interval is not None and not self.interval[0] <= 1 <= self.interval[1]
+
+
+def compare(before: Sequence[float], now: Sequence[float]) -> SpeedRatio:
+    """Estimate the factor by which repetitions changed, if they are independent and one factor changed all of them.
+
+    The interval leaves out as many of the smallest and largest quotients as the test of Mann and Whitney (1947) does
+    not reject.
+    """
+    quotients = sorted(new / old for old in before for new in now)
+    counts = orderings(len(before), len(now))
+    left_out = sum(total <= (1 - CONFIDENCE) / 2 * sum(counts) for total in accumulate(counts))
+    interval = (quotients[left_out - 1], quotients[-left_out]) if left_out else None
+    return SpeedRatio(median(quotients), interval)
+
+
+def orderings(first: int, second: int) -> list[int]:
+    """Numbers of orderings of two samples by Mann and Whitney's U: coefficients of the Gaussian binomial."""
+    size = first * second + 1
+    counts = np.zeros(size, dtype=object)  # of whole numbers without bounds
+    counts[0] = 1
+    for step in range(1, first + 1):  # times (1 - q ** (second + step)) / (1 - q ** step)
+        counts[second + step :] -= counts[: max(0, size - second - step)].copy()
+        for place in range(step, size):
+            counts[place] += counts[place - step]
+    return [int(count) for count in counts]
+
+
+@dataclass(frozen=True)
+class Regression:
+    """Best sum of the terms.
+
+    Attributes:
+        coefficients: One for each term.
+        r_squared: Explained share of the variance; 1 is an exact fit.
+    """
+
+    coefficients: tuple[float, ...]
+    r_squared: float
+
+    def relative(self) -> tuple[float | None, ...]:
+        """Coefficients in proportion to the first; None where the first is not positive, which is noise."""
+        first = self.coefficients[0]
+        return tuple(coefficient / first if first > 0 else None for coefficient in self.coefficients)
+
+
+def regress(terms: Sequence[Sequence[float]], times: Sequence[float]) -> Regression:
+    """Fit times = sum of coefficient * term.
+
+    Raises:
+        ValueError: If there are fewer times than terms, or not as many rows of terms.
+    """
+    if len(terms) != len(times) or not times or len(times) < len(terms[0]):
+        raise ValueError(f"times must be as many as rows of terms and no fewer than terms, got {len(times)}")
+    matrix, measured = np.asarray(terms, float), np.asarray(times, float)
+    scale = np.abs(matrix).max(0)  # squares of lengths beside a one would cost digits
+    scale[scale == 0] = 1
+    solution, *_ = np.linalg.lstsq(matrix / scale, measured, rcond=None)
+    residual = float(((measured - matrix / scale @ solution) ** 2).sum())
+    variance = float(((measured - measured.mean()) ** 2).sum())
+    return Regression(tuple((solution / scale).tolist()), 1 - residual / variance if variance else 1.0)
+
+
+def growth_exponent(lengths: Sequence[int], costs: Sequence[float]) -> float | None:
+    """Exponent e of the best fit cost = c * length ** e: 1 is linear, 2 quadratic. A fixed part lowers it.
+
+    Returns:
+        None with fewer than three lengths, or a cost of nothing: there is no growth to tell.
+
+    Raises:
+        ValueError: If there is not one cost for each length.
+    """
+    if len(lengths) != len(costs):
+        raise ValueError(f"costs must be as many as lengths, got {len(costs)} for {len(lengths)}")
+    if len(set(lengths)) < 3 or min(costs) <= 0:
+        return None
+    return float(np.polyfit(np.log(lengths), np.log(costs), 1)[0])
+
+
+READ, COPY = "memory read", "memory copied"
+SIDE = {"cpu": 2048, "cuda": 8192}
+"""Rows and columns of the matrices; larger ones are no faster."""
+BUFFER = {"cpu": 2**28, "cuda": 2**30}
+"""Bytes of the buffer, larger than caches."""
+NOT_SHOWN = "not shown by this kernel"
+"""Printed where there is no counter."""
+NOT_READABLE = "readable by root only"
+_ENERGY, _RANGE = "energy_uj", "max_energy_range_uj"
+
+
+class Probe(NamedTuple):
+    """Work whose speed only the machine decides, and its operations or bytes; a copy reads and writes each byte."""
+
+    work: Work
+    amount: int
+
+
+def product_name(precision: str) -> str:
+    """Name of the matrix product in a precision."""
+    return f"{precision} products"
+
+
+def probes(device: torch.device, precisions: Sequence[Precision]) -> dict[str, Probe]:
+    """Prepare the probes of a device, buffers included, with a matrix product for each of the precisions."""
+    side = SIDE[device.type]
+    machine: dict[str, Probe] = {}
+    for precision in dict.fromkeys(precisions):
+        machine[product_name(precision)] = Probe(_product(side, precision, device), 2 * side**3)
+    buffer = torch.ones(BUFFER[device.type] // 4, device=device)
+    copied = torch.ones_like(buffer)
+    machine[READ] = Probe(buffer.sum, 4 * buffer.numel())
+    machine[COPY] = Probe(partial(copied.copy_, buffer), 2 * 4 * buffer.numel())
+    return machine
+
+
+def _product(side: int, precision: Precision, device: torch.device) -> Work:
+    if precision == "int8":  # as a layer: torch has no plain product of integers
+        layer = nn.Sequential(nn.Linear(side, side, bias=False, device=device)).eval().requires_grad_(False)
+        quantize(layer, "int8")
+        return partial(layer, torch.randn(side, side, device=device))
+    dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+    left, right = (torch.randn(side, side, device=device).to(dtype) for _ in range(2))
+    return partial(torch.mm, left, right, out=torch.empty_like(left))
+
+
+POWERCAP = Path("/sys/class/powercap")
+_PACKAGE = re.compile(r"intel-rapl:\d+")
+"""Folder of a top-level domain; `intel-rapl:0:1` is a part of one, and `intel-rapl-mmio` shows the packages again."""
+Reading = Callable[[], int]
+
+
+@final
+class EnergyMeter:
+    """Joules since it was made.
+
+    Attributes:
+        problem: Why there is no counter; empty if there is one.
+    """
+
+    def __init__(self, powercap: Path = POWERCAP) -> None:
+        """Begin with the counters of now."""
+        self.problem = ""
+        self._ranges: dict[str, int] = {}
+        self._counters = {**self._packages(powercap), **_gpus()}
+        if not self._counters:
+            self.problem = self.problem or NOT_SHOWN
+        self._last = {name: read() for name, read in self._counters.items()}
+        self._spent = dict.fromkeys(self._counters, 0.0)
+
+    def sample(self) -> float | None:
+        """Read the counters; returns the joules so far, None without a counter."""
+        for name, read in self._counters.items():
+            now = read()
+            difference = now - self._last[name]
+            if difference < 0:  # wrapped around since the last reading
+                difference += self._ranges[name]
+            self._spent[name] += difference / 1e6
+            self._last[name] = now
+        return sum(self._spent.values()) if self._counters else None
+
+    def _packages(self, powercap: Path) -> dict[str, Reading]:
+        counters: dict[str, Reading] = {}
+        folders = sorted(powercap.glob("intel-rapl:*")) if powercap.is_dir() else []
+        for folder in (folder for folder in folders if _PACKAGE.fullmatch(folder.name)):
+            try:
+                if not (folder / "name").read_text().startswith("package"):
+                    continue
+                _read_counter(folder / _ENERGY)
+                self._ranges[folder.name] = _read_counter(folder / _RANGE)
+            except PermissionError:
+                self.problem = NOT_READABLE
+                continue
+            except (OSError, ValueError):  # a domain that is disabled
+                continue
+            counters[folder.name] = partial(_read_counter, folder / _ENERGY)
+        return counters
+
+
+def _read_counter(path: Path) -> int:
+    return int(path.read_text())
+
+
+def _gpus() -> dict[str, Reading]:
+    """Total energy of each GPU in microjoules, where pynvml is installed and the GPU counts it."""
+    if find_spec("pynvml") is None:
+        return {}
+    nvml = import_module("pynvml")
+    counters: dict[str, Reading] = {}
+
+    def read(handle: object) -> int:
+        return 1000 * int(nvml.nvmlDeviceGetTotalEnergyConsumption(handle))  # millijoules
+
+    try:
+        nvml.nvmlInit()
+        for index in range(nvml.nvmlDeviceGetCount()):
+            handle = nvml.nvmlDeviceGetHandleByIndex(index)
+            nvml.nvmlDeviceGetTotalEnergyConsumption(handle)
+            counters[f"gpu:{index}"] = partial(read, handle)
+    except nvml.NVMLError:  # no driver, or a GPU older than Volta
+        return counters
+    return counters
+
+
+ALL = "Global"
+"""torch's name for everything that was counted."""
+
+
+Operations = Counter[str]
+"""`maps` of linear maps, vectors times learned weights; `products` of all others: scores, mixing, and hashing."""
+
+
+def count(work: Work) -> int:
+    """Run the work once and count its operations, those of its backward pass included."""
+    return count_modules(work)[ALL].total()
+
+
+def count_modules(work: Work) -> dict[str, Operations]:
+    """Run the work once and count the operations of every module, by path from the outermost, and of `ALL`."""
+    with FlopCounterMode(display=False, custom_mapping=dict(_CPU_ATTENTION)) as counter:
+        work()
+    return {path: _split(kernels) for path, kernels in ({ALL: {}} | counter.get_flop_counts()).items()}
+
+
+def _split(kernels: Mapping[object, int]) -> Operations:
+    """Tell linear maps from other products by the kernel: a batch of matrices is no linear map."""
+    maps = sum(kernels.get(kernel, 0) for kernel in (torch.ops.aten.mm, torch.ops.aten.addmm))
+    return Counter(maps=maps, products=sum(kernels.values()) - maps)
+
+
+# torch's own table has the attention kernels of CUDA only; queries, keys and values share one head_dim here. A forward
+# pass has two products, scores and the mixing of values; a backward pass five: the scores again, and four gradients.
+_CPU_ATTENTION: Mapping[object, Callable[..., int]] = {
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: (
+        lambda query, key, *_, **__: 2 * 2 * query.numel() * key[-2]
+    ),
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward: (
+        lambda _, query, key, *__, **___: 5 * 2 * query.numel() * key[-2]
+    ),
+}
+
+
+class SkipMatmul(TorchDispatchMode):
+    """Mode in which matrix products, attention included, return zeros of their shape; CPU only, without gradients."""
+
+    def __init__(self) -> None:
+        TorchDispatchMode.__init__(self)  # mypy takes super().__init__ for a function without types
+
+    def __torch_dispatch__(
+        self,
+        func: Any,  # noqa: ANN401 - an operator of torch, which has no public type
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> object:
+        """Answer products with zeros, and compute everything else."""
+        del types
+        zeros = _ZEROS.get(func.overloadpacket)
+        if zeros:
+            return zeros(*args)
+        settings = kwargs or {}
+        with self:  # outside autograd a linear layer is one operator with its product inside
+            parts = func.decompose(*args, **settings)
+        return func(*args, **settings) if parts is NotImplemented else parts
+
+
+def _matmul(left: Tensor, right: Tensor) -> Tensor:
+    return left.new_zeros((*left.shape[:-1], right.size(-1)))
+
+
+def _add_matmul(bias: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    del bias
+    return _matmul(left, right)
+
+
+def _attention(query: Tensor, key: Tensor, value: Tensor, *settings: object) -> tuple[Tensor, Tensor]:
+    """Mixed values, and log-sum-exps that only a backward pass reads."""
+    del key, settings
+    return query.new_zeros((*query.shape[:-1], value.size(-1))), query.new_zeros(0)
+
+
+_ZEROS: Mapping[object, Callable[..., object]] = {
+    torch.ops.aten.mm: _matmul,
+    torch.ops.aten.addmm: _add_matmul,
+    torch.ops.aten.bmm: _matmul,
+    torch.ops.aten.baddbmm: _add_matmul,
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _attention,
+}
+
+
+_LOOKUPS = {torch.ops.aten.embedding, torch.ops.aten.index_select, torch.ops.aten.index, torch.ops.aten.gather}
+"""Operators that read no more than they return."""
+
+
+@dataclass(frozen=True)
+class ModelProfile:
+    """Costs of a model for one document: operations and output lengths of the encoder, and numbers that a step reads.
+
+    Those are weights, the vocabulary's included, and cached numbers: keys and values, and keys of a pointer.
+    """
+
+    operations: int
+    output_lengths: tuple[int, ...]
+    weights: int
+    cached: int
+
+
+def profile_model(model: SummarizationModel, document: Documents, beams: int) -> ModelProfile:
+    """Profile the encoder on one document (batch of 1), and the first step of a search."""
+    memories: list[Memory] = []
+    pooled: dict[str, int] = {}
+
+    def read() -> None:
+        memories.append(model.encode(document.ids, document.mask, document.sentences))
+
+    def note(number: str, _pooler: nn.Module, _given: object, output: Pooled) -> None:
+        pooled[number] = output.tokens.mask.size(1)
+
+    training = model.training
+    model.eval()
+    hooks = [layer.register_forward_hook(partial(note, number)) for number, layer in model.encoder.poolers.items()]
+    with torch.inference_mode(), SkipMatmul():
+        operations = count(read)
+        state = model.start(memories[0], beams)
+        with _Reads() as reads:
+            model.step(torch.full((beams,), BOS, device=document.ids.device), state)
+    for hook in hooks:
+        hook.remove()
+    model.train(training)
+    lengths = [document.ids.size(1)]
+    for number in range(len(model.encoder.layers)):
+        lengths.append(pooled.get(str(number), lengths[-1]))
+    storages = {_storage(weights) for weights in model.parameters()}
+    numbers = reads.numbers()
+    of_weights = sum(read for storage, read in numbers.items() if storage in storages)
+    return ModelProfile(operations, tuple(lengths[1:]), of_weights, sum(numbers.values()) - of_weights)
+
+
+class _Reads(TorchDispatchMode):
+    """Mode that notes which numbers are read of tensors made outside; what is read twice counts once."""
+
+    def __init__(self) -> None:
+        TorchDispatchMode.__init__(self)  # mypy takes super().__init__ for a function without types
+        self._read: dict[int, dict[int, int]] = {}
+        self._made: dict[int, Tensor] = {}
+        self._sizes: dict[int, int] = {}
+
+    def numbers(self) -> dict[int, int]:
+        """Numbers read of each storage; its parts, such as keys and values, add up to at most all of it."""
+        return {storage: min(sum(parts.values()), self._sizes[storage]) for storage, parts in self._read.items()}
+
+    def __torch_dispatch__(
+        self,
+        func: Any,  # noqa: ANN401 - an operator of torch, which has no public type
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> object:
+        """Note the inputs of an operator, and compute it."""
+        del types
+        output = func(*args, **(kwargs or {}))
+        given = [tensor for tensor in _tensors(args) if tensor.is_floating_point()]
+        storages = {_storage(tensor) for tensor in given}
+        made = [tensor for tensor in _tensors(output) if _storage(tensor) not in storages]
+        for tensor in given if made else ():  # a view reads nothing
+            if _storage(tensor) not in self._made:
+                lookup = func.overloadpacket in _LOOKUPS
+                self._note(tensor, sum(result.numel() for result in made) if lookup else tensor.numel())
+        self._made |= {_storage(tensor): tensor for tensor in made}  # held, so that no address is used again
+        return output
+
+    def _note(self, tensor: Tensor, numbers: int) -> None:
+        parts = self._read.setdefault(_storage(tensor), {})
+        parts[tensor.data_ptr()] = max(parts.get(tensor.data_ptr(), 0), numbers)
+        self._sizes[_storage(tensor)] = tensor.untyped_storage().nbytes() // tensor.element_size()
+
+
+def _tensors(tree: object) -> list[Tensor]:
+    return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, Tensor)]
+
+
+def _storage(tensor: Tensor) -> int:
+    """Address of the storage, shared by all views of it."""
+    return tensor.untyped_storage().data_ptr()

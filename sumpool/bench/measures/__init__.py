@@ -1,1 +1,0 @@
-"""Measures: time, memory, counted operations, machine speed and statistics of them."""

@@ -1,0 +1,485 @@
+"""Models of other libraries, random, in the sizes of ours; the libraries are imported only when a peer is built.
+
+All have an encoder and a decoder of as many layers, heads and features as ours; they differ in what the encoder's
+tokens see. None of them pools. Special tokens have our numbers. Each runs in the precision in which it is fastest.
+
+CTranslate2, a C++ engine that only generates, has a process of its own: it keeps threads of an OpenMP of its own beside
+those of torch, and as long as its engine exists, the small products of a model in the same process take twice as long.
+It is converted from a random BART of transformers. Its tokens are texts; their names here are their numbers.
+"""
+
+import logging
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from importlib.metadata import version
+from importlib.util import find_spec
+from tempfile import TemporaryDirectory
+from typing import Any, final
+
+import torch
+from torch import Tensor
+
+from sumpool.bench.config import BenchConfig, Workload
+from sumpool.bench.measures import clock
+from sumpool.bench.workload import NAMES, Conditions, Contender, Documents
+from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
+from sumpool.core.model.config import ModelConfig
+from sumpool.data.processes import WorkerPool
+from sumpool.errors import RecipeError
+from sumpool.progress import Progress, Report, no_op
+from sumpool.special_tokens import BOS, EOS, PAD, UNK
+from sumpool.training.hardware import Work
+
+Build = Callable[[ModelConfig, int], Any]
+"""Builds a model of transformers, with random weights, of our configuration and the size of the vocabulary."""
+GLOBAL_TOKENS = 32
+"""Of PEGASUS-X, as published."""
+TOKEN_IDS = {
+    "pad_token_id": PAD,
+    "bos_token_id": BOS,
+    "eos_token_id": EOS,
+    "decoder_start_token_id": BOS,
+    "forced_eos_token_id": None,  # by default EOS would be forced
+}
+"""Our special tokens under the names of transformers."""
+
+
+@final
+class TransformersPeer(Contender):
+    """A model of transformers as a contender.
+
+    Its weights are created when they are first needed, and freed with it. They have the precision of the conditions, in
+    training too: nothing is faster for it.
+    """
+
+    def __init__(self, build: Build, config: ModelConfig, conditions: Conditions) -> None:
+        self.build, self.config, self.conditions = build, config, conditions
+
+    @cached_property
+    def model(self) -> Any:  # noqa: ANN401 - a type of transformers
+        """The model, on the device."""
+        torch.manual_seed(self.conditions.seed)
+        model = self.build(self.config, self.conditions.vocabulary)
+        return model.to(self.conditions.device, self.conditions.precision)
+
+    def precision_of(self, workload: Workload) -> str:
+        """Precision of all workloads."""
+        del workload
+        return NAMES[self.conditions.precision]
+
+    def train(self, documents: Documents) -> None:
+        """Run forward and backward of one training step."""
+        self.model.train()
+        output = self.model(input_ids=documents.ids, labels=documents.target, use_cache=False)
+        output.loss.backward()
+        self.model.zero_grad(set_to_none=True)
+
+    def encode(self, documents: Documents) -> Tensor:
+        """Encode the documents, (batch, length, dim)."""
+        self.model.eval()
+        with torch.inference_mode():
+            states: Tensor = self.model.get_encoder()(documents.ids).last_hidden_state
+        return states
+
+    def generate(self, documents: Documents, beams: int, tokens: int) -> Tensor:
+        """Encode the documents and generate exactly `tokens` tokens for each: (batch, tokens)."""
+        from transformers import GenerationConfig
+
+        self.model.eval()
+        settings = GenerationConfig(
+            num_beams=beams,
+            do_sample=False,
+            use_cache=True,
+            min_new_tokens=tokens,
+            max_new_tokens=tokens,
+            **TOKEN_IDS,
+        )
+        with torch.inference_mode():
+            summaries: Tensor = self.model.generate(documents.ids, generation_config=settings)
+        return summaries[:, 1:]  # without BOS
+
+
+def led(config: ModelConfig, vocabulary: int) -> Any:  # noqa: ANN401 - a type of transformers
+    """Longformer's encoder (Beltagy et al., 2020): every token sees a window of one of our blocks around it.
+
+    No token is global, as the first one usually is: that would only add work.
+    """
+    from transformers import LEDConfig, LEDForConditionalGeneration
+
+    # It says once that documents are padded to whole windows.
+    logging.getLogger("transformers.models.led.modeling_led").setLevel(logging.ERROR)
+    window = 2 * max(1, block_of(config) // 2)
+    return LEDForConditionalGeneration(
+        LEDConfig(
+            attention_window=window,
+            max_encoder_position_embeddings=-(-config.source_length // window) * window,
+            max_decoder_position_embeddings=config.target_length,
+            **_sizes(config, vocabulary),
+        )
+    )
+
+
+def pegasus_x(config: ModelConfig, vocabulary: int) -> Any:  # noqa: ANN401
+    """PEGASUS-X (Phang et al., 2022): blocks as ours, shifted by half in every other layer, and some global tokens."""
+    from transformers import PegasusXConfig, PegasusXForConditionalGeneration
+
+    return PegasusXForConditionalGeneration(
+        PegasusXConfig(
+            block_size=2 * max(1, block_of(config) // 2),
+            num_global_tokens=GLOBAL_TOKENS,
+            max_position_embeddings=config.source_length,
+            **_sizes(config, vocabulary),
+        )
+    )
+
+
+def long_t5(config: ModelConfig, vocabulary: int) -> Any:  # noqa: ANN401
+    """LongT5 (Guo et al., 2022) with local attention: every token sees half a block of ours to either side."""
+    from transformers import LongT5Config, LongT5ForConditionalGeneration
+
+    return LongT5ForConditionalGeneration(
+        LongT5Config(
+            vocab_size=vocabulary,
+            d_model=config.dim,
+            d_kv=config.dim // config.heads,
+            d_ff=config.feed_forward,
+            num_layers=len(config.encoder),
+            num_decoder_layers=config.decoder.layers,
+            num_heads=config.heads,
+            local_radius=max(1, block_of(config) // 2 - 1),
+            dropout_rate=config.dropout,
+            feed_forward_proj=config.activation,
+            **TOKEN_IDS,
+        )
+    )
+
+
+def bart(config: ModelConfig, vocabulary: int) -> Any:  # noqa: ANN401
+    """BART (Lewis et al., 2020) with as many positions as the longest document has: every token sees all others."""
+    from transformers import BartConfig, BartForConditionalGeneration
+
+    positions = max(config.source_length, config.target_length)
+    sizes = _sizes(config, vocabulary)
+    return BartForConditionalGeneration(
+        BartConfig(max_position_embeddings=positions, attn_implementation="sdpa", **sizes)
+    )
+
+
+BUILDS: Mapping[str, Build] = {"LED": led, "PEGASUS-X": pegasus_x, "LongT5": long_t5, "BART": bart}
+
+
+def block_of(config: ModelConfig) -> int:
+    """Block of our model's first blockwise layer, or the default one where it has none."""
+    attentions = (layer.attention for layer in config.encoder if isinstance(layer.attention, BlockwiseAttentionConfig))
+    return next(attentions, BlockwiseAttentionConfig()).block
+
+
+def _sizes(config: ModelConfig, vocabulary: int) -> dict[str, Any]:
+    """Our sizes under the names of BART's descendants."""
+    sizes: dict[str, Any] = {
+        "vocab_size": vocabulary,
+        "d_model": config.dim,
+        "activation_function": config.activation,
+        "dropout": config.dropout,
+    }
+    for half, layers in (("encoder", len(config.encoder)), ("decoder", config.decoder.layers)):
+        sizes |= {
+            f"{half}_layers": layers,
+            f"{half}_attention_heads": config.heads,
+            f"{half}_ffn_dim": config.feed_forward,
+        }
+    return sizes | TOKEN_IDS
+
+
+_COMPUTE_TYPES = ("float32", "int8", "bfloat16", "int8_bfloat16")
+"""Compute types that may be the fastest; int8 are the weights, and the products with them, alone."""
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A workload and its arguments; its peak memory is measured if there is a `device`."""
+
+    workload: Workload
+    arguments: tuple[Any, ...]
+    device: torch.device | None
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """Precision of the workload, and its peak memory if that was measured."""
+
+    precision: str | None
+    peak: int | None
+
+
+@final
+class PeerProcess(Contender):
+    """A contender whose process starts with its first workload, and ends with it."""
+
+    def __init__(self, build: Callable[[], Contender]) -> None:
+        """Prepare; `build` is called in the process, and must be importable."""
+        self._pool: WorkerPool[_Call, _Answer] = WorkerPool(partial(_runner, build), 1)
+        weakref.finalize(self, self._pool.close)
+        self._precisions: dict[Workload, str | None] = {}
+        self._device: torch.device | None = None
+        self._peak: int | None = None
+
+    def precision_of(self, workload: Workload) -> str | None:
+        """Precision of a workload; None before it has run."""
+        return self._precisions.get(workload)
+
+    def peak(self, work: Work, device: torch.device) -> int | None:
+        """Run `work` and return the peak memory of its workload in the process."""
+        self._device = device
+        try:
+            work()
+        finally:
+            self._device = None
+        return self._peak
+
+    def encode(self, documents: Documents) -> None:
+        """Encode the documents."""
+        self._run("encode", documents)
+
+    def train(self, documents: Documents) -> None:
+        """Run forward and backward of one training step."""
+        self._run("train", documents)
+
+    def generate(self, documents: Documents, beams: int, tokens: int) -> None:
+        """Encode the documents and generate exactly `tokens` tokens for each."""
+        self._run("generate", documents, beams, tokens)
+
+    def _run(self, workload: Workload, *arguments: object) -> None:
+        answer = self._pool.result(self._pool.submit(_Call(workload, arguments, self._device)), no_op)
+        self._precisions[workload], self._peak = answer.precision, answer.peak
+
+
+def _runner(build: Callable[[], Contender]) -> Callable[[_Call], _Answer]:
+    """Build the contender and return what runs its workloads."""
+    contender = build()
+
+    def run(call: _Call) -> _Answer:
+        work = partial(getattr(contender, call.workload), *call.arguments)
+        if call.device is None:
+            work()
+            peak = None
+        else:
+            peak = contender.peak(work, call.device)
+        return _Answer(contender.precision_of(call.workload), peak)
+
+    return run
+
+
+def compute_types(device: torch.device) -> tuple[str, ...]:
+    """Compute types that a device supports."""
+    from ctranslate2 import get_supported_compute_types
+
+    supported = get_supported_compute_types(device.type)
+    return tuple(kind for kind in _COMPUTE_TYPES if kind in supported)
+
+
+@final
+class CTranslate2Peer(Contender):
+    """BART of CTranslate2 with random weights, which are created when they are first needed, and freed with it."""
+
+    def __init__(self, config: ModelConfig, conditions: Conditions, compute_type: str, threads: int) -> None:
+        self.config, self.conditions, self.compute_type, self.threads = config, conditions, compute_type, threads
+
+    @cached_property
+    def translator(self) -> Any:  # noqa: ANN401 - a type of ctranslate2
+        """The engine with the weights, on the device."""
+        from ctranslate2 import Translator
+
+        with TemporaryDirectory() as folder:
+            self.specification().save(folder)
+            return Translator(
+                folder,
+                device=self.conditions.device.type,
+                device_index=self.conditions.device.index or 0,
+                compute_type=self.compute_type,
+                inter_threads=1,
+                intra_threads=self.threads,
+            )
+
+    def precision_of(self, workload: Workload) -> str:
+        """Compute type."""
+        del workload
+        return self.compute_type
+
+    def encode(self, documents: Documents) -> None:
+        """Raise NotImplementedError."""
+        raise NotImplementedError("CTranslate2 reads only where it writes")
+
+    def train(self, documents: Documents) -> None:
+        """Raise NotImplementedError."""
+        raise NotImplementedError("CTranslate2 does not train")
+
+    def generate(self, documents: Documents, beams: int, tokens: int) -> Tensor:
+        """Encode the documents and generate exactly `tokens` tokens for each: (batch, tokens)."""
+        results = self.translator.translate_batch(
+            [[str(token) for token in document] for document in documents.ids.tolist()],
+            beam_size=beams,
+            min_decoding_length=tokens,
+            max_decoding_length=tokens,
+            max_input_length=0,  # all of it
+        )
+        return torch.tensor([[int(token) for token in summary.hypotheses[0]] for summary in results])
+
+    def specification(self) -> Any:  # noqa: ANN401
+        """Convert a random BART, in float32."""
+        from ctranslate2.converters.transformers import BartLoader
+
+        torch.manual_seed(self.conditions.seed)
+        model = bart(self.config, self.conditions.vocabulary)
+        model.config.normalize_before = False  # the converter needs it, and transformers 5 has it no more
+        with torch.inference_mode():
+            specification = BartLoader().get_model_spec(model)
+        names = [str(token) for token in range(self.conditions.vocabulary)]
+        specification.register_source_vocabulary(names)
+        specification.register_target_vocabulary(names)
+        specification.config.unk_token = names[UNK]
+        specification.config.bos_token = specification.config.decoder_start_token = names[BOS]
+        specification.config.eos_token = names[EOS]
+        specification.validate()
+        specification.optimize()
+        return specification
+
+
+_REPEATS = 2
+_TRIAL, _TRIAL_WRITTEN = 1024, 16
+"""Tokens, at most, of the documents that compare precisions, and of what is written about them."""
+LIBRARIES = ("transformers", "ctranslate2")
+_INSTALL = "pip install 'sumpool[peers]'"
+
+
+@final
+class FastestPeer(Contender):
+    """One of several precisions of a system for each workload, chosen when it is first asked for.
+
+    Weights of a precision that no workload has chosen so far are freed after a trial.
+    """
+
+    def __init__(
+        self, precisions: Mapping[str, Callable[[], Contender]], trial: Documents, beams: int, tokens: int
+    ) -> None:
+        """Prepare; nothing is built before it is needed.
+
+        Args:
+            precisions: For each precision the function that builds the system, at least one.
+            trial: Documents that all of them process.
+            beams: Beams of a generation.
+            tokens: Tokens of a generation in the trial; steps may be slow in a precision in which encoding is fast.
+        """
+        self._builds, self._trial, self._beams, self._tokens = precisions, trial, beams, tokens
+        self._built: dict[str, Contender] = {}
+        self._chosen: dict[Workload, str] = {}
+
+    def precision_of(self, workload: Workload) -> str | None:
+        """Precision that was the fastest in a workload; None before it has run."""
+        return self._chosen.get(workload)
+
+    def encode(self, documents: Documents) -> object:
+        """Encode the documents."""
+        return self._fastest("encode", lambda peer: peer.encode(self._trial)).encode(documents)
+
+    def train(self, documents: Documents) -> None:
+        """Run forward and backward of one training step."""
+        self._fastest("train", lambda peer: peer.train(self._trial)).train(documents)
+
+    def generate(self, documents: Documents, beams: int, tokens: int) -> object:
+        """Encode the documents and generate exactly `tokens` tokens for each."""
+        fastest = self._fastest("generate", lambda peer: peer.generate(self._trial, self._beams, self._tokens))
+        return fastest.generate(documents, beams, tokens)
+
+    def _fastest(self, workload: Workload, work: Callable[[Contender], object]) -> Contender:
+        """Return the system in the precision that is fastest in a workload.
+
+        Raises:
+            NotImplementedError: If the system does not have the workload.
+        """
+        if workload not in self._chosen:
+            device = self._trial.ids.device
+            seconds: dict[str, float] = {}
+            for name in self._builds:
+                peer = self._peer(name)
+                work(peer)  # the first call allocates memory and selects kernels
+                seconds[name] = min(clock(partial(work, peer), device) for _ in range(_REPEATS))
+            self._chosen[workload] = min(seconds, key=seconds.__getitem__)
+            self._built = {name: self._built[name] for name in {*self._chosen.values()}}
+        return self._peer(self._chosen[workload])
+
+    def _peer(self, name: str) -> Contender:
+        if name not in self._built:
+            self._built[name] = self._builds[name]()
+        return self._built[name]
+
+
+def require_peers() -> tuple[str, ...]:
+    """Make sure, before anything is measured, that there are peers.
+
+    Returns:
+        A sentence for each library whose peers are missing.
+
+    Raises:
+        RecipeError: If there are none at all; those of CTranslate2 are made from those of transformers.
+    """
+    if find_spec("transformers") is None:
+        raise RecipeError(f"--peers must have transformers and ctranslate2, transformers is not installed: {_INSTALL}")
+    if find_spec("ctranslate2") is None:
+        return (f"CTranslate2 is left out, ctranslate2 is not installed: {_INSTALL}",)
+    return ()
+
+
+def library_versions() -> dict[str, str]:
+    """Versions of the installed libraries of peers, by name."""
+    return {name: version(name) for name in LIBRARIES if find_spec(name)}
+
+
+def chosen_peers(
+    config: ModelConfig, settings: BenchConfig, conditions: Conditions, report: Report
+) -> dict[str, Contender]:
+    """Build the installed peers that the settings name, or all of them.
+
+    Raises:
+        RecipeError: If there are none, or one that is asked for is not among them.
+    """
+    for sentence in require_peers():
+        report(Progress("bench", note=sentence))
+    peers = build_peers(config, settings, conditions)
+    unknown = [name for name in settings.peers if name not in peers]
+    if unknown:
+        raise RecipeError(f"bench.peers must name some of {', '.join(peers)}, got {', '.join(unknown)}")
+    return {name: peers[name] for name in settings.peers or peers}
+
+
+def build_peers(config: ModelConfig, settings: BenchConfig, conditions: Conditions) -> dict[str, Contender]:
+    """Build all peers that are installed, by name, each to run in its fastest precision."""
+    target = max(settings.generate, settings.target, config.target_length)
+    long = config.model_copy(update={"source_length": max(settings.lengths), "target_length": target})
+    trial = Documents.random(settings.batch, min(*settings.lengths, _TRIAL), settings.target, conditions)
+    written = min(settings.generate, _TRIAL_WRITTEN)
+    peers: dict[str, Contender] = {}
+    for name, build in BUILDS.items():
+        models: dict[str, Callable[[], Contender]] = {
+            precision: partial(TransformersPeer, build, long, replace(conditions, precision=dtype))
+            for dtype, precision in NAMES.items()
+        }
+        peers[name] = FastestPeer(models, trial, settings.beams, written)
+    if find_spec("ctranslate2") is not None:
+        threads = torch.get_num_threads()
+        peers["CTranslate2"] = PeerProcess(
+            partial(_ctranslate2, long, conditions, threads, trial, settings.beams, written)
+        )
+    return peers
+
+
+def _ctranslate2(
+    config: ModelConfig, conditions: Conditions, threads: int, trial: Documents, beams: int, written: int
+) -> Contender:
+    """CTranslate2 in its process, where torch has one thread: it only creates the weights."""
+    torch.set_num_threads(1)
+    kinds = compute_types(conditions.device)
+    engines = {kind: partial(CTranslate2Peer, config, conditions, kind, threads) for kind in kinds}
+    return FastestPeer(engines, trial, beams, written)

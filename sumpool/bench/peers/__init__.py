@@ -1,1 +1,0 @@
-"""Models of other libraries in the sizes of ours; the libraries are imported only when a peer is built."""

@@ -1,1 +1,0 @@
-"""Rows of measurements, tables of them, and the report around a result."""

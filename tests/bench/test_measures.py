@@ -1,0 +1,365 @@
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from itertools import combinations
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from sumpool.bench.measures import (
+    BUFFER,
+    NOT_READABLE,
+    NOT_SHOWN,
+    SIDE,
+    EnergyMeter,
+    Regression,
+    SkipMatmul,
+    Timing,
+    compare,
+    count,
+    growth_exponent,
+    interleave,
+    orderings,
+    probes,
+    profile_model,
+    regress,
+)
+from sumpool.bench.workload import Conditions, Documents, Subject
+from sumpool.core.model.config import ModelConfig
+from sumpool.core.model.kv_cache import KEYS_BLOCK
+
+CPU = torch.device("cpu")
+
+
+def test_works_take_turns_after_one_uncounted_repetition() -> None:
+    order: list[str] = []
+    works = {name: (lambda name=name: order.append(name)) for name in "abc"}
+    timings = interleave(works, 2, CPU)
+    assert "".join(order) == "abc" * 3
+    assert {name: len(timing.seconds) for name, timing in timings.items()} == {"a": 2, "b": 2, "c": 2}
+
+
+def test_check_stops_between_repetitions() -> None:
+    done: list[int] = []
+
+    def check() -> None:
+        if len(done) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interleave({"a": lambda: done.append(1)}, 5, CPU, check)
+    assert len(done) == 2
+
+
+def test_figures_of_a_timing() -> None:
+    found = Timing((3.0, 1.0, 1.5))
+    assert (found.median, found.fastest, found.spread) == (1.5, 1.0, 3.0)
+
+
+def test_no_repetition_is_refused() -> None:
+    with pytest.raises(ValueError, match="repeats must be at least 1, got 0"):
+        interleave({}, 0, CPU)
+
+
+def test_a_slow_work_is_not_repeated_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sumpool.bench.measures.clock", lambda work, _: work())
+    timings = interleave({"slow": lambda: 0.02, "fast": lambda: 0.0}, 3, CPU, enough=0.01)
+    assert (len(timings["slow"].seconds), len(timings["fast"].seconds)) == (1, 3)
+
+
+def test_orderings_are_those_that_are_found_by_trying() -> None:
+    for first, second in ((1, 1), (2, 3), (3, 2), (4, 5), (5, 5)):
+        counts = [0] * (first * second + 1)
+        for places in combinations(range(first + second), first):
+            others = [place for place in range(first + second) if place not in places]
+            counts[sum(other < place for place in places for other in others)] += 1
+        assert orderings(first, second) == counts
+
+
+def test_the_interval_leaves_out_what_the_table_of_mann_and_whitney_says() -> None:
+    before, now = [1.0] * 5, [float(2**power) for power in range(5)]
+    found = compare(before, now)  # five times each power, and the critical value of 5 and 5 is 2
+    assert (found.estimate, found.interval) == (4.0, (1.0, 16.0))
+    before = [1.0, 100.0, 1e4, 1e6, 1e8]
+    quotients = sorted(new / old for old in before for new in now)
+    assert compare(before, now).interval == (quotients[2], quotients[-3])
+
+
+def test_what_is_twice_as_slow_is_said() -> None:
+    found = compare([1.0, 1.01, 0.99, 1.02, 0.98], [2.0, 2.02, 1.98, 2.04, 1.96])
+    assert found.estimate == pytest.approx(2, rel=0.01)
+    assert found.changed
+
+
+def test_what_overlaps_has_not_changed() -> None:
+    assert not compare([1.0, 1.2, 1.4, 1.6, 1.8], [1.1, 1.3, 1.5, 1.7, 1.9]).changed
+
+
+def test_few_repetitions_have_no_interval() -> None:
+    for before, now, enough in ((3, 3, False), (1, 9, False), (4, 4, True), (5, 3, True)):
+        found = compare([1.0] * before, [9.0] * now)
+        assert (found.interval is not None) is enough
+        assert found.changed is enough
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
+    random = Random(1)
+    held = 0
+    for _ in range(1000):
+        before, now = ([random.lognormvariate(0, 0.3) for _ in range(5)] for _ in range(2))
+        held += not compare(before, now).changed
+    assert 0.95 < held / 1000 < 0.99  # five and five repetitions: 96.8 % exactly
+
+
+LENGTHS = [50, 100, 150, 200, 250, 300]
+TERMS = [(1, length, length**2) for length in LENGTHS]
+
+
+def test_coefficients_are_found() -> None:
+    found = regress(TERMS, [2 + 0.01 * length + 3e-6 * length**2 for length in LENGTHS])
+    assert found.coefficients == pytest.approx((2, 0.01, 3e-6), rel=1e-6)
+    assert found.relative() == pytest.approx((1, 0.005, 1.5e-6), rel=1e-6)
+    assert found.r_squared == pytest.approx(1)
+
+
+def test_what_is_not_explained_shows() -> None:
+    found = regress([(1, length) for length in LENGTHS], [1, 2, 1, 2, 1, 2])
+    assert 0 < found.r_squared < 0.2
+
+
+def test_without_a_fixed_part_there_is_no_proportion() -> None:
+    assert Regression((-1.0, 2.0), 1.0).relative() == (None, None)
+
+
+def test_there_must_be_enough_times() -> None:
+    with pytest.raises(ValueError, match="no fewer than terms, got 2"):
+        regress(TERMS[:2], [1, 2])
+
+
+def test_exponents() -> None:
+    lengths = (2048, 4096, 8192, 16384)
+    for exponent in (1, 2):
+        costs = [3e-9 * length**exponent for length in lengths]
+        assert growth_exponent(lengths, costs) == pytest.approx(exponent)
+        fixed = growth_exponent(lengths, [0.01 + cost for cost in costs])
+        assert fixed is not None
+        assert fixed < exponent
+
+
+def test_no_growth_to_tell() -> None:
+    for lengths, costs in (((1, 2), (1.0, 2.0)), ((1, 2, 2), (1, 2, 2)), ((1, 2, 3), (0, 1, 2))):
+        assert growth_exponent(lengths, costs) is None
+
+
+def test_a_cost_for_each_length() -> None:
+    with pytest.raises(ValueError, match="costs must be as many as lengths, got 1 for 2"):
+        growth_exponent((1, 2), (1.0,))
+
+
+CPU = torch.device("cpu")
+
+
+@pytest.mark.usefixtures("small_probes")
+def test_probes_of_the_machine() -> None:
+    found = probes(CPU, ["fp32", "bf16", "int8", "fp32"])
+    assert list(found) == ["fp32 products", "bf16 products", "int8 products", "memory read", "memory copied"]
+    assert found["fp32 products"].amount == 2 * 8**3
+    assert (found["memory read"].amount, found["memory copied"].amount) == (1024, 2048)
+    for probe in found.values():
+        probe.work()
+
+
+def test_every_device_has_sizes() -> None:
+    assert set(SIDE) == set(BUFFER) == {"cpu", "cuda"}
+
+
+def domain(powercap: Path, folder: str, name: str, energy: int, largest: int = 1_000_000_000) -> Path:
+    path = powercap / folder
+    path.mkdir(parents=True)
+    for file, value in (("name", name), ("energy_uj", energy), ("max_energy_range_uj", largest)):
+        (path / file).write_text(f"{value}\n")
+    return path / "energy_uj"
+
+
+def test_packages_are_summed_and_their_parts_are_not(tmp_path: Path) -> None:
+    first = domain(tmp_path, "intel-rapl:0", "package-0", 5_000_000)
+    second = domain(tmp_path, "intel-rapl:1", "package-1", 0)
+    names = {"intel-rapl:0:0": "core", "intel-rapl:2": "psys", "intel-rapl-mmio:0": "package-0"}
+    others = [domain(tmp_path, folder, name, 0) for folder, name in names.items()]
+    meter = EnergyMeter(tmp_path)
+    assert meter.sample() == 0
+    first.write_text("7500000\n")
+    second.write_text("1000000\n")
+    for other in others:
+        other.write_text("900000000\n")
+    assert meter.sample() == pytest.approx(3.5)
+    assert not meter.problem
+
+
+def test_a_counter_that_wraps_around_goes_on(tmp_path: Path) -> None:
+    energy = domain(tmp_path, "intel-rapl:0", "package-0", 9_000_000, largest=10_000_000)
+    meter = EnergyMeter(tmp_path)
+    energy.write_text("2000000\n")
+    assert meter.sample() == pytest.approx(3)
+    energy.write_text("1000000\n")
+    assert meter.sample() == pytest.approx(12)
+
+
+def test_a_machine_without_counters_says_so(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "missing"):
+        meter = EnergyMeter(folder)
+        if meter.problem:  # not on a machine with a GPU
+            assert (meter.sample(), meter.problem) == (None, NOT_SHOWN)
+
+
+def test_an_unreadable_domain_is_left_out(tmp_path: Path) -> None:
+    energy = domain(tmp_path, "intel-rapl:0", "package-0", 1)
+    energy.chmod(0)
+    try:
+        energy.read_text()
+    except PermissionError:
+        assert EnergyMeter(tmp_path).problem in (NOT_READABLE, "")
+    energy.chmod(0o600)
+    energy.write_text("")  # a disabled domain
+    assert EnergyMeter(tmp_path).sample() is None or not EnergyMeter(tmp_path).problem
+
+
+BATCH, HEADS, KEYS, HEAD_DIM = 2, 3, 16, 8
+PRODUCT = 2 * BATCH * HEADS * KEYS * KEYS * HEAD_DIM
+"""One matrix product of attention: scores, or the mixing of values."""
+
+
+def attention_input(requires_grad: bool = False) -> Tensor:
+    return torch.randn(BATCH, HEADS, KEYS, HEAD_DIM, requires_grad=requires_grad)
+
+
+@pytest.mark.parametrize("context", [torch.enable_grad, torch.no_grad, torch.inference_mode])
+def test_linear_layer(context: Callable[[], AbstractContextManager[None]]) -> None:
+    layer = nn.Linear(8, 5)
+    states = torch.randn(3, 7, 8)
+    with context():
+        assert count(lambda: layer(states)) == 2 * 3 * 7 * 8 * 5
+
+
+def test_linear_layer_under_autocast() -> None:
+    layer = nn.Linear(8, 5)
+    states = torch.randn(3, 7, 8)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert count(lambda: layer(states)) == 2 * 3 * 7 * 8 * 5
+
+
+def test_backward_of_a_linear_layer_counts_both_gradients() -> None:
+    layer = nn.Linear(8, 5)
+    states = torch.randn(21, 8, requires_grad=True)
+    assert count(lambda: torch.autograd.backward(layer(states).sum())) == 3 * 2 * 21 * 8 * 5
+
+
+@pytest.mark.parametrize("context", [torch.enable_grad, torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize("masked", [False, True])
+def test_attention(context: Callable[[], AbstractContextManager[None]], masked: bool) -> None:
+    states = attention_input()
+    mask = torch.ones(BATCH, 1, 1, KEYS, dtype=torch.bool) if masked else None
+    with context():
+        assert count(lambda: F.scaled_dot_product_attention(states, states, states, mask)) == 2 * PRODUCT
+
+
+def test_backward_of_attention_counts_the_scores_again() -> None:
+    states = attention_input(requires_grad=True)
+
+    def work() -> None:
+        torch.autograd.backward(F.scaled_dot_product_attention(states, states, states).sum())
+
+    assert count(work) == 7 * PRODUCT
+
+
+def test_products_have_their_shape_and_their_count_but_no_value() -> None:
+    for work in (
+        lambda: torch.ones(2, 3) @ torch.ones(3, 5),
+        lambda: torch.ones(7, 2, 3) @ torch.ones(7, 3, 5),
+        lambda: nn.Linear(3, 5)(torch.ones(7, 2, 3)),
+        lambda: nn.Linear(3, 5, bias=False)(torch.ones(7, 2, 3)),
+        lambda: torch.baddbmm(torch.ones(1, 1, 5), torch.ones(7, 2, 3), torch.ones(7, 3, 5)),
+        lambda: F.scaled_dot_product_attention(torch.ones(1, 2, 6, 4), torch.ones(1, 2, 9, 4), torch.ones(1, 2, 9, 4)),
+        lambda: F.scaled_dot_product_attention(
+            torch.ones(1, 2, 6, 4),
+            torch.ones(1, 2, 9, 4),
+            torch.ones(1, 2, 9, 4),
+            attn_mask=torch.ones(1, 1, 1, 9, dtype=torch.bool),
+        ),
+    ):
+        with torch.inference_mode():
+            real, counted = work(), count(work)
+            assert real.any()
+            with SkipMatmul():
+                found = work()
+                assert count(work) == counted > 0
+        assert found.shape == real.shape
+        assert found.dtype == real.dtype
+        assert not found.any()
+
+
+def test_everything_else_is_computed() -> None:
+    with torch.inference_mode(), SkipMatmul():
+        assert float(torch.tensor([1.0, 2.0]).sum()) == 3.0
+
+
+CONDITIONS = Conditions(vocabulary=40, device=torch.device("cpu"), precision=torch.float32)
+DIM, KEEP, LENGTH, LAYERS = 16, 8, 32, 2
+
+
+def subject(output: dict[str, Any]) -> Subject:
+    block = {"attention": {"kind": "blockwise", "block": 8}}
+    return Subject(
+        ModelConfig.model_validate(
+            {
+                "dim": DIM,
+                "heads": 2,
+                "feed_forward": 32,
+                "source_length": LENGTH,
+                "encoder": [block, block | {"pool": {"kind": "halving", "keep": KEEP}}, block],
+                "decoder": {"layers": LAYERS},
+                "output": output,
+            }
+        ),
+        CONDITIONS,
+    )
+
+
+def numbers(module: nn.Module) -> int:
+    return sum(weights.numel() for weights in module.parameters())
+
+
+def test_what_a_step_reads() -> None:
+    for beams in (1, 3):
+        model = subject({"kind": "tied"}).model
+        found = profile_model(model, Documents.random(1, LENGTH, 1, CONDITIONS), beams)
+        projections = [part for name, part in model.decoder.named_modules() if name.endswith("key_value")]
+        layers = numbers(model.decoder.layers) - sum(map(numbers, projections))
+        assert found.weights == layers + numbers(model.decoder.norm) + model.embedding.weight.numel()
+        slots = beams if beams == 1 else KEYS_BLOCK  # that a step reads, empty ones included
+        hiding = LAYERS * KEEP + beams * slots  # padding from all, slots from those that do not descend from them
+        assert found.cached == LAYERS * 2 * KEEP * DIM + hiding  # keys and values, whatever the beams
+        assert found.output_lengths == (LENGTH, KEEP, KEEP)
+
+
+def test_a_head_that_copies_reads_its_keys() -> None:
+    model = subject({"kind": "pointer", "key": 6, "preceding": 4}).model
+    found = profile_model(model, Documents.random(1, LENGTH, 1, CONDITIONS), 1)
+    assert found.cached == LAYERS * (2 * DIM + 1) * KEEP + 1 + LENGTH * (6 + 2 * 4 + 1)  # and the bias of each key
+
+
+def test_operations_are_those_of_reading() -> None:
+    ours = subject({"kind": "tied"})
+    documents = Documents.random(1, LENGTH, 1, CONDITIONS)
+    assert profile_model(ours.model, documents, 1).operations == count(lambda: ours.encode(documents))
+
+
+def test_a_model_is_left_as_it_was() -> None:
+    model = subject({"kind": "tied"}).model.train()
+    profile_model(model, Documents.random(1, LENGTH, 1, CONDITIONS), 1)
+    assert model.training
+    assert not any(layer._forward_pre_hooks for layer in model.encoder.layers)
