@@ -10,7 +10,8 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.batches import collate
 from sumpool.data.shards import Item
-from sumpool.interpret.faithfulness import (
+from sumpool.special_tokens import SpecialTokens
+from sumpool.workflows.faithfulness import (
     RANDOM_DRAWS,
     deletion_effects,
     leave_one_out,
@@ -18,7 +19,6 @@ from sumpool.interpret.faithfulness import (
     random_deletion,
     sentence_weights,
 )
-from sumpool.special_tokens import SpecialTokens
 
 VOCAB = 60
 
