@@ -15,10 +15,8 @@ from sumpool.evaluation.abstractiveness import unsupported_facts
 from sumpool.inference.loading import LoadedModel
 from sumpool.inference.reading import Reading
 from sumpool.inference.summary import Summary
-from sumpool.interpret.attribution import pooling_weights
-from sumpool.interpret.evidence import Evidence, EvidenceSource, PoolingWeights, SentenceEvidence
-from sumpool.interpret.heat import word_weights
-from sumpool.interpret.source_weights import source_weights
+from sumpool.interpret.attribution import pooling_weights, source_weights
+from sumpool.interpret.evidence import Evidence, EvidenceSource, PoolingWeights, SentenceEvidence, word_weights
 from sumpool.text.language import split_words
 
 MAX_SOURCES = 3

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.inference.summary import Summary
-from sumpool.interpret.evidence import Evidence, SentenceEvidence, place_name
-from sumpool.interpret.heat import heat_words
+from sumpool.interpret.evidence import Evidence, SentenceEvidence, heat_words, place_name
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.html import escape_html, html_page, language_attribute
 

@@ -1,1 +1,1 @@
-"""Interpretation of summaries: provenance of pooled vectors and attention to sentences."""
+"""Interpretation of summaries: attribution to the source, and evidence for readers."""

@@ -1,20 +1,11 @@
 """Evidence of a summary: for each of its sentences the sentences of the source that it comes from, with weights."""
 
+import re
 import textwrap
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
-
-
-class Located(Protocol):
-    """A sentence with its place in the source."""
-
-    @property
-    def page(self) -> int | None:
-        """Page, from 1; None if unknown."""
-
-    @property
-    def line(self) -> int | None:
-        """Line, from 1; None if unknown."""
+from itertools import accumulate, pairwise
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -113,7 +104,7 @@ def render_evidence_text(evidence: Evidence, width: int = 100) -> str:
     return "\n".join(lines)
 
 
-def place_name(source: Located) -> str:
+def place_name(source: EvidenceSource) -> str:
     """Return page and line of a source sentence, "page 3" or "line 120"; empty if neither is known."""
     parts = [f"page {source.page}"] if source.page is not None else []
     return ", ".join([*parts, f"line {source.line}"] if source.line is not None else parts)
@@ -121,3 +112,48 @@ def place_name(source: Located) -> str:
 
 def _wrap(text: str, mark: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, initial_indent=mark, subsequent_indent=" " * len(mark), break_on_hyphens=False)
+
+
+_WORD = re.compile(r"\S+")
+_MAX_WORD, _PART = 24, 8
+"""Characters of a longer word, as in scripts without spaces, and of the parts that it is displayed in."""
+
+
+def heat_words(text: str) -> list[tuple[int, int]]:
+    """Return start and end of each word of a text; long words are divided."""
+    words: list[tuple[int, int]] = []
+    for match in _WORD.finditer(text):
+        start, end = match.span()
+        part = _PART if end - start > _MAX_WORD else _MAX_WORD
+        words += [(first, min(first + part, end)) for first in range(start, end, part)]
+    return words
+
+
+def word_weights(text: str, tokens: Sequence[bytes], weights: Sequence[float]) -> tuple[float | None, ...]:
+    """Mean weight of the tokens of each word.
+
+    Args:
+        text: The text.
+        tokens: UTF-8 bytes of its first tokens, or of all; white space does not count.
+        weights: Weight of each token.
+
+    Returns:
+        Weight of each of the `heat_words`, by bytes; None at words without a token.
+    """
+    ends = list(accumulate((len(b"".join(token.split())) for token in tokens), initial=0))
+    spans = [(start, end, weight) for (start, end), weight in zip(pairwise(ends), weights, strict=True) if end > start]
+    offset, first = 0, 0
+    means: list[float | None] = []
+    for start, end in heat_words(text):
+        stop = offset + len(text[start:end].encode(errors="replace"))
+        total = covered = 0.0
+        while first < len(spans) and spans[first][1] <= offset:
+            first += 1
+        for token_start, token_end, weight in spans[first:]:
+            if token_start >= stop:
+                break
+            overlap = min(stop, token_end) - max(offset, token_start)
+            total, covered = total + overlap * weight, covered + overlap
+        means.append(total / covered if covered else None)
+        offset = stop
+    return tuple(means)

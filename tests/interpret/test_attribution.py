@@ -11,8 +11,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import DecoderLayer
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.batches import Batch
-from sumpool.interpret.attribution import Attribution, attribute, sum_by_sentence
-from sumpool.interpret.provenance import provenance
+from sumpool.interpret.attribution import Attribution, attribute, provenance, sum_by_sentence
 from tests.interpret.batches import random_batch
 
 VOCAB, DIM, HEADS = 30, 16, 2

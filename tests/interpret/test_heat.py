@@ -1,6 +1,6 @@
 import pytest
 
-from sumpool.interpret.heat import heat_words, word_weights
+from sumpool.interpret.evidence import heat_words, word_weights
 
 
 def naive(text: str, tokens: list[bytes], weights: list[float]) -> list[float | None]:

@@ -11,7 +11,7 @@ from sumpool.core.model.summarizer import Memory, SummarizationModel
 from sumpool.core.nn.states import Mixture
 from sumpool.core.pooling._base import PoolerConfig
 from sumpool.core.tokens import Tokens
-from sumpool.interpret.provenance import provenance
+from sumpool.interpret.attribution import provenance
 from sumpool.settings import config_class, kinds
 
 VOCAB = 60

@@ -7,10 +7,9 @@ import numpy as np
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.batches import collate
 from sumpool.data.shards import Item
-from sumpool.interpret.attribution import attribute
-from sumpool.interpret.source_weights import source_weights
+from sumpool.interpret.attribution import attribute, source_weights
 from sumpool.special_tokens import SpecialTokens
-from tests.interpret.test_faithfulness import make_item, make_model
+from tests.workflows.test_sentence_deletion import make_item, make_model
 
 
 def naive(model: SummarizationModel, chunk: Item, target: list[list[int]], skipped: tuple[int, ...] = ()) -> np.ndarray:

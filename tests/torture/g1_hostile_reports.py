@@ -14,8 +14,7 @@ from sumpool.documents.source_sentences import source_sentences
 from sumpool.evaluation.tables import to_csv, to_latex
 from sumpool.inference.explanation import render_explanation
 from sumpool.inference.summary import Summary
-from sumpool.interpret.evidence import Evidence, EvidenceSource, PoolingWeights, SentenceEvidence
-from sumpool.interpret.heat import heat_words
+from sumpool.interpret.evidence import Evidence, EvidenceSource, PoolingWeights, SentenceEvidence, heat_words
 from sumpool.text.escaping import escape_markdown, escape_markdown_line, markdown_table
 from sumpool.text.sentences import SentenceSplitter
 from tests.browser.hostile import PAYLOADS

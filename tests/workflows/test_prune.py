@@ -10,7 +10,6 @@ import torch
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError
 from sumpool.inference.loading import load_model
-from sumpool.interpret.heads import head_gates
 from sumpool.io.manifest import Manifest
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
@@ -18,7 +17,7 @@ from sumpool.tasks.classification.classify import evaluate_classifier
 from sumpool.tasks.summarization.evaluate import evaluate_run
 from sumpool.training.data_order import TrainingData
 from sumpool.workflows.prepare import prepare
-from sumpool.workflows.prune import HeadPruning, _validation_data, prune_heads
+from sumpool.workflows.prune import HeadPruning, _validation_data, head_gates, prune_heads
 from sumpool.workflows.summarize import summarize
 from sumpool.workflows.train import train
 from tests.conftest import exit_code

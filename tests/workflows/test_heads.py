@@ -6,7 +6,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.batches import Batch
 from sumpool.errors import Interrupted
-from sumpool.interpret.heads import (
+from sumpool.workflows.prune import (
     attentions,
     choose_heads,
     head_gates,

@@ -6,8 +6,8 @@ from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.nn.layers import split_heads
 from sumpool.core.tokens import Tokens
 from sumpool.errors import CheckpointError
-from sumpool.interpret.attention_maps import attention_map
 from sumpool.settings import kinds
+from sumpool.studies.attention_map import attention_map
 from sumpool.studies.attentions import attention_config
 
 LENGTH, DIM, HEADS = 21, 16, 4

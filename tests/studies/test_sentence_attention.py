@@ -10,7 +10,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import DecoderLayer
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.batches import Batch
-from sumpool.interpret.sentence_attention import sentence_attention
+from sumpool.studies.sparsity import sentence_attention
 from tests.interpret.batches import random_batch
 
 VOCAB, DIM, HEADS = 60, 16, 2
