@@ -11,9 +11,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any, cast
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, SchemaValidator, core_schema
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
+from pydantic_core import CoreSchema, ErrorDetails, SchemaValidator, core_schema
 
 
 def _refuse_conversions(schema: Any) -> None:  # noqa: ANN401 - a tree of dictionaries and lists
@@ -108,11 +107,6 @@ class OneOf:
 
         return core_schema.no_info_plain_validator_function(validate)
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        del schema
-        classes = (config_class(self.package, kind) for kind in kinds(self.package))
-        return {"oneOf": [handler(config.__pydantic_core_schema__) for config in classes]}
-
 
 @cache
 def union_validator(package: str, kind: str) -> SchemaValidator:
@@ -134,12 +128,15 @@ _RULES = {
     "float": "a number",
     "finite_number": "a finite number",
     "bool": "true or false",
+    "string_pattern_mismatch": "text that matches {pattern}",
     "string": "text",
+    "path": "a path",
     "list_type": "a list",
     "tuple_type": "a list",
-    "dict_type": "an object",
-    "model": "an object",
-    "dataclass": "an object",
+    "dict_type": "a mapping",
+    "model": "a mapping",
+    "dataclass": "a mapping",
+    "none_required": "null",
     "greater_than_equal": "at least {ge}",
     "greater_than": "above {gt}",
     "less_than_equal": "at most {le}",
@@ -152,12 +149,17 @@ _RULES = {
 _MAX_VALUE = 60
 
 
+def broken_rule(detail: ErrorDetails) -> str:
+    """Return the rule that a value breaks, without pydantic's words; completes "must be"."""
+    rule = next((rule for kind, rule in _RULES.items() if detail["type"].startswith(kind)), "of a known form")
+    return rule.format_map(detail.get("ctx", {}))
+
+
 def first_problem(error: ValidationError) -> str:
     """Describe the first problem of values that are no recipe, such as those of a file, without pydantic's words."""
     first = error.errors()[0]
     path, kind = ".".join(map(str, first["loc"])), first["type"]
     if kind == "value_error":  # a sentence already
         return f"{path}: {first['ctx']['error']}".removeprefix(": ")
-    rule = next((rule for beginning, rule in _RULES.items() if kind.startswith(beginning)), "of a known form")
     value = "nothing" if kind == "missing" else repr(first["input"])[:_MAX_VALUE]
-    return f"{path or 'the content'} must be {rule.format_map(first.get('ctx', {}))}, got {value}"
+    return f"{path or 'the content'} must be {broken_rule(first)}, got {value}"

@@ -82,11 +82,6 @@ def test_errors_are_located_below_field_and_kind(family: str) -> None:
     ]
 
 
-def test_the_json_schema_names_every_variant(family: str) -> None:
-    schema = TypeAdapter(Annotated[Settings, OneOf(family)]).json_schema()
-    assert [variant["title"] for variant in schema["oneOf"]] == ["PlainPlantConfig", "TwoWordsPlantConfig"]
-
-
 class Sizes(Settings):
     """Settings of each type that numbers convert to."""
 
@@ -119,7 +114,7 @@ def test_problems_are_described_in_our_words() -> None:
         ({"limits": 3}, "limits must be a list, got 3"),
         ({"limits": [1, None]}, "limits.1 must be a whole number, got None"),
         ({"other": 3}, "other must be left out, got 3"),
-        ([], "the content must be an object, got []"),
+        ([], "the content must be a mapping, got []"),
     ):
         with pytest.raises(ValidationError) as caught:
             Sizes.model_validate(settings)

@@ -4,15 +4,15 @@ import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from sumpool.bench.config import BenchConfig, CorpusConfig
 from sumpool.errors import RecipeError
-from sumpool.recipe.problems import hint, setting_docstring
-from sumpool.recipe.rules import family, rule, section
+from sumpool.recipe.problems import family, hint, section, setting_docstring
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.sweep import Sweep
 from sumpool.recipe.task import DEFAULT, find_task
@@ -120,9 +120,9 @@ def _section(config: type[Settings], path: str, shown: set[object], heading: str
 def _inside(config: type[Settings], path: str, shown: set[object]) -> Iterator[Section]:
     """The sections and families of the settings of a section, each where it is first met."""
     for name, field in config.model_fields.items():
-        listed = "[i]" if rule(field.annotation, field.metadata).startswith("a list of") else ""
+        listed = "[i]" if get_origin(field.annotation) is tuple else ""
         inner = f"{path}.{name}{listed}".removeprefix(".")
-        variants, settings = family(field.annotation, field.metadata), section(field.annotation)
+        variants, settings = family(field.rebuild_annotation()), section(field.annotation)
         known = variants.package if variants else (inner, settings)
         if (variants or settings) and known not in shown:
             shown.add(known)
@@ -160,7 +160,8 @@ def _settings(config: type[Settings], path: str, *, variant: bool = False) -> di
         inner = f"{path}.{name}".removeprefix(".")
         about = " ".join(setting_docstring(config, name).split())
         if name != "kind" or not variant:
-            lines[_plain(inner)] = f"- `{name if variant else inner}`: {_accepted(field)} ({_default(field)}). {about}"
+            accepted = _accepted(field.rebuild_annotation())
+            lines[_plain(inner)] = f"- `{name if variant else inner}`: {accepted} ({_default(field)}). {about}"
     return lines
 
 
@@ -168,10 +169,47 @@ def _plain(path: str) -> str:
     return path.replace("[i]", "")
 
 
-def _accepted(field: FieldInfo) -> str:
+_TYPES: dict[object, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    Path: "a path",
+}
+_BOUNDS = {
+    "ge": "of at least {}",
+    "gt": "above {}",
+    "le": "at most {}",
+    "lt": "below {}",
+    "min_length": "with at least {} entries",
+    "max_length": "at most {} entries",
+    "pattern": "that matches `{}`",
+}
+
+
+def _accepted(annotation: object) -> str:
     """Type and range of a setting, in words."""
-    words = rule(field.annotation, field.metadata).replace(" or null", "").replace("a section of settings", "a section")
-    return re.sub(r"that matches (\S+)", r"that matches `\1`", words)
+    origin, inner = get_origin(annotation), get_args(annotation)
+    union = family(annotation)
+    if origin is Annotated and not union:
+        marks = [part for mark in inner[1:] for part in getattr(mark, "metadata", [mark])]
+        bounds = " and ".join(
+            words.format(getattr(mark, name))
+            for mark in marks
+            for name, words in _BOUNDS.items()
+            if getattr(mark, name, None) is not None
+        )
+        return f"{_accepted(inner[0])} {bounds}" if bounds else _accepted(inner[0])
+    if origin is tuple:
+        number = "" if inner[-1] is ... else f"{len(inner)} "
+        return f"a list of {number}values, each {_accepted(inner[0])}"
+    if origin is Literal:
+        return str(inner[0]) if len(inner) == 1 else f"one of {', '.join(map(str, sorted(inner)))}"
+    if origin in (Union, UnionType):
+        return " or ".join(_accepted(member) for member in inner if member is not type(None))
+    if union:
+        return f"a section with a kind, one of {', '.join(kinds(union.package))}"
+    return "a section" if section(annotation) or origin is dict else _TYPES.get(annotation, "a value")
 
 
 def _default(field: FieldInfo) -> str:

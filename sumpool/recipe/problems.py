@@ -5,7 +5,6 @@ import inspect
 import reprlib
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from itertools import pairwise
@@ -14,39 +13,52 @@ from typing import Any, get_args, get_origin
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from sumpool.recipe.rules import family, rule, section
-from sumpool.settings import Settings, config_class, kinds
+from sumpool.settings import OneOf, Settings, broken_rule, config_class, kinds
 
 _SHORT_REPR = reprlib.Repr()
 _SHORT_REPR.maxstring = _SHORT_REPR.maxother = 60
 _SHORT_REPR.maxlong, _SHORT_REPR.maxdict, _SHORT_REPR.maxlist, _SHORT_REPR.maxlevel = 30, 3, 4, 2
 
 
-@dataclass
-class _Location:
-    """Location of an error in the recipe.
-
-    Attributes:
-        path: Path in the recipe's notation: `model.encoder[0].attention`.
-        annotation: Type of the value; None for an unknown key.
-        metadata: Constraints that the field adds to its type, such as bounds.
-        summary: First sentence of the setting's documentation.
-        owner: Section that defines the last setting of the path.
-        owner_name: Path of that section, or its kind if it is a variant.
-    """
-
-    path: str
-    annotation: Any
-    metadata: Sequence[Any]
-    summary: str
-    owner: type[Settings]
-    owner_name: str
-
-
 def error_messages(error: ValidationError, schema: type[Settings]) -> list[str]:
     """Return one message per invalid setting."""
-    details = [detail for detail in error.errors() if not _is_consequence(detail)]
-    return list(dict.fromkeys(_message(detail, schema) for detail in details))
+    messages: dict[tuple[str, str], list[str]] = {}  # by beginning and end, the rules of a setting's alternatives
+    for detail in error.errors():
+        if detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]:
+            continue  # the list is too short only without its invalid entries
+        beginning, rule, end = _message(detail, schema)
+        messages.setdefault((beginning, end), []).append(rule)
+    return [beginning + " or ".join(dict.fromkeys(rules)) + end for (beginning, end), rules in messages.items()]
+
+
+def _message(detail: ErrorDetails, schema: type[Settings]) -> tuple[str, str, str]:
+    """Return beginning, rule and end of a message."""
+    path, owner, owner_name, union = _follow(detail["loc"], schema)
+    value, whole = detail["input"], f"a {schema.__name__.lower()}"
+    match detail["type"]:
+        case "extra_forbidden":
+            return path, f" is not a setting of {owner_name or whole}", _nearest(path, owner, schema)
+        case "missing":
+            about = setting_docstring(owner, path.rpartition(".")[2]).split("\n")[0].rstrip(".")
+            return path, " is missing", f" ({about})" if about else ""
+        case "union_tag_not_found" | "union_tag_invalid" if union:
+            known = kinds(union.package)
+            one_of = f"one of {', '.join(known)}"
+            if "kind" not in value:
+                return f"{path}.kind is missing; it must be ", one_of, ""
+            return (
+                f"{path}.kind must be ",
+                one_of,
+                f", got {format_value(value['kind'])}{hint(str(value['kind']), known)}",
+            )
+        case "value_error":  # a sentence that begins with the rule, or with a setting of the section
+            sentence = str(detail["ctx"]["error"])
+            return path and path + (" " if sentence.startswith("must ") else "."), sentence, ""
+    rule, alternative = broken_rule(detail), str(detail["loc"][-1:])
+    number = "a whole number" if "-int" in alternative else "a number" if "-float" in alternative else rule
+    rule = rule if number in rule else f"{number} ({rule})"
+    quotes = "; put it in quotes" if rule == "text" and isinstance(value, int | float) else ""
+    return f"{path or whole} must be ", rule, f", got {format_value(value)}{quotes}"
 
 
 def hint(word: str, known: Sequence[str]) -> str:
@@ -62,73 +74,46 @@ def format_value(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else _SHORT_REPR.repr(value)
 
 
-def _is_consequence(detail: ErrorDetails) -> bool:
-    """Return whether pydantic reports a list as too short only because it leaves out invalid entries."""
-    return detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]
+def family(annotation: object) -> OneOf | None:
+    """Return the variant family of a type, of its union members or of its entries."""
+    marks = [mark for mark in getattr(annotation, "__metadata__", ()) if isinstance(mark, OneOf)]
+    return next(iter(marks), None) or next(filter(None, map(family, get_args(annotation))), None)
 
 
-def _message(detail: ErrorDetails, schema: type[Settings]) -> str:
-    place, value = _locate(detail["loc"], schema), detail["input"]
-    whole = f"a {schema.__name__.lower()}"
-    allowed = rule(place.annotation, place.metadata)
-    match detail["type"]:
-        case "extra_forbidden":
-            return f"{place.path} is not a setting of {place.owner_name or whole}{_nearest(place, schema)}"
-        case "missing":
-            return f"{place.path} is missing{place.summary and f' ({place.summary})'}; it must be {allowed}"
-        case "union_tag_not_found" | "union_tag_invalid":
-            return _kind_message(place, value)
-        case "value_error":
-            return _validator_message(place, str(detail["ctx"]["error"]))
-    quotes = "; put it in quotes" if allowed.startswith("text") and isinstance(value, int | float) else ""
-    return f"{place.path or whole} must be {allowed}, got {format_value(value)}{quotes}"
+def section(annotation: object) -> type[Settings] | None:
+    """Return the settings class of a type, of its union members or of its entries."""
+    if isinstance(annotation, type) and issubclass(annotation, Settings):
+        return annotation
+    return next(filter(None, map(section, get_args(annotation))), None)
 
 
-def _validator_message(place: _Location, message: str) -> str:
-    """Prefix the message of a section's validator, which begins with a setting or with the rule, by the path."""
-    joint = "." if section(place.annotation) and not message.startswith("must ") else " "
-    return f"{place.path}{joint}{message}" if place.path else message
+def _follow(location: Sequence[int | str], schema: type[Settings]) -> tuple[str, type[Settings], str, OneOf | None]:
+    """Resolve pydantic's location, which contains kinds and members of unions too.
 
-
-def _kind_message(place: _Location, value: dict[str, object]) -> str:
-    union = family(place.annotation, place.metadata)
-    assert union, "only variant families are discriminated by kind"
-    known = kinds(union.package)
-    if "kind" not in value:
-        return f"{place.path}.kind is missing; it must be one of {', '.join(known)}"
-    kind = value["kind"]
-    return f"{place.path}.kind must be one of {', '.join(known)}, got {format_value(kind)}{hint(str(kind), known)}"
-
-
-def _locate(location: Sequence[int | str], schema: type[Settings]) -> _Location:
-    """Resolve pydantic's location, which also contains kinds and union members that are not part of the path."""
-    place = _Location("", schema, (), "", schema, "")
-    inside: type[Settings] | None = schema  # section that defines the next setting
-    name = ""  # name of that section
+    Returns:
+        The path in the recipe's notation, the section that has its last setting, the name of that section, which is
+        the kind of a variant, and the family of variants that the value belongs to.
+    """
+    path = name = owner_name = ""
+    owner = schema
+    inside: type[Settings] | None = schema
+    annotation: Any = schema
+    union: OneOf | None = None
     for step in location:
         if isinstance(step, int):
-            place.path += f"[{step}]"
-            name = place.path
-            entries = get_args(place.annotation)
-            place.annotation, place.metadata, place.summary = entries[0] if entries else Any, (), ""
-            inside = section(place.annotation)
-        elif union := family(place.annotation, place.metadata):
-            inside = place.annotation = config_class(union.package, step)
-            place.metadata, name = (), step
+            path = name = f"{path}[{step}]"
+        elif union:
+            inside, annotation, union, name = config_class(union.package, step), None, None, step
         elif inside:
-            place.owner, place.owner_name = inside, name
-            place.path = name = f"{place.path}.{step}".lstrip(".")
+            owner, owner_name = inside, name
+            path = name = f"{path}.{step}".lstrip(".")
             field = inside.model_fields.get(step)
-            if field is None:
-                place.annotation, place.metadata, place.summary = None, (), ""
-                break
-            place.annotation, place.metadata = field.annotation, field.metadata
-            place.summary = setting_docstring(inside, step).split("\n")[0].rstrip(".")
-            inside = section(field.annotation)
-        elif get_origin(place.annotation) is dict:
-            place.path += f".{step}"
-            place.annotation, place.metadata = get_args(place.annotation)[1], ()
-    return place
+            annotation = field and field.rebuild_annotation()
+            inside, union = section(annotation), family(annotation)
+            inside = None if union else inside
+        elif get_origin(annotation) is dict:
+            path, annotation = f"{path}.{step}", None
+    return path, owner, owner_name, union
 
 
 def setting_docstring(owner: type[Settings], name: str) -> str:
@@ -154,15 +139,11 @@ def _setting_docstrings(section_class: type[Settings]) -> dict[str, str]:
     }
 
 
-def _nearest(place: _Location, schema: type[Settings]) -> str:
+def _nearest(path: str, owner: type[Settings], schema: type[Settings]) -> str:
     """Suggest a setting of the same section, or a section with a setting of exactly this name."""
-    word = place.path.rpartition(".")[2]
-    known = list(place.owner.model_fields)
-    suggestion = hint(word, known)
-    if suggestion:
-        return suggestion
+    word, known = path.rpartition(".")[2], list(owner.model_fields)
     for name, field in schema.model_fields.items():
         other = section(field.annotation)
-        if other and word in other.model_fields:
+        if not hint(word, known) and other and word in other.model_fields:
             return f" (did you mean {name}.{word}?)"
-    return f"; its settings are {', '.join(known)}"
+    return hint(word, known) or f"; its settings are {', '.join(known)}"

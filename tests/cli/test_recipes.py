@@ -36,7 +36,7 @@ def test_recipes_prints_one() -> None:
 
 def test_train_prepare_and_bench_take_names() -> None:
     for command in ("train", "prepare", "bench"):
-        with pytest.raises(RecipeError, match=r"quickstart.yaml: train.keep must be a whole number of at least 2"):
+        with pytest.raises(RecipeError, match=r"quickstart.yaml: train.keep must be at least 2"):
             CliRunner().invoke(app, [command, "quickstart", "--set", "train.keep=0"], catch_exceptions=False)
 
 

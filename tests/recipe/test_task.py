@@ -28,7 +28,7 @@ def test_a_classifier_survives_dumping(tiny_recipe: Path, tmp_path: Path) -> Non
 
 def test_contradictions_are_named(tmp_path: Path) -> None:
     for changes, problem in [
-        ([TASK], "data.source.kind must be labelled, got 'jsonl'"),
+        ([TASK], "data.source.kind must be 'labelled', got 'jsonl'"),
         ([LABELLED], "data.source.kind must be one of arxiv, csv"),
         (["data.units=bytes"], "data.units is not a setting of data"),
         (["model.classifier={}"], "model.classifier is not a setting of model"),

@@ -22,7 +22,7 @@ _SECONDS = 0.05
 _RECIPES = Path(__file__).parents[2] / "recipes"
 _EXPLANATIONS = re.compile(
     r"must (be|have|hold|name|match|divide|not|end|fit|ascend|start|stand|look|occur|leave|contain)\b|"
-    r"is not a setting of .*(\(did you mean |; its settings are )|is missing.*; it must be |"
+    r"is not a setting of .*(\(did you mean |; its settings are )|is missing|"
     r"^and \d+ more$|requires|differ"
 )
 _VALUES: tuple[object, ...] = (

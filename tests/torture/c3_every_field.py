@@ -9,7 +9,7 @@ from typing import Any, Final, get_origin
 
 from sumpool.errors import RecipeError
 from sumpool.recipe.load import load_any_recipe
-from sumpool.recipe.rules import family, section
+from sumpool.recipe.problems import family, section
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.yaml_text import write
 from sumpool.settings import Settings, config_class, kinds
@@ -88,7 +88,7 @@ def _settings(
     for name, field in config.model_fields.items():
         place = (*path, name)
         yield place, tree
-        union, inner = family(field.annotation, field.metadata), section(field.annotation)
+        union, inner = family(field.rebuild_annotation()), section(field.annotation)
         if union:
             place = (*place, 0) if get_origin(field.annotation) is tuple else place
             for kind in kinds(union.package):
