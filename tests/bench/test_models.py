@@ -551,7 +551,7 @@ def test_a_run_folder_is_a_recipe_too(run_folder: Path) -> None:
 
 
 def test_lengths_are_checked(tiny_recipe: Path) -> None:
-    with pytest.raises(RecipeError, match=r"bench\.lengths\[0\] must be .* 1 and .*, got 0"):
+    with pytest.raises(RecipeError, match=r"bench\.lengths\[0\] must be at least 1, got 0"):
         bench(tiny_recipe, lengths=(0,))
 
 
