@@ -188,7 +188,8 @@ def summarize(
             model,
             overrides=overrides,
             open_output=opened,
-            generate=summary_output.choose_generation(jobs, shown if evidence or explain else None),
+            jobs=jobs,
+            evidence=shown if evidence or explain else None,
             report=output.report,
             check=interruption.check,
         )

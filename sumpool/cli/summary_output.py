@@ -11,15 +11,14 @@ from sumpool.documents.document import ReadOptions
 from sumpool.documents.read import STDIN, check_arguments
 from sumpool.errors import DataError, RecipeError
 from sumpool.inference.model_choice import RUNS, default_model
-from sumpool.inference.pipeline import EvidenceKind
 from sumpool.inference.run_files import REPORT, RunFiles
 from sumpool.io.bounded import read_json
 from sumpool.progress import Progress, Report
-from sumpool.workflows.summarize import Generate, OpenOutput, SummaryOutput, generate_here
+from sumpool.workflows.summarize import OpenOutput
 
 if TYPE_CHECKING:
     from sumpool.inference.summary_file import SummaryFolder
-
+    from sumpool.workflows.summarize import SummaryOutput
 
 _DOCUMENTS_PER_PROCESS = 16
 """Documents that are worth another process, which takes some seconds to start."""
@@ -88,7 +87,7 @@ class OpenedOutput:
         self._open = open_output
         self.output: SummaryOutput | None = None
 
-    def __call__(self, settings: Mapping[str, str]) -> SummaryOutput:
+    def __call__(self, settings: Mapping[str, str]) -> "SummaryOutput":
         """Open the destination."""
         self.output = self._open(settings)
         return self.output
@@ -136,20 +135,6 @@ def choose_jobs(documents: object, model: Path | None, overrides: Sequence[str],
     if jobs > 1:
         report(Progress("summarize", note=f"{jobs} processes; --jobs 1 takes less memory"))
     return jobs
-
-
-def choose_generation(jobs: int, evidence: EvidenceKind | None) -> Generate:
-    """Return the function that generates summaries.
-
-    Args:
-        jobs: Number of processes; 1 is the calling one.
-        evidence: Evidence that summaries have; None for none.
-    """
-    if jobs == 1:
-        return partial(generate_here, evidence=evidence)
-    from sumpool.inference.parallel import summarize_in_processes
-
-    return partial(summarize_in_processes, jobs=jobs, evidence=evidence)
 
 
 def trained_field(model: Path | None) -> str | None:

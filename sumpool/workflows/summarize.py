@@ -9,8 +9,7 @@ from functools import partial
 from hashlib import sha256
 from itertools import chain, tee
 from pathlib import Path
-from types import TracebackType
-from typing import Protocol, Self
+from typing import TYPE_CHECKING
 
 from sumpool.documents.document import Document
 from sumpool.inference.model_choice import RUNS, SHIPPED, default_model
@@ -20,50 +19,13 @@ from sumpool.inference.summary import Summary
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.ranking.ranker import FILE as RANKER
 
+if TYPE_CHECKING:
+    from sumpool.inference.summary_file import ExplanationFile, SummaryFile, SummaryFolder
 
-class SummaryOutput(Protocol):
-    """Destination of summaries; `with` closes it."""
+    SummaryOutput = SummaryFile | SummaryFolder | ExplanationFile
 
-    @property
-    def failed(self) -> Sequence[str]:
-        """Ids of the documents that were passed over although they have no summary."""
-
-    def take(self, document: Document) -> bool:
-        """Return whether the document needs a summary, which is then to be saved in the order of the documents."""
-
-    def save(self, summary: Summary) -> None:
-        """Save the summary of the earliest document taken that has none."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-
-OpenOutput = Callable[[Mapping[str, str]], SummaryOutput]
+OpenOutput = Callable[[Mapping[str, str]], "SummaryOutput"]
 """Opens the destination of summaries, given the settings that they depend on."""
-
-
-class Generate(Protocol):
-    """Generation of summaries by the settings of a run."""
-
-    def __call__(
-        self, documents: Iterable[Document], run: RunFiles, *, report: Report, check: Check
-    ) -> Iterator[Summary]:
-        """Yield the summaries in the order of the documents."""
-
-
-def generate_here(
-    documents: Iterable[Document],
-    run: RunFiles,
-    *,
-    evidence: EvidenceKind | None = None,
-    report: Report,
-    check: Check,
-) -> Iterator[Summary]:
-    """Generate in the calling process."""
-    return Pipeline.open(run).summarize(documents, evidence=evidence, report=report, check=check)
 
 
 def summarize(
@@ -72,7 +34,8 @@ def summarize(
     *,
     overrides: Sequence[str] = (),
     open_output: OpenOutput | None = None,
-    generate: Generate = generate_here,
+    jobs: int = 1,
+    evidence: EvidenceKind | None = None,
     report: Report = no_op,
     check: Check = no_op,
 ) -> Iterator[Summary]:
@@ -84,7 +47,8 @@ def summarize(
         overrides: Settings to change, each like `summarize.beams=1`.
         open_output: Opens a destination that every summary is saved to before it is given; documents whose summaries
             it has are passed over.
-        generate: Generates the summaries; by default in the calling process.
+        jobs: Number of processes; 1 is the calling one.
+        evidence: Evidence that summaries have; None for none.
         report: Called with progress, and with notes on the model and on documents.
         check: Called between batches.
 
@@ -103,24 +67,29 @@ def summarize(
     name = "the shipped model" if path == SHIPPED else str(path)
     reason = f" (no run in {RUNS})" if path == SHIPPED else " (the newest run)"
     report(Progress("summarize", note=f"model: {name}{reason if folder is None else ''}"))
-    output = open_output(_identity(run)) if open_output else None
+    output = open_output(identity(run)) if open_output else None
     # 2. Generate summaries as they are asked for, and save each before it is given.
-    progress = _Progress(report, len(documents) if isinstance(documents, Sized) else None)
-    start = partial(generate, run=run, report=progress.report, check=check)
-    return _deliver(documents, start, output, name, progress)
+    return _deliver(documents, partial(_generate, run, jobs, evidence, check), output, name, report)
 
 
-def summary_identity(folder: Path, overrides: Sequence[str]) -> dict[str, str]:
-    """Return the settings that summaries of the model of a run folder depend on, by name.
+def _generate(
+    run: RunFiles,
+    jobs: int,
+    evidence: EvidenceKind | None,
+    check: Check,
+    documents: Iterable[Document],
+    report: Report,
+) -> Iterator[Summary]:
+    if jobs == 1:
+        return Pipeline.open(run).summarize(documents, evidence=evidence, report=report, check=check)
+    # Imported here, as one process may need no torch.
+    from sumpool.inference.parallel import summarize_in_processes
 
-    Raises:
-        CheckpointError: If there is no model, or it is damaged.
-        RecipeError: If a setting is wrong.
-    """
-    return _identity(RunFiles.open(folder, overrides))
+    return summarize_in_processes(documents, run, jobs=jobs, evidence=evidence, report=report, check=check)
 
 
-def _identity(run: RunFiles) -> dict[str, str]:
+def identity(run: RunFiles) -> dict[str, str]:
+    """Return the settings that summaries of the model of a run depend on, by name."""
     listed = run.manifest.files  # compared with the files when they are loaded
     names = sorted(listed.keys() & {RANKER} if run.config.fast else listed)
     files = [(name, listed[name].sha256) for name in names]
@@ -133,50 +102,40 @@ def _identity(run: RunFiles) -> dict[str, str]:
 
 def _deliver(
     documents: Iterable[Document],
-    start: Callable[[Iterable[Document]], Iterator[Summary]],
-    output: SummaryOutput | None,
+    generate: Callable[[Iterable[Document], Report], Iterator[Summary]],
+    output: "SummaryOutput | None",
     model: str,
-    progress: "_Progress",
+    report: Report,
 ) -> Iterator[Summary]:
     """Save and yield the summaries of documents; nothing is started where none is left to summarise."""
+    total = len(documents) if isinstance(documents, Sized) else None
+    skipped = 0
+    first: tuple[float, int] | None = None  # time and count of the first report, after the model is loaded
 
-    def deliver(summary: Summary, document: Document) -> Summary:
-        complete = replace(summary, title=document.title, model=model, notes=document.notes)
-        if output:
-            output.save(complete)
-        return complete
+    def left() -> Iterator[Document]:
+        nonlocal skipped
+        for document in documents:
+            if output and not output.take(document):
+                skipped += 1
+            else:
+                yield document
+
+    def report_all(progress: Progress) -> None:
+        """Report the progress over all documents, and the rate of those that are generated."""
+        nonlocal first
+        now, rate = time.monotonic(), {}
+        if progress.done:
+            first = first or (now, progress.done)
+        if first and progress.done > first[1]:
+            rate = {"documents/s": (progress.done - first[1]) / max(now - first[0], 1e-9)}
+        report(replace(progress, done=progress.done + skipped, total=total, metrics=rate))
 
     with output or nullcontext():
-        waiting = progress.skip_done(documents, output) if output else iter(documents)
+        waiting = left()
         for document in waiting:
             read, same = tee(chain([document], waiting))
-            for summary, source in zip(start(read), same, strict=True):
-                yield deliver(summary, source)
-
-
-class _Progress:
-    """Progress over all documents, with those that are not generated, and the rate of those that are."""
-
-    def __init__(self, report: Report, total: int | None) -> None:
-        self._report, self._total = report, total
-        self._skipped = 0
-        self._first: tuple[float, int] | None = None  # time and count of the first report, after the model is loaded
-
-    def skip_done(self, documents: Iterable[Document], output: SummaryOutput) -> Iterator[Document]:
-        """Yield the documents whose summaries the destination lacks."""
-        for document in documents:
-            if output.take(document):
-                yield document
-            else:
-                self._skipped += 1
-
-    def report(self, progress: Progress) -> None:
-        """Report the progress of the generation."""
-        now = time.monotonic()
-        if progress.done:
-            self._first = self._first or (now, progress.done)
-        rate = {}
-        if self._first and progress.done > self._first[1]:
-            start, done = self._first
-            rate = {"documents/s": (progress.done - done) / max(now - start, 1e-9)}
-        self._report(replace(progress, done=progress.done + self._skipped, total=self._total, metrics=rate))
+            for summary, source in zip(generate(read, report_all), same, strict=True):
+                complete = replace(summary, title=source.title, model=model, notes=source.notes)
+                if output:
+                    output.save(complete)
+                yield complete

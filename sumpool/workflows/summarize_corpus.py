@@ -34,7 +34,7 @@ from sumpool.io.lock import locked_for_writing
 from sumpool.io.manifest import Manifest
 from sumpool.io.replaceable import other_content
 from sumpool.progress import Check, Progress, Report, no_op
-from sumpool.workflows.summarize import summary_identity
+from sumpool.workflows.summarize import identity
 
 JOURNAL: Final = "files.jsonl"
 LOG: Final = "ray.log"
@@ -126,7 +126,8 @@ def summarize_corpus(
     # 1. List the files of the corpus.
     notice = lambda text: report(Progress("summarize", note=text))  # noqa: E731
     files = [file for name in job.names for file in list_files(name, job.options, notice)]
-    settings = {**summary_identity(job.model, job.overrides), "evidence": str(job.evidence), "corpus": _digest(files)}
+    settings = identity(RunFiles.open(job.model, job.overrides))
+    settings |= {"evidence": str(job.evidence), "corpus": _digest(files)}
     # 2. Summarise those that are not finished; each is in the journal once its file of summaries is complete.
     with ExitStack() as stack:
         journal, finished = _open_journal(job.folder, settings, stack, resume=resume, retry=retry)
@@ -386,8 +387,8 @@ def _open_journal(
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         Manifest({}, kind="corpus").write(folder)
-    identity = Identity(folder / f"{JOURNAL}.identity", settings, advice)
-    journal = ResumableFile(path, resume=resume, identity=identity, advice="go on with --resume")
+    described = Identity(folder / f"{JOURNAL}.identity", settings, advice)
+    journal = ResumableFile(path, resume=resume, identity=described, advice="go on with --resume")
     stack.enter_context(journal)
     records = read_records(path, lambda line: FileResult(**parse_json(line)), "a file in JSON", advice)
     results = {result.file: result for result in records}

@@ -12,8 +12,6 @@ from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.run_files import RunFiles
 from sumpool.inference.summary import Extraction, Summary
 from sumpool.interpret.evidence import Evidence, EvidenceSource, SentenceEvidence, place_name, render_evidence_text
-from sumpool.progress import no_op
-from sumpool.workflows.summarize import generate_here
 from tests.conftest import story
 
 
@@ -123,7 +121,7 @@ def test_evidence_of_any_generation(run_folder: Path, jobs: int) -> None:
     if jobs:
         results = summarize_in_processes(documents, run, jobs=jobs, evidence="sources")
     else:
-        results = generate_here(documents, run, evidence="sources", report=no_op, check=no_op)
+        results = Pipeline.open(run).summarize(documents, evidence="sources")
     assert [summary.evidence for summary in results] == expected
 
 
