@@ -1,33 +1,35 @@
 """Generation: a batch of chunks is encoded once, then decoded by sampling, to extract sentences, or by beam search."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import final
 from zlib import crc32
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.constraints import Constraint, NoRepeatTokens, NoRepeatWords, Rules, TokenSurfaces
-from sumpool.core.decoding.length_limits import length_limits
+from sumpool.core.decoding.length_limits import LengthLimits, length_limits
 from sumpool.core.decoding.ranking import Hypothesis, Lengths, LengthTarget
 from sumpool.core.decoding.sampling import sample
 from sumpool.core.decoding.step import is_host
 from sumpool.core.model.cuda_graph import GraphedDecoder
-from sumpool.core.model.summarizer import Memory, SummarizationModel
+from sumpool.core.model.summarizer import DecoderState, Memory, SummarizationModel
 from sumpool.core.nn.execution import one_thread
 from sumpool.core.nn.numerics import to_device
 from sumpool.data.batches import collate
 from sumpool.data.shards import Item
 from sumpool.errors import RecipeError, ResourceError, is_out_of_memory
-from sumpool.inference.length import choose_bounds, widen_bounds, with_targets
 from sumpool.text.tokenizer import Tokenizer
 
 _SINGLE_THREAD_DIM, _SINGLE_THREAD_CHUNKS = 256, 4
 """Width of the model and chunks of a batch up to which decoding runs on one thread."""
+_MIN_OF_PREDICTED, _MAX_OF_PREDICTED = 0.8, 1.25
+"""Shortest and longest summary relative to a predicted length."""
 
 OnDrafts = Callable[[Sequence[Item], list[str]], None]
 """Called with the chunks of a batch and the best hypothesis of each so far."""
@@ -106,7 +108,8 @@ class Generator:
         Raises:
             ResourceError: If a single chunk exceeds the memory.
         """
-        targets = [target if target and self.can_write(target) else None for target in targets or [None] * len(chunks)]
+        longest = self._model.config.target_length  # of which EOS takes one
+        targets = [target if target and target.tokens < longest else None for target in targets or [None] * len(chunks)]
         try:
             with one_thread(self._is_small and len(chunks) <= _SINGLE_THREAD_CHUNKS):
                 return self._generate(chunks, targets, on_drafts)
@@ -122,10 +125,6 @@ class Generator:
         first = self.generate(chunks[:half], targets[:half], on_drafts)
         return first + self.generate(chunks[half:], targets[half:], on_drafts)
 
-    def can_write(self, target: LengthTarget) -> bool:
-        """Return whether the summaries of the model may be so long."""
-        return target.tokens < self._model.config.target_length
-
     @torch.inference_mode()
     def _generate(
         self,
@@ -135,7 +134,7 @@ class Generator:
     ) -> list[Generated]:
         model = self._model
         memory = self._encode(chunks)
-        lengths = choose_bounds(
+        lengths = _choose_bounds(
             model.predict_lengths(memory), chunks, targets, self._config, self._lengths, model.config.target_length
         )
         samples: Sequence[tuple[str, ...]] = [()] * len(chunks)
@@ -157,14 +156,12 @@ class Generator:
         """
         model = self._model
         device = model.embedding.weight.device
-        by_itself = is_host(device)
+        lengths = (model.config.source_length, model.config.target_length)
         memories: list[Memory] = []
-        for part in [[chunk] for chunk in chunks] if by_itself else [chunks]:
-            batch = collate(
-                part, model.config.source_length, model.config.target_length, special_tokens=model.special_tokens
-            ).to(device)
+        for part in [[chunk] for chunk in chunks] if is_host(device) else [chunks]:
+            batch = collate(part, *lengths, special_tokens=model.special_tokens).to(device)
             memories.append(model.encode(batch.ids, batch.mask, batch.sentences, lengths=batch.lengths))
-        return Memory.join(memories) if by_itself else memories[0]
+        return Memory.join(memories) if is_host(device) else memories[0]
 
     def _search(
         self,
@@ -174,30 +171,29 @@ class Generator:
         targets: Sequence[LengthTarget | None],
         on_drafts: OnDrafts | None,
     ) -> list[Hypothesis]:
-        """Return the best hypothesis of each chunk of a batch."""
+        """Return the best hypothesis of each chunk; with a target length, the best that ends with a sentence if any."""
         longest = max(len(self._config.begin_with), *(bounds.maximum for bounds in lengths))
-        state = with_targets(self._decoder.start(memory, self._config.beams, longest), targets)
+        state = _with_targets(self._decoder.start(memory, self._config.beams, longest), targets)
         eos = self._model.special_tokens.eos
+        limits = [[length_limits(target, self._token_surfaces(), eos)] if target else [] for target in targets]
         hypotheses = search(
             self._decoder.step,
             state,
             lengths,
             self._config.ranking(),
             self._rules,
-            limits=[[length_limits(target, self._token_surfaces(), eos)] if target else [] for target in targets],
+            limits=limits,
             on_step=on_drafts and (lambda drafts: on_drafts(chunks, list(map(self._decode, drafts)))),
             device=memory.ids.device,
         )
-        return [self._best(*arguments) for arguments in zip(hypotheses, targets, strict=True)]
 
-    def _best(self, hypotheses: Sequence[Hypothesis], target: LengthTarget | None) -> Hypothesis:
-        """Return the first hypothesis that ends with a sentence if there is a target length, otherwise the first."""
-        if target:
-            limits = length_limits(target, self._token_surfaces(), self._model.special_tokens.eos)
-            for hypothesis in hypotheses:
-                if reduce(lambda written, token: written.after(token), hypothesis.tokens, limits).is_met():
-                    return hypothesis
-        return hypotheses[0]
+        def is_complete(best: Hypothesis, rules: Sequence[LengthLimits]) -> bool:
+            return all(reduce(lambda rule, token: rule.after(token), best.tokens, rule).is_met() for rule in rules)
+
+        return [
+            next((best for best in found if is_complete(best, rules)), found[0])
+            for found, rules in zip(hypotheses, limits, strict=True)
+        ]
 
     def _token_surfaces(self) -> TokenSurfaces:
         self._surfaces = self._surfaces or TokenSurfaces(self._tokenizer.token_bytes())
@@ -212,12 +208,12 @@ class Generator:
     ) -> list[tuple[str, ...]]:
         """Sample summaries of half the shortest to twice the longest length, seeded by the chunk's tokens."""
         target_length = self._model.config.target_length
-        bounds = widen_bounds(lengths, chunks, targets, target_length)
+        bounds = _widen_bounds(lengths, chunks, targets, target_length)
         generators = [np.random.default_rng(crc32(chunk.ids.tobytes())) for chunk in chunks]
         uniform = [random.random((self._config.samples, target_length), np.float32) for random in generators]
         sampled = sample(
             self._decoder.step,
-            with_targets(self._decoder.start(memory, self._config.samples, target_length, independent=True), targets),
+            _with_targets(self._decoder.start(memory, self._config.samples, target_length, independent=True), targets),
             bounds,
             to_device(torch.from_numpy(np.stack(uniform)), memory.ids),
             self._config.temperature,
@@ -227,3 +223,64 @@ class Generator:
 
     def _decode(self, tokens: Sequence[int]) -> str:
         return self._tokenizer.decode(tokens).strip()
+
+
+def _choose_bounds(
+    predicted: Tensor | None,
+    chunks: Sequence[Item],
+    targets: Sequence[LengthTarget | None],
+    config: DecodingConfig,
+    lengths: Lengths,
+    target_length: int,
+) -> list[Lengths]:
+    """Choose the bounds of summaries in tokens: around the target or the predicted length if any, within the chunk.
+
+    Args:
+        predicted: (batch,), tokens with EOS that the model predicts; None if it does not.
+        chunks: What is summarised.
+        targets: Length of each summary; None if it is the usual one.
+        config: The settings; of the lengths only whether they are "auto".
+        lengths: Bounds where nothing is predicted, as fixed by the settings or chosen by the training summaries.
+        target_length: Most tokens of a summary, EOS included.
+    """
+    if predicted is None:
+        usual = [lengths] * len(chunks)
+    else:
+        usual = [_around(length, config, lengths) for length in predicted.tolist()]
+    bounds = [
+        Lengths(0, target_length - 1, target.tokens) if target else limits
+        for target, limits in zip(targets, usual, strict=True)
+    ]
+    return [limits.clip(len(chunk.ids)) for limits, chunk in zip(bounds, chunks, strict=True)]
+
+
+def _widen_bounds(
+    bounds: Sequence[Lengths], chunks: Sequence[Item], targets: Sequence[LengthTarget | None], target_length: int
+) -> list[Lengths]:
+    """Return the bounds of samples: half the shortest to twice the longest summary, or around the target."""
+    around = [
+        Lengths(target.tokens, target.tokens) if target else limits
+        for target, limits in zip(targets, bounds, strict=True)
+    ]
+    wide = [Lengths(shortest // 2, min(2 * longest, target_length - 1)) for shortest, longest, _ in around]
+    return [limits.clip(len(chunk.ids)) for limits, chunk in zip(wide, chunks, strict=True)]
+
+
+def _with_targets(state: DecoderState, targets: Sequence[LengthTarget | None]) -> DecoderState:
+    """Condition the decoder on the target lengths, EOS included, if the model predicts lengths."""
+    predicted = state.predicted_lengths
+    if predicted is None or not any(targets):
+        return state
+    tokens = [target.tokens + 1 if target else 0 for target in targets]
+    return replace(
+        state, predicted_lengths=predicted.where(predicted.new_tensor(tokens) == 0, predicted.new_tensor(tokens))
+    )
+
+
+def _around(predicted: float, config: DecodingConfig, lengths: Lengths) -> Lengths:
+    """Bounds around a predicted length in tokens with EOS, within the lengths that the settings fix."""
+    least, most, _ = lengths
+    minimum = min(round(_MIN_OF_PREDICTED * predicted), most) if config.min_length == "auto" else least
+    maximum = max(minimum, min(round(_MAX_OF_PREDICTED * predicted), most)) if config.max_length == "auto" else most
+    likely = max(minimum, min(round(predicted), maximum)) if config.max_length == "auto" else None
+    return Lengths(minimum, maximum, likely)

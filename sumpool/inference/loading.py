@@ -8,13 +8,13 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.ranking import Lengths
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.execution import SkipInit, one_thread
 from sumpool.core.nn.quantization import quantize
 from sumpool.data.report import DataReport
 from sumpool.errors import CheckpointError, DataError, RecipeError
-from sumpool.inference.length import choose_lengths
 from sumpool.inference.model_choice import ADVICE, RUNS, default_model, newest_run, require_task
 from sumpool.inference.run_files import RECIPE, REPORT, RunFiles, require_own_recipe
 from sumpool.io.manifest import MODEL, Manifest
@@ -31,6 +31,11 @@ from sumpool.training.weights import Model, load_weights
 
 _TOKENS_PER_WORD = 1.3
 """Tokens per word of models without a data report, such as imported ones."""
+_MIN_OF_MEAN = 0.85
+"""Shortest summary relative to the mean training summary. Without a minimum greedy search stops after 10 to 25 words
+and loses 7 points of ROUGE-1."""
+_MAX_OF_P90 = 2
+"""Longest summary relative to the 90th percentile of the training summaries."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -125,14 +130,13 @@ def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> Loa
 def _load(run: RunFiles) -> LoadedModel:
     run.manifest.verify_present(run.folder, TOKENIZER_FILES)
     try:
-        return _load_verified(run, (RECIPE, REPORT, RANKER, *TOKENIZER_FILES))
+        return _load_verified(run)
     except DataError as error:  # of a file that prepared data has too
         raise CheckpointError(str(error)) from error
 
 
-def _load_verified(run: RunFiles, verified: Sequence[str]) -> LoadedModel:
-    """Load the files of a run folder that are verified but for the weights."""
-    folder, recipe = run.folder, run.whole_recipe()
+def _load_verified(run: RunFiles) -> LoadedModel:
+    folder, recipe, config = run.folder, run.whole_recipe(), run.config
     tokenizer = load_tokenizer(folder)
     word_starts = torch.tensor(tokenizer.word_starts())
 
@@ -142,17 +146,22 @@ def _load_verified(run: RunFiles, verified: Sequence[str]) -> LoadedModel:
 
     # an override of the model may leave out modules, such as a trained sentence selection
     leave_out = any(change.startswith("model.") for change in run.overrides)
+    verified = (RECIPE, REPORT, RANKER, *TOKENIZER_FILES)
     model = load_finite_weights(folder, build, leave_out=leave_out, manifest=run.manifest, verified=verified)
-    device = choose_device(recipe.summarize.device)
+    device = choose_device(config.device)
     report = None if run.report is None else DataReport.parse(run.report, folder / REPORT)
     language = report.language if report else ENGLISH
+    mean = p90 = 0.0
+    if "auto" in (config.min_length, config.max_length):
+        tokens = (report or DataReport.load(folder)).splits["train"].summary_tokens  # load says that there is none
+        mean, p90 = tokens.mean, tokens.p90
     return LoadedModel(
         folder=folder,
         recipe=recipe,
         model=model.to(device).eval().requires_grad_(False),
         tokenizer=tokenizer,
         splitter=SentenceSplitter(language),
-        lengths=_lengths(folder, recipe, report),
+        lengths=choose_lengths(config, mean, p90, recipe.model.target_length),
         device=device,
         selector=run.selector,
         report=report,
@@ -209,13 +218,25 @@ def load_run(run: RunFiles) -> LoadedModel:
     return loaded
 
 
-def _lengths(folder: Path, recipe: Recipe, report: DataReport | None) -> Lengths:
-    config = recipe.summarize
-    if "auto" not in (config.min_length, config.max_length):
-        return choose_lengths(config, 0, 0, recipe.model.target_length)
-    report = report or DataReport.load(folder)  # which says that there is none
-    tokens = report.splits["train"].summary_tokens
-    return choose_lengths(config, tokens.mean, tokens.p90, recipe.model.target_length)
+def choose_lengths(config: DecodingConfig, mean: float, p90: float, target_length: int) -> Lengths:
+    """Resolve lengths of "auto" by the lengths of the training summaries.
+
+    Args:
+        config: The settings; a fixed length stays.
+        mean: Mean tokens of the training summaries.
+        p90: 90th percentile of the tokens of the training summaries.
+        target_length: Most tokens of a summary, EOS included.
+
+    Raises:
+        RecipeError: If the shortest length exceeds the longest.
+    """
+    maximum = round(_MAX_OF_P90 * p90) if config.max_length == "auto" else config.max_length
+    maximum = max(1, min(maximum, target_length - 1))
+    minimum = min(round(_MIN_OF_MEAN * mean), maximum) if config.min_length == "auto" else config.min_length
+    if minimum > maximum:
+        raise RecipeError(f"summarize.min_length must be at most the longest length, {maximum}, got {minimum}")
+    likely = max(minimum, min(round(mean), maximum)) if config.max_length == "auto" else None
+    return Lengths(minimum, maximum, likely)
 
 
 def mean_words(loaded: LoadedModel) -> float:

@@ -16,8 +16,7 @@ from sumpool.data.report import DataReport, LengthStats, SplitReport
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.inference import loading
-from sumpool.inference.length import choose_lengths
-from sumpool.inference.loading import load_for_generation, load_model
+from sumpool.inference.loading import choose_lengths, load_for_generation, load_model
 from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.pipeline import Pipeline
 from sumpool.progress import Progress

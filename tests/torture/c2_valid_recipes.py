@@ -19,8 +19,7 @@ from sumpool.documents.document import Document
 from sumpool.errors import SumpoolError
 from sumpool.evaluation.report import ScoreAggregator
 from sumpool.evaluation.scorer import Candidate, SummaryScorer
-from sumpool.inference.length import choose_lengths
-from sumpool.inference.loading import LoadedModel
+from sumpool.inference.loading import LoadedModel, choose_lengths
 from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.pipeline import Pipeline
 from sumpool.progress import no_op

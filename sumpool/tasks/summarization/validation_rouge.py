@@ -12,7 +12,7 @@ from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard
 from sumpool.evaluation.rouge import TITLES, Rouge, Score
 from sumpool.inference.generation import Generator
-from sumpool.inference.length import choose_lengths
+from sumpool.inference.loading import choose_lengths
 from sumpool.progress import Check
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.training_report import GeneratedSummary, examine
