@@ -12,8 +12,8 @@ import numpy as np
 from sumpool.data.shards import Item
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.evaluation.abstractiveness import unsupported_facts
+from sumpool.inference.extraction import Reading
 from sumpool.inference.loading import LoadedModel
-from sumpool.inference.reading import Reading
 from sumpool.inference.summary import Summary
 from sumpool.interpret.attribution import pooling_weights, source_weights
 from sumpool.interpret.evidence import Evidence, EvidenceSource, PoolingWeights, SentenceEvidence, word_weights

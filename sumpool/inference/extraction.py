@@ -1,22 +1,77 @@
-"""Extractive summaries: whole sentences of a document, or all of a short one."""
+"""A document on its way to its summary, and extractive summaries: whole sentences of it, or all of a short one."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 from sumpool.core.decoding.ranking import LengthTarget
-from sumpool.documents.source_sentences import SourceSentence
-from sumpool.inference.summary import Extraction, join_causes
+from sumpool.documents.document import Document
+from sumpool.documents.source_sentences import SourceSentence, source_sentences
+from sumpool.inference.summary import NO_TEXT, Extraction
 from sumpool.ranking.selection import usual_words
 from sumpool.ranking.sentence_selector import Candidates, SentenceSelector
-from sumpool.text.language import word_count
+from sumpool.text.language import UNDETECTED, detect_language, language_mismatch, word_count
 from sumpool.text.prose import PROSE_KINDS
+from sumpool.text.sentences import SentenceSplitter
+
+if TYPE_CHECKING:
+    from sumpool.inference.model_input import ModelInput
 
 _WHOLE = 1.25
 """Words of a document that is its own summary, relative to the words of a summary."""
 _WHOLE_WORDS = round(_WHOLE * usual_words(1))
 """Words of a document that is its own summary whatever a model says: the shortest summaries in place of generated text
 have as many words as the usual ones of a page."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A document as it has been read so far.
+
+    Attributes:
+        document: The document.
+        candidates: Returns its candidates, which are computed once.
+        reason: Why there can be no summary; empty otherwise.
+        language: Language of the document (ISO 639-1); UNDETECTED if it is not clear.
+        mismatch: Why the model has not learnt such a text, see `language_mismatch`; empty if it may have.
+        sentences: Its sentences.
+        target: Length of the summary; None if it is the usual one.
+        input: What the model reads of it; None if it needs no model.
+        seconds: Time for all that.
+    """
+
+    document: Document
+    candidates: Callable[[], Candidates]
+    reason: str = ""
+    language: str = UNDETECTED
+    mismatch: str = ""
+    sentences: tuple[SourceSentence, ...] = ()
+    target: LengthTarget | None = None
+    input: "ModelInput | None" = None
+    seconds: float = 0.0
+
+
+def read_document(document: Document, splitter: SentenceSplitter, learnt: str, selector: SentenceSelector) -> Reading:
+    """Split a document into its sentences.
+
+    Args:
+        document: The document.
+        splitter: Sentence splitter of the language that the model has learnt.
+        learnt: That language (ISO 639-1).
+        selector: Computes features and scores once they are needed.
+    """
+    reason = document.error or ("" if document.text.strip() else NO_TEXT)
+    language, mismatch = UNDETECTED, ""
+    sentences: tuple[SourceSentence, ...] = ()
+    if not reason:
+        language = detect_language(document.text)
+        mismatch = language_mismatch(language, learnt)
+        sentences = source_sentences(document, SentenceSplitter(language) if mismatch else splitter)
+        reason = "" if sentences else NO_TEXT
+    candidates = cache(partial(selector.candidates, document, sentences, language))
+    return Reading(document, candidates, reason, language, mismatch, sentences)
 
 
 def extract(
@@ -59,7 +114,7 @@ def whole_text(sentences: Sequence[SourceSentence], words: int = _WHOLE_WORDS) -
 
 def with_cause(extraction: Extraction, cause: str) -> Extraction:
     """Return an extraction with a cause before its own."""
-    return replace(extraction, cause=join_causes(cause, extraction.cause))
+    return replace(extraction, cause="; ".join(filter(None, (cause, extraction.cause))))
 
 
 def selection_fault(target: LengthTarget, selected: Sequence[str]) -> str:

@@ -4,7 +4,6 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import final
 
 import numpy as np
 
@@ -22,19 +21,6 @@ MAX_BATCH = 64
 """Documents of a batch at most: more gain no speed and delay the first result."""
 _BATCH_SENTENCES = 1024
 """Sentences that are encoded at once: lists of the ids of a book would take ten times the memory of its text."""
-
-
-@dataclass(frozen=True)
-class EncodedSource:
-    """Tokens of a document, and the sentence that each token belongs to.
-
-    Attributes:
-        document: Tokens without special tokens; its sentence numbers count the sentences that have tokens.
-        indices: By sentence number, the index of the `SourceSentence`.
-    """
-
-    document: EncodedDocument
-    indices: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -71,76 +57,59 @@ class ModelInput:
         return f"read {read:,} of {whole:,} tokens ({read / whole:.0%})"
 
 
-@final
-class InputEncoder:
-    """Encodes documents for a model, by its settings."""
-
-    def __init__(self, loaded: LoadedModel) -> None:
-        self._tokenizer = loaded.tokenizer
-        self._splitter = loaded.splitter
-        self._longest = loaded.recipe.model.source_length
-        self._on_overflow = loaded.recipe.summarize.on_overflow
-
-    def encode(
-        self, document: Document, sentences: Sequence[SourceSentence], scores: Callable[[], Mapping[int, float]]
-    ) -> ModelInput:
-        """Tokenize a document, and cut it by `summarize.on_overflow` if it is too long.
-
-        Args:
-            document: The document.
-            sentences: Its sentences.
-            scores: Returns the score of each sentence of prose by its index; called if the best are selected.
-        """
-        special_tokens, longest = self._tokenizer.special_tokens, self._longest
-        source = encode_source(document, sentences, self._tokenizer, self._splitter)
-        whole = source.document.with_special_tokens(special_tokens)
-        total = len(whole.ids)
-        if not total:
-            return ModelInput(None, 0, reason=NO_TEXT)
-        if total > longest and self._on_overflow == "error":
-            reason = f"the document must have at most {longest:,} tokens, got {total:,}; take select for what is longer"
-            return ModelInput(None, total, reason=reason)
-        selected = None
-        if total > longest and self._on_overflow == "select":
-            room = max(1, longest - len(special_tokens.prefix) - len(special_tokens.suffix))
-            selected = best_sentences(source, scores(), room)
-        if selected:
-            part, indices = selected[0].with_special_tokens(special_tokens), selected[1]
-        else:
-            part, indices = whole.truncate(longest, special_tokens), source.indices
-        item = Item(document.id, part.ids, part.sentences, None)
-        return ModelInput(item, total, indices[: int(part.sentences[-1]) + 1], is_selection=selected is not None)
-
-
-def best_sentences(
-    source: EncodedSource, scores: Mapping[int, float], length: int
-) -> tuple[EncodedDocument, tuple[int, ...]] | None:
-    """Select the best sentences of prose, in the order of the document.
+def read_input(
+    loaded: LoadedModel,
+    document: Document,
+    sentences: Sequence[SourceSentence],
+    scores: Callable[[], Mapping[int, float]],
+) -> ModelInput:
+    """Tokenize a document for a model, and cut it by `summarize.on_overflow` if it is too long.
 
     Args:
-        source: Tokens of the document, without special tokens.
-        scores: Score of each sentence of prose, by its index.
-        length: Tokens of the selection at most.
-
-    Returns:
-        The tokens, and by sentence number the index of each sentence; None where no sentence fits.
+        loaded: The model, with its settings.
+        document: The document.
+        sentences: Its sentences.
+        scores: Returns the score of each sentence of prose by its index; called if the best are selected.
     """
-    ids, numbers = source.document.ids, source.document.sentences
-    sizes = np.bincount(numbers, minlength=len(source.indices))
-    ranked = [number for number, index in enumerate(source.indices) if index in scores]
-    ranked.sort(key=lambda number: -scores[source.indices[number]])
+    special_tokens, longest = loaded.tokenizer.special_tokens, loaded.recipe.model.source_length
+    on_overflow = loaded.recipe.summarize.on_overflow
+    source, indices = encode_source(document, sentences, loaded.tokenizer, loaded.splitter)
+    part = source.with_special_tokens(special_tokens)
+    total = len(part.ids)
+    if not total:
+        return ModelInput(None, 0, reason=NO_TEXT)
+    selected: list[int] = []
+    if total > longest:
+        if on_overflow == "error":
+            reason = f"the document must have at most {longest:,} tokens, got {total:,}; take select for what is longer"
+            return ModelInput(None, total, reason=reason)
+        if on_overflow == "select":
+            room = max(1, longest - len(special_tokens.prefix) - len(special_tokens.suffix))
+            selected = _best_sentences(source, indices, scores(), room)
+        if selected:  # in the order of the document
+            kept = np.isin(source.sentences, selected)
+            _, renumbered = np.unique(source.sentences[kept], return_inverse=True)
+            best = EncodedDocument(source.ids[kept], renumbered.astype(np.int32))
+            part, indices = best.with_special_tokens(special_tokens), tuple(indices[number] for number in selected)
+        else:
+            part = part.truncate(longest, special_tokens)
+    item = Item(document.id, part.ids, part.sentences, None)
+    return ModelInput(item, total, indices[: int(part.sentences[-1]) + 1], is_selection=bool(selected))
+
+
+def _best_sentences(
+    source: EncodedDocument, indices: Sequence[int], scores: Mapping[int, float], room: int
+) -> list[int]:
+    """Return the ascending numbers of the best sentences of prose that fit into some tokens; empty if none fits."""
+    sizes = np.bincount(source.sentences, minlength=len(indices))
+    ranked = [number for number, index in enumerate(indices) if index in scores]
+    ranked.sort(key=lambda number: -scores[indices[number]])
     chosen: list[int] = []
-    room = length
     for number in ranked:
         if sizes[number] <= room:
             chosen.append(number)
             room -= int(sizes[number])
-    if not chosen:
-        return None
-    kept = np.isin(numbers, chosen)
-    _, renumbered = np.unique(numbers[kept], return_inverse=True)
-    indices = tuple(source.indices[number] for number in sorted(chosen))
-    return EncodedDocument(ids[kept], renumbered.astype(np.int32)), indices
+    return sorted(chosen)
 
 
 def batch_inputs(lengths: Sequence[int], batch_tokens: int, most: int = MAX_BATCH) -> list[list[int]]:
@@ -169,7 +138,7 @@ def encoded_sentences(document: Document, sentences: Sequence[SourceSentence]) -
 
 def encode_source(
     document: Document, sentences: Sequence[SourceSentence], tokenizer: Tokenizer, splitter: SentenceSplitter
-) -> EncodedSource:
+) -> tuple[EncodedDocument, tuple[int, ...]]:
     """Encode the sentences that the model reads.
 
     Args:
@@ -177,6 +146,10 @@ def encode_source(
         sentences: Its sentences, see `source_sentences`.
         tokenizer: The tokenizer of the model.
         splitter: The sentence splitter of the model.
+
+    Returns:
+        Tokens without special tokens, whose sentence numbers count the sentences that have tokens; and by sentence
+        number the index of the `SourceSentence`.
     """
     readable = encoded_sentences(document, sentences)
     text = document.text
@@ -191,17 +164,16 @@ def encode_source(
     ends = np.cumsum([_characters(document.text[start:end]) for start, end in spans], dtype=np.int64)
     positions = np.searchsorted(ends, np.cumsum([_characters(part) for part in parts], dtype=np.int64), side="left")
     sizes = array("q")
-    encoded = join_sentences(_encoded(parts, tokenizer, sizes), tokenizer.vocab_size)
+
+    def encode() -> Iterator[list[int]]:
+        for start in range(0, len(parts), _BATCH_SENTENCES):
+            batch = tokenizer.encode_batch(parts[start : start + _BATCH_SENTENCES])
+            sizes.extend(map(len, batch))
+            yield from batch
+
+    encoded = join_sentences(encode(), tokenizer.vocab_size)
     positions = np.minimum(positions[np.frombuffer(sizes, np.int64) > 0], len(readable) - 1)
-    return EncodedSource(encoded, tuple(readable[position] for position in positions.tolist()))
-
-
-def _encoded(parts: Sequence[str], tokenizer: Tokenizer, sizes: "array[int]") -> Iterator[list[int]]:
-    """Encode texts, and append the number of tokens of each."""
-    for start in range(0, len(parts), _BATCH_SENTENCES):
-        encoded = tokenizer.encode_batch(parts[start : start + _BATCH_SENTENCES])
-        sizes.extend(map(len, encoded))
-        yield from encoded
+    return encoded, tuple(readable[position] for position in positions.tolist())
 
 
 def _characters(text: str) -> int:

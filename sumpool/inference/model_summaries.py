@@ -11,11 +11,10 @@ from sumpool.core.decoding.step import is_host
 from sumpool.core.nn.quantization import Int8Linear
 from sumpool.data.shards import Item
 from sumpool.documents.document import Document
-from sumpool.inference.extraction import extract, with_cause
-from sumpool.inference.generation import Generated, Generator, OnDrafts
+from sumpool.inference.extraction import Reading, extract, with_cause
+from sumpool.inference.generation import Generated, Generator
 from sumpool.inference.loading import LoadedModel, mean_words, tokens_per_word
-from sumpool.inference.model_input import MAX_BATCH, InputEncoder, batch_inputs
-from sumpool.inference.reading import Reading
+from sumpool.inference.model_input import MAX_BATCH, batch_inputs, read_input
 from sumpool.inference.summary import Extraction
 from sumpool.progress import Check
 from sumpool.ranking.sentence_selector import SentenceSelector
@@ -39,9 +38,8 @@ class ModelSummaries:
         """Prepare by the settings of a model, and the selector of sentences."""
         config = loaded.recipe.summarize
         self._config = config
-        self._splitter = loaded.splitter
+        self._loaded = loaded
         self._selector = selector
-        self._encoder = InputEncoder(loaded)
         self._generator = Generator(loaded.model, loaded.tokenizer, config, loaded.lengths)
         # On a CPU floating-point products round by the number of rows, and a last bit may decide which token is
         # sampled; integer products are exact.
@@ -57,7 +55,7 @@ class ModelSummaries:
             candidates = reading.candidates()
             return dict(zip(candidates.indices, candidates.scores.tolist(), strict=True))
 
-        read = self._encoder.encode(reading.document, reading.sentences, scores)
+        read = read_input(self._loaded, reading.document, reading.sentences, scores)
         target = reading.target and replace(reading.target, tokens=round(reading.target.words * self._tokens_per_word))
         return replace(reading, input=read, reason=read.reason, target=target)
 
@@ -81,7 +79,12 @@ class ModelSummaries:
         """
         read = [(reading, reading.input.item) for reading in group if reading.input and reading.input.item]
         documents = {id(item): reading.document for reading, item in read}
-        on_drafts = _on_drafts(documents, on_draft) if on_draft else None
+
+        def on_drafts(items: Sequence[Item], texts: list[str]) -> None:
+            assert on_draft, "otherwise this is not passed on"
+            for item, text in zip(items, texts, strict=True):
+                on_draft(documents[id(item)], text)
+
         batches = iter(batch_inputs([len(item.ids) for _, item in read], self._config.batch_tokens, self._most))
         generated: dict[int, tuple[Generated, float]] = {}
         number = 0
@@ -97,7 +100,7 @@ class ModelSummaries:
                     results = self._generator.generate(
                         [read[index][1] for index in batch],
                         [read[index][0].target for index in batch],
-                        on_drafts,
+                        on_drafts if on_draft else None,
                     )
                     seconds = (time.perf_counter() - start) / len(batch)
                 generated.update((index, (result, seconds)) for index, result in zip(batch, results, strict=True))
@@ -124,24 +127,10 @@ class ModelSummaries:
         # Imported here, as extractive summaries need no check of a text.
         from sumpool.inference.summary_choice import SummaryChooser
 
-        return SummaryChooser(self._config, self._splitter)
+        return SummaryChooser(self._config, self._loaded.splitter)
 
     def _extract(self, reading: Reading, samples: Sequence[str]) -> Extraction:
         """Select sentences with the help of the sampled summaries, or of the generated one."""
-        return extract(reading.candidates(), self._selector, reading.target, words=_words_of(samples), samples=samples)
-
-
-def _on_drafts(documents: dict[int, Document], on_draft: Callable[[Document, str], None]) -> OnDrafts:
-    """Return the callback of the drafts of inputs."""
-
-    def on_drafts(items: Sequence[Item], texts: list[str]) -> None:
-        for item, text in zip(items, texts, strict=True):
-            on_draft(documents[id(item)], text)
-
-    return on_drafts
-
-
-def _words_of(samples: Sequence[str]) -> int:
-    """Return the words of sentences in place of generated texts, by their median."""
-    sizes = sorted(len(text.split()) for text in samples)
-    return max(_MIN_WORDS, min(sizes[len(sizes) // 2], _MAX_WORDS))
+        sizes = sorted(len(text.split()) for text in samples)
+        words = max(_MIN_WORDS, min(sizes[len(sizes) // 2], _MAX_WORDS))
+        return extract(reading.candidates(), self._selector, reading.target, words=words, samples=samples)

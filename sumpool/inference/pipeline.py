@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal, final
 from sumpool.core.decoding.config import DecodingConfig, parse_length
 from sumpool.core.decoding.ranking import LengthTarget
 from sumpool.documents.document import Document
-from sumpool.inference.extraction import extract, whole_text, with_cause
-from sumpool.inference.reading import Reading, read_document
+from sumpool.inference.extraction import Reading, extract, read_document, whole_text, with_cause
 from sumpool.inference.run_files import RunFiles
 from sumpool.inference.summary import NO_EXTRACTION, Summary
 from sumpool.progress import Check, Progress, Report, no_op

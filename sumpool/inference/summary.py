@@ -30,11 +30,6 @@ NO_TEXT = "the document must hold text, got none"
 """Reason of a document without a sentence or a token."""
 
 
-def join_causes(*causes: str) -> str:
-    """Join the causes of an extraction; empty ones are left out."""
-    return "; ".join(filter(None, causes))
-
-
 @dataclass(frozen=True)
 class Summary:
     """Summary of one document.

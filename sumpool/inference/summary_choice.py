@@ -30,8 +30,8 @@ from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.decoding.ranking import LengthTarget
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.evaluation.rouge import Agreement, RougeTokenizer
+from sumpool.inference.extraction import Reading
 from sumpool.inference.generation import Generated
-from sumpool.inference.reading import Reading
 from sumpool.inference.summary import NO_EXTRACTION, Extraction
 from sumpool.text.form import repair_text, text_faults
 from sumpool.text.language import ENGLISH, UNSPACED, word_count

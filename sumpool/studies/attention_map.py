@@ -59,7 +59,7 @@ def _layer_inputs(loaded: LoadedModel, name: str) -> list[tuple[Attention, Tenso
     if document.error:
         raise DataError(document.error)
     sentences = source_sentences(document, loaded.splitter)
-    source = encode_source(document, sentences, loaded.tokenizer, loaded.splitter).document
+    source, _ = encode_source(document, sentences, loaded.tokenizer, loaded.splitter)
     length = min(MOST_TOKENS, loaded.recipe.model.source_length)
     item = Item(document.id, source.ids, source.sentences, None)
     batch = collate([item], length, 1, special_tokens=loaded.model.special_tokens).to(loaded.device)

@@ -9,11 +9,11 @@ import pytest
 from sumpool.data.shards import Item
 from sumpool.documents.document import Document, TextBlock
 from sumpool.documents.source_sentences import source_sentences
+from sumpool.inference.extraction import Reading
 from sumpool.inference.loading import LoadedModel, load_model
 from sumpool.inference.model_input import ModelInput, batch_inputs, encode_source, encoded_sentences
 from sumpool.inference.model_summaries import ModelSummaries
 from sumpool.inference.pipeline import Pipeline
-from sumpool.inference.reading import Reading
 from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
 from sumpool.text.load import load_tokenizer
 from sumpool.text.tokenizer import Tokenizer, encode_document, join_sentences
@@ -123,51 +123,50 @@ def test_the_model_reads_the_prose_of_blocks(tokenizer: Tokenizer) -> None:
     document = parsed(*BLOCKS)
     sentences = source_sentences(document, SPLITTER)
     assert encoded_sentences(document, sentences) == [1, 2, 3, 4, 9, 10]
-    source = encode_source(document, sentences, tokenizer, SPLITTER)
-    pieces = numbered_texts(source.document.ids.tolist(), source.document.sentences.tolist(), tokenizer)
-    assert pieces == [sentences[index].text for index in source.indices]
-    assert source.indices == (1, 2, 3, 4, 9, 10)
+    source, indices = encode_source(document, sentences, tokenizer, SPLITTER)
+    pieces = numbered_texts(source.ids.tolist(), source.sentences.tolist(), tokenizer)
+    assert pieces == [sentences[index].text for index in indices]
+    assert indices == (1, 2, 3, 4, 9, 10)
 
 
 def test_the_model_reads_all_where_no_block_is_prose(tokenizer: Tokenizer) -> None:
     document = parsed(TextBlock("Gateways", "heading", 1), TextBlock("a | b", "table_row"), TextBlock("c", "caption"))
     sentences = source_sentences(document, SPLITTER)
-    source = encode_source(document, sentences, tokenizer, SPLITTER)
-    assert source.indices == (0, 1, 2)
+    assert encode_source(document, sentences, tokenizer, SPLITTER)[1] == (0, 1, 2)
 
 
 def test_a_text_without_blocks_is_encoded_as_in_training(tokenizer: Tokenizer) -> None:
     for text in (ODD, story(1, 50), "", "A HEADING\nHosts send (packets. To) gateways.It works. Well."):
         document = Document("a", text)
         sentences = source_sentences(document, SPLITTER)
-        source = encode_source(document, sentences, tokenizer, SPLITTER)
+        source, indices = encode_source(document, sentences, tokenizer, SPLITTER)
         expected = join_sentences(tokenizer.encode_sentences(text, SPLITTER), tokenizer.vocab_size)
-        assert source.document.ids.tolist() == expected.ids.tolist()
-        assert source.document.sentences.tolist() == expected.sentences.tolist()
-        pieces = numbered_texts(source.document.ids.tolist(), source.document.sentences.tolist(), tokenizer)
-        assert len(pieces) == len(source.indices)
-        for piece, index in zip(pieces, source.indices, strict=True):
+        assert source.ids.tolist() == expected.ids.tolist()
+        assert source.sentences.tolist() == expected.sentences.tolist()
+        pieces = numbered_texts(source.ids.tolist(), source.sentences.tolist(), tokenizer)
+        assert len(pieces) == len(indices)
+        for piece, index in zip(pieces, indices, strict=True):
             assert piece.endswith(sentences[index].text)
-        assert list(source.indices) == sorted(set(source.indices))
+        assert list(indices) == sorted(set(indices))
 
 
 def test_sentences_are_encoded_in_batches(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tokenizer, document = load_tokenizer(run_folder), Document("a", f"{story(1, 20)}\n\n{ODD}")
     sentences = source_sentences(document, SPLITTER)
-    whole = encode_source(document, sentences, tokenizer, SPLITTER)
+    whole, whole_indices = encode_source(document, sentences, tokenizer, SPLITTER)
     monkeypatch.setattr("sumpool.inference.model_input._BATCH_SENTENCES", 3)
-    batched = encode_source(document, sentences, tokenizer, SPLITTER)
-    assert batched.document.ids.tolist() == whole.document.ids.tolist()
-    assert batched.document.sentences.tolist() == whole.document.sentences.tolist()
-    assert batched.indices == whole.indices
+    batched, batched_indices = encode_source(document, sentences, tokenizer, SPLITTER)
+    assert batched.ids.tolist() == whole.ids.tolist()
+    assert batched.sentences.tolist() == whole.sentences.tolist()
+    assert batched_indices == whole_indices
 
 
 def test_pieces_without_tokens_take_no_number(run_folder: Path) -> None:
     tokenizer = load_tokenizer(run_folder)
     document = parsed(TextBlock("Hosts send."), TextBlock("\u3164\u200b x"), TextBlock("Gateways drop packets."))
     sentences = source_sentences(document, SPLITTER)
-    assert encode_source(document, sentences, tokenizer, SPLITTER).indices == (0, 1, 2)
-    assert encode_source(parsed(), (), tokenizer, SPLITTER).indices == ()
+    assert encode_source(document, sentences, tokenizer, SPLITTER)[1] == (0, 1, 2)
+    assert encode_source(parsed(), (), tokenizer, SPLITTER)[1] == ()
 
 
 def numbered_texts(ids: list[int], sentences: list[int], tokenizer: Tokenizer) -> list[str]:
@@ -183,7 +182,7 @@ def test_sentences_of_a_bart_keep_the_spaces_between_them(tmp_path: Path) -> Non
     assert isinstance(tokenizer, HuggingFaceTokenizer)
     document = parsed(TextBlock("Hosts send packets."), TextBlock("Gateways drop them."))
     sentences = source_sentences(document, SPLITTER)
-    ids = encode_source(document, sentences, tokenizer, SPLITTER).document.ids.tolist()
+    ids = encode_source(document, sentences, tokenizer, SPLITTER)[0].ids.tolist()
     assert tokenizer.decode(ids) == "Hosts send packets. Gateways drop them."
 
 
@@ -194,7 +193,7 @@ def test_rules_belong_to_the_sentence_behind_them(tokenizer: Tokenizer) -> None:
     document = Document("a", text)
     sentences = source_sentences(document, SPLITTER)
     assert [sentence.text for sentence in sentences] == [text.split("\n\n")[place] for place in (0, 2, 4)]
-    source = encode_source(document, sentences, tokenizer, SPLITTER)
-    pieces = numbered_texts(source.document.ids.tolist(), source.document.sentences.tolist(), tokenizer)
-    for piece, index in zip(pieces, source.indices, strict=True):
+    source, indices = encode_source(document, sentences, tokenizer, SPLITTER)
+    pieces = numbered_texts(source.ids.tolist(), source.sentences.tolist(), tokenizer)
+    for piece, index in zip(pieces, indices, strict=True):
         assert piece.strip("=- ") in sentences[index].text
