@@ -6,14 +6,20 @@ the same text. Tokens are random, as the time of drawing one does not depend on 
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 
+from sumpool.bench.config import split_overrides
 from sumpool.bench.measures import Steps, Timing, synchronize
-from sumpool.bench.results import Column, Row, Table
-from sumpool.progress import Check, no_op
+from sumpool.bench.results import BenchReport, Result, Row, make_report
+from sumpool.bench.workload import Conditions
+from sumpool.progress import Check, Report, no_op
+from sumpool.studies.config import GenerationConfig
+from sumpool.studies.study import load_study, make_table
+from sumpool.tasks.language_modeling.generation import load_language_model
 
 if TYPE_CHECKING:
     from sumpool.tasks.language_modeling.scoring import TextModel
@@ -22,6 +28,66 @@ LAST = 128
 """Tokens before each length whose speed is that at the length."""
 _CHECKED = 64
 """Tokens between two checks for a signal."""
+
+
+def study_generation(run: Path | None, overrides: Sequence[str], report: Report, check: Check) -> BenchReport:
+    """Measure the cached generation of a run, of the newest language model by default.
+
+    Raises:
+        CheckpointError: If there is no language model, or it is damaged.
+        RecipeError: If a setting is wrong.
+        ResourceError: If memory runs out.
+        Interrupted: If a signal has come.
+    """
+    of_study, of_run = split_overrides(overrides, ("study.",))
+    config = load_study("generation", GenerationConfig, of_study).study
+    loaded = load_language_model(run, of_run)
+    name, vocabulary = loaded.recipe.name, loaded.tokenizer.vocab_size
+    steps = Steps(config.repeats, report, check)
+    rows = measure_text_generation(name, loaded.model, vocabulary, config.lengths, config.repeats, loaded.device, steps)
+    steps.finish()
+    result = Result({"generation": rows}, [make_table("generation", rows, {"last": LAST})])
+    conditions = Conditions(vocabulary, loaded.device, torch.float32, loaded.recipe.seed)
+    settings = {"study": config.model_dump(), "model": loaded.recipe.model.model_dump(mode="json")}
+    return make_report(name, "generation", conditions, settings, result)
+
+
+def measure_text_generation(
+    name: str,
+    model: "TextModel",
+    vocabulary: int,
+    lengths: Sequence[int],
+    repeats: int,
+    device: torch.device,
+    steps: Steps,
+) -> list[Row]:
+    """Measure a model, and return a row of each length.
+
+    Args:
+        name: Name of the model.
+        model: The model.
+        vocabulary: Tokens of the vocabulary.
+        lengths: Lengths of the text, each longer than `LAST`.
+        repeats: Texts.
+        device: Device of the model.
+        steps: Progress, of a step per text.
+    """
+    lengths = sorted(lengths)
+    marks = sorted({length - LAST for length in lengths} | set(lengths))
+    tokens = torch.randint(0, vocabulary, (max(lengths),), generator=torch.Generator().manual_seed(1)).to(device)
+    texts: list[dict[int, float]] = []
+    for _ in range(repeats):
+        steps()
+        texts.append(generation_seconds(model, tokens, marks, device, steps.check))
+    rows, start = [], min(text[lengths[0]] for text in texts)
+    for length in lengths:
+        timing = Timing(tuple(text[length] for text in texts))
+        last = Timing(tuple(text[length] - text[length - LAST] for text in texts))
+        longer = length / lengths[0]
+        growth = math.log(timing.fastest / start) / math.log(longer) if longer > 1 else None
+        values = {"model": name, "length": length, "tokens_per_second": length / timing.median}
+        rows.append(Row({**values, "last": LAST / last.median, "growth": growth}, timing))
+    return rows
 
 
 @torch.inference_mode()
@@ -49,59 +115,3 @@ def generation_seconds(
             synchronize(device)
             seconds[place + 1] = time.perf_counter() - start
     return seconds
-
-
-def measure_text_generation(
-    name: str,
-    model: "TextModel",
-    vocabulary: int,
-    lengths: Sequence[int],
-    repeats: int,
-    device: torch.device,
-    steps: Steps,
-) -> list[Row]:
-    """Measure a model, and return a row of each length.
-
-    Args:
-        name: Name of the model.
-        model: The model.
-        vocabulary: Tokens of the vocabulary.
-        lengths: Lengths of the text, each longer than `LAST`.
-        repeats: Texts.
-        device: Device of the model.
-        steps: Progress, of a step per text.
-    """
-    marks = sorted({length - LAST for length in lengths} | set(lengths))
-    tokens = torch.randint(0, vocabulary, (max(lengths),), generator=torch.Generator().manual_seed(1)).to(device)
-    texts: list[dict[int, float]] = []
-    for _ in range(repeats):
-        steps()
-        texts.append(generation_seconds(model, tokens, marks, device, steps.check))
-    return [_row(name, length, min(lengths), texts) for length in sorted(lengths)]
-
-
-def _row(name: str, length: int, first: int, texts: Sequence[Mapping[int, float]]) -> Row:
-    timing = Timing(tuple(text[length] for text in texts))
-    start = Timing(tuple(text[first] for text in texts))
-    last = Timing(tuple(text[length] - text[length - LAST] for text in texts))
-    growth = math.log(timing.fastest / start.fastest) / math.log(length / first) if length > first else None
-    values = {"model": name, "length": length, "tokens_per_second": length / timing.median}
-    return Row({**values, "last": LAST / last.median, "growth": growth}, timing)
-
-
-def text_generation_table(rows: Sequence[Row]) -> Table:
-    """Lay out the speeds."""
-    columns = [
-        Column("model", "model"),
-        Column("tokens", "length", ","),
-        Column("seconds", "median", "significant"),
-        Column("spread", "spread", "spread"),
-        Column("tokens/s", "tokens_per_second", "significant"),
-        Column("tokens/s at the end", "last", "significant"),
-        Column("growth", "growth", ".2f"),
-    ]
-    notes = [
-        f"one text, token by token through the cache; at the end: the last {LAST} tokens",
-        "growth: exponent of the time since the shortest length; 1 is linear",
-    ]
-    return Table("cached generation", columns, rows, notes, keys=2)

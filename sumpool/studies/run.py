@@ -21,7 +21,8 @@ from sumpool.studies.approximation import measure_approximations, trained_inputs
 from sumpool.studies.attentions import measure_attention_costs
 from sumpool.studies.complexity import count_complexity
 from sumpool.studies.depth import measure_depth
-from sumpool.studies.language_models.study import study_language_models
+from sumpool.studies.generation import study_generation
+from sumpool.studies.language_models import study_language_models
 from sumpool.studies.lra.study import study_lra
 from sumpool.studies.operators import measure_operators
 from sumpool.studies.scaling import measure_scaling
@@ -30,7 +31,6 @@ from sumpool.studies.shortening import measure_shortening
 from sumpool.studies.sparsity import measure_sparsity, selection_losses, validation_attention
 from sumpool.studies.study import load_study
 from sumpool.studies.tables import VOCABULARY, measure_tables
-from sumpool.studies.text_generation import study_generation
 from sumpool.studies.transformers import measure_transformers, random_pair
 from sumpool.training.hardware import choose_device, choose_precision
 

@@ -1,3 +1,4 @@
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -6,14 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from sumpool.bench.results import where
+from sumpool.bench.results import unique, where
 from sumpool.bench.workload import Conditions
 from sumpool.core.attention.v_mean import VMeanAttentionConfig
 from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.shards import Item
-from sumpool.errors import RecipeError
+from sumpool.errors import DataError, RecipeError
 from sumpool.progress import Progress
 from sumpool.studies import approximation
 from sumpool.studies.approximation import (
@@ -26,6 +27,8 @@ from sumpool.studies.approximation import (
     trained_inputs,
 )
 from sumpool.studies.config import ApproximationConfig
+from sumpool.studies.run import run_study
+from tests.studies.test_sparsity import prepare
 
 CONDITIONS = Conditions(vocabulary=8, device=torch.device("cpu"), precision=torch.float32)
 SMALL = ApproximationConfig(lengths=(48, 96), features=(8, 48, 96), repeats=3, head_dim=8)
@@ -116,3 +119,26 @@ def test_inputs_are_those_of_whole_documents(monkeypatch: pytest.MonkeyPatch) ->
 def test_layers_without_queries_and_keys_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RecipeError, match="encoder must have a layer whose attention has queries, keys and values"):
         [*trained_inputs(loaded(monkeypatch, "v_mean"), 2)]
+
+
+pytestmark = pytest.mark.slow
+
+SMALL_STUDY = ("study.lengths=[16, 32, 500]", "study.features=[4, 8]", "study.repeats=1", "study.head_dim=8")
+
+
+def prepared(folder: Path, documents: int) -> list[str]:
+    return [*SMALL_STUDY, prepare(folder, documents)[-1], "study.documents=3"]
+
+
+def test_weights_of_a_run_are_measured_too(run_folder: Path, tmp_path: Path) -> None:
+    report = run_study("approximation", run_folder, overrides=prepared(tmp_path, 7))
+    assert (report.recipe, report.suite) == ("random", "approximation")
+    rows = report.result.rows["approximation"]
+    assert unique(rows, "weights") == ["random", "trained"]
+    assert {row["length"] for row in rows if row["weights"] == "trained"} == {16, 32}  # documents have 60 tokens
+    assert {row["measured"] for row in rows if row["weights"] == "trained"} == {3}  # one layer, three documents
+
+
+def test_a_run_without_validation_documents(run_folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="validation must hold a document with a summary, got none"):
+        run_study("approximation", run_folder, overrides=prepared(tmp_path, 0))

@@ -22,7 +22,7 @@ from sumpool.studies.generation import LAST, measure_text_generation
 from sumpool.studies.operators import measure_operators
 from sumpool.studies.selection import measure_selection
 from sumpool.studies.sparsity import measure_sparsity
-from sumpool.studies.training_time import seconds_per_update
+from sumpool.studies.training import trial_seconds
 from sumpool.studies.transformers import measure_transformers, random_pair
 from tests.bench.test_models import POOLED, QUICK
 from tests.core.emulated_gpu import CUDA, emulated_gpu
@@ -55,7 +55,7 @@ def beside_transformers() -> object:
 
 def updates() -> bool:
     model = classification.new_model(pairs=False)
-    return seconds_per_update(model, classification.data(pairs=False), classification.CONFIG, CUDA) > 0
+    return trial_seconds(model, classification.data(pairs=False), classification.CONFIG, CUDA, 0, no_op) > 0
 
 
 SUITES: dict[str, Callable[[], object]] = {

@@ -1,3 +1,4 @@
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -5,10 +6,15 @@ import torch
 from torch import Tensor
 
 from sumpool.bench.measures import Steps
+from sumpool.errors import RecipeError
 from sumpool.progress import no_op
 from sumpool.studies import generation
-from sumpool.studies.generation import LAST, measure_text_generation, text_generation_table
+from sumpool.studies.generation import LAST, measure_text_generation, study_generation
+from sumpool.studies.run import run_study
+from sumpool.studies.study import make_table
+from sumpool.workflows.train import train
 from tests.tasks.language_modeling.test_generation import Sums
+from tests.tasks.language_modeling.test_loading import folder, recipe
 
 CPU = torch.device("cpu")
 
@@ -61,6 +67,22 @@ def test_each_text_is_a_step_and_is_checked() -> None:
 
 def test_the_table_names_models_and_lengths() -> None:
     rows = measure_text_generation("sums", Sums(), 5, [256], 1, CPU, Steps(1, no_op, no_op))
-    table = text_generation_table(rows)
+    table = make_table("generation", rows, {"last": LAST})
     assert table.cells()[0][:2] == ("sums", "256")
     assert table.cells()[0][-1] == "-"
+
+
+pytestmark = pytest.mark.slow
+
+__all__ = ["folder"]
+
+
+def test_a_run_is_timed_by_length(folder: Path) -> None:
+    run = train(recipe(folder, {"kind": "whitespace"}), folder / "timed")
+    report = run_study("generation", run, overrides=["study.lengths=[256,512]", "study.repeats=2"])
+    assert report.suite == "generation"
+    rows = report.result.rows["generation"]
+    assert [row["length"] for row in rows] == [256, 512]
+    assert 0.3 < rows[1]["growth"] < 2
+    with pytest.raises(RecipeError, match=r"study\.lengths"):
+        study_generation(run, ["study.lengths=[1]"], no_op, no_op)

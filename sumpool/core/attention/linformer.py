@@ -23,7 +23,7 @@ from sumpool.core.nn.masking import attend
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.tokens import Tokens
 
-LinformerSharing = Literal["none", "heads", "keys_values"]
+LinformerSharing = Literal["none", "heads", "keys_values", "keys_values_per_head"]
 
 
 @final
@@ -36,7 +36,8 @@ class LinformerAttentionConfig(AttentionConfig):
     length: int = Field(2048, ge=1, le=65_536)
     """Vectors of a document at most; at least `model.source_length`."""
     sharing: LinformerSharing = "heads"
-    """Projections: none, for keys and for values in each head; heads, the same two in all heads; keys_values, one."""
+    """Projections: none, for keys and for values in each head; heads, the same two in all heads; keys_values, one;
+    keys_values_per_head, one in each head, as in the code released with Skyformer."""
     unreduced: bool = False
     """Whether to sketch the weights of full attention instead of keys and values; each head then has one projection,
     or all share it (`sharing`)."""
@@ -60,9 +61,10 @@ class LinformerAttention(Attention):
     def __init__(self, config: LinformerAttentionConfig, dim: int, heads: int) -> None:
         super().__init__(dim, heads)
         self.unreduced = config.unreduced
-        shape = (heads if config.sharing == "none" else 1, config.rank, config.length)
+        per_head = config.sharing in ("none", "keys_values_per_head")
+        shape = (heads if per_head else 1, config.rank, config.length)
         self.project_keys = nn.Parameter(torch.empty(shape))
-        is_shared = config.unreduced or config.sharing == "keys_values"
+        is_shared = config.unreduced or config.sharing.startswith("keys_values")
         self.project_values = None if is_shared else nn.Parameter(torch.empty(shape))
         for projection in (self.project_keys, self.project_values):
             if projection is not None:

@@ -1,51 +1,114 @@
-"""`sumpool study lra`: attentions trained on a task of the Long Range Arena, in one table.
+"""`sumpool study lra`: attentions trained on a task of the Long Range Arena, in a table with the columns of the papers.
 
-<folder>/<task>/data/                      rows and their statistics
-<folder>/<task>/<attention>-seed<n>/       run folders, which a second call continues with
+<folder>/<task>/data/                          rows and their statistics
+<folder>/<task>/<attention>-seed<n>/           run folders, which a second call continues with
+<folder>/<task>/processor_seconds.json         processor time of the training of each run
 <folder>/<task>/results.json, .csv, .tex, .png
+
+Settings of attentions are those of the code released with Skyformer and, of the ablations, Skeinformer: 128 features,
+landmarks or columns (Skeinformer 256), drawn anew at each training step. Nystrom has no convolution, Linformer one
+projection in each head for keys and values, and Informer ceil(128 / ln(n)) * ceil(ln(n)) queries of n tokens, the most
+that a document has. What still differs: the released projections of Linformer are drawn with deviation .02, and on a
+GPU they are moved there as no parameters of the module and so never trained; keys of Informer are sampled for each
+query there, for all queries here, which takes less memory; vectors that are drawn stay the same at
+evaluation here; padding, batch mates and the lengths of others never change a result.
+
+Published accuracies are of two papers that differ in batch sizes and numbers of updates, so that their columns cannot
+be compared with each other: Skeinformer (Chen et al., 2022) and Skyformer (Chen et al., 2021), table "Classification
+accuracy on LRA" of each.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from statistics import fmean, median
 from typing import Any
 
 from sumpool.bench.config import split_overrides
-from sumpool.bench.results import BenchReport, Result, Table, export_result, make_report, text_table
+from sumpool.bench.plots import COLOURS, save_figure
+from sumpool.bench.results import MEBI, BenchReport, Result, Row, Table, export_result, make_report, text_table
 from sumpool.bench.workload import Conditions
+from sumpool.errors import RecipeError
+from sumpool.evaluation.statistics import Estimate
 from sumpool.progress import Check, Progress, Report
-from sumpool.recipe.load import load_recipe, make_recipe, read_tree
+from sumpool.recipe.load import make_recipe, read_tree
 from sumpool.recipe.packaged import recipes_folder
 from sumpool.recipe.schema import Recipe
-from sumpool.runs.run_folder import RECIPE
-from sumpool.runs.training_setup import set_up_training
 from sumpool.settings import kinds
 from sumpool.studies.config import LraConfig
-from sumpool.studies.lra.table import (
-    LraRun,
-    attention_settings,
-    draw_lra,
-    make_lra_table,
-    make_row,
-    published,
-    read_run,
-)
 from sumpool.studies.lra.tasks import make_data
-from sumpool.studies.study import load_study
-from sumpool.studies.training_time import affordable_steps, seconds_per_update, with_steps
+from sumpool.studies.study import load_study, make_table
+from sumpool.studies.training import budget_steps, clocked, over_seeds, with_steps
 from sumpool.tasks.classification.classify import evaluate_classifier
+from sumpool.training.fit import JOURNAL
 from sumpool.training.hardware import choose_device, choose_precision
+from sumpool.training.journal import Journal
 from sumpool.workflows.train import dry_run, train
 
+ROWS: Mapping[str, Mapping[str, Any]] = {
+    "bigbird": {"block": 64, "random_blocks": 3},
+    "linformer": {"rank": 128, "sharing": "keys_values_per_head"},
+    "linformer-unreduced": {"rank": 128, "sharing": "none", "unreduced": True},
+    "lsh": {"hashes": 2, "local_heads": 0},
+    "nystrom": {"landmarks": 128, "kernel": 0},
+    "performer": {"features": 128},
+    "informer": {"mean_over": "length", "redraw": True},
+    "skyformer": {"landmarks": 128, "redraw": True},
+    "skeinformer": {"redraw": True},
+    "skeinformer-uniform": {"redraw": True, "sampling": "uniform"},
+    "skeinformer-unnormalized": {"redraw": True, "row_normalization": "unweighted"},
+    "skeinformer-simple": {"redraw": True, "row_normalization": "simple"},
+    "skeinformer-without_pilot": {"redraw": True, "reuse_pilot": False},
+}
+"""Settings of a row that differ from the defaults of its attention, which its name begins with."""
+_FEATURES = 128
+"""Features from which the released Informer computes its factor."""
+_TASKS = ("text", "listops", "retrieval", "pathfinder32", "image")
+PUBLISHED: Mapping[str, Mapping[str, tuple[float, ...]]] = {
+    "skeinformer": {
+        "vanilla": (59.44, 38.17, 79.35, 72.35, 37.58),
+        "v_mean": (65.29, 28.78, 80.49, 61.01, 34.33),
+        "bigbird": (61.91, 38.86, 79.73, 71.75, 35.00),
+        "performer": (57.67, 37.70, 75.69, 56.50, 37.40),
+        "nystrom": (60.91, 37.76, 79.87, 72.53, 31.93),
+        "lsh": (62.69, 37.94, 78.85, 69.21, 36.42),
+        "linformer": (58.52, 37.97, 77.40, 55.57, 37.48),
+        "linformer-unreduced": (59.12, 37.48, 79.39, 68.45, 35.96),
+        "informer": (60.98, 37.26, 79.92, 62.51, 37.19),
+        "skeinformer": (62.47, 38.73, 80.42, 71.51, 37.27),
+        "skeinformer-uniform": (64.48, 30.02, 80.57, 64.35, 36.97),
+        "skeinformer-unnormalized": (60.67, 37.69, 78.67, 66.35, 37.06),
+        "skeinformer-simple": (60.26, 38.35, 78.97, 65.41, 39.72),
+        "skeinformer-without_pilot": (62.39, 38.12, 79.88, 71.53, 37.20),
+    },
+    "skyformer": {
+        "vanilla": (61.95, 38.37, 80.69, 65.26, 40.57),
+        "kernelized": (60.22, 38.78, 81.77, 70.73, 41.29),
+        "nystrom": (64.83, 38.51, 80.52, 69.48, 41.30),
+        "linformer": (58.93, 37.45, 78.19, 60.93, 37.96),
+        "informer": (62.64, 32.53, 77.57, 57.83, 38.10),
+        "performer": (64.19, 38.02, 80.04, 66.30, 41.43),
+        "lsh": (62.93, 37.68, 78.99, 66.49, 48.87),
+        "bigbird": (63.86, 39.25, 80.28, 68.72, 43.16),
+        "skyformer": (64.70, 38.69, 82.06, 70.73, 40.77),
+    },
+}
+"""Accuracies by paper and row, in the order of `_TASKS`. Of the two rows of Skeinformer's table for full attention and
+for Informer, those that ours are: without dropout of attention weights, and with padding masked."""
+_FIXED_LENGTH = ("linformer", "synthesizer")
+"""Attentions with parameters for each position."""
 _VALIDATIONS = 10
 """Validations of a run at least."""
+_SMALLEST, _LARGEST = 60.0, 900.0
+"""Area of a point without memory, and what the most memory adds."""
 
 
 def study_lra(overrides: Sequence[str], report: Report, check: Check) -> BenchReport:
     """Train and evaluate a classifier for each attention and seed, and compare them.
 
     Args:
-        overrides: Settings of the benchmark, like `study.task=listops`, and of the task's recipe.
+        overrides: Settings of the study, like `study.task=listops`, and of the task's recipe.
         report: Called with progress.
         check: Called between updates; when it raises, a second call continues.
 
@@ -60,19 +123,24 @@ def study_lra(overrides: Sequence[str], report: Report, check: Check) -> BenchRe
     of_study, of_recipe = split_overrides(overrides, ("study.",))
     config = load_study("lra", LraConfig, of_study).study
     if config.attentions == ("all",):
-        config = config.model_copy(update={"attentions": tuple(kinds("sumpool.core.attention"))})
+        config = config.model_copy(update={"attentions": row_names()})
     folder = config.folder / config.task
-    recipes = {kind: _recipe(config, kind, config.seeds[0], of_recipe) for kind in config.attentions}
+    recipes = {name: [_recipe(config, name, seed, of_recipe) for seed in config.seeds] for name in config.attentions}
     data = make_data(config, config.seeds[0], folder / "data", report, check)
     # 2. Train and evaluate each attention with each seed.
-    rows, first = [], recipes[config.attentions[0]]
-    for kind, recipe in recipes.items():
-        report(Progress("lra", note=f"{config.task}: {kind}"))
-        runs = [_run(config, kind, seed, of_recipe, report, check) for seed in config.seeds]
-        cost = dry_run(recipe, report=report, check=check)
-        costs = {"peak_memory": cost.peak_memory, "parameters": cost.parameters}
-        rows.append(make_row(kind, runs, published(config.task, kind), costs, config.memory * 2**30))
+    rows = []
+    for name, seeds in recipes.items():
+        report(Progress("lra", note=f"{config.task}: {name}"))
+        folders = [folder / f"{name}-seed{seed}" for seed in config.seeds]
+        if config.minutes is not None:
+            steps = budget_steps(seeds[0], folders, config.minutes, 0, report, check)
+            seeds = [one.model_copy(update={"train": with_steps(one.train, steps, _VALIDATIONS)}) for one in seeds]
+        runs = [_run(recipe, run, report, check) for recipe, run in zip(seeds, folders, strict=True)]
+        cost = dry_run(recipes[name][0], report=report, check=check)
+        costs = {"memory": cost.peak_memory, "parameters": cost.parameters}
+        rows.append(make_row(name, runs, published(config.task, name) | costs, config.memory * 2**30))
     # 3. Write the table.
+    first = recipes[config.attentions[0]][0]
     table = make_lra_table(config.task, rows, config.memory, _notes(first))
     result = Result({"attentions": rows}, [_statistics(data.statistics), table], {"statistics": data.statistics})
     device = choose_device(first.train.device)
@@ -85,8 +153,37 @@ def study_lra(overrides: Sequence[str], report: Report, check: Check) -> BenchRe
     return make_report(config.task, "lra", conditions, settings, result)
 
 
-def _recipe(config: LraConfig, kind: str, seed: int, overrides: Sequence[str]) -> Recipe:
-    """Return the recipe of an attention: that of the task with the attention in every layer."""
+def row_names() -> tuple[str, ...]:
+    """Names of all rows: every attention, and the ablations of some."""
+    return tuple(sorted({*kinds("sumpool.core.attention"), *ROWS}))
+
+
+def published(task: str, name: str) -> dict[str, float | None]:
+    """Return the published accuracies of a row on a task, from 0 to 100; None where there is none."""
+    return {
+        f"published_{paper}": table[name][_TASKS.index(task)] if task in _TASKS and name in table else None
+        for paper, table in PUBLISHED.items()
+    }
+
+
+def attention_settings(name: str, length: int) -> dict[str, Any]:
+    """Return the settings of the attention of a row for documents of a length, as in a recipe.
+
+    Raises:
+        RecipeError: If there is no such row.
+    """
+    if name not in row_names():
+        raise RecipeError(f"study.attentions must be names of rows ({', '.join(row_names())}), got {name}")
+    kind = name.partition("-")[0]
+    settings = {"kind": kind, **ROWS.get(name, {}), **({"length": length} if kind in _FIXED_LENGTH else {})}
+    if kind == "informer":
+        queries = math.ceil(_FEATURES / math.log(length)) * math.ceil(math.log(length))
+        settings["factor"] = (min(queries, length) - 0.5) / math.log(length)  # rounded up to as many queries
+    return settings
+
+
+def _recipe(config: LraConfig, name: str, seed: int, overrides: Sequence[str]) -> Recipe:
+    """Return the recipe of a row: that of the task with its attention in every layer."""
     path = recipes_folder() / "lra" / f"{config.task}.yaml"
     tree = read_tree(path)
     source = tree["data"]["source"]
@@ -98,30 +195,103 @@ def _recipe(config: LraConfig, kind: str, seed: int, overrides: Sequence[str]) -
         tree["model"]["source_length"] = config.lengths[1]
     length = make_recipe(tree, overrides, path).model.source_length
     for layer in tree["model"]["encoder"]:
-        layer["attention"] = attention_settings(kind, length)
+        layer["attention"] = attention_settings(name, length)
     return make_recipe(tree, overrides, path)
 
 
-def _run(config: LraConfig, kind: str, seed: int, overrides: Sequence[str], report: Report, check: Check) -> LraRun:
+def _run(recipe: Recipe, run: Path, report: Report, check: Check) -> Row:
     """Train a run, or go on with it, and evaluate it on the test rows."""
-    run = config.folder / config.task / f"{kind}-seed{seed}"
-    recipe = _recipe(config, kind, seed, overrides)
-    if config.minutes is not None:
-        steps = _steps(recipe, run, config.minutes, report, check)
-        recipe = recipe.model_copy(update={"train": with_steps(recipe.train, steps, _VALIDATIONS)})
-    train(recipe, run, report=report, check=check)
+    with clocked(run):
+        train(recipe, run, report=report, check=check)
     scores = evaluate_classifier(run, report=report, check=check)
-    return read_run(run, seed, scores.accuracy)
+    return read_run(run, recipe.seed, scores.accuracy)
 
 
-def _steps(recipe: Recipe, run: Path, minutes: float, report: Report, check: Check) -> int:
-    """Return the updates that take a time; those of a run that has begun."""
-    if (run / RECIPE).is_file():
-        return load_recipe(run).train.steps
-    setup = set_up_training(recipe, report, check)
-    seconds = seconds_per_update(setup.model, setup.data, recipe.train, choose_device(recipe.train.device))
-    report(Progress("lra", note=f"{run.name}: {seconds:.2f} s per update"))
-    return affordable_steps(minutes, seconds)
+def read_run(run: Path, seed: int, accuracy: Estimate) -> Row:
+    """Read what the metrics log of a finished run tells: updates, those until the best validation, and their seconds.
+
+    Args:
+        run: The run folder.
+        seed: Its seed.
+        accuracy: Its accuracy on the test rows, from 0 to 1.
+
+    Raises:
+        CheckpointError: If the log is damaged.
+    """
+    records = Journal(run / JOURNAL).read()
+    updates = [record for record in records if record["kind"] == "step"]
+    best = [record["step"] for record in records if record["kind"] == "validation" and record["best"]]
+    seconds = median([record["seconds"] for record in updates]) if updates else 0.0
+    values = {"seed": seed, "accuracy": accuracy, "steps": len(updates), "converged": best[-1] if best else 0}
+    return Row({**values, "seconds": seconds})
+
+
+def make_row(name: str, runs: Sequence[Row], known: Mapping[str, Any], memory: float) -> Row:
+    """Return the row of the table for the runs of an attention, one per seed.
+
+    Args:
+        name: Its name.
+        runs: Rows of `read_run`.
+        known: Published accuracies, `memory` of the longest batch, bytes or None, and `parameters`.
+        memory: Bytes that the divided batches of an update must fit into.
+    """
+    accuracy = over_seeds([run["accuracy"] for run in runs])
+    means = {label: fmean(run[label] for run in runs) for label in ("steps", "converged", "seconds")}
+    peak = known["memory"]
+    values = {
+        "attention": name,
+        "accuracy": 100 * accuracy.mean,
+        "low": 100 * accuracy.low,
+        "high": 100 * accuracy.high,
+        "steps": round(means["steps"]),
+        "converged": means["converged"] / 1000,
+        "minutes": means["seconds"] * 1000 / 60,
+        # A batch is divided into a power of two of parts, so that each fits.
+        "accumulation": None if peak is None else 2 ** max(0, math.ceil(math.log2(peak / memory))),
+        "runs": [{**run.values, "accuracy": vars(run["accuracy"])} for run in runs],
+    }
+    return Row({**values, **known})
+
+
+def make_lra_table(task: str, rows: Sequence[Row], memory: float, notes: Sequence[str]) -> Table:
+    """Lay out the rows, the best first."""
+    ordered = sorted(rows, key=lambda row: -row["accuracy"])
+    return make_table("lra", ordered, {"task": task, "memory": memory}, notes=notes)
+
+
+def draw_lra(task: str, rows: Sequence[Row], path: Path) -> None:
+    """Draw the rows as a PNG; needs no display.
+
+    Raises:
+        ResourceError: If the disk is full or fails.
+    """
+    from matplotlib.collections import PathCollection
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 6), dpi=120, layout="constrained")
+    axes = figure.subplots()
+    ordered = sorted(rows, key=lambda row: -row["accuracy"])
+    most = max((row["memory"] or 0 for row in ordered), default=0) or 1
+    for number, row in enumerate(ordered, 1):
+        point = 1000 / row["minutes"] if row["minutes"] else 0.0, row["accuracy"]
+        memory, colour = row["memory"] or 0, COLOURS[number % len(COLOURS)]
+        bounds = [[row["accuracy"] - row["low"]], [row["high"] - row["accuracy"]]]
+        axes.errorbar(*point, bounds, color=colour, capsize=3, linewidth=1)
+        label = f"{number} {row['attention']}" + (f", {memory / MEBI:,.0f} MiB" if memory else "")
+        area = _SMALLEST + _LARGEST * memory / most
+        axes.scatter(*point, s=area, color=colour, alpha=0.45, linewidths=0, label=label)
+        axes.annotate(str(number), point, ha="center", va="center", fontsize=8)
+    axes.set_xscale("log")
+    axes.set_xlabel("updates per minute")
+    axes.set_ylabel("accuracy on the test rows, %, with 95 % intervals")
+    axes.set_title(f"Long Range Arena, {task}: area of a point is the memory of an update")
+    axes.margins(0.1)
+    axes.grid(alpha=0.3)
+    legend = axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize=8, frameon=False)
+    for handle in legend.legend_handles:
+        if isinstance(handle, PathCollection):
+            handle.set_sizes([_SMALLEST])
+    save_figure(figure, path)
 
 
 def _notes(recipe: Recipe) -> list[str]:

@@ -1,6 +1,7 @@
 from collections.abc import Callable
 from functools import partial
 from itertools import product
+from typing import get_args
 
 import pytest
 from torch import Tensor
@@ -24,7 +25,7 @@ def naive(attention: LinformerAttention, states: Tensor) -> tuple[Tensor, Tensor
     return weigh(attention, (query @ (keys @ key).mT / 2).softmax(2) @ values, value)
 
 
-@pytest.mark.parametrize(("sharing", "unreduced"), [*product(("none", "heads", "keys_values"), (False, True))])
+@pytest.mark.parametrize(("sharing", "unreduced"), [*product(get_args(LinformerSharing), (False, True))])
 def test_equals_explicit_weights(
     sharing: LinformerSharing, unreduced: bool, make_tokens: Callable[..., Tokens]
 ) -> None:
@@ -34,7 +35,14 @@ def test_equals_explicit_weights(
 
 @pytest.mark.parametrize(
     ("sharing", "unreduced", "projections"),
-    [("none", False, 8), ("heads", False, 2), ("keys_values", False, 1), ("none", True, 4), ("heads", True, 1)],
+    [
+        ("none", False, 8),
+        ("heads", False, 2),
+        ("keys_values", False, 1),
+        ("keys_values_per_head", False, 4),
+        ("none", True, 4),
+        ("heads", True, 1),
+    ],
 )
 def test_shared_projections(sharing: LinformerSharing, unreduced: bool, projections: int) -> None:
     attention = build(sharing, unreduced)

@@ -1,4 +1,4 @@
-"""Time of an update, measured before a run, and the updates that a budget buys, so that all rows have equal compute.
+"""Runs of the studies that train: updates that a budget buys, so that all rows have equal compute, and seeds.
 
 Processor time is what the process itself used: another one on the same machine does not shorten a run. On a GPU it is
 the time until an update has finished.
@@ -6,23 +6,28 @@ the time until an update has finished.
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median, stdev
 from typing import Any
 
 import torch
 from torch import nn
 
 from sumpool.errors import CheckpointError
+from sumpool.evaluation.statistics import Estimate
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.bounded import read_json
-from sumpool.progress import Check, no_op
+from sumpool.progress import Check, Progress, Report
+from sumpool.recipe.load import load_any_recipe
+from sumpool.recipe.schema import BaseRecipe
+from sumpool.runs.run_folder import RECIPE
+from sumpool.runs.training_setup import set_up_training
 from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import Position, TrainingData, updates_from
-from sumpool.training.hardware import reproducible
+from sumpool.training.hardware import choose_device, reproducible
 from sumpool.training.update import Updater
 
 TIMES = "processor_seconds.json"
@@ -31,18 +36,29 @@ MEASURED = 5
 """Updates at the end of a trial that count."""
 _WARMUP_SHARE = 10
 """Updates per update of warm-up at least, in runs shorter than those of the recipe."""
+_T_QUANTILES = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+"""97.5th percentiles of Student's t for 1 to 9 degrees of freedom."""
 
 
-def seconds_per_update(model: nn.Module, data: TrainingData, config: TrainConfig, device: torch.device) -> float:
-    """Return the least time of the first updates at a learning rate of 0; the model's weights stay.
-
-    The least of several is hardly changed by other work on the machine.
+def budget_steps(
+    recipe: BaseRecipe, runs: Sequence[Path], minutes: float, trial: int, report: Report, check: Check
+) -> int:
+    """Return the updates of runs of one recipe that take a time: those of a run that has begun, else by a trial.
 
     Raises:
         RecipeError: If the settings do not fit the model.
+        DataError: If the data is missing or damaged.
         ResourceError: If memory runs out.
     """
-    return min(_trial(model, data, config, device, 1 + MEASURED, 0.0, time.perf_counter, no_op)[1:])
+    for run in runs:
+        if (run / RECIPE).is_file():
+            return load_any_recipe(run).train.steps
+    setup = set_up_training(recipe, report, check)
+    device = choose_device(recipe.train.device)
+    seconds = trial_seconds(setup.model, setup.data, recipe.train, device, trial, check)
+    steps = max(1, round(60 * minutes / seconds))
+    report(Progress("study", note=f"{runs[0]}: {seconds:.3f} processor s per update, {steps:,} updates"))
+    return steps
 
 
 def trial_seconds(
@@ -57,7 +73,7 @@ def trial_seconds(
         data: Training data.
         config: Settings of training; the learning rate is constant in the trial.
         device: Device.
-        updates: Updates of the trial.
+        updates: Updates of the trial, at least one more than `MEASURED`.
         check: Called before each update.
 
     Raises:
@@ -65,29 +81,15 @@ def trial_seconds(
         ResourceError: If memory runs out.
     """
     clock = time.process_time if device.type == "cpu" else time.perf_counter
-    seconds = _trial(model, data, config, device, max(updates, MEASURED + 1), config.learning_rate, clock, check)
-    return median(seconds[-MEASURED:])
-
-
-def _trial(
-    model: nn.Module,
-    data: TrainingData,
-    config: TrainConfig,
-    device: torch.device,
-    updates: int,
-    rate: float,
-    clock: Callable[[], float],
-    check: Check,
-) -> list[float]:
-    updater = Updater(model.to(device), config, device)
-    seconds = []
+    updater, seconds = Updater(model.to(device), config, device), []
+    wanted = max(updates, MEASURED + 1)
     with reproducible(device):
-        for indices, _ in islice(updates_from(Position(), data.plan(config.batch_tokens), config.accumulate), updates):
+        for indices, _ in islice(updates_from(Position(), data.plan(config.batch_tokens), config.accumulate), wanted):
             check()
             start = clock()
-            updater.update([data.batch(data.training, batch) for batch in indices], rate=rate).read()
+            updater.update([data.batch(data.training, batch) for batch in indices], rate=config.learning_rate).read()
             seconds.append(clock() - start)
-    return seconds
+    return median(seconds[-MEASURED:])
 
 
 def with_steps(config: TrainConfig, steps: int, validations: int) -> TrainConfig:
@@ -101,9 +103,14 @@ def with_steps(config: TrainConfig, steps: int, validations: int) -> TrainConfig
     return config.model_copy(update=changes)
 
 
-def affordable_steps(minutes: float, seconds: float) -> int:
-    """Return the updates, at least one, of some processor seconds each that a budget of minutes buys."""
-    return max(1, round(60 * minutes / seconds))
+def over_seeds(estimates: Sequence[Estimate]) -> Estimate:
+    """Return the mean over seeds with its 95 % interval by Student's t; of one seed, its own interval over rows."""
+    if len(estimates) == 1:
+        return estimates[0]
+    means = [estimate.mean for estimate in estimates]
+    quantile = _T_QUANTILES[len(means) - 2] if len(means) - 2 < len(_T_QUANTILES) else 1.96
+    margin = quantile * stdev(means) / len(means) ** 0.5
+    return Estimate(fmean(means), fmean(means) - margin, fmean(means) + margin)
 
 
 @contextmanager

@@ -6,25 +6,14 @@ import torch
 
 from sumpool.errors import CheckpointError
 from sumpool.progress import Check, no_op
-from sumpool.studies import training_time
-from sumpool.studies.training_time import (
+from sumpool.studies import training
+from sumpool.studies.training import (
     TIMES,
-    affordable_steps,
     clocked,
     read_times,
-    seconds_per_update,
     trial_seconds,
 )
 from tests.training.test_classification import CONFIG, data, new_model
-
-
-def test_the_time_of_an_update_is_measured_and_no_weight_changes() -> None:
-    model = new_model(pairs=False)
-    before = [part.clone() for part in model.state_dict().values()]
-    seconds = seconds_per_update(model, data(pairs=False), CONFIG, torch.device("cpu"))
-    assert seconds > 0
-    assert all(torch.equal(old, new) for old, new in zip(before, model.state_dict().values(), strict=True))
-
 
 CPU = torch.device("cpu")
 
@@ -35,7 +24,7 @@ def trial(updates: int, check: Check = no_op) -> float:
 
 def test_processor_time_counts_and_waiting_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     spent = iter([0.0, 1.0, 1.0, 4.0, 4.0, 6.0, 6.0, 11.0, 11.0, 12.0, 12.0, 16.0])  # of six updates
-    monkeypatch.setattr(training_time, "time", SimpleNamespace(process_time=lambda: next(spent)))
+    monkeypatch.setattr(training, "time", SimpleNamespace(process_time=lambda: next(spent)))
     assert trial(1) == 3.0  # of 3, 2, 5, 1 and 4, after the first one
 
 
@@ -43,11 +32,6 @@ def test_a_trial_has_its_updates() -> None:
     calls: list[int] = []
     trial(9, lambda: calls.append(1))
     assert len(calls) == 9
-
-
-def test_a_budget_buys_at_least_one_update() -> None:
-    assert affordable_steps(2, 0.5) == 240
-    assert affordable_steps(0.001, 10) == 1
 
 
 def test_times_of_a_run_add_up(tmp_path: Path) -> None:

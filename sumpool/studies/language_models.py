@@ -1,0 +1,479 @@
+"""`sumpool study language-models`: tables and figures of Nawrot et al. (2023) on any text.
+
+<folder>/<text>/prepared-<n>/           vocabulary and ids, by the number of unigram subwords
+<folder>/<text>/<row>-seed<n>/          run folders, which every study shares and a second call continues with
+<folder>/<text>/processor_seconds.json  processor time of the training of each run
+<folder>/<study>.json, .csv, .tex, .png
+
+Language models with several boundaries are trained for equal times.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from sumpool.bench.config import split_overrides
+from sumpool.bench.plots import save_figure
+from sumpool.bench.results import (
+    BenchReport,
+    Column,
+    Result,
+    Row,
+    Table,
+    export_result,
+    make_report,
+    text_table,
+    unique,
+    where,
+)
+from sumpool.bench.workload import Conditions
+from sumpool.errors import DataError, RecipeError
+from sumpool.evaluation.task import Results
+from sumpool.progress import Check, Progress, Report
+from sumpool.recipe.load import assign, load_any_recipe, make_any_recipe
+from sumpool.recipe.packaged import find_recipe
+from sumpool.runs.run_metrics import evaluation_folder
+from sumpool.studies.config import LanguageModelsConfig
+from sumpool.studies.study import load_study
+from sumpool.studies.training import budget_steps, clocked, over_seeds, read_times, with_steps
+from sumpool.tasks.language_modeling.config import LanguageModelRecipe
+from sumpool.tasks.language_modeling.evaluate import evaluate_language_models, read_windows
+from sumpool.tasks.language_modeling.generation import load_language_model
+from sumpool.tasks.language_modeling.measures import (
+    compare_language_models,
+    compare_seeds,
+    format_p_value,
+    mean_windows,
+)
+from sumpool.training.hardware import choose_device, choose_precision
+from sumpool.workflows.train import train
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LEVEL = 0.05
+"""Level of significance of the paper."""
+_RESAMPLES = 1000
+_VALIDATIONS = 5
+"""Validations of a run at least."""
+_TITLES = {
+    "boundaries": "bits per character by boundaries",
+    "pareto": "bits per character and shortening factor",
+    "scaling": "layers of the middle block",
+}
+
+
+@dataclass(frozen=True)
+class StudyRow:
+    """A model of a study.
+
+    Attributes:
+        name: Name of the row and, with the seed, of the folders of its runs.
+        boundaries: Settings of the boundaries; none without segments.
+        subwords: Unigram subwords that teach the boundaries; 0 without.
+        middle: Layers of the middle block; None takes those of the recipe.
+        line: Rows that a picture joins by a line; those of the same family by default.
+    """
+
+    name: str
+    boundaries: Mapping[str, Any] | None = None
+    subwords: int = 0
+    middle: int | None = None
+    line: str = ""
+
+    @property
+    def family(self) -> str:
+        """Kind of the boundaries; `vanilla` without segments."""
+        return self.boundaries["kind"] if self.boundaries else "vanilla"
+
+
+def study_grid(config: LanguageModelsConfig) -> list[StudyRow]:
+    """Return the rows of a study; names are the same in every study, so that studies share their runs.
+
+    Raises:
+        RecipeError: If `study.rows` names others.
+    """
+
+    def gumbel(prior: float) -> StudyRow:
+        return StudyRow(f"gumbel-{prior:g}", {"kind": "gumbel", "rate": prior})
+
+    def unigram(subwords: int) -> StudyRow:
+        return StudyRow(f"unigram-{subwords}", {"kind": "unigram"}, subwords)
+
+    vanilla = StudyRow("vanilla")
+    fixed = [StudyRow(f"fixed-{size}", {"kind": "fixed", "size": size}) for size in config.fixed]
+    whitespace, entropy = (StudyRow(kind, {"kind": kind}) for kind in ("whitespace", "entropy"))
+    # Table 1, in the order of the paper; Figure 3, where whitespace and entropy, which have no setting, are points;
+    # Figure 4, the rows of Table 1 with other middle blocks.
+    rows = [vanilla, *fixed, gumbel(config.prior), entropy, unigram(config.vocabulary), whitespace]
+    if config.table == "pareto":
+        taught = [*map(unigram, config.vocabularies), *map(gumbel, config.priors)]
+        rows = [vanilla, *fixed, *taught, whitespace, entropy]
+    elif config.table == "scaling":
+        rows = [
+            replace(row, name=f"{row.name}-{layers}", line=row.name, middle=layers)
+            for row in rows
+            for layers in config.middle
+        ]
+    names = [row.name for row in rows]
+    unknown = [name for name in config.rows if name not in names]
+    if unknown:
+        raise RecipeError(f"study.rows must be rows of {config.table} ({', '.join(names)}), got {unknown[0]}")
+    return [row for row in rows if row.name in (config.rows or names)]
+
+
+def row_settings(row: StudyRow, layers: Sequence[int], vocabulary: int) -> dict[str, Any]:
+    """Return the settings of a row by path.
+
+    Args:
+        row: The row.
+        layers: Layers of the recipe before, within and after the segments.
+        vocabulary: Unigram subwords of the data of rows that are not taught by them, so that rows share their data.
+
+    Raises:
+        RecipeError: If the recipe has no or several blocks of segments.
+    """
+    if len(layers) != 3:
+        raise RecipeError(f"model.layers must have three numbers, such as [2, 8, 2], got {list(layers)}")
+    first, middle, last = layers
+    middle = middle if row.middle is None else row.middle
+    learned = row.family in ("gumbel", "entropy", "unigram")
+    return {
+        "model.layers": [first, middle, last] if row.boundaries else [first + middle + last],
+        "model.boundaries": [dict(row.boundaries)] if row.boundaries else [],
+        "train.loss_weights": {"boundaries": 1.0} if learned else {},
+        "data.subwords": row.subwords or vocabulary,
+    }
+
+
+def study_language_models(overrides: Sequence[str], report: Report, check: Check) -> BenchReport:
+    """Train and evaluate a language model for each row, text and seed of a study, and write its table and picture.
+
+    Args:
+        overrides: Settings of the study, like `study.table=pareto`, and of the recipe.
+        report: Called with progress.
+        check: Called between updates; when it raises, a second call continues.
+
+    Raises:
+        RecipeError: If a setting is wrong, or a folder holds something else.
+        DataError: If a text is missing or damaged.
+        NonFiniteError: If a loss or a gradient is not finite.
+        ResourceError: If memory or disk runs out.
+        Interrupted: If a signal has come.
+    """
+    # 1. Check the recipes of all rows, before any is trained.
+    of_study, of_recipe = split_overrides(overrides, ("study.",))
+    config = load_study("language-models", LanguageModelsConfig, of_study).study
+    path = find_recipe(config.recipe)
+    base = load_any_recipe(path, of_recipe)
+    if not isinstance(base, LanguageModelRecipe):
+        raise RecipeError(f"{path} must be a recipe of task: language_modeling, got task: {base.task}")
+    names = [file.stem for file in config.texts] or [base.name]
+    if len(set(names)) < len(names):
+        raise RecipeError(f"study.texts must have different names, got {', '.join(names)}")
+    recipes = [
+        (text, row, [_recipe(config, base, text, row, seed) for seed in config.seeds])
+        for text in names
+        for row in study_grid(config)
+    ]
+    # 2. Train and evaluate each row with each seed on each text.
+    runs: list[Row] = []
+    total = len(recipes) * len(config.seeds)
+    for text, row, seeds in recipes:
+        folders = [config.folder / text / recipe.name for recipe in seeds]
+        if config.minutes:
+            steps = budget_steps(seeds[0], folders, config.minutes, config.trial, report, check)
+            seeds = [one.model_copy(update={"train": with_steps(one.train, steps, _VALIDATIONS)}) for one in seeds]
+        for recipe, folder in zip(seeds, folders, strict=True):
+            report(Progress("study", len(runs), total, note=f"{text}: {row.name}, seed {recipe.seed}"))
+            runs.append(_run(recipe, folder, text, row, report, check))
+    report(Progress("study", total, total))
+    # 3. Write tables and picture.
+    first = recipes[0][2][0]
+    rows, differences = study_rows(runs), difference_rows(runs)
+    tables = [study_table(_TITLES[config.table], rows, differences, _notes(config, first))]
+    if differences:
+        tables.append(difference_table(differences))
+    result = Result({"rows": rows, "differences": differences}, tables)
+    settings = {"study": config.model_dump(mode="json"), "recipe": first.model_dump(mode="json")}
+    export_result(config.folder / config.table, {"settings": settings}, result.rows, result.tables)
+    if find_spec("matplotlib"):
+        draw_study(config.table, rows, config.folder / f"{config.table}.png")
+    device = choose_device(first.train.device)
+    conditions = Conditions(300, device, choose_precision(first.train.precision, device), config.seeds[0])
+    return make_report(config.table, "language-models", conditions, settings, result)
+
+
+def _recipe(
+    config: LanguageModelsConfig, base: LanguageModelRecipe, text: str, row: StudyRow, seed: int
+) -> LanguageModelRecipe:
+    settings = row_settings(row, base.model.layers, config.vocabulary)
+    files = {file.stem: str(file) for file in config.texts}
+    if text in files:
+        settings["data.source"] = {"kind": "plain", "path": files[text]}
+    settings["data.prepared"] = str(config.folder / text / f"prepared-{settings['data.subwords']}")
+    recipe = base.model_dump(mode="json")
+    for name, value in (settings | {"seed": seed, "name": f"{row.name}-seed{seed}"}).items():
+        assign(recipe, name, value)
+    made = make_any_recipe(recipe, (), config.recipe)
+    assert isinstance(made, LanguageModelRecipe), "the task is that of the base"
+    return made
+
+
+def _run(recipe: LanguageModelRecipe, run: Path, text: str, row: StudyRow, report: Report, check: Check) -> Row:
+    """Train a run, or go on with it, and evaluate it on the test text, unless that is done.
+
+    The row has `bpc` as an `Estimate` over windows, and the scores of each window of the text as `windows`.
+    """
+    with clocked(run):
+        train(recipe, run, report=report, check=check)
+    try:
+        evaluation = evaluate_language_models([run], results=Results(resume=True), report=report, check=check)
+    except DataError:  # of other settings
+        evaluation = evaluate_language_models([run], report=report, check=check)
+    (scores,) = evaluation.reports.values()
+    return Row(
+        {
+            "row": row.name,
+            "line": row.line or row.family,
+            "family": row.family,
+            "text": text,
+            "seed": recipe.seed,
+            "bpc": scores.bpc,
+            "factor": scores.shortening_factor.mean if scores.shortening_factor else 1.0,
+            "layers": sum(recipe.model.layers),
+            "parameters": sum(part.numel() for part in load_language_model(run).model.parameters()),
+            "steps": recipe.train.steps,
+            "seconds": read_times(run.parent).get(run.name, 0.0),
+            "windows": read_windows(evaluation_folder(run, "test")),
+        }
+    )
+
+
+def _notes(config: LanguageModelsConfig, recipe: LanguageModelRecipe) -> list[str]:
+    budget = (
+        f"{config.minutes:g} minutes of processor time for the training of each run"
+        if config.minutes
+        else f"{recipe.train.steps:,} updates of each run"
+    )
+    return [
+        f"{budget}, seeds {', '.join(map(str, config.seeds))}; windows of {recipe.evaluate.window:,} tokens moved by "
+        f"{recipe.evaluate.step:,}; {recipe.model.dim} features; processor s: that of training and validation"
+    ]
+
+
+def study_rows(runs: Sequence[Row]) -> list[Row]:
+    """Return one row for each row of the study and text, with means over the seeds.
+
+    The interval of the bits per character is Student's over seeds, of a single seed the bootstrap's over windows.
+    """
+    rows = []
+    for text, name in dict.fromkeys((run["text"], run["row"]) for run in runs):
+        seeds = where(runs, {"text": text, "row": name})
+        bpc = over_seeds([run["bpc"] for run in seeds])
+        same = {label: seeds[0][label] for label in ("row", "line", "family", "text", "layers", "parameters")}
+        means = {label: fmean(run[label] for run in seeds) for label in ("factor", "steps", "seconds")}
+        kept = ("seed", "factor", "parameters", "steps", "seconds")
+        about = [{"bpc": run["bpc"].mean, **{label: run[label] for label in kept}} for run in seeds]
+        values = {"bpc": bpc.mean, "low": bpc.low, "high": bpc.high, "runs": about}
+        rows.append(Row({**same, **means, "steps": round(means["steps"]), **values}))
+    return rows
+
+
+def difference_rows(runs: Sequence[Row]) -> list[Row]:
+    """Compare every row with learned or linguistic segments with every row with fixed ones or none, by text.
+
+    The t-test over seeds is the paper's; that over windows is of the mean over the seeds on each window.
+    """
+    rows = []
+    for text in unique(runs, "text"):
+        of_text = where(runs, {"text": text})
+        names = dict.fromkeys((run["row"], run["family"]) for run in of_text)
+        baselines = [name for name, family in names if family in ("vanilla", "fixed")]
+        for name in (name for name, _ in names if name not in baselines):
+            rows += [_difference(of_text, name, other) for other in baselines]
+    return rows
+
+
+def _difference(runs: Sequence[Row], name: str, other: str) -> Row:
+    first, second = (where(runs, {"row": row}) for row in (name, other))
+    by_seed = compare_seeds(*({run["seed"]: run["bpc"].mean for run in part} for part in (first, second)))
+    means = {row: mean_windows([run["windows"] for run in part]) for row, part in ((name, first), (other, second))}
+    (by_window,) = compare_language_models(means, _RESAMPLES)
+    difference = by_window.bpc.difference
+    return Row(
+        {
+            "text": runs[0]["text"],
+            "row": name,
+            "other": other,
+            "difference": difference.mean,
+            "low": difference.low,
+            "high": difference.high,
+            "p_seeds": by_seed.p_value if by_seed and by_seed.pairs > 1 else None,
+            "p_windows": by_window.t_test.p_value,
+            "p_bootstrap": by_window.bpc.bootstrap,
+        }
+    )
+
+
+def is_better(differences: Sequence[Row], name: str, text: str) -> bool:
+    """Return whether a row needs fewer bits than every baseline by a significant difference.
+
+    The test is over seeds, or over windows where there is one seed only.
+    """
+    compared = where(differences, {"row": name, "text": text})
+    p_values = [row["p_windows"] if row["p_seeds"] is None else row["p_seeds"] for row in compared]
+    return bool(compared) and all(row["difference"] < 0 for row in compared) and max(p_values) < LEVEL
+
+
+def study_table(title: str, rows: Sequence[Row], differences: Sequence[Row], notes: Sequence[str]) -> Table:
+    """Lay out bits per character and shortening factor by row and text, as in Table 1 of the paper."""
+    texts = unique(rows, "text")
+    columns = [Column("", "row")]
+    for text in texts:
+        columns += [
+            Column(f"{text} BPC", f"bpc {text}", ".4f"),
+            Column("±", f"margin {text}", ".4f"),
+            Column("better", f"better {text}"),
+            Column("SF", f"factor {text}", ".2f"),
+        ]
+    columns += [Column("parameters", "parameters", ","), Column("updates", "steps", ",")]
+    columns.append(Column("processor s", "seconds", ",.0f"))
+    lines = []
+    for name in unique(rows, "row"):
+        of_row = where(rows, {"row": name})
+        values: dict[str, Any] = {"row": name, "parameters": of_row[0]["parameters"]}
+        values["steps"] = round(fmean(row["steps"] for row in of_row))
+        values["seconds"] = fmean(row["seconds"] for row in of_row)
+        for row in of_row:
+            text = row["text"]
+            values |= {f"bpc {text}": row["bpc"], f"margin {text}": (row["high"] - row["low"]) / 2}
+            values |= {f"factor {text}": row["factor"]}
+            values |= {f"better {text}": "*" if is_better(differences, name, text) else ""}
+        lines.append(Row(values))
+    fixed = (
+        "±: half of the 95 % interval, Student's over seeds, or the bootstrap's over windows for one seed; "
+        "SF: shortening factor, tokens per boundary",
+        f"*: fewer bits than without segments and with every fixed length, paired t-test, p < {LEVEL:g}",
+    )
+    return Table(title, columns, lines, [*fixed, *notes])
+
+
+def difference_table(rows: Sequence[Row]) -> Table:
+    """Lay out the differences and their tests."""
+    lines = [
+        (
+            row["text"],
+            f"{row['row']} - {row['other']}",
+            f"{row['difference']:+.4f}",
+            f"{row['low']:+.4f} to {row['high']:+.4f}",
+            *(format_p_value(row[name]) for name in ("p_seeds", "p_windows", "p_bootstrap")),
+        )
+        for row in rows
+    ]
+    headings = ("text", "rows", "BPC", "95 % interval", "t-test, seeds", "t-test, windows", "bootstrap, windows")
+    return text_table("differences in bits per character", headings, lines)
+
+
+_COLOURS = {
+    "vanilla": "#000000",
+    "fixed": "#0072b2",
+    "whitespace": "#e69f00",
+    "unigram": "#009e73",
+    "entropy": "#cc79a7",
+    "gumbel": "#d55e00",
+    "random": "#999999",
+}
+"""Colour of each family, distinguishable for colour-blind readers too (Okabe and Ito)."""
+_OTHER = "#56b4e9"
+_MARKERS = {"vanilla": "*", "fixed": "s", "whitespace": "^", "unigram": "o", "entropy": "D", "gumbel": "v"}
+_BPC = "bits per character of the test text"
+
+
+def draw_study(study: str, rows: Sequence[Row], path: Path) -> None:
+    """Draw the rows of a study as a PNG, one pair of axes per text; needs no display.
+
+    Args:
+        study: `boundaries`, `pareto` or `scaling`.
+        rows: Rows of `study_rows`.
+        path: The picture.
+
+    Raises:
+        ResourceError: If the disk is full or fails.
+    """
+    from matplotlib.figure import Figure
+
+    texts = unique(rows, "text")
+    figure = Figure(figsize=(6.4 * len(texts), 5.2), dpi=120, layout="constrained")
+    for axes, text in zip(figure.subplots(1, len(texts), squeeze=False).flat, texts, strict=True):
+        _DRAW[study](axes, where(rows, {"text": text}))
+        axes.set_title(text)
+        axes.grid(alpha=0.3)
+    save_figure(figure, path)
+
+
+def _boundaries(axes: "Axes", rows: Sequence[Row]) -> None:
+    """Bits per character with intervals, the best row on top."""
+    ordered = sorted(rows, key=lambda row: -row["bpc"])
+    for place, row in enumerate(ordered):
+        axes.errorbar(row["bpc"], place, xerr=_errors([row]), **_look(row["family"]), linestyle="")
+        note = f"  {row['factor']:.1f}x"
+        axes.annotate(note, (row["high"], place), va="center", fontsize="small")
+    axes.set_yticks(range(len(ordered)), [row["row"] for row in ordered])
+    axes.set_xlabel(f"{_BPC}, 95 % intervals; right: shortening factor")
+    axes.margins(x=0.15)
+
+
+def _pareto(axes: "Axes", rows: Sequence[Row]) -> None:
+    """Bits per character over shortening factor; what no row beats in both is joined by a line."""
+    _lines(axes, rows, "factor")
+    for row in rows:
+        axes.annotate(row["row"], (row["factor"], row["bpc"]), (3, 4), textcoords="offset points", fontsize="x-small")
+    front = pareto_front([(row["factor"], row["bpc"]) for row in rows])
+    axes.step(*zip(*front, strict=True), where="pre", color="black", alpha=0.25, linewidth=4, zorder=0)
+    axes.margins(0.14)
+    axes.set_xlabel("shortening factor; grey: Pareto front")
+    axes.set_ylabel(_BPC)
+
+
+def _scaling(axes: "Axes", rows: Sequence[Row]) -> None:
+    """Bits per character over the number of layers."""
+    _lines(axes, rows, "layers")
+    axes.set_xticks(sorted(unique(rows, "layers")))
+    axes.set_xlabel("layers, those outside the middle block included")
+    axes.set_ylabel(_BPC)
+
+
+_DRAW: Mapping[str, Callable[["Axes", Sequence[Row]], None]] = {
+    "boundaries": _boundaries,
+    "pareto": _pareto,
+    "scaling": _scaling,
+}
+
+
+def pareto_front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the points (factor, bits) such that no other has a higher factor and fewer bits, by ascending factor."""
+    front: list[tuple[float, float]] = []
+    for point in sorted(points, key=lambda point: (-point[0], point[1])):
+        if not front or point[1] < front[-1][1]:
+            front.append(point)
+    return front[::-1]
+
+
+def _lines(axes: "Axes", rows: Sequence[Row], x: str) -> None:
+    for label in unique(rows, "line"):
+        points = sorted(where(rows, {"line": label}), key=lambda row: row[x])
+        look = _look(points[0]["family"])
+        axes.errorbar([row[x] for row in points], [row["bpc"] for row in points], _errors(points), **look, label=label)
+    axes.legend(frameon=False, fontsize="small")
+
+
+def _look(family: str) -> dict[str, Any]:
+    return {"color": _COLOURS.get(family, _OTHER), "marker": _MARKERS.get(family, "x"), "capsize": 3, "linewidth": 1}
+
+
+def _errors(rows: Sequence[Row]) -> list[list[float]]:
+    return [[row["bpc"] - row["low"] for row in rows], [row["high"] - row["bpc"] for row in rows]]

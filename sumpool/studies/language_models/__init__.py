@@ -1,1 +1,0 @@
-"""Tables and figures of Nawrot et al. (2023): language models with several boundaries, trained for equal times."""

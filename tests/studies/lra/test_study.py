@@ -1,0 +1,213 @@
+import csv
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from sumpool.bench.results import Row, export_result
+from sumpool.core.attention.informer import InformerAttentionConfig
+from sumpool.core.model.config import EncoderLayerConfig
+from sumpool.errors import RecipeError
+from sumpool.evaluation.statistics import Estimate
+from sumpool.progress import Progress, no_op
+from sumpool.settings import kinds
+from sumpool.studies.config import LraConfig
+from sumpool.studies.lra.study import (
+    PUBLISHED,
+    attention_settings,
+    draw_lra,
+    make_lra_table,
+    make_row,
+    published,
+    read_run,
+    row_names,
+    study_lra,
+)
+from sumpool.studies.run import run_study
+from sumpool.studies.training import over_seeds
+
+COST = {"memory": 3 * 2**30, "parameters": 1000}
+
+
+def row(name: str, mean: float) -> Row:
+    run = {"seed": 1, "accuracy": Estimate(mean, mean - 0.1, mean + 0.1), "steps": 200, "converged": 150}
+    return make_row(name, [Row({**run, "seconds": 0.6})], published("listops", name) | COST, 2**30)
+
+
+def test_a_row_has_the_columns_of_the_papers() -> None:
+    values = row("vanilla", 0.4).values
+    assert (values["accuracy"], values["low"], values["high"]) == pytest.approx((40, 30, 50))
+    assert (values["converged"], values["minutes"], values["accumulation"]) == (0.15, pytest.approx(10), 4)
+    assert (values["published_skeinformer"], values["published_skyformer"]) == (38.17, 38.37)
+    assert published("pathx128", "vanilla") == published("listops", "linear")
+
+
+def test_accumulation_is_a_power_of_two() -> None:
+    for peak, parts in ((1, 1), (10, 1), (11, 2), (21, 4), (80, 8)):
+        run = Row({"accuracy": Estimate(0.5, 0.4, 0.6), "steps": 1, "converged": 1, "seconds": 1})
+        assert make_row("vanilla", [run], {"memory": peak}, 10)["accumulation"] == parts
+
+
+def test_seeds_have_an_interval_by_student() -> None:
+    one = Estimate(0.5, 0.4, 0.6)
+    assert over_seeds([one]) == one
+    three = over_seeds([Estimate(mean, 0, 1) for mean in (0.4, 0.5, 0.6)])
+    assert three.mean == pytest.approx(0.5)
+    assert three.high - three.mean == pytest.approx(4.303 * 0.1 / 3**0.5)
+
+
+def test_tables_are_exported_best_first(tmp_path: Path) -> None:
+    rows = [row("linear", 0.2), row("vanilla", 0.4)]
+    table = make_lra_table("listops", rows, 16, ["a note"])
+    assert [cells[0] for cells in table.cells()] == ["vanilla", "linear"]
+    assert table.cells()[1][4:6] == ("-", "-")
+    export_result(tmp_path / "results", {"settings": {}}, {"rows": rows}, [table])
+    content = json.loads((tmp_path / "results.json").read_text())
+    assert content["rows"][0]["runs"][0]["accuracy"]["mean"] == 0.2
+    title, *rest = (tmp_path / "results.csv").read_text().splitlines()
+    lines = list(csv.DictReader(rest))
+    assert title == '"Long Range Arena, listops"'
+    assert (lines[0]["attention"], lines[0]["accuracy %"], lines[1]["Skyformer"]) == ("vanilla", "40.0", "")
+    assert r"vanilla & 40.00 & 30.00" in (tmp_path / "results.tex").read_text()
+
+
+def test_a_run_is_read_from_its_log(tmp_path: Path) -> None:
+    records = [
+        {"kind": "step", "step": 1, "seconds": 1.0},
+        {"kind": "validation", "step": 1, "best": True},
+        {"kind": "step", "step": 2, "seconds": 3.0},
+        {"kind": "validation", "step": 2, "best": False},
+    ]
+    (tmp_path / "metrics.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    accuracy = Estimate(0.5, 0.4, 0.6)
+    assert read_run(tmp_path, 3, accuracy).values == {
+        "seed": 3, "accuracy": accuracy, "steps": 2, "converged": 1, "seconds": 2.0
+    }  # fmt: skip
+
+
+def test_a_picture_is_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    draw_lra("listops", [row("linear", 0.2), row("vanilla", 0.4)], tmp_path / "results.png")
+    assert (tmp_path / "results.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_settings_of_attentions_are_valid() -> None:
+    for name in row_names():
+        layer = EncoderLayerConfig.model_validate({"attention": attention_settings(name, 2000)})
+        assert layer.attention.max_length in (None, 2000)
+
+
+@pytest.mark.parametrize(
+    ("length", "queries"),
+    [(2000, 136), (4000, 144), (1024, 133)],  # ceil(128 / ln n) * ceil(ln n): 17 * 8, 16 * 9, 19 * 7
+)
+def test_informer_has_the_queries_of_the_released_code(length: int, queries: int) -> None:
+    attention = EncoderLayerConfig.model_validate({"attention": attention_settings("informer", length)}).attention
+    assert isinstance(attention, InformerAttentionConfig)
+    assert math.ceil(attention.factor * math.log(length)) == queries
+
+
+def test_released_settings_of_other_attentions() -> None:
+    nystrom, linformer = (
+        EncoderLayerConfig.model_validate({"attention": attention_settings(name, 64)}).attention.build(16, 2)
+        for name in ("nystrom", "linformer")
+    )
+    assert nystrom.convolution is None
+    assert linformer.project_keys.shape == (2, 128, 64)
+    assert linformer.project_values is None
+
+
+def test_published_accuracies_have_the_published_means() -> None:
+    """Averages as the papers print them, two of Skeinformer's for the rows without dropout and with a padding mask."""
+    of_skeinformer = [57.38, 53.98, 57.45, 52.99, 56.60, 57.02, 53.39, 56.08]
+    of_skeinformer += [55.57, 58.08, 55.28, 56.09, 56.54, 57.83]
+    of_skyformer = [57.37, 58.56, 58.93, 54.69, 53.73, 58.00, 58.99, 59.05, 59.39]
+    means = {"skeinformer": of_skeinformer, "skyformer": of_skyformer}
+    for paper, table in PUBLISHED.items():
+        for accuracies, mean in zip(table.values(), means[paper], strict=True):
+            assert sum(accuracies) / 5 == pytest.approx(mean, abs=0.011)
+
+
+def test_an_unknown_attention_is_named() -> None:
+    with pytest.raises(RecipeError, match=r"study.attentions must be names of rows \(bigbird, .*, got flash"):
+        attention_settings("flash", 100)
+
+
+pytestmark = pytest.mark.slow
+
+SMALL = [
+    "study.rows=[80,6,6]",
+    "study.attentions=[vanilla,linear]",
+    "train.batch_tokens=4000",
+    "train.steps=2",
+    "train.device=cpu",
+    "data.workers=1",
+    "model.dim=16",
+    "model.feed_forward=16",
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "lra" / "listops"
+
+
+def test_attentions_are_trained_and_compared(folder: Path) -> None:
+    result = run_study("lra", overrides=SMALL)
+    assert result.suite == "lra"
+    assert {row["attention"] for row in result.result.rows["attentions"]} == {"vanilla", "linear"}
+    assert all((folder / name).is_file() for name in ("results.json", "results.csv", "results.tex"))
+    assert (folder / "vanilla-seed1" / "evaluation" / "test" / "report.json").is_file()
+    first = json.loads((folder / "results.json").read_text())
+    assert [row["steps"] for row in first["rows"]] == [2, 2]
+    assert first["statistics"]["train"]["rows"] == 80
+    tables = {table.title: table for table in result.tables()}
+    assert len(tables["Long Range Arena, listops"].rows) == 2
+    assert ("depth", "mean 10, max 10", "10") in [cells[:3] for cells in tables["training rows"].cells()]
+    reports: list[Progress] = []
+    again = study_lra(SMALL, reports.append, no_op)
+    assert any("is finished" in report.note for report in reports)
+    accuracies = [row["accuracy"] for row in again.result.rows["attentions"]]
+    assert accuracies == [row["accuracy"] for row in result.result.rows["attentions"]]
+
+
+def test_updates_follow_from_the_time_and_seeds_are_runs(folder: Path) -> None:
+    settings = [
+        *SMALL,
+        "study.attentions=[linear]",
+        "study.minutes=0.002",
+        "study.seeds=[1,2]",
+        "study.lengths=[10,40]",
+    ]
+    report = study_lra(settings, no_op, no_op)
+    (row,) = report.result.rows["attentions"]
+    assert [run["seed"] for run in row["runs"]] == [1, 2]
+    steps = [run["steps"] for run in row["runs"]]
+    assert all(1 <= count < 60 for count in steps)
+    assert (folder / "linear-seed2").is_dir()
+    again = study_lra(settings, no_op, no_op)  # another speed leaves the updates of a run as they are
+    assert [run["steps"] for run in again.result.rows["attentions"][0]["runs"]] == steps
+
+
+def test_wrong_settings_are_named_before_data_is_made(folder: Path) -> None:
+    with pytest.raises(RecipeError, match=r"study\.attentions must be names of rows"):
+        study_lra(["study.attentions=[flash]"], no_op, no_op)
+    with pytest.raises(RecipeError, match=r"study\.task must be"):
+        study_lra(["study.task=chess"], no_op, no_op)
+    assert not folder.exists()
+
+
+@pytest.mark.usefixtures("folder")
+def test_all_takes_every_attention(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[str] = []
+
+    def stop(config: LraConfig, *_: object) -> None:
+        taken.extend(config.attentions)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sumpool.studies.lra.study.make_data", stop)
+    with pytest.raises(KeyboardInterrupt):
+        study_lra(["study.attentions=[all]"], no_op, no_op)
+    assert {*kinds("sumpool.core.attention"), "skeinformer-uniform", "linformer-unreduced"} < {*taken}
