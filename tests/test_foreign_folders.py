@@ -9,7 +9,7 @@ import pytest
 
 from sumpool.io.manifest import FileDigest, Kind, Manifest
 from sumpool.recipe.load import load_recipe
-from sumpool.runs.sweep_folder import claim_sweep, save_tables
+from sumpool.workflows.sweep import claim_sweep, save_tables
 from tests.conftest import TOY, exit_code
 
 
@@ -37,7 +37,7 @@ def make_evaluation(folder: Path) -> None:
 
 def make_sweep(folder: Path) -> None:
     claim_sweep(folder)
-    save_tables(folder, {"table.md": "| row |", "table.json": "{}"})
+    save_tables(folder, "| row |", "{}")
 
 
 def make_app(folder: Path) -> None:

@@ -8,11 +8,10 @@ import torch
 from sumpool.recipe.load import load_any_recipe
 from sumpool.recipe.packaged import recipes_folder
 from sumpool.recipe.sweep import LoadedSweep, load_sweep
-from sumpool.runs.sweep_table import SweepTable
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from sumpool.training.weights import read_weights
 from sumpool.workflows.prepare import prepare
-from sumpool.workflows.sweep import sweep
+from sumpool.workflows.sweep import SweepTable, sweep
 from sumpool.workflows.train import train
 from tests.conftest import BARE, write_rows
 

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sumpool.cli.console import screen
+from sumpool.cli.console import Screen, screen
 from sumpool.cli.options import VERIFY, Changes, RecipePath, Verify
-from sumpool.cli.text import print_message, table
+from sumpool.cli.text import print_message, table, wrap
 from sumpool.errors import RecipeError
 
 if TYPE_CHECKING:
+    from sumpool.progress import Check
+    from sumpool.recipe.sweep import LoadedSweep
     from sumpool.runs.dry_run import DryRun
 
 
@@ -59,9 +61,7 @@ def train(
             work = "a dry run" if dry_run else "a sweep"
             raise RecipeError(f"{work} must take one process, got several: start it without torchrun")
         if isinstance(loaded, LoadedSweep):
-            from sumpool.cli.sweep import train_sweep
-
-            output.result(train_sweep(loaded, out, dry_run, output, interruption.check))
+            output.result(_train_sweep(loaded, out, dry_run, output, interruption.check))
             return
         task = find_task(loaded.task)
         if dry_run:
@@ -75,6 +75,30 @@ def train(
     if not dry_run:
         print_message(f"next: sumpool {task.use.format(result)}; sumpool evaluate {result}")
     output.result(result)
+
+
+def _train_sweep(loaded: "LoadedSweep", out: Path | None, dry_run: bool, output: Screen, check: "Check") -> str:
+    """Train or estimate every run of a sweep and return the table of results."""
+    from sumpool.workflows.sweep import forecast, sweep
+
+    if not dry_run:
+        results = sweep(loaded, out, report=output.report, check=check)
+        columns, rows = results.table()
+        return "\n".join([table(columns, rows, f"sweep {loaded.settings.sweep}"), *map(wrap, results.notes)])
+    rows, failures, total = [], [], 0.0
+    for run, cost, failure in forecast(loaded, report=output.report, check=check):
+        cells = [run.recipe.name, f"{run.parameters:,}", f"{run.recipe.train.steps:,}"]
+        if cost is None:
+            rows.append([*cells, "-", "-", "-"])
+            failures.append(wrap(f"{run.recipe.name} failed: {failure}"))
+            continue
+        minutes = cost.seconds * run.recipe.train.steps / 60
+        total += minutes
+        peak = "-" if cost.peak_memory is None else f"{cost.peak_memory / 2**20:,.0f}"
+        rows.append([*cells, f"{cost.seconds:.2f}", peak, f"{minutes:,.1f}"])
+    columns = ["run", "parameters", "steps", "s per step, at most", "peak MiB", "minutes, at most"]
+    sum_of_runs = f"all runs: {total:,.0f} min at most, validation and evaluation not counted"
+    return "\n".join([table(columns, rows), *failures, sum_of_runs])
 
 
 def _forecast(measured: "DryRun", steps: int, *, has_decoder: bool) -> str:

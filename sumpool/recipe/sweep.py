@@ -1,7 +1,7 @@
 """Sweeps: several runs described by one YAML file, with a common budget of source tokens.
 
-Each row is the file's recipe with some settings changed by their paths, as with `--set`, or a separate recipe file. All
-rows share data and budget, so that their results are comparable.
+Each row is the file's recipe with some settings changed by their paths, as with `--set`. All rows share data and
+budget, so that their results are comparable.
 """
 
 import copy
@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -18,7 +18,6 @@ from sumpool.errors import RecipeError
 from sumpool.recipe.load import (
     assign,
     list_problems,
-    load_recipe,
     make_any_recipe,
     override_all,
     read_tree,
@@ -42,25 +41,15 @@ class Sweep(Settings):
     """Source tokens that each run trains on, without padding; determines the number of updates."""
     split: Split = "validation"
     """Split whose documents are summarised and scored."""
-    target_loss: Annotated[float, Field(gt=0, le=1_000_000)] | Literal["auto"] = "auto"
-    """Validation loss, nats per token, for the time-to-loss column; auto is the highest final loss of all runs."""
-    columns: Literal["rouge", "perplexity"] = "rouge"
-    """Columns of the table of summaries: rouge, with validation loss and seconds to a loss; perplexity, with ROUGE-2,
-    ROUGE-L, and tokens per second of training and of evaluation, as in "Convolutional and Neighborhood Attention".
-    Classifiers have their accuracy."""
-    recipe: dict[str, Any] | None = None
+    recipe: dict[str, Any]
     """Complete recipe without name, seed and train.steps."""
-    rows: dict[str, dict[str, Any] | None] = Field(default_factory=dict)
+    rows: dict[str, dict[str, Any] | None]
     """Rows by name: settings changed in `recipe`, as values by path."""
-    recipes: tuple[Path, ...] = ()
-    """Recipe files used as rows instead of `recipe` and `rows`; their seed and train.steps are replaced."""
 
     @model_validator(mode="after")
-    def _rows_have_one_source(self) -> Self:
-        if self.recipes and (self.recipe is not None or self.rows):
-            raise ValueError("recipes must stand alone, got recipe or rows beside it")
-        if not self.recipes and (self.recipe is None or not self.rows):
-            raise ValueError("a sweep must have recipe and rows, or recipes, got none")
+    def _has_different_runs(self) -> Self:
+        if not self.rows:
+            raise ValueError("rows must name one row at least, got {}")
         if len(set(self.seeds)) < len(self.seeds):
             raise ValueError(f"seeds must be different, got {list(self.seeds)}")
         return self
@@ -72,11 +61,6 @@ class LoadedSweep:
 
     settings: Sweep
     rows: tuple[Recipe, ...]
-
-    @property
-    def columns(self) -> Literal["rouge", "perplexity", "accuracy"]:
-        """Columns of the table; all rows have the same data, and so the same task."""
-        return "accuracy" if "accuracy" in self.rows[0].selection_measures else self.settings.columns
 
 
 def load_recipe_or_sweep(path: Path, overrides: Sequence[str] = ()) -> BaseRecipe | LoadedSweep:
@@ -92,28 +76,21 @@ def load_recipe_or_sweep(path: Path, overrides: Sequence[str] = ()) -> BaseRecip
     path = path / "recipe.yaml" if path.is_dir() else path
     tree = read_tree(path)
     is_sweep = "sweep" in tree or len(tree.keys() & (Sweep.model_fields.keys() - Recipe.model_fields.keys())) > 1
-    return make_sweep(tree, overrides, path) if is_sweep else make_any_recipe(tree, overrides, path)
+    return load_sweep(path, overrides, tree) if is_sweep else make_any_recipe(tree, overrides, path)
 
 
-def load_sweep(path: Path, overrides: Sequence[str] = ()) -> LoadedSweep:
+def load_sweep(path: Path, overrides: Sequence[str] = (), tree: dict[str, Any] | None = None) -> LoadedSweep:
     """Load a sweep and the recipes of all rows.
 
     Args:
         path: The YAML file.
         overrides: Settings of the sweep, such as `seeds=[1]`, or of the recipes of all rows, such as `train.clip=0.5`.
+        tree: Content of the file, if it has been read; changed in place.
 
     Raises:
         RecipeError: If the file cannot be read or any setting is invalid; lists the problems of all rows.
     """
-    return make_sweep(read_tree(path), overrides, path)
-
-
-def make_sweep(tree: dict[str, Any], overrides: Sequence[str], path: Path) -> LoadedSweep:
-    """Validate a tree of settings from a path as a sweep; the overrides change the tree in place.
-
-    Raises:
-        RecipeError: If any setting is invalid; lists the problems of all rows.
-    """
+    tree = read_tree(path) if tree is None else tree
     of_sweep = [override for override in overrides if re.split(r"\W", override)[0] in Sweep.model_fields]
     of_rows = [override for override in overrides if override not in of_sweep]
     problems = override_all(tree, of_sweep)
@@ -121,16 +98,20 @@ def make_sweep(tree: dict[str, Any], overrides: Sequence[str], path: Path) -> Lo
         sweep = Sweep.model_validate(tree)
     except ValidationError as error:
         raise RecipeError(list_problems(path, [*problems, *error_messages(error, Sweep)])) from error
-    rows, row_problems = _changed_rows(sweep, of_rows) if sweep.recipe is not None else _listed_rows(sweep, of_rows)
-    problems += row_problems or _data_mismatches(rows)
+    rows, row_problems = _make_rows(sweep, of_rows)
+    problems += row_problems or [
+        f"rows.{row.name}: data must be the same in every row, got others than in {rows[0].name}"
+        for row in rows
+        if row.data != rows[0].data
+    ]
     if problems:
         raise RecipeError(list_problems(path, problems))
     return LoadedSweep(sweep, tuple(rows))
 
 
-def _changed_rows(sweep: Sweep, overrides: Sequence[str]) -> tuple[list[Recipe], list[str]]:
+def _make_rows(sweep: Sweep, overrides: Sequence[str]) -> tuple[list[Recipe], list[str]]:
     """Derive the rows from the file's recipe; problems of that recipe are reported once instead of for every row."""
-    base = {"name": sweep.sweep, **copy.deepcopy(sweep.recipe or {})}
+    base = {"name": sweep.sweep, **copy.deepcopy(sweep.recipe)}
     problems = override_all(base, overrides)
     shared = _validate(base)[1]
     problems += [f"recipe: {problem}" for problem in shared]
@@ -169,29 +150,3 @@ def _validate(tree: dict[str, Any]) -> tuple[Recipe | None, list[str]]:
         return schema.model_validate(tree), problems
     except ValidationError as error:
         return None, problems + error_messages(error, schema)
-
-
-def _listed_rows(sweep: Sweep, overrides: Sequence[str]) -> tuple[list[Recipe], list[str]]:
-    """Load the rows from separate recipe files."""
-    rows: dict[str, Recipe] = {}
-    problems = []
-    for number, path in enumerate(sweep.recipes):
-        try:
-            recipe = load_recipe(path, overrides)
-        except RecipeError as error:
-            problems.append(str(error))
-            continue
-        if recipe.name in rows or not _NAME.fullmatch(recipe.name):
-            problems.append(f"recipes[{number}] must have a short and unique name, got {recipe.name!r} from {path}")
-        rows[recipe.name] = recipe
-    return list(rows.values()), problems
-
-
-def _data_mismatches(rows: Sequence[Recipe]) -> list[str]:
-    """Return a problem for each row whose data differ from those of the first row."""
-    first = rows[0]
-    return [
-        f"rows.{row.name}: data must be the same in every row, got others than in {first.name}"
-        for row in rows
-        if row.data != first.data
-    ]

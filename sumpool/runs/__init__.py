@@ -1,1 +1,1 @@
-"""Run folders: training setup, initial weights, model cards, metrics and sweeps."""
+"""Run folders: training setup, initial weights, and model cards."""

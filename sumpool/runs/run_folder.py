@@ -7,6 +7,7 @@ from typing import Any
 
 from sumpool.data.prepared_folder import content_digest, find_by_content, verify_prepared
 from sumpool.data.report import REPORT_FILE
+from sumpool.data.sources._base import Split
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.io.atomic import disk_errors, remove_temporary, replace_file, replace_folder, temporary_path
 from sumpool.io.listed_files import replace_listed_file
@@ -316,6 +317,11 @@ def _find(run: Path, recipe: BaseRecipe) -> Path:
     except CheckpointError:
         return folder  # loading the run reports the damage
     return (find_by_content(digest, folder.parent) if digest else None) or folder
+
+
+def evaluation_folder(run: Path, split: Split) -> Path:
+    """Return the folder of a run that an evaluation of a split writes to by default."""
+    return run / "evaluation" / split
 
 
 def spread(documents: int, limit: int | None) -> list[int]:

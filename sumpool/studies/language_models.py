@@ -35,7 +35,7 @@ from sumpool.evaluation.task import Results
 from sumpool.progress import Check, Progress, Report
 from sumpool.recipe.load import assign, load_any_recipe, make_any_recipe
 from sumpool.recipe.packaged import find_recipe
-from sumpool.runs.run_metrics import evaluation_folder
+from sumpool.runs.run_folder import evaluation_folder
 from sumpool.studies.config import LanguageModelsConfig
 from sumpool.studies.study import load_study
 from sumpool.studies.training import budget_steps, clocked, over_seeds, read_times, with_steps

@@ -1,23 +1,177 @@
 """`sumpool train sweep.yaml`: several recipes under one budget in, one table out."""
 
-from dataclasses import replace
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from statistics import fmean, median
+from typing import Any
 
+import numpy as np
+import torch
+from pydantic import TypeAdapter
+
+from sumpool.core.nn.execution import SkipInit
 from sumpool.data.sources._base import Split
-from sumpool.errors import DataError, Interrupted, SumpoolError, is_out_of_memory
+from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError, SumpoolError, is_out_of_memory
+from sumpool.evaluation.scores import SCORES, read_scores
+from sumpool.evaluation.statistics import SEED, Estimate, estimate
 from sumpool.evaluation.task import Results
 from sumpool.inference.model_choice import RUNS
-from sumpool.io.atomic import disk_errors
+from sumpool.io.atomic import disk_errors, replace_file, temporary_path
+from sumpool.io.bounded import read_json
+from sumpool.io.json_lines import read_records
+from sumpool.io.listed_files import replace_listed_file
+from sumpool.io.lock import locked_for_writing
+from sumpool.io.manifest import NAME as MANIFEST
+from sumpool.io.manifest import Manifest
+from sumpool.io.replaceable import other_content
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.sweep import LoadedSweep
 from sumpool.recipe.task import find_task
-from sumpool.runs.run_metrics import DRY_RUN, RunMetrics, read_run_metrics, save_dry_run
-from sumpool.runs.sweep_folder import claim_sweep, locked_sweep, save_tables
-from sumpool.runs.sweep_plan import Forecast, PlannedRun, plan_runs
-from sumpool.runs.sweep_table import HOW_TO_READ, Outcome, SweepTable, tabulate
+from sumpool.runs.dry_run import DryRun
+from sumpool.runs.run_folder import evaluation_folder
+from sumpool.text.escaping import escape_line, escape_markdown_line, markdown_table
+from sumpool.text.load import load_tokenizer
+from sumpool.training.fit import JOURNAL
+from sumpool.training.hardware import choose_device
+from sumpool.training.journal import Journal
 from sumpool.workflows.train import dry_run, train
+
+TABLES = ("table.md", "table.json")
+DRY_RUN = "dry_run.json"
+"""File of a run folder with the cost of an update, measured once."""
+_ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "rougeLsum": "ROUGE-Lsum"}
+_ACCURACY = {"accuracy": "accuracy %"}
+_LABEL = TypeAdapter(dict[str, Any])
+_LAST_UPDATES = 10
+"""Updates at the end of training over which layer metrics are averaged."""
+_NOTES = (
+    "±: half of the range over the seeds; [ ]: 95 % interval over documents, whose scores are means over the seeds",
+    "validation loss: nats per token, of the weights that are scored, whose exponential is the perplexity; the seconds "
+    "to a loss are those of updates alone, without validating and saving",
+    "tokens/s: source tokens, in training the median over updates, in evaluation of a forward pass over the longest "
+    "batch; peak: an update with the longest batch, weights and moments not counted",
+)
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """A row with a seed; the recipe has the seed, the number of updates, and the data that all rows share."""
+
+    row: str
+    recipe: Recipe
+    folder: Path
+    parameters: int
+
+
+@dataclass(frozen=True)
+class RunMetrics:
+    """Metrics of a finished run.
+
+    Attributes:
+        scores: For each document, F1 from 0 to 1 of every ROUGE; of a classifier, whether its label is correct, 0 or 1.
+        loss: Validation loss of the weights that were scored, nats per token.
+        losses: Seconds of training before each validation, and its loss.
+        tokens_per_second: Source tokens per second of each update.
+        layer_metrics: Metrics of the encoder layers at the end of training, by name.
+        peak_memory: Bytes that an update needs beside weights and moments; None if unknown.
+        evaluation_speed: Source tokens per second of a forward pass in evaluation; None if unknown.
+    """
+
+    scores: Mapping[str, tuple[float, ...]]
+    loss: float
+    losses: Sequence[tuple[float, float]]
+    tokens_per_second: Sequence[float]
+    layer_metrics: Mapping[str, float]
+    peak_memory: int | None
+    evaluation_speed: float | None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Metrics of one run, or why it failed."""
+
+    row: str
+    seed: int
+    parameters: int
+    steps: int
+    metrics: RunMetrics | None = None
+    failure: str = ""
+
+
+@dataclass(frozen=True)
+class SweepRow:
+    """Result of one row; lists have an entry per seed that finished.
+
+    Attributes:
+        name: Name of the row.
+        parameters: Number of parameters of the model.
+        failures: Why seeds failed, by seed.
+        seeds: Seeds that finished.
+        steps: Updates of each seed.
+        scores: By title, the mean over the seeds with its 95 % interval over documents.
+        scores_by_seed: By title, the means over documents.
+        validation_loss: Nats per token, of the weights that were scored.
+        tokens_per_second: Source tokens per second, median over all updates; None if no seed finished.
+        evaluation_speed: Source tokens per second of a forward pass in evaluation, median over the seeds; None if
+            unknown.
+        peak_memory: Bytes of an update beside weights and moments; None if unknown.
+        seconds_to_target: Seconds of training to the target loss, which every run reaches.
+        layer_metrics: Metrics of the encoder layers at the end of training, means over the seeds.
+    """
+
+    name: str
+    parameters: int
+    failures: dict[int, str]
+    seeds: list[int] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)
+    scores: dict[str, Estimate] = field(default_factory=dict)
+    scores_by_seed: dict[str, list[float]] = field(default_factory=dict)
+    validation_loss: list[float] = field(default_factory=list)
+    tokens_per_second: float | None = None
+    evaluation_speed: float | None = None
+    peak_memory: int | None = None
+    seconds_to_target: list[float] = field(default_factory=list)
+    layer_metrics: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SweepTable:
+    """The result of a sweep.
+
+    Attributes:
+        systems: Result of each row that was tried.
+        target_loss: The highest last validation loss of all runs, nats per token, to which the seconds are counted;
+            None while no run has finished.
+        notes: Notes on reading the table.
+    """
+
+    systems: tuple[SweepRow, ...]
+    target_loss: float | None
+    notes: tuple[str, ...]
+
+    def to_json(self) -> str:
+        """Render the table as JSON, with unrounded values."""
+        return json.dumps(asdict(self), ensure_ascii=False, indent=2) + "\n"
+
+    def to_markdown(self) -> str:
+        """Render the table and its notes as Markdown."""
+        titles, rows = self.table()
+        notes = [f"- {escape_line(note)}" for note in self.notes]
+        escaped = [[*cells, escape_markdown_line(" ".join(remarks.split()))] for *cells, remarks in rows]
+        return "\n".join([*markdown_table([titles, *escaped]), "", *notes, ""])
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Return column titles and cells, with scores times 100."""
+        target = "target" if self.target_loss is None else f"{self.target_loss:.3f} nats"
+        scores = next((list(system.scores) for system in self.systems if system.seeds), [])
+        measures = ["validation loss", "tokens/s", "tokens/s, evaluation", "peak MiB", f"s to {target}"]
+        titles = ["row", "parameters", *scores, *measures, "remarks"]
+        return titles, [_cells(system, len(titles)) for system in self.systems]
 
 
 def sweep(loaded: LoadedSweep, out: Path | None = None, *, report: Report = no_op, check: Check = no_op) -> SweepTable:
@@ -39,99 +193,116 @@ def sweep(loaded: LoadedSweep, out: Path | None = None, *, report: Report = no_o
         ResourceError: If the disk does not take the table.
         Interrupted: If a signal has come; the work is saved.
     """
-    folder = out or RUNS / loaded.settings.sweep
-    with locked_sweep(folder):
-        return _sweep(loaded, folder, report, check)
-
-
-def _sweep(loaded: LoadedSweep, folder: Path, report: Report, check: Check) -> SweepTable:
-    """Train and evaluate the runs of a sweep in its locked folder."""
-    settings = loaded.settings
-    target = None if settings.target_loss == "auto" else settings.target_loss
-    resamples = loaded.rows[0].evaluate.resamples
-    # 1. Prepare the data, check the models of all rows, and count the updates that spend the budget.
-    runs = plan_runs(loaded, folder, report, check)
+    folder, settings = out or RUNS / loaded.settings.sweep, loaded.settings
+    require_sweep_folder(folder)
     with disk_errors(folder):
-        claim_sweep(folder)
-    # 2. Train and evaluate one run after the other, and write the table after each.
-    outcomes: list[Outcome] = []
-    table = tabulate(outcomes, target, resamples, columns=loaded.columns)
-    for number, run in enumerate(runs):
-        report(Progress("sweep", number, len(runs), note=f"{run.recipe.name}: run {number + 1} of {len(runs)}"))
-        outcomes.append(_attempt(run, settings.split, report, check))
-        if outcomes[-1].failure:
-            report(Progress("sweep", note=f"{run.recipe.name} failed: {outcomes[-1].failure}"))
-        table = tabulate(outcomes, target, resamples, _notes(loaded, outcomes), columns=loaded.columns)
+        folder.resolve().parent.mkdir(parents=True, exist_ok=True)
+    with locked_for_writing(folder, "name another with --out"):
+        # 1. Prepare the data, check the models of all rows, and count the updates that spend the budget.
+        runs = plan_runs(loaded, folder, report, check)
         with disk_errors(folder):
-            save_tables(folder, {"table.md": table.to_markdown(), "table.json": table.to_json()})
-    report(Progress("sweep", len(runs), len(runs)))
+            claim_sweep(folder)
+        # 2. Train and evaluate one run after the other, and write the table after each.
+        outcomes: list[Outcome] = []
+        for number, run in enumerate(runs):
+            report(Progress("sweep", number, len(runs), note=f"{run.recipe.name}: run {number + 1} of {len(runs)}"))
+            outcomes.append(_attempt(run, settings.split, report, check))
+            if outcomes[-1].failure:
+                report(Progress("sweep", note=f"{run.recipe.name} failed: {outcomes[-1].failure}"))
+            documents = max((len(outcome.metrics.scores) for outcome in outcomes if outcome.metrics), default=0)
+            budget = (
+                f"every run reads {settings.source_tokens:,} source tokens, padding not counted; seeds "
+                f"{', '.join(map(str, settings.seeds))}; {documents:,} documents of {settings.split} are scored"
+            )
+            table = tabulate(outcomes, loaded.rows[0].evaluate.resamples, (budget, *_NOTES))
+            with disk_errors(folder):
+                save_tables(folder, table.to_markdown(), table.to_json())
+        report(Progress("sweep", len(runs), len(runs)))
     return table
 
 
-def forecast(loaded: LoadedSweep, *, report: Report = no_op, check: Check = no_op) -> list[Forecast]:
+def forecast(
+    loaded: LoadedSweep, *, report: Report = no_op, check: Check = no_op
+) -> list[tuple[PlannedRun, DryRun | None, str]]:
     """Measure an update of every row with its first seed; no run folder is made.
+
+    Returns:
+        The runs, each with the cost of an update with its longest batch, or with the reason why that failed.
 
     Raises:
         RecipeError: If a row does not fit the machine, or no model can be built from it.
         DataError: If the data cannot be used.
         Interrupted: If a signal has come.
     """
-    forecasts: list[Forecast] = []
-    for run in plan_runs(loaded, RUNS / loaded.settings.sweep, report, check):
-        if forecasts and forecasts[-1].run.row == run.row:
-            forecasts.append(replace(forecasts[-1], run=run))
-            continue
-        report(Progress("sweep", note=f"trying {run.row}"))
-        try:
-            forecasts.append(Forecast(run, dry_run(run.recipe, report=report, check=check)))
-        except Exception as error:
-            forecasts.append(Forecast(run, None, _failure(error)))
-    return forecasts
+    measured: dict[str, tuple[DryRun | None, str]] = {}
+    runs = plan_runs(loaded, RUNS / loaded.settings.sweep, report, check)
+    for run in runs:
+        if run.row not in measured:
+            report(Progress("sweep", note=f"trying {run.row}"))
+            try:
+                measured[run.row] = dry_run(run.recipe, report=report, check=check), ""
+            except Exception as error:
+                measured[run.row] = None, _failure(error)
+    return [(run, *measured[run.row]) for run in runs]
 
 
-def _evaluate_finished_run(
-    run: Path,
-    recipe: Recipe,
-    split: Split,
-    *,
-    report: Report,
-    check: Check,
-) -> RunMetrics:
-    """Measure a finished run for a comparison with others, or continue that; the results stay in its folder.
-
-    Args:
-        run: The run folder.
-        recipe: Its recipe.
-        split: Documents whose summaries are scored.
-        report: Called with progress.
-        check: Called where the work may stop.
+def plan_runs(loaded: LoadedSweep, folder: Path, report: Report, check: Check) -> list[PlannedRun]:
+    """Prepare the data unless that is done, check every row against it and the machine, and count its updates.
 
     Raises:
-        CheckpointError: If the folder is damaged.
+        RecipeError: If a row does not fit the machine, or no model can be built from it; names all such rows.
         DataError: If the data cannot be used.
-        ResourceError: If memory or disk runs out.
         Interrupted: If a signal has come.
     """
-    # 1. Measure an update, once.
-    if not (run / DRY_RUN).exists():
-        save_dry_run(run, dry_run(recipe, report=report, check=check))
-    # 2. Evaluate it, or continue that; other settings of the recipe start anew.
-    evaluate = partial(find_task(recipe.task).evaluate, [run], split, overrides=(), limit=None)
-    try:
-        evaluate(results=Results(resume=True), report=report, check=check)
-    except DataError:
-        evaluate(results=Results(), report=report, check=check)
-    # 3. Read what the files say.
-    return read_run_metrics(run, split, classified="accuracy" in recipe.selection_measures)
+    task = find_task(loaded.rows[0].task)
+    prepared, _ = task.prepare(loaded.rows[0], skip_bad_rows=False, report=report, check=check)
+    tokenizer = load_tokenizer(prepared)
+    runs, problems = [], []
+    for row in loaded.rows:
+        settings = row.train
+        try:
+            choose_device(settings.device)
+            with torch.device("meta"), SkipInit():
+                model = task.build_model(row, prepared, tokenizer)
+        except (ValueError, RecipeError) as error:
+            problems.append(f"rows.{row.name}: {error}")
+            continue
+        parameters = sum(parameter.numel() for parameter in model.parameters())
+        data = task.open_data(row, prepared, tokenizer)
+        for seed in loaded.settings.seeds:
+            # the fewest updates that read the budget of tokens
+            steps = replace(data, seed=seed).updates_for(
+                loaded.settings.source_tokens, settings.batch_tokens, settings.accumulate
+            )
+            name = f"{row.name}-seed{seed}"
+            changes = {
+                "name": name,
+                "seed": seed,
+                "data": row.data.model_copy(update={"prepared": prepared}),
+                "train": settings.model_copy(update={"steps": steps}),
+            }
+            runs.append(PlannedRun(row.name, row.model_copy(update=changes), folder / name, parameters))
+    if problems:
+        raise RecipeError("\n  - ".join([f"{len(problems)} rows cannot be trained", *problems]))
+    return runs
 
 
 def _attempt(run: PlannedRun, split: Split, report: Report, check: Check) -> Outcome:
     """Train and evaluate one run; an error of this run alone becomes its reason to fail."""
-    recipe = run.recipe
+    recipe, folder = run.recipe, run.folder
     metrics, failure = None, ""
     try:
-        train(recipe, run.folder, report=report, check=check)  # does nothing for a finished run
-        metrics = _evaluate_finished_run(run.folder, recipe, split, report=report, check=check)
+        train(recipe, folder, report=report, check=check)  # does nothing for a finished run
+        if not (folder / DRY_RUN).exists():
+            cost = dry_run(recipe, report=report, check=check)
+            with disk_errors(folder):
+                replace_file(folder / DRY_RUN, json.dumps(asdict(cost)).encode())
+        evaluate = partial(find_task(recipe.task).evaluate, [folder], split, overrides=(), limit=None)
+        try:
+            evaluate(results=Results(resume=True), report=report, check=check)
+        except DataError:  # other settings of the recipe
+            evaluate(results=Results(), report=report, check=check)
+        metrics = _read_metrics(folder, split, classified="accuracy" in recipe.selection_measures)
     except Exception as error:
         failure = _failure(error)
     return Outcome(run.row, recipe.seed, run.parameters, recipe.train.steps, metrics, failure)
@@ -144,12 +315,147 @@ def _failure(error: Exception) -> str:
     return str(error) or "memory ran out"
 
 
-def _notes(loaded: LoadedSweep, outcomes: list[Outcome]) -> list[str]:
-    settings = loaded.settings
-    documents = max((len(outcome.metrics.rouge) for outcome in outcomes if outcome.metrics), default=0)
+def _read_metrics(run: Path, split: Split, *, classified: bool) -> RunMetrics:
+    """Read the metrics of a run that was evaluated on a split and whose update was measured."""
+    path = evaluation_folder(run, split) / SCORES
+    scores: dict[str, tuple[float, ...]]
+    if classified:
+        rows = read_records(path, _LABEL.validate_json, "a label", "evaluate again")
+        scores = {row["id"]: (float(row["label"] == row["predicted"]),) for row in rows}
+    else:
+        rouge = {document.id: document.systems["model"].rouge for document in read_scores(path)}
+        scores = {id: tuple(values[name].f1 for name in _ROUGE) for id, values in rouge.items()}
+    cost = DryRun(**read_json(run / DRY_RUN, CheckpointError, "delete it, and evaluate the run again"))
+    loss = Manifest.read(run).facts["validation_loss"]
+    return RunMetrics(
+        scores, loss, *read_journal(Journal(run / JOURNAL).read()), cost.peak_memory, cost.evaluation_speed
+    )
+
+
+def read_journal(
+    records: Sequence[Mapping[str, Any]],
+) -> tuple[list[tuple[float, float]], list[float], dict[str, float]]:
+    """Extract losses, tokens per second and layer metrics of `RunMetrics` from a metrics log."""
+    updates = [record for record in records if record["kind"] == "step"]
+    seconds, losses = 0.0, []
+    for record in records:
+        if record["kind"] == "step":
+            seconds += record["seconds"]
+        elif record["kind"] == "validation":
+            losses.append((seconds, record["nats"]))
+    last = updates[-_LAST_UPDATES:]
+    names = [name for name in (last[-1] if last else ()) if name.startswith("layer_")]
+    layer_metrics = {name: fmean(record[name] for record in last if name in record) for name in names}
+    return losses, [float(record["tokens_per_second"]) for record in updates], layer_metrics
+
+
+def tabulate(outcomes: Sequence[Outcome], resamples: int, notes: Sequence[str] = ()) -> SweepTable:
+    """Aggregate the outcomes of all runs so far to a table, with `resamples` of the bootstrap for an interval."""
+    finished = [outcome.metrics for outcome in outcomes if outcome.metrics]
+    target = max((metrics.losses[-1][1] for metrics in finished), default=None)
+    names = dict.fromkeys(outcome.row for outcome in outcomes)
+    systems = [_aggregate([one for one in outcomes if one.row == name], target, resamples) for name in names]
+    return SweepTable(tuple(systems), target, tuple(notes))
+
+
+def _aggregate(outcomes: Sequence[Outcome], target: float | None, resamples: int) -> SweepRow:
+    """Aggregate the seeds of a row."""
+    first = outcomes[0]
+    failures = {outcome.seed: outcome.failure for outcome in outcomes if outcome.failure}
+    finished = [outcome for outcome in outcomes if outcome.metrics]
+    runs = [outcome.metrics for outcome in outcomes if outcome.metrics]
+    if not runs or target is None:
+        return SweepRow(first.row, first.parameters, failures)
+    scores = np.array([[run.scores[document] for document in runs[0].scores] for run in runs])  # (seeds, documents, n)
+    by_seed = scores.mean(axis=1)  # (seeds, n)
+    titles = [*(_ROUGE if scores.shape[-1] == len(_ROUGE) else _ACCURACY).values()]
+    speeds = [run.evaluation_speed for run in runs if run.evaluation_speed is not None]
+    names = dict.fromkeys(name for run in runs for name in run.layer_metrics)
+    return SweepRow(
+        first.row,
+        first.parameters,
+        failures,
+        seeds=[outcome.seed for outcome in finished],
+        steps=[outcome.steps for outcome in finished],
+        scores=dict(zip(titles, estimate(scores.mean(axis=0), resamples, SEED), strict=True)),
+        scores_by_seed={title: by_seed[:, number].tolist() for number, title in enumerate(titles)},
+        validation_loss=[run.loss for run in runs],
+        tokens_per_second=median(speed for run in runs for speed in run.tokens_per_second),
+        evaluation_speed=median(speeds) if speeds else None,
+        peak_memory=max((run.peak_memory for run in runs if run.peak_memory is not None), default=None),
+        seconds_to_target=[next(at for at, loss in run.losses if loss <= target) for run in runs],
+        layer_metrics={
+            name: fmean(run.layer_metrics[name] for run in runs if name in run.layer_metrics) for name in names
+        },
+    )
+
+
+def _cells(system: SweepRow, columns: int) -> list[str]:
+    remarks = [f"{name} {value:.3g}" for name, value in system.layer_metrics.items()]
+    for reason in dict.fromkeys(system.failures.values()):
+        seeds = ", ".join(str(seed) for seed, other in system.failures.items() if other == reason)
+        remarks.append(f"failed with seed {seeds}: {reason}")
+    start = [system.name, f"{system.parameters:,}"]
+    if not system.seeds:
+        return [*start, *["-"] * (columns - 3), "; ".join(remarks)]
+    memory, speed = system.peak_memory, system.evaluation_speed
     return [
-        f"every run reads {settings.source_tokens:,} source tokens, padding not counted; seeds "
-        f"{', '.join(map(str, settings.seeds))}; {documents:,} documents of {settings.split} are scored",
-        "±: half of the range over the seeds; [ ]: 95 % interval over documents, whose scores are means over the seeds",
-        *HOW_TO_READ[loaded.columns],
+        *start,
+        *(
+            f"{_spread([100 * mean for mean in system.scores_by_seed[name]], 1)} [{100 * score.low:.1f}, "
+            f"{100 * score.high:.1f}]"
+            for name, score in system.scores.items()
+        ),
+        _spread(system.validation_loss, 3),
+        f"{system.tokens_per_second:,.0f}",
+        "-" if speed is None else f"{speed:,.0f}",
+        "-" if memory is None else f"{memory / 2**20:,.0f}",
+        _spread(system.seconds_to_target, 0),
+        "; ".join(remarks),
     ]
+
+
+def _spread(values: Sequence[float], digits: int) -> str:
+    """Format the mean and, with several seeds, half of the range."""
+    mean = f"{fmean(values):,.{digits}f}"
+    return mean if len(values) < 2 else f"{mean} ±{(max(values) - min(values)) / 2:,.{digits}f}"
+
+
+def require_sweep_folder(folder: Path) -> None:
+    """Check that a folder may hold a sweep: it is new, empty, or has the manifest of a sweep, which its tables fit.
+
+    Raises:
+        RecipeError: If it is a file or holds something else; nothing is changed.
+    """
+    reason = other_content(folder, "sweep")
+    if not reason and (folder / MANIFEST).exists():
+        manifest = Manifest.read(folder, "sweep")
+        try:
+            manifest.verify(folder, manifest.files)
+        except DataError as error:
+            reason = str(error)
+        unlisted = [name for name in TABLES if os.path.lexists(folder / name) and not manifest.accepted(name)]
+        reason = next(iter(unlisted), reason)
+    if reason:
+        raise RecipeError(
+            f"{folder} must be new, empty or the folder of a sweep, got {reason}: name another with --out"
+        )
+
+
+def claim_sweep(folder: Path) -> None:
+    """Make the folder of a sweep, checked by `require_sweep_folder`, or leave that of a sweep as it is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / MANIFEST).exists():
+        Manifest({}, kind="sweep").write(folder)
+
+
+def save_tables(folder: Path, *tables: str) -> None:
+    """Replace the tables of a sweep, Markdown and JSON, together with their entries in the manifest.
+
+    Raises:
+        DataError: If the manifest is damaged.
+        OSError: If the disk fails; the tables are as they were.
+    """
+    for name, text in zip(TABLES, tables, strict=True):
+        temporary_path(folder / name).write_text(text, "utf-8")
+        replace_listed_file(folder / name, {}, "sweep")

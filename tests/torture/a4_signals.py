@@ -43,7 +43,9 @@ train: {steps: 150, batch_tokens: 512, checkpoint_every: 50, validate_every: 100
 _SWEEP = """\
 sweep: several
 source_tokens: 40000
-recipes: [toy.yaml, other.yaml]
+recipe:
+RECIPE
+rows: {toy:, other:}
 """
 _COMMANDS = {
     "train": "train other.yaml --out out",
@@ -112,7 +114,8 @@ def _fill(folder: Path) -> None:
     (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     for name in ("toy", "other"):
         (folder / f"{name}.yaml").write_text(_RECIPE.replace("NAME", name).replace("PREPARED", "prepared"))
-    (folder / "several.yaml").write_text(_SWEEP)
+    body = "\n".join(f"  {line}" for line in _RECIPE.replace("steps: 150, ", "").splitlines()[1:])
+    (folder / "several.yaml").write_text(_SWEEP.replace("RECIPE", body.replace("PREPARED", "prepared")))
 
 
 def _run(folder: Path, *words: str) -> "subprocess.Popen[str]":

@@ -13,11 +13,9 @@ from sumpool.errors import Interrupted, NonFiniteError, RecipeError
 from sumpool.progress import Progress, no_op
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.sweep import LoadedSweep, load_sweep
-from sumpool.runs.sweep_plan import plan_runs
-from sumpool.runs.sweep_table import SweepTable
 from sumpool.training.data_order import Position, TrainingData, updates_from
 from sumpool.workflows import sweep as workflow
-from sumpool.workflows.sweep import forecast, sweep
+from sumpool.workflows.sweep import SweepTable, forecast, plan_runs, sweep
 from sumpool.workflows.train import train
 from tests.conftest import SHARES, TOY
 
@@ -97,17 +95,17 @@ def test_every_row_and_seed_is_trained_scored_and_tabulated(trained: Path, whole
     assert halving.parameters == blockwise.parameters + 17  # the scorer of 16 features
     for system in table.systems:
         assert system.seeds == [1, 2]
-        assert all(0 <= score.low <= score.mean <= score.high <= 1 for score in system.rouge.values())
-        for name, score in system.rouge.items():
-            assert score.mean == pytest.approx(sum(system.rouge_by_seed[name]) / 2)
+        assert all(0 <= score.low <= score.mean <= score.high <= 1 for score in system.scores.values())
+        for name, score in system.scores.items():
+            assert score.mean == pytest.approx(sum(system.scores_by_seed[name]) / 2)
         assert len(system.validation_loss) == 2
-        assert None not in system.seconds_to_target
+        assert len(system.seconds_to_target) == 2
         assert system.tokens_per_second
     assert list(halving.layer_metrics) == ["layer_1.winner_share"]
     assert blockwise.layer_metrics == {}
     lines = (folder / "table.md").read_text().splitlines()
     assert [line.split(" | ")[0] for line in lines[:4]] == ["| row", "| ---", "| blockwise", "| halving"]
-    assert {line.count(" | ") for line in lines[:4]} == {9}
+    assert {line.count(" | ") for line in lines[:4]} == {11}
     assert table_of(folder)["systems"][1]["name"] == "halving"
     recipe = load_recipe(folder / "halving-seed2")
     assert (recipe.name, recipe.seed, recipe.data.prepared) == ("halving-seed2", 2, trained / "prepared")
@@ -151,7 +149,7 @@ def test_a_stopped_sweep_goes_on_and_repeats_nothing(
     assert {path: path.stat().st_mtime_ns for path in before} == before
     folder, expected = whole
     assert weights_of(tmp_path / "toy") == weights_of(folder)
-    for name in ("validation_loss", "rouge_by_seed"):
+    for name in ("validation_loss", "scores_by_seed"):
         assert [getattr(system, name) for system in table.systems] == [
             getattr(system, name) for system in expected.systems
         ]
@@ -212,9 +210,9 @@ def test_a_forecast_keeps_nothing(corner: Path, sweep_with: Callable[..., Loaded
     before = sorted(corner.rglob("*"))
     found = forecast(sweep_with("model.encoder[0].pool={kind: halving, keep: 8}"))
     assert sorted(corner.rglob("*")) == before
-    assert [each.run.recipe.name for each in found] == [
+    assert [run.recipe.name for run, *_ in found] == [
         *("blockwise-seed1", "blockwise-seed2", "halving-seed1", "halving-seed2")
     ]
-    assert all(each.cost and each.cost.parameters == each.run.parameters for each in found)
+    assert all(cost and cost.parameters == run.parameters for run, cost, _ in found)
     unknown = forecast(sweep_with("train.trainable=[nothing]"))
-    assert all(each.cost is None and "must match names of weights" in each.failure for each in unknown)
+    assert all(cost is None and "must match names of weights" in failure for _, cost, failure in unknown)

@@ -18,8 +18,7 @@ from sumpool.evaluation.scores import finish_results, locked_results, open_score
 from sumpool.inference.summary_file import SummaryFile
 from sumpool.io.manifest import MODEL, Manifest
 from sumpool.progress import Check, Progress, Report, no_op
-from sumpool.runs.run_folder import prepared_data_of, spread
-from sumpool.runs.run_metrics import evaluation_folder
+from sumpool.runs.run_folder import evaluation_folder, prepared_data_of, spread
 from sumpool.tasks.classification.classifier import (
     LabelledText,
     LoadedClassifier,

@@ -16,7 +16,7 @@ from sumpool.evaluation.task import Results
 from sumpool.io.json_lines import read_records
 from sumpool.io.manifest import MODEL, Manifest
 from sumpool.progress import Check, Progress, Report, no_op
-from sumpool.runs.run_metrics import evaluation_folder
+from sumpool.runs.run_folder import evaluation_folder
 from sumpool.tasks.language_modeling.config import TextEvaluationConfig
 from sumpool.tasks.language_modeling.generation import LoadedLanguageModel, load_language_model, segments_of, split_of
 from sumpool.tasks.language_modeling.measures import (

@@ -26,8 +26,7 @@ from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.load import list_problems, override_all
 from sumpool.recipe.problems import error_messages
 from sumpool.recipe.schema import Recipe
-from sumpool.runs.run_folder import prepared_data_of, spread
-from sumpool.runs.run_metrics import evaluation_folder
+from sumpool.runs.run_folder import evaluation_folder, prepared_data_of, spread
 from sumpool.settings import Settings
 from sumpool.tasks.summarization.document_files import read_as_file
 

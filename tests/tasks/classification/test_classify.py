@@ -179,7 +179,7 @@ def test_a_sweep_of_classifiers_has_their_accuracy(tmp_path: Path) -> None:
     (tmp_path / "sweep.yaml").write_text(f"sweep: s\nsource_tokens: 3000\nrecipe:\n  {indented}\nrows: {rows}\n")
     loaded = load_recipe_or_sweep(tmp_path / "sweep.yaml", [f"data.prepared={tmp_path / 'prepared'}"])
     assert isinstance(loaded, LoadedSweep)
-    assert [cost.failure for cost in forecast(loaded)] == ["", ""]
+    assert [failure for *_, failure in forecast(loaded)] == ["", ""]
     table = sweep(loaded, tmp_path / "s")
     columns, lines = table.table()
     assert columns[2] == "accuracy %"
@@ -187,8 +187,8 @@ def test_a_sweep_of_classifiers_has_their_accuracy(tmp_path: Path) -> None:
     for system in table.systems:
         assert system.failures == {}
         report = json.loads((tmp_path / "s" / f"{system.name}-seed1" / "evaluation/validation/report.json").read_text())
-        assert system.rouge["accuracy"].mean == pytest.approx(report["accuracy"]["mean"])
-    assert sweep(loaded, tmp_path / "s").systems[0].rouge == table.systems[0].rouge
+        assert system.scores["accuracy %"].mean == pytest.approx(report["accuracy"]["mean"])
+    assert sweep(loaded, tmp_path / "s").systems[0].scores == table.systems[0].scores
     (tmp_path / "review.txt").write_text("good film")
     with pytest.raises(DataError, match=r"review\.txt must be JSON lines with two documents per row, got"):
         list(classify([str(tmp_path / "review.txt")], tmp_path / "s" / "mean-seed1", options=OPTIONS))

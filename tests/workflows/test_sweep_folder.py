@@ -4,7 +4,7 @@ import pytest
 
 from sumpool.errors import RecipeError
 from sumpool.io.manifest import Manifest
-from sumpool.runs.sweep_folder import claim_sweep, require_sweep_folder, save_tables
+from sumpool.workflows.sweep import claim_sweep, require_sweep_folder, save_tables
 
 
 def test_a_sweep_keeps_its_folder(tmp_path: Path) -> None:
@@ -13,7 +13,7 @@ def test_a_sweep_keeps_its_folder(tmp_path: Path) -> None:
     for text in ("one", "two"):
         claim_sweep(folder)
         require_sweep_folder(folder)
-        save_tables(folder, {"table.md": text, "table.json": "{}"})
+        save_tables(folder, text, "{}")
         (folder / f"run-{text}").mkdir()
         require_sweep_folder(folder)
     assert (folder / "table.md").read_text() == "two"
@@ -28,14 +28,14 @@ def test_other_content_is_refused(tmp_path: Path, change: str) -> None:
         claim_sweep(folder)
     match change:
         case "no manifest":
-            save_tables(folder, {"table.md": "text"})
+            save_tables(folder, "text", "{}")
             (folder / "manifest.json").unlink()
         case "foreign manifest":
             (folder / "manifest.json").write_text("{}")
         case "run":
             Manifest({}).write(folder)
         case "edited table":
-            save_tables(folder, {"table.md": "text"})
+            save_tables(folder, "text", "{}")
             (folder / "table.md").write_text("my notes")
         case "own table":
             (folder / "table.md").write_text("my notes")
