@@ -4,6 +4,7 @@ The batch order of an epoch is a pure function of the seed and the epoch, so tra
 replaying earlier ones.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -110,7 +111,33 @@ def collate(
     )
 
 
-class BatchSampler:
+class BatchPlan(ABC):
+    """Batches of every epoch as indices of items."""
+
+    @abstractmethod
+    def batches(self, epoch: int) -> list[list[int]]:
+        """Return the items of each batch of an epoch."""
+
+    @abstractmethod
+    def longest(self) -> list[int]:
+        """Return the items of the batch that needs most memory."""
+
+    def start_at(self, epoch: int, index: int) -> Iterator[tuple[int, int, list[int]]]:
+        """Iterate over the batches of all epochs, starting at batch `index` of `epoch`.
+
+        An index at the end of an epoch means the beginning of the next one.
+
+        Yields:
+            Epoch, index within the epoch, and the items of the batch.
+        """
+        while True:
+            batches = self.batches(epoch)
+            for batch in range(index, len(batches)):
+                yield epoch, batch, batches[batch]
+            epoch, index = epoch + 1, 0
+
+
+class BatchSampler(BatchPlan):
     """Assignment of documents to batches by length buckets and a token budget, for every epoch.
 
     Args:
@@ -147,20 +174,6 @@ class BatchSampler:
             by_length = bucket[np.argsort(self._lengths[bucket], kind="stable")]
             batches += fill_batches(by_length.tolist(), self._lengths, self._batch_tokens)
         return [batches[index] for index in random.permutation(len(batches))]
-
-    def start_at(self, epoch: int, index: int) -> Iterator[tuple[int, int, list[int]]]:
-        """Iterate over the batches of all epochs, starting at batch `index` of `epoch`.
-
-        An index at the end of an epoch means the beginning of the next one.
-
-        Yields:
-            Epoch, index within the epoch, and document indices of the batch.
-        """
-        while True:
-            batches = self.batches(epoch)
-            for batch in range(index, len(batches)):
-                yield epoch, batch, batches[batch]
-            epoch, index = epoch + 1, 0
 
     def longest(self) -> list[int]:
         """Return the batch of the first epoch with the longest document; of several, the largest."""

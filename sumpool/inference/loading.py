@@ -22,6 +22,7 @@ from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.recipe.load import load_any_recipe
 from sumpool.recipe.schema import DEFAULT, BaseRecipe, Recipe, RecipeOf
+from sumpool.recipe.task import find_task
 from sumpool.text.language import ENGLISH
 from sumpool.text.load import TOKENIZER_FILES, load_tokenizer
 from sumpool.text.sentences import SentenceSplitter
@@ -167,6 +168,30 @@ def _load_verified(run: RunFiles) -> LoadedModel:
         report=report,
         language=language,
     )
+
+
+@one_thread()
+def load_run_of_task(folder: Path | None, overrides: Sequence[str], task: str, schema: type[RecipeOf]) -> LoadedRun:
+    """Load the run folder of a task without more than every task has; arguments and errors are those of `find_run`.
+
+    Raises:
+        CheckpointError: Also if a file is damaged or belongs to another model.
+    """
+    folder, recipe = find_run(folder, overrides, task, schema)
+    of_task = find_task(task)
+    Manifest.read(folder).verify_present(folder, (*TOKENIZER_FILES, REPORT, *of_task.files))
+    device = choose_device(recipe.train.device)
+    try:
+        tokenizer = load_tokenizer(folder)
+
+        def build() -> nn.Module:
+            with SkipInit():
+                return of_task.build_model(recipe, folder, tokenizer)
+
+        model = load_finite_weights(folder, build, leave_out=any(change.startswith("model.") for change in overrides))
+    except DataError as error:  # of a file that prepared data has too
+        raise CheckpointError(str(error)) from error
+    return LoadedRun(folder, recipe, model.to(device).eval().requires_grad_(False), tokenizer, device)
 
 
 def load_finite_weights(

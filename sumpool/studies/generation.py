@@ -22,7 +22,7 @@ from sumpool.studies.study import load_study, make_table
 from sumpool.tasks.language_modeling.generation import load_language_model
 
 if TYPE_CHECKING:
-    from sumpool.tasks.language_modeling.scoring import TextModel
+    from sumpool.core.model.language_model import LanguageModel
 
 LAST = 128
 """Tokens before each length whose speed is that at the length."""
@@ -54,7 +54,7 @@ def study_generation(run: Path | None, overrides: Sequence[str], report: Report,
 
 def measure_text_generation(
     name: str,
-    model: "TextModel",
+    model: "LanguageModel",
     vocabulary: int,
     lengths: Sequence[int],
     repeats: int,
@@ -92,7 +92,7 @@ def measure_text_generation(
 
 @torch.inference_mode()
 def generation_seconds(
-    model: "TextModel", tokens: torch.Tensor, lengths: Sequence[int], device: torch.device, check: Check = no_op
+    model: "LanguageModel", tokens: torch.Tensor, lengths: Sequence[int], device: torch.device, check: Check = no_op
 ) -> dict[int, float]:
     """Read tokens one by one through the cache; return the seconds until each of some ascending lengths.
 

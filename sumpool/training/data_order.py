@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import torch
 
-from sumpool.data.batches import Batch, BatchSampler, PhraseModel, collate
+from sumpool.data.batches import Batch, BatchPlan, BatchSampler, PhraseModel, collate
 from sumpool.data.shards import Item
 from sumpool.errors import DataError
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
@@ -31,19 +31,6 @@ class ItemSource(Protocol):
     def __len__(self) -> int: ...
 
     def __getitem__(self, index: int, /) -> Item: ...
-
-
-class BatchPlan(Protocol):
-    """Batches of every epoch as indices of items, such as `BatchSampler`."""
-
-    def batches(self, epoch: int, /) -> list[list[int]]:
-        """Return the items of each batch of an epoch."""
-
-    def start_at(self, epoch: int, index: int, /) -> Iterator[tuple[int, int, list[int]]]:
-        """Iterate over the batches of all epochs: epoch, index within the epoch, and items."""
-
-    def longest(self) -> list[int]:
-        """Return the items of the batch that needs most memory."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from sumpool.recipe.load import load_any_recipe
 from sumpool.runs.training_setup import set_up_training
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from sumpool.tasks.language_modeling.stream import WindowSampler
-from sumpool.tasks.language_modeling.training import build_language_model
+from sumpool.tasks.language_modeling.task import TASK
 from sumpool.text.load import load_tokenizer
 from sumpool.text.units import UnitTokenizer
 
@@ -40,7 +40,7 @@ def test_every_boundary_has_a_recipe() -> None:
 
 def test_white_space_ends_words(tmp_path: Path) -> None:
     tokenizer = UnitTokenizer.train(["a b\nc"], tmp_path, "characters", 300)
-    model = build_language_model(recipe("whitespace", "model.dim=8", "model.heads=2"), tokenizer)
+    model = TASK.build_model(recipe("whitespace", "model.dim=8", "model.heads=2"), tmp_path, tokenizer)
     ids = torch.tensor([tokenizer.encode("ab c\nb")])
     assert model.boundaries_of(ids, torch.ones_like(ids, dtype=torch.bool)).tolist() == [
         [False, False, True, False, True, False]

@@ -1,11 +1,13 @@
 from pathlib import Path
 from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import torch
 from torch import Tensor
 
 from sumpool.bench.measures import Steps
+from sumpool.core.model.language_model import LanguageModel
 from sumpool.errors import RecipeError
 from sumpool.progress import no_op
 from sumpool.studies import generation
@@ -45,8 +47,8 @@ def test_growth_is_that_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr(generation, "time", SimpleNamespace(perf_counter=lambda: clock.now))
     (first, constant), (_, growing) = (
-        measure_text_generation("text", Timed(clock, grows=grows), 5, [256, 1024], 2, CPU, Steps(2, no_op, no_op))
-        for grows in (False, True)
+        measure_text_generation("text", cast(LanguageModel, model), 5, [256, 1024], 2, CPU, Steps(2, no_op, no_op))
+        for model in (Timed(clock, grows=False), Timed(clock, grows=True))
     )
     assert [(row["model"], row["length"]) for row in (first, constant)] == [("text", 256), ("text", 1024)]
     assert (constant["growth"], constant["last"]) == (1, constant["tokens_per_second"]) == (1, 1)
@@ -60,13 +62,13 @@ def test_growth_is_that_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_each_text_is_a_step_and_is_checked() -> None:
     calls = []
     steps = Steps(2, no_op, lambda: calls.append(1))
-    measure_text_generation("sums", Sums(), 5, [LAST + 64], 2, CPU, steps)
+    measure_text_generation("sums", cast(LanguageModel, Sums()), 5, [LAST + 64], 2, CPU, steps)
     assert steps.done == 2
     assert len(calls) == 2 + 2 * (LAST + 64) // 64
 
 
 def test_the_table_names_models_and_lengths() -> None:
-    rows = measure_text_generation("sums", Sums(), 5, [256], 1, CPU, Steps(1, no_op, no_op))
+    rows = measure_text_generation("sums", cast(LanguageModel, Sums()), 5, [256], 1, CPU, Steps(1, no_op, no_op))
     table = make_table("generation", rows, {"last": LAST})
     assert table.cells()[0][:2] == ("sums", "256")
     assert table.cells()[0][-1] == "-"

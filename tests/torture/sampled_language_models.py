@@ -16,7 +16,6 @@ from sumpool.runs.training_setup import set_up_training
 from sumpool.settings import config_class, kinds
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from sumpool.tasks.language_modeling.generation import generate_tokens
-from sumpool.tasks.language_modeling.scoring import score_windows
 from sumpool.training.config import TrainConfig
 from sumpool.training.fit import fit
 from tests.conftest import story
@@ -69,7 +68,9 @@ def run_language_model(recipe: LanguageModelRecipe, run: Path) -> str:
     item = setup.data.validation[0]
     assert item.target is not None
     ids, target = (torch.from_numpy(tokens)[None] for tokens in (item.ids, item.target))
-    nats, _ = score_windows(model, ids, target, len(item.ids))
+    with torch.inference_mode():
+        scores, _, _ = model(ids, torch.ones_like(ids, dtype=torch.bool), torch.zeros_like(ids), target)
+    nats = -scores.log_prob
     if not nats.isfinite().all() or float(nats.mean()) > 10 * math.log(setup.tokenizer.vocab_size):
         return f"scores are not finite, or unlikely: {float(nats.mean())}"
     prompt, sampling = item.ids[:1].tolist(), TextSampling(length=min(4, recipe.model.length))

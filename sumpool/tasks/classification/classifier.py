@@ -10,23 +10,19 @@ import numpy as np
 import torch
 
 from sumpool.core.model.classifier import ClassificationModel
-from sumpool.core.nn.execution import SkipInit, one_thread
 from sumpool.data.batches import fill_batches
 from sumpool.data.encoding import encode_item
-from sumpool.data.report import REPORT_FILE, DataReport
+from sumpool.data.report import DataReport
 from sumpool.data.shards import Item
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, DataError
-from sumpool.inference.loading import LoadedRun, find_run, load_finite_weights
-from sumpool.io.manifest import Manifest
+from sumpool.inference.loading import LoadedRun, load_run_of_task
 from sumpool.progress import Check
 from sumpool.tasks.classification.batches import collate_labelled
-from sumpool.tasks.classification.labels import LABELS, Labels, join_pair, split_pair
+from sumpool.tasks.classification.labels import Labels, join_pair, split_pair
 from sumpool.tasks.classification.recipe import ClassificationRecipe
-from sumpool.text.load import TOKENIZER_FILES, load_tokenizer
 from sumpool.text.sentences import SentenceSplitter
-from sumpool.text.tokenizer import Tokenizer
-from sumpool.training.hardware import autocast, choose_device, choose_precision
+from sumpool.training.hardware import autocast, choose_precision
 
 _READ_AHEAD = 256
 """Documents that are encoded before they are classified in batches of similar length."""
@@ -106,13 +102,6 @@ class Prediction:
         return json.dumps(entries, ensure_ascii=False, allow_nan=False)
 
 
-def build_classifier(recipe: ClassificationRecipe, tokenizer: Tokenizer, labels: Labels) -> ClassificationModel:
-    """Build the model of a recipe with random weights; it has a class for each label."""
-    word_starts = torch.tensor(tokenizer.word_starts())
-    return ClassificationModel(recipe.model, tokenizer.vocab_size, len(labels), word_starts, tokenizer.special_tokens)
-
-
-@one_thread()
 def load_classifier(folder: Path | None = None, overrides: Sequence[str] = ()) -> LoadedClassifier:
     """Load the run folder of a classifier.
 
@@ -124,22 +113,12 @@ def load_classifier(folder: Path | None = None, overrides: Sequence[str] = ()) -
         CheckpointError: If the folder has no classifier, or a file is damaged or belongs to another model.
         RecipeError: If an override is wrong.
     """
-    folder, recipe = find_run(folder, overrides, "classification", ClassificationRecipe)
-    Manifest.read(folder).verify_present(folder, (*TOKENIZER_FILES, REPORT_FILE, LABELS))
+    run = load_run_of_task(folder, overrides, "classification", ClassificationRecipe)
     try:
-        tokenizer, labels = load_tokenizer(folder), Labels.load(folder)
-        splitter = SentenceSplitter(DataReport.load(folder).language)
+        splitter, labels = SentenceSplitter(DataReport.load(run.folder).language), Labels.load(run.folder)
     except DataError as error:  # of a file that prepared data has too
         raise CheckpointError(str(error)) from error
-
-    def build() -> ClassificationModel:
-        with SkipInit():
-            return build_classifier(recipe, tokenizer, labels)
-
-    model = load_finite_weights(folder, build, leave_out=any(change.startswith("model.") for change in overrides))
-    device = choose_device(recipe.train.device)
-    model = model.to(device).eval().requires_grad_(False)
-    return LoadedClassifier(folder, recipe, model, tokenizer, device, splitter, labels)
+    return LoadedClassifier(**vars(run), splitter=splitter, labels=labels)
 
 
 def classify_texts(texts: Iterable[LabelledText], loaded: LoadedClassifier, check: Check) -> Iterator[Prediction]:

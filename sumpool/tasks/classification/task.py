@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import torch
 from torch import nn
 
 from sumpool.core.model.classifier import ClassificationModel
@@ -39,9 +40,9 @@ class ClassificationTask(DocumentTask[ClassificationRecipe]):
 
     def build_model(self, recipe: ClassificationRecipe, prepared: Path, tokenizer: "Tokenizer") -> ClassificationModel:
         """Build the model of a recipe with random weights; it has a class for each label."""
-        from sumpool.tasks.classification.classifier import build_classifier
-
-        return build_classifier(recipe, tokenizer, Labels.load(prepared))
+        word_starts, labels = torch.tensor(tokenizer.word_starts()), Labels.load(prepared)
+        special_tokens = tokenizer.special_tokens
+        return ClassificationModel(recipe.model, tokenizer.vocab_size, len(labels), word_starts, special_tokens)
 
     def open_data(self, recipe: ClassificationRecipe, prepared: Path, tokenizer: "Tokenizer") -> "TrainingData":
         """Open the documents of training and validation, or the pairs, with their labels."""

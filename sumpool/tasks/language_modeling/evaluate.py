@@ -27,13 +27,7 @@ from sumpool.tasks.language_modeling.measures import (
     compare_language_models,
     score_language_model,
 )
-from sumpool.tasks.language_modeling.scoring import (
-    EncodedText,
-    TextWindow,
-    overlapping_windows,
-    released_windows,
-    score_text,
-)
+from sumpool.tasks.language_modeling.scoring import TextWindow, overlapping_windows, released_windows, score_text
 
 IN_THE_RUN = Results()
 """Results in the run folder, from the beginning."""
@@ -112,13 +106,7 @@ def evaluate_language_models(
     for run in runs or (None,):
         loaded = load_language_model(run, overrides)
         name = loaded.recipe.name if loaded.recipe.name not in reports else str(loaded.folder)
-        folder = results.folder or evaluation_folder(loaded.folder, split)
-        text = split_of(loaded, split, check)
-        windows = windows_of(loaded.recipe.evaluate, len(text.ids))[:limit]
-        if not windows:
-            raise DataError(f"{split} of {loaded.folder} must hold two tokens or more, got {len(text.ids)}")
-        job = _Job(loaded, split, folder, text, windows)
-        reports[name], scores[name] = _evaluate(job, results.resume, report, check)
+        reports[name], scores[name] = _evaluate(loaded, split, limit, results, report, check)
         resamples = loaded.recipe.evaluate.resamples
     # 2. Compare every pair.
     return LanguageModelEvaluation(reports, compare_language_models(scores, resamples))
@@ -139,48 +127,37 @@ def read_windows(folder: Path) -> list[ScoredWindow]:
     return list(read_records(folder / SCORES, _LINE.validate_json, "a line of scores", "evaluate again"))
 
 
-@dataclass(frozen=True)
-class _Job:
-    """Evaluation of a model on a split: its folder, and the windows of the text."""
-
-    loaded: LoadedLanguageModel
-    split: Split
-    folder: Path
-    text: EncodedText
-    windows: Sequence[TextWindow]
-
-    def identity(self) -> dict[str, str]:
-        """Return what the scores depend on, by name."""
-        config = self.loaded.recipe.evaluate
-        settings = self.loaded.recipe.model_dump_json(include={"model"})
-        model = Manifest.read(self.loaded.folder).files[MODEL].sha256 + settings
-        return {
-            "model": sha256(model.encode()).hexdigest(),
-            "text": f"{self.split}, {sha256(self.text.ids.tobytes()).hexdigest()}",
-            "windows": f"{len(self.windows):,} of {config.window:,} tokens moved by {config.step:,}, {config.protocol}",
-        }
-
-
-def _evaluate(job: _Job, resume: bool, report: Report, check: Check) -> tuple[LanguageModelReport, list[ScoredWindow]]:
-    """Score the windows that have no scores yet, and write report and manifest."""
-    config = job.loaded.recipe.evaluate
-    with locked_results(job.folder):
-        with open_scores(job.folder, job.identity(), resume=resume) as file:
+def _evaluate(
+    loaded: LoadedLanguageModel, split: Split, limit: int | None, results: Results, report: Report, check: Check
+) -> tuple[LanguageModelReport, list[ScoredWindow]]:
+    """Score the windows of a split that have no scores yet, and write report and manifest."""
+    config = loaded.recipe.evaluate
+    text = split_of(loaded, split, check)
+    windows = windows_of(config, len(text.ids))[:limit]
+    if not windows:
+        raise DataError(f"{split} of {loaded.folder} must hold two tokens or more, got {len(text.ids)}")
+    folder = results.folder or evaluation_folder(loaded.folder, split)
+    model = Manifest.read(loaded.folder).files[MODEL].sha256 + loaded.recipe.model_dump_json(include={"model"})
+    identity = {
+        "model": sha256(model.encode()).hexdigest(),
+        "text": f"{split}, {sha256(text.ids.tobytes()).hexdigest()}",
+        "windows": f"{len(windows):,} of {config.window:,} tokens moved by {config.step:,}, {config.protocol}",
+    }
+    with locked_results(folder):
+        with open_scores(folder, identity, resume=results.resume) as file:
             scored = read_windows(file.path.parent)
-            rest = job.windows[len(scored) :]
-            model, device = job.loaded.model, job.loaded.device
-            batch = config.batch_tokens
-            for window in score_text(model, job.text, rest, batch_tokens=batch, device=device, check=check):
+            rest, batch = windows[len(scored) :], config.batch_tokens
+            for window in score_text(loaded.model, text, rest, batch_tokens=batch, device=loaded.device, check=check):
                 file.append(_LINE.dump_json(window).decode())
                 scored.append(window)
-                if len(scored) % _REPORTED == 0 or len(scored) == len(job.windows):
-                    report(Progress("evaluate", len(scored), len(job.windows)))
+                if len(scored) % _REPORTED == 0 or len(scored) == len(windows):
+                    report(Progress("evaluate", len(scored), len(windows)))
         result = score_language_model(
-            (job.loaded.recipe.name, job.split, config.protocol),
+            (loaded.recipe.name, split, config.protocol),
             (config.window, config.step),
             scored,
             config.resamples,
-            segments_of(job.loaded, job.text.ids[: config.sample]),
+            segments_of(loaded, text.ids[: config.sample]),
         )
-        finish_results(job.folder, result.to_json(), len(scored))
+        finish_results(folder, result.to_json(), len(scored))
     return result, scored

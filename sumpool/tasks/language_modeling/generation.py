@@ -10,21 +10,15 @@ import torch
 
 from sumpool.core.decoding.text_sampling import TextSampling, draw_token
 from sumpool.core.model.language_model import LanguageModel
-from sumpool.core.nn.execution import SkipInit, one_thread
 from sumpool.data.sources._base import Split
-from sumpool.errors import CheckpointError, DataError
-from sumpool.inference.loading import LoadedRun, find_run, load_finite_weights
-from sumpool.io.manifest import Manifest
+from sumpool.inference.loading import LoadedRun, load_run_of_task
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.runs.run_folder import prepared_data_of
 from sumpool.special_tokens import UNK
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from sumpool.tasks.language_modeling.running_text import RunningText
-from sumpool.tasks.language_modeling.scoring import EncodedText, Ids, TextModel
+from sumpool.tasks.language_modeling.scoring import EncodedText, Ids
 from sumpool.tasks.language_modeling.stream import TextStream
-from sumpool.tasks.language_modeling.training import build_language_model
-from sumpool.text.load import TOKENIZER_FILES, load_tokenizer
-from sumpool.training.hardware import choose_device
 
 _STARTS = (b"\n", b" ")
 """Tokens that a text without a prompt begins after, the first one that the vocabulary has."""
@@ -48,7 +42,6 @@ class LoadedLanguageModel(LoadedRun):
         return [token for token, data in enumerate(self.token_bytes) if not data]
 
 
-@one_thread()
 def load_language_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> LoadedLanguageModel:
     """Load the run folder of a language model.
 
@@ -60,21 +53,8 @@ def load_language_model(folder: Path | None = None, overrides: Sequence[str] = (
         CheckpointError: If the folder has no language model, or a file is damaged or belongs to another model.
         RecipeError: If an override is wrong.
     """
-    folder, recipe = find_run(folder, overrides, "language_modeling", LanguageModelRecipe)
-    Manifest.read(folder).verify_present(folder, TOKENIZER_FILES)
-    try:
-        tokenizer = load_tokenizer(folder)
-    except DataError as error:  # of a file that prepared data has too
-        raise CheckpointError(str(error)) from error
-
-    def build() -> LanguageModel:
-        with SkipInit():
-            return build_language_model(recipe, tokenizer)
-
-    model = load_finite_weights(folder, build, leave_out=any(change.startswith("model.") for change in overrides))
-    device = choose_device(recipe.train.device)
-    model = model.to(device).eval().requires_grad_(False)
-    return LoadedLanguageModel(folder, recipe, model, tokenizer, device, tokenizer.token_bytes())
+    run = load_run_of_task(folder, overrides, "language_modeling", LanguageModelRecipe)
+    return LoadedLanguageModel(**vars(run), token_bytes=run.tokenizer.token_bytes())
 
 
 def split_of(loaded: LoadedLanguageModel, split: Split, check: Check = no_op) -> EncodedText:
@@ -130,7 +110,7 @@ def segments_of(loaded: LoadedLanguageModel, ids: Ids) -> tuple[str, ...]:
 
 @torch.inference_mode()
 def generate_tokens(
-    model: TextModel,
+    model: LanguageModel,
     prompt: Sequence[int],
     sampling: TextSampling,
     forbidden: Sequence[int],

@@ -1,21 +1,16 @@
-"""Scores of a running text under a language model, window by window, on two separate paths.
-
-`score_windows` computes the whole of a batch of windows at once. `score_by_steps` feeds the same windows token by token
-through the cache of generation; the results differ by rounding alone, and the second path exists to show that.
-"""
+"""Scores of a running text under a language model, window by window."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
 
-from sumpool.core.output._base import Scores
+from sumpool.core.model.language_model import LanguageModel
 from sumpool.progress import Check, no_op
 from sumpool.tasks.language_modeling.measures import ScoredWindow
 
@@ -117,60 +112,14 @@ class EncodedText:
     token_bytes: Sequence[bytes]
 
 
-class TextModel(Protocol):
-    """Language model as evaluation and generation use it."""
-
-    def __call__(
-        self, ids: Tensor, mask: Tensor, sentences: Tensor, target: Tensor, /
-    ) -> tuple[Scores, dict[str, Tensor], dict[str, Tensor]]:
-        """Score the next tokens `target` (batch, length) of the tokens `ids` (batch, length)."""
-
-    def boundaries_of(self, ids: Tensor, mask: Tensor, /) -> Tensor:
-        """Return the boundaries (batch, length), True at the last token of a segment."""
-
-    def start(self, batch: int, /) -> Any:  # noqa: ANN401 - the model's own
-        """Return the cache before the first token of a batch of texts."""
-
-    def step(self, ids: Tensor, cache: Any, /) -> tuple[Tensor, Any]:  # noqa: ANN401 - as above
-        """Read a token of each text, ids (batch,); return the logits (batch, vocab) of the next, and the cache."""
-
-
-WindowScores = Callable[[TextModel, Tensor, Tensor, int], tuple[Tensor, Tensor]]
-"""Computes negative log-likelihoods in nats (batch, tokens) and boundaries (batch, length).
-
-Arguments: the model; ids and next tokens, both (batch, length); and the number of last tokens of each row that count.
-"""
-
-
 @torch.inference_mode()
-def score_windows(model: TextModel, ids: Tensor, target: Tensor, tokens: int) -> tuple[Tensor, Tensor]:
-    """Score windows by one forward pass; see `WindowScores`."""
-    mask = torch.ones_like(ids, dtype=torch.bool)
-    scores, _, _ = model(ids, mask, torch.zeros_like(ids), target)
-    return -scores.log_prob[:, -tokens:].double(), model.boundaries_of(ids, mask)
-
-
-@torch.inference_mode()
-def score_by_steps(model: TextModel, ids: Tensor, target: Tensor, tokens: int) -> tuple[Tensor, Tensor]:
-    """Score windows token by token with the cache of generation; see `WindowScores`."""
-    cache = model.start(len(ids))
-    nats = []
-    for place in range(ids.size(1)):
-        logits, cache = model.step(ids[:, place], cache)  # (batch, vocab)
-        if place >= ids.size(1) - tokens:
-            log_probs = logits.double().log_softmax(1)
-            nats.append(-log_probs.gather(1, target[:, place, None]).squeeze(1))
-    return torch.stack(nats, 1), model.boundaries_of(ids, torch.ones_like(ids, dtype=torch.bool))
-
-
 def score_text(
-    model: TextModel,
+    model: LanguageModel,
     text: EncodedText,
     windows: Sequence[TextWindow],
     *,
     batch_tokens: int,
     device: torch.device,
-    scores_of: WindowScores = score_windows,
     check: Check = no_op,
 ) -> Iterator[ScoredWindow]:
     """Score the windows of a text, in their order.
@@ -181,7 +130,6 @@ def score_text(
         windows: The windows; neighbours of equal length are scored together.
         batch_tokens: Most tokens of a batch; a longer window is a batch of its own.
         device: Device of the model.
-        scores_of: Computes the scores of a batch.
         check: Called between batches.
 
     Yields:
@@ -195,8 +143,11 @@ def score_text(
             batch = part[first : first + size]
             spans = np.stack([text.ids[window.start : window.end] for window in batch]).astype(np.int64)
             ids = torch.from_numpy(spans).to(device)
-            nats, boundaries = scores_of(model, ids[:, :-1], ids[:, 1:], tokens)
-            rows = zip(batch, spans, nats.sum(1).tolist(), boundaries.cpu().numpy(), strict=True)
+            read, target = ids[:, :-1], ids[:, 1:]
+            mask = torch.ones_like(read, dtype=torch.bool)
+            scores, _, _ = model(read, mask, torch.zeros_like(read), target)
+            nats = -scores.log_prob[:, -tokens:].double().sum(1)
+            rows = zip(batch, spans, nats.tolist(), model.boundaries_of(read, mask).cpu().numpy(), strict=True)
             yield from (_scored(window, span, value, ends, text.token_bytes) for window, span, value, ends in rows)
 
 

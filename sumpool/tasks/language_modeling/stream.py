@@ -8,7 +8,7 @@ Both arrays are little-endian.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
@@ -16,7 +16,7 @@ from typing import Self
 import numpy as np
 import torch
 
-from sumpool.data.batches import Batch, PhraseModel
+from sumpool.data.batches import Batch, BatchPlan, PhraseModel
 from sumpool.data.shards import Item
 from sumpool.data.sources._base import Split
 from sumpool.data.texts import open_array
@@ -138,15 +138,15 @@ PADDING = -1
 
 
 class TextWindows:
-    """Windows that begin at any token of a text, and predict the next token at each position.
+    """Windows of a text, which predict the next token at each position.
 
-    The index of a window is its first token. As an item, a window has the segments of the teacher in place of sentence
-    numbers, and its next tokens as target.
+    As an item, a window has the segments of the teacher in place of sentence numbers, and its next tokens as target.
 
     Args:
         stream: The text.
         length: Tokens of a window.
-        ring: Whether windows go on at the beginning of the text; otherwise they end with it.
+        ring: Whether a window begins at every token, and goes on at the beginning of the text; otherwise windows stand
+            one after the other, so that every token but the first is predicted once, and the last one may be shorter.
     """
 
     def __init__(self, stream: TextStream, length: int, *, ring: bool) -> None:
@@ -156,49 +156,28 @@ class TextWindows:
 
     @property
     def lengths(self) -> np.ndarray:
-        """Tokens of the window at each index, (windows,)."""
+        """Tokens of each window, (windows,)."""
         if self._ring:
             return np.broadcast_to(np.int64(self._length), (len(self),))
-        return np.minimum(self._length, len(self) - np.arange(len(self)))
+        return np.minimum(self._length, len(self._stream) - 1 - np.arange(len(self)) * self._length)
 
     def __len__(self) -> int:
-        return len(self._stream) if self._ring else max(len(self._stream) - 1, 0)
+        return len(self._stream) if self._ring else -(-max(len(self._stream) - 1, 0) // self._length)
 
     def __getitem__(self, index: int) -> Item:
         if not 0 <= index < len(self):
             raise IndexError(f"window index must be between 0 and {len(self) - 1}, got {index}")
-        length = self._length if self._ring else min(self._length, len(self) - index)
-        ids, boundaries = self._stream.read(index, length + 1)
+        start = index if self._ring else index * self._length
+        length = self._length if self._ring else min(self._length, len(self._stream) - 1 - start)
+        ids, boundaries = self._stream.read(start, length + 1)
         ids = ids.astype(np.int64)
         # A boundary ends its segment, so that the number grows after it.
         ends = np.zeros(length, np.int32) if boundaries is None else boundaries[:length].astype(np.int32)
         segments = np.cumsum(ends, dtype=np.int32) - ends
-        return Item(f"tokens {index:,}-{index + length - 1:,}", ids[:-1], segments, ids[1:])
+        return Item(f"tokens {start:,}-{start + length - 1:,}", ids[:-1], segments, ids[1:])
 
 
-class ConsecutiveWindows:
-    """Windows of a text one after the other, in which every token but the first is predicted once."""
-
-    def __init__(self, stream: TextStream, length: int) -> None:
-        self._windows = TextWindows(stream, length, ring=False)
-        self._length = length
-
-    @property
-    def lengths(self) -> np.ndarray:
-        """Tokens of each window, (windows,); the last one may be shorter."""
-        starts = np.arange(len(self)) * self._length
-        return np.minimum(self._length, len(self._windows) - starts)
-
-    def __len__(self) -> int:
-        return -(-len(self._windows) // self._length)
-
-    def __getitem__(self, index: int) -> Item:
-        if not 0 <= index < len(self):
-            raise IndexError(f"window index must be between 0 and {len(self) - 1}, got {index}")
-        return self._windows[index * self._length]
-
-
-class WindowSampler:
+class WindowSampler(BatchPlan):
     """Assignment of windows to batches of equal size, for every epoch; indices are first tokens.
 
     The order is a function of seed and epoch. A rotated epoch begins at a random token of the text, which is read as a
@@ -229,20 +208,6 @@ class WindowSampler:
         count = self._windows // self._size
         batches: list[list[int]] = starts[: count * self._size].reshape(count, self._size).tolist()
         return batches
-
-    def start_at(self, epoch: int, index: int) -> Iterator[tuple[int, int, list[int]]]:
-        """Iterate over the batches of all epochs, starting at batch `index` of `epoch`.
-
-        An index at the end of an epoch means the beginning of the next one.
-
-        Yields:
-            Epoch, index within the epoch, and first tokens of the windows.
-        """
-        while True:
-            batches = self.batches(epoch)
-            for batch in range(index, len(batches)):
-                yield epoch, batch, batches[batch]
-            epoch, index = epoch + 1, 0
 
     def longest(self) -> list[int]:
         """Return the first batch; all have the same size."""

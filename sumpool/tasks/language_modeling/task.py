@@ -1,16 +1,22 @@
 """The task of modelling running text: the next character, byte or subword."""
 
+import math
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import torch
 from torch import nn
 
+from sumpool import __version__
 from sumpool.progress import Check, Report
 from sumpool.recipe.task import Task
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
+from sumpool.text.escaping import escape_line, escape_markdown_line, markdown_table
 
 if TYPE_CHECKING:
+    from sumpool.core.model.language_model import LanguageModel
     from sumpool.data.sources._base import Split
     from sumpool.evaluation.task import Results
     from sumpool.tasks.language_modeling.evaluate import LanguageModelEvaluation
@@ -54,16 +60,35 @@ class LanguageModelingTask(Task[LanguageModelRecipe]):
 
     def open_data(self, recipe: LanguageModelRecipe, prepared: Path, tokenizer: "Tokenizer") -> "TrainingData":
         """Open the windows of the text of training and validation."""
-        from sumpool.tasks.language_modeling.training import open_windows
+        from sumpool.tasks.language_modeling.stream import TextStream, TextWindows, WindowSampler, collate_windows
+        from sumpool.training.data_order import TrainingData
 
-        return open_windows(recipe, prepared, tokenizer)
+        training, validation = (
+            TextStream.open(prepared, split, tokenizer.vocab_size) for split in ("train", "validation")
+        )
+        length = recipe.model.length
 
-    def build_model(self, recipe: LanguageModelRecipe, prepared: Path, tokenizer: "Tokenizer") -> nn.Module:
-        """Build the model of a recipe with random weights."""
-        from sumpool.tasks.language_modeling.training import build_language_model
+        def sampler(batch_tokens: int) -> WindowSampler:
+            return WindowSampler(len(training), length, batch_tokens, recipe.seed, rotate=recipe.train.rotate)
+
+        return TrainingData(
+            training=TextWindows(training, length, ring=True),
+            validation=TextWindows(validation, length, ring=False),
+            source_length=length,
+            target_length=length,
+            seed=recipe.seed,
+            special_tokens=tokenizer.special_tokens,
+            collate=collate_windows,
+            sampler=sampler,
+        )
+
+    def build_model(self, recipe: LanguageModelRecipe, prepared: Path, tokenizer: "Tokenizer") -> "LanguageModel":
+        """Build the model of a recipe with random weights; tokens of white space end words."""
+        from sumpool.core.model.language_model import LanguageModel
 
         del prepared
-        return build_language_model(recipe, tokenizer)
+        separators = torch.tensor([bool(token) and token.isspace() for token in tokenizer.token_bytes()])
+        return LanguageModel(recipe.model, tokenizer.vocab_size, separators, tokenizer.special_tokens)
 
     def load(self, folder: Path | None = None, overrides: Sequence[str] = ()) -> "LoadedLanguageModel":
         """Load a run folder, by default the newest one of a language model."""
@@ -73,9 +98,49 @@ class LanguageModelingTask(Task[LanguageModelRecipe]):
 
     def model_card(self, run: Path, recipe: LanguageModelRecipe, model: nn.Module, state: "TrainingState") -> str:
         """Render the model card of a finished run as Markdown."""
-        from sumpool.tasks.language_modeling.training import model_card
+        from sumpool.training.initial_weights import describe_init
 
-        return model_card(run, recipe, model, state)
+        data = self.load_report(run)
+        beginning = "scratch"
+        if recipe.train.init_from:
+            beginning = escape_markdown_line(describe_init(recipe.train.init_from))
+        boundaries = " and ".join(level.kind for level in recipe.model.boundaries) or "none"
+        folder = escape_line(shlex.quote(str(run)))
+        assert state.best_loss is not None, "a finished run was validated"
+        bits = state.best_loss / math.log(2)
+        return f"""\
+# {recipe.name}
+
+Language model of {recipe.data.vocabulary}, trained from {beginning} with sumpool {__version__} (torch
+{torch.__version__}).
+
+    sumpool evaluate {folder}
+    sumpool generate {folder}
+
+| | |
+|---|---|
+| parameters | {sum(parameter.numel() for parameter in model.parameters()):,} |
+| boundaries of segments | {boundaries} |
+| training window | {recipe.model.length:,} tokens |
+| vocabulary | {data.vocabulary:,} tokens |
+| trained on | {data.splits["train"].tokens:,} tokens, {state.step:,} updates, {state.position.epoch} complete epochs |
+| validation loss | {bits:.4f} bits per token after step {state.best_step:,}, of which these are the weights |
+| seed | {recipe.seed} |
+
+## Data
+
+{chr(10).join(markdown_table(data.rows()))}
+
+## Limitations
+
+The model continues text in the manner of its training text, true or not, and may repeat parts of it.
+
+## Files
+
+`recipe.yaml` is the complete recipe, `metrics.jsonl` the metrics of every update and validation, `report.json` the data
+report, `curves.svg` the losses, `manifest.json` the size and SHA-256 of every file that the model depends on. No file
+contains code.
+"""
 
     def evaluate(
         self,

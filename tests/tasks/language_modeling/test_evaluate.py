@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from sumpool.core.model.language_model import LanguageModel
 from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.scores import REPORT, SCORES
 from sumpool.evaluation.task import Results
@@ -13,7 +14,7 @@ from sumpool.progress import Progress
 from sumpool.tasks.language_modeling import evaluate as workflow
 from sumpool.tasks.language_modeling.evaluate import evaluate_language_models, read_windows
 from sumpool.tasks.language_modeling.generation import load_language_model
-from sumpool.tasks.language_modeling.scoring import EncodedText, TextModel, TextWindow, score_text
+from sumpool.tasks.language_modeling.scoring import EncodedText, TextWindow, score_text
 from sumpool.workflows.train import train
 from tests.tasks.language_modeling.test_loading import folder, recipe
 
@@ -68,7 +69,7 @@ def test_a_stopped_evaluation_goes_on(run: Path, tmp_path: Path, monkeypatch: py
         evaluate_language_models([run], overrides=settings, results=Results(folder=tmp_path / "stopped"), check=stop)
     scored: list[int] = []
 
-    def count(model: TextModel, text: EncodedText, windows: Sequence[TextWindow], **named: Any) -> Any:  # noqa: ANN401
+    def count(model: LanguageModel, text: EncodedText, windows: Sequence[TextWindow], **named: Any) -> Any:  # noqa: ANN401
         scored.append(len(windows))
         return score_text(model, text, windows, **named)
 

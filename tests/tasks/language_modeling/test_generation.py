@@ -1,10 +1,11 @@
-from typing import NoReturn
+from typing import cast
 
 import pytest
 import torch
 from torch import Tensor
 
 from sumpool.core.decoding.text_sampling import TextSampling
+from sumpool.core.model.language_model import LanguageModel
 from sumpool.tasks.language_modeling.generation import decode_stream, generate_tokens
 
 CPU = torch.device("cpu")
@@ -16,12 +17,6 @@ class Sums:
 
     def __init__(self) -> None:
         self.steps = 0
-
-    def __call__(self, ids: Tensor, mask: Tensor, sentences: Tensor, target: Tensor) -> NoReturn:
-        raise NotImplementedError
-
-    def boundaries_of(self, ids: Tensor, mask: Tensor) -> NoReturn:
-        raise NotImplementedError
 
     def start(self, batch: int) -> Tensor:
         return torch.zeros(batch)
@@ -35,7 +30,7 @@ class Sums:
 def generated(
     prompt: tuple[int, ...] = (1, 2), forbidden: tuple[int, ...] = (), sampling: TextSampling = SHORT
 ) -> list[int]:
-    return list(generate_tokens(Sums(), prompt, sampling, forbidden, CPU))
+    return list(generate_tokens(cast(LanguageModel, Sums()), prompt, sampling, forbidden, CPU))
 
 
 def test_the_seed_decides() -> None:
@@ -49,7 +44,7 @@ def test_the_prompt_is_read() -> None:
 
 def test_every_token_is_read_once_by_the_cache() -> None:
     model = Sums()
-    assert len(list(generate_tokens(model, [1, 2, 3], TextSampling(length=10), (), CPU))) == 10
+    assert len(list(generate_tokens(cast(LanguageModel, model), [1, 2, 3], TextSampling(length=10), (), CPU))) == 10
     assert model.steps == 3 + 9
 
 
@@ -79,7 +74,7 @@ def test_a_signal_stops_the_generation() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        next(generate_tokens(Sums(), [1], TextSampling(), (), CPU, check))
+        next(generate_tokens(cast(LanguageModel, Sums()), [1], TextSampling(), (), CPU, check))
 
 
 def test_characters_come_when_they_are_complete() -> None:

@@ -16,7 +16,7 @@ from sumpool.tasks.language_modeling.generation import (
     split_of,
 )
 from sumpool.tasks.language_modeling.running_text import RunningTextConfig
-from sumpool.tasks.language_modeling.scoring import score_by_steps, score_text, score_windows
+from sumpool.tasks.language_modeling.scoring import score_text
 from sumpool.workflows.train import train
 
 
@@ -67,21 +67,6 @@ def loaded(folder: Path, boundaries: dict[str, object] | None, vocabulary: str =
     if not run.exists():
         train(of_run, run)
     return load_language_model(run)
-
-
-def test_two_paths_agree_to_1e_9(folder: Path) -> None:
-    model = loaded(folder, {"kind": "whitespace"})
-    model.model.double()
-    text = split_of(model, "test")
-    text = replace(text, ids=text.ids[:400])
-    windows = windows_of(model.recipe.evaluate, len(text.ids))
-    whole, steps = (
-        list(score_text(model.model, text, windows, batch_tokens=512, device=model.device, scores_of=path))
-        for path in (score_windows, score_by_steps)
-    )
-    nats = [sum(window.nats for window in scored) for scored in (whole, steps)]
-    assert nats[0] / 400 == pytest.approx(nats[1] / 400, abs=1e-9)
-    assert nats[0] / 400 < np.log(model.tokenizer.vocab_size)
 
 
 @pytest.mark.slow

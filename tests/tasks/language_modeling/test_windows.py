@@ -9,7 +9,6 @@ import torch
 
 from sumpool.tasks.language_modeling.stream import (
     PADDING,
-    ConsecutiveWindows,
     TextStream,
     TextStreamWriter,
     TextWindows,
@@ -28,7 +27,7 @@ def stream(tmp_path: Path, tokens: int = 103, *, taught: bool = False) -> TextSt
     return TextStream.open(tmp_path, "train", 500)
 
 
-def target_of(windows: ConsecutiveWindows, index: int) -> list[int]:
+def target_of(windows: TextWindows, index: int) -> list[int]:
     target = windows[index].target
     assert target is not None
     tokens: list[int] = target.tolist()
@@ -77,7 +76,7 @@ def test_windows_of_a_ring_go_on_at_the_beginning(tmp_path: Path) -> None:
 
 
 def test_consecutive_windows_predict_every_token_but_the_first_once(tmp_path: Path) -> None:
-    windows = ConsecutiveWindows(stream(tmp_path), 10)
+    windows = TextWindows(stream(tmp_path), 10, ring=False)
     targets = [token for index in range(len(windows)) for token in target_of(windows, index)]
     assert targets == list(range(6, 108))
     assert windows.lengths.tolist() == [len(windows[index].ids) for index in range(len(windows))]
@@ -93,7 +92,7 @@ def test_segments_of_the_teacher_end_at_boundaries(tmp_path: Path) -> None:
 
 
 def test_batches_are_packed_and_only_the_last_window_is_padded(tmp_path: Path) -> None:
-    windows = ConsecutiveWindows(stream(tmp_path, taught=True), 10)
+    windows = TextWindows(stream(tmp_path, taught=True), 10, ring=False)
     batch = collate_windows([windows[0], windows[10]], 1, 1)
     assert batch.ids.shape == (2, 10)
     assert batch.mask.sum(1).tolist() == [10, 2]
