@@ -13,7 +13,7 @@ from sumpool.pretrained.config import ImportOptions, read_config, to_model_confi
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.training.config import ScheduleConfig
-from sumpool.training.optimizer import freeze, schedule_factor
+from sumpool.training.update import freeze, schedule_factor
 from tests.test_recipes import RECIPES
 
 DATA = ("cnn_dailymail", "xsum", "arxiv")

@@ -16,8 +16,8 @@ from packed import begin_run
 
 from sumpool.errors import CheckpointError
 from sumpool.runs.run_folder import require_new
-from sumpool.training.fit import JOURNAL
-from sumpool.training.weights import export_tensors
+from sumpool.training.journal import JOURNAL
+from sumpool.training.weights import export
 
 _MAX_BYTES = 15 * 2**20
 """Bytes of tensors of a file of weights."""
@@ -45,7 +45,7 @@ def collect(pack: Path, results: Path, run: Path) -> None:
     result = json.loads((results / "result.json").read_text())
     begin_run(run, pack / result["stage"])
     facts = {"step": result["step"], "validation_loss": result["validation_loss"], "device": result["device"]}
-    export_tensors(run, weights, {name: value for name, value in facts.items() if value is not None})
+    export(run, weights, {name: value for name, value in facts.items() if value is not None})
     metrics = results / f"metrics-{result['stage']}.jsonl"
     if metrics.is_file():
         shutil.copyfile(metrics, run / JOURNAL)

@@ -28,10 +28,11 @@ from sumpool.io.manifest import MODEL, Manifest
 from sumpool.progress import Check, Progress
 from sumpool.recipe.schema import Recipe
 from sumpool.text.load import load_tokenizer
-from sumpool.training.checkpoint import Checkpoints, TrainingState
+from sumpool.training.checkpoint import CHECKPOINTS, Checkpoints, TrainingState
 from sumpool.training.data_order import TrainingData
-from sumpool.training.fit import CHECKPOINTS, JOURNAL, fit
+from sumpool.training.fit import fit
 from sumpool.training.initial_weights import adopt_weights
+from sumpool.training.journal import JOURNAL
 from sumpool.training.weights import read_weights, weights_of
 
 _LOG = logging.getLogger(__name__)

@@ -21,8 +21,8 @@ from sumpool.recipe.schema import BaseRecipe
 from sumpool.recipe.task import find_task
 from sumpool.text.load import TOKENIZER_FILES, tokenizer_files
 from sumpool.training.checkpoint import TrainingState
-from sumpool.training.optimizer import schedule_factor
 from sumpool.training.processes import Processes
+from sumpool.training.update import schedule_factor
 
 RECIPE = "recipe.yaml"
 LOCK = ".lock"

@@ -12,8 +12,7 @@ from sumpool.progress import Progress, Report
 from sumpool.text.fragments import overlap
 from sumpool.text.language import split_words
 from sumpool.training.config import TrainConfig
-from sumpool.training.fit import JOURNAL
-from sumpool.training.journal import SAMPLES, Journal
+from sumpool.training.journal import JOURNAL, SAMPLES, Journal
 from sumpool.training.processes import current_processes
 
 _SAMPLES = 2

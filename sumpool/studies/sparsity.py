@@ -40,7 +40,7 @@ from sumpool.runs.run_folder import prepared_data_of
 from sumpool.studies.config import SparsityConfig
 from sumpool.studies.study import make_table
 from sumpool.training.data_order import TrainingData
-from sumpool.training.validation import validate
+from sumpool.training.fit import validate
 from sumpool.training.weights import needed_weights, set_weights, weights_of
 
 MODES = ("forward and backward", "forward", "inference")
@@ -98,7 +98,7 @@ def selection_losses(loaded: LoadedModel, documents: int, sentences: Sequence[in
     settings = loaded.recipe.train.model_copy(update={"validate_documents": documents})
 
     def loss(cross_attention: CrossAttentionConfig) -> float:
-        return validate(_with(loaded, cross_attention), data, settings, loaded.device, check).nats
+        return validate(_with(loaded, cross_attention), data, settings, loaded.device, check)[0]
 
     yield Row({"selection": "full", "nats": dict.fromkeys(sentences, loss(FullCrossAttentionConfig()))})
     for kind, selection in selections.items():

@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +30,10 @@ from sumpool.io.bounded import read_json
 from sumpool.io.manifest import MODEL, FileDigest, Manifest
 from sumpool.progress import Progress, Report, no_op
 from sumpool.training.data_order import Position
-from sumpool.training.weights import export_tensors, load_tensors, save_tensors
+from sumpool.training.weights import export, load_tensors, save_tensors
 
+CHECKPOINTS = "checkpoints"
+"""Folder of the checkpoints of a run."""
 OPTIMIZER = "optimizer.safetensors"
 STATE = "state.json"
 FILES = (MODEL, OPTIMIZER, STATE)
@@ -94,12 +96,12 @@ class Checkpoint:
     Attributes:
         weights: The model's tensors by name.
         moments: The optimizer's tensors by name.
-        state: Everything else, as JSON.
+        state: Everything else.
     """
 
     weights: Mapping[str, Tensor]
     moments: Mapping[str, Tensor]
-    state: Mapping[str, Any]
+    state: TrainingState
 
 
 class Checkpoints:
@@ -152,7 +154,7 @@ class Checkpoints:
             require_space(folder, sum(tensor.nbytes for tensor in tensors))
             save_tensors(checkpoint.weights, folder / MODEL)
             save_tensors(checkpoint.moments, folder / OPTIMIZER)
-            (folder / STATE).write_text(json.dumps(checkpoint.state, allow_nan=False), encoding="utf-8")
+            (folder / STATE).write_text(json.dumps(asdict(checkpoint.state), allow_nan=False), encoding="utf-8")
             digests = {name: FileDigest.of(folder / name) for name in FILES}
             Manifest(digests, {"step": step}, kind="checkpoint").write(folder)
 
@@ -226,10 +228,9 @@ def load_checkpoint(folder: Path) -> Checkpoint:
     weights, moments = _load_finite(folder / MODEL), _load_finite(folder / OPTIMIZER)
     state = read_json(folder / STATE, CheckpointError, "continue from another checkpoint")
     try:
-        TrainingState.from_json(state)
+        return Checkpoint(weights, moments, TrainingState.from_json(state))
     except CheckpointError as error:
         raise CheckpointError(f"{folder / STATE}: {error}") from error
-    return Checkpoint(weights, moments, state)
 
 
 def _load_finite(path: Path) -> dict[str, Tensor]:
@@ -266,4 +267,4 @@ def restore_best(run: Path, checkpoints: Checkpoints, state: TrainingState) -> N
     exported = Manifest.read(run).facts.get("step")
     if exported == state.step != state.best_step and state.best_loss is not None:
         facts = {"step": state.best_step, "validation_loss": state.best_loss}
-        export_tensors(run, checkpoints.read_weights(state.best_step), facts)
+        export(run, checkpoints.read_weights(state.best_step), facts)

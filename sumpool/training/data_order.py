@@ -77,9 +77,8 @@ class TrainingData:
 
     def plan(self, batch_tokens: int) -> BatchPlan:
         """Batches of every epoch."""
-        return self.sampler(batch_tokens) if self.sampler else self._by_length(batch_tokens)
-
-    def _by_length(self, batch_tokens: int) -> BatchSampler:
+        if self.sampler:
+            return self.sampler(batch_tokens)
         return BatchSampler(self.lengths(self.training), batch_tokens, self.seed)
 
     def updates_for(self, source_tokens: int, batch_tokens: int, batches: int) -> int:
@@ -92,7 +91,7 @@ class TrainingData:
         """
         lengths = self.lengths(self.training)
         tokens = 0
-        for updates, (indices, _) in enumerate(updates_from(Position(), self._by_length(batch_tokens), batches), 1):
+        for updates, (indices, _) in enumerate(updates_from(Position(), self.plan(batch_tokens), batches), 1):
             tokens += int(lengths[np.concatenate(indices)].sum())
             if tokens >= source_tokens:
                 return updates

@@ -1,35 +1,31 @@
 """Training loop: update, validate and save until the last step, early stopping or a signal."""
 
+import itertools
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, replace
+from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from sumpool.data.batches import Batch, fill_batches
 from sumpool.errors import Interrupted, NonFiniteError
 from sumpool.io.atomic import disk_errors, remove_temporary
 from sumpool.progress import Check, Progress, Report, finishing, no_op
-from sumpool.training.checkpoint import Checkpoint, Checkpoints, TrainingState, restore_best
+from sumpool.training.checkpoint import CHECKPOINTS, Checkpoint, Checkpoints, TrainingState, restore_best
 from sumpool.training.config import TrainConfig
-from sumpool.training.data_order import Position, TrainingData, updates_from
-from sumpool.training.hardware import choose_device, keep_freed_memory, reproducible
-from sumpool.training.journal import Journal, PendingUpdate, UpdateLog
-from sumpool.training.optimizer import schedule_factor
+from sumpool.training.data_order import Position, TrainingData, reseed, updates_from
+from sumpool.training.hardware import autocast, choose_device, choose_precision, keep_freed_memory, reproducible
+from sumpool.training.journal import JOURNAL, Journal, PendingUpdate, UpdateLog
 from sumpool.training.processes import Processes, current_processes
-from sumpool.training.update import Updater
-from sumpool.training.validation import render_metrics, selection_score, validate
-from sumpool.training.weights import export_tensors
-
-if TYPE_CHECKING:
-    from sumpool.training.distillation import Teacher
-
-CHECKPOINTS = "checkpoints"
-JOURNAL = "metrics.jsonl"
+from sumpool.training.update import BatchDivision, Updater, count_target_tokens, schedule_factor, to_device
+from sumpool.training.weights import export
 
 
 class ValidationObserver(Protocol):
@@ -90,17 +86,6 @@ def fit(
     return loop.state
 
 
-def _open_updater(
-    model: nn.Module, config: TrainConfig, device: torch.device, teacher: "Teacher | None", processes: Processes
-) -> Updater:
-    if processes.size == 1:
-        return Updater(model, config, device, teacher)
-    # Imported here, as trainings of one process do not import torch.distributed.
-    from sumpool.training.parallel_update import ParallelUpdater
-
-    return ParallelUpdater(model, config, device, teacher, processes)
-
-
 class _TrainingLoop:
     """Training loop and its state."""
 
@@ -112,7 +97,12 @@ class _TrainingLoop:
         self.report = report
         self.device = next(model.parameters()).device
         self.processes = current_processes()
-        self.updater = _open_updater(model, config, self.device, data.teacher, self.processes)
+        if self.processes.size == 1:
+            self.updater = Updater(model, config, self.device, data.teacher)
+        else:  # imported here, as trainings of one process do not import torch.distributed
+            from sumpool.training.parallel_update import ParallelUpdater
+
+            self.updater = ParallelUpdater(model, config, self.device, data.teacher, self.processes)
         self.checkpoints = Checkpoints(run / CHECKPOINTS, config.keep)
         self.journal = Journal(run / JOURNAL)
         self.log = UpdateLog(self.journal, config.steps, report, self.processes)
@@ -129,7 +119,7 @@ class _TrainingLoop:
             checkpoint = self.checkpoints.load_newest(self.report)
         if checkpoint:
             self.updater.load_state(checkpoint.weights, checkpoint.moments, str(self.checkpoints.folder))
-            self.state = TrainingState.from_json(checkpoint.state)
+            self.state = checkpoint.state
             self.saved_step = step = self.state.step
             self.report(Progress("train", step, self.config.steps, note=f"resuming from step {step}"))
         if not self.processes.is_main:
@@ -163,7 +153,7 @@ class _TrainingLoop:
         self.log.flush()
         if self.saved_step == self.state.step:
             return
-        checkpoint = Checkpoint(self.updater.weights(), self.updater.moments(), asdict(self.state))
+        checkpoint = Checkpoint(self.updater.weights(), self.updater.moments(), self.state)
         if self.processes.is_main:
             self.journal.sync()
             self.checkpoints.save(self.state.step, checkpoint)
@@ -187,7 +177,7 @@ class _TrainingLoop:
         if self.updater.division.failed != failed:
             self.report(Progress("train", self.state.step, self.config.steps, note=self.updater.division.note()))
         documents = tuple(name for batch in batches for name in batch.documents)
-        self.log.append(PendingUpdate(step, documents, rate, data_seconds, self.updater.imbalance, metrics))
+        self.log.append(PendingUpdate(step, documents, rate, data_seconds, metrics))
         self.state = replace(self.state, step=step, position=position)
         if self.device.type == "cpu":
             self.log.flush()
@@ -196,21 +186,92 @@ class _TrainingLoop:
         """Validate the model, and export its weights to the run folder if they are the best so far."""
         step = self.state.step
         with self.updater.whole_weights():
-            validation = validate(self.model, self.data, self.config, self.device, check)
-            loss = validation.nats
+            loss, metrics = validate(self.model, self.data, self.config, self.device, check)
             if not math.isfinite(loss):
                 raise NonFiniteError(f"the validation loss after step {step} must be finite, got {loss}")
-            metrics = {**validation.metrics, **(observer.score() if observer else {})}
-        self.state = self.state.after_validation(loss, selection_score(self.config, metrics))
+            metrics |= observer.score() if observer else {}
+        select_by = self.config.select_by
+        self.state = self.state.after_validation(loss, None if select_by == "loss" else metrics[select_by])
         is_best = self.state.best_step == step
         best = " (best so far)" if is_best else ""
         note = f"step {step}: validation {render_metrics({'loss': loss, **metrics})}{best}"
         weights = self.updater.weights() if is_best else {}
         if self.processes.is_main:
             if is_best:
-                export_tensors(self.run, weights, {"step": step, "validation_loss": loss})
+                export(self.run, weights, {"step": step, "validation_loss": loss})
             self.journal.append("validation", step, {"nats": loss, **metrics, "best": is_best})
         self.report(Progress("train", step, self.config.steps, note=note))
         if observer and self.processes.is_main:
             observer.record(step)
         self.log.restart_clock()
+
+
+STANDARD_ERROR = "_standard_error"
+"""Suffix of the name of a metric's standard error."""
+
+
+def validation_batches(data: TrainingData, config: TrainConfig) -> list[list[int]]:
+    """Batches of the first validation documents, sorted by length, within `batch_tokens`."""
+    lengths = data.lengths(data.validation)[: config.validate_documents]
+    return fill_batches(np.argsort(lengths, kind="stable").tolist(), lengths, config.batch_tokens)
+
+
+def share_batches(batches: Sequence[list[int]], processes: Processes) -> Iterator[tuple[int, list[int]]]:
+    """Iterate over the batches that a process computes, with their numbers among all.
+
+    Processes compute whole batches, so that results do not depend on the number of processes.
+    """
+    for number in range(processes.rank, len(batches), processes.size):
+        yield number, batches[number]
+
+
+@torch.no_grad()
+def validate(
+    model: nn.Module, data: TrainingData, config: TrainConfig, device: torch.device, check: Check
+) -> tuple[float, dict[str, float]]:
+    """Score the references of the validation documents; several processes share the batches, with the same result.
+
+    Returns:
+        Mean negative log-likelihood of the references in nats per target token, and means of the model's counts over
+        the target tokens by name, such as accuracy.
+
+    Raises:
+        Interrupted: If a signal was received; several processes stop together after the validation.
+        ResourceError: If memory runs out.
+    """
+    model.eval()
+    reseed(data.seed, 0)
+    precision = choose_precision(config.precision, device)
+    division = BatchDivision(config.auto_batch, config.batch_tokens)
+
+    def score(batch: Batch) -> dict[str, Tensor]:
+        batch = to_device(batch, device)
+        assert batch.target is not None
+        with autocast(device, precision):
+            scores, *_ = model(batch.ids, batch.mask, batch.sentences, batch.target, lengths=batch.lengths)
+        return {"log_prob": scores.log_prob.sum(), **scores.counts}
+
+    processes = current_processes()
+    scored: list[tuple[int, int, dict[str, Tensor]]] = []
+    for number, indices in share_batches(validation_batches(data, config), processes):
+        if processes.size == 1:
+            check()
+        batch = data.batch(data.validation, indices)
+        scored.append((number, count_target_tokens(batch), division.run(batch, score)))
+    sums = [(number, count, {name: float(value) for name, value in parts.items()}) for number, count, parts in scored]
+    tokens, totals = 0, dict[str, float]()
+    for _, count, parts in sorted(itertools.chain(*processes.gather(sums)), key=itemgetter(0)):
+        tokens += count
+        totals |= {name: totals.get(name, 0.0) + value for name, value in parts.items()}
+    means = {name: total / tokens for name, total in totals.items()}
+    return -means.pop("log_prob"), means
+
+
+def render_metrics(metrics: Mapping[str, float]) -> str:
+    """Join metrics to a line, each with its standard error if it is known."""
+    errors = {name: f" ± {value:.2g}" for name, value in metrics.items() if name.endswith(STANDARD_ERROR)}
+    return ", ".join(
+        f"{name} {value:.4g}{errors.get(name + STANDARD_ERROR, '')}"
+        for name, value in metrics.items()
+        if name not in errors
+    )

@@ -18,6 +18,8 @@ from sumpool.training.processes import Processes
 if TYPE_CHECKING:
     from sumpool.training.update import PendingMetrics
 
+JOURNAL = "metrics.jsonl"
+"""The metrics log of a run."""
 SAMPLES = "samples.jsonl"
 """Log of a run with sample summaries of every validation."""
 MAX_NAMED_DOCUMENTS = 8
@@ -99,7 +101,6 @@ class PendingUpdate:
         documents: Ids of the documents of this process.
         rate: Learning rate.
         data_seconds: Time of reading and padding the documents.
-        imbalance: Imbalance of tokens between processes; None for one process.
         metrics: Metrics in transfer.
     """
 
@@ -107,7 +108,6 @@ class PendingUpdate:
     documents: tuple[str, ...]
     rate: float
     data_seconds: float
-    imbalance: float | None
     metrics: "PendingMetrics"
 
 
@@ -157,19 +157,20 @@ class UpdateLog:
         values = {"loss": metrics.loss, "nats": metrics.nll, "norm": metrics.gradient_norm, **metrics.auxiliary}
         if not metrics.are_finite():
             self._stop(update, values)
-        imbalance = {} if update.imbalance is None else {"imbalance": round(update.imbalance, 6)}
+        size = update.metrics.size
+        imbalance = {} if size.imbalance is None else {"imbalance": round(size.imbalance, 6)}
         record = {
             **{name: value for name, value in values.items() if math.isfinite(value)},
             "learning_rate": update.rate,
-            "target_tokens": int(update.metrics.size.target_tokens),
+            "target_tokens": int(size.target_tokens),
             "seconds": round(seconds, 6),
             "data_seconds": round(update.data_seconds, 6),
-            "tokens_per_second": round(update.metrics.size.source_tokens / seconds),
+            "tokens_per_second": round(size.source_tokens / seconds),
             **imbalance,
         }
         if self._processes.is_main:
             self._journal.append("step", update.step, record)
-        shown = {"loss": metrics.loss, "tokens/s": update.metrics.size.source_tokens / seconds, **imbalance}
+        shown = {"loss": metrics.loss, "tokens/s": size.source_tokens / seconds, **imbalance}
         self._report(Progress("train", update.step, self._steps, shown))
 
     def _stop(self, update: PendingUpdate, values: Mapping[str, float]) -> NoReturn:

@@ -63,6 +63,7 @@ class ParallelUpdater(Updater):
         self._replica: nn.parallel.DistributedDataParallel | None = None
         self._sharded: FSDPModule | None = None
         self._is_idle = False
+        self._imbalance = 0.0
         self._reached: set[int] = set()
         super().__init__(model, config, device, teacher)
 
@@ -78,7 +79,7 @@ class ParallelUpdater(Updater):
         lengths = data.lengths(data.training)[documents]
         shares = divide(lengths, self._processes.size)
         share = shares[self._processes.rank]
-        self.imbalance = imbalance(lengths, shares)
+        self._imbalance = imbalance(lengths, shares)
         self._is_idle = not share
         batches = [
             data.batch(data.training, [documents[place] for place in places], [rotations[place] for place in places])
@@ -140,7 +141,8 @@ class ParallelUpdater(Updater):
     def _size_of(self, batches: Sequence[Batch]) -> UpdateSize:
         own = UpdateSize.of(batches)
         counts = torch.tensor([own.target_tokens, own.documents, own.source_tokens], dtype=torch.float64)
-        return UpdateSize(*self._processes.sum(counts * (not self._is_idle)).tolist())
+        tokens, documents, source_tokens = self._processes.sum(counts * (not self._is_idle)).tolist()
+        return UpdateSize(tokens, documents, source_tokens, self._imbalance)
 
     def _accumulate(self, batch: Batch, size: UpdateSize, *, is_last: bool) -> dict[str, Tensor]:
         if self._is_idle:

@@ -1,9 +1,15 @@
-"""One optimizer update: loss of the batches as parts of that of the update, gradient clipping, AdamW."""
+"""One optimizer update: loss of the batches as parts of that of the update, gradient clipping, AdamW.
+
+From top to bottom: the loss (`Objective`), the update (`Updater`), batches that memory cannot hold (`BatchDivision`),
+and the parameters that are trained, with their optimizer and the learning-rate schedule.
+"""
 
 import math
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,12 +18,10 @@ from torch import Tensor, nn
 
 from sumpool.core.output._base import Scores
 from sumpool.data.batches import Batch
-from sumpool.errors import RecipeError
-from sumpool.training.batch_division import BatchDivision
-from sumpool.training.config import TrainConfig
+from sumpool.errors import CheckpointError, RecipeError, ResourceError, advise_smaller_batches, is_out_of_memory
+from sumpool.training.config import ScheduleConfig, TrainConfig
 from sumpool.training.data_order import TrainingData, reseed
 from sumpool.training.hardware import autocast, choose_precision
-from sumpool.training.optimizer import build_optimizer, freeze, moments_of, set_moments
 from sumpool.training.weights import set_weights, weights_of
 
 if TYPE_CHECKING:
@@ -32,11 +36,13 @@ class UpdateSize:
         target_tokens: Target tokens, over which the loss is normalised.
         documents: Documents, over which auxiliary losses are means.
         source_tokens: Source tokens without padding.
+        imbalance: Imbalance of tokens between processes; None for one process.
     """
 
     target_tokens: float
     documents: float
     source_tokens: float = 0
+    imbalance: float | None = None
 
     @classmethod
     def of(cls, batches: Sequence[Batch]) -> "UpdateSize":
@@ -182,10 +188,7 @@ class Updater:
     Attributes:
         optimizer: AdamW for the trainable parameters.
         division: Division of batches that memory cannot hold.
-        imbalance: Imbalance of tokens between processes in the last update; None for one process.
     """
-
-    imbalance: float | None = None
 
     def __init__(
         self, model: nn.Module, config: TrainConfig, device: torch.device, teacher: "Teacher | None" = None
@@ -298,3 +301,224 @@ class Updater:
 def to_device(batch: Batch, device: torch.device) -> Batch:
     """Copy a batch to the device; on a CPU it stays where it is."""
     return batch if device.type == "cpu" else batch.to(device)
+
+
+Work = Callable[[Batch], dict[str, Tensor]]
+"""Returns sums over the documents of a batch, by name, and may accumulate gradients."""
+
+
+class BatchDivision:
+    """Work on batches, in halves where memory cannot hold them.
+
+    Sums and gradients of the halves add up to those of the batch. A failed attempt leaves neither gradients nor random
+    draws behind; without dropout the results are those of the undivided batch up to the rounding of sums.
+
+    Attributes:
+        failed: Documents and source tokens per document of the smallest batch that failed; None if none did.
+    """
+
+    def __init__(self, enabled: bool, batch_tokens: int, parameters: Sequence[nn.Parameter] = ()) -> None:
+        """Divide batches.
+
+        Args:
+            enabled: Whether batches are divided; otherwise they raise an error.
+            batch_tokens: Setting that the error names.
+            parameters: Parameters whose gradients the work accumulates.
+        """
+        self.enabled = enabled
+        self.failed: tuple[int, int] | None = None
+        self._batch_tokens = batch_tokens
+        self._parameters = parameters
+
+    def note(self) -> str:
+        """Describe the batches that are divided."""
+        documents, length = self.failed or (0, 0)
+        return f"memory cannot hold a batch of {documents} documents of {length} tokens; such batches are divided"
+
+    def run(self, batch: Batch, work: Work) -> dict[str, Tensor]:
+        """Do the work on a batch, or on its halves.
+
+        Raises:
+            ResourceError: If memory runs out, and batches are not divided or this one has one document.
+        """
+        if not self.enabled or len(batch.documents) == 1:
+            with enough_memory(batch, self._batch_tokens):
+                return work(batch)
+        size = len(batch.documents) * batch.ids.size(-1)
+        if self.failed is None or size < self.failed[0] * self.failed[1]:
+            sums = self._attempt(batch, work)
+            if sums is not None:
+                return sums
+            self.failed = len(batch.documents), batch.ids.size(-1)
+        first, second = (self.run(half, work) for half in halve(batch))
+        return {name: value + second[name] for name, value in first.items()}
+
+    def _attempt(self, batch: Batch, work: Work) -> dict[str, Tensor] | None:
+        """Do the work on the whole batch; return None, with gradients and generators as before, if memory runs out."""
+        earlier = [parameter.grad for parameter in self._parameters]
+        generators = torch.get_rng_state(), torch.cuda.get_rng_state() if torch.cuda.is_initialized() else None
+        for parameter in self._parameters:
+            parameter.grad = None
+        try:
+            sums = work(batch)
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            sums = None
+        for parameter, gradient in zip(self._parameters, earlier, strict=True):
+            if sums is None or parameter.grad is None:
+                parameter.grad = gradient
+            elif gradient is not None:
+                parameter.grad = gradient.add_(parameter.grad)
+        if sums is None:
+            torch.set_rng_state(generators[0])
+            if generators[1] is not None:
+                torch.cuda.set_rng_state(generators[1])
+        return sums
+
+
+def halve(batch: Batch) -> tuple[Batch, Batch]:
+    """Divide a batch of several documents into two, without padding that neither half needs."""
+    middle = len(batch.documents) // 2
+    return _part(batch, slice(0, middle)), _part(batch, slice(middle, len(batch.documents)))
+
+
+def _part(batch: Batch, rows: slice) -> Batch:
+    mask = batch.mask[rows]
+    towers = batch.mask[0, ..., 0].numel()
+    by_document = slice(rows.start * towers, rows.stop * towers)
+    length = max(1, int(mask.sum(-1).max()))
+    target = None if batch.target is None else batch.target[rows]
+    if target is not None:
+        target = target[:, : max(1, int((target != batch.pad).sum(1).max()))]
+    return replace(
+        batch,
+        ids=batch.ids[rows, ..., :length],
+        mask=mask[..., :length],
+        sentences=batch.sentences[rows, ..., :length],
+        target=target,
+        documents=batch.documents[rows],
+        phrases=None if batch.phrases is None else batch.phrases[rows, ..., :length],
+        lengths=None if batch.lengths is None else batch.lengths[by_document],
+    )
+
+
+@contextmanager
+def enough_memory(batch: Batch, batch_tokens: int) -> Iterator[None]:
+    """Convert out-of-memory errors to errors that name the batch and a remedy.
+
+    Raises:
+        ResourceError: If the block runs out of memory.
+    """
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        documents, length = len(batch.documents), batch.ids.size(-1)
+        target = 0 if batch.target is None else batch.target.size(1)
+        remedy = "lower model.source_length, or set train.checkpoint_activations=true"
+        if documents > 1:
+            remedy = advise_smaller_batches(batch_tokens)
+        raise ResourceError(
+            f"memory must hold a batch of {documents} document{'s' if documents > 1 else ''} of {length} source and "
+            f"{target} target tokens, but it ran out: {remedy}"
+        ) from error
+
+
+def freeze(model: nn.Module, patterns: Sequence[str]) -> None:
+    """Freeze all parameters whose names match no pattern (`train.trainable`); dropout is unaffected.
+
+    Args:
+        model: Model; a shared parameter is known by its first name.
+        patterns: Shell patterns, such as "decoder.*".
+
+    Raises:
+        RecipeError: If a pattern matches no parameter; the model is then unchanged.
+    """
+    parameters = dict(model.named_parameters())
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in parameters):
+            raise RecipeError(f"train.trainable must match names of weights, got {pattern}{_hint(pattern, parameters)}")
+    for name, parameter in parameters.items():
+        parameter.requires_grad_(any(fnmatchcase(name, pattern) for pattern in patterns))
+
+
+def _hint(pattern: str, names: Iterable[str]) -> str:
+    """Suggest names of parameters and patterns for modules."""
+    known: dict[str, None] = {}
+    for name in names:
+        parts = name.split(".")
+        parents = [f"{'.'.join(parts[:count])}.*" for count in range(1, len(parts))]
+        known |= dict.fromkeys([name, *parents, *(f"*.{part}.*" for part in parts[1:-1])])
+    close = get_close_matches(pattern, list(known), n=3, cutoff=0.6)
+    return f" (did you mean {' or '.join(close)}?)" if close else f"; names are such as {next(iter(known))}"
+
+
+def build_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
+    """Build AdamW for the parameters that are not frozen, with weight decay on matrices only (not on biases and norms).
+
+    The fused kernel is as reproducible as the plain one, and can skip an update by a flag on the device.
+    """
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    matrices = [parameter for parameter in parameters if parameter.dim() >= 2]
+    vectors = [parameter for parameter in parameters if parameter.dim() < 2]
+    groups = [{"params": matrices, "weight_decay": config.weight_decay}, {"params": vectors, "weight_decay": 0.0}]
+    return torch.optim.AdamW(
+        [group for group in groups if group["params"]],
+        lr=config.learning_rate,
+        betas=config.betas,
+        fused=True,
+    )
+
+
+def moments_of(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
+    """Optimizer state by "parameter name:kind"."""
+    return {
+        f"{name}:{kind}": value
+        for name, parameter in model.named_parameters()
+        for kind, value in optimizer.state.get(parameter, {}).items()
+    }
+
+
+def set_moments(optimizer: torch.optim.Optimizer, model: nn.Module, saved: Mapping[str, Tensor]) -> None:
+    """Load the optimizer state saved by `moments_of`.
+
+    Raises:
+        CheckpointError: If a tensor does not fit a parameter of the model.
+    """
+    state: dict[Tensor, dict[str, Tensor]] = {}
+    parameters = dict(model.named_parameters())
+    for key, value in saved.items():
+        name, _, kind = key.rpartition(":")
+        parameter = parameters.get(name)
+        if parameter is None or (value.dim() and value.shape != parameter.shape):
+            raise CheckpointError(f"the optimizer's {key} {tuple(value.shape)} must belong to a parameter of the model")
+        # A copy: tensors of a memory-mapped file may be unaligned.
+        state.setdefault(parameter, {})[kind] = value.to(parameter.device, copy=True)
+    optimizer.state.clear()
+    optimizer.state.update(state)
+
+
+def schedule_factor(step: int, config: ScheduleConfig, steps: int) -> float:
+    """Learning rate of an update as a fraction of the peak, in [0, 1].
+
+    The warm-up is linear from 1 / (warmup + 1) at the first update to 1 at step `warmup`.
+
+    Args:
+        step: Updates made so far.
+        config: Settings of the schedule.
+        steps: Updates of the whole run; used by cosine and linear only.
+    """
+    if step < config.warmup:
+        return (step + 1) / (config.warmup + 1)
+    progress = min(1.0, (step - config.warmup) / max(1, steps - config.warmup))
+    match config.kind:
+        case "constant":
+            return 1.0
+        case "inverse_sqrt":
+            return math.sqrt((config.warmup + 1) / (step + 1))
+        case "cosine":
+            return config.floor + (1 - config.floor) * (1 + math.cos(math.pi * progress)) / 2
+        case "linear":
+            return config.floor + (1 - config.floor) * (1 - progress)

@@ -1,7 +1,8 @@
 """Weights of a model by name, shared tensors once, and the file of a run folder that holds them."""
 
 import io
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -51,24 +52,20 @@ def needed_weights(model: nn.Module, saved: Mapping[str, Tensor]) -> dict[str, T
     return {name: saved[name] for name in weights_of(model) if name in saved}
 
 
-def export(run: Path, model: nn.Module, facts: Mapping[str, Any]) -> None:
+def export(run: Path, model: nn.Module | Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
     """Save a model's weights as those of a run folder; after a crash at any moment the folder still loads.
 
     Args:
         run: The run folder, with a manifest.
-        model: The model.
+        model: The model, or its weights by name.
         facts: Facts about these weights for the manifest, as JSON.
 
     Raises:
         ResourceError: If the disk is full or fails; the folder is as it was.
         CheckpointError: If the manifest is broken.
     """
-    export_tensors(run, weights_of(model), facts)
-
-
-def export_tensors(run: Path, weights: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-    """Save weights as those of a run folder, as `export` does."""
     path = run / MODEL
+    weights = weights_of(model) if isinstance(model, nn.Module) else model
     with disk_errors(path):
         save_tensors(weights, temporary_path(path))
         replace_listed_file(path, facts)
@@ -128,26 +125,10 @@ def read_weights(run: Path, manifest: Manifest | None = None, verified: Collecti
         manifest, verified = Manifest.read(run), ()
     manifest.verify(run, manifest.files.keys() - {MODEL, *verified})
     manifest.compare(path, MODEL, FileDigest.of_bytes(content))
-    weights = parse_tensors(path, content)
-    return {name: weight.float() if weight.dtype == torch.bfloat16 else weight for name, weight in weights.items()}
-
-
-def parse_tensors(path: Path, content: bytes) -> dict[str, Tensor]:
-    """Parse the content of a safetensors file.
-
-    Args:
-        path: Path of the file, for the error.
-        content: Its content.
-
-    Raises:
-        CheckpointError: If the content is anything else.
-    """
-    try:
+    with _safetensors(path):
         read_tensor_header(io.BytesIO(content), len(content))
-        tensors: dict[str, Tensor] = safetensors.torch.load(content)
-    except (ValueError, KeyError, SafetensorError) as error:
-        raise CheckpointError(f"{path} must be a safetensors file, got: {error}; train again") from error
-    return tensors
+        weights = safetensors.torch.load(content)
+    return {name: weight.float() if weight.dtype == torch.bfloat16 else weight for name, weight in weights.items()}
 
 
 def load_tensors(path: Path) -> dict[str, Tensor]:
@@ -156,12 +137,18 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
     Raises:
         CheckpointError: If the file is missing or is anything else.
     """
-    try:
+    with _safetensors(path):
         read_tensor_entries(path)
         tensors: dict[str, Tensor] = safetensors.torch.load_file(path)
+    return tensors
+
+
+@contextmanager
+def _safetensors(path: Path) -> Iterator[None]:
+    try:
+        yield
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         raise CheckpointError(f"{path} must be a safetensors file, got: {error}; train again") from error
-    return tensors
 
 
 def save_tensors(tensors: Mapping[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:

@@ -33,8 +33,8 @@ from sumpool.runs.run_folder import RECIPE, copied_files, new_folder, require_ne
 from sumpool.tasks.summarization.evaluate import prepared_folder
 from sumpool.text.load import same_tokenizer
 from sumpool.training.data_order import TrainingData
+from sumpool.training.fit import validate
 from sumpool.training.update import to_device
-from sumpool.training.validation import validate
 from sumpool.training.weights import export
 
 DOCUMENTS = 100
@@ -148,12 +148,12 @@ def prune_heads(
     )
     # 3. Measure the loss before and after.
     count = sum(map(len, heads.values()))
-    before = ModelLoss(validate(loaded.model, data, settings, loaded.device, check).nats, count)
+    before = ModelLoss(validate(loaded.model, data, settings, loaded.device, check)[0], count)
     if share is None:
         return HeadPruning(documents, listed, before)
     mask_heads(loaded.model, masked)
     remaining = count - sum(map(len, masked.values()))
-    after = ModelLoss(validate(loaded.model, data, settings, loaded.device, check).nats, remaining)
+    after = ModelLoss(validate(loaded.model, data, settings, loaded.device, check)[0], remaining)
     result = HeadPruning(documents, listed, before, after, str(out))
     # 4. Write a folder that appears when it is complete.
     _write(run, out, loaded, result, names, check)

@@ -36,9 +36,8 @@ from sumpool.runs.dry_run import DryRun
 from sumpool.runs.run_folder import evaluation_folder
 from sumpool.text.escaping import escape_line, escape_markdown_line, markdown_table
 from sumpool.text.load import load_tokenizer
-from sumpool.training.fit import JOURNAL
 from sumpool.training.hardware import choose_device
-from sumpool.training.journal import Journal
+from sumpool.training.journal import JOURNAL, Journal
 from sumpool.workflows.train import dry_run, train
 
 TABLES = ("table.md", "table.json")

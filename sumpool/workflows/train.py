@@ -14,11 +14,11 @@ from sumpool.runs.model_card import CARD
 from sumpool.runs.run_folder import finish, opened, require_run_folder
 from sumpool.runs.training_report import TrainingReport
 from sumpool.runs.training_setup import set_up_training
-from sumpool.training.checkpoint import Checkpoints
-from sumpool.training.fit import CHECKPOINTS, fit
+from sumpool.training.checkpoint import CHECKPOINTS, Checkpoints
+from sumpool.training.fit import fit
 from sumpool.training.hardware import choose_device
-from sumpool.training.optimizer import freeze
 from sumpool.training.processes import Processes, join_processes
+from sumpool.training.update import freeze
 
 if TYPE_CHECKING:
     from sumpool.runs.dry_run import DryRun

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from sumpool.recipe.load import load_recipe
-from sumpool.training.checkpoint import Checkpoints
-from sumpool.training.fit import CHECKPOINTS, JOURNAL
-from sumpool.training.journal import Journal
+from sumpool.training.checkpoint import CHECKPOINTS, Checkpoints
+from sumpool.training.journal import JOURNAL, Journal
 from sumpool.workflows.train import train
 from tests.conftest import exit_code, write_rows
 from tests.torture.waiting import wait

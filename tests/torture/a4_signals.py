@@ -231,6 +231,6 @@ def _damage(folder: Path, case: _Case, is_saved: bool) -> list[str]:
     if case.command == "train" and is_saved and log.exists() and not (folder / "out" / "README.md").exists():
         steps = [json.loads(line)["step"] for line in log.read_bytes().split(b"\n")[:-1]]
         checkpoint = Checkpoints(folder / "out" / "checkpoints", 2).load_newest(no_op)
-        if steps and (checkpoint is None or checkpoint.state["step"] != steps[-1]):
+        if steps and (checkpoint is None or checkpoint.state.step != steps[-1]):
             faults.append(f"{case}: step {steps[-1]} has no checkpoint")
     return faults

@@ -7,7 +7,6 @@ import shutil
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Final, Literal, NoReturn
 from unittest.mock import patch
@@ -125,7 +124,7 @@ def _checkpoints(folder: Path) -> Checkpoints:
 
 def _checkpoint(step: int) -> Checkpoint:
     weights, moments = {"weight": torch.full((4, 3), float(step))}, {"weight:exp_avg": torch.ones(4, 3)}
-    return Checkpoint(weights, moments, asdict(TrainingState(step=step)))
+    return Checkpoint(weights, moments, TrainingState(step=step))
 
 
 def _save(checkpoints: Checkpoints) -> None:
@@ -155,7 +154,7 @@ def _checkpoint_problem(folder: Path, number: int, fault: Fault) -> str:
     steps = started.steps()
     temporary = [path.name for path in started.folder.glob(".tmp*")]
     problem = ""
-    if newest is None or newest.state["step"] != steps[-1] or not set(steps) >= {2}:
+    if newest is None or newest.state.step != steps[-1] or not set(steps) >= {2}:
         problem = f"checkpoints {steps}"
     elif not torch.equal(newest.weights["weight"], torch.full((4, 3), float(steps[-1]))) or temporary:
         problem = f"other weights, or left {temporary}"

@@ -19,7 +19,8 @@ from typing import Final
 
 import torch
 
-from sumpool.training.fit import JOURNAL, fit
+from sumpool.training.fit import fit
+from sumpool.training.journal import JOURNAL
 from sumpool.training.processes import join_processes
 from tests.torture.figures import Measured
 from tests.torture.waiting import wait, wait_for_lines

@@ -99,7 +99,7 @@ def save_checkpoint(checkpoints: Checkpoints, step: int) -> None:
     torch.manual_seed(step)
     tensors = {name: torch.randn(40, 30) for name in ("weight", "other")}
     moments = {f"{name}:exp_avg": torch.randn(40, 30) for name in tensors}
-    checkpoints.save(step, Checkpoint(tensors, moments, asdict(TrainingState(step=step))))
+    checkpoints.save(step, Checkpoint(tensors, moments, TrainingState(step=step)))
 
 
 def _load_run(folder: Path) -> str:
@@ -126,7 +126,7 @@ def _load_checkpoint(folder: Path) -> str:
     assert newest is not None
     for name, tensor in sorted({**newest.weights, **newest.moments}.items()):
         digest.update(name.encode() + tensor.double().numpy().tobytes())
-    return digest.hexdigest() + json.dumps(newest.state, sort_keys=True)
+    return digest.hexdigest() + json.dumps(asdict(newest.state), sort_keys=True)
 
 
 def _load_prepared(folder: Path) -> str:

@@ -10,10 +10,8 @@ from torch import Tensor, nn
 from sumpool.data.batches import Batch
 from sumpool.errors import ResourceError
 from sumpool.progress import Progress, no_op
-from sumpool.training.batch_division import BatchDivision, enough_memory, halve
-from sumpool.training.fit import fit
-from sumpool.training.update import Updater
-from sumpool.training.validation import validate
+from sumpool.training.fit import fit, validate
+from sumpool.training.update import BatchDivision, Updater, enough_memory, halve
 from tests.training.toy import CONFIG, DATA, ToyDocuments, new_model, new_run
 
 CPU = torch.device("cpu")
@@ -117,9 +115,9 @@ def test_halves_have_no_padding_that_they_do_not_need() -> None:
 
 def test_a_validation_is_divided_too() -> None:
     model = new_model().double()
-    expected = validate(model, DATA, AUTO, CPU, no_op).nats
+    expected = validate(model, DATA, AUTO, CPU, no_op)[0]
     exhaust(model, 1, backward=False)
-    assert validate(model, DATA, AUTO, CPU, no_op).nats == pytest.approx(expected, abs=1e-12)
+    assert validate(model, DATA, AUTO, CPU, no_op)[0] == pytest.approx(expected, abs=1e-12)
     with pytest.raises(ResourceError, match="--auto-batch, which divides such batches"):
         validate(model, DATA, CONFIG, CPU, no_op)
 

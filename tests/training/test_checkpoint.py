@@ -2,9 +2,7 @@ import os
 import random
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pytest
 import safetensors.torch
@@ -30,8 +28,8 @@ OPERATIONS: list[tuple[object, str]] = [
 FILES = ["model.safetensors", "optimizer.safetensors", "state.json", "manifest.json"]
 
 
-def state_of(step: int) -> dict[str, Any]:
-    return asdict(TrainingState(step=step))
+def state_of(step: int) -> TrainingState:
+    return TrainingState(step=step)
 
 
 def checkpoint_of(step: int) -> Checkpoint:

@@ -15,10 +15,10 @@ from sumpool.data.shards import Item
 from sumpool.special_tokens import PAD
 from sumpool.tasks.classification.batches import collate_labelled
 from sumpool.tasks.classification.labels import join_pair, split_pair
-from sumpool.training.batch_division import halve
 from sumpool.training.config import ScheduleConfig, TrainConfig
 from sumpool.training.data_order import TrainingData
 from sumpool.training.fit import fit
+from sumpool.training.update import halve
 from tests.training.toy import VOCABULARY, new_run, trace
 
 CLASSES = 3

@@ -13,11 +13,10 @@ from sumpool.core.output.pointer import PointerOutputConfig
 from sumpool.core.output.tied import TiedOutputConfig
 from sumpool.data.batches import Batch
 from sumpool.progress import Progress
-from sumpool.training.batch_division import halve
 from sumpool.training.config import TrainConfig
 from sumpool.training.distillation import Teacher, soften, token_divergence
 from sumpool.training.fit import fit
-from sumpool.training.update import UpdateMetrics, Updater
+from sumpool.training.update import UpdateMetrics, Updater, halve
 from tests.training.toy import CONFIG, DATA, MODEL, VOCABULARY, new_model, new_run
 
 CPU = torch.device("cpu")

@@ -67,7 +67,7 @@ def test_a_run_goes_on_with_another_number_of_processes(tmp_path: Path) -> None:
     first, last = (Checkpoints(run / "checkpoints", 2).load_newest() for run in (alone, changed))
     assert first is not None
     assert last is not None
-    assert first.state["position"] == last.state["position"]
+    assert first.state.position == last.state.position
     assert first.weights.keys() == last.weights.keys()
     assert first.moments.keys() == last.moments.keys()
     exported = load_tensors(changed / MODEL)

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from sumpool.core.model.language_model import LanguageModel
 from sumpool.core.model.language_model_config import LanguageModelConfig
 from sumpool.data.batches import Batch
+from sumpool.training.fit import validate
 from sumpool.training.update import UpdateMetrics, Updater
-from sumpool.training.validation import validate
 from tests.core.emulated_gpu import CUDA, GpuTensor, emulated_gpu, on_gpu
 from tests.core.model.test_language_model import SMALL, SOURCES
 from tests.training import test_classification as classification
@@ -86,11 +86,11 @@ def test_updates_are_those_of_the_cpu(name: str) -> None:
 
 
 def test_validation_is_that_of_the_cpu() -> None:
-    expected = validate(new_model(), DATA, CONFIG, torch.device("cpu"), lambda: None)
+    expected, _ = validate(new_model(), DATA, CONFIG, torch.device("cpu"), lambda: None)
     model = on_gpu(new_model())
     with emulated_gpu():
-        actual = validate(model, DATA, CONFIG, CUDA, lambda: None)
-    assert actual.nats == pytest.approx(expected.nats, rel=1e-5)
+        actual, _ = validate(model, DATA, CONFIG, CUDA, lambda: None)
+    assert actual == pytest.approx(expected, rel=1e-5)
 
 
 def _memory(parameter: nn.Parameter) -> Tensor:

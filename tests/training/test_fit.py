@@ -14,7 +14,6 @@ from sumpool.progress import Progress, interruptible
 from sumpool.training import fit as fitting
 from sumpool.training.checkpoint import Checkpoints, TrainingState
 from sumpool.training.fit import fit
-from sumpool.training.validation import Validation
 from sumpool.training.weights import load_weights, weights_of
 from tests.training.toy import CONFIG, DATA, new_model, new_run, trace
 
@@ -53,7 +52,7 @@ class Observer:
 
 def with_losses(monkeypatch: pytest.MonkeyPatch, *losses: float) -> None:
     """Replace the losses of validations."""
-    answers = map(Validation, losses)
+    answers = ((loss, dict[str, float]()) for loss in losses)
     monkeypatch.setattr(fitting, "validate", lambda *_: next(answers))
 
 

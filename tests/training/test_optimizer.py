@@ -6,7 +6,7 @@ import torch
 
 from sumpool.errors import CheckpointError
 from sumpool.training.config import ScheduleConfig
-from sumpool.training.optimizer import build_optimizer, moments_of, schedule_factor, set_moments
+from sumpool.training.update import build_optimizer, moments_of, schedule_factor, set_moments
 from tests.training.toy import CONFIG, new_model
 
 Kind = Literal["constant", "inverse_sqrt", "cosine", "linear"]

@@ -16,8 +16,7 @@ from sumpool.data.shards import Item
 from sumpool.progress import Progress, no_op
 from sumpool.training.config import ScheduleConfig, TrainConfig
 from sumpool.training.data_order import TrainingData
-from sumpool.training.fit import fit
-from sumpool.training.validation import validate
+from sumpool.training.fit import fit, validate
 from sumpool.training.weights import weights_of
 from tests.training.toy import VOCABULARY, ToyDocuments, new_run, trace
 
@@ -134,7 +133,7 @@ def test_models_with_selection_and_pooling_train_and_resume_bitwise(selection: s
 
     uninterrupted, run = new_run(tmp_path / "uninterrupted"), new_run(tmp_path / "run")
     trained = model()
-    before = validate(trained, data, config, torch.device("cpu"), no_op).nats
+    before = validate(trained, data, config, torch.device("cpu"), no_op)[0]
     state = fit(trained, config, data, uninterrupted)
     assert state.best_loss is not None
     assert state.best_loss < before - 0.1

@@ -11,8 +11,7 @@ from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.errors import RecipeError
 from sumpool.progress import Progress
 from sumpool.training.fit import fit
-from sumpool.training.optimizer import freeze, moments_of
-from sumpool.training.update import Updater
+from sumpool.training.update import Updater, freeze, moments_of
 from sumpool.training.weights import weights_of
 from tests.training.toy import CONFIG, DATA, MODEL, VOCABULARY, new_model, new_run, trace
 

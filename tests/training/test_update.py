@@ -12,8 +12,7 @@ from sumpool.core.output._base import Scores
 from sumpool.data.batches import Batch
 from sumpool.errors import RecipeError
 from sumpool.training.config import TrainConfig
-from sumpool.training.optimizer import moments_of
-from sumpool.training.update import Updater, weighted_sum
+from sumpool.training.update import Updater, moments_of, weighted_sum
 from tests.training.toy import CONFIG, DATA, new_model
 
 CPU = torch.device("cpu")

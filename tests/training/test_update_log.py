@@ -12,8 +12,8 @@ from sumpool.training.update import PendingMetrics, UpdateSize
 
 
 def pending(step: int, loss: float = 1.0, imbalance: float | None = None) -> PendingUpdate:
-    metrics = PendingMetrics(torch.tensor([loss, 1.0, 2.0]), [], UpdateSize(10, 2, 100))
-    return PendingUpdate(step, ("a", "b"), 0.1, 0.0, imbalance, metrics)
+    metrics = PendingMetrics(torch.tensor([loss, 1.0, 2.0]), [], UpdateSize(10, 2, 100, imbalance))
+    return PendingUpdate(step, ("a", "b"), 0.1, 0.0, metrics)
 
 
 def test_an_update_is_logged_with_the_next_one(tmp_path: Path) -> None:

@@ -3,8 +3,8 @@ import torch
 
 from sumpool.core.output._base import Scores
 from sumpool.errors import Interrupted
+from sumpool.training.fit import validate, validation_batches
 from sumpool.training.update import count_target_tokens
-from sumpool.training.validation import validate, validation_batches
 from tests.training.toy import CONFIG, DATA, new_model
 
 CPU = torch.device("cpu")
@@ -26,7 +26,7 @@ def test_loss_is_a_mean_over_tokens_independent_of_batching() -> None:
         tokens += count_target_tokens(batch)
     for batch_tokens in (1, 40, 1000):
         config = CONFIG.model_copy(update={"batch_tokens": batch_tokens})
-        assert validate(model, DATA, config, CPU, no_op).nats == pytest.approx(total / tokens, rel=1e-9)
+        assert validate(model, DATA, config, CPU, no_op)[0] == pytest.approx(total / tokens, rel=1e-9)
 
 
 def test_batches_have_the_first_documents_within_the_token_budget() -> None:

@@ -41,9 +41,8 @@ from sumpool.studies.lra.tasks import make_data
 from sumpool.studies.study import load_study, make_table
 from sumpool.studies.training import budget_steps, clocked, over_seeds, with_steps
 from sumpool.tasks.classification.classify import evaluate_classifier
-from sumpool.training.fit import JOURNAL
 from sumpool.training.hardware import choose_device, choose_precision
-from sumpool.training.journal import Journal
+from sumpool.training.journal import JOURNAL, Journal
 from sumpool.workflows.train import dry_run, train
 
 ROWS: Mapping[str, Mapping[str, Any]] = {

@@ -18,9 +18,9 @@ from sumpool.recipe.schema import Recipe
 from sumpool.runs.training_report import GeneratedSummary, examine
 from sumpool.runs.training_setup import TrainingSetup
 from sumpool.text.sentences import SentenceSplitter
+from sumpool.training.fit import STANDARD_ERROR, share_batches, validation_batches
 from sumpool.training.hardware import autocast, choose_device, choose_precision
 from sumpool.training.processes import current_processes
-from sumpool.training.validation import STANDARD_ERROR, share_batches, validation_batches
 
 
 @final
