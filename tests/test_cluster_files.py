@@ -11,7 +11,7 @@ import pytest
 import yaml
 from torch.distributed.run import get_args_parser
 
-from sumpool.cli.commands import Commands
+from sumpool.cli.app import Commands
 
 ROOT = Path(__file__).parents[1]
 CLUSTER = ROOT / "recipes" / "cluster"

@@ -5,15 +5,67 @@ import errno
 import gc
 import re
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from importlib import import_module
+from typing import Annotated, Any, Final, final
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from sumpool import __version__
-from sumpool.cli.commands import Commands
 from sumpool.cli.streams import READER_GONE, discard_output, end_output, open_streams
 from sumpool.cli.text import print_message, wrapped
 from sumpool.errors import Interrupted, RecipeError, SumpoolError, first_line, is_out_of_memory
+
+COMMANDS: Final = {
+    "prepare": "Prepare the data of a recipe and print statistics.",
+    "train": "Train a model, or resume an interrupted run.",
+    "summarize": "Summarise documents with a trained model.",
+    "serve": "Summarise over HTTP: a web page, and POST /v1/summaries.",
+    "classify": "Label documents with a trained classifier.",
+    "generate": "Write text with a language model, from a prompt or from nothing.",
+    "evaluate": "Score summaries with ROUGE, beside baselines.",
+    "bench": "Measure speed and memory of a model by length.",
+    "study": "Reproduce a table or figure of a paper, or list what can be reproduced.",
+    "export": "Copy a model without checkpoints and logs, to pass it on.",
+    "push": "Export a model and upload it to the Hugging Face hub.",
+    "prune": "List the importance of attention heads, and mask the least important.",
+    "init": "Write a recipe for your documents.",
+    "mark": "Write a sheet for each document, on which a reader marks what a summary should consist of.",
+    "recipes": "List the recipes that come with sumpool, or print one.",
+    "sample": "Print a bundled RFC as a model reads it.",
+    "runs": "List runs, the newest first.",
+    "show": "Describe a run.",
+    "import": "Import a pretrained BART, LED, Marian, mBART or PEGASUS.",
+}
+"""Commands in the order of the help, and the first line of the help of each."""
+_MODULES = {"import": "import_model"}
+"""Modules of commands with other names."""
+
+
+def load_command(name: str) -> Callable[..., None]:
+    """Import the function of a command from `sumpool/cli/NAME.py`; those of all commands take most of the start."""
+    name = _MODULES.get(name, name)
+    command: Callable[..., None] = getattr(import_module(f"sumpool.cli.{name}"), name)
+    return command
+
+
+@final
+class Commands(TyperGroup):
+    """Group of commands whose functions are imported when they are called."""
+
+    def __init__(self, **attributes: Any) -> None:  # noqa: ANN401 - as typer passes them
+        super().__init__(**attributes)
+        self.commands = {name: TyperCommand(name, help=text) for name, text in COMMANDS.items()} | dict(self.commands)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - types that typer keeps private
+        """Return the command that is called, imported, with its name and arguments."""
+        if args[0] in COMMANDS:
+            own = typer.Typer(add_completion=False, rich_markup_mode=None)
+            own.command(args[0])(load_command(args[0]))
+            self.commands[args[0]] = typer.main.get_command(own)
+        return super().resolve_command(ctx, args)
+
 
 app = typer.Typer(
     name="sumpool",

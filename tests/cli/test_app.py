@@ -8,8 +8,7 @@ from typer.testing import CliRunner
 
 from sumpool import __version__
 from sumpool.cli import app as module
-from sumpool.cli.app import app, explain, main
-from sumpool.cli.commands import COMMANDS, load
+from sumpool.cli.app import COMMANDS, app, explain, load_command, main
 from sumpool.errors import (
     CheckpointError,
     DataError,
@@ -55,7 +54,7 @@ def test_every_error_has_an_exit_code_and_a_message() -> None:
 
 def test_help_describes_each_command_as_the_command_does() -> None:
     for name, line in COMMANDS.items():
-        described = " ".join((inspect.getdoc(load(name)) or "").split())
+        described = " ".join((inspect.getdoc(load_command(name)) or "").split())
         assert described.startswith(line.removesuffix(".")), name
 
 

@@ -7,8 +7,7 @@ from typing import Annotated, get_args, get_origin, get_type_hints
 import pytest
 from typer.models import OptionInfo
 
-from sumpool.cli.app import main
-from sumpool.cli.commands import COMMANDS, load
+from sumpool.cli.app import COMMANDS, load_command, main
 from sumpool.cli.options import choice, share, whole_number
 from sumpool.errors import RecipeError
 
@@ -30,7 +29,7 @@ WORDS = (str(10**30), "-1", "nan", "", "1e400", "some text", "\x1b[2J", "0x10", 
 def command_options() -> Iterator[tuple[str, str, object, OptionInfo]]:
     """Command, name, type and description of every option."""
     for name in COMMANDS:
-        function = load(name)
+        function = load_command(name)
         for parameter, hint in get_type_hints(function, include_extras=True).items():
             if get_origin(hint) is not Annotated:
                 continue

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from sumpool.cli.commands import COMMANDS
+from sumpool.cli.app import COMMANDS
 from sumpool.cli.recipe_reference import page as page_of_settings
 from sumpool.recipe.packaged import packaged_recipes
 

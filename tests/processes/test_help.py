@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.cli.commands import COMMANDS
+from sumpool.cli.app import COMMANDS
 from tests.processes.installed import run_with_imports
 
 NAMES = (*COMMANDS, "help")
