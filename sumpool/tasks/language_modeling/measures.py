@@ -19,7 +19,7 @@ import numpy as np
 from sumpool.errors import DataError
 from sumpool.evaluation.report import TitledTable
 from sumpool.evaluation.statistics import SEED, Estimate, Floats, PairedTest, compare, estimate_ratio, holm
-from sumpool.evaluation.student import TTest, paired_t_test
+from sumpool.tasks.language_modeling.student import TTest, paired_t_test
 
 _LONGEST_BAR: Final = 16
 """Lengths of segments with a count of their own in the table; longer ones share one."""

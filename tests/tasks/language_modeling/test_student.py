@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from sumpool.evaluation.student import incomplete_beta, paired_t_test, tail_probability
+from sumpool.tasks.language_modeling.student import incomplete_beta, paired_t_test, tail_probability
 
 
 def test_the_test_agrees_with_scipy() -> None:
