@@ -273,36 +273,29 @@ def _rows(
     if others:
         lead = np.tile(scores["lead"], len(others))
         tests = compare(np.concatenate([scores[name] for name in others], axis=1), lead, config.resamples, SEED)
-    return [
-        _row(
-            (slice_name, names[system]),
-            values,
-            estimates[width * number : width * (number + 1)],
-            tests[len(TYPES) * others.index(system) :][: len(TYPES)] if system in others else [],
+    rows = []
+    for number, (system, values) in enumerate(systems.items()):
+        means = dict(zip(_COLUMNS, values.mean(axis=0).tolist(), strict=True))
+        known = {name: None if np.isnan(mean) else mean for name, mean in means.items()}
+        facts, unsupported = known["facts"], known["unsupported"]
+        sentences, flawed, *faults = map(int, values[:, -len(_FORM) :].sum(axis=0))
+        own = estimates[width * number :]
+        against = tests[len(TYPES) * others.index(system) :] if system in others else []
+        rows.append(
+            ReportRow(
+                slice=slice_name,
+                system=names[system],
+                documents=len(values),
+                rouge=dict(zip(TYPES, own, strict=False)),
+                words=means["words"],
+                repetition=means["repetition"],
+                coverage=known["coverage"],
+                density=known["density"],
+                novel_bigrams=known["novel_bigrams"],
+                unsupported=unsupported / facts if facts and unsupported is not None else None,
+                against_lead=dict(zip(TYPES, against, strict=False)),
+                form=Form(sentences, flawed, dict(zip(FAULTS, faults, strict=True))),
+                bertscore=None if known["bertscore"] is None else own[len(TYPES)],
+            )
         )
-        for number, (system, values) in enumerate(systems.items())
-    ]
-
-
-def _row(
-    labels: tuple[str, str], values: Floats, estimates: Sequence[Estimate], tests: Sequence[PairedTest]
-) -> ReportRow:
-    means = dict(zip(_COLUMNS, values.mean(axis=0).tolist(), strict=True))
-    known = {name: None if np.isnan(mean) else mean for name, mean in means.items()}
-    facts, unsupported = known["facts"], known["unsupported"]
-    sentences, flawed, *faults = map(int, values[:, -len(_FORM) :].sum(axis=0))
-    return ReportRow(
-        slice=labels[0],
-        system=labels[1],
-        documents=len(values),
-        rouge=dict(zip(TYPES, estimates, strict=False)),
-        words=means["words"],
-        repetition=means["repetition"],
-        coverage=known["coverage"],
-        density=known["density"],
-        novel_bigrams=known["novel_bigrams"],
-        unsupported=unsupported / facts if facts and unsupported is not None else None,
-        against_lead=dict(zip(TYPES, tests, strict=False)),
-        form=Form(sentences, flawed, dict(zip(FAULTS, faults, strict=True))),
-        bertscore=None if known["bertscore"] is None else estimates[len(TYPES)],
-    )
+    return rows

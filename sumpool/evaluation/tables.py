@@ -3,12 +3,12 @@
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple
 from itertools import groupby
 
 from sumpool.evaluation.paired_comparison import Difference
-from sumpool.evaluation.report import EvaluationReport, ReportRow, TitledTable
+from sumpool.evaluation.report import EvaluationReport, TitledTable
 from sumpool.evaluation.rouge import TYPES
 from sumpool.evaluation.statistics import Estimate
 from sumpool.text.cleaning import IGNORABLE
@@ -50,7 +50,12 @@ def report_tables(report: EvaluationReport) -> list[TitledTable]:
 
 def score_table(report: EvaluationReport) -> Table:
     """Scores of all systems by slice, with p-values of ROUGE-1 and ROUGE-Lsum; BERTScore if it was asked for."""
-    columns, rows = _COLUMNS, [_score_cells(row) for row in report.rows]
+    columns, rows = _COLUMNS, list[tuple[str, ...]]()
+    for row in report.rows:
+        p_values = [row.against_lead[name].permutation for name in ("rouge1", "rougeLsum") if row.against_lead]
+        unsupported = "" if row.unsupported is None else f"{100 * row.unsupported:.1f} %"
+        form = (f"{row.documents:,}", f"{row.words:.0f}", f"{100 * row.repetition:.1f} %", unsupported)
+        rows.append((row.slice, row.system, *map(_interval, row.rouge.values()), *form, _p_values(p_values)))
     if not any(row.bertscore for row in report.rows):
         return columns, rows
     cells = [_interval(row.bertscore) if row.bertscore else "" for row in report.rows]
@@ -115,20 +120,6 @@ def difference_table(differences: Sequence[Difference]) -> Table:
         return columns, rows
     corrected = [_p_values([difference.holm[name] for name in ("rouge1", "rougeLsum")]) for difference in differences]
     return (*columns, "p Holm"), [(*row, p_values) for row, p_values in zip(rows, corrected, strict=True)]
-
-
-def _score_cells(row: ReportRow) -> tuple[str, ...]:
-    p_values = [row.against_lead[name].permutation for name in ("rouge1", "rougeLsum") if name in row.against_lead]
-    return (
-        row.slice,
-        row.system,
-        *(_interval(f1) for f1 in row.rouge.values()),
-        f"{row.documents:,}",
-        f"{row.words:.0f}",
-        f"{100 * row.repetition:.1f} %",
-        "" if row.unsupported is None else f"{100 * row.unsupported:.1f} %",
-        _p_values(p_values),
-    )
 
 
 def _difference_cells(difference: Difference) -> tuple[str, ...]:
@@ -225,25 +216,22 @@ def to_latex(report: EvaluationReport) -> str:
         r"System & ROUGE-1 & ROUGE-2 & ROUGE-L & ROUGE-Lsum & Words \\",
     ]
     for slice_name, rows in groupby((*report.rows, *report.length_rows), key=lambda row: row.slice):
-        lines += _latex_rows(slice_name, list(rows), stars)
+        members = list(rows)
+        title = rf"\emph{{{escape_latex(slice_name)}}}, {members[0].documents} documents"
+        lines += [r"\midrule", rf"\multicolumn{{6}}{{l}}{{{title}}} \\"]
+        for row in members:
+            scores = []
+            for name, f1 in row.rouge.items():
+                star = "$^*$" if (slice_name, row.system, name) in stars else ""
+                interval = rf"{{\scriptsize [{100 * f1.low:.1f}, {100 * f1.high:.1f}]}}"
+                scores.append(f"{100 * f1.mean:.1f}{star} {interval}")
+            lines.append(rf"{escape_latex(row.system)} & {' & '.join(scores)} & {row.words:.0f} \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
 def escape_latex(text: str) -> str:
     """Escape the characters that LaTeX interprets; control characters become spaces."""
     return "".join(_LATEX.get(character, character) for character in _CONTROL.sub(" ", text))
-
-
-def _latex_rows(slice_name: str, rows: Sequence[ReportRow], stars: set[tuple[str, str, str]]) -> Iterator[str]:
-    yield r"\midrule"
-    yield rf"\multicolumn{{6}}{{l}}{{\emph{{{escape_latex(slice_name)}}}, {rows[0].documents} documents}} \\"
-    for row in rows:
-        scores = []
-        for name, f1 in row.rouge.items():
-            star = "$^*$" if (slice_name, row.system, name) in stars else ""
-            interval = rf"{{\scriptsize [{100 * f1.low:.1f}, {100 * f1.high:.1f}]}}"
-            scores.append(f"{100 * f1.mean:.1f}{star} {interval}")
-        yield rf"{escape_latex(row.system)} & {' & '.join(scores)} & {row.words:.0f} \\"
 
 
 def guard_cell(text: str) -> str:

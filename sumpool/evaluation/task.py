@@ -8,7 +8,7 @@ from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.bertscore import BertScorer
 from sumpool.evaluation.config import BASELINES, EvaluationConfig
 from sumpool.evaluation.html_report import EXTREMES, read_distribution, to_html
-from sumpool.evaluation.paired_comparison import Difference, compare_results, find_results
+from sumpool.evaluation.paired_comparison import compare_results, find_results
 from sumpool.evaluation.report import EvaluationReport, ScoreAggregator
 from sumpool.evaluation.rouge import TOKENIZERS
 from sumpool.evaluation.scorer import EQUAL_LENGTH, Candidate, ReferenceDocument, SummaryScorer
@@ -59,11 +59,10 @@ class Results:
             RecipeError: If a file is a folder or a file of a run, of prepared data and the like, or its folder is
                 missing.
         """
-        for path in (self.html, self.latex, self.csv):
-            if path is not None and (path.is_dir() or not path.parent.is_dir()):
+        for path in filter(None, (self.html, self.latex, self.csv)):
+            if path.is_dir() or not path.parent.is_dir():
                 raise RecipeError(f"{path} must be a file in an existing folder, got none; make the folder first")
-            if path is not None:
-                require_unlisted(path)
+            require_unlisted(path)
 
 
 @dataclass(frozen=True)
@@ -109,62 +108,49 @@ def evaluate_task(
         DataError: If the results to resume or to compare with belong to another evaluation, or are damaged.
         ResourceError: If the disk is full or fails.
     """
-    task = replace(task, folder=results.folder or task.folder)
+    folder = results.folder or task.folder
     results.require_writable_files()
-    results = replace(results, against=[find_results(path, task.split) for path in results.against])
+    against = [find_results(path, task.split) for path in results.against]
     bert_scorer = _load_bert_scorer(config)
-    with locked_results(task.folder):
+    with locked_results(folder):
+        # 1. Score the documents that have no scores yet.
         scorer = SummaryScorer(config, _mean_reference_words(task, config, check), bert_scorer)
-        evaluation = _evaluate(task, config, scorer, results, report, check)
-        _export(evaluation, task, config, results)
-    return evaluation
-
-
-def _evaluate(
-    task: EvaluationTask,
-    config: EvaluationConfig,
-    scorer: SummaryScorer,
-    results: Results,
-    report: Report,
-    check: Check,
-) -> EvaluationReport:
-    """Score the documents that have no scores yet, and write the results to their locked folder."""
-    scores = ScoreAggregator()
-    done = set()
-    identity = {**task.identity, "settings": scorer.signature, "rouge": scorer.rouge.signature}
-    with open_scores(task.folder, identity, resume=results.resume) as file:
-        for scored in read_scores(file.path):
-            scores.add(scored)
-            done.add(scored.id)
-        report(Progress("evaluate", len(scores), task.documents))
-        for candidate in task.candidates(done):
-            scored = scorer.score(candidate)
-            append_scores(file, scored)
-            scores.add(scored)
+        scores = ScoreAggregator()
+        identity = {**task.identity, "settings": scorer.signature, "rouge": scorer.rouge.signature}
+        with open_scores(folder, identity, resume=results.resume) as file:
+            for scored in read_scores(file.path):
+                scores.add(scored)
             report(Progress("evaluate", len(scores), task.documents))
-            check()
-    names, notes = _add_lead_as_long_as_summaries(scores, task, config, scorer, check)
-    evaluation = scores.report(config, {"model": task.system, **names}, scorer.signature, (*task.notes, *notes))
-    if results.against:
-        differences = _compare(task.system, incomplete_folder(task.folder), results.against, config)
-        evaluation = replace(evaluation, differences=differences)
-    finish_results(task.folder, evaluation.to_json(), evaluation.documents)
+            for candidate in task.candidates(frozenset(scores.ids)):
+                scored = scorer.score(candidate)
+                append_scores(file, scored)
+                scores.add(scored)
+                report(Progress("evaluate", len(scores), task.documents))
+                check()
+        # 2. Report on all, and compare them with other results.
+        names, notes = _add_lead_as_long_as_summaries(scores, task, config, scorer, check)
+        shown = {"model": task.system, **names}
+        evaluation = scores.report(config, shown, scorer.signature, (*task.notes, *notes))
+        if against:
+            others = [_system_name(path) for path in against]
+            if len({task.system, *others}) <= len(others):  # names repeat
+                others = list(map(str, against))
+            systems = {task.system: incomplete_folder(folder), **dict(zip(others, against, strict=True))}
+            evaluation = replace(evaluation, differences=compare_results(systems, config))
+        finish_results(folder, evaluation.to_json(), evaluation.documents)
+        # 3. Write the report as HTML, LaTeX and CSV where a file is given.
+        texts: list[tuple[Path, str]] = []
+        if results.html:
+            distribution = read_distribution(folder, task.references(), EXTREMES)
+            texts.append((results.html, to_html(evaluation, distribution, config, task.identity)))
+        if results.latex:
+            texts.append((results.latex, to_latex(evaluation)))
+        if results.csv:
+            texts.append((results.csv, to_csv(evaluation)))
+        for path, text in texts:
+            with disk_errors(path):
+                replace_file(path, text.encode(errors="replace"))
     return evaluation
-
-
-def _export(evaluation: EvaluationReport, task: EvaluationTask, config: EvaluationConfig, results: Results) -> None:
-    """Write the report as HTML, LaTeX and CSV where a file is given."""
-    texts: list[tuple[Path, str]] = []
-    if results.html:
-        distribution = read_distribution(task.folder, task.references(), EXTREMES)
-        texts.append((results.html, to_html(evaluation, distribution, config, task.identity)))
-    if results.latex:
-        texts.append((results.latex, to_latex(evaluation)))
-    if results.csv:
-        texts.append((results.csv, to_csv(evaluation)))
-    for path, text in texts:
-        with disk_errors(path):
-            replace_file(path, text.encode(errors="replace"))
 
 
 def _load_bert_scorer(config: EvaluationConfig) -> BertScorer | None:
@@ -220,14 +206,6 @@ def _add_lead_as_long_as_summaries(
             scores.add_system("lead_summaries", metrics)
             names["lead_summaries"] = f"LEAD-{length}"
     return {name: names[name] for name in BASELINES if name in names}, notes
-
-
-def _compare(system: str, folder: Path, others: Sequence[Path], config: EvaluationConfig) -> tuple[Difference, ...]:
-    """Compare the results with others; a system is named after its run or folder, or by its path where names repeat."""
-    names = [_system_name(path) for path in others]
-    unique = len({system, *names}) == len(names) + 1
-    shown = names if unique else [str(path) for path in others]
-    return compare_results({system: folder, **dict(zip(shown, others, strict=True))}, config)
 
 
 def _system_name(folder: Path) -> str:

@@ -44,8 +44,6 @@ GROUP_DOCUMENTS: Final = 16
 MAX_DEATHS: Final = 5
 _MAX_READERS: Final = 4096
 """Tasks that read the files; a task of a larger corpus reads several."""
-_STORE_BYTES: Final = 256 * 2**20
-_NAMED_FAILURES: Final = 10
 _ADVICE: Final = "go on with --resume, with fewer --jobs if memory ran out"
 _ENVIRONMENT: Final = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 """Nothing is sent over the network but between the machines of the cluster."""
@@ -126,8 +124,12 @@ def summarize_corpus(
     # 1. List the files of the corpus.
     notice = lambda text: report(Progress("summarize", note=text))  # noqa: E731
     files = [file for name in job.names for file in list_files(name, job.options, notice)]
+    sizes = {file: Path(file).stat().st_size for file in files if Path(file).is_file()}
     settings = identity(RunFiles.open(job.model, job.overrides))
-    settings |= {"evidence": str(job.evidence), "corpus": _digest(files)}
+    settings |= {
+        "evidence": str(job.evidence),
+        "corpus": hashlib.sha256(json.dumps([files, sizes]).encode()).hexdigest(),
+    }
     # 2. Summarise those that are not finished; each is in the journal once its file of summaries is complete.
     with ExitStack() as stack:
         journal, finished = _open_journal(job.folder, settings, stack, resume=resume, retry=retry)
@@ -223,7 +225,7 @@ def _start(
     results = (
         data.from_items(items, override_num_blocks=min(len(items), _MAX_READERS))
         # readers take no cores, all of which the actors have
-        .flat_map(_Reader(job.options, directory), num_cpus=0, compute=data.TaskPoolStrategy(workers))
+        .flat_map(partial(_read_groups, job.options, directory), num_cpus=0, compute=data.TaskPoolStrategy(workers))
         .map_batches(
             Summarizer,
             batch_size=1,
@@ -250,11 +252,10 @@ def _connect(address: str, log: Path) -> None:
     if sys.platform != "win32":  # the command decides on Ctrl-C; Ray ends its processes by SIGTERM
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
-    for name, value in _ENVIRONMENT.items():
-        os.environ.setdefault(name, value)
+    os.environ |= _ENVIRONMENT | os.environ
     import ray
 
-    local = {"include_dashboard": False, "object_store_memory": _STORE_BYTES}
+    local = {"include_dashboard": False, "object_store_memory": 256 * 2**20}
     host, colon, port = address.rpartition(":")
     try:
         if colon and port.isdecimal():  # Ray would try for minutes
@@ -275,20 +276,15 @@ def _enter(directory: Path) -> None:
         raise ResourceError(f"{directory} must be a folder on all machines of the cluster, got: {error}") from error
 
 
-@dataclass(frozen=True)
-class _Reader:
-    options: ReadOptions
-    directory: Path
-
-    def __call__(self, item: dict[str, Any]) -> Iterator[dict[str, Group]]:
-        """Yield the groups of a file, in memory for one."""
-        number, start = item["number"], 0
-        _enter(self.directory)
-        rows = read_rows(item["name"], self.options)
-        while taken := [Row(document, fields, {}) for document, fields in islice(rows, GROUP_DOCUMENTS)]:
-            yield {"group": Group(number, start, taken)}
-            start += len(taken)
-        yield {"group": Group(number, start, is_last=True)}
+def _read_groups(options: ReadOptions, directory: Path, item: dict[str, Any]) -> Iterator[dict[str, Group]]:
+    """Yield the groups of a file, in memory for one."""
+    number, start = item["number"], 0
+    _enter(directory)
+    rows = read_rows(item["name"], options)
+    while taken := [Row(document, fields, {}) for document, fields in islice(rows, GROUP_DOCUMENTS)]:
+        yield {"group": Group(number, start, taken)}
+        start += len(taken)
+    yield {"group": Group(number, start, is_last=True)}
 
 
 class Summarizer:
@@ -310,13 +306,13 @@ class Summarizer:
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[Group]]:
         """Summarise groups."""
-        return {"group": [self._answer(group) for group in batch["group"]]}
-
-    def _answer(self, group: Group) -> Group:
-        try:
-            return replace(group, rows=self._summarize(group.rows))
-        except Exception as error:
-            return Group(group.file, error=error)
+        answers = []
+        for group in batch["group"]:
+            try:
+                answers.append(replace(group, rows=self._summarize(group.rows)))
+            except Exception as error:
+                answers.append(Group(group.file, error=error))
+        return {"group": answers}
 
     def _summarize(self, rows: Sequence[Row]) -> list[Row]:
         """Add the columns of the summaries; a document that cannot be summarised has a reason."""
@@ -329,18 +325,20 @@ class Summarizer:
             if len(rows) > 1:
                 return [done for row in rows for done in self._summarize([row])]
             reason = f"{documents[0].id} must be summarised, got {type(error).__name__}: {first_line(error)}"
-            summaries = [Summary(documents[0].id, "", None, 0, 0, 0.0, reason)]
-        return [
-            Row(Document(document.id, ""), row.fields, _columns(summary, self._job))  # the text is not needed any more
-            for row, document, summary in zip(rows, documents, summaries, strict=True)
-        ]
+            return [_without_summary(documents[0].id, rows[0].fields, reason, self._job)]
+        return [_row(row.fields, summary, self._job) for row, summary in zip(rows, summaries, strict=True)]
 
 
-def _columns(summary: Summary, job: CorpusJob) -> Fields:
-    """Return the columns of a summary, which depend on model, settings and document alone."""
+def _row(fields: Fields, summary: Summary, job: CorpusJob) -> Row:
+    """Return a row with the columns of its summary, which depend on model, settings and document alone."""
     columns = {name: getattr(summary, name) for name in ("summary", "mode", "tokens_read", "tokens_total", "reason")}
-    entries = {"evidence": summary.evidence.entries() if summary.evidence else []}
-    return columns | entries if job.evidence else columns
+    if job.evidence:
+        columns["evidence"] = summary.evidence.entries() if summary.evidence else []
+    return Row(Document(summary.id, ""), fields, columns)  # the text is not needed any more
+
+
+def _without_summary(id: str, fields: Fields, reason: str, job: CorpusJob) -> Row:
+    return _row(fields, Summary(id, "", None, 0, 0, 0.0, reason), job)
 
 
 def collect_rows(name: str, groups: Iterable[Group], job: CorpusJob) -> tuple[list[Row], bool]:
@@ -348,10 +346,9 @@ def collect_rows(name: str, groups: Iterable[Group], job: CorpusJob) -> tuple[li
     rows: list[Row] = []
     is_complete = False
     for group in groups:
-        for number in range(len(rows) + 1, group.start + 1):
-            id = f"{name}:{number}"
+        for id in (f"{name}:{number}" for number in range(len(rows) + 1, group.start + 1)):
             reason = f"{id} must be summarised, but {MAX_DEATHS} workers died; {job.folder / LOG} has why; {_ADVICE}"
-            rows.append(Row(Document(id, ""), {"id": id}, _columns(Summary(id, "", None, 0, 0, 0.0, reason), job)))
+            rows.append(_without_summary(id, {"id": id}, reason, job))
         rows += group.rows
         is_complete = group.is_last
     return rows, is_complete
@@ -362,7 +359,7 @@ def _write(name: str, rows: Sequence[Row], path: Path) -> FileResult:
     with disk_errors(path, advice="go on with --resume"):
         replace_file(path, encode_rows(name, [(row.fields, row.summary) for row in rows]))
     failures = [row.document.id for row in rows if row.summary["reason"]]
-    return FileResult(name, path.name, len(rows), len(failures), failures[:_NAMED_FAILURES])
+    return FileResult(name, path.name, len(rows), len(failures), failures[:10])
 
 
 def _name(number: int, name: str) -> str:
@@ -393,9 +390,3 @@ def _open_journal(
     records = read_records(path, lambda line: FileResult(**parse_json(line)), "a file in JSON", advice)
     results = {result.file: result for result in records}
     return journal, {name: result for name, result in results.items() if not (retry and result.failed)}
-
-
-def _digest(files: Sequence[str]) -> str:
-    """Return the SHA-256 of the names of the files of a corpus, and of the sizes of the local ones."""
-    sizes = {file: Path(file).stat().st_size for file in files if Path(file).is_file()}
-    return hashlib.sha256(json.dumps([files, sizes]).encode()).hexdigest()
