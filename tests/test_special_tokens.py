@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from sumpool.core.decoding.beam import search
+from sumpool.core.decoding.config import Lengths, Ranking
 from sumpool.core.decoding.constraints import NoRepeatTokens, Rules
-from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.batches import collate

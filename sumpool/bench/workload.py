@@ -16,7 +16,7 @@ from sumpool.bench.config import Workload
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.decoding.beam import search
-from sumpool.core.decoding.ranking import Lengths, Ranking
+from sumpool.core.decoding.config import Lengths, Ranking
 from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
 from sumpool.core.model.cuda_graph import GraphedDecoder
 from sumpool.core.model.summarizer import Memory, SummarizationModel

@@ -6,7 +6,7 @@ from functools import cache, partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from sumpool.core.decoding.ranking import LengthTarget
+from sumpool.core.decoding.config import LengthTarget
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.inference.summary import NO_TEXT, Extraction

@@ -10,13 +10,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sumpool.core.decoding.beam import search
-from sumpool.core.decoding.config import DecodingConfig
-from sumpool.core.decoding.constraints import Constraint, NoRepeatTokens, NoRepeatWords, Rules, TokenSurfaces
-from sumpool.core.decoding.length_limits import LengthLimits, length_limits
-from sumpool.core.decoding.ranking import Hypothesis, Lengths, LengthTarget
-from sumpool.core.decoding.sampling import sample
-from sumpool.core.decoding.step import is_host
+from sumpool.core.decoding.beam import is_host, sample, search
+from sumpool.core.decoding.config import DecodingConfig, Hypothesis, Lengths, LengthTarget
+from sumpool.core.decoding.constraints import (
+    Constraint,
+    LengthLimits,
+    NoRepeatTokens,
+    NoRepeatWords,
+    Rules,
+    TokenSurfaces,
+    length_limits,
+)
 from sumpool.core.model.cuda_graph import GraphedDecoder
 from sumpool.core.model.summarizer import DecoderState, Memory, SummarizationModel
 from sumpool.core.nn.execution import one_thread

@@ -8,8 +8,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from sumpool.core.decoding.config import DecodingConfig
-from sumpool.core.decoding.ranking import Lengths
+from sumpool.core.decoding.config import DecodingConfig, Lengths
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.execution import SkipInit, one_thread
 from sumpool.core.nn.quantization import quantize

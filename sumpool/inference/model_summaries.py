@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, final
 
-from sumpool.core.decoding.step import is_host
+from sumpool.core.decoding.beam import is_host
 from sumpool.core.nn.quantization import Int8Linear
 from sumpool.data.shards import Item
 from sumpool.documents.document import Document

@@ -11,8 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, final
 
-from sumpool.core.decoding.config import DecodingConfig, parse_length
-from sumpool.core.decoding.ranking import LengthTarget
+from sumpool.core.decoding.config import DecodingConfig, LengthTarget, parse_length
 from sumpool.documents.document import Document
 from sumpool.inference.extraction import Reading, extract, read_document, whole_text, with_cause
 from sumpool.inference.run_files import RunFiles

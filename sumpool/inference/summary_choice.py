@@ -26,8 +26,7 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sumpool.core.decoding.config import DecodingConfig
-from sumpool.core.decoding.ranking import LengthTarget
+from sumpool.core.decoding.config import DecodingConfig, LengthTarget
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.evaluation.rouge import Agreement, RougeTokenizer
 from sumpool.inference.extraction import Reading

@@ -13,8 +13,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from sumpool.core.cross_attention.full import FullCrossAttentionConfig
-from sumpool.core.decoding.config import DecodingConfig
-from sumpool.core.decoding.ranking import Lengths
+from sumpool.core.decoding.config import DecodingConfig, Lengths
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.output.tied import TiedOutputConfig
 from sumpool.errors import CheckpointError

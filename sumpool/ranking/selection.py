@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sumpool.core.decoding.ranking import LengthTarget
+from sumpool.core.decoding.config import LengthTarget
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.text.language import ENGLISH, content_prefixes, split_words, word_count
 from sumpool.text.prose import PROSE_KINDS

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from sumpool.core.decoding.ranking import LengthTarget
+from sumpool.core.decoding.config import LengthTarget
 from sumpool.documents.document import Document, document_title
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.ranking.features import sentence_features

@@ -19,9 +19,8 @@ from sumpool.bench.measures import Steps, interleave
 from sumpool.bench.results import Result, Row, where
 from sumpool.bench.workload import Conditions, Documents
 from sumpool.core.decoding.beam import search
-from sumpool.core.decoding.config import DecodingConfig
+from sumpool.core.decoding.config import DecodingConfig, Hypothesis, Lengths
 from sumpool.core.decoding.constraints import NoRepeatTokens, Rules
-from sumpool.core.decoding.ranking import Hypothesis, Lengths
 from sumpool.core.model.summarizer import Memory, SummarizationModel
 from sumpool.errors import RecipeError
 from sumpool.pretrained.config import ImportOptions, read_config, to_model_config

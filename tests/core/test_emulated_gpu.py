@@ -10,10 +10,9 @@ import torch
 import yaml
 from torch import Tensor
 
-from sumpool.core.decoding.beam import search
+from sumpool.core.decoding.beam import sample, search
+from sumpool.core.decoding.config import Lengths, Ranking
 from sumpool.core.decoding.constraints import NoRepeatTokens, NoRepeatWords, Rules, TokenSurfaces
-from sumpool.core.decoding.ranking import Lengths, Ranking
-from sumpool.core.decoding.sampling import sample
 from sumpool.core.model import chunked_encoding
 from sumpool.core.model.chunked_encoding import Blocks
 from sumpool.core.model.config import ModelConfig

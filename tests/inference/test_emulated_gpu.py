@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from sumpool.bench.workload import Conditions, Documents, Subject
-from sumpool.core.decoding.config import DecodingConfig
-from sumpool.core.decoding.ranking import Lengths
+from sumpool.core.decoding.config import DecodingConfig, Lengths
 from sumpool.core.model import cuda_graph
 from sumpool.data.shards import Item
 from sumpool.inference.generation import Generated, Generator

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.core.decoding.ranking import LengthTarget
+from sumpool.core.decoding.config import LengthTarget
 from sumpool.data import sample
 from sumpool.documents.document import Document, ParsedDocument, TextBlock
 from sumpool.documents.read import read_documents

@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from sumpool.core.decoding import beam
-from sumpool.core.decoding.config import DecodingConfig
+from sumpool.core.decoding.config import DecodingConfig, Hypothesis, Lengths, Ranking
 from sumpool.core.decoding.constraints import NoRepeatTokens
-from sumpool.core.decoding.ranking import Hypothesis, Lengths, Ranking
 from sumpool.core.model.summarizer import DecoderState, Memory
 from sumpool.data.shards import Item
 from sumpool.errors import RecipeError, ResourceError
@@ -82,12 +81,12 @@ def test_the_settings_reach_the_search(loaded: LoadedModel, monkeypatch: pytest.
     search = Mock(side_effect=beam.search)
     monkeypatch.setattr("sumpool.inference.generation.search", search)
     first = loaded.tokenizer.encode("hosts")[0]
-    settings = {"length_penalty": 2.0, "length_formula": "gnmt", "early_stopping": True, "force_end": False}
+    settings = {"length_penalty": 2.0, "length_formula": "transformers", "early_stopping": True, "force_end": False}
     texts = generate(
         loaded, Lengths(6, 9), beams=2, begin_with=[first], no_repeat_words=0, no_repeat_tokens=2, **settings
     )
     assert all(text.startswith(loaded.tokenizer.decode([first])) for text in texts)
-    assert search.call_args.args[3] == Ranking(2, 2.0, "gnmt", early_stopping=True, force_end=False)
+    assert search.call_args.args[3] == Ranking(2, 2.0, "transformers", early_stopping=True, force_end=False)
     assert search.call_args.args[4].constraints == [NoRepeatTokens(2)]
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.core.decoding.ranking import Lengths, LengthTarget
+from sumpool.core.decoding.config import Lengths, LengthTarget
 from sumpool.documents.document import Document, ParsedDocument, TextBlock
 from sumpool.inference.loading import LoadedModel, load_model
 from sumpool.inference.pipeline import Pipeline

@@ -7,8 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from sumpool.core.decoding.config import DecodingConfig
-from sumpool.core.decoding.ranking import Lengths
+from sumpool.core.decoding.config import DecodingConfig, Lengths
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.quantization import Bfloat16Linear, Int8Linear, PackedLinear, has_int8, has_packed_bf16
 from sumpool.data.document_stats import summarize_split

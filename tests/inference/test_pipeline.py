@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.core.decoding.ranking import LengthTarget
+from sumpool.core.decoding.config import LengthTarget
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.inference.loading import load_for_generation

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.core.decoding.ranking import LengthTarget
+from sumpool.core.decoding.config import LengthTarget
 from sumpool.data.shards import Item
 from sumpool.documents.document import Document
 from sumpool.inference.generation import Generated, Generator, OnDrafts

@@ -2,8 +2,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from sumpool.core.decoding.config import DecodingConfig
-from sumpool.core.decoding.ranking import LengthTarget
+from sumpool.core.decoding.config import DecodingConfig, LengthTarget
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.inference.generation import Generated

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from sumpool.core.decoding.beam import search
-from sumpool.core.decoding.ranking import Lengths, Ranking
+from sumpool.core.decoding.config import Lengths, Ranking
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.onnx.session import OnnxModel
 

@@ -1,7 +1,7 @@
 import torch
 
 from sumpool.core.decoding.beam import search
-from sumpool.core.decoding.ranking import Lengths, Ranking
+from sumpool.core.decoding.config import Lengths, Ranking
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.onnx.graphs import EncoderGraph, GrowingCache, decoder_state, encoded_tensors, head_sizes

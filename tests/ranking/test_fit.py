@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sumpool.core.decoding.ranking import LengthTarget
+from sumpool.core.decoding.config import LengthTarget
 from sumpool.documents.document import Document, ParsedDocument, TextBlock
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.ranking.config import BoostingConfig, RankingConfig

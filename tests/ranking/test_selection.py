@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sumpool.core.decoding.ranking import LengthTarget
+from sumpool.core.decoding.config import LengthTarget
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.evaluation.rouge import Agreement
 from sumpool.ranking.selection import adjust_length, find_candidates, select, usual_words

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sumpool.core.decoding.ranking import LengthTarget
+from sumpool.core.decoding.config import LengthTarget
 from sumpool.documents.document import Document, ParsedDocument, TextBlock, TextBlockKind
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.inference.model_choice import SHIPPED

@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sumpool.core.decoding.ranking import LengthTarget
+from sumpool.core.decoding.config import LengthTarget
 from sumpool.documents.document import Document, ParsedDocument, TextBlock
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.inference.model_choice import SHIPPED

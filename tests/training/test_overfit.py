@@ -8,7 +8,7 @@ import torch
 
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.decoding.beam import search
-from sumpool.core.decoding.ranking import Lengths, Ranking
+from sumpool.core.decoding.config import Lengths, Ranking
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.output._base import OutputConfig

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 from sumpool.cli.app import app
 from sumpool.core.decoding.beam import search
+from sumpool.core.decoding.config import Lengths, Ranking
 from sumpool.core.decoding.constraints import NoRepeatTokens, Rules
-from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.data.batches import collate
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, Interrupted, RecipeError

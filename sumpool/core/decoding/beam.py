@@ -1,4 +1,4 @@
-"""Batched beam search over a step function.
+"""Batched beam search and sampling over a step function.
 
 The search knows neither model nor tokenizer, only a function that returns log-probabilities of the next token, and a
 state that can be reordered and reduced. Each document is searched independently of its batch mates and leaves the batch
@@ -9,20 +9,223 @@ worst of them, according to `ranking`. With one beam the search is greedy and fi
 
 On a CPU hypotheses are values of Python, with any constraint. On other devices they are tensors (`device_search`), and
 the host waits for the device every sixteenth token instead of every one. Both find the same hypotheses.
+
+Samples are independent; each token is drawn from the model's probabilities at a temperature. The caller provides one
+random number per token, so that neither batch mates nor the order of computation change a sample.
 """
 
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor
 
+from sumpool.core.decoding.config import Hypothesis, Lengths, Ranking
 from sumpool.core.decoding.constraints import NO_RULES, Constraint, Rules, after_all, can_apply_on_device
-from sumpool.core.decoding.ranking import Hypothesis, Lengths, Ranking
-from sumpool.core.decoding.step import StateT, Step, documents_to_keep, feed_prefix, forbid, is_host
-from sumpool.core.nn.numerics import to_device
+from sumpool.core.nn.numerics import round_up, to_device
 from sumpool.special_tokens import SpecialTokens
+
+COMPACT_BELOW = {"cuda": 0.5}
+"""By device, the fraction of unfinished documents at which finished ones are dropped from the batch; 1 elsewhere. On a
+GPU few rows take the time of many, and each batch size needs a CUDA graph of its own."""
+
+ROWS_MULTIPLE = 4
+"""Rows of a document in a batch are dropped this many at a time; to fewer rows a CPU applies other kernels."""
+
+NAN = -1
+"""In the place of a token: the log-probabilities of its row have a NaN."""
+
+HOST_DEVICES = ["cpu"]
+"""Types of the devices on which hypotheses and samples are values of Python."""
+
+
+class SearchState(Protocol):
+    """State of a step function between two steps; rows are documents times beams, those of a document side by side."""
+
+    def reorder(self, rows: Tensor) -> Self:
+        """Continue rows `rows` (batch * beams,), each of the same document; there may be fewer beams."""
+
+    def select(self, documents: Tensor) -> Self:
+        """Continue with these documents only, (fewer,) indices."""
+
+
+StateT = TypeVar("StateT", bound=SearchState)
+Step = Callable[[Tensor, StateT], tuple[Tensor, StateT]]
+"""Maps the last tokens (batch * beams,) and a state to log-probabilities (batch * beams, vocab), which the search
+overwrites, and the next state."""
+
+
+def is_host(device: torch.device | str) -> bool:
+    """Return whether hypotheses on a device are values of Python."""
+    return torch.device(device).type in HOST_DEVICES
+
+
+def forbid(
+    log_probs: Tensor,
+    length: int,
+    lengths: Sequence[Lengths],
+    constraints: Sequence[Sequence[Sequence[Constraint]]],
+    special_tokens: SpecialTokens,
+) -> None:
+    """Set the log-probabilities of forbidden tokens to -inf, without waiting for their device.
+
+    Args:
+        log_probs: (documents * rows, vocab), overwritten.
+        length: Tokens of every hypothesis.
+        lengths: Length bounds of each document.
+        constraints: Constraints of the first rows of each document.
+        special_tokens: Ids of the end of a summary and of suppressed tokens.
+    """
+    eos = special_tokens.eos
+    log_probs.index_fill_(1, to_device(special_tokens.suppressed, log_probs, torch.long), -math.inf)
+    by_document = log_probs.view(len(lengths), -1, log_probs.size(-1))
+    rows: list[int] = []
+    tokens: list[int] = []
+    for index, (bounds, document) in enumerate(zip(lengths, constraints, strict=True)):
+        first, after = index * by_document.size(1), (index + 1) * by_document.size(1)
+        if length < bounds.minimum:
+            rows.extend(range(first, after))
+            tokens.extend([eos] * (after - first))
+        if length >= bounds.maximum:
+            by_document[index, :, :eos] = -math.inf
+            by_document[index, :, eos + 1 :] = -math.inf
+        for row, hypothesis in enumerate(document, first):
+            for constraint in hypothesis:
+                forbidden = constraint.forbidden()
+                rows.extend([row] * len(forbidden))
+                tokens.extend(forbidden)
+    if rows:
+        indices = to_device([rows, tokens], log_probs)
+        log_probs[indices[0], indices[1]] = -math.inf
+
+
+def feed_prefix(
+    step: Step[StateT], state: StateT, rows: int, rules: Rules, device: torch.device | str
+) -> tuple[Tensor, StateT]:
+    """Feed the prefix of all summaries to a model; return the last token of each row (rows,) and the state."""
+    last = torch.full((rows,), rules.special_tokens.decoder_start, device=device)
+    for token in rules.prefix if rows else ():
+        _, state = step(last, state)
+        last = torch.full_like(last, token)
+    return last, state
+
+
+def documents_to_keep(unfinished: Sequence[bool], device: torch.device | str) -> list[int]:
+    """Return the indices of documents that stay in the batch: unfinished ones, or all while few are finished."""
+    remaining = [index for index, is_unfinished in enumerate(unfinished) if is_unfinished]
+    keep_all = len(remaining) > COMPACT_BELOW.get(torch.device(device).type, 1.0) * len(unfinished)
+    return list(range(len(unfinished))) if keep_all else remaining
+
+
+@dataclass
+class _Sample:
+    tokens: tuple[int, ...]
+    constraints: tuple[Constraint, ...]
+    eos: int
+    ended: bool = False
+
+    def advance(self, token: int) -> int:
+        """Append a token unless the sample has ended; return the next input of the model."""
+        self.ended = self.ended or token == self.eos
+        if self.ended:
+            return self.eos
+        self.tokens = (*self.tokens, token)
+        self.constraints = after_all(self.constraints, [token])
+        return token
+
+
+@torch.inference_mode()
+def sample(
+    step: Step[StateT],
+    state: StateT,
+    lengths: Sequence[Lengths],
+    draws: Tensor,
+    temperature: float,
+    rules: Rules = NO_RULES,
+) -> list[list[tuple[int, ...]]]:
+    """Sample summaries of a batch of documents.
+
+    Where constraints forbid every token, the sample ends.
+
+    Args:
+        step: Computes log-probabilities of the next token.
+        state: State before the first token, one row per sample, those of a document side by side.
+        lengths: Length bounds of each document.
+        draws: (documents, samples, steps), uniform random numbers in [0, 1) in float32, on the device of `step`: the
+            token is drawn at which the cumulative distribution exceeds the number. There is one step more than the
+            maximum length.
+        temperature: Above 0; 1 samples from the model's distribution, less sharpens it.
+        rules: Prefix, constraints and special tokens of every summary.
+
+    Returns:
+        For each document its samples, without BOS and EOS.
+
+    Raises:
+        ValueError: If `step` returns NaN.
+    """
+    if not is_host(draws.device) and can_apply_on_device(rules):
+        # Imported here, as most samples are those of a CPU.
+        from sumpool.core.decoding.device_search import sample_on_device
+
+        return sample_on_device(step, state, lengths, draws, temperature, rules)
+    rows, device = draws.size(1), draws.device
+    eos = rules.special_tokens.eos
+    initial = after_all(rules.constraints, rules.prefix)
+    samples = [_Sample(tuple(rules.prefix), initial, eos) for _ in range(len(lengths) * rows)]
+    active = [list(range(rows * index, rows * (index + 1))) for index in range(len(lengths))]  # samples in the batch
+    last, state = feed_prefix(step, state, len(samples), rules, device)
+    length = len(rules.prefix)
+    while active:
+        log_probs, state = step(last, state)
+        bounds = [lengths[indices[0] // rows] for indices in active]
+        constraints = [[samples[index].constraints for index in indices] for indices in active]
+        forbid(log_probs, length, bounds, constraints, rules.special_tokens)
+        order = list(chain.from_iterable(active))
+        numbers = draws[..., length].flatten()[to_device(order, draws)]
+        tokens = draw_tokens(log_probs, numbers, temperature, eos).tolist()
+        if NAN in tokens:
+            raise ValueError("step must return log-probabilities, got NaN")
+        inputs = {index: samples[index].advance(token) for index, token in zip(order, tokens, strict=True)}
+        length += 1
+        active, state = _drop_ended(active, [sample.ended for sample in samples], state, last)
+        last = to_device([inputs[index] for index in chain.from_iterable(active)], last, torch.long)
+    return [[sample.tokens for sample in samples[first : first + rows]] for first in range(0, len(samples), rows)]
+
+
+def _drop_ended(
+    active: list[list[int]], ended: Sequence[bool], state: StateT, last: Tensor
+) -> tuple[list[list[int]], StateT]:
+    """Drop documents whose samples have all ended, then as many ended samples of each as all documents have."""
+    keep = documents_to_keep([not all(ended[index] for index in indices) for indices in active], last.device)
+    if 0 < len(keep) < len(active):
+        state = state.select(to_device(keep, last))
+    active = [active[document] for document in keep]
+    if not active:
+        return active, state
+    unfinished = max(sum(not ended[index] for index in indices) for indices in active)
+    width = round_up(unfinished, ROWS_MULTIPLE)  # which depends on batch mates
+    if width >= len(active[0]):
+        return active, state
+    fewer = [sorted(indices, key=lambda index: ended[index])[:width] for indices in active]  # unfinished ones first
+    rows = [
+        document * len(indices) + indices.index(index)
+        for document, (indices, remaining) in enumerate(zip(active, fewer, strict=True))
+        for index in remaining
+    ]
+    return fewer, state.reorder(to_device(rows, last))
+
+
+def draw_tokens(log_probs: Tensor, draws: Tensor, temperature: float, eos: int) -> Tensor:
+    """Draw a token for every row of log_probs (rows, vocab) by draws (rows,): EOS where all are forbidden, or `NAN`."""
+    best = log_probs.amax(-1, keepdim=True)
+    weights = ((log_probs - best) / temperature).exp_()  # (rows, vocab)
+    sums = weights.cumsum(-1, dtype=torch.double)  # of thousands of tokens
+    tokens = torch.searchsorted(sums, draws[:, None] * sums[:, -1:], right=True).squeeze(-1)
+    best = best.squeeze(-1)  # NaN if any of the row is
+    return tokens.where(best > -torch.inf, eos).where(~best.isnan(), NAN)
 
 
 @dataclass(frozen=True)
@@ -58,6 +261,12 @@ class _DocumentSearch:
     def best(self) -> tuple[int, ...]:
         """Tokens of the best hypothesis so far."""
         return (self.ended if self.finished else self.live)[0].tokens
+
+    @property
+    def last_tokens(self) -> list[int]:
+        """Last token of every beam; beams without a hypothesis repeat the first and do not count."""
+        tokens = [live.tokens[-1] for live in self.live] or [self._eos]
+        return tokens + tokens[:1] * (self._ranking.beams - len(tokens))
 
     def advance(self, candidates: Iterable[tuple[float, int, int]]) -> list[int]:
         """Extend hypotheses by the best candidates.
@@ -132,21 +341,6 @@ def search(
         from sumpool.core.decoding.device_search import search_on_device
 
         return search_on_device(step, state, lengths, ranking, rules, device=device)
-    return search_on_host(step, state, lengths, ranking, rules, limits=limits, on_step=on_step, device=device)
-
-
-def search_on_host(
-    step: Step[StateT],
-    state: StateT,
-    lengths: Sequence[Lengths],
-    ranking: Ranking,
-    rules: Rules,
-    *,
-    limits: Sequence[Sequence[Constraint]],
-    on_step: Callable[[list[tuple[int, ...]]], None] | None,
-    device: torch.device | str,
-) -> list[list[Hypothesis]]:
-    """Search with hypotheses as values of Python; see `sumpool.core.decoding.beam.search`."""
     beams = ranking.beams
     eos = rules.special_tokens.eos
     documents = []
@@ -170,14 +364,8 @@ def search_on_host(
         rows = [beams * index + row for index, previous in enumerate(keep) for row in origins[previous]]
         if rows != list(range(len(rows))):
             state = state.reorder(to_device(rows, last))
-        last = to_device([token for document in active for token in _last_tokens(document, beams, eos)], last)
+        last = to_device([token for document in active for token in document.last_tokens], last)
     return [document.ended for document in documents]
-
-
-def _last_tokens(document: _DocumentSearch, beams: int, eos: int) -> list[int]:
-    """Return the last token of every beam; beams without a hypothesis repeat the first and do not count."""
-    tokens = [live.tokens[-1] for live in document.live] or [eos]
-    return tokens + tokens[:1] * (beams - len(tokens))
 
 
 def _advance(
@@ -186,7 +374,13 @@ def _advance(
     """Extend the hypotheses of every document; return the previous beam of each of its beams."""
     beams, vocab = ranking.beams, log_probs.size(-1)
     eos_log_probs = log_probs[:, special_tokens.eos].clone()
-    _forbid(active, log_probs, ranking, special_tokens)
+    # equal for all hypotheses, which started together
+    length = next(len(document.live[0].tokens) for document in active if not document.finished)
+    constraints = [[live.constraints for live in document.live] for document in active]
+    forbid(log_probs, length, [document.lengths for document in active], constraints, special_tokens)
+    if ranking.forced_end_is_free:
+        full = [index for index, document in enumerate(active) if length >= document.lengths.maximum]
+        log_probs.view(len(active), beams, vocab)[full, :, special_tokens.eos] = 0.0
     sums = [[live.log_prob for live in document.live] for document in active]
     sums = [row + [-math.inf] * (beams - len(row)) for row in sums]
     totals = log_probs.view(len(active), beams, vocab).add_(to_device(sums, log_probs, log_probs.dtype)[..., None])
@@ -209,19 +403,6 @@ def _advance(
         if not document.live and not document.ended:
             document.end(first.tokens, first.log_prob + float(eos_log_probs[index * beams]), len(first.tokens) + 1)
     return origins
-
-
-def _forbid(
-    active: Sequence[_DocumentSearch], log_probs: Tensor, ranking: Ranking, special_tokens: SpecialTokens
-) -> None:
-    """Set forbidden tokens of log_probs (batch * beams, vocab) to -inf."""
-    # equal for all hypotheses, which started together
-    length = next(len(document.live[0].tokens) for document in active if not document.finished)
-    constraints = [[live.constraints for live in document.live] for document in active]
-    forbid(log_probs, length, [document.lengths for document in active], constraints, special_tokens)
-    if ranking.forced_end_is_free:
-        full = [index for index, document in enumerate(active) if length >= document.lengths.maximum]
-        log_probs.view(len(active), ranking.beams, -1)[full, :, special_tokens.eos] = 0.0
 
 
 def _top(scores: Tensor, count: int) -> tuple[list[list[float]], list[list[float]]]:

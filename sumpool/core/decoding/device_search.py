@@ -14,12 +14,20 @@ from typing import Any, NamedTuple, final
 import torch
 from torch import Tensor
 
+from sumpool.core.decoding.beam import (
+    NAN,
+    StateT,
+    Step,
+    documents_to_keep,
+    draw_tokens,
+    feed_prefix,
+)
+from sumpool.core.decoding.config import Hypothesis, Lengths, Ranking
 from sumpool.core.decoding.constraints import NoRepeatTokens, NoRepeatWords, Rules, TokenSurfaces
-from sumpool.core.decoding.ranking import Hypothesis, Lengths, Ranking
-from sumpool.core.decoding.sampling import NAN, draw_tokens
-from sumpool.core.decoding.step import STEPS_BETWEEN_CHECKS, StateT, Step, documents_to_keep, feed_prefix
 from sumpool.core.nn.numerics import to_device
 
+STEPS_BETWEEN_CHECKS = 16
+"""Steps after which the host looks which documents have finished."""
 _MASK = (1 << 64) - 1
 _BASE = 0x9E3779B97F4A7C15
 """Base of the polynomial hash of a word, odd."""
@@ -237,18 +245,19 @@ class DeviceRules:
         minima: Minimum length of each document, (documents,).
         maxima: Maximum length of each document, (documents,).
         length: Tokens of every hypothesis, ().
+        room: Most tokens of a hypothesis, EOS included.
     """
 
-    def __init__(self, lengths: Sequence[Lengths], rules: Rules, rows: int, room: int, like: Tensor) -> None:
+    def __init__(self, lengths: Sequence[Lengths], rules: Rules, rows: int, like: Tensor) -> None:
         """Begin with empty hypotheses.
 
         Args:
             lengths: Length bounds of each document.
             rules: Constraints and special tokens.
             rows: Hypotheses of a document.
-            room: Most tokens of a hypothesis, EOS included.
             like: Integers on the device.
         """
+        room = self.room = max([len(rules.prefix), *(bounds.maximum for bounds in lengths)]) + 1
         bounds = [[bound.minimum for bound in lengths], [bound.maximum for bound in lengths]]
         self.minima, self.maxima = to_device(bounds, like, torch.long)
         self.length = like.new_zeros(())
@@ -310,20 +319,20 @@ class DeviceBeams:
     bits of log-probability and score, and whether there is one.
     """
 
-    def __init__(self, lengths: Sequence[Lengths], ranking: Ranking, rules: Rules, room: int, like: Tensor) -> None:
+    def __init__(self, lengths: Sequence[Lengths], ranking: Ranking, rules: Rules, like: Tensor) -> None:
         """Begin with one hypothesis for each document, the prefix.
 
         Args:
             lengths: Length bounds of each document.
             ranking: Number of beams, scores and stopping criterion.
             rules: Prefix, constraints and special tokens.
-            room: Most tokens of a hypothesis, EOS included.
             like: Integers on the device.
         """
         documents, beams = len(lengths), ranking.beams
         self._ranking = ranking
         self._special_tokens = rules.special_tokens
-        self._rules = DeviceRules(lengths, rules, beams, room, like)
+        self.rules = DeviceRules(lengths, rules, beams, like)
+        room = self.rules.room
         expected = [bounds.maximum if bounds.expected is None else bounds.expected for bounds in lengths]
         self._expected = to_device(expected, like, torch.long)
         divisors = [1.0, *map(ranking.divisor, range(1, max([room, *expected]) + 2))]
@@ -351,17 +360,17 @@ class DeviceBeams:
         documents, beams = self._sums.shape
         vocab, eos = log_probs.size(1), self._special_tokens.eos
         log_probs_at_once = self._sums[:, 0].double() + log_probs[::beams, eos].double()
-        self._rules.forbid(log_probs, forced_end_is_free=self._ranking.forced_end_is_free)
+        self.rules.forbid(log_probs, forced_end_is_free=self._ranking.forced_end_is_free)
         totals = log_probs.view(documents, beams, vocab).add_(self._sums[..., None]).flatten(1)
         is_first_nan = totals.isnan().any(1) & ~self._finished & (self._nan_after < 0)
-        self._nan_after = torch.where(is_first_nan, self._rules.length, self._nan_after)
+        self._nan_after = torch.where(is_first_nan, self.rules.length, self._nan_after)
         # EOS is at most one candidate per beam: `beams` others are always among twice as many candidates.
         scores, indices = _top(totals, min(2 * beams if beams > 1 else 1, beams * vocab))
         beam, token = indices // vocab, indices % vocab
         exists = scores > -math.inf
         is_end = token == eos
         if not self._ranking.force_end:
-            is_end |= (self._rules.maxima == self._rules.length + 1)[:, None]
+            is_end |= (self.rules.maxima == self.rules.length + 1)[:, None]
         goes_on = exists & ~is_end
         # Candidates that go on, best first; beams without one repeat the first.
         order = (~goes_on).to(torch.uint8).argsort(dim=1, stable=True)[:, :beams]
@@ -406,16 +415,16 @@ class DeviceBeams:
         """Continue with these documents only, (fewer,) indices."""
         for name in ("_expected", "_sums", "_ended", "_finished", "_nan_after"):
             setattr(self, name, getattr(self, name).index_select(0, documents))
-        self._tokens = self._tokens.index_select(0, self._rules.select(documents))
+        self._tokens = self._tokens.index_select(0, self.rules.select(documents))
 
     def _end(self, beam: Tensor, token: Tensor, log_probs: Tensor, is_end: Tensor) -> None:
         """End hypotheses with those of the best candidates (documents, beams) that end them."""
         documents, beams = beam.shape
         tokens = self._tokens.view(documents, beams, -1)
         tokens = tokens.gather(1, beam[..., None].expand_as(tokens)).index_copy_(
-            2, self._rules.length.view(1), token[..., None]
+            2, self.rules.length.view(1), token[..., None]
         )
-        lengths = self._rules.length + (token != self._special_tokens.eos)
+        lengths = self.rules.length + (token != self._special_tokens.eos)
         both = torch.cat([self._ended, self._packed(tokens, lengths, log_probs.double(), is_end)], dim=1)
         # Of equal scores the earlier one comes first.
         order = both[..., -2].view(torch.double).masked_fill(both[..., -1] == 0, -math.inf)
@@ -434,22 +443,22 @@ class DeviceBeams:
         exists = torch.zeros_like(self._ended[..., -1])
         exists[:, 0] = 1
         tokens = self._tokens.view(*self._sums.shape, -1)
-        lengths = self._rules.length.expand_as(exists)
+        lengths = self.rules.length.expand_as(exists)
         ended = self._packed(tokens, lengths, log_probs[:, None].expand(-1, beams), exists)
         is_needed = has_none & (self._ended[:, 0, -1] == 0) & ~self._finished
         self._ended = torch.where(is_needed[:, None, None], ended, self._ended)
 
     def _packed(self, tokens: Tensor, lengths: Tensor, log_probs: Tensor, exists: Tensor) -> Tensor:
         """Return hypotheses that end with the next token as integers side by side."""
-        scores = log_probs / self._divisors.index_select(0, self._rules.length.view(1) + 1)
+        scores = log_probs / self._divisors.index_select(0, self.rules.length.view(1) + 1)
         bits = torch.stack([log_probs, scores], dim=-1).view(torch.long)
         return torch.cat([tokens, lengths[..., None], bits, exists[..., None]], dim=-1)
 
     def _append(self, rows: Tensor, tokens: Tensor) -> None:
         """Continue previous rows by tokens."""
-        index = self._rules.length.view(1)
+        index = self.rules.length.view(1)
         self._tokens = self._tokens.index_select(0, rows).index_copy_(1, index, tokens[:, None])
-        self._rules.append(rows, tokens)
+        self.rules.append(rows, tokens)
 
     def _finish(self, has_none: Tensor) -> None:
         """Finish the documents for which no better hypothesis can follow."""
@@ -459,7 +468,7 @@ class DeviceBeams:
             finished |= self._ended[:, 0, -1] == 1
         is_enough = self._ended[:, -1, -1] == 1
         if not ranking.early_stopping:
-            assumed = self._rules.length.expand_as(self._expected)
+            assumed = self.rules.length.expand_as(self._expected)
             if ranking.length_formula != "transformers":
                 assumed = torch.maximum(self._expected, assumed) + 1
             is_enough &= self._sums[:, 0].double() / self._divisors.index_select(0, assumed) <= scores[:, -1]
@@ -483,14 +492,14 @@ class DeviceSamples:
     """Samples of a batch of documents, those of a document side by side, (documents * samples, ...)."""
 
     def __init__(
-        self, lengths: Sequence[Lengths], draws: Tensor, temperature: float, rules: Rules, room: int, like: Tensor
+        self, lengths: Sequence[Lengths], draws: Tensor, temperature: float, rules: Rules, like: Tensor
     ) -> None:
         """Begin with the prefix; arguments as in `DeviceBeams`, and those of `sample`."""
         samples = draws.size(1)
         self._samples, self._draws, self._temperature = samples, draws, temperature
         self._eos = rules.special_tokens.eos
-        self._rules = DeviceRules(lengths, rules, samples, room, like)
-        self._tokens = like.new_zeros(len(lengths) * samples, room)
+        self.rules = DeviceRules(lengths, rules, samples, like)
+        self._tokens = like.new_zeros(len(lengths) * samples, self.rules.room)
         self._counts = like.new_zeros(len(self._tokens))
         self._length = 0
         self._ended = torch.zeros(len(self._tokens), dtype=torch.bool, device=like.device)
@@ -500,7 +509,7 @@ class DeviceSamples:
 
     def advance(self, log_probs: Tensor, state: StateT) -> tuple[Tensor, StateT]:
         """Draw the next token of every sample; arguments and results as of `DeviceBeams.advance`."""
-        self._rules.forbid(log_probs)
+        self.rules.forbid(log_probs)
         draws = self._draws[..., self._length].flatten()
         tokens = draw_tokens(log_probs, draws, self._temperature, self._eos)
         self._has_nan = self._has_nan | ((tokens == NAN) & ~self._ended).any()
@@ -528,16 +537,16 @@ class DeviceSamples:
 
     def select(self, documents: Tensor) -> None:
         """Continue with these documents only, (fewer,) indices."""
-        rows = self._rules.select(documents)
+        rows = self.rules.select(documents)
         for name in ("_tokens", "_counts", "_ended"):
             setattr(self, name, getattr(self, name).index_select(0, rows))
         self._draws = self._draws.index_select(0, documents)
 
     def _append(self, tokens: Tensor) -> None:
-        self._tokens.index_copy_(1, self._rules.length.view(1), tokens[:, None])
+        self._tokens.index_copy_(1, self.rules.length.view(1), tokens[:, None])
         self._counts = self._counts + (~self._ended).to(self._counts.dtype)
         self._length += 1
-        self._rules.append(torch.arange(len(tokens), device=tokens.device), tokens)
+        self.rules.append(torch.arange(len(tokens), device=tokens.device), tokens)
 
 
 def search_on_device(
@@ -551,10 +560,8 @@ def search_on_device(
 ) -> list[list[Hypothesis]]:
     """Search the best summaries of a batch of documents; see `sumpool.core.decoding.beam.search`."""
     last, state = feed_prefix(step, state, len(lengths) * ranking.beams, rules, device)
-    beams = DeviceBeams(lengths, ranking, rules, _last_length(lengths, rules) + 1, last)
-    results: list[list[Hypothesis]] = [[] for _ in lengths]
-    _run(step, last, state, beams, range(len(rules.prefix), _last_length(lengths, rules) + 1), results)
-    return results
+    beams = DeviceBeams(lengths, ranking, rules, last)
+    return _run(step, last, state, beams, rules, len(lengths))
 
 
 def sample_on_device(
@@ -565,17 +572,10 @@ def sample_on_device(
     temperature: float,
     rules: Rules,
 ) -> list[list[tuple[int, ...]]]:
-    """Sample summaries of a batch of documents; see `sumpool.core.decoding.sampling.sample`."""
+    """Sample summaries of a batch of documents; see `sumpool.core.decoding.beam.sample`."""
     last, state = feed_prefix(step, state, len(lengths) * draws.size(1), rules, draws.device)
-    samples = DeviceSamples(lengths, draws, temperature, rules, _last_length(lengths, rules) + 1, last)
-    results: list[list[tuple[int, ...]]] = [[] for _ in lengths]
-    _run(step, last, state, samples, range(len(rules.prefix), _last_length(lengths, rules) + 1), results)
-    return results
-
-
-def _last_length(lengths: Sequence[Lengths], rules: Rules) -> int:
-    """Return the maximum length of all documents, which is not below that of the prefix."""
-    return max([len(rules.prefix), *(bounds.maximum for bounds in lengths)])
+    samples = DeviceSamples(lengths, draws, temperature, rules, last)
+    return _run(step, last, state, samples, rules, len(lengths))
 
 
 def _run(
@@ -583,24 +583,26 @@ def _run(
     last: Tensor,
     state: StateT,
     group: DeviceBeams | DeviceSamples,
-    steps: range,
-    results: list[Any],
-) -> None:
-    """Take the steps until all documents have finished, and write what the group has of each to `results`.
+    rules: Rules,
+    documents: int,
+) -> list[Any]:
+    """Take steps until all documents have finished; return what the group has of each.
 
     Args:
         step: Computes log-probabilities of the next token.
         last: Last token of each row.
         state: State after the tokens before it.
         group: Hypotheses or samples of all documents.
-        steps: Length of the hypotheses before each step.
-        results: For each document what `group.results` returns.
+        rules: Prefix of every summary.
+        documents: Number of documents.
     """
-    active = list(range(len(results)))
-    for length in steps if active else ():
+    results: list[Any] = [None] * documents
+    active = list(range(documents))
+    most = group.rules.room - len(rules.prefix)
+    for taken in range(1, most + 1) if active else ():
         log_probs, state = step(last, state)
         last, state = group.advance(log_probs, state)
-        if length + 1 < steps.stop and (length + 1 - steps.start) % STEPS_BETWEEN_CHECKS:
+        if taken < most and taken % STEPS_BETWEEN_CHECKS:
             continue
         keep = documents_to_keep([not is_finished for is_finished in group.check()], last.device)
         leaving = sorted(set(range(len(active))) - set(keep))
@@ -609,8 +611,9 @@ def _run(
         if not keep:
             break
         if len(keep) < len(active):
-            documents = to_device(keep, last)
-            last = last.view(len(active), -1).index_select(0, documents).flatten()
-            state = state.select(documents)
-            group.select(documents)
+            kept = to_device(keep, last)
+            last = last.view(len(active), -1).index_select(0, kept).flatten()
+            state = state.select(kept)
+            group.select(kept)
             active = [active[index] for index in keep]
+    return results

@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from sumpool.core.decoding.text_sampling import TextSampling
 from sumpool.core.model.language_model_config import LanguageModelConfig
 from sumpool.recipe.schema import BaseRecipe
 from sumpool.settings import OneOf, Settings
@@ -14,6 +13,21 @@ from sumpool.tasks.language_modeling.sources._base import TextSourceConfig
 from sumpool.training.config import TrainConfig
 
 Vocabulary = Literal["characters", "bytes", "subwords"]
+
+
+class TextSampling(Settings):
+    """Settings of the generation of text."""
+
+    length: int = Field(500, ge=1, le=10_000_000)
+    """Tokens to generate; characters, for a vocabulary of characters."""
+    temperature: float = Field(1.0, ge=0, le=100)
+    """Temperature; 1 samples from the model's distribution, less sharpens it, and 0 takes the most probable token."""
+    top_k: int = Field(0, ge=0, le=10_000_000)
+    """Most probable tokens that are drawn from; 0 takes all."""
+    top_p: float = Field(1.0, gt=0, le=1)
+    """Probability that the most probable tokens, which are drawn from, reach together; 1 takes all."""
+    seed: int = Field(1, ge=0, lt=2**31)
+    """Seed of the random numbers."""
 
 
 class TextDataConfig(Settings):

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from sumpool.core.decoding.text_sampling import TextSampling, draw_token
 from sumpool.core.model.language_model import LanguageModel
 from sumpool.data.sources._base import Split
 from sumpool.inference.loading import LoadedRun, load_run_of_task
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.runs.run_folder import prepared_data_of
 from sumpool.special_tokens import UNK
-from sumpool.tasks.language_modeling.config import LanguageModelRecipe
+from sumpool.tasks.language_modeling.config import LanguageModelRecipe, TextSampling
 from sumpool.tasks.language_modeling.running_text import RunningText
 from sumpool.tasks.language_modeling.scoring import EncodedText, Ids
 from sumpool.tasks.language_modeling.stream import TextStream
@@ -223,3 +223,32 @@ def _write(loaded: LoadedLanguageModel, ids: Sequence[int], shown: str, number: 
     sampling = loaded.recipe.generate.model_copy(update={"seed": loaded.recipe.generate.seed + number})
     tokens = generate_tokens(loaded.model, ids, sampling, loaded.forbidden, loaded.device, check)
     return WrittenText(shown, sampling.seed, sampling.length, decode_stream(tokens, loaded.token_bytes))
+
+
+def draw_token(logits: Tensor, sampling: TextSampling, draw: float) -> int:
+    """Draw a token by a uniform random number in [0, 1), at a temperature.
+
+    It is restricted to the k most probable tokens (Fan et al., 2018), or to the most probable ones that together reach
+    a probability p (nucleus sampling; Holtzman et al., 2020).
+
+    Args:
+        logits: (vocab,); minus infinity at tokens that are not drawn.
+        sampling: Settings.
+        draw: The random number: the token is drawn at which the cumulative distribution, the most probable token
+            first, exceeds it.
+
+    Raises:
+        ValueError: If a logit is NaN.
+    """
+    if logits.isnan().any():
+        raise ValueError("model must return logits, got NaN")
+    if not sampling.temperature:
+        return int(logits.argmax())
+    ordered, tokens = logits.sort(descending=True, stable=True)
+    probabilities = (ordered / sampling.temperature).softmax(0)
+    if sampling.top_k:
+        probabilities[sampling.top_k :] = 0.0
+    sums = probabilities.cumsum(0)
+    kept = int((sums < sampling.top_p * sums[-1]).sum()) + 1  # the token that reaches p is kept
+    place = int((sums[:kept] <= draw * sums[kept - 1 : kept]).sum())
+    return int(tokens[min(place, kept - 1)])

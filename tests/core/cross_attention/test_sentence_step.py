@@ -10,7 +10,7 @@ from torch import Tensor
 from sumpool.core.cross_attention._base import StepState
 from sumpool.core.cross_attention.sentence import SentenceCrossAttention, SentenceCrossAttentionConfig
 from sumpool.core.decoding.beam import search
-from sumpool.core.decoding.ranking import Lengths, Ranking
+from sumpool.core.decoding.config import Lengths, Ranking
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.tokens import Tokens

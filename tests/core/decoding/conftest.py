@@ -1,6 +1,6 @@
 import pytest
 
-from sumpool.core.decoding import device_search, step
+from sumpool.core.decoding import beam, device_search
 
 SEARCHES = ("test_beam", "test_beam_endings", "test_beam_over_model", "test_sampling")
 """Modules whose tests run with hypotheses on the host and on the device."""
@@ -16,7 +16,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def search_form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     form: str = getattr(request, "param", "host")
     if form == "device":
-        monkeypatch.setattr(step, "HOST_DEVICES", [])
+        monkeypatch.setattr(beam, "HOST_DEVICES", [])
     return form
 
 

@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.decoding import step as decoding_step
+from sumpool.core.decoding import beam as decoding_beam
 from sumpool.core.decoding.beam import search
+from sumpool.core.decoding.config import Hypothesis, Lengths, Ranking
 from sumpool.core.decoding.constraints import NoRepeatWords, Rules, TokenSurfaces
-from sumpool.core.decoding.ranking import Hypothesis, LengthFormula, Lengths, Ranking
 from sumpool.special_tokens import BOS, EOS
 from tests.core.decoding.random_steps import (
     SURFACES,
@@ -26,14 +26,9 @@ from tests.core.decoding.random_steps import (
 )
 
 
-def brute_force(
-    document: int, lengths: Lengths, length_penalty: float, formula: LengthFormula
-) -> list[tuple[float, tuple[int, ...]]]:
-    def divisor(length: int) -> float:
-        return float(((5 + length) / 6 if formula == "gnmt" else length) ** length_penalty)
-
+def brute_force(document: int, lengths: Lengths, length_penalty: float) -> list[tuple[float, tuple[int, ...]]]:
     scored = [
-        (log_probability(document, tokens) / divisor(len(tokens) + 1), tokens)
+        (log_probability(document, tokens) / (len(tokens) + 1) ** length_penalty, tokens)
         for length in range(lengths.minimum, lengths.maximum + 1)
         for tokens in itertools.product(WORDS, repeat=length)
     ]
@@ -53,14 +48,11 @@ def brute_force(
         pytest.param(Lengths(2, 4), 2.0, marks=pytest.mark.slow),
     ],
 )
-@pytest.mark.parametrize("formula", ["sumpool", "gnmt"])
-def test_equals_brute_force_where_every_prefix_fits_the_beam(
-    lengths: Lengths, length_penalty: float, formula: LengthFormula
-) -> None:
+def test_equals_brute_force_where_every_prefix_fits_the_beam(lengths: Lengths, length_penalty: float) -> None:
     beams = 5 * len(WORDS) ** max(lengths.maximum - 1, 0)
-    results = search(step, PrefixState.start([1, 2], beams), [lengths] * 2, Ranking(beams, length_penalty, formula))
+    results = search(step, PrefixState.start([1, 2], beams), [lengths] * 2, Ranking(beams, length_penalty))
     for document, hypotheses in zip([1, 2], results, strict=True):
-        expected = brute_force(document, lengths, length_penalty, formula)[:beams]
+        expected = brute_force(document, lengths, length_penalty)[:beams]
         assert [hypothesis.tokens for hypothesis in hypotheses[:20]] == [tokens for _, tokens in expected[:20]]
         scores = [hypothesis.score for hypothesis in hypotheses]
         assert scores == pytest.approx([score for score, _ in expected], abs=1e-5)
@@ -113,7 +105,7 @@ def test_finished_documents_in_the_batch_do_not_change_results(beams: int, monke
             sizes.append(len(last) // beams)
             return step(last, state)
 
-        monkeypatch.setitem(decoding_step.COMPACT_BELOW, "cpu", compact_below)
+        monkeypatch.setitem(decoding_beam.COMPACT_BELOW, "cpu", compact_below)
         return search(counted, PrefixState.start(range(30), beams), lengths, Ranking(beams))
 
     at_once, by_halves, never = (run(below, batches) for below, batches in zip((1.0, 0.5, 0.0), sizes, strict=True))

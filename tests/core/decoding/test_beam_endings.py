@@ -4,8 +4,8 @@ import pytest
 from torch import Tensor
 
 from sumpool.core.decoding.beam import search
+from sumpool.core.decoding.config import Lengths, Ranking
 from sumpool.core.decoding.constraints import NoRepeatTokens, Rules
-from sumpool.core.decoding.ranking import Lengths, Ranking
 from sumpool.special_tokens import BOS, EOS
 from tests.core.decoding.random_steps import PrefixState, log_probability, next_log_probs, step, table
 

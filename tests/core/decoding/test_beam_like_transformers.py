@@ -12,8 +12,8 @@ from torch import Tensor
 from transformers import BartConfig, BartForConditionalGeneration, GenerationConfig
 
 from sumpool.core.decoding.beam import search
+from sumpool.core.decoding.config import Hypothesis, Lengths, Ranking
 from sumpool.core.decoding.constraints import NoRepeatTokens, Rules
-from sumpool.core.decoding.ranking import Hypothesis, Lengths, Ranking
 
 VOCAB = 40
 BOS, PAD, EOS, UNK = 0, 1, 2, 3

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from sumpool.core.decoding.beam import search
+from sumpool.core.decoding.config import Hypothesis, Lengths, Ranking
 from sumpool.core.decoding.constraints import NoRepeatWords, Rules, TokenSurfaces
-from sumpool.core.decoding.ranking import Hypothesis, Lengths, Ranking
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import DecoderState, Memory, SummarizationModel
 from sumpool.special_tokens import EOS

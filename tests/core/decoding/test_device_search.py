@@ -9,10 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.decoding import step as decoding_step
-from sumpool.core.decoding.beam import search_on_host
+from sumpool.core.decoding import beam as decoding_beam
+from sumpool.core.decoding.beam import search
+from sumpool.core.decoding.config import Hypothesis, Lengths, Ranking
 from sumpool.core.decoding.constraints import (
     Constraint,
+    LengthLimits,
     NoRepeatTokens,
     NoRepeatWords,
     Rules,
@@ -20,8 +22,6 @@ from sumpool.core.decoding.constraints import (
     can_apply_on_device,
 )
 from sumpool.core.decoding.device_search import search_on_device
-from sumpool.core.decoding.length_limits import WordLimits
-from sumpool.core.decoding.ranking import Hypothesis, Lengths, Ranking
 from sumpool.special_tokens import EOS
 
 SURFACES = [b"", b"", b"", b"", b" a", b" b", b" ab", b"b", b"a", b" ", b"ba", b" b", b"\xc3", b"\xa9"]
@@ -83,7 +83,7 @@ def random_case(number: int) -> tuple[RandomModel, list[Lengths], Ranking, Rules
     ranking = Ranking(
         beams=draw.choice([1, 2, 3, 5]),
         length_penalty=draw.choice([0.0, 0.6, 1.0, 2.0]),
-        length_formula=draw.choice(["sumpool", "transformers", "gnmt"]),
+        length_formula=draw.choice(["sumpool", "transformers"]),
         early_stopping=draw.random() < 0.3,
         force_end=draw.random() < 0.7,
     )
@@ -98,10 +98,10 @@ def start(documents: int, beams: int) -> HashedState:
 def test_hypotheses_are_those_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     lengths_of_best = []
     for number in range(45):
-        monkeypatch.setitem(decoding_step.COMPACT_BELOW, "cpu", (0.5, 1.0, 0.0)[number % 3])
+        monkeypatch.setitem(decoding_beam.COMPACT_BELOW, "cpu", (0.5, 1.0, 0.0)[number % 3])
         model, lengths, ranking, rules = random_case(number)
         arguments: Any = (model.step, start(len(lengths), ranking.beams), lengths, ranking, rules)
-        expected = search_on_host(*arguments, limits=(), on_step=None, device="cpu")
+        expected = search(*arguments, device="cpu")
         assert search_on_device(*arguments, device="cpu") == expected, number
         lengths_of_best += [len(hypotheses[0].tokens) for hypotheses in expected]
     assert len(set(lengths_of_best)) > 20
@@ -175,8 +175,8 @@ def pairs_of_words(hypothesis: Hypothesis) -> list[tuple[bytes, bytes]]:
 def test_other_constraints_take_the_host() -> None:
     surfaces = TokenSurfaces(SURFACES)
     assert can_apply_on_device(Rules((), [NoRepeatWords(1, surfaces), NoRepeatTokens(2)]), [[], []])
-    assert not can_apply_on_device(Rules(), [[WordLimits(1, 5, surfaces, EOS)], []])
-    assert not can_apply_on_device(Rules((), [WordLimits(1, 5, surfaces, EOS)]), ())
+    assert not can_apply_on_device(Rules(), [[LengthLimits(1, 5, surfaces, EOS)], []])
+    assert not can_apply_on_device(Rules((), [LengthLimits(1, 5, surfaces, EOS)]), ())
 
 
 def test_an_empty_batch_has_no_summaries() -> None:

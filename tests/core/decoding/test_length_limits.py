@@ -5,9 +5,14 @@ import torch
 from torch import Tensor
 
 from sumpool.core.decoding.beam import search
-from sumpool.core.decoding.constraints import NoRepeatWords, Rules, TokenSurfaces
-from sumpool.core.decoding.length_limits import LengthLimits, SentenceLimits, WordLimits, length_limits
-from sumpool.core.decoding.ranking import Lengths, LengthTarget, Ranking
+from sumpool.core.decoding.config import Lengths, LengthTarget, Ranking
+from sumpool.core.decoding.constraints import (
+    LengthLimits,
+    NoRepeatWords,
+    Rules,
+    TokenSurfaces,
+    length_limits,
+)
 from sumpool.special_tokens import EOS
 from tests.core.decoding.random_steps import PrefixState
 
@@ -40,7 +45,7 @@ def after(limits: LengthLimits, *tokens: int) -> LengthLimits:
 @pytest.mark.parametrize(("minimum", "maximum"), [(3, 5), (4, 4), (0, 1), (9, 11)])
 def test_written_summaries_have_as_many_words_as_asked(minimum: int, maximum: int) -> None:
     documents = list(range(20))
-    limits = [[WordLimits(minimum, maximum, SURFACES, EOS)] for _ in documents]
+    limits = [[LengthLimits(minimum, maximum, SURFACES, EOS)] for _ in documents]
     hypotheses = search(
         step, PrefixState.start(documents, 4), [Lengths(0, 60, 12)] * 20, Ranking(4), Rules(), limits=limits
     )
@@ -58,7 +63,7 @@ def test_written_summaries_have_as_many_words_as_asked(minimum: int, maximum: in
 
 def test_every_document_has_its_own_limits() -> None:
     sizes = [2, 5, 8]
-    limits = [[WordLimits(size, size, SURFACES, EOS)] for size in sizes]
+    limits = [[LengthLimits(size, size, SURFACES, EOS)] for size in sizes]
     together = search(step, PrefixState.start([0, 1, 2], 2), [Lengths(0, 60)] * 3, Ranking(2), limits=limits)
     assert [len(text_of(document[0].tokens).split()) for document in together] == sizes
     for number in range(3):
@@ -71,7 +76,12 @@ def test_every_document_has_its_own_limits() -> None:
 def test_limits_stand_beside_other_constraints() -> None:
     rules = Rules(constraints=[NoRepeatWords(1, SURFACES)])
     (hypotheses,) = search(
-        step, PrefixState.start([3], 4), [Lengths(0, 60)], Ranking(4), rules, limits=[[WordLimits(3, 4, SURFACES, EOS)]]
+        step,
+        PrefixState.start([3], 4),
+        [Lengths(0, 60)],
+        Ranking(4),
+        rules,
+        limits=[[LengthLimits(3, 4, SURFACES, EOS)]],
     )
     words = text_of(hypotheses[0].tokens).split()
     assert 3 <= len(words) <= 4
@@ -80,7 +90,7 @@ def test_limits_stand_beside_other_constraints() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_written_summaries_have_as_many_sentences_as_asked(count: int) -> None:
-    limits = SentenceLimits(count, count, SURFACES, EOS)
+    limits = LengthLimits(count, count, SURFACES, EOS, in_sentences=True)
     (hypotheses,) = search(step, PrefixState.start([1], 4), [Lengths(0, 200, 20)], Ranking(4), limits=[[limits]])
     for hypothesis in hypotheses:
         assert after(limits, *hypothesis.tokens).count() == count
@@ -102,12 +112,12 @@ def test_sentences_end_before_a_capital() -> None:
         ((), 0, False),
     ]
     for tokens, sentences, ends in cases:
-        limits = after(SentenceLimits(1, 9, surfaces, EOS), *tokens)
+        limits = after(LengthLimits(1, 9, surfaces, EOS, in_sentences=True), *tokens)
         assert (limits.count(), limits.ends_sentence()) == (sentences, ends), tokens
 
 
 def test_limits_are_met_by_whole_sentences() -> None:
-    limits = WordLimits(2, 3, SURFACES, EOS)
+    limits = LengthLimits(2, 3, SURFACES, EOS)
     assert not after(limits, 4, 6, 7).is_met()
     assert not after(limits, 4, 4, 6).is_met()
     assert after(limits, 4, 4, 6, 7).is_met()
@@ -121,12 +131,12 @@ def test_limits_are_met_by_whole_sentences() -> None:
 @pytest.mark.parametrize(("minimum", "maximum"), [(3, 2), (-1, 2), (0, 0)])
 def test_limits_are_in_order(minimum: int, maximum: int) -> None:
     with pytest.raises(ValueError, match=f"must keep 0 <= minimum <= maximum, got {minimum} and {maximum}"):
-        WordLimits(minimum, maximum, SURFACES, EOS)
+        LengthLimits(minimum, maximum, SURFACES, EOS)
 
 
 def test_targets_tolerate_a_tenth_of_the_words() -> None:
     words, sentences = LengthTarget(60, False, 80), LengthTarget(1, True, 30)
     assert (words.minimum, words.maximum, str(words)) == (54, 66, "60 words")
     assert (sentences.minimum, sentences.maximum, str(sentences)) == (1, 1, "1 sentence")
-    assert isinstance(length_limits(words, SURFACES, EOS), WordLimits)
-    assert isinstance(length_limits(sentences, SURFACES, EOS), SentenceLimits)
+    assert not length_limits(words, SURFACES, EOS).in_sentences
+    assert length_limits(sentences, SURFACES, EOS).in_sentences

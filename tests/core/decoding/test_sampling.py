@@ -8,11 +8,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.decoding import step as decoding_step
+from sumpool.core.decoding import beam as decoding_beam
+from sumpool.core.decoding.beam import ROWS_MULTIPLE, draw_tokens, sample
+from sumpool.core.decoding.config import Lengths
 from sumpool.core.decoding.constraints import NoRepeatTokens, Rules
-from sumpool.core.decoding.ranking import Lengths
-from sumpool.core.decoding.sampling import draw_tokens, sample
-from sumpool.core.decoding.step import ROWS_MULTIPLE
 from sumpool.special_tokens import BOS, EOS
 from tests.core.decoding.random_steps import WORDS, PrefixState, next_log_probs, step
 
@@ -63,7 +62,7 @@ def test_finished_documents_in_the_batch_do_not_change_samples(monkeypatch: pyte
     every = torch.cat([draws(document, 3) for document in (1, 2, 3)])
     left = sample(step, PrefixState.start([1, 2, 3], 3), bounds, every, 1.0)
     for compact_below in (1.0, 0.5, 0.0):
-        monkeypatch.setitem(decoding_step.COMPACT_BELOW, "cpu", compact_below)
+        monkeypatch.setitem(decoding_beam.COMPACT_BELOW, "cpu", compact_below)
         assert sample(step, PrefixState.start([1, 2, 3], 3), bounds, every, 1.0) == left
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sumpool.core.decoding.step import documents_to_keep, is_host, rows_to_keep
+from sumpool.core.decoding.beam import documents_to_keep, is_host
 
 
 @pytest.mark.parametrize(
@@ -20,12 +20,6 @@ def test_a_gpu_drops_documents_when_half_have_finished(
 ) -> None:
     assert documents_to_keep(unfinished, "cpu") == on_cpu
     assert documents_to_keep(unfinished, "cuda") == on_gpu
-
-
-def test_a_gpu_keeps_the_rows_of_documents() -> None:
-    unfinished = [[True] * 3 + [False] * 6, [False] * 4 + [True] * 5]
-    assert (rows_to_keep(unfinished, "cpu"), rows_to_keep(unfinished, "cuda")) == (8, 9)
-    assert rows_to_keep([[True, False, False]], "cpu") == 3, "fewer rows than a multiple stay"
 
 
 def test_hypotheses_are_values_of_python_on_a_cpu() -> None:

@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.decoding import step as decoding_step
+from sumpool.core.decoding import beam as decoding_beam
 from sumpool.core.decoding.beam import search
-from sumpool.core.decoding.ranking import Hypothesis, Lengths, Ranking
+from sumpool.core.decoding.config import Hypothesis, Lengths, Ranking
 from sumpool.core.model import cuda_graph
 from sumpool.core.model.cuda_graph import GraphedDecoder, StepOutput, capture_graph
 from sumpool.core.model.kv_cache import CompactingCache, StaticCache
@@ -84,7 +84,7 @@ def test_a_search_with_graphs_returns_the_same_hypotheses(
     for lengths in ([70, 40, 9, 12], [70, 41, 8, 30], [50, 40]):  # the second batch has the shapes of the first
         expected = summaries(model, plain, lengths)
         for fraction in (1.0, 0.5):
-            monkeypatch.setitem(decoding_step.COMPACT_BELOW, device, fraction)
+            monkeypatch.setitem(decoding_beam.COMPACT_BELOW, device, fraction)
             assert_same(summaries(model, graphed, lengths), expected)
 
 

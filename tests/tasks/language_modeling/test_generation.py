@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.decoding.text_sampling import TextSampling
 from sumpool.core.model.language_model import LanguageModel
+from sumpool.tasks.language_modeling.config import TextSampling
 from sumpool.tasks.language_modeling.generation import decode_stream, generate_tokens
 
 CPU = torch.device("cpu")

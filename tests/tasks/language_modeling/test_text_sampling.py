@@ -3,7 +3,8 @@ from collections import Counter
 import pytest
 import torch
 
-from sumpool.core.decoding.text_sampling import TextSampling, draw_token
+from sumpool.tasks.language_modeling.config import TextSampling
+from sumpool.tasks.language_modeling.generation import draw_token
 
 LOGITS = torch.tensor([0.1, 0.4, 0.2, 0.3]).log()
 
