@@ -2,12 +2,13 @@
 
 The published drawing procedure, with the sizes of the Long Range Arena. Two paths of 14 dashes begin near the centre,
 at a fixed distance from each other, and grow by turns: the next dash turns by an angle with probability in proportion
-to cos(continuity * angle)^2, keeps a margin to everything drawn, and is drawn at most three times. Short paths are
-added as distractors. One marker is at the beginning of a path, the other at the end of the same path (label 1) or of
-the other.
+to cos(continuity * angle)^2, keeps a margin to everything drawn, and is drawn at most three times. Attempts in which a
+path cannot go on are given up. Short paths are added as distractors. One marker is at the beginning of a path, the
+other at the end of the same path (label 1) or of the other.
 
-Departure: dashes, margins and markers are areas sampled 4 x 4 times per pixel, where the published program draws at
-twice the resolution and reduces with a Lanczos filter.
+Dashes, margins and markers are drawn by Pillow at twice the resolution and reduced as by SciPy's old `imresize`: in
+bytes, with Pillow's Lanczos filter. The published program draws with the generator of NumPy, so that its images are
+others of the same distribution.
 """
 
 import math
@@ -21,8 +22,8 @@ import numpy as np
 
 Pixel = tuple[int, int]
 """Row and column of a pixel."""
-SAMPLES = 4
-"""Samples per pixel along each axis."""
+SCALE = 2
+"""Factor of the resolution at which shapes are drawn."""
 _DASH_TRIALS, _PATH_TRIALS = 3, 5
 """Attempts at a dash and at a distractor."""
 _BLOCKED = 0.3
@@ -31,6 +32,13 @@ _OVERLAP = 1.8
 """Sum of two margins in a pixel at which dashes collide."""
 _FULL = 0.01
 """Share of free pixels below which no further path is drawn."""
+BRIGHT = 10
+"""Grey value above which a pixel counts as bright."""
+PUBLISHED: Mapping[str, Mapping[str, Any]] = {
+    "pathfinder32": {"share of bright pixels": 0.157, "attempts that fit": 0.003},
+    "pathx128": {},
+}
+"""Statistics of the published images and program, measured with it."""
 
 
 @lru_cache(maxsize=64)
@@ -38,38 +46,45 @@ def ring(radius: int, space: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return pixels on a circle, (places, 2), their angles, and all pixels near them, (places, offsets, 2)."""
     angles = np.arange(0, 2 * math.pi, 1 / radius)
     steps = np.unique(np.floor(radius * np.stack([np.sin(angles), np.cos(angles)], 1)).astype(int), axis=0)
-    reach = range(-space, space + 1)
-    offsets = np.array([(y, x) for y in reach for x in reach if y * y + x * x <= space**2])
+    offsets = np.argwhere(disc(space)) - space
     return steps, np.arctan2(steps[:, 0], steps[:, 1]), steps[:, None] + offsets
 
 
-@lru_cache(maxsize=4096)
+def disc(radius: float, centre: Pixel | None = None, size: int = 0) -> np.ndarray:
+    """Return which pixels of a square are within a radius of a pixel; by default the least square around a disc."""
+    size = size or 2 * int(radius) + 1
+    row, column = centre or (size // 2, size // 2)
+    places = np.arange(size)
+    squares: np.ndarray = (places[:, None] - row) ** 2 + (places - column) ** 2
+    return squares <= radius**2
+
+
+@lru_cache(maxsize=8192)
 def stamps_of(orientation: float, length: int, thickness: float, margin: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return a dash from the centre of a square in a direction, and its margin, as shares of pixels."""
+    """Return a dash from the centre of a square in a direction, and its margin, from 0 to 1."""
+    from PIL import Image, ImageDraw
+
     half = length + math.ceil(thickness) + margin
-    places = grid(2 * half + 1, half)
-    y, x = places[:, None], places[None, :]
-    along = (y * math.sin(orientation) + x * math.cos(orientation)).clip(0, length)
-    distance = np.hypot(y - along * math.sin(orientation), x - along * math.cos(orientation))
-    return reduce(distance <= thickness / 2), reduce(distance <= thickness / 2 + margin)
+    centre = (half * SCALE, half * SCALE)
+    head = translate(centre, orientation, length * SCALE)
+    canvas = Image.new("L", (2 * half * SCALE + 1,) * 2)
+    ImageDraw.Draw(canvas).line([centre, head[::-1]], fill=1, width=round(thickness * SCALE))
+    dash = np.array(canvas, bool)
+    return reduce(dash, 2 * half + 1), reduce(dilate(dash, disc(margin * SCALE)), 2 * half + 1)
 
 
-def grid(size: int, centre: int) -> np.ndarray:
-    """Return the coordinates of all samples along an axis, relative to a pixel."""
-    return (np.arange(size * SAMPLES) + 0.5) / SAMPLES - 0.5 - centre
+def reduce(shape: np.ndarray, size: int) -> np.ndarray:
+    """Reduce an image of 0 and 1 to (size, size) by the Lanczos filter, in 255 steps."""
+    from PIL import Image
 
-
-def reduce(samples: np.ndarray) -> np.ndarray:
-    """Return the share of each pixel's samples that are True."""
-    size = len(samples) // SAMPLES
-    shares: np.ndarray = samples.reshape(size, SAMPLES, size, SAMPLES).mean((1, 3))
-    return shares
+    image = Image.fromarray(255 * shape.astype(np.uint8))
+    return np.asarray(image.resize((size, size), Image.Resampling.LANCZOS)) / 255
 
 
 def dilate(values: np.ndarray, kernel: np.ndarray) -> np.ndarray:
     """Return where any value under the kernel is True; nothing lies beyond the edges."""
     padded, size = np.pad(values, len(kernel) // 2), len(values)
-    dilated = values.copy()
+    dilated = np.zeros_like(values)
     for y, x in np.argwhere(kernel).tolist():
         dilated |= padded[y : y + size, x : x + size]
     return dilated
@@ -135,13 +150,15 @@ class _Path:
     end: Pixel
 
 
+_FREE: dict[tuple[Drawing, int, float, int], np.ndarray] = {}
+"""Places of `_Canvas._free` in the empty image, where most attempts end soon."""
+
+
 class _Canvas:
     """Image of one sample, and the margins around what is drawn."""
 
-    def __init__(self, drawing: Drawing, draw: random.Random) -> None:
-        self.drawing = drawing
-        self.draw = draw
-        self.space = draw.choice(drawing.margins)
+    def __init__(self, drawing: Drawing, space: int, draw: random.Random) -> None:
+        self.drawing, self.space, self.draw = drawing, space, draw
         self.image = np.zeros((drawing.size, drawing.size))
         self.taken = np.zeros_like(self.image)
         for edge in (0, -1):
@@ -149,7 +166,7 @@ class _Canvas:
 
     def dash(self, start: Pixel, orientation: float) -> tuple[Window, np.ndarray, np.ndarray]:
         """Return the window of a dash in the image, and the dash and its margin there."""
-        stamps = stamps_of(round(orientation, 9), self.drawing.length, self.drawing.thickness, self.space)
+        stamps = stamps_of(orientation, self.drawing.length, self.drawing.thickness, self.space)
         half, size = len(stamps[0]) // 2, self.drawing.size
         lows = [max(0, place - half) for place in start]
         highs = [min(size, place + half + 1) for place in start]
@@ -166,13 +183,7 @@ class _Canvas:
         """Begin a path at a random free place, with a free border around the image; None if there is none."""
         for _ in range(_DASH_TRIALS):
             orientation = math.radians(self.draw.randrange(-180, 180))
-            _, margin = stamps_of(round(orientation, 9), self.drawing.length, self.drawing.thickness, self.space)
-            blocked = self.taken > _BLOCKED
-            if (~blocked).mean() < _FULL:
-                return None
-            blocked[:border, :] = blocked[-border:, :] = True
-            blocked[:, :border] = blocked[:, -border:] = True
-            free = np.argwhere(~dilate(blocked, margin >= 1))
+            free = self._free(orientation, border)
             if not len(free):
                 return None
             y, x = free[self.draw.randrange(len(free))].tolist()
@@ -180,6 +191,33 @@ class _Canvas:
             if path:
                 return path
         return None
+
+    def _free(self, orientation: float, border: int) -> np.ndarray:
+        """Return the places, (places, 2), from which a dash would touch no margin; the empty image has always the same.
+
+        The margin of the published program is shifted by one pixel along both axes here, and cut at the square around
+        a dash of no thickness; only pixels that are wholly within it count. A pixel at an edge whose margin lies beyond
+        it makes the program take the image for full, so that its first dashes go up and left.
+        """
+        drawing = self.drawing
+        key = (drawing, self.space, orientation, border)
+        empty = not self.taken[1:-1, 1:-1].any()
+        if empty and key in _FREE:
+            return _FREE[key]
+        _, margin = stamps_of(orientation, drawing.length, drawing.thickness, self.space)
+        first, side = math.ceil(drawing.thickness) - 1, 2 * (drawing.length + self.space) + 1
+        kernel = margin[first : first + side, first : first + side] >= 1
+        blocked = self.taken > _BLOCKED
+        if (~blocked).mean() < _FULL or not dilate(np.ones_like(blocked), kernel).all():
+            blocked[:] = True
+        else:
+            blocked[:border, :] = blocked[-border:, :] = True
+            blocked[:, :border] = blocked[:, -border:] = True
+            blocked = dilate(blocked, kernel)
+        free = np.argwhere(~blocked)
+        if empty:
+            _FREE[key] = free
+        return free
 
     def begin_at(self, origin: Pixel, orientation: float, brightness: float) -> _Path | None:
         """Begin a path at a place; None if its first dash leaves the image."""
@@ -202,7 +240,7 @@ class _Canvas:
         for _ in range(_DASH_TRIALS):
             y, x = heads[min(int(np.searchsorted(chances, self.draw.random(), "right")), len(heads) - 1)].tolist()
             orientation = math.atan2(y - pivot[0], x - pivot[1])
-            window, dash, margin = self.dash((y, x), orientation + math.pi)
+            window, dash, margin = self.dash((y, x), orientation + (math.pi if orientation < 0 else -math.pi))
             if (self.taken[window] + margin).max() < _OVERLAP:
                 self.image[window] = np.maximum(self.image[window], dash * brightness)
                 self.close(path)
@@ -223,9 +261,9 @@ class _Canvas:
 
     def mark(self, centre: Pixel) -> None:
         """Draw a marker."""
-        places = grid(self.drawing.size, 0)
-        squares = (places[:, None] - centre[0]) ** 2 + (places[None, :] - centre[1]) ** 2
-        self.image = np.maximum(self.image, reduce(squares <= self.drawing.marker**2))
+        size, scaled = self.drawing.size, (centre[0] * SCALE, centre[1] * SCALE)
+        shape = disc(self.drawing.marker * SCALE, scaled, size * SCALE)
+        self.image = np.maximum(self.image, reduce(shape, size))
 
     def _heads(self, pivot: Pixel, orientation: float, radius: int) -> tuple[np.ndarray, np.ndarray]:
         """Return pixels around a pivot, (places, 2), and their weights, (places,)."""
@@ -242,40 +280,43 @@ class _Canvas:
         return all(0 <= coordinate < self.drawing.size for coordinate in place)
 
 
-def images(task: str, seed: str) -> Iterator[tuple[str, int]]:
-    """Draw images with their labels, without end, as texts of pixels from 0 to 255; equal seeds give equal images."""
+def images(task: str, seed: str) -> Iterator[tuple[str, int, int]]:
+    """Draw images without end, as texts of pixels from 0 to 255, with the attempts at their paths and their labels.
+
+    Equal seeds give equal images.
+    """
     draw = random.Random(seed)
     while True:
-        pixels, label = image(DRAWINGS[task], draw)
-        yield " ".join(map(str, pixels.ravel().tolist())), label
+        pixels, attempts, label = image(DRAWINGS[task], draw)
+        yield " ".join(map(str, pixels.ravel().tolist())), attempts, label
 
 
-def image(drawing: Drawing, draw: random.Random) -> tuple[np.ndarray, int]:
-    """Draw an image (size, size) of bytes, with its label: 1 if the markers are ends of one path."""
-    label = draw.randrange(2)
-    while True:
-        canvas = _Canvas(drawing, draw)
+def image(drawing: Drawing, draw: random.Random) -> tuple[np.ndarray, int, int]:
+    """Draw an image (size, size) of bytes, with the attempts and its label: 1 if the markers are ends of one path."""
+    label, space = draw.randrange(2), draw.choice(drawing.margins)
+    paths, attempts = None, 0
+    while not paths:
+        attempts += 1
+        canvas = _Canvas(drawing, space, draw)
         paths = _two_paths(canvas)
-        if paths:
-            break
     for _ in range(drawing.distractors):
         canvas.add_distractor()
     marked = draw.randrange(2)
     canvas.mark(paths[marked].origin)
     canvas.mark(paths[marked if label else 1 - marked].end)
-    return np.round(255 * canvas.image / canvas.image.max()).astype(np.uint8), label
+    return np.round(255 * canvas.image / canvas.image.max()).astype(np.uint8), attempts, label
 
 
-def statistics(task: str, rows: Sequence[tuple[str, int]]) -> dict[str, Any]:
-    """Describe images: share of connected markers, brightness, and share of bright pixels."""
-    drawing = DRAWINGS[task]
-    pixels = np.array([np.array(text.split(), np.uint8) for text, _ in rows])
+def statistics(task: str, rows: Sequence[tuple[str, int, int]]) -> dict[str, Any]:
+    """Describe images: share of connected markers, brightness, bright pixels, and attempts in which two paths fit."""
+    pixels = np.array([np.array(text.split(), np.uint8) for text, *_ in rows])
     return {
         "pixels": pixels.shape[1],
-        "connected": sum(label for _, label in rows) / len(rows),
+        "connected": sum(label for *_, label in rows) / len(rows),
         "mean brightness": float(pixels.mean()),
-        "share of pixels drawn": float((pixels > 0).mean()),
-        "published": {"pixels": drawing.size**2, "connected": 0.5},
+        "share of bright pixels": float((pixels > BRIGHT).mean()),
+        "attempts that fit": len(rows) / sum(attempts for _, attempts, _ in rows),
+        "published": {"pixels": DRAWINGS[task].size ** 2, "connected": 0.5, **PUBLISHED[task]},
     }
 
 

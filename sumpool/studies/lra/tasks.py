@@ -12,6 +12,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from itertools import islice, zip_longest
 from pathlib import Path
 from statistics import fmean, median
@@ -180,6 +181,8 @@ def _rows(config: LraConfig, split: str, seed: str) -> Iterator[tuple[Any, ...]]
             grammar = replace(grammar, shortest=config.lengths[0], longest=config.lengths[1])
         yield from expressions(seed, grammar)
     elif config.task in ("pathfinder32", "pathx128"):
+        if find_spec("PIL") is None:
+            raise RecipeError(f"study.task={config.task} must have Pillow, which is not installed: pip install pillow")
         yield from pathfinder.images(config.task, seed)
     else:
         yield from read_copy(config.task, config.data, split)
@@ -197,7 +200,11 @@ def _write(
             if len(sample) < _SAMPLED_ROWS:
                 sample.append((text, *second, label))
             joined = " ".join(text) if task == "listops" else text
-            row = {"id": f"{path.stem}-{count}", "text": joined, **({"second": second[0]} if second else {})}
+            row = {
+                "id": f"{path.stem}-{count}",
+                "text": joined,
+                **({"second": second[0]} if task == "retrieval" else {}),
+            }
             file.write(json.dumps({**row, "label": label}, ensure_ascii=False) + "\n")
             if count % _REPORT_ROWS == 0:
                 report(Progress(f"lra: {path.stem}", count, total))

@@ -228,3 +228,10 @@ def test_equal_seeds_give_equal_expressions_and_none_is_repeated() -> None:
     first, again = (list(islice(expressions("1", SMALL), 400)) for _ in range(2))
     assert first == again != list(islice(expressions("2", SMALL), 400))
     assert len({json.dumps(symbols) for symbols, _ in first}) == 400
+
+
+def test_pathfinder_needs_pillow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sumpool.studies.lra.tasks.find_spec", lambda _: None)
+    config = LraConfig(task="pathfinder32", rows=(1, 1, 1))
+    with pytest.raises(RecipeError, match=r"study\.task=pathfinder32 must have Pillow, which is not installed"):
+        make_data(config, 1, tmp_path / "data", no_op, no_op)
