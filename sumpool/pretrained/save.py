@@ -4,7 +4,6 @@ The inverse of `sumpool.pretrained.config`, `generation` and `weights`: an impor
 """
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +16,11 @@ from sumpool.core.decoding.config import DecodingConfig, Lengths
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.output.tied import TiedOutputConfig
 from sumpool.errors import CheckpointError
-from sumpool.pretrained.config import CONFIG
-from sumpool.pretrained.families import FAMILIES, Family, FamilyName
-from sumpool.pretrained.folder import WEIGHTS
-from sumpool.pretrained.generation import GENERATION
-from sumpool.pretrained.positions import sinusoidal_positions
+from sumpool.pretrained.config import CONFIG, FAMILIES, GENERATION, Family, FamilyName, Parts
+from sumpool.pretrained.weights import WEIGHTS, sinusoidal_positions
 from sumpool.special_tokens import SpecialTokens
 from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
 from sumpool.training.weights import weights_of
-
-_CLASSES: Mapping[FamilyName, str] = {
-    "bart": "BartForConditionalGeneration",
-    "led": "LEDForConditionalGeneration",
-    "marian": "MarianMTModel",
-    "mbart": "MBartForConditionalGeneration",
-    "pegasus": "PegasusForConditionalGeneration",
-}
 
 
 def find_family(model: SummarizationModel) -> FamilyName:
@@ -154,7 +142,7 @@ def _config(model: SummarizationModel, name: FamilyName, special_tokens: Special
     else:
         sizes["max_position_embeddings"] = max(config.source_length, config.target_length)
     return {
-        "architectures": [_CLASSES[name]],
+        "architectures": [FAMILIES[name].architecture],
         "model_type": name,
         "is_encoder_decoder": True,
         "tie_word_embeddings": True,
@@ -173,7 +161,7 @@ def _config(model: SummarizationModel, name: FamilyName, special_tokens: Special
 
 
 def _generation(decoding: DecodingConfig, lengths: Lengths, special_tokens: SpecialTokens) -> dict[str, Any]:
-    """Return the entries of `generation_config.json`; see `sumpool.pretrained.generation.to_decoding_config`."""
+    """Return the entries of `generation_config.json`; see `sumpool.pretrained.config.to_decoding_config`."""
     is_theirs = decoding.length_formula == "transformers"
     return {
         "num_beams": decoding.beams,
@@ -215,9 +203,7 @@ def _weights(model: SummarizationModel, name: FamilyName) -> dict[str, Tensor]:
     return {key: tensor.contiguous() for key, tensor in theirs.items()}
 
 
-def _module(
-    ours: dict[str, Tensor], module: str, parts: Mapping[str, tuple[str, ...]], prefix: str
-) -> dict[str, Tensor]:
+def _module(ours: dict[str, Tensor], module: str, parts: Parts, prefix: str) -> dict[str, Tensor]:
     """Split the maps and norms of a module into those of the original; takes them out of `ours`."""
     return {
         f"{prefix}.{module}.{source}.{kind}": chunk

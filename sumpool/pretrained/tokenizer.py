@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sumpool.errors import CheckpointError, DataError
 from sumpool.io.bounded import parse_json, read_regular
-from sumpool.pretrained.folder import read_json
+from sumpool.pretrained.config import read_json
 from sumpool.special_tokens import SpecialTokens
 from sumpool.text.hf_tokenizer import (
     TOKENIZER_JSON,

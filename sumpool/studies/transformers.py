@@ -23,8 +23,7 @@ from sumpool.core.decoding.config import DecodingConfig, Hypothesis, Lengths
 from sumpool.core.decoding.constraints import NoRepeatTokens, Rules
 from sumpool.core.model.summarizer import Memory, SummarizationModel
 from sumpool.errors import RecipeError
-from sumpool.pretrained.config import ImportOptions, read_config, to_model_config
-from sumpool.pretrained.generation import to_decoding_config
+from sumpool.pretrained.config import ImportOptions, read_config, to_decoding_config, to_model_config
 from sumpool.pretrained.weights import load_pretrained
 from sumpool.progress import Check, Report, no_op
 from sumpool.special_tokens import SpecialTokens

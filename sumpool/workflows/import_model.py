@@ -13,12 +13,17 @@ from sumpool.data.config import DataConfig
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.io.atomic import require_space
 from sumpool.io.manifest import MODEL, FileDigest, Manifest
-from sumpool.pretrained.config import CONFIG, ImportOptions, PretrainedConfig, read_config, to_model_config
-from sumpool.pretrained.folder import Tensors
-from sumpool.pretrained.generation import to_decoding_config
+from sumpool.pretrained.config import (
+    CONFIG,
+    ImportOptions,
+    PretrainedConfig,
+    read_config,
+    to_decoding_config,
+    to_model_config,
+)
 from sumpool.pretrained.hub import RUN_FILES, fetch
 from sumpool.pretrained.tokenizer import read_tokenizer
-from sumpool.pretrained.weights import check_shapes, load_pretrained
+from sumpool.pretrained.weights import Tensors, check_shapes, load_pretrained
 from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
 from sumpool.recipe.load import dump_recipe
 from sumpool.recipe.problems import error_messages

@@ -21,8 +21,7 @@ from transformers import (
 
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.pretrained.config import ImportOptions, read_config, to_model_config
-from sumpool.pretrained.folder import Tensors
-from sumpool.pretrained.weights import convert_weights
+from sumpool.pretrained.weights import Tensors, convert_weights
 from sumpool.special_tokens import SpecialTokens
 from sumpool.training.weights import set_weights
 

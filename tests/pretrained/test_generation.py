@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.errors import CheckpointError
-from sumpool.pretrained.generation import GenerationSettings, read_generation, to_decoding_config
+from sumpool.pretrained.config import GenerationSettings, read_generation, to_decoding_config
 
 
 def decoding(target_length: int = 1024, **settings: Any) -> DecodingConfig:  # noqa: ANN401

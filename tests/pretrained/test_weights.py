@@ -11,6 +11,7 @@ from torch import Tensor
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.errors import CheckpointError
 from sumpool.pretrained.config import ImportOptions
+from sumpool.pretrained.weights import extend_positions
 from tests.pretrained.originals import (
     CLASSES,
     PAD,
@@ -31,6 +32,7 @@ SHAPES: list[dict[str, Any]] = [
     {"d_model": 8, **both(attention_heads=1, ffn_dim=6, layers=1), "activation_function": "relu"},
 ]
 LENGTHS = ((17,), (40, 3, 21))
+LEARNED = torch.arange(3.0)[:, None]
 
 
 def encode(model: SummarizationModel, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -283,3 +285,19 @@ def test_half_precision_is_read(tmp_path: Path) -> None:
     theirs = random_bart(12).half()
     theirs.save_pretrained(tmp_path)
     assert farthest(imported(tmp_path), theirs.float(), random_batch(12, (20, 7))) < 1e-4
+
+
+def places(length: int, how: str) -> list[float]:
+    assert how in ("repeat", "flip")
+    return extend_positions(LEARNED, length, "repeat" if how == "repeat" else "flip").flatten().tolist()
+
+
+def test_copies_follow_the_learned_positions() -> None:
+    assert places(8, "repeat") == [0, 1, 2, 0, 1, 2, 0, 1]
+    assert places(8, "flip") == [0, 1, 2, 2, 1, 0, 0, 1]
+
+
+def test_learned_positions_are_kept_or_truncated() -> None:
+    for how in ("repeat", "flip"):
+        assert places(3, how) == [0, 1, 2]
+        assert places(2, how) == [0, 1]

@@ -7,7 +7,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from sumpool.errors import CheckpointError
-from sumpool.pretrained.folder import Tensors
+from sumpool.pretrained.weights import Tensors
 
 
 def write(folder: Path, **tensors: Tensor) -> Path:
@@ -96,13 +96,13 @@ def test_a_folder_without_weights_is_refused(tmp_path: Path) -> None:
 
 def test_a_tensor_that_can_no_longer_be_read_is_refused(tmp_path: Path) -> None:
     tensors = Tensors(write(tmp_path, a=torch.ones(2)))
-    file, name = tensors._files["a"]
+    file, name, shape = tensors._files["a"]
     del file
 
     class Broken:
         def get_tensor(self, name: str) -> Tensor:
             raise OSError(f"no {name}")
 
-    tensors._files["a"] = (Broken(), name)
+    tensors._files["a"] = (Broken(), name, shape)
     with pytest.raises(CheckpointError, match="a must be readable, got: no a; download it again"):
         tensors.take("a", (2,))
