@@ -22,7 +22,7 @@ from sumpool.studies.study import load_study, make_table
 from sumpool.tasks.language_modeling.generation import load_language_model
 
 if TYPE_CHECKING:
-    from sumpool.core.model.language_model import LanguageModel
+    from sumpool.tasks.language_modeling.model import LanguageModel
 
 LAST = 128
 """Tokens before each length whose speed is that at the length."""

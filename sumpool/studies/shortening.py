@@ -14,12 +14,12 @@ from sumpool.bench.measures import Steps, Work, interleave
 from sumpool.bench.results import Result, Row, quotient
 from sumpool.bench.workload import Conditions
 from sumpool.core.boundaries.fixed import FixedBoundariesConfig
-from sumpool.core.model.language_model import LanguageModel
-from sumpool.core.model.language_model_config import LanguageModelConfig
 from sumpool.progress import Check, Report, no_op
 from sumpool.special_tokens import PARAGRAPH
 from sumpool.studies.config import ShorteningConfig
 from sumpool.studies.study import make_table
+from sumpool.tasks.language_modeling.config import LanguageModelConfig
+from sumpool.tasks.language_modeling.model import LanguageModel
 from sumpool.training.hardware import fits, try_peak
 
 FIRST, MIDDLE, LAST = 2, 8, 2

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from sumpool.core.model.language_model import LanguageModel
 from sumpool.progress import no_op
 from sumpool.recipe.load import load_any_recipe
 from sumpool.runs.training_setup import set_up_training
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
+from sumpool.tasks.language_modeling.model import LanguageModel
 from sumpool.tasks.language_modeling.stream import WindowSampler
 from sumpool.tasks.language_modeling.task import TASK
 from sumpool.text.load import load_tokenizer

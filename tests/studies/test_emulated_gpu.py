@@ -11,8 +11,6 @@ from sumpool.bench.models import measure_models
 from sumpool.bench.results import Row
 from sumpool.bench.workload import Conditions
 from sumpool.core.model import cuda_graph
-from sumpool.core.model.language_model import LanguageModel
-from sumpool.core.model.language_model_config import LanguageModelConfig
 from sumpool.progress import no_op
 from sumpool.studies import operators
 from sumpool.studies.approximation import measure_approximations
@@ -24,13 +22,15 @@ from sumpool.studies.selection import measure_selection
 from sumpool.studies.sparsity import measure_sparsity
 from sumpool.studies.training import trial_seconds
 from sumpool.studies.transformers import measure_transformers, random_pair
+from sumpool.tasks.language_modeling.config import LanguageModelConfig
+from sumpool.tasks.language_modeling.model import LanguageModel
 from tests.bench.test_models import POOLED, QUICK
 from tests.core.emulated_gpu import CUDA, emulated_gpu
 from tests.core.model.test_cuda_graph import EagerGraph
-from tests.core.model.test_language_model import SMALL
 from tests.studies import test_selection as selection
 from tests.studies import test_sparsity as sparsity
 from tests.studies import test_transformers as transformers
+from tests.tasks.language_modeling.test_language_model import SMALL
 from tests.training import test_classification as classification
 
 GPU = Conditions(vocabulary=320, device=CUDA, precision=torch.float32)

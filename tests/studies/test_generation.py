@@ -7,13 +7,13 @@ import torch
 from torch import Tensor
 
 from sumpool.bench.measures import Steps
-from sumpool.core.model.language_model import LanguageModel
 from sumpool.errors import RecipeError
 from sumpool.progress import no_op
 from sumpool.studies import generation
 from sumpool.studies.generation import LAST, measure_text_generation, study_generation
 from sumpool.studies.run import run_study
 from sumpool.studies.study import make_table
+from sumpool.tasks.language_modeling.model import LanguageModel
 from sumpool.workflows.train import train
 from tests.tasks.language_modeling.test_generation import Sums
 from tests.tasks.language_modeling.test_loading import folder, recipe

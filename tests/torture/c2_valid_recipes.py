@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import torch
 
-from sumpool.core.model.classifier import ClassificationModel
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.quantization import quantize
 from sumpool.data.report import DataReport
@@ -29,6 +28,7 @@ from sumpool.recipe.yaml_text import write
 from sumpool.runs.training_setup import TrainingSetup, set_up_training
 from sumpool.tasks.classification.classifier import LabelledText, LoadedClassifier, classify_texts
 from sumpool.tasks.classification.labels import Labels
+from sumpool.tasks.classification.model import ClassificationModel
 from sumpool.tasks.classification.recipe import ClassificationRecipe
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from sumpool.tasks.summarization.validation_rouge import ValidationRouge

@@ -11,11 +11,11 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from sumpool.core.decoding.config import DecodingConfig
-from sumpool.core.model.classifier import ClassifierConfig
 from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.recipe.schema import Recipe
 from sumpool.settings import OneOf, Settings, config_class, kinds
+from sumpool.tasks.classification.model import ClassifierConfig
 from sumpool.training.config import TrainConfig
 
 _LEFT_OUT = {

@@ -8,13 +8,12 @@ from typing import Any
 import torch
 from pydantic import ValidationError
 
-from sumpool.core.model.language_model import LanguageModel
-from sumpool.core.model.language_model_config import LanguageModelConfig
 from sumpool.progress import no_op
 from sumpool.runs.training_setup import set_up_training
 from sumpool.settings import config_class, kinds
-from sumpool.tasks.language_modeling.config import LanguageModelRecipe, TextSampling
+from sumpool.tasks.language_modeling.config import LanguageModelConfig, LanguageModelRecipe, TextSampling
 from sumpool.tasks.language_modeling.generation import generate_tokens
+from sumpool.tasks.language_modeling.model import LanguageModel
 from sumpool.training.config import TrainConfig
 from sumpool.training.fit import fit
 from tests.conftest import story

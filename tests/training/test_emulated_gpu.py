@@ -8,13 +8,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.model.language_model import LanguageModel
-from sumpool.core.model.language_model_config import LanguageModelConfig
 from sumpool.data.batches import Batch
+from sumpool.tasks.language_modeling.config import LanguageModelConfig
+from sumpool.tasks.language_modeling.model import LanguageModel
 from sumpool.training.fit import validate
 from sumpool.training.update import UpdateMetrics, Updater
 from tests.core.emulated_gpu import CUDA, GpuTensor, emulated_gpu, on_gpu
-from tests.core.model.test_language_model import SMALL, SOURCES
+from tests.tasks.language_modeling.test_language_model import SMALL, SOURCES
 from tests.training import test_classification as classification
 from tests.training.toy import CONFIG, DATA, new_model
 

@@ -10,14 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.language_model import LanguageModel
-from sumpool.core.model.language_model_config import LanguageModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.report import DataReport
 from sumpool.errors import CheckpointError, Interrupted, RecipeError
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
+from sumpool.tasks.language_modeling.config import LanguageModelConfig
+from sumpool.tasks.language_modeling.model import LanguageModel
 from sumpool.text.load import load_tokenizer
 from sumpool.text.sentencepiece_tokenizer import SentencePieceTokenizer
 from sumpool.text.tokenizer import Tokenizer

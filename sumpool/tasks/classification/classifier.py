@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from sumpool.core.model.classifier import ClassificationModel
 from sumpool.data.batches import fill_batches
 from sumpool.data.encoding import encode_item
 from sumpool.data.report import DataReport
@@ -20,6 +19,7 @@ from sumpool.inference.loading import LoadedRun, load_run_of_task
 from sumpool.progress import Check
 from sumpool.tasks.classification.batches import collate_labelled
 from sumpool.tasks.classification.labels import Labels, join_pair, split_pair
+from sumpool.tasks.classification.model import ClassificationModel
 from sumpool.tasks.classification.recipe import ClassificationRecipe
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.training.hardware import autocast, choose_precision

@@ -4,9 +4,9 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import model_validator
 
-from sumpool.core.model.classifier import ClassificationModelConfig
 from sumpool.recipe.schema import Recipe
 from sumpool.tasks.classification.labels import LabelledDataConfig
+from sumpool.tasks.classification.model import ClassificationModelConfig
 
 
 class ClassificationRecipe(Recipe):

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from sumpool.core.model.classifier import ClassificationModel
 from sumpool.progress import Check, Report
 from sumpool.tasks._documents import DocumentTask, open_documents
 from sumpool.tasks.classification.labels import LABELS, Labels
+from sumpool.tasks.classification.model import ClassificationModel
 from sumpool.tasks.classification.recipe import ClassificationRecipe
 
 if TYPE_CHECKING:

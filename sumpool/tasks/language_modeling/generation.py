@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sumpool.core.model.language_model import LanguageModel
 from sumpool.data.sources._base import Split
 from sumpool.inference.loading import LoadedRun, load_run_of_task
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.runs.run_folder import prepared_data_of
 from sumpool.special_tokens import UNK
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe, TextSampling
+from sumpool.tasks.language_modeling.model import LanguageModel
 from sumpool.tasks.language_modeling.running_text import RunningText
 from sumpool.tasks.language_modeling.scoring import EncodedText, Ids
 from sumpool.tasks.language_modeling.stream import TextStream

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from sumpool.core.model.language_model import LanguageModel
 from sumpool.progress import Check, no_op
 from sumpool.tasks.language_modeling.measures import ScoredWindow
+from sumpool.tasks.language_modeling.model import LanguageModel
 
 _CONTINUATION: Final = range(0x80, 0xC0)
 """Bytes that continue a character of UTF-8."""

@@ -16,11 +16,11 @@ from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from sumpool.text.escaping import escape_line, escape_markdown_line, markdown_table
 
 if TYPE_CHECKING:
-    from sumpool.core.model.language_model import LanguageModel
     from sumpool.data.sources._base import Split
     from sumpool.evaluation.task import Results
     from sumpool.tasks.language_modeling.evaluate import LanguageModelEvaluation
     from sumpool.tasks.language_modeling.generation import LoadedLanguageModel
+    from sumpool.tasks.language_modeling.model import LanguageModel
     from sumpool.tasks.language_modeling.prepare import TextReport
     from sumpool.text.tokenizer import Tokenizer
     from sumpool.training.checkpoint import TrainingState
@@ -84,7 +84,7 @@ class LanguageModelingTask(Task[LanguageModelRecipe]):
 
     def build_model(self, recipe: LanguageModelRecipe, prepared: Path, tokenizer: "Tokenizer") -> "LanguageModel":
         """Build the model of a recipe with random weights; tokens of white space end words."""
-        from sumpool.core.model.language_model import LanguageModel
+        from sumpool.tasks.language_modeling.model import LanguageModel
 
         del prepared
         separators = torch.tensor([bool(token) and token.isspace() for token in tokenizer.token_bytes()])

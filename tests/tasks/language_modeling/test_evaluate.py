@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from sumpool.core.model.language_model import LanguageModel
 from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.scores import REPORT, SCORES
 from sumpool.evaluation.task import Results
@@ -14,6 +13,7 @@ from sumpool.progress import Progress
 from sumpool.tasks.language_modeling import evaluate as workflow
 from sumpool.tasks.language_modeling.evaluate import evaluate_language_models, read_windows
 from sumpool.tasks.language_modeling.generation import load_language_model
+from sumpool.tasks.language_modeling.model import LanguageModel
 from sumpool.tasks.language_modeling.scoring import EncodedText, TextWindow, score_text
 from sumpool.workflows.train import train
 from tests.tasks.language_modeling.test_loading import folder, recipe

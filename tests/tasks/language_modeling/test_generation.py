@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.model.language_model import LanguageModel
 from sumpool.tasks.language_modeling.config import TextSampling
 from sumpool.tasks.language_modeling.generation import decode_stream, generate_tokens
+from sumpool.tasks.language_modeling.model import LanguageModel
 
 CPU = torch.device("cpu")
 SHORT = TextSampling(length=30)

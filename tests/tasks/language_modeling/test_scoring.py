@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.model.language_model import LanguageModel
 from sumpool.core.output._base import Scores
 from sumpool.progress import Check, no_op
 from sumpool.tasks.language_modeling.measures import ScoredWindow, score_language_model
+from sumpool.tasks.language_modeling.model import LanguageModel
 from sumpool.tasks.language_modeling.scoring import (
     EncodedText,
     overlapping_windows,

@@ -3,15 +3,15 @@ import torch
 from torch.nn import functional as F
 
 from sumpool.core.attention.vanilla import VanillaAttentionConfig
-from sumpool.core.model.classifier import (
+from sumpool.core.model.config import EncoderLayerConfig
+from sumpool.core.pooling.halving import HalvingPoolerConfig
+from sumpool.core.tokens import Tokens
+from sumpool.tasks.classification.model import (
     ClassificationModel,
     ClassificationModelConfig,
     ClassifierConfig,
     DocumentVector,
 )
-from sumpool.core.model.config import EncoderLayerConfig
-from sumpool.core.pooling.halving import HalvingPoolerConfig
-from sumpool.core.tokens import Tokens
 
 POOLINGS = ("mean", "first", "attention")
 VOCABULARY, CLASSES = 30, 4

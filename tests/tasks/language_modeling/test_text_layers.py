@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.model.language_model_config import LanguageModelConfig
-from sumpool.core.model.text_layers import TextStack
+from sumpool.tasks.language_modeling.config import LanguageModelConfig
+from sumpool.tasks.language_modeling.model import TextStack
 
 SIZES: dict[str, Any] = {"dim": 8, "heads": 2, "feed_forward": 12, "layers": [2]}
 

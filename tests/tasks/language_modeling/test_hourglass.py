@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.model.hourglass import Hourglass, as_tokens
-from sumpool.core.model.language_model_config import LanguageModelConfig
+from sumpool.tasks.language_modeling.config import LanguageModelConfig
+from sumpool.tasks.language_modeling.model import Hourglass, as_tokens
 
 
 def build(layers: list[int], *boundaries: dict[str, object]) -> Hourglass:

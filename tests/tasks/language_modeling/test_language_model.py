@@ -7,10 +7,9 @@ from pydantic import ValidationError
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.model.hourglass import as_tokens
-from sumpool.core.model.language_model import LanguageModel
-from sumpool.core.model.language_model_config import LanguageModelConfig
 from sumpool.settings import kinds
+from sumpool.tasks.language_modeling.config import LanguageModelConfig
+from sumpool.tasks.language_modeling.model import LanguageModel, as_tokens
 
 VOCABULARY = 11
 SMALL: dict[str, Any] = {"dim": 16, "heads": 2, "feed_forward": 24, "layers": [1, 2, 1], "length": 64}

@@ -1,0 +1,512 @@
+"""Language model with dynamic token pooling (Nawrot et al., 2023, arXiv:2211.09761), and its baselines.
+
+Without boundaries it is a Transformer, with the attention of Transformer-XL or with absolute positions; with boundaries
+it is an hourglass (Nawrot et al., 2022): layers over tokens around layers over segments of tokens. Logits of a token
+depend on it and on those before it, for every kind of boundary, and neither padding nor batch mates change them.
+
+A segment is complete with the token that ends it. Its mean is a state of the inner layers, which begin with a learned
+null state; and every token receives the output of the last complete segment, the null state's if there is none, in
+addition to its own state. No token therefore depends on its unfinished segment, and decisions about ends depend on the
+state of the token, so that nothing depends on later tokens. Segments may be shortened again.
+
+Departures from the released code: the output projection has no bias, and all others have one except those of the
+attention; the feed-forward layer has no dropout inside; sampled boundaries are the same for the same text in
+evaluation; pre-norm works, with a layer normalisation before the output projection; tokens after a row's last end are
+in no segment, rather than in one that is never read; the up-sampling has no gradient for the ends, where the released
+one is 1e-9. A stack of layers computes the sinusoids of all distances once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import final
+
+import torch
+from torch import Tensor, nn
+
+from sumpool.core.boundaries._base import Segmentation
+from sumpool.core.nn.causal_attention import causal_attention
+from sumpool.core.nn.cross_entropy import MAX_LOGITS, cross_entropy
+from sumpool.core.nn.execution import run_layer
+from sumpool.core.nn.layers import Dropout, FeedForward, Residual
+from sumpool.core.nn.numerics import at_least_float32
+from sumpool.core.nn.positions import Embed, sinusoid
+from sumpool.core.nn.segments import Segments, memberships
+from sumpool.core.output._base import Scores
+from sumpool.core.tokens import Tokens
+from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
+from sumpool.tasks.language_modeling.config import LanguageModelConfig
+
+Biases = tuple[Tensor, Tensor] | None
+"""Biases of contents and of positions, (heads, head_dim), shared by all layers; None without relative positions."""
+
+
+@final
+class TextCache:
+    """Keys, values and projected distances of one attention, for rows that may have different lengths.
+
+    Attributes:
+        lengths: Number of states of each row.
+    """
+
+    def __init__(self, batch: int) -> None:
+        self.lengths = [0] * batch
+        self.capacity = 0
+        self.keys = self.values = self.distances = torch.empty(0)
+
+    def append(self, rows: list[int], key: Tensor, value: Tensor, attention: "TextAttention") -> None:
+        """Append a state to some rows: key and value (heads, rows, head_dim)."""
+        if max(self.lengths[row] for row in rows) == self.capacity:
+            self._grow(key, attention)
+        places = [self.lengths[row] for row in rows]
+        self.keys[:, rows, places] = key
+        self.values[:, rows, places] = value
+        for row in rows:
+            self.lengths[row] += 1
+
+    def _grow(self, like: Tensor, attention: "TextAttention") -> None:
+        """Double the capacity."""
+        shape = (len(like), len(self.lengths), max(64, 2 * self.capacity), like.size(2))
+        old = (self.keys, self.values)
+        self.keys, self.values = like.new_zeros(shape), like.new_zeros(shape)
+        if self.capacity:
+            self.keys[:, :, : self.capacity], self.values[:, :, : self.capacity] = old
+        self.capacity = shape[2]
+        if attention.distance is not None:
+            indices = torch.arange(self.capacity, device=like.device)
+            sinusoids = sinusoid(indices, attention.distance.in_features, inclusive=False).to(like.dtype)
+            self.distances = attention.split(attention.distance(sinusoids)[None])[:, 0].flip(1).contiguous()
+
+
+@final
+class TextAttention(nn.Module):
+    """Causal attention, with relative positions if the model has them."""
+
+    def __init__(self, config: LanguageModelConfig) -> None:
+        super().__init__()
+        self.heads, self.dropout, self.stored = config.heads, config.attention_dropout, config.store_attention
+        self.query_key_value = nn.Linear(config.dim, 3 * config.dim, bias=False)
+        relative = config.positions == "relative"
+        self.distance = nn.Linear(config.dim, config.dim, bias=False) if relative else None
+        self.merge = nn.Linear(config.dim, config.dim, bias=False)
+
+    def split(self, states: Tensor) -> Tensor:
+        """Split features into heads: (batch, length, dim) -> (heads, batch, length, head_dim)."""
+        batch, length, dim = states.shape
+        return states.view(batch, length, self.heads, dim // self.heads).permute(2, 0, 1, 3).contiguous()
+
+    def forward(self, states: Tensor, distances: Tensor | None, biases: Biases) -> Tensor:
+        """Attend from each state (batch, length, dim) to itself and those before it.
+
+        Args:
+            states: (batch, length, dim).
+            distances: Sinusoids of the distances 0, 1, ..., (length, dim); None without relative positions.
+            biases: See `Biases`.
+        """
+        query, key, value = (self.split(part) for part in self.query_key_value(states).chunk(3, 2))
+        relative = None
+        if self.distance is not None:
+            assert distances is not None
+            assert biases is not None
+            relative = (*biases, self.split(self.distance(distances)[None])[:, 0])
+        dropout = self.dropout if self.training else 0.0
+        mixed = causal_attention(query, key, value, relative, dropout, self.stored and torch.is_grad_enabled())
+        merged: Tensor = self.merge(mixed.permute(1, 2, 0, 3).flatten(2))
+        return merged
+
+    def step(self, states: Tensor, rows: list[int], cache: TextCache, biases: Biases) -> Tensor:
+        """Append states (rows, dim) of some rows of the batch, and attend from each to its row."""
+        query, key, value = (
+            part.unflatten(1, (self.heads, -1)).transpose(0, 1) for part in self.query_key_value(states).chunk(3, 1)
+        )  # (heads, rows, head_dim)
+        cache.append(rows, key, value, self)
+        lengths = [cache.lengths[row] for row in rows]
+        longest = max(lengths)
+        part = slice(None) if len(rows) == len(cache.lengths) else rows
+        keys, values = cache.keys[:, part, :longest], cache.values[:, part, :longest]
+        query = query * query.size(2) ** -0.5
+        scale = query.size(2) ** -0.5
+        content, position = (0.0, 0.0) if biases is None else (bias[:, None] * scale for bias in biases)
+        scores = torch.einsum("hrd,hrld->hrl", query + content, keys)
+        place = torch.arange(longest, device=states.device)
+        last = torch.tensor(lengths, device=states.device)[:, None] - 1
+        if self.distance is not None:
+            index = (cache.capacity - 1 - last + place).clamp(max=cache.capacity - 1)  # (rows, longest)
+            every = torch.einsum("hrd,hcd->hrc", query + position, cache.distances)
+            scores = scores + every.gather(2, index.expand(len(every), -1, -1))
+        scores = at_least_float32(scores).masked_fill(place > last, -torch.inf)
+        mixed = torch.einsum("hrl,hrld->rhd", scores.softmax(2).to(values.dtype), values)
+        merged: Tensor = self.merge(mixed.flatten(1))
+        return merged
+
+
+@final
+class TextLayer(nn.Module):
+    """Attention and feed-forward layer, each with a residual connection."""
+
+    def __init__(self, config: LanguageModelConfig) -> None:
+        super().__init__()
+        self.attention = TextAttention(config)
+        self.attention_residual = Residual(config.dim, config.norm, config.dropout)
+        self.feed_forward = FeedForward(config.dim, config.feed_forward, config.activation)
+        self.feed_forward_residual = Residual(config.dim, config.norm, config.dropout)
+
+    def forward(self, states: Tensor, distances: Tensor | None, biases: Biases) -> Tensor:
+        """Apply the layer to (batch, length, dim); see `TextAttention.forward`."""
+        residual = self.attention_residual
+        states = residual.add(states, self.attention(residual.prepare(states), distances, biases))
+        return self.feed_forward_residual(states, self.feed_forward)  # type: ignore[no-any-return]
+
+    def step(self, states: Tensor, rows: list[int], cache: TextCache, biases: Biases) -> Tensor:
+        """Apply the layer to the next state (rows, dim) of some rows."""
+        residual = self.attention_residual
+        states = residual.add(states, self.attention.step(residual.prepare(states), rows, cache, biases))
+        return self.feed_forward_residual(states, self.feed_forward)  # type: ignore[no-any-return]
+
+
+@final
+class TextStack(nn.Module):
+    """Layers one after the other."""
+
+    def __init__(self, config: LanguageModelConfig, layers: int) -> None:
+        super().__init__()
+        self.dim = config.dim if config.positions == "relative" else 0
+        self.dropout = Dropout(config.dropout)
+        self.layers = nn.ModuleList(TextLayer(config) for _ in range(layers))
+
+    def forward(self, states: Tensor, biases: Biases, checkpointed: bool) -> Tensor:
+        """Apply the layers to (batch, length, dim)."""
+        distances = None
+        if self.dim and len(self.layers):
+            indices = torch.arange(states.size(1), device=states.device)
+            distances = self.dropout(sinusoid(indices, self.dim, inclusive=False).to(states.dtype))
+        for layer in self.layers:
+            states = run_layer(layer, states, distances, biases, checkpointed=checkpointed)
+        return states
+
+    def start(self, batch: int) -> list[TextCache]:
+        """Return the caches of the layers."""
+        return [TextCache(batch) for _ in self.layers]
+
+    def step(self, states: Tensor, rows: list[int], caches: list[TextCache], biases: Biases) -> Tensor:
+        """Apply the layers to the next state (rows, dim) of some rows."""
+        for layer, cache in zip(self.layers, caches, strict=True):
+            assert isinstance(layer, TextLayer)
+            states = layer.step(states, rows, cache, biases)
+        return states
+
+
+@dataclass(frozen=True)
+class HourglassOutput:
+    """Output of an hourglass.
+
+    Attributes:
+        states: (batch, length, dim).
+        segmentations: Decisions of each shortening, outermost first.
+        metrics: Detached scalars by name.
+    """
+
+    states: Tensor
+    segmentations: tuple[Segmentation, ...] = ()
+    metrics: dict[str, Tensor] = field(default_factory=dict)
+
+
+class HourglassCache:
+    """State of an hourglass between steps of a generation.
+
+    Attributes:
+        before: Caches of the layers before the shortening.
+        after: Caches of the layers after it.
+        total: (batch, dim), sum of the states of each unfinished segment.
+        count: Number of states of each unfinished segment.
+        received: (batch, dim), output of the last complete segment of each row.
+        inner: Cache of the hourglass between.
+    """
+
+    def __init__(self, before: list[TextCache], after: list[TextCache], index: list[int]) -> None:
+        self.before, self.after, self.index = before, after, index
+        self.count = [0] * len(index)
+        self.total = self.received = torch.empty(0)
+        self.inner: HourglassCache | None = None
+
+
+@final
+class Hourglass(nn.Module):
+    """Layers, a shortening with the hourglass inside, and further layers; the innermost has layers only."""
+
+    def __init__(
+        self, config: LanguageModelConfig, embedding: nn.Embedding, separators: Tensor, level: int = 0, pad: int = 0
+    ) -> None:
+        """Build one level and those inside.
+
+        Args:
+            config: Settings of the model.
+            embedding: Token embedding.
+            separators: (vocab,), True at tokens that end a word.
+            level: Shortenings around this level.
+            pad: Id of padding, which stands for the null state.
+        """
+        super().__init__()
+        self.pad = pad
+        self.before = TextStack(config, config.layers[level])
+        self.inner: Hourglass | None = None
+        if level < len(config.boundaries):
+            self.boundaries = config.boundaries[level].build_causal(embedding, separators, config.seed)
+            self.null = nn.Parameter(torch.randn(config.dim))
+            self.norm = nn.LayerNorm(config.dim)
+            self.inner = Hourglass(config, embedding, separators, level + 1, pad)
+            self.after = TextStack(config, config.layers[-1 - level])
+
+    def segment(self, tokens: Tokens, biases: Biases, checkpointed: bool = False) -> tuple[Tokens, Segmentation]:
+        """Apply the layers before the shortening, and decide where segments end."""
+        tokens = tokens.with_states(self.before(tokens.states, biases, checkpointed))
+        return tokens, self.boundaries(tokens)
+
+    def forward(self, tokens: Tokens, biases: Biases, checkpointed: bool) -> HourglassOutput:
+        """Apply all layers.
+
+        Args:
+            tokens: States, mask, ids and phrases are used.
+            biases: See `Biases`.
+            checkpointed: Whether layers store their inputs only.
+        """
+        if self.inner is None:
+            return HourglassOutput(self.before(tokens.states, biases, checkpointed))
+        tokens, segmentation = self.segment(tokens, biases, checkpointed)
+        segments = Segments.from_ends(segmentation.ends, tokens.mask, open_end=True)
+        output = self.inner(self._shorten(tokens, segmentation, segments), biases, checkpointed)
+        index = (
+            segments.ended + output.states.size(1) * torch.arange(len(tokens.mask), device=tokens.mask.device)[:, None]
+        )
+        received = output.states.flatten(0, 1).index_select(0, index.flatten()).view(tokens.states.shape)
+        states = self.after(tokens.states + received, biases, checkpointed)
+        metrics = {"shortening": tokens.mask.sum() / segments.mask.sum().clamp(min=1)}
+        inside = {f"{name}_inside": value for name, value in output.metrics.items()}
+        return HourglassOutput(states, (segmentation, *output.segmentations), {**metrics, **inside})
+
+    def _shorten(self, tokens: Tokens, segmentation: Segmentation, segments: Segments) -> Tokens:
+        """Return the null state and the mean of each segment, (batch, 1 + segments, dim)."""
+        states = tokens.states
+        weights = memberships(segmentation.ends, tokens.mask).masked_fill(~segments.inside, 0.0)
+        means = segments.mean(at_least_float32(states), weights).to(states.dtype)
+        shortened = self.norm(torch.cat([self.null.to(states.dtype).expand(len(means), 1, -1), means], 1))
+        ids = tokens.ids.gather(1, segments.last)
+        return as_tokens(
+            shortened,
+            torch.cat([ids.new_full((len(ids), 1), self.pad), ids], 1),
+            torch.cat([segments.mask.new_ones(len(ids), 1), segments.mask], 1),
+        )
+
+    def start(self, batch: int, biases: Biases) -> HourglassCache:
+        """Return the cache before the first token."""
+        index = [0] * batch
+        if self.inner is None:
+            return HourglassCache(self.before.start(batch), [], index)
+        cache = HourglassCache(self.before.start(batch), self.after.start(batch), index)
+        cache.total = self.null.new_zeros(batch, len(self.null))
+        cache.inner = self.inner.start(batch, biases)
+        null = self.norm(self.null.expand(batch, -1))
+        ids = torch.full((batch,), self.pad, device=null.device)
+        cache.received = self.inner.step(null, ids, list(range(batch)), cache.inner, biases)
+        return cache
+
+    def step(self, states: Tensor, ids: Tensor, rows: list[int], cache: HourglassCache, biases: Biases) -> Tensor:
+        """Apply all layers to the next state (rows, dim) of some rows, whose token is `ids` (rows,)."""
+        states = self.before.step(states, rows, cache.before, biases)
+        first = torch.tensor([cache.index[row] for row in rows], device=ids.device)
+        for row in rows:
+            cache.index[row] += 1
+        if self.inner is None:
+            return states
+        assert cache.inner is not None
+        tokens = replace(
+            as_tokens(states[:, None], ids[:, None], torch.ones_like(ids[:, None], dtype=torch.bool)), first=first
+        )
+        ends = self.boundaries(tokens).ends.squeeze(1) > 0.5  # (rows,)
+        cache.total[rows] += states
+        for row in rows:
+            cache.count[row] += 1
+        closed = [row for row, end in zip(rows, ends.tolist(), strict=True) if end]
+        if closed:
+            counts = torch.tensor([cache.count[row] for row in closed], device=ids.device)
+            means = self.norm(cache.total[closed] / counts[:, None])
+            cache.received[closed] = self.inner.step(means, ids[ends], closed, cache.inner, biases)
+            cache.total[closed] = 0.0
+            for row in closed:
+                cache.count[row] = 0
+        return self.after.step(states + cache.received[rows], rows, cache.after, biases)
+
+
+def as_tokens(states: Tensor, ids: Tensor, mask: Tensor, phrases: Tensor | None = None) -> Tokens:
+    """Tokens of a text, which has no sentences and words.
+
+    Args:
+        states: (batch, length, dim).
+        ids: (batch, length).
+        mask: (batch, length), True at real tokens.
+        phrases: (batch, length), segment numbers of a teacher.
+    """
+    return Tokens.from_source(states, mask, ids, ids, ids, phrases)
+
+
+INIT_STD = 0.02
+
+
+@final
+class LanguageModel(nn.Module):
+    """Causal language model over characters, bytes or subwords."""
+
+    def __init__(
+        self,
+        config: LanguageModelConfig,
+        vocabulary: int,
+        separators: Tensor | None = None,
+        special_tokens: SpecialTokens = DEFAULT_SPECIAL_TOKENS,
+    ) -> None:
+        """Build with random weights.
+
+        Args:
+            config: The model's settings.
+            vocabulary: Number of tokens, special tokens included.
+            separators: (vocab,), True at tokens that end a word, where whitespace boundaries stand; none by default.
+            special_tokens: Ids of the special tokens.
+        """
+        super().__init__()
+        self.config = config
+        self.vocabulary = vocabulary
+        self.pad = special_tokens.pad
+        self.checkpointed = False
+        if separators is None:
+            separators = torch.zeros(vocabulary, dtype=torch.bool)
+        self.embedding = nn.Embedding(vocabulary, config.dim, padding_idx=self.pad)
+        relative = config.positions == "relative"
+        self.embed = Embed(
+            self.embedding,
+            "none" if config.positions == "relative" else config.positions,
+            config.length,
+            scaled=not relative,
+            normalised=False,
+            dropout=config.dropout,
+        )
+        shape = (config.heads, config.dim // config.heads)
+        self.content_bias = nn.Parameter(torch.empty(shape)) if relative else None
+        self.position_bias = nn.Parameter(torch.empty(shape)) if relative else None
+        self.layers = Hourglass(config, self.embedding, separators, pad=self.pad)
+        self.norm = nn.LayerNorm(config.dim) if config.norm == "pre" else nn.Identity()
+        self.head = nn.Linear(config.dim, vocabulary, bias=False)
+        self._initialise()
+
+    def _initialise(self) -> None:
+        """Draw weights of linear maps, embeddings and biases of attention from N(0, 0.02); other biases are 0."""
+        for module in self.modules():
+            if isinstance(module, nn.Linear | nn.Embedding):
+                nn.init.normal_(module.weight, std=INIT_STD)
+            if isinstance(module, nn.Linear) and module.bias is not None:
+                nn.init.zeros_(module.bias)
+        if self.content_bias is not None and self.position_bias is not None:
+            nn.init.normal_(self.content_bias, std=INIT_STD)
+            nn.init.normal_(self.position_bias, std=INIT_STD)
+        with torch.no_grad():
+            self.embedding.weight[self.pad].zero_()
+
+    def checkpoint_activations(self, on: bool = True) -> None:
+        """Store only the inputs of layers for the backward pass, and recompute their activations."""
+        self.checkpointed = on
+
+    def forward(
+        self,
+        ids: Tensor,
+        mask: Tensor,
+        sentences: Tensor,
+        target: Tensor,
+        phrases: Tensor | None = None,
+        smoothing: float = 0.0,
+        *,
+        lengths: Sequence[int] | None = None,
+    ) -> tuple[Scores, dict[str, Tensor], dict[str, Tensor]]:
+        """Score next tokens: their log-probabilities, auxiliary losses of the boundaries, and metrics.
+
+        Args:
+            ids: (batch, length).
+            mask: (batch, length), True at real tokens, which stand first.
+            sentences: Not used.
+            target: (batch, length), token after each of `ids`; padding does not count.
+            phrases: (batch, length), segment number of each token from a teacher, -1 at padding.
+            smoothing: Label smoothing, in [0, 1).
+            lengths: Not used.
+
+        Raises:
+            ValueError: If a text exceeds the positions that the model has learned.
+        """
+        del sentences, lengths
+        output = self.layers(as_tokens(self._embed(ids, mask), ids, mask, phrases), self._biases(), self.checkpointed)
+        states = self.norm(output.states)
+        nll, log_prob = cross_entropy(states, self.head.weight, None, target, self.pad, smoothing)
+        losses: dict[str, Tensor] = {}
+        for segmentation in output.segmentations:
+            level = segmentation.losses
+            if segmentation.spike_loss and self.training:
+                level = {"boundaries": segmentation.spike_loss(self._entropy(states.detach()))}
+            losses |= {name: losses[name] + loss if name in losses else loss for name, loss in level.items()}
+
+        def distribution(part: slice) -> Tensor:
+            return at_least_float32(self.head(states[:, part])).log_softmax(2)
+
+        return Scores(nll, log_prob, distribution=distribution), losses, output.metrics
+
+    def logits(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """Return the logits of the token after each of `ids`, (batch, length, vocab); arguments as in `forward`."""
+        output = self.layers(as_tokens(self._embed(ids, mask), ids, mask), self._biases(), self.checkpointed)
+        return at_least_float32(self.head(self.norm(output.states)))
+
+    def boundaries_of(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """Return the outermost boundaries, (batch, length), True at the last token of a segment.
+
+        A model without shortening ends a segment at every token. Arguments as in `forward`.
+        """
+        if self.layers.inner is None:
+            return mask
+        tokens = as_tokens(self._embed(ids, mask), ids, mask)
+        return (self.layers.segment(tokens, self._biases())[1].ends > 0.5) & mask
+
+    def start(self, batch: int) -> HourglassCache:
+        """Return the cache before the first token of a batch of texts."""
+        return self.layers.start(batch, self._biases())
+
+    def step(self, ids: Tensor, cache: HourglassCache) -> tuple[Tensor, HourglassCache]:
+        """Read a token of each text, and decide whether it ends a segment.
+
+        Args:
+            ids: (batch,).
+            cache: Cache of the preceding step, which is changed.
+
+        Returns:
+            Logits of the next token (batch, vocab), and the cache.
+        """
+        column, mask = ids[:, None], torch.ones_like(ids[:, None], dtype=torch.bool)
+        states = self._embed(column, mask, cache.index[0]).squeeze(1)
+        states = self.layers.step(states, ids, list(range(len(ids))), cache, self._biases())
+        return at_least_float32(self.head(self.norm(states))), cache
+
+    def _embed(self, ids: Tensor, mask: Tensor, first: int = 0) -> Tensor:
+        """Embed tokens (batch, length) that begin at a position: (batch, length, dim)."""
+        if self.config.positions == "learned" and first + ids.size(1) > self.config.length:
+            raise ValueError(
+                f"length must be at most {self.config.length} with learned positions, got {first + ids.size(1)}"
+            )
+        positions = torch.arange(first, first + ids.size(1), device=ids.device).expand(ids.shape)
+        states: Tensor = self.embed(ids, mask, positions)
+        return states
+
+    def _biases(self) -> Biases:
+        if self.content_bias is None or self.position_bias is None:
+            return None
+        return self.content_bias, self.position_bias
+
+    @torch.no_grad()
+    def _entropy(self, states: Tensor) -> Tensor:
+        """Entropy of the prediction at each position (batch, length, dim) in nats, (batch, length), in chunks."""
+        entropies = []
+        for rows in states.flatten(0, 1).split(max(1, MAX_LOGITS // self.vocabulary)):
+            log_probs = at_least_float32(self.head(rows)).log_softmax(1)
+            entropies.append(-(log_probs.exp() * log_probs).sum(1))
+        return torch.cat(entropies).view(states.shape[:2])
