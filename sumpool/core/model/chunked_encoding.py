@@ -1,6 +1,6 @@
 """Chunked encoding: the encoder's layers over blocks of real tokens, in bounded memory.
 
-Second implementation of the loop in `Encoder`, with equal results. Attention that stays inside blocks lets a document
+An alternative to whole padded documents, with equal results. Attention that stays inside blocks lets a document
 run through several layers block by block. Full blocks of all documents of a batch are grouped into chunks; the last,
 shorter blocks are grouped with blocks of similar length, padded to the longest of the chunk. A batch therefore costs
 what its real tokens cost, whatever the lengths of its documents, and the activations of a chunk are small enough to
@@ -13,7 +13,7 @@ that of a few chunks, of some numbers per token, and of the pooled states.
 """
 
 import math
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple, final
@@ -21,10 +21,8 @@ from typing import NamedTuple, final
 import torch
 from torch import Tensor
 
-from sumpool.core.model.pooling_trace import PoolingTrace, drop_features
 from sumpool.core.nn.numerics import to_device
 from sumpool.core.nn.states import Mixture, States
-from sumpool.core.pooling._base import Pooler
 from sumpool.core.tokens import AttentionReceived, Tokens
 
 
@@ -225,25 +223,28 @@ class StreamedStates(States):
     def __init__(
         self,
         tokens: Tokens,
-        blocks: Blocks,
+        block: int,
         run_layers: Callable[[Tokens], Tokens],
         projection: Callable[[Tensor], Tensor],
-        store: bool,
+        state_bytes: int,
     ) -> None:
         """Prepare; nothing is computed yet.
 
         Args:
-            tokens: The documents, input of the layers.
-            blocks: Blocks of the documents.
+            tokens: The documents, input of the layers, with `lengths`.
+            block: Tokens of the blocks in which they run through the layers.
             run_layers: Computes the states of a chunk.
             projection: Projection of each state that `projected` returns, (..., dim) -> (..., features).
-            store: Whether scored states are stored for the weighted sums, or only their projection.
+            state_bytes: Size of one state. Of documents beyond the budget not the scored states are stored for the
+                weighted sums, but only their projection.
         """
+        assert tokens.lengths is not None, "chunks are not exported"
+        budget = GPU_BUDGET if tokens.mask.is_cuda else CPU_BUDGET
         self._tokens = tokens
-        self._blocks = blocks
+        self._blocks = Blocks(tokens.mask, block, budget.chunk // state_bytes, tokens.lengths)
         self._run_layers = run_layers
         self._projection = projection
-        self._store = store
+        self._store = tokens.mask.size(1) * state_bytes <= budget.document
         self._states: Tensor | None = None
         self._projected: Tensor | None = None
 
@@ -312,52 +313,3 @@ class StreamedStates(States):
     def _outputs(self) -> Iterator[tuple[Chunk, Tokens]]:
         """Run each chunk through the layers on demand."""
         return ((chunk, self._run_layers(chunk.gather(self._tokens))) for chunk in self._blocks.chunks)
-
-
-def encode_in_chunks(
-    tokens: Tokens,
-    groups: Sequence[LayerGroup],
-    poolers: Mapping[int, Pooler],
-    run_layers: Callable[[Tokens, range], Tokens],
-    state_bytes: int,
-    trace: PoolingTrace,
-) -> Tokens:
-    """Apply all layers and poolers to a batch.
-
-    Args:
-        tokens: The documents, whose states the first layers make.
-        groups: The encoder's layers.
-        poolers: Pooler after each pooled layer, by the index of the layer.
-        run_layers: Applies the layers of a range to documents, or to blocks as if they were documents.
-        state_bytes: Size of one state.
-        trace: Record of the poolings.
-    """
-    budget = GPU_BUDGET if tokens.mask.is_cuda else CPU_BUDGET
-    for group in groups:
-        tokens = tokens.with_lengths()
-        layer = group.layers[-1]
-        pooler = poolers.get(layer)
-        if group.block is None:
-            tokens = run_layers(tokens, group.layers)
-        else:
-            assert tokens.lengths is not None, "chunks are not exported"
-
-            def run_group(chunk: Tokens, layers: range = group.layers) -> Tokens:
-                return run_layers(chunk, layers)
-
-            states = StreamedStates(
-                tokens,
-                Blocks(tokens.mask, group.block, budget.chunk // state_bytes, tokens.lengths),
-                run_layers=run_group,
-                projection=trace.project_source if trace.source is None else drop_features,
-                store=tokens.mask.size(1) * state_bytes <= budget.document,
-            )
-            if pooler is not None and not trace.keep_inputs and not torch.is_grad_enabled():
-                pooled = pooler(tokens, states)
-                trace.source = trace.source or tokens.with_states(states.projected())
-                tokens = trace.record(pooled, layer)
-                continue
-            tokens = states.all()
-        if pooler is not None:
-            tokens = trace.pool(pooler, tokens, layer)
-    return tokens

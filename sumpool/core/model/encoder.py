@@ -1,6 +1,6 @@
 """The encoder: self-attention layers with poolers between them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import final
@@ -8,15 +8,14 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.model.chunked_encoding import encode_in_chunks, group_layers
+from sumpool.core.model.chunked_encoding import StreamedStates, group_layers
 from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
-from sumpool.core.model.pooling_trace import PoolingTrace, Projection, identity
 from sumpool.core.nn.execution import run_layer
 from sumpool.core.nn.layers import FeedForward, Residual
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.positions import Embed
-from sumpool.core.nn.states import Mixtures
-from sumpool.core.pooling._base import Pooler
+from sumpool.core.nn.states import EagerStates, Mixture, Mixtures
+from sumpool.core.pooling._base import Pooled, Pooler
 from sumpool.core.tokens import Tokens
 
 
@@ -54,6 +53,72 @@ class EncoderOutput:
     memory: Tokens
     source: Tokens
     mixtures: Mixtures
+
+
+Projection = Callable[[Tensor], Tensor]
+"""Map of each state by itself: (..., dim) -> (..., features)."""
+
+
+def identity(states: Tensor) -> Tensor:
+    """Return the states."""
+    return states
+
+
+def drop_features(states: Tensor) -> Tensor:
+    """Return states without features: (..., dim) -> (..., 0)."""
+    return states[..., :0]
+
+
+@final
+class PoolingTrace:
+    """Applies poolers and collects what the result of the encoder needs of them.
+
+    Attributes:
+        project_source: Projection applied to the states before the first pooling.
+        keep_inputs: Whether the input of every pooling is kept, which `restore` needs.
+        source: Tokens before the first pooling with projected states, one per source token; None before it.
+        mixtures: Weights of each pooling, first to last, computed on call.
+        losses: Sum over the poolings of each auxiliary loss.
+        metrics: Metrics of each pooling, named after the layer before it.
+    """
+
+    def __init__(self, project_source: Projection, keep_inputs: bool) -> None:
+        self.project_source = project_source
+        self.keep_inputs = keep_inputs
+        self.source: Tokens | None = None
+        self.mixtures: list[Callable[[], Mixture]] = []
+        self.losses: dict[str, Tensor] = {}
+        self.metrics: dict[str, Tensor] = {}
+        self._inputs: list[Tokens] = []
+
+    def pool(self, pooler: Pooler, tokens: Tokens, layer: int) -> Tokens:
+        """Pool the output of the layer with this index (counted from 0) and record the pooling."""
+        states = EagerStates(tokens)
+        tokens = states.all()
+        if self.source is None:
+            self.source = replace(tokens, states=self.project_source(tokens.states), attention_received=None)
+        if self.keep_inputs:
+            self._inputs.append(tokens)
+        return self.record(pooler(tokens, states), layer)
+
+    def record(self, pooled: Pooled, layer: int) -> Tokens:
+        """Record the result of a pooling; return its tokens without losses and metrics."""
+        for name, loss in pooled.tokens.losses.items():
+            self.losses[name] = self.losses[name] + loss if name in self.losses else loss
+        self.metrics |= {f"layer_{layer + 1}.{name}": value for name, value in pooled.tokens.metrics.items()}
+        self.mixtures.append(pooled.mixture)
+        return replace(pooled.tokens, losses={}, metrics={})
+
+    def restore(self, tokens: Tokens) -> Tokens:
+        """Undo the recorded poolings, last to first, and add the input of the first one (Dai et al., 2020)."""
+        if not self._inputs:
+            return tokens
+        states = tokens.states
+        for before, mixture in zip(reversed(self._inputs), reversed(self.mixtures), strict=True):
+            states = mixture().upsample(states, before.mask.size(1))
+        self.mixtures = []
+        source = self._inputs[0]
+        return source.with_states(source.states + states)
 
 
 @final
@@ -109,14 +174,23 @@ class Encoder(nn.Module):
         tokens = Tokens.from_source(no_states, mask, sentences, words, ids, phrases).with_lengths(lengths)
         trace = PoolingTrace(project_source, keep_inputs=self.restore)
         poolers = {int(name): pooler for name, pooler in self.poolers.items() if isinstance(pooler, Pooler)}
-        if self.chunked:
-            state_bytes = self.embed.embedding.embedding_dim * self.embed.embedding.weight.element_size()
-            tokens = encode_in_chunks(tokens, self.groups, poolers, self._run_layers, state_bytes, trace)
-        else:  # whole padded documents
-            for index in range(len(self.layers)):
-                tokens = self._run_layers(tokens, range(index, index + 1))
-                if index in poolers:
-                    tokens = trace.pool(poolers[index], tokens, index).with_lengths()
+        state_bytes = self.embed.embedding.embedding_dim * self.embed.embedding.weight.element_size()
+        for group in self.groups:
+            tokens, layer = tokens.with_lengths(), group.layers[-1]
+            run_layers = partial(self._run_layers, layers=group.layers)
+            if group.block is None or not self.chunked:
+                tokens = run_layers(tokens)  # whole padded documents
+            else:
+                projection = project_source if trace.source is None else drop_features
+                states = StreamedStates(tokens, group.block, run_layers, projection, state_bytes)
+                if layer in poolers and not self.restore and not torch.is_grad_enabled():
+                    pooled = poolers[layer](tokens, states)
+                    trace.source = trace.source or tokens.with_states(states.projected())
+                    tokens = trace.record(pooled, layer)
+                    continue
+                tokens = states.all()
+            if layer in poolers:
+                tokens = trace.pool(poolers[layer], tokens, layer)
         source = trace.source
         if source is None:
             source = tokens.with_states(project_source(zero_padding(tokens.states, tokens.mask)))

@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.length_predictor import LengthPredictor
+from sumpool.core.model.decoder import LengthPredictor
 from sumpool.core.model.summarizer import DecoderState, Memory, SummarizationModel
 from sumpool.core.nn.positions import sinusoid
 from sumpool.core.nn.quantization import Precision, has_int8, quantize

@@ -5,7 +5,7 @@ from typing import final
 import torch
 from torch import Tensor
 
-from sumpool.core.model.pooling_trace import PoolingTrace, drop_features, identity
+from sumpool.core.model.encoder import PoolingTrace, drop_features, identity
 from sumpool.core.nn.states import States
 from sumpool.core.pooling._base import Pooled, Pooler, keep_all
 from sumpool.core.tokens import Tokens
