@@ -12,6 +12,7 @@ from sumpool.recipe.schema import Recipe
 from sumpool.recipe.sweep import load_sweep
 from sumpool.settings import kinds
 from sumpool.studies import tables as paper_times
+from sumpool.studies.attentions import SWEEP, attention_config
 from tests.test_recipes import RECIPES, SWEEPS
 
 PAPERS = RECIPES / "papers"
@@ -118,6 +119,14 @@ def test_models_of_paper_5_have_its_settings() -> None:
         assert row.train.learning_rate == pytest.approx((512 * 2000) ** -0.5, rel=1e-3)
         assert (row.train.schedule.kind, row.train.schedule.warmup) == ("inverse_sqrt", 2000)
         assert len({layer.attention for layer in row.model.encoder}) == 1
+
+
+def test_the_sweep_of_paper_5_has_the_attentions_that_are_measured() -> None:
+    sample, sweep = (load_sweep(PAPERS / f"local-{name}.yaml").rows for name in ("sample", "sweep"))
+    assert sweep[0].model == sample[0].model
+    attentions = [attention_config(name, 1000, 4) for name in SWEEP]
+    assert [row.model.encoder[0].attention for row in sweep[1:]] == attentions
+    assert [row.model.encoder[1].attention for row in sweep[1:]] == attentions
 
 
 def test_the_small_models_of_paper_5_have_the_same_attentions() -> None:

@@ -37,6 +37,11 @@ _GROWTH = 4.5
 _SHARE = 0.4
 """Share of the free memory that a measurement may take."""
 _COSTS = ("seconds", "memory", "operations")
+SWEEP = {f"neighborhood, r = {radius}": {"kind": "neighborhood", "radius": radius} for radius in (25, 50, 100, 200)} | {
+    f"convolutional, kernel {kernel}, stride {stride}": {"kind": "convolutional", "kernel": kernel, "stride": stride}
+    for kernel, stride in ((3, 1), (3, 2), (3, 3), (5, 3), (5, 5), (9, 9))
+}
+"""Rows of `study.sweep`: what paper 5 wants to vary, beside its r = 100 and 3 / 3."""
 
 
 def measure_attention_costs(
@@ -47,48 +52,52 @@ def measure_attention_costs(
         sizes = (settings.lengths, settings.dim, settings.heads, settings.repeats)
         rows = measure_peers(*sizes, conditions, report, check)
         return Result({"attention_peers": rows}, [make_table("attention_peers", rows, settings.model_dump())])
-    steps = Steps(len(kinds(_PACKAGE)), report, check)
+    names = [*SWEEP] if settings.sweep else kinds(_PACKAGE)
+    steps = Steps(len(names), report, check)
     rows, fits = [], []
-    for kind in kinds(_PACKAGE):
+    for name in names:
         steps()
-        measured = list(_measure_kind(kind, settings, conditions, check))
+        measured = list(_measure_kind(name, settings, conditions, check))
         rows += measured
-        fits.append(fit_row(kind, measured))
+        fits.append(fit_row(name, measured))
     steps.finish()
     facts = settings.model_dump() | {"first": min(settings.lengths)}
     tables = [make_table("attention_costs", fits, facts), make_table("attention_lengths", rows, facts)]
     return Result({"attention_costs": fits, "attention_lengths": rows}, tables)
 
 
-def attention_config(kind: str, length: int, heads: int) -> AttentionConfig:
-    """Return the default settings of an attention, with room for the document and no more local heads than heads."""
-    config = config_class(_PACKAGE, kind)
+def attention_config(name: str, length: int, heads: int) -> AttentionConfig:
+    """Return the settings of a row, an attention with its defaults or one of `SWEEP`.
+
+    It has room for the document and no more local heads than heads.
+    """
+    settings = SWEEP.get(name, {"kind": name})
+    config = config_class(_PACKAGE, str(settings["kind"]))
     sizes = {"length": length, "local_heads": min(2, heads - 1)}
-    attention = config.model_validate({"kind": kind} | {n: s for n, s in sizes.items() if n in config.model_fields})
+    attention = config.model_validate(settings | {n: s for n, s in sizes.items() if n in config.model_fields})
     assert isinstance(attention, AttentionConfig)
     return attention
 
 
-def fit_row(kind: str, measured: Sequence[Row]) -> Row:
+def fit_row(name: str, measured: Sequence[Row]) -> Row:
     """Fit exponents, and costs of the first length, to the rows of an attention."""
     lengths = [row["length"] for row in measured]
-    values: dict[str, Any] = {"name": kind, "longest": max(lengths, default=None)}
-    for name in _COSTS:
-        costs = [row[name] for row in measured]
+    values: dict[str, Any] = {"name": name, "longest": max(lengths, default=None)}
+    for cost in _COSTS:
+        costs = [row[cost] for row in measured]
         if not costs or None in costs:
             continue
-        values[f"{name}_exponent"] = exponent = growth_exponent(lengths, costs)
+        values[f"{cost}_exponent"] = exponent = growth_exponent(lengths, costs)
         if exponent is not None:
             offsets = np.log(costs) - exponent * np.log(np.array(lengths) / lengths[0])
-            values[f"{name}_constant"] = float(np.exp(offsets.mean()))
+            values[f"{cost}_constant"] = float(np.exp(offsets.mean()))
     return Row(values)
 
 
-def _measure_kind(kind: str, settings: AttentionsConfig, conditions: Conditions, check: Check) -> Iterator[Row]:
+def _measure_kind(name: str, settings: AttentionsConfig, conditions: Conditions, check: Check) -> Iterator[Row]:
     """Measure one attention until a longer document would take too long or too much memory."""
     for length in sorted(settings.lengths):
-        config = attention_config(kind, length, settings.heads)
-        row = _measure_length(config, length, settings, conditions, check)
+        row = _measure_length(name, length, settings, conditions, check)
         if row.note:
             return
         yield row
@@ -97,11 +106,10 @@ def _measure_kind(kind: str, settings: AttentionsConfig, conditions: Conditions,
             return
 
 
-def _measure_length(
-    config: AttentionConfig, length: int, settings: AttentionsConfig, conditions: Conditions, check: Check
-) -> Row:
+def _measure_length(name: str, length: int, settings: AttentionsConfig, conditions: Conditions, check: Check) -> Row:
     """Measure a forward and a backward pass, the fastest of the repetitions, after one for the memory."""
     torch.manual_seed(conditions.seed)
+    config = attention_config(name, length, settings.heads)
     attention: Attention = config.build(settings.dim, settings.heads).to(conditions.device)
     states = torch.randn(1, length, settings.dim, device=conditions.device, requires_grad=True)
     tokens = Tokens.of_states(states)
@@ -123,12 +131,12 @@ def _measure_length(
     work()  # what libraries keep from their first call is no cost of the length
     memory, note = try_peak(work, conditions.device)
     if note:
-        return Row({"name": config.kind, "length": length}, note=note)
+        return Row({"name": name, "length": length}, note=note)
     seconds = []
     for _ in range(settings.repeats):
         check()
         seconds.append(clock(work, conditions.device))
-    values = {"name": config.kind, "length": length, "operations": operations}
+    values = {"name": name, "length": length, "operations": operations}
     return Row({**values, "seconds": min(seconds), "memory": memory or None})
 
 

@@ -211,6 +211,8 @@ class AttentionsConfig(Settings):
     """Longer documents are left out where a repetition would take longer than this."""
     peers: bool = False
     """Whether to time layers of transformers beside ours instead."""
+    sweep: bool = False
+    """Whether to measure neighborhood attention by radius and convolutional attention by kernel and stride instead."""
 
     @model_validator(mode="after")
     def _heads_divide_features(self) -> Self:

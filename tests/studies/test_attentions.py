@@ -5,6 +5,8 @@ from transformers.models.longformer.modeling_longformer import LongformerSelfAtt
 
 from sumpool.bench.results import Row
 from sumpool.bench.workload import Conditions
+from sumpool.core.attention.convolutional import ConvolutionalAttentionConfig
+from sumpool.core.attention.neighborhood import NeighborhoodAttentionConfig
 from sumpool.core.attention.sliding_window import SlidingWindowAttention
 from sumpool.core.tokens import Tokens
 from sumpool.errors import RecipeError
@@ -12,6 +14,7 @@ from sumpool.progress import Progress
 from sumpool.settings import kinds
 from sumpool.studies import attentions
 from sumpool.studies.attentions import (
+    SWEEP,
     Peer,
     attention_config,
     fit_row,
@@ -58,6 +61,25 @@ def test_every_attention_is_measured_beside_its_counted_cost(monkeypatch: pytest
     (vanilla,) = (row for row in result.rows["attention_lengths"] if (row["name"], row["length"]) == ("vanilla", 32))
     assert vanilla["operations"] == 2 * 32 * 8 * 4 * 8 + 4 * 32 * 32 * 8
     assert "exponent" in result.tables[0].headings()[2]
+
+
+def test_operations_of_paper_5_follow_radius_kernel_and_stride() -> None:
+    length, dim = 96, 8
+    settings = AttentionsConfig(lengths=(length,), dim=dim, heads=2, repeats=1, sweep=True)
+    rows = measure_attention_costs(settings, CONDITIONS).rows["attention_lengths"]
+    assert [row["name"] for row in rows] == [*SWEEP]
+    for row in rows:
+        config = attention_config(row["name"], length, 2)
+        maps = 2 * length * dim**2  # a linear map of every token
+        if isinstance(config, ConvolutionalAttentionConfig):
+            phrases = -(-length // config.stride)
+            products = 4 * phrases**2 * dim  # scores, and the mixing of values
+            of_phrases = (2 * config.kernel + 3) * 2 * phrases * dim**2  # both convolutions; queries, keys and values
+            assert row["operations"] == of_phrases + products + maps
+        else:
+            assert isinstance(config, NeighborhoodAttentionConfig)
+            band = min(length, 2 * config.radius + 1)  # rounded up to blocks
+            assert 4 * length * band * dim <= row["operations"] - 4 * maps <= 4 * length * min(length, 2 * band) * dim
 
 
 def test_longer_documents_are_left_out_where_they_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from sumpool.evaluation.statistics import Estimate
 from sumpool.progress import Progress, no_op
 from sumpool.studies.config import LanguageModelsConfig, LanguageModelTable
 from sumpool.studies.language_models import (
+    PUBLISHED,
     difference_rows,
     difference_table,
     draw_study,
@@ -107,6 +108,18 @@ def test_one_seed_is_tested_over_windows() -> None:
     assert differences[0]["p_seeds"] is None
     assert is_better(differences, "entropy", "rfc")
     assert difference_table(differences).cells()[0][4] == "-"
+
+
+def test_published_figures_stand_beside_rows_of_the_same_name() -> None:
+    assert set(PUBLISHED) == {row.name for row in study_grid(LanguageModelsConfig())}
+    assert [PUBLISHED[f"fixed-{size}"][1] for size in (2, 3, 4)] == [2, 3, 4]
+    bits_of = {name: published[0] for name, published in PUBLISHED.items()}
+    assert sorted(bits_of, key=bits_of.__getitem__)[:2] == ["whitespace", "unigram-10000"]  # "the lowest BPC"
+    table = study_table("Table 1", study_rows(runs()), difference_rows(runs()), [])
+    place = table.headings().index("paper, text8")
+    assert {cells[0]: cells[place : place + 2] for cells in table.cells()} == {
+        "vanilla": ("1.143", "1.0"), "fixed": ("-", "-"), "whitespace": ("1.133", "5.7"), "entropy": ("1.138", "4.1")
+    }  # fmt: skip
 
 
 def test_the_table_has_columns_of_each_text() -> None:
