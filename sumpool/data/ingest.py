@@ -1,18 +1,16 @@
 """First pass of preparation: write the rows of a source as texts, one folder per split.
 
 A pretraining task cuts documents into excerpts in parallel. Gap sentences take more time than everything else that is
-done to a document: 10 ms for one of 1,800 words, of which reading takes .3 ms and encoding 7. The rows of the source
-are kept in a temporary file then, whose spans workers read.
+done to a document: 10 ms for one of 1,800 words, of which reading takes .3 ms and encoding 7.
 """
 
 import json
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple
 from unicodedata import normalize
 
 from sumpool.data.config import DataConfig
@@ -22,7 +20,6 @@ from sumpool.data.processes import ordered_map
 from sumpool.data.sources._base import SPLITS, Example, Reject, Split
 from sumpool.data.texts import TextsWriter
 from sumpool.errors import DataError
-from sumpool.io.bounded import open_regular, parse_json
 from sumpool.progress import Check, Progress, Report
 from sumpool.text.cleaning import remove_invisible
 
@@ -30,12 +27,10 @@ REJECTS = "rejects.jsonl"
 TASK = "prepare: read"
 _REPORT_ROWS = 20
 """Rows between progress reports."""
-_ROWS_TASK = "prepare: rows"
-_ROWS = "rows.jsonl"
-_SPAN_BYTES = 1 << 18
+_SPAN_CHARACTERS = 1 << 18
 """Text per span; small enough for signals to be handled within a second."""
-_SMALL_BYTES = 1 << 19
-"""Text that one process converts in about the time that worker processes take to start."""
+_SMALL_SPANS = 3
+"""Fewer spans are converted by one process in about the time that worker processes take to start."""
 
 
 @dataclass(frozen=True)
@@ -117,40 +112,11 @@ def _validated(row: Example | Reject, digests: set[int]) -> Example | Reject:
     return row
 
 
-class RowSpan(NamedTuple):
-    """Consecutive rows: bytes before the first, and number."""
-
-    offset: int
-    rows: int
-
-
-class ExcerptReader:
-    """Converts spans of rows to excerpts.
-
-    Args:
-        path: File of the rows.
-        convert: The pretraining task.
-    """
-
-    def __init__(self, path: Path, convert: Conversion) -> None:
-        self._path, self._convert = path, convert
-
-    def __call__(self, span: RowSpan) -> list[Example | Reject]:
-        """Return the excerpts of the documents of a span, in order."""
-        with open_regular(self._path) as file:
-            file.seek(span.offset)
-            return list(self._convert(map(_parse, islice(file, span.rows))))
-
-
-def read_in_parallel(config: DataConfig, folder: Path, report: Report, check: Check) -> Generator[Example | Reject]:
-    """Read the rows of a source, as `read_rows` does, in parallel if a pretraining task is set.
-
-    Rejected rows come first then, so that a caller that stops at one does not wait for the others.
+def read_rows(config: DataConfig, check: Check) -> Generator[Example | Reject]:
+    """Read the rows of a source, converted in parallel by the pretraining task if one is set.
 
     Args:
         config: Source and settings.
-        folder: Folder of the temporary file.
-        report: Progress callback.
         check: Called several times a second; an exception stops the work.
 
     Raises:
@@ -161,40 +127,28 @@ def read_in_parallel(config: DataConfig, folder: Path, report: Report, check: Ch
     if convert is None:
         yield from rows
         return
-    path = folder / _ROWS
-    spans: list[RowSpan] = []
-    for written in _write(rows, path, report, check):
-        if isinstance(written, Reject):
-            yield written
-        else:
-            spans.append(written)
-    workers = config.workers if path.stat().st_size > _SMALL_BYTES else 0
-    with closing(ordered_map(partial(ExcerptReader, path, convert), spans, workers, check)) as excerpts:
-        for converted in excerpts:
-            yield from converted
-    path.unlink()
+    spans = _spans(rows, check)
+    first = list(islice(spans, _SMALL_SPANS))
+    workers = config.workers if len(first) == _SMALL_SPANS else 0
+    # `partial(_excerpts, convert)` is what each process builds.
+    with closing(ordered_map(partial(partial, _excerpts, convert), chain(first, spans), workers, check)) as excerpts:
+        yield from chain.from_iterable(excerpts)
 
 
-def _write(rows: Iterator[Example | Reject], path: Path, report: Report, check: Check) -> Iterator[RowSpan | Reject]:
-    """Write the id, document and split of rows; yield spans of similar size, and rejected rows as they come."""
-    start = end = first = count = 0
-    with path.open("wb") as file:
-        for number, row in enumerate(rows, 1):
-            check()
-            if number % _REPORT_ROWS == 0:
-                report(Progress(_ROWS_TASK, number))
-            if isinstance(row, Reject):
-                yield row
-                continue
-            count += 1
-            end += file.write(json.dumps([row.id, row.document, row.split]).encode() + b"\n")
-            if end - start > _SPAN_BYTES:
-                yield RowSpan(start, count - first)
-                start, first = end, count
-    if count > first:
-        yield RowSpan(start, count - first)
+def _spans(rows: Iterable[Example | Reject], check: Check) -> Iterator[list[Example | Reject]]:
+    """Group rows into spans of similar amounts of text."""
+    span: list[Example | Reject] = []
+    size = 0
+    for row in rows:
+        check()
+        span.append(row)
+        size += len(row.document) if isinstance(row, Example) else 0
+        if size > _SPAN_CHARACTERS:
+            yield span
+            span, size = [], 0
+    if span:
+        yield span
 
 
-def _parse(line: bytes) -> Example:
-    name, document, split = parse_json(line, len(line))
-    return Example(name, document, "", split)
+def _excerpts(convert: Conversion, span: list[Example | Reject]) -> list[Example | Reject]:
+    return list(convert(iter(span)))

@@ -26,7 +26,7 @@ from sumpool.data import contamination
 from sumpool.data.config import DataConfig
 from sumpool.data.document_stats import DocumentStats, summarize_split
 from sumpool.data.encoding import spans
-from sumpool.data.ingest import Ingested, ingest, read_in_parallel
+from sumpool.data.ingest import Ingested, ingest, read_rows
 from sumpool.data.prepared_folder import fill_prepared
 from sumpool.data.processes import caller, ordered_map
 from sumpool.data.report import DataReport, SplitReport
@@ -78,7 +78,7 @@ def prepare(
     def fill(new: Path) -> None:
         if config.tokenizer:
             _require_vocabulary_of_tokenizer(config, load_tokenizer(config.tokenizer).vocab_size)
-        with closing(read_in_parallel(config, new, report, check)) as rows:
+        with closing(read_rows(config, check)) as rows:
             ingested = ingest(rows, new, skip_bad_rows=skip_bad_rows, report=report, check=check)
         _encode_all(config, new, ingested, report, check).save(new)
 

@@ -37,16 +37,6 @@ _PASSAGE_SENTENCE_WORDS = range(4, 31)
 """Sentences of other lengths are mostly headings, drawings and lists; they are left out."""
 
 
-def read_rows(config: DataConfig) -> Iterator[Example | Reject]:
-    """Read the rows of a source one at a time, converted by the pretraining task if one is set.
-
-    Raises:
-        RecipeError: If no source is set.
-    """
-    rows, convert = config.require_source().rows(), conversion_of(config)
-    return convert(rows) if convert else rows
-
-
 def conversion_of(config: DataConfig) -> Conversion | None:
     """Return the pretraining task, which can be pickled; None if none is set."""
     if config.gap_sentences:

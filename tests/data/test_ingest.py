@@ -7,9 +7,9 @@ import pytest
 
 from sumpool.data import ingest as module
 from sumpool.data.config import DataConfig
-from sumpool.data.ingest import ingest, read_in_parallel
+from sumpool.data.ingest import ingest, read_rows
 from sumpool.data.prepare import prepare
-from sumpool.data.pretraining_tasks import read_rows
+from sumpool.data.pretraining_tasks import conversion_of
 from sumpool.data.processes import ordered_map
 from sumpool.data.sources._base import Example, Reject, SourceConfig
 from sumpool.data.texts import Texts
@@ -75,7 +75,7 @@ TASKS = ({"gap_sentences": {"words": 20, "window": 100}}, {"shuffled": {"words":
 @pytest.fixture(autouse=True)
 def spans(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several spans of few rows."""
-    monkeypatch.setattr(module, "_SPAN_BYTES", 5000)
+    monkeypatch.setattr(module, "_SPAN_CHARACTERS", 5000)
 
 
 def config(folder: Path, task: dict[str, Any]) -> DataConfig:
@@ -95,21 +95,20 @@ def config(folder: Path, task: dict[str, Any]) -> DataConfig:
 def test_rows_are_those_that_are_read_one_at_a_time(
     task: dict[str, Any], workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_SMALL_BYTES", 0 if workers else 1 << 30)
+    monkeypatch.setattr(module, "_SMALL_SPANS", 1 if workers else 1 << 30)
     data = config(tmp_path, task)
-    rows = list(read_in_parallel(data, tmp_path, no_op, no_op))
-    expected = list(read_rows(data))
-    expected.sort(key=lambda row: not isinstance(row, Reject))  # rejected rows come first, the others stay in order
-    assert rows == expected
+    rows = list(read_rows(data, no_op))
+    convert = conversion_of(data)
+    assert convert is not None
+    assert rows == list(convert(data.require_source().rows()))
     assert len(rows) > ROWS
     places = [row.where.rpartition(":")[2] for row in rows if isinstance(row, Reject)]
     assert places == ["4", "21"]
-    assert not (tmp_path / "rows.jsonl").exists()
 
 
-@pytest.mark.parametrize("size", [0, 1 << 30])
-def test_small_files_need_no_processes(size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_SMALL_BYTES", size)
+@pytest.mark.parametrize("small", [1, 1 << 30])
+def test_small_files_need_no_processes(small: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_SMALL_SPANS", small)
     asked: list[tuple[int, int]] = []
 
     def execute(build: Callable[[], Any], tasks: Iterable[Any], workers: int, check: Check) -> Generator[Any]:
@@ -118,17 +117,15 @@ def test_small_files_need_no_processes(size: int, tmp_path: Path, monkeypatch: p
         return ordered_map(build, tasks, 0, check)
 
     monkeypatch.setattr(module, "ordered_map", execute)
-    list(read_in_parallel(config(tmp_path, TASKS[1]), tmp_path, no_op, no_op))
+    list(read_rows(config(tmp_path, TASKS[1]), no_op))
     ((workers, tasks),) = asked
-    assert workers == (0 if size else 2)
+    assert workers == (2 if small == 1 else 0)
     assert tasks > 3
 
 
-def test_rows_of_summaries_are_read_without_a_file(tmp_path: Path) -> None:
+def test_rows_of_summaries_are_those_of_the_source(tmp_path: Path) -> None:
     data = config(tmp_path, {})
-    rows = read_in_parallel(data, tmp_path, no_op, no_op)
-    assert next(rows) == next(iter(read_rows(data)))
-    assert [path.name for path in tmp_path.iterdir()] == ["train.jsonl"]
+    assert next(read_rows(data, no_op)) == next(iter(data.require_source().rows()))
 
 
 def test_a_bad_row_leaves_nothing(tmp_path: Path) -> None:
@@ -138,15 +135,7 @@ def test_a_bad_row_leaves_nothing(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".prepared.")] == ["train.jsonl"]
 
 
-def test_a_bad_row_is_told_before_others_are_read(tmp_path: Path) -> None:
-    reports: list[Progress] = []
-    rows = read_in_parallel(config(tmp_path, TASKS[1]), tmp_path, reports.append, no_op)
-    assert isinstance(next(rows), Reject)
-    assert reports == []  # there is one for every 20 rows
-    rows.close()
-
-
-def test_a_signal_stops_while_rows_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_signal_stops_while_rows_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def execute(*_: object) -> Generator[Any]:
         raise AssertionError("no row is converted")
 
@@ -155,4 +144,4 @@ def test_a_signal_stops_while_rows_are_kept(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(module, "ordered_map", execute)
     with pytest.raises(Interrupted):
-        next(read_in_parallel(config(tmp_path, TASKS[1]), tmp_path, no_op, stop))
+        next(read_rows(config(tmp_path, TASKS[1]), stop))

@@ -3,8 +3,10 @@ from pathlib import Path
 import pytest
 
 from sumpool.data.config import DataConfig, GapSentencesConfig, ShuffledConfig
-from sumpool.data.pretraining_tasks import principal_sentences, read_rows, remove_gap_sentences, shuffle_sentences
+from sumpool.data.ingest import read_rows
+from sumpool.data.pretraining_tasks import principal_sentences, remove_gap_sentences, shuffle_sentences
 from sumpool.data.sources._base import Example, Reject
+from sumpool.progress import no_op
 
 APPLES = [f"Apples number {number} fall from high trees in autumn nights." for number in ("one", "two")]
 ROUTERS = [
@@ -101,9 +103,11 @@ def test_rejected_rows_are_passed_on() -> None:
 def test_data_section_selects_the_task(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"id": "a", "document": "' + " ".join(NUMBERED) + '", "summary": "s"}\n')
     tree = {"source": {"kind": "jsonl", "train": tmp_path / "a.jsonl"}}
-    assert [row.summary for row in read_rows(DataConfig.model_validate(tree)) if isinstance(row, Example)] == ["s"]
-    assert len(list(read_rows(DataConfig.model_validate({**tree, "shuffled": {"words": 64}})))) == 5
-    [row] = read_rows(DataConfig.model_validate({**tree, "gap_sentences": {"words": 10, "window": 320}}))
+    assert [row.summary for row in read_rows(DataConfig.model_validate(tree), no_op) if isinstance(row, Example)] == [
+        "s"
+    ]
+    assert len(list(read_rows(DataConfig.model_validate({**tree, "shuffled": {"words": 64}}), no_op))) == 5
+    [row] = read_rows(DataConfig.model_validate({**tree, "gap_sentences": {"words": 10, "window": 320}}), no_op)
     assert isinstance(row, Example)
     assert row.summary in NUMBERED
     with pytest.raises(ValueError, match="greater than or equal to 10"):

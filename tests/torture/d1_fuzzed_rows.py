@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from sumpool.data.config import DataConfig
-from sumpool.data.ingest import ingest
-from sumpool.data.pretraining_tasks import read_rows
+from sumpool.data.ingest import ingest, read_rows
 from sumpool.data.sources.jsonl import JsonlSourceConfig
 from sumpool.documents.read import read_all
 from sumpool.errors import SumpoolError
@@ -60,7 +59,7 @@ def _prepare(path: Path, rows: int) -> str:
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir()
         try:
-            read = ingest(read_rows(config), new, skip_bad_rows=skips, report=no_op, check=no_op)
+            read = ingest(read_rows(config, no_op), new, skip_bad_rows=skips, report=no_op, check=no_op)
         except SumpoolError:
             if skips:
                 raise
