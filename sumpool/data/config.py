@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
+from sumpool.data.inputs import PreparedDataConfig
 from sumpool.data.sources._base import SourceConfig
 from sumpool.errors import RecipeError
 from sumpool.settings import OneOf, Settings
@@ -36,7 +37,7 @@ class ShuffledConfig(Settings):
     """Maximum passages per document, from its beginning."""
 
 
-class DataConfig(Settings):
+class DataConfig(PreparedDataConfig):
     """Source and preparation of documents with summaries."""
 
     source: Annotated[SourceConfig, OneOf("sumpool.data.sources")] | None = None
@@ -45,19 +46,10 @@ class DataConfig(Settings):
     """Train on documents alone, by sentence permutation, instead of on summaries."""
     gap_sentences: GapSentencesConfig | None = None
     """Train on documents alone, by gap-sentence generation, instead of on summaries."""
-    prepared: Path | None = None
-    """Folder of the prepared data; by default the folder in `prepared/` that was made from the same documents with the
-    same settings, else `prepared/` and the name of the recipe. Other data there is kept, and new data goes beside it.
-    """
-    tokenizer: Path | None = None
-    """Run folder or imported model whose tokenizer is used; by default a tokenizer is trained on the training split."""
     vocabulary: Annotated[int, Field(ge=300, le=256000)] | None = None
     """Vocabulary size, including 256 byte tokens; by default 8000, or the size of `tokenizer`."""
     phrases: int = Field(0, ge=0, le=1_000_000)
     """Size of the phrase vocabulary, including single tokens, that teaches `unigram` boundaries; 0: none."""
-    verify: bool = False
-    """Whether to hash all prepared data before it is read; otherwise a file is hashed once on a machine, and again when
-    its size, times or inode change."""
     workers: int = Field(2, ge=1, le=1024)
     """Worker processes; the prepared data does not depend on their number."""
 
@@ -68,8 +60,6 @@ class DataConfig(Settings):
 
     @model_validator(mode="after")
     def _require_consistency(self) -> Self:
-        if self.prepared is not None and not self.prepared.name.strip("."):
-            raise ValueError(f"prepared must be a folder of its own, such as prepared/news, got {self.prepared}")
         if self.vocabulary is None and self.tokenizer is None:
             raise ValueError("vocabulary must be the size of the vocabulary to train, got null; the default is 8000")
         if self.shuffled and self.gap_sentences:

@@ -13,13 +13,13 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
 
 import sumpool
 from sumpool.data.config import DataConfig
+from sumpool.data.inputs import PreparedDataConfig
 from sumpool.data.report import DataReport
 from sumpool.errors import DataError, RecipeError
 from sumpool.io.atomic import disk_errors, replace_file, replace_folder
@@ -33,39 +33,7 @@ from sumpool.text.load import tokenizer_files
 _SCHEMA = 1
 
 
-class SourceFiles(Protocol):
-    """Source of the data of a recipe."""
-
-    def files(self) -> Iterator[Path]:
-        """List the files that are read."""
-
-    def revision(self) -> int:
-        """Return the number of the cleaning."""
-
-
-class Preparable(Protocol):
-    """The `data` section of a recipe."""
-
-    @property
-    def tokenizer(self) -> Path | None:
-        """Folder whose tokenizer is used."""
-
-    @property
-    def prepared(self) -> Path | None:
-        """Folder of the prepared data."""
-
-    @property
-    def verify(self) -> bool:
-        """Whether to hash all files."""
-
-    def require_source(self) -> SourceFiles:
-        """Return the source."""
-
-    def described(self) -> dict[str, Any]:
-        """Return the settings that the prepared data depends on, the tokenizer left out."""
-
-
-def fingerprint(config: Preparable, *, times: bool = True) -> str:
+def fingerprint(config: PreparedDataConfig, *, times: bool = True) -> str:
     """Return a digest of what prepared data depends on: settings, source files (names, sizes, times), version."""
     source = config.require_source()
     about = {
@@ -79,7 +47,7 @@ def fingerprint(config: Preparable, *, times: bool = True) -> str:
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 
-def source_digest(config: Preparable, check: Check) -> str:
+def source_digest(config: PreparedDataConfig, check: Check) -> str:
     """Return a digest of the content of all source files; empty if a file cannot be read."""
     try:
         digests = [FileDigest.of(path, check).sha256 for path in config.require_source().files()]
@@ -88,7 +56,7 @@ def source_digest(config: Preparable, check: Check) -> str:
     return hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
-def origin(config: Preparable, check: Check) -> dict[str, str]:
+def origin(config: PreparedDataConfig, check: Check) -> dict[str, str]:
     """Return the facts about the origin of prepared data for its manifest."""
     return {
         "fingerprint": fingerprint(config),
@@ -246,7 +214,9 @@ def find_or_prepare(
     return folder, DataReport.load(folder)
 
 
-def find_or_make(config: Preparable, default: Path, make: Callable[[Path], None], report: Report, check: Check) -> Path:
+def find_or_make(
+    config: PreparedDataConfig, default: Path, make: Callable[[Path], None], report: Report, check: Check
+) -> Path:
     """Return the folder of the data of a source under the settings, made unless there is one.
 
     Args:
@@ -275,7 +245,7 @@ def find_or_make(config: Preparable, default: Path, make: Callable[[Path], None]
     return folder
 
 
-def find_prepared(config: Preparable, preferred: Path, check: Check) -> Path | None:
+def find_prepared(config: PreparedDataConfig, preferred: Path, check: Check) -> Path | None:
     """Return the folder whose data was made from the source under the settings; None if there is none.
 
     Without `config.prepared` all folders beside the preferred one are considered.
@@ -317,12 +287,12 @@ def _save_fingerprint(folder: Path, digest: str) -> None:
         Manifest(manifest.files, {**manifest.facts, "fingerprint": digest}, kind="prepared data").write(folder)
 
 
-def _free_name(config: Preparable, preferred: Path) -> Path:
+def _free_name(config: PreparedDataConfig, preferred: Path) -> Path:
     """Return the folder for new data; that of other data is never chosen, but a name with digits of the fingerprint."""
     return _beside(config, preferred) if read_origin(preferred) else preferred
 
 
-def _beside(config: Preparable, preferred: Path) -> Path:
+def _beside(config: PreparedDataConfig, preferred: Path) -> Path:
     return preferred.with_name(f"{preferred.name}-{fingerprint(config)[:_NAMED_DIGITS]}")
 
 
@@ -347,7 +317,9 @@ def find_by_content(digest: str, root: Path) -> Path | None:
     return None
 
 
-def fill_prepared(config: Preparable, folder: Path, fill: Callable[[Path], None], report: Report, check: Check) -> None:
+def fill_prepared(
+    config: PreparedDataConfig, folder: Path, fill: Callable[[Path], None], report: Report, check: Check
+) -> None:
     """Fill a folder of prepared data and write its manifest, unless it already holds the data of the same settings.
 
     Args:
@@ -374,7 +346,7 @@ def fill_prepared(config: Preparable, folder: Path, fill: Callable[[Path], None]
             write_manifest(new, facts, check)
 
 
-def is_prepared(config: Preparable, folder: Path, check: Check) -> bool:
+def is_prepared(config: PreparedDataConfig, folder: Path, check: Check) -> bool:
     """Return whether a folder holds the data of a source under the settings, as it was written."""
     if read_origin(folder).get("fingerprint") != fingerprint(config):
         return False

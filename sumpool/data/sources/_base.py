@@ -4,17 +4,11 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal
 
-from pydantic import Field
-
-from sumpool.documents.document import Limits
+from sumpool.data.inputs import SPLITS as SPLITS
+from sumpool.data.inputs import InputConfig
+from sumpool.data.inputs import Split as Split
 from sumpool.documents.document import Reject as Reject
-from sumpool.settings import Settings
-
-Split = Literal["train", "validation", "test"]
-SPLITS: tuple[Split, ...] = ("train", "validation", "test")
 
 
 @dataclass(frozen=True)
@@ -50,24 +44,8 @@ class Fields:
     id: str | None
 
 
-class SourceConfig(Settings, ABC):
-    """Settings of a source."""
-
-    kind: str
-    max_bytes: int = Field(256 * 2**20, ge=1)
-    """Largest row, or file of a folder or an archive, in bytes after decompression."""
-    max_ratio: int = Field(300, ge=1)
-    """Most decompressed bytes of a file for each compressed one."""
-
-    @property
-    def limits(self) -> Limits:
-        """Limits of what is read from a file."""
-        return Limits(
-            self.max_bytes,
-            self.max_ratio,
-            "; raise data.source.max_bytes to read it",
-            "; raise data.source.max_ratio to read it",
-        )
+class SourceConfig(InputConfig, ABC):
+    """Settings of a source of documents with summaries."""
 
     @abstractmethod
     def rows(self) -> Iterator[Example | Reject]:
@@ -80,21 +58,6 @@ class SourceConfig(Settings, ABC):
     def notes(self) -> Iterable[str]:
         """Return messages about guessed settings and excluded documents; none by default."""
         return ()
-
-    def revision(self) -> int:
-        """Return the number of the cleaning; raising it makes prepared data stale although its files are unchanged."""
-        return 0
-
-    def files(self) -> Iterator[Path]:
-        """List the files that the rows are read from, so that changes to them are detected.
-
-        By default all paths among the settings; a folder stands for all files in it.
-        """
-        for name in type(self).model_fields:
-            value = getattr(self, name)
-            for path in value if isinstance(value, tuple) else (value,):
-                if isinstance(path, Path):
-                    yield from sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else (path,)
 
 
 def hash_split(name: str, validation: float, test: float) -> Split:

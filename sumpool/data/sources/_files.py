@@ -9,6 +9,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
+from sumpool.data.inputs import SplitFilesConfig
 from sumpool.data.sources._base import Example, Fields, SourceConfig, Split, hash_split
 from sumpool.documents.json_lines import (
     DOCUMENT_FIELDS,
@@ -22,17 +23,9 @@ from sumpool.documents.json_lines import (
 from sumpool.errors import DataError
 
 
-class FilesSourceConfig(SourceConfig, ABC):
-    """Settings shared by sources of files of rows."""
+class FilesSourceConfig(SplitFilesConfig, SourceConfig, ABC):
+    """Settings shared by sources of files of rows; `path` is split by a hash of the ids."""
 
-    path: Path | None = None
-    """File with all documents, split by a hash of their id. Either `path` or `train` must be set."""
-    train: Path | None = None
-    """File with the training documents."""
-    validation: Path | None = None
-    """File with the validation documents."""
-    test: Path | None = None
-    """File with the test documents."""
     validation_share: float = Field(0.05, ge=0, le=0.5)
     """Fraction of the documents of `path` used for validation."""
     test_share: float = Field(0.05, ge=0, le=0.5)
@@ -41,11 +34,7 @@ class FilesSourceConfig(SourceConfig, ABC):
     """Fraction of the training documents used for validation, by a hash of their id, for data without such a split."""
 
     @model_validator(mode="after")
-    def _require_one_way_to_split(self) -> Self:
-        if (self.path is None) == (self.train is None):
-            raise ValueError("must have either path, or train with validation and test")
-        if self.path and (self.validation or self.test):
-            raise ValueError("must have either path, or train with validation and test, got path and one of those")
+    def _require_one_validation(self) -> Self:
         if self.held_out and self.validation:
             raise ValueError("held_out must be 0 where validation is set, got both")
         return self
@@ -69,16 +58,6 @@ class FilesSourceConfig(SourceConfig, ABC):
     @abstractmethod
     def row(self, line: Line | Reject, fields: Fields, split: Split | None) -> Example | Reject:
         """Return the example of a row, or why it cannot be used; without a split, its id decides."""
-
-    def paths(self) -> Iterator[tuple[Path, Split | None]]:
-        """List the files with their splits; None if documents are split by a hash of their id."""
-        files: tuple[tuple[Path | None, Split | None], ...] = (
-            (self.path, None),
-            (self.train, "train"),
-            (self.validation, "validation"),
-            (self.test, "test"),
-        )
-        yield from ((path, split) for path, split in files if path)
 
     def rows(self) -> Iterator[Example | Reject]:
         """Read all rows of all files; invalid rows and rows with a repeated id are rejected.

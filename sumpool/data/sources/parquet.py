@@ -1,7 +1,6 @@
 """Parquet: one document with its summary per row; requires pyarrow (extra `parquet`).
 
-All documents are in the files of `path`, or each split has its files. File names may contain the wildcards * and ?, and
-a field is a column.
+A field is a column.
 """
 
 from collections.abc import Iterator
@@ -9,10 +8,9 @@ from pathlib import Path
 from typing import Literal, final
 
 from sumpool.data.sources._arrow import open_parquet, read_parquet
-from sumpool.data.sources._base import Fields, Split
+from sumpool.data.sources._base import Fields
 from sumpool.data.sources._files import FieldsSourceConfig
 from sumpool.documents.json_lines import Line, Reject
-from sumpool.errors import DataError
 
 
 @final
@@ -20,27 +18,6 @@ class ParquetSourceConfig(FieldsSourceConfig):
     """Parquet files, for all splits or per split."""
 
     kind: Literal["parquet"] = "parquet"
-
-    def paths(self) -> Iterator[tuple[Path, Split | None]]:
-        """List the files that match each pattern in alphabetical order, with their splits.
-
-        Raises:
-            DataError: If a pattern matches no file.
-        """
-        for pattern, split in super().paths():
-            root = Path(pattern.anchor)
-            paths = [pattern] if pattern.exists() else sorted(root.glob(str(pattern.relative_to(root))))
-            if not paths:
-                raise DataError(f"{pattern} must name a file, got none; check data.source.{split or 'path'}")
-            yield from ((path, split) for path in paths)
-
-    def files(self) -> Iterator[Path]:
-        """List all files.
-
-        Raises:
-            DataError: If a pattern matches no file.
-        """
-        yield from (path for path, _ in self.paths())
 
     def fields_of(self, path: Path) -> Fields:
         """Return the column names of a file, guessing those that are not set.

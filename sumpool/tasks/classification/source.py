@@ -36,11 +36,6 @@ class LabelledSourceConfig(FilesSourceConfig):
     id: str | None = None
     """Field of the id; by default the first usual name (id, article_id, ...) in the file, else `file:row`."""
 
-    @property
-    def labelled_documents(self) -> int:
-        """One document, or two with `second`."""
-        return 2 if self.second else 1
-
     def fields_of(self, path: Path) -> Fields:
         """Return the field names of a file, guessing those that are not set from the first valid line.
 

@@ -1,12 +1,12 @@
 """Recipes of language models: their data, evaluation and generation."""
 
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from sumpool.core.boundaries._base import BoundariesConfig
 from sumpool.core.nn.layers import Activation
+from sumpool.data.inputs import PreparedDataConfig
 from sumpool.recipe.schema import BaseRecipe
 from sumpool.settings import OneOf, Settings
 from sumpool.tasks.language_modeling.running_text import RunningTextConfig
@@ -107,7 +107,7 @@ class TextSampling(Settings):
     """Seed of the random numbers."""
 
 
-class TextDataConfig(Settings):
+class TextDataConfig(PreparedDataConfig):
     """Source and preparation of running text."""
 
     source: Annotated[TextSourceConfig, OneOf("sumpool.tasks.language_modeling.sources")]
@@ -133,21 +133,11 @@ class TextDataConfig(Settings):
     vocabulary_from: Literal["train", "all"] = "train"
     """Text that the vocabulary is made from: that of training, or all, as in the released code of Nawrot et al. (2023).
     """
-    tokenizer: Path | None = None
-    """Run folder whose vocabulary is used instead."""
     subwords: int = Field(0, ge=0, le=1_000_000)
     """Unigram subwords of words that teach `unigram` boundaries, for characters and bytes; 0: none."""
-    prepared: Path | None = None
-    """Folder of the prepared data; by default the folder in `prepared/` that was made from the same text with the same
-    settings, else `prepared/` and the name of the recipe. Other data there is kept, and new data goes beside it."""
-    verify: bool = False
-    """Whether to hash all prepared data before it is read; otherwise a file is hashed once on a machine, and again when
-    its size, times or inode change."""
 
     @model_validator(mode="after")
     def _require_consistency(self) -> Self:
-        if self.prepared is not None and not self.prepared.name.strip("."):
-            raise ValueError(f"prepared must be a folder of its own, such as prepared/text, got {self.prepared}")
         if self.subwords and self.vocabulary == "subwords":
             raise ValueError(f"subwords must be 0 where vocabulary is subwords, got {self.subwords}")
         return self

@@ -204,7 +204,7 @@ def test_settings_are_checked(tmp_path: Path) -> None:
     source = PlainTextSourceConfig(path=tmp_path)
     with pytest.raises(ValidationError, match="subwords must be 0 where vocabulary is subwords, got 9"):
         TextDataConfig(source=source, vocabulary="subwords", subwords=9)
-    with pytest.raises(ValidationError, match=r"prepared must be a folder of its own, such as prepared/text, got \.\."):
+    with pytest.raises(ValidationError, match=r"prepared must be a folder of its own, such as prepared/news, got \.\."):
         TextDataConfig(source=source, prepared=Path(".."))
 
 

@@ -74,7 +74,7 @@ def test_every_source_names_what_is_missing(tmp_path: Path) -> None:
     for kind in kinds(FAMILY):
         with pytest.raises(DataError, match=r"must (be a file that can be read|be a Parquet file), got"):
             texts(source(kind, path=tmp_path / f"none{SUFFIXES[kind]}"))
-        with pytest.raises(DataError, match=r"must name a file with text, got none; check data\.source\.train"):
+        with pytest.raises(DataError, match=r"must name a file, got none; check data\.source\.train"):
             texts(source(kind, train=tmp_path / "*.none"))
         with pytest.raises(ValidationError, match="must have either path, or train with validation and test"):
             source(kind)

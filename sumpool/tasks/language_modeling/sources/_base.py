@@ -5,18 +5,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final, Self
+from typing import IO, Final
 
-from pydantic import Field, model_validator
-
-from sumpool.data.sources._base import Fields, Split
+from sumpool.data.inputs import Split, SplitFilesConfig
+from sumpool.data.sources._base import Fields
 from sumpool.data.sources.parquet import ParquetSourceConfig
 from sumpool.documents.document import Limits, Reject
 from sumpool.documents.files import READ_ERRORS, open_unpacked, read_lines_limited
 from sumpool.documents.json_lines import Line, parse_lines, text_of
 from sumpool.errors import DataError
 from sumpool.io.pipes import open_input
-from sumpool.settings import Settings
 
 CHUNK_CHARACTERS: Final = 1 << 20
 """Characters, or bytes, that are read at once."""
@@ -38,37 +36,8 @@ class TextChunk:
     split: Split | None = None
 
 
-class TextSourceConfig(Settings, ABC):
-    """Settings of a source of running text."""
-
-    kind: str
-    path: Path | None = None
-    """File or folder with all text, which `data.split` divides; * and ? are wildcards. Either `path` or `train` must be
-    set."""
-    train: Path | None = None
-    """File or folder with the text to train on."""
-    validation: Path | None = None
-    """File or folder with the text of validation."""
-    test: Path | None = None
-    """File or folder with the text of the test."""
-    max_bytes: int = Field(256 * 2**20, ge=1)
-    """Largest row in bytes."""
-    max_ratio: int = Field(300, ge=1)
-    """Most decompressed bytes of a file for each compressed one."""
-
-    @model_validator(mode="after")
-    def _require_one_way_to_split(self) -> Self:
-        if (self.path is None) == (self.train is None):
-            raise ValueError("must have either path, or train with validation and test")
-        if self.path and (self.validation or self.test):
-            raise ValueError("must have either path, or train with validation and test, got path and one of those")
-        return self
-
-    @property
-    def limits(self) -> Limits:
-        """Limits of what is read from a file."""
-        raise_bytes, raise_ratio = (f"; raise data.source.{name} to read it" for name in ("max_bytes", "max_ratio"))
-        return Limits(self.max_bytes, self.max_ratio, raise_bytes, raise_ratio)
+class TextSourceConfig(SplitFilesConfig, ABC):
+    """Settings of a source of running text; a folder stands for its files, and `data.split` divides `path`."""
 
     @abstractmethod
     def documents(self, path: Path, *, strict: bool) -> Iterable[TextChunk | Reject]:
@@ -83,7 +52,7 @@ class TextSourceConfig(Settings, ABC):
         """
 
     def suffixes(self) -> tuple[str, ...]:
-        """Return the suffixes of the files of a folder that are read, without those of compression; () takes all."""
+        """Return the suffixes of the files of a folder that are read, without those of compression."""
         return (".txt",)
 
     def chunks(self, *, strict: bool = True) -> Iterator[TextChunk | Reject]:
@@ -97,36 +66,18 @@ class TextSourceConfig(Settings, ABC):
                 yield TextChunk(chunk.document, chunk.text, split) if isinstance(chunk, TextChunk) else chunk
 
     def paths(self) -> Iterator[tuple[Path, Split | None]]:
-        """List the files in alphabetical order, with their splits; None where the settings decide.
+        """List the files, and those of folders by their suffixes, with their splits.
 
         Raises:
-            DataError: If a setting names no file.
+            DataError: If a pattern matches no file.
         """
-        named: tuple[tuple[Path | None, Split | None], ...] = (
-            (self.path, None),
-            (self.train, "train"),
-            (self.validation, "validation"),
-            (self.test, "test"),
-        )
-        for pattern, split in named:
-            if pattern is not None:
-                yield from ((path, split) for path in self._matches(pattern, split or "path"))
+        for path, split in super().paths():
+            files = sorted(file for file in path.rglob("*") if file.is_file() and self._is_text(file))
+            yield from ((file, split) for file in (files if path.is_dir() else [path]))
 
-    def _matches(self, pattern: Path, setting: str) -> list[Path]:
-        root = Path(pattern.anchor)
-        exists = pattern.exists() or not {*str(pattern)} & {*"*?"}
-        paths = [pattern] if exists else sorted(root.glob(str(pattern.relative_to(root))))
-        files = [file for path in paths for file in (self._files_in(path) if path.is_dir() else [path])]
-        if not files:
-            raise DataError(f"{pattern} must name a file with text, got none; check data.source.{setting}")
-        return files
-
-    def _files_in(self, folder: Path) -> list[Path]:
-        return sorted(
-            path
-            for path in folder.rglob("*")
-            if path.is_file() and (not self.suffixes() or _suffix(path) in self.suffixes())
-        )
+    def _is_text(self, path: Path) -> bool:
+        suffix = (Path(path.stem) if path.suffix in COMPRESSED else path).suffix.lower()
+        return suffix in self.suffixes()
 
     def files(self) -> Iterator[Path]:
         """List the files that are read, so that changes to them are detected.
@@ -135,10 +86,6 @@ class TextSourceConfig(Settings, ABC):
             DataError: If a setting names no file.
         """
         return (path for path, _ in self.paths())
-
-    def revision(self) -> int:
-        """Return the number of the cleaning; raising it makes prepared data stale although its files are unchanged."""
-        return 0
 
 
 def open_plain_or_packed(path: Path, limits: Limits) -> IO[bytes]:
@@ -184,10 +131,6 @@ def read_chunks(path: Path, limits: Limits, *, strict: bool) -> Iterator[str]:
         ) from error
     except READ_ERRORS as error:
         raise DataError(f"{path} must be complete, got: {error} after byte {position:,}; get the file again") from error
-
-
-def _suffix(path: Path) -> str:
-    return (Path(path.stem) if path.suffix in COMPRESSED else path).suffix.lower()
 
 
 def json_texts(path: Path, limits: Limits, field: str) -> Iterator[TextChunk | Reject]:
