@@ -52,7 +52,8 @@ def test_a_sweep_takes_one_process(
 ) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
     path = tmp_path / "sweep.yaml"
-    path.write_text(f"sweep: s\nsource_tokens: 100\nrecipes: [{tiny_recipe}]\n")
+    recipe = tiny_recipe.read_text().replace("steps: 4, ", "").replace("\n", "\n  ")
+    path.write_text(f"sweep: s\nsource_tokens: 100\nrecipe:\n  {recipe}\nrows: {{first: }}\n")
     assert exit_code("train", str(path)) == 2
     assert "a sweep must take one process" in capsys.readouterr().err
 
