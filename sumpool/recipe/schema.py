@@ -111,13 +111,6 @@ class Recipe(BaseRecipe):
         return self
 
     @model_validator(mode="after")
-    def _coverage_can_be_trained(self) -> Self:
-        advice = "model.output learns coverage", "1 is usual after a training without it"
-        if self.has_decoder:
-            self._require_loss_weights(self.model.output.pointer_losses, *advice)
-        return self
-
-    @model_validator(mode="after")
     def _weights_name_losses(self) -> Self:
         losses = self.model.encoder_losses | (self.model.decoder_losses if self.has_decoder else frozenset())
         unknown = sorted(self.train.loss_weights.keys() - losses)

@@ -61,11 +61,6 @@ def test_what_a_variant_needs_of_other_sections_is_required(tiny_recipe: Path) -
             ["summarize.begin_with=[5, 5, 5]", "model.target_length=3"],
             "summarize.begin_with must be shorter than model.target_length = 3, EOS included, got 3 tokens",
         ),
-        (
-            ["model.output={kind: pointer, coverage: true}"],
-            "train.loss_weights must name coverage, by which model.output learns coverage, got nothing; 1 is usual "
-            "after a training without it",
-        ),
     ]:
         with pytest.raises(RecipeError) as caught:
             load_recipe(tiny_recipe, overrides)

@@ -84,9 +84,9 @@ class ModelConfig(Settings):
 
     @property
     def decoder_losses(self) -> frozenset[str]:
-        """Names of the auxiliary losses of decoder and output head."""
+        """Names of the auxiliary losses of the decoder."""
         length = ("length",) if self.decoder.predict_length else ()
-        return frozenset((*self.decoder.cross_attention.selection_losses, *self.output.pointer_losses, *length))
+        return frozenset((*self.decoder.cross_attention.selection_losses, *length))
 
     def build_embed(self, embedding: nn.Embedding, positions: AbsolutePositions, max_length: int) -> Embed:
         """Build the input layer of encoder or decoder."""

@@ -187,7 +187,7 @@ class SummarizationModel(nn.Module):
         )
         copy_cache = self.output.precompute(memory.ids, memory.source, memory.tokens, memory.mixtures)
         scores = self.output.score(decoded.states, history, copy_cache, target, smoothing)
-        return replace(scores, losses=scores.losses | decoded.losses | losses, metrics=decoded.metrics)
+        return replace(scores, losses=decoded.losses | losses, metrics=decoded.metrics)
 
     def history(self, target: Tensor) -> Tensor:
         """Return the token before each reference token, the decoder's input, and the one before that.

@@ -19,11 +19,6 @@ class OutputConfig(Settings, ABC):
 
     kind: str
 
-    @property
-    def pointer_losses(self) -> tuple[str, ...]:
-        """Auxiliary losses of a pointer; empty without any."""
-        return ()
-
     @abstractmethod
     def build(self, embedding: nn.Embedding) -> "Output":
         """Build the head; it may share the embedding matrix of the vocabulary."""

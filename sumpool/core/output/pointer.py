@@ -41,16 +41,6 @@ class PointerOutputConfig(OutputConfig):
     """What the pointer attends to: all source tokens, or the pooled states of the memory, each of which represents its
     source tokens by their pooling weights."""
 
-    coverage: bool = False
-    """Compute the auxiliary loss `coverage`, the attention to what earlier outputs attended to: the mean over outputs
-    of the sum of min(attention, attention so far) over the source (See et al., 2017). Its weight is in
-    `train.loss_weights`."""
-
-    @property
-    def pointer_losses(self) -> tuple[str, ...]:
-        """Auxiliary losses of the pointer."""
-        return ("coverage",) if self.coverage else ()
-
     def build(self, embedding: nn.Embedding) -> "PointerOutput":
         """Build the head."""
         return PointerOutput(embedding, self)
@@ -67,7 +57,6 @@ class PointerOutput(Output):
         self.pad = pad_id(embedding)
         self.vocabulary = TiedProjection(embedding)
         self.copies = config.copies
-        self.has_coverage = config.coverage
         self.norm = nn.LayerNorm(dim)  # pre-norm layers leave their sums unnormalised
         self.query = nn.Linear(dim, key)
         self.key = nn.Linear(dim, key, bias=False)
@@ -116,9 +105,7 @@ class PointerOutput(Output):
         """Return log-probabilities (batch, target, vocab) for decoding, without gradients; `score` has them."""
         generate, copy = self._gate(states, precomputed)
         log_probs = self._vocabulary(states).add_(generate)  # (batch, target, vocab)
-        attention = self._attend(states, history, precomputed).softmax(-1)  # (batch, target, keys)
-        if "pooling_weights" in precomputed:
-            attention = matmul_exactly(attention, precomputed["pooling_weights"])  # (batch, target, length)
+        attention = self._attend_to_source(states, history, precomputed)
         ids = precomputed["ids"][:, None].expand_as(attention)
         copied = torch.zeros_like(log_probs).scatter_add_(-1, ids, attention).gather(-1, ids)
         # Only tokens of the source can be copied; most of the vocabulary is not in it.
@@ -138,22 +125,16 @@ class PointerOutput(Output):
         odds = torch.where(copyable, copy - generate + copied, -torch.inf)
         nll, log_prob = cross_entropy(states, self.embedding.weight, None, target, self.pad, smoothing, odds)
         generate = generate.masked_fill(target == self.pad, 0.0)
-        counted = (target != self.pad) & precomputed["mask"].any(1, keepdim=True)
-        losses = {"coverage": coverage_loss(attention, counted)} if self.has_coverage else {}
 
         def distribution(part: slice) -> Tensor:
             return self._log_probs(states[:, part], history[:, part], precomputed)
 
-        return Scores(
-            nll - (1 - smoothing) * generate.sum(), log_prob + generate.detach(), losses, distribution=distribution
-        )
+        return Scores(nll - (1 - smoothing) * generate.sum(), log_prob + generate.detach(), distribution=distribution)
 
     def _log_probs(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """Return the same as `forward`, with gradients, in more memory: the mixture is computed for all tokens."""
         generate, copy = self._gate(states, precomputed)
-        attention = self._attend(states, history, precomputed).softmax(-1)  # (batch, target, keys)
-        if "pooling_weights" in precomputed:
-            attention = matmul_exactly(attention, precomputed["pooling_weights"])  # (batch, target, length)
+        attention = self._attend_to_source(states, history, precomputed)
         log_probs = generate + self._vocabulary(states)  # (batch, target, vocab)
         ids = precomputed["ids"][:, None].expand_as(attention)
         copied = torch.zeros_like(log_probs).scatter_add(-1, ids, attention)
@@ -165,9 +146,7 @@ class PointerOutput(Output):
     def copy_posterior(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor], target: Tensor) -> Tensor:
         """See `Output.copy_posterior`: (1 - g) * a_i / p(y) at the source positions i that hold y."""
         _, copy = self._gate(states, precomputed)
-        attention = self._attend(states, history, precomputed).softmax(-1)  # (batch, target, keys)
-        if "pooling_weights" in precomputed:
-            attention = matmul_exactly(attention, precomputed["pooling_weights"])  # (batch, target, length)
+        attention = self._attend_to_source(states, history, precomputed)
         log_prob = self.score(states, history, precomputed, target).log_prob
         posterior = attention * (copy - log_prob[..., None]).exp()
         return posterior.masked_fill(precomputed["ids"][:, None] != target[..., None], 0.0)
@@ -202,27 +181,16 @@ class PointerOutput(Output):
         )  # (batch, target, key + 2 * preceding)
         return at_least_float32(torch.baddbmm(precomputed["bias"], query, precomputed["key"]))
 
+    def _attend_to_source(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
+        """Attention of outputs to source tokens, (batch, target, length)."""
+        attention = self._attend(states, history, precomputed).softmax(-1)  # (batch, target, keys)
+        if "pooling_weights" in precomputed:
+            attention = matmul_exactly(attention, precomputed["pooling_weights"])
+        return attention
+
     def _gate(self, states: Tensor, precomputed: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """Log-probability of generating and of copying, (batch, target, 1) each; 0 and -inf for empty documents."""
         logit = at_least_float32(self.gate(states))
         empty = ~precomputed["mask"].any(1)[:, None, None]
         generate = F.logsigmoid(logit).masked_fill(empty, 0.0)
         return generate, F.logsigmoid(-logit).masked_fill(empty, -torch.inf)
-
-
-def coverage_loss(attention: Tensor, mask: Tensor) -> Tensor:
-    """Coverage loss (See et al., 2017, eq. 13): mean over outputs of sum_i min(a_i, sum of a_i at earlier outputs).
-
-    Args:
-        attention: (batch, target, keys), logits, -inf at padding.
-        mask: (batch, target), True at real outputs.
-
-    Returns:
-        Scalar, the mean over the documents.
-    """
-    is_empty = attention.isneginf().all(-1, keepdim=True)
-    weights = attention.masked_fill(is_empty, 0.0).softmax(-1).masked_fill(is_empty, 0.0)  # (batch, target, keys)
-    weights = weights * mask[..., None]
-    earlier = F.pad(weights.cumsum(1), (0, 0, 1, -1))
-    overlap = torch.minimum(weights, earlier).sum((1, 2))  # (batch)
-    return (overlap / mask.sum(1).clamp_min(1)).mean()

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.nn.states import Mixture
-from sumpool.core.output.pointer import PointerOutput, PointerOutputConfig, coverage_loss
+from sumpool.core.output.pointer import PointerOutput, PointerOutputConfig
 from sumpool.core.tokens import Tokens
 from sumpool.special_tokens import PAD
 from tests.core.output.sources import project
@@ -161,62 +161,3 @@ def test_gradients_equal_those_of_the_whole_distribution(smoothing: float, make_
     scores = head.score(states, history, head.precompute(ids, project(head, tokens), tokens, ()), target, smoothing)
     torch.testing.assert_close(scores.nll, expected, atol=1e-12, rtol=1e-12)
     torch.testing.assert_close(torch.autograd.grad(scores.nll, parameters), gradients, atol=1e-12, rtol=1e-9)
-
-
-def test_the_coverage_loss_equals_a_loop_over_outputs() -> None:
-    attention = torch.randn(2, 5, 7, dtype=torch.float64, requires_grad=True)
-    logits = attention.masked_fill(torch.arange(7) >= torch.tensor([7, 4])[:, None, None], -torch.inf)
-    mask = torch.arange(5) < torch.tensor([5, 3])[:, None]
-    expected = []
-    for document, outputs in enumerate((5, 3)):
-        covered, total = torch.zeros(7, dtype=torch.float64), torch.zeros((), dtype=torch.float64)
-        for weights in logits[document, :outputs].softmax(-1):
-            total = total + torch.minimum(weights, covered).sum()
-            covered = covered + weights
-        expected.append(total / outputs)
-    loss = coverage_loss(logits, mask)
-    torch.testing.assert_close(loss, torch.stack(expected).mean(), atol=1e-12, rtol=0)
-    assert torch.autograd.gradcheck(
-        lambda part: coverage_loss(part, mask), (torch.randn_like(attention).requires_grad_(),)
-    )
-    loss.backward()
-    assert attention.grad is not None
-    assert attention.grad.isfinite().all()
-
-
-def test_coverage_is_least_if_each_output_attends_to_another_token() -> None:
-    apart, same = torch.full((2, 1, 3, 3), -50.0).unbind(0)
-    mask = torch.ones(1, 3, dtype=torch.bool)
-    assert coverage_loss(apart + 50 * torch.eye(3), mask) < 1e-6
-    assert coverage_loss(same.index_fill(-1, torch.tensor([0]), 0.0), mask) == pytest.approx(2 / 3)
-
-
-def test_the_coverage_of_empty_documents_is_zero_and_has_gradients() -> None:
-    logits = torch.full((2, 3, 4), -torch.inf, requires_grad=True)
-    loss = coverage_loss(logits, torch.tensor([[True] * 3, [False] * 3]))
-    assert loss == 0
-    loss.backward()
-    assert logits.grad is not None
-    assert not logits.grad.any()
-
-
-def test_coverage_is_an_auxiliary_loss_if_set(make_tokens: Callable[..., Tokens]) -> None:
-    tokens = make_tokens(12, 5)
-    ids = torch.randint(5, 12, (2, 12)).masked_fill(~tokens.mask, PAD)
-    states, history = torch.randn(2, 4, 16, dtype=torch.float64), torch.randint(5, 12, (2, 4, 2))
-    target = torch.tensor([[5, 6, 7, 8], [5, 6, PAD, PAD]])
-    plain = make_head()
-    embedding = nn.Embedding.from_pretrained(plain.embedding.weight.detach(), padding_idx=PAD)
-    head = PointerOutput(embedding, PointerOutputConfig(key=8, preceding=64, coverage=True)).double()
-    head.load_state_dict(plain.state_dict())
-    without, scores = (
-        part.score(states, history, part.precompute(ids, project(part, tokens), tokens, ()), target)
-        for part in (plain, head)
-    )
-    assert without.losses == {}
-    torch.testing.assert_close(scores.nll, without.nll)
-    assert 0 < scores.losses["coverage"] < 4
-    changed = states.clone()
-    changed[1, 2:] = 9.0
-    again = head.score(changed, history, head.precompute(ids, project(head, tokens), tokens, ()), target)
-    torch.testing.assert_close(again.losses["coverage"], scores.losses["coverage"])
