@@ -60,7 +60,9 @@ class Batch:
     lengths: tuple[int, ...] | None = None
 
     def to(self, device: torch.device) -> "Batch":
-        """Copy the batch from the host to a device, without waiting for it."""
+        """Copy the batch from the host to a device, without waiting for it; on a CPU it stays where it is."""
+        if device.type == "cpu":
+            return self
         ids, mask, sentences = (to_device(tensor, device) for tensor in (self.ids, self.mask, self.sentences))
         target, phrases = (
             None if tensor is None else to_device(tensor, device) for tensor in (self.target, self.phrases)

@@ -5,7 +5,6 @@ decoder  newest tokens, their history and the encoder's output -> log-probabilit
 """
 
 import copy
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self, final
@@ -14,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.core.model.decoder import DecoderLayer
-from sumpool.core.model.kv_cache import BeamCache
+from sumpool.core.model.kv_cache import BeamCache, newest_ancestry
 from sumpool.core.model.summarizer import DecoderState, SummarizationModel
 from sumpool.core.nn.positions import Embed, sinusoid
 from sumpool.core.pooling.halving import HalvingPooler
@@ -48,8 +47,7 @@ class GrowingCache(BeamCache):
     def advance(self) -> Self:
         """See `BeamCache.advance`."""
         documents, beams, _ = self.ancestry_bias.shape
-        others = ~torch.eye(beams, dtype=torch.bool, device=self.ancestry_bias.device)
-        newest = self.ancestry_bias.new_zeros(beams, beams).masked_fill(others, -math.inf)
+        newest = newest_ancestry(beams, self.ancestry_bias.device)
         bias = torch.cat([self.ancestry_bias, newest.expand(documents, -1, -1)], dim=2)
         return replace(self, ancestry_bias=bias, buffers=list(self.buffers), length=self.length + 1)
 

@@ -11,7 +11,7 @@ from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import TrainingData
 from sumpool.training.hardware import autocast, peak, reproducible
-from sumpool.training.update import Updater, to_device
+from sumpool.training.update import Updater
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def measure_update(
 def _evaluation_speed(model: nn.Module, batch: Batch, updater: Updater) -> float:
     """Source tokens per second of a forward pass in evaluation, the second of two."""
     model.eval()
-    batch = to_device(batch, updater.device)
+    batch = batch.to(updater.device)
     seconds = 0.0
     for _ in range(2):
         start = time.perf_counter()

@@ -203,15 +203,6 @@ class Checkpoints:
             )
         return None
 
-    def read_weights(self, step: int) -> Mapping[str, Tensor]:
-        """Read the weights of a step's checkpoint.
-
-        Raises:
-            CheckpointError: If the checkpoint is missing or damaged.
-        """
-        verify(self.path(step))
-        return _load_finite(self.path(step) / MODEL)
-
     def _discard(self, path: Path) -> None:
         """Delete a checkpoint so that a crash on the way leaves none that looks intact."""
         rename_synced(path, temporary_path(path))
@@ -267,4 +258,4 @@ def restore_best(run: Path, checkpoints: Checkpoints, state: TrainingState) -> N
     exported = Manifest.read(run).facts.get("step")
     if exported == state.step != state.best_step and state.best_loss is not None:
         facts = {"step": state.best_step, "validation_loss": state.best_loss}
-        export(run, checkpoints.read_weights(state.best_step), facts)
+        export(run, load_checkpoint(checkpoints.path(state.best_step)).weights, facts)

@@ -24,7 +24,7 @@ from sumpool.training.data_order import Position, TrainingData, reseed, updates_
 from sumpool.training.hardware import autocast, choose_device, choose_precision, keep_freed_memory, reproducible
 from sumpool.training.journal import JOURNAL, Journal, PendingUpdate, UpdateLog
 from sumpool.training.processes import Processes, current_processes
-from sumpool.training.update import BatchDivision, Updater, count_target_tokens, schedule_factor, to_device
+from sumpool.training.update import BatchDivision, Updater, count_target_tokens, schedule_factor
 from sumpool.training.weights import export
 
 
@@ -245,7 +245,7 @@ def validate(
     division = BatchDivision(config.auto_batch, config.batch_tokens)
 
     def score(batch: Batch) -> dict[str, Tensor]:
-        batch = to_device(batch, device)
+        batch = batch.to(device)
         assert batch.target is not None
         with autocast(device, precision):
             scores, *_ = model(batch.ids, batch.mask, batch.sentences, batch.target, lengths=batch.lengths)

@@ -31,7 +31,7 @@ from sumpool.training.data_order import TrainingData, reseed
 from sumpool.training.distillation import Teacher
 from sumpool.training.hardware import available
 from sumpool.training.processes import Processes
-from sumpool.training.update import Updater, UpdateSize, to_device
+from sumpool.training.update import Updater, UpdateSize
 
 _REPLICATED_COPIES = 4
 """Tensors of the size of the weights that DistributedDataParallel holds: weights, gradients and two moments."""
@@ -147,7 +147,7 @@ class ParallelUpdater(Updater):
     def _accumulate(self, batch: Batch, size: UpdateSize, *, is_last: bool) -> dict[str, Tensor]:
         if self._is_idle:
             size = UpdateSize(math.inf, math.inf)
-        batch = to_device(batch, self.device)
+        batch = batch.to(self.device)
         with self._replica.no_sync() if self._replica and not is_last else nullcontext():
             loss, parts = (self._replica or self._objective)(batch, size)
             total = loss * self._processes.size  # of which gradients are averaged over the processes

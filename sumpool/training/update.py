@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.output._base import Scores
 from sumpool.data.batches import Batch
 from sumpool.errors import CheckpointError, RecipeError, ResourceError, advise_smaller_batches, is_out_of_memory
 from sumpool.training.config import ScheduleConfig, TrainConfig
@@ -88,7 +87,10 @@ class Objective(nn.Module):
             documents = (batch.ids, batch.mask, batch.sentences, batch.target, batch.phrases)
             scores, losses, metrics = self.model(*documents, self._config.label_smoothing, lengths=batch.lengths)
             fraction = len(batch.documents) / size.documents
-            objective, imitation = self._imitate(scores, batch)
+            objective, imitation = scores.nll, dict[str, Tensor]()
+            if self._teacher:
+                imitation["distillation"] = self._teacher.divergence(scores, batch)
+                objective = self._teacher.combine(objective, imitation["distillation"])
             loss = objective / size.target_tokens + weighted_sum(losses, self._config.loss_weights) * fraction
         log_prob = scores.log_prob
         del scores  # its distribution holds the decoder's states, which the backward pass frees
@@ -101,13 +103,6 @@ class Objective(nn.Module):
         auxiliary = {name: (value * fraction).to(loss.dtype) for name, value in {**losses, **metrics}.items()}
         auxiliary |= {name: (value / size.target_tokens).to(loss.dtype) for name, value in imitation.items()}
         return loss, {name: value.detach() for name, value in {"nll": nll, **auxiliary}.items()}
-
-    def _imitate(self, scores: Scores, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the loss of the target tokens, summed, and the divergence from the teacher if there is one."""
-        if self._teacher is None:
-            return scores.nll, {}
-        divergence = self._teacher.divergence(scores, batch)
-        return self._teacher.combine(scores.nll, divergence), {"distillation": divergence}
 
 
 def weighted_sum(losses: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor | float:
@@ -286,7 +281,7 @@ class Updater:
     def _accumulate(self, batch: Batch, size: UpdateSize, *, is_last: bool) -> dict[str, Tensor]:
         """Accumulate the gradient of a batch; return its part of loss, nll and auxiliary metrics, in this order."""
         del is_last  # after which processes exchange gradients
-        loss, parts = self._objective(to_device(batch, self.device), size)
+        loss, parts = self._objective(batch.to(self.device), size)
         loss.backward()
         return {name: value.detach() for name, value in {"loss": loss, **parts}.items()}
 
@@ -296,11 +291,6 @@ class Updater:
     def _clip_norm(self) -> Tensor:
         """Clip the norm of the gradient; return that before."""
         return nn.utils.clip_grad_norm_(self._parameters, self.config.clip or math.inf).detach()
-
-
-def to_device(batch: Batch, device: torch.device) -> Batch:
-    """Copy a batch to the device; on a CPU it stays where it is."""
-    return batch if device.type == "cpu" else batch.to(device)
 
 
 Work = Callable[[Batch], dict[str, Tensor]]

@@ -119,7 +119,11 @@ def read_weights(run: Path, manifest: Manifest | None = None, verified: Collecti
     """
     path = run / MODEL
     manifest = manifest or Manifest.read(run)
-    content = read_file(path)
+    try:
+        with open_regular(path) as file:
+            content = file.read()
+    except OSError as error:
+        raise CheckpointError(f"{path} must be readable, got: {error}") from error
     if FileDigest.of_bytes(content) not in manifest.accepted(MODEL):
         # A training run may have replaced the weights between the two reads.
         manifest, verified = Manifest.read(run), ()
@@ -158,19 +162,6 @@ def save_tensors(tensors: Mapping[str, Tensor], path: Path, metadata: dict[str, 
         mode = path.stat().st_mode  # of new files of this user
         safetensors.torch.save_file(dict(tensors), path, metadata)
         path.chmod(mode)  # safetensors lets only the owner read
-
-
-def read_file(path: Path) -> bytes:
-    """Read a file of a run.
-
-    Raises:
-        CheckpointError: If the file cannot be read.
-    """
-    try:
-        with open_regular(path) as file:
-            return file.read()
-    except OSError as error:
-        raise CheckpointError(f"{path} must be readable, got: {error}") from error
 
 
 def compare_weights(expected: Mapping[str, Tensor], got: Mapping[str, Tensor], target: str, origin: str) -> None:

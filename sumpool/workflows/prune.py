@@ -34,7 +34,6 @@ from sumpool.tasks.summarization.evaluate import prepared_folder
 from sumpool.text.load import same_tokenizer
 from sumpool.training.data_order import TrainingData
 from sumpool.training.fit import validate
-from sumpool.training.update import to_device
 from sumpool.training.weights import export
 
 DOCUMENTS = 100
@@ -195,7 +194,7 @@ def _validation_data(loaded: LoadedRun, check: Check) -> TrainingData:
 def _single_documents(data: TrainingData, documents: int, device: torch.device, report: Report) -> Iterator[Batch]:
     for index in range(documents):
         report(Progress("importance of heads", index, documents))
-        yield to_device(data.batch(data.validation, [index]), device)
+        yield data.batch(data.validation, [index]).to(device)
     report(Progress("importance of heads", documents, documents))
 
 

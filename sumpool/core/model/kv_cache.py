@@ -148,7 +148,7 @@ class CompactingCache(BeamCache):
             steps=cache.steps + 1,
         )
         slots = cache.slots[:, None].expand(-1, beams, -1)
-        newest = _newest_ancestry(beams, slots.device).expand_as(slots)
+        newest = newest_ancestry(beams, slots.device).expand_as(slots)
         cache.ancestry_bias.scatter_(2, slots, newest)
         return cache
 
@@ -201,7 +201,8 @@ class StaticCache(BeamCache):
     def empty(cls, documents: int, beams: int, device: torch.device, steps: int) -> Self:
         """Return a cache without tokens that has slots for `steps` steps."""
         length = torch.zeros((), dtype=torch.long, device=device)
-        return cls(_empty_ancestry(documents, beams, steps, device), length=length)
+        bias = torch.full((documents, beams, steps * beams), -math.inf, device=device)
+        return cls(bias, length=length)
 
     @property
     def position(self) -> Tensor:
@@ -211,7 +212,7 @@ class StaticCache(BeamCache):
     def advance(self) -> Self:
         """See `BeamCache.advance`."""
         beams = self.ancestry_bias.size(1)
-        newest = _newest_ancestry(beams, self.ancestry_bias.device).expand(len(self.ancestry_bias), -1, -1)
+        newest = newest_ancestry(beams, self.ancestry_bias.device).expand(len(self.ancestry_bias), -1, -1)
         cache = replace(self, length=self.length + 1)
         return replace(cache, ancestry_bias=self.ancestry_bias.index_copy(2, cache._slots(), newest))
 
@@ -250,12 +251,7 @@ def rows_of(documents: Tensor, beams: int) -> Tensor:
     return (documents[:, None] * beams + torch.arange(beams, device=documents.device)).flatten()
 
 
-def _empty_ancestry(documents: int, beams: int, steps: int, device: torch.device) -> Tensor:
-    """Ancestry bias of an empty cache: -inf everywhere, (documents, beams, steps * beams)."""
-    return torch.full((documents, beams, steps * beams), -math.inf, device=device)
-
-
-def _newest_ancestry(beams: int, device: torch.device) -> Tensor:
+def newest_ancestry(beams: int, device: torch.device) -> Tensor:
     """Ancestry bias of the newest slots, (beams, beams): each beam descends from the slot of its own token."""
     return torch.full((beams, beams), -math.inf, device=device).fill_diagonal_(0.0)
 
