@@ -1,10 +1,9 @@
-"""Documents of a run's data that its model is evaluated on."""
+"""Evaluation of summaries: of a run's data by its model, or from anywhere."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import tee
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -20,7 +19,6 @@ from sumpool.evaluation.task import EvaluationTask, Results, evaluate_task, file
 from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.pipeline import Pipeline
-from sumpool.inference.summary import Summary
 from sumpool.io.manifest import MODEL
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.load import list_problems, override_all
@@ -31,65 +29,6 @@ from sumpool.settings import Settings
 from sumpool.tasks.summarization.document_files import read_as_file
 
 
-@dataclass(frozen=True)
-class RunDocuments:
-    """Documents of a run's data that its model is evaluated on.
-
-    Attributes:
-        run: The run folder.
-        recipe: Its recipe with the settings that are changed.
-        prepared: Folder of its data.
-        split: Part of the data.
-        texts: Documents of the split.
-        indices: Those that are taken.
-    """
-
-    run: Path
-    recipe: Recipe
-    prepared: Path
-    split: Split
-    texts: Texts
-    indices: Sequence[int]
-
-    @classmethod
-    def open(cls, run: Path, recipe: Recipe, split: Split, limit: int | None, check: Check) -> Self:
-        """Verify the data of a run and open a split.
-
-        Raises:
-            RecipeError: If the limit is wrong, or there is no data.
-            DataError: If the data is damaged, or the split is empty.
-        """
-        prepared = prepared_folder(run, recipe, check)
-        texts = Texts.open(prepared, split)
-        indices = spread(len(texts), limit)
-        if not indices:
-            raise DataError(f"{prepared / split} must hold documents to evaluate, got none; take another split")
-        return cls(run, recipe, prepared, split, texts, indices)
-
-    @property
-    def results(self) -> Path:
-        """Folder of the results if no other is named."""
-        return evaluation_folder(Path() if self.run.resolve() == SHIPPED.resolve() else self.run, self.split)
-
-    def task(self, candidates: Callable[[Set[str]], Iterator[Candidate]]) -> EvaluationTask:
-        """Return the evaluation of the documents with their summaries, as `EvaluationTask` takes them."""
-        return EvaluationTask(
-            system=self.recipe.name,
-            folder=self.results,
-            documents=len(self.indices),
-            split=self.split,
-            candidates=candidates,
-            references=lambda: _read_references(self.texts, self.indices),
-            identity={
-                "model": file_sha256(self.run / MODEL),
-                "data": file_sha256(self.prepared / self.split / "texts.jsonl"),
-                "documents": f"{len(self.indices)} of {self.split}",
-                **({"files": self.recipe.evaluate.files} if self.recipe.evaluate.files else {}),
-                "decoding": self.recipe.summarize.model_dump_json(exclude={"batch_tokens"}),
-            },
-        )
-
-
 def prepared_folder(run: Path, recipe: Recipe, check: Check) -> Path:
     """Return the verified prepared data of a model; an imported model has none unless the settings name it."""
     if recipe.data.source is None and recipe.data.prepared is None:
@@ -98,17 +37,6 @@ def prepared_folder(run: Path, recipe: Recipe, check: Check) -> Path:
             "documents of its own; name some with --set data.prepared=FOLDER"
         )
     return prepared_data_of(run, recipe, check)
-
-
-def candidate_of(example: Example, summary: Summary) -> Candidate:
-    """Return a document with its summary, to be scored."""
-    share_read = summary.tokens_read / summary.tokens_total if summary.tokens_total else 1.0
-    return Candidate(example.id, summary.summary, example.summary, example.document, share_read, summary.mode)
-
-
-def _read_references(texts: Texts, indices: Iterable[int]) -> Iterator[ReferenceDocument]:
-    for example in map(texts.__getitem__, indices):
-        yield ReferenceDocument(example.id, example.summary, example.document)
 
 
 _DEFAULT_RESULTS = Results()
@@ -144,15 +72,39 @@ def evaluate_run(
     """
     # 1. Load the model and open the documents of its data.
     loaded = load_for_generation(run, overrides)
-    documents = RunDocuments.open(loaded.folder, loaded.recipe, split, limit, check)
+    folder, recipe = loaded.folder, loaded.recipe
+    prepared = prepared_folder(folder, recipe, check)
+    texts = Texts.open(prepared, split)
+    indices = spread(len(texts), limit)
+    if not indices:
+        raise DataError(f"{prepared / split} must hold documents to evaluate, got none; take another split")
 
     # 2. Summarise each as it is asked for, unless it is done.
     def candidates(done: Set[str]) -> Iterator[Candidate]:
-        rest = (example for example in map(documents.texts.__getitem__, documents.indices) if example.id not in done)
+        rest = (example for example in map(texts.__getitem__, indices) if example.id not in done)
         return _summarize_examples(rest, loaded, check)
 
+    def references() -> Iterator[ReferenceDocument]:
+        for example in map(texts.__getitem__, indices):
+            yield ReferenceDocument(example.id, example.summary, example.document)
+
+    task = EvaluationTask(
+        system=recipe.name,
+        folder=evaluation_folder(Path() if folder.resolve() == SHIPPED.resolve() else folder, split),
+        documents=len(indices),
+        split=split,
+        candidates=candidates,
+        references=references,
+        identity={
+            "model": file_sha256(folder / MODEL),
+            "data": file_sha256(prepared / split / "texts.jsonl"),
+            "documents": f"{len(indices)} of {split}",
+            **({"files": recipe.evaluate.files} if recipe.evaluate.files else {}),
+            "decoding": recipe.summarize.model_dump_json(exclude={"batch_tokens"}),
+        },
+    )
     # 3. Score each document, then make the table.
-    return evaluate_task(documents.task(candidates), loaded.recipe.evaluate, results, report, check)
+    return evaluate_task(task, recipe.evaluate, results, report, check)
 
 
 def evaluate_predictions(
@@ -230,4 +182,5 @@ def _summarize_examples(examples: Iterable[Example], loaded: LoadedModel, check:
     )
     summaries = Pipeline.of(loaded).summarize(documents, check=check)
     for summary, example in zip(summaries, same, strict=True):
-        yield candidate_of(example, summary)
+        share_read = summary.tokens_read / summary.tokens_total if summary.tokens_total else 1.0
+        yield Candidate(example.id, summary.summary, example.summary, example.document, share_read, summary.mode)
