@@ -110,10 +110,15 @@ def reservoir_sample(lines: Iterable[str], max_lines: int) -> list[str]:
 def _lines(texts: Iterable[str], max_characters: int) -> Iterator[str]:
     for text in texts:
         for paragraph in paragraphs(clean(text)):
-            start = 0
-            while len(paragraph) - start > max_characters:
-                space = paragraph.rfind(" ", start + 1, start + max_characters)
-                end = space if space > 0 else start + max_characters
-                yield paragraph[start:end]
-                start = end
-            yield paragraph[start:]
+            yield from cut_at_spaces(paragraph, max_characters)
+
+
+def cut_at_spaces(text: str, max_characters: int) -> Iterator[str]:
+    """Cut a text before spaces into parts of a number of characters at most, or within a word of that length."""
+    start = 0
+    while len(text) - start > max_characters:
+        space = text.rfind(" ", start + 1, start + max_characters)
+        end = space if space > 0 else start + max_characters
+        yield text[start:end]
+        start = end
+    yield text[start:]

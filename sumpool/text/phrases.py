@@ -11,12 +11,9 @@ from pathlib import Path
 from typing import final
 
 import numpy as np
-import sentencepiece
 
-from sumpool.errors import DataError
-from sumpool.io.bounded import read_regular
 from sumpool.text.cleaning import reservoir_sample
-from sumpool.text.sentencepiece_tokenizer import train_unigram
+from sumpool.text.sentencepiece_tokenizer import SentencePieceModel, train_unigram
 
 PHRASES = "phrases.model"
 """File of prepared data."""
@@ -46,24 +43,8 @@ _SETTINGS = {
 
 
 @final
-class Phrases:
+class Phrases(SentencePieceModel):
     """Trained phrase model."""
-
-    def __init__(self, model: bytes) -> None:
-        """Wrap a serialised SentencePiece model; `load` and `train` are the usual ways to get one."""
-        self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-
-    @classmethod
-    def load(cls, path: Path) -> "Phrases":
-        """Read a model file.
-
-        Raises:
-            DataError: If the file is missing or is not a SentencePiece model.
-        """
-        try:
-            return cls(read_regular(path))
-        except (OSError, RuntimeError) as error:
-            raise DataError(f"{path} must be a SentencePiece model, got {error}; prepare the data again") from error
 
     @classmethod
     def train(

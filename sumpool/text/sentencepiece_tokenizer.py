@@ -9,7 +9,7 @@ import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Self, final
 
 import sentencepiece
 
@@ -125,6 +125,26 @@ def _join(lines: Iterable[list[int]]) -> list[int]:
         ids += line
         ids.append(PARAGRAPH)
     return ids[:-1]
+
+
+class SentencePieceModel:
+    """A trained SentencePiece model beside the tokenizer."""
+
+    def __init__(self, model: bytes) -> None:
+        """Wrap a serialised model; `load` is the usual way to get one."""
+        self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a model file.
+
+        Raises:
+            DataError: If the file is missing or is not a SentencePiece model.
+        """
+        try:
+            return cls(read_regular(path))
+        except (OSError, RuntimeError) as error:
+            raise DataError(f"{path} must be a SentencePiece model, got {error}; prepare the data again") from error
 
 
 def metaspace_bytes(token: str) -> bytes:

@@ -4,7 +4,7 @@ import csv
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Self
+from typing import IO
 
 from sumpool.data.sources._base import Fields
 from sumpool.data.sources._files import FieldsSourceConfig
@@ -63,7 +63,7 @@ def read_rows(
         DataError: If the file is missing or truncated, or its header cannot be read.
     """
     with open_bytes(path, limits) as file:
-        rows = _Rows(path, file, separator, quotes=quotes, limits=limits)
+        rows = _cells(path, file, separator, quotes=quotes, limits=limits)
         header = _header(rows, path)
         for where, cells in rows:
             if isinstance(cells, str):
@@ -81,10 +81,10 @@ def read_header(path: Path, separator: str, *, quotes: bool = True, limits: Limi
         DataError: If the file or its header cannot be read, or a name is repeated.
     """
     with open_bytes(path, limits) as file:
-        return _header(_Rows(path, file, separator, quotes=quotes, limits=limits), path)
+        return _header(_cells(path, file, separator, quotes=quotes, limits=limits), path)
 
 
-def _header(rows: "_Rows", path: Path) -> Sequence[str]:
+def _header(rows: Iterator[tuple[str, Sequence[str] | str]], path: Path) -> Sequence[str]:
     where, header = next(rows, (str(path), []))
     if isinstance(header, str):
         raise DataError(f"{where} {header}")
@@ -94,50 +94,40 @@ def _header(rows: "_Rows", path: Path) -> Sequence[str]:
     return header
 
 
-class _Rows:
-    """Iterator over the rows of a file: location and cells, or location and the reason why there are none."""
+def _cells(
+    path: Path, file: IO[bytes], separator: str, *, quotes: bool, limits: Limits
+) -> Iterator[tuple[str, Sequence[str] | str]]:
+    """Read the rows of a file: location and cells, or location and the reason why there are none."""
+    line, fault = 0, ""
 
-    def __init__(self, path: Path, file: IO[bytes], separator: str, *, quotes: bool, limits: Limits) -> None:
-        self._path = path
-        self._lines = read_lines_limited(file, limits, str(path))
-        self._line = 0
-        self._fault = ""
-        csv.field_size_limit(max(MAX_CELL, csv.field_size_limit()))  # a setting of the process, which only grows
-        self._reader = csv.reader(
-            self._decoded_lines(),
-            delimiter=separator,
-            quoting=csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE,
-            strict=True,
-        )
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __next__(self) -> tuple[str, Sequence[str] | str]:
-        cells: Sequence[str] | str = ()
-        while not cells:  # an empty line
-            where, self._fault = f"{self._path}:{self._line + 1}", ""
-            try:
-                cells = next(self._reader)
-            except csv.Error as error:
-                cells = f"must be a row of cells, got: {self._explain(str(error))}"
-            except READ_ERRORS as error:
-                raise DataError(
-                    f"{self._path} must be complete, got: {error} after line {self._line}; get the file again"
-                ) from error
-        return where, self._fault or cells
-
-    def _decoded_lines(self) -> Iterator[str]:
+    def decoded() -> Iterator[str]:
         """Decode line by line; an undecodable line is read in part, and its row becomes a fault."""
-        for content in self._lines:
-            self._line += 1
+        nonlocal line, fault
+        for content in read_lines_limited(file, limits, str(path)):
+            line += 1
             try:
                 yield decode(content)
             except ValueError as error:
-                self._fault = self._fault or f"{error} (line {self._line})"
+                fault = fault or f"{error} (line {line})"
                 yield content.decode(errors="replace").replace("\0", "")
 
-    def _explain(self, message: str) -> str:
-        if message == "unexpected end of data":
-            return "a double quote that is never closed; set data.source.quotes=false if quotes are plain text"
-        return f"{message} in line {self._line}"
+    csv.field_size_limit(max(MAX_CELL, csv.field_size_limit()))  # a setting of the process, which only grows
+    reader = csv.reader(
+        decoded(), delimiter=separator, quoting=csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE, strict=True
+    )
+    while True:
+        where, fault = f"{path}:{line + 1}", ""
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            problem = f"{error} in line {line}"
+            if str(error) == "unexpected end of data":
+                problem = "a double quote that is never closed; set data.source.quotes=false if quotes are plain text"
+            yield where, f"must be a row of cells, got: {problem}"
+            continue
+        except READ_ERRORS as error:
+            raise DataError(f"{path} must be complete, got: {error} after line {line}; get the file again") from error
+        if cells:  # no empty line
+            yield where, fault or cells

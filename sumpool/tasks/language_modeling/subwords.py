@@ -9,12 +9,9 @@ from pathlib import Path
 from typing import Final, final
 
 import numpy as np
-import sentencepiece
 
-from sumpool.errors import DataError
-from sumpool.io.bounded import read_regular
-from sumpool.text.cleaning import reservoir_sample
-from sumpool.text.sentencepiece_tokenizer import train_unigram
+from sumpool.text.cleaning import cut_at_spaces, reservoir_sample
+from sumpool.text.sentencepiece_tokenizer import SentencePieceModel, train_unigram
 
 _SAMPLE_LINES: Final = 100_000
 _MAX_LINE_CHARACTERS: Final = 1000
@@ -35,25 +32,13 @@ _SETTINGS: Final = {
 
 
 @final
-class WordSubwords:
+class WordSubwords(SentencePieceModel):
     """Trained model of subwords."""
 
     def __init__(self, model: bytes) -> None:
-        """Wrap a serialised SentencePiece model; `load` and `train` are the usual ways to get one."""
-        self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+        """Wrap a serialised model; `load` and `train` are the usual ways to get one."""
+        super().__init__(model)
         self._inner: dict[str, list[int]] = {}
-
-    @classmethod
-    def load(cls, path: Path) -> "WordSubwords":
-        """Read a model file.
-
-        Raises:
-            DataError: If the file is missing or is not a SentencePiece model.
-        """
-        try:
-            return cls(read_regular(path))
-        except (OSError, RuntimeError) as error:
-            raise DataError(f"{path} must be a SentencePiece model, got {error}; prepare the data again") from error
 
     @classmethod
     def train(cls, texts: Iterable[str], path: Path, vocabulary: int, workers: int = 1) -> "WordSubwords":
@@ -83,7 +68,8 @@ class WordSubwords:
         """
         is_boundary = np.zeros(len(text), bool)
         start = 0
-        for stop in [*_spaces(text), len(text)]:
+        spaces = [place for place, character in enumerate(text) if character in _SPACES]
+        for stop in [*spaces, len(text)]:
             if stop > start:
                 is_boundary[[start + place for place in self._inner_ends(text[start:stop])]] = True
             is_boundary[stop : stop + 1] = True
@@ -105,22 +91,11 @@ class WordSubwords:
         return ends
 
 
-def _spaces(text: str) -> list[int]:
-    return [place for place, character in enumerate(text) if character in _SPACES]
-
-
 def _lines(texts: Iterable[str]) -> Iterator[str]:
     """Divide a text into lines at spaces; a longer word is cut."""
     rest = ""
     for text in texts:
-        rest += text.replace("\n", " ")
-        start = 0
-        while len(rest) - start > _MAX_LINE_CHARACTERS:
-            space = rest.rfind(" ", start + 1, start + _MAX_LINE_CHARACTERS)
-            end = space if space > 0 else start + _MAX_LINE_CHARACTERS
-            if line := rest[start:end].strip():
-                yield line
-            start = end
-        rest = rest[start:]
+        *lines, rest = cut_at_spaces(rest + text.replace("\n", " "), _MAX_LINE_CHARACTERS)
+        yield from filter(None, map(str.strip, lines))
     if rest.strip():
         yield rest.strip()
