@@ -41,7 +41,8 @@ SWEEP = {f"neighborhood, r = {radius}": {"kind": "neighborhood", "radius": radiu
     f"convolutional, kernel {kernel}, stride {stride}": {"kind": "convolutional", "kernel": kernel, "stride": stride}
     for kernel, stride in ((3, 1), (3, 2), (3, 3), (5, 3), (5, 5), (9, 9))
 }
-"""Rows of `study.sweep`: what paper 5 wants to vary, beside its r = 100 and 3 / 3."""
+SWEEP["both, 3 / 3, r = 33 phrases"] = {"kind": "convolutional", "radius": 33}
+"""Rows of `study.sweep`: what paper 5 wants to vary and combine, beside its r = 100 and 3 / 3."""
 
 
 def measure_attention_costs(

@@ -90,7 +90,7 @@ class BandAttention(Attention):
             key: As for `_attend_in_windows`.
             positions: (batch, length).
             windows: Chunks and their windows.
-            counted: (batch, length), True at the queries whose weights count.
+            counted: (batch, length), how often the weights of each query count; Boolean for once.
             include_self: Whether the weight of a token on itself counts.
 
         Returns:
@@ -98,7 +98,7 @@ class BandAttention(Attention):
             tokens, (batch, length, heads, first).
         """
         query, key = self._cut(windows.chunks, query), self._cut(windows.windows, key)
-        counted = windows.chunks(counted)[..., None] & (windows.is_self.logical_not() | include_self)
+        counted = windows.chunks(counted)[..., None] * (windows.is_self.logical_not() | include_self)
         step = max(1, MAX_WEIGHTS // (self.heads * windows.is_self.numel()))
         parts = (query, key, windows.windows(positions), windows.visible, counted)
         receive = partial(checkpoint, self._receive, windows, use_reentrant=False, preserve_rng_state=False)
@@ -115,7 +115,7 @@ class BandAttention(Attention):
         if bias is not None:
             scores = scores + bias
         weights = scores.masked_fill(~visible[:, None], -math.inf).softmax(-1)  # (windows, heads, chunk, keys)
-        weights = weights.masked_fill(~counted[:, None], 0.0)
+        weights = weights * counted[:, None]
         return weights.sum((1, 2)), weights[..., : windows.first].transpose(1, 2)
 
     def _cut(self, cut: Callable[[Tensor], Tensor], values: Tensor) -> Tensor:

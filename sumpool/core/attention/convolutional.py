@@ -4,7 +4,8 @@ A convolution groups neighbouring tokens into phrases, `stride` times fewer; the
 transposed convolution distributes the result to the tokens again: O((length / stride)^2 * dim), and
 O(length * kernel * dim^2 / stride) for the convolutions. With `per_head: false` one convolution precedes the
 projections of all heads; with `per_head: true` each head has its own for its queries, keys and values, and its own
-transposed convolution.
+transposed convolution. With `radius`, phrases attend to their neighbours only, the combination of both ideas of
+paper 5 that it leaves to future work: O(length * radius * dim / stride) instead of the first term.
 
 The paper has no code and does not mention padding: states of padding are zeros here, as those beyond the end of a
 document are, so that they enter no phrase, and phrases of padding only are hidden. The attention that a token received
@@ -17,9 +18,11 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.attention._base import Attention, AttentionConfig
+from sumpool.core.attention._band import BandAttention
+from sumpool.core.attention._base import AttentionConfig, dynamic_lengths
 from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.masking import attend, attention_received, zero_padding
+from sumpool.core.nn.windows import Windows
 from sumpool.core.tokens import Tokens
 
 
@@ -35,6 +38,9 @@ class ConvolutionalAttentionConfig(AttentionConfig):
     per_head: bool = False
     """Whether each head has convolutions of its own, after the projections; else one precedes them."""
 
+    radius: int | None = Field(None, ge=1, le=5_000_000)
+    """Phrases on either side that a phrase attends to, as in `neighborhood`; null for all."""
+
     @model_validator(mode="after")
     def _check_kernel(self) -> Self:
         if self.kernel < self.stride:
@@ -47,11 +53,11 @@ class ConvolutionalAttentionConfig(AttentionConfig):
 
 
 @final
-class ConvolutionalAttention(Attention):
+class ConvolutionalAttention(BandAttention):
     """Self-attention between phrases."""
 
     def __init__(self, config: ConvolutionalAttentionConfig, dim: int, heads: int) -> None:
-        super().__init__(dim, heads)
+        super().__init__(dim, heads, config.radius or 0)
         self.kernel, self.stride, self.per_head = config.kernel, config.stride, config.per_head
         width, groups = (3 * dim, heads) if config.per_head else (dim, 1)
         self.convolve = nn.Conv1d(width, width, config.kernel, config.stride, groups=groups * width // dim)
@@ -61,24 +67,38 @@ class ConvolutionalAttention(Attention):
         """Attend between phrases; see `Attention.forward`."""
         real = tokens.mask[:, :: self.stride]  # (batch, phrases)
         query, key, value = self._phrases(tokens)
-        mixed = zero_padding(merge_heads(attend(query, key, value, real)), real)  # (batch, phrases, dim)
-        distributed = self.distribute(mixed.mT).mT[:, : tokens.states.size(1)]
+        if self.reach:
+            mixed = self._attend_in_windows(query, key, value, real, self._windows_of_phrases(tokens))
+        else:
+            mixed = merge_heads(attend(query, key, value, real))  # (batch, phrases, dim)
+        distributed = self.distribute(zero_padding(mixed, real).mT).mT[:, : tokens.states.size(1)]
         out: Tensor = self.out(distributed.contiguous())
         return out
 
     def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
-        """Recompute the weights of the phrases: O((length / stride)^2 * dim) again."""
+        """Recompute the weights of the phrases, in the time of `forward`."""
         query, key, _ = self._phrases(tokens)
         real = tokens.mask[:, :: self.stride]
         counts = F.pad(tokens.mask, (0, -tokens.mask.size(1) % self.stride)).unflatten(1, (-1, self.stride)).sum(2)
-        received = attention_received(query, key, real, True, lambda _: None, counts)  # (batch, phrases)
-        size = counts.clamp(min=1)
+
+        def received_by_phrases(include_self: bool) -> Tensor:  # (batch, phrases)
+            if not self.reach:
+                return attention_received(query, key, real, include_self, lambda _: None, counts)
+            windows = self._windows_of_phrases(tokens)
+            return self._received_in_windows(query, key, real, windows, counts, include_self)[0] / self.heads
+
+        received, size = received_by_phrases(True), counts.clamp(min=1)
         if not include_self:
-            others = attention_received(query, key, real, False, lambda _: None, counts)
+            others = received_by_phrases(False)
             received = received - (received - others) / size
         return zero_padding(
             (received / size).repeat_interleave(self.stride, 1)[:, : tokens.mask.size(1), None], tokens.mask
         ).squeeze(2)
+
+    def _windows_of_phrases(self, tokens: Tokens) -> Windows:
+        lengths = dynamic_lengths(tokens)
+        phrases = None if lengths is None else [-(-length // self.stride) for length in lengths]
+        return self._windows(tokens.mask[:, :: self.stride], phrases)
 
     def _phrases(self, tokens: Tokens) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values of the phrases, (batch, heads, phrases, head_dim) each."""

@@ -242,6 +242,7 @@ def test_lengths_on_the_host_change_nothing(variant: str, make_tokens: Callable[
 
 WITH_PARAMETERS_OF_HEADS = [
     "convolutional per_head=true",
+    "convolutional radius=2",
     "efficient local_heads=1 window=8",
     "efficient local_heads=3",
     "linformer sharing=none",

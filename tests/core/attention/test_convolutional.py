@@ -1,3 +1,4 @@
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,9 @@ SETTINGS: tuple[dict[str, Any], ...] = (
     {"kernel": 5, "stride": 2},
     {"kernel": 4, "stride": 3, "per_head": True},
     {"kernel": 1, "stride": 1},
+    {"radius": 1},
+    {"kernel": 4, "stride": 3, "per_head": True, "radius": 4},
+    {"kernel": 5, "stride": 2, "radius": 300},
 )
 LENGTHS = (61, 31, 30, 7, 2, 1)
 
@@ -43,7 +47,9 @@ def naive(attention: ConvolutionalAttention, states: Tensor) -> tuple[Tensor, Te
 
     convolved = convolve(attention.project(states)) if attention.per_head else attention.project(convolve(states))
     query, key, value = convolved.view(phrases, 3, 4, 4).permute(1, 2, 0, 3)
-    weights = (query @ key.mT / 2).softmax(-1)
+    distance = (torch.arange(phrases)[:, None] - torch.arange(phrases)).abs()
+    far = distance > attention.reach if attention.reach else distance < 0
+    weights = (query @ key.mT / 2).masked_fill(far, -math.inf).softmax(-1)
     mixed = (weights @ value).transpose(0, 1).flatten(1).unflatten(1, (attention.distribute.groups, -1))
     weight = attention.distribute.weight.unflatten(0, (attention.distribute.groups, -1))
     tokens = torch.zeros(phrases * attention.stride + windows, 16, dtype=states.dtype)
@@ -78,9 +84,9 @@ def test_attention_received_is_divided_among_the_tokens_of_a_phrase(
         assert (with_self[number, real:] == 0).all()
 
 
-@pytest.mark.parametrize("per_head", [False, True])
-def test_gradient_is_exact(per_head: bool, make_tokens: Callable[..., Tokens]) -> None:
-    attention, tokens = build({"per_head": per_head}), make_tokens(6, 1)
+@pytest.mark.parametrize("settings", [{}, {"per_head": True}, {"stride": 1, "radius": 1}])
+def test_gradient_is_exact(settings: dict[str, Any], make_tokens: Callable[..., Tokens]) -> None:
+    attention, tokens = build(settings), make_tokens(6, 1)
     assert_exact_gradient(attention, tokens)
 
 
