@@ -1,7 +1,7 @@
 """`sumpool summarize`: summarise files, folders or standard input."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
@@ -27,12 +27,13 @@ from sumpool.cli.options import (
 from sumpool.cli.rendering import Format, Rendering, Style
 from sumpool.cli.text import name_documents
 from sumpool.documents.document import DEFAULT_OPTIONS, ReadOptions
-from sumpool.errors import DataError
+from sumpool.errors import DataError, RecipeError
 from sumpool.progress import Progress
 
 if TYPE_CHECKING:
     from sumpool.inference.pipeline import EvidenceKind
     from sumpool.inference.summary import Summary
+    from sumpool.workflows.summarize import SummaryOutput
 
 
 def summarize(
@@ -146,6 +147,7 @@ def summarize(
     """
     from sumpool.cli import summary_output
     from sumpool.documents.read import read_all
+    from sumpool.inference.model_choice import RUNS, default_model
     from sumpool.progress import GRACE, interruptible
     from sumpool.workflows.summarize import summarize as run_summarize
 
@@ -168,15 +170,33 @@ def summarize(
     with_ids = not is_single and not title and rendering.format in ("text", "markdown")
     trained = summary_output.trained_field(model)
     options = ReadOptions(field, trained, keep_references, glob, max_bytes, max_ratio, password, ocr)
-    target = summary_output.Target(out, out_dir, explain, resume, retry_failed)
     if ray:
-        from sumpool.cli.corpus import CorpusRun, summarize_on_ray
+        from sumpool.cli.corpus import summarize_on_ray
+        from sumpool.workflows.summarize_corpus import CorpusJob
 
-        run = CorpusRun(ray, jobs, model, overrides, options, evidence)
-        summarize_on_ray(names, run, target, is_plain=rendering == Rendering() and limit is None)
+        if not out or out_dir or explain:
+            raise RecipeError("--ray must come with --out FOLDER, and without --out-dir and --explain")
+        if rendering != Rendering() or limit is not None:
+            raise RecipeError("--ray must come without --format, --json, --style, --title and --limit: it writes rows")
+        job = CorpusJob(names, model or default_model(RUNS), overrides, options, out, evidence)
+        summarize_on_ray(job, ray, jobs, resume=resume, retry=retry_failed)
         return
+    destinations = sum(path is not None for path in (out, out_dir, explain))
+    if destinations > 1:
+        raise RecipeError(
+            "one of --out, --out-dir and --explain must be given, got several; a folder holds summaries.jsonl too"
+        )
+    saved: SummaryOutput | None = None
+
+    def open_output(settings: Mapping[str, str]) -> "SummaryOutput":
+        nonlocal saved
+        settings = {**settings, "evidence": "yes"} if evidence else settings
+        saved = summary_output.open_output(
+            settings, names, rendering, file=out, folder=out_dir, page=explain, resume=resume, retry=retry_failed
+        )
+        return saved
+
     shown: EvidenceKind = "page" if explain or rendering.format == "html" else "sources"
-    opened = summary_output.open_output(target, names, rendering, evidence=evidence)
     with screen() as output, interruptible(GRACE) as interruption:
         summary_output.warn_of_arguments(names, options, output.report)
         if not files and sys.stdin.isatty():
@@ -187,14 +207,14 @@ def summarize(
             documents,
             model,
             overrides=overrides,
-            open_output=opened,
+            open_output=open_output if destinations else None,
             jobs=jobs,
             evidence=shown if evidence or explain else None,
             report=output.report,
             check=interruption.check,
         )
         count, failed = _print(summaries, output, None if out or out_dir else rendering, with_ids=with_ids)
-    _require_summaries(count, failed, opened.failed() if opened else (), out or out_dir)
+    _require_summaries(count, failed, saved.failed if saved else (), out or out_dir)
 
 
 def _print(

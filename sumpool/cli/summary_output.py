@@ -2,113 +2,61 @@
 
 import sys
 from collections.abc import Mapping, Sequence, Sized
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from sumpool.cli.rendering import SUFFIXES, Rendering
 from sumpool.documents.document import ReadOptions
 from sumpool.documents.read import STDIN, check_arguments
-from sumpool.errors import DataError, RecipeError
+from sumpool.errors import DataError
 from sumpool.inference.model_choice import RUNS, default_model
 from sumpool.inference.run_files import REPORT, RunFiles
 from sumpool.io.bounded import read_json
 from sumpool.progress import Progress, Report
-from sumpool.workflows.summarize import OpenOutput
 
 if TYPE_CHECKING:
-    from sumpool.inference.summary_file import SummaryFolder
     from sumpool.workflows.summarize import SummaryOutput
 
 _DOCUMENTS_PER_PROCESS = 16
 """Documents that are worth another process, which takes some seconds to start."""
 
 
-class Target(NamedTuple):
-    """Options of the command line that name a destination.
+def open_output(
+    settings: Mapping[str, str],
+    names: Sequence[str],
+    rendering: Rendering,
+    *,
+    file: Path | None,
+    folder: Path | None,
+    page: Path | None,
+    resume: bool,
+    retry: bool,
+) -> "SummaryOutput":
+    """Open the destination of summaries.
 
-    Attributes:
+    Args:
+        settings: What the summaries depend on besides their documents.
+        names: Arguments that name the documents.
+        rendering: Rendering of the files of a folder.
         file: File of JSON lines.
         folder: Folder with a file per summary.
-        page: HTML page that explains the summary of one document.
+        page: HTML page that explains the summary of one document; there is one destination.
         resume: Whether an existing file is continued; a folder always is.
         retry: Whether documents that failed before are summarised again.
     """
-
-    file: Path | None
-    folder: Path | None
-    page: Path | None
-    resume: bool
-    retry: bool
-
-
-def open_output(target: Target, names: Sequence[str], rendering: Rendering, *, evidence: bool) -> "OpenedOutput | None":
-    """Return the function that opens the destination; None for stdout.
-
-    Args:
-        target: The destination.
-        names: Arguments that name the documents.
-        rendering: Rendering of the files of a folder.
-        evidence: Whether the rows have evidence.
-
-    Raises:
-        RecipeError: If there are two destinations.
-    """
-    destinations = sum(path is not None for path in (target.file, target.folder, target.page))
-    if not destinations:
-        return None
     # Imported here, as most summaries are printed.
-    from sumpool.inference.summary_file import ExplanationFile, SummaryFile
-
-    if destinations > 1:
-        raise RecipeError(
-            "one of --out, --out-dir and --explain must be given, got several; a folder holds summaries.jsonl too"
-        )
-    about = {"evidence": "yes"} if evidence else {}
-    if target.page:
-        page = ExplanationFile(target.page)
-        return OpenedOutput(lambda _: page)
-    if target.file:
-        file = partial(SummaryFile, target.file, resume=target.resume, retry=target.retry)
-        return OpenedOutput(lambda settings: file({**settings, **about}))
-    assert target.folder, "there is one destination"
-    folder = partial(_open_folder, target.folder, target.retry, names, rendering)
-    return OpenedOutput(lambda settings: folder({**settings, **about}))
-
-
-class OpenedOutput:
-    """Function that opens a destination and keeps it.
-
-    Attributes:
-        output: The destination; None before it is opened.
-    """
-
-    def __init__(self, open_output: OpenOutput) -> None:
-        self._open = open_output
-        self.output: SummaryOutput | None = None
-
-    def __call__(self, settings: Mapping[str, str]) -> "SummaryOutput":
-        """Open the destination."""
-        self.output = self._open(settings)
-        return self.output
-
-    def failed(self) -> Sequence[str]:
-        """Ids of the documents that were passed over although the destination has no summary of them."""
-        return self.output.failed if self.output else ()
-
-
-def _open_folder(
-    folder: Path, retry: bool, names: Sequence[str], rendering: Rendering, settings: Mapping[str, str]
-) -> "SummaryFolder":
-    # Imported here, as most summaries are printed.
-    from sumpool.inference.summary_file import SummaryFolder
+    from sumpool.inference.summary_file import ExplanationFile, SummaryFile, SummaryFolder
     from sumpool.io.file_names import FileNames
 
-    files = FileNames(names, SUFFIXES[rendering.format])
+    if page:
+        return ExplanationFile(page)
+    if file:
+        return SummaryFile(file, settings, resume=resume, retry=retry)
+    assert folder, "there is one destination"
     return SummaryFolder(
         folder,
         {**settings, **rendering.settings()},
-        files,
+        FileNames(names, SUFFIXES[rendering.format]),
         lambda summary: f"{rendering.render(summary)}\n",
         retry=retry,
     )
