@@ -40,7 +40,7 @@ def configure(kind: str, chosen: Mapping[str, object]) -> AttentionConfig:
     """Make settings for short documents: the chosen ones, and the defaults divided by `SHORT` where they are large."""
     kind_config = config_class("sumpool.core.attention", kind)
     defaults = {name: field.default for name, field in kind_config.model_fields.items() if name in LENGTHS}
-    shorter = {name: value // SHORT for name, value in defaults.items() if value >= 16 * SHORT}
+    shorter = {name: value // SHORT for name, value in defaults.items() if value and value >= 16 * SHORT}
     config = kind_config.model_validate({**shorter, **chosen})
     assert isinstance(config, AttentionConfig)
     return config
