@@ -41,18 +41,18 @@ class GrowingCache(BeamCache):
 
     @property
     def position(self) -> Tensor:
-        """See `BeamCache.position`."""
+        """Position of the newest token in its summary, (), counted from 0."""
         return self.length - 1
 
     def advance(self) -> Self:
-        """See `BeamCache.advance`."""
+        """Allocate a slot for the next token of every beam."""
         documents, beams, _ = self.ancestry_bias.shape
         newest = newest_ancestry(beams, self.ancestry_bias.device)
         bias = torch.cat([self.ancestry_bias, newest.expand(documents, -1, -1)], dim=2)
         return replace(self, ancestry_bias=bias, buffers=list(self.buffers), length=self.length + 1)
 
     def update(self, layer: int, key_value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """See `BeamCache.update`."""
+        """Write a layer's keys and values of the newest tokens, (2, documents, heads, beams, head_dim)."""
         self.buffers[layer] = torch.cat([self.buffers[layer], key_value], dim=3)
         key, value = self.buffers[layer].unbind()
         return key, value, self.ancestry_bias

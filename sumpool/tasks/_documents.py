@@ -35,7 +35,7 @@ class DocumentTask(Task[DocumentRecipe]):
         report: Report,
         check: Check,
     ) -> "tuple[Path, DataReport]":
-        """See `Task.prepare`."""
+        """Prepare the documents of a recipe."""
         from sumpool.data.prepared_folder import find_or_prepare
 
         return find_or_prepare(

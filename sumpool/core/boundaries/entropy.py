@@ -54,7 +54,7 @@ class EntropyBoundariesConfig(BoundariesConfig):
 
     @property
     def supervised(self) -> bool:
-        """See `BoundariesConfig.supervised`."""
+        """Whether targets of the boundaries are needed in training."""
         return True
 
     def build(self, embedding: nn.Embedding) -> "EntropyBoundaries":

@@ -38,7 +38,7 @@ class GumbelBoundariesConfig(BoundariesConfig):
 
     @property
     def causal(self) -> bool:
-        """See `BoundariesConfig.causal`; expected decisions compare all tokens of a document."""
+        """False for expected decisions, which compare all tokens of a document."""
         return self.inference != "expected"
 
     def build(self, embedding: nn.Embedding) -> "GumbelBoundaries":

@@ -20,7 +20,7 @@ class SentenceBoundariesConfig(BoundariesConfig):
 
     @property
     def causal(self) -> bool:
-        """See `BoundariesConfig.causal`; a sentence's last token is known by the next."""
+        """False: a sentence's last token is known by the next."""
         return False
 
     def build(self, embedding: nn.Embedding) -> "SentenceBoundaries":

@@ -34,7 +34,7 @@ class UnigramBoundariesConfig(BoundariesConfig):
 
     @property
     def supervised(self) -> bool:
-        """See `BoundariesConfig.supervised`."""
+        """Whether targets of the boundaries are needed in training."""
         return True
 
     def build(self, embedding: nn.Embedding) -> "UnigramBoundaries":

@@ -65,7 +65,7 @@ class HeposCrossAttention(CrossAttention):
         return {"key": key, "value": value, "bias": bias}
 
     def attention_weights(self, queries: Tensor, precomputed: dict[str, Tensor], length: int) -> Tensor:
-        """See `CrossAttention.attention_weights`; 0 at positions that a head does not attend to."""
+        """Compute the attention weights of whole summaries, 0 at positions that a head does not attend to."""
         weights = super().attention_weights(queries, precomputed, length)  # (batch, heads, target, positions)
         spread = weights.new_zeros(*weights.shape, self.stride)
         for head in range(self.heads):

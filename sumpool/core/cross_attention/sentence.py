@@ -106,7 +106,7 @@ class SentenceCrossAttention(CrossAttention):
     def forward(
         self, queries: Tensor, precomputed: dict[str, Tensor], mask: Tensor | None = None
     ) -> CrossAttentionOutput:
-        """See `CrossAttention.forward`."""
+        """Attend from whole summaries to the sentences that are selected for each position."""
         query = self._split_query(queries)  # (batch, heads, target, head_dim)
         log_weights = self._log_weights(queries, query, precomputed)
         selected = self._top_sentences(log_weights)
@@ -118,7 +118,7 @@ class SentenceCrossAttention(CrossAttention):
         return CrossAttentionOutput(self._attend(query, visible, precomputed), losses, metrics)
 
     def step(self, queries: Tensor, precomputed: dict[str, Tensor], state: StepState) -> tuple[Tensor, StepState]:
-        """See `CrossAttention.step`; keys and values of selected sentences only are read."""
+        """Attend from the newest token of every beam; only keys and values of selected sentences are read."""
         query = self._split_query(queries)  # (batch, heads, beams, head_dim)
         selected, state = self._select_or_reuse(queries, query, precomputed, state)
         room = precomputed.get("room")
@@ -128,7 +128,7 @@ class SentenceCrossAttention(CrossAttention):
         return self.out(merge_heads(mixed)), state
 
     def attention_weights(self, queries: Tensor, precomputed: dict[str, Tensor], length: int) -> Tensor:
-        """See `CrossAttention.attention_weights`; 0 outside the selected sentences."""
+        """Compute the attention weights of whole summaries, 0 outside the selected sentences."""
         del length
         key, _ = self._split(precomputed["words"])
         visible = self._visible(self.select_sentences(queries, precomputed), precomputed)

@@ -114,7 +114,7 @@ class NoRepeatWords:
             raise ValueError(f"length must be at least 1, got {self.length}")
 
     def after(self, token: int) -> "NoRepeatWords":
-        """See `Constraint.after`."""
+        """Return the constraint of the hypothesis extended by this token."""
         part = self.surfaces.parts[token]
         if not self.surfaces.starts[token]:
             return replace(self, _word=self._word + part) if part else self
@@ -166,7 +166,7 @@ class NoRepeatTokens:
             raise ValueError(f"length must be at least 1, got {self.length}")
 
     def after(self, token: int) -> "NoRepeatTokens":
-        """See `Constraint.after`."""
+        """Return the constraint of the hypothesis extended by this token."""
         context = (*self._context, token)[-(self.length - 1) :] if self.length > 1 else ()
         if len(self._context) < self.length - 1 or token in self.forbidden():
             return replace(self, _context=context)
@@ -237,7 +237,7 @@ class LengthLimits:
             raise ValueError(f"limits must keep 0 <= minimum <= maximum, got {self.minimum} and {self.maximum}")
 
     def after(self, token: int) -> Self:
-        """See `Constraint.after`."""
+        """Return the constraint of the hypothesis extended by this token."""
         part, starts = self.surfaces.parts[token], self.surfaces.starts[token]
         if not part:
             return replace(self, _word=b"") if starts else self

@@ -91,7 +91,7 @@ class RepeatedWords:
         self._complete = like.new_zeros(rows)
 
     def append(self, rows: Tensor, tokens: Tensor, length: Tensor) -> None:
-        """See `RepeatedTokens.append`."""
+        """Continue previous rows (rows,) of `length` tokens () by tokens (rows,)."""
         del length
         self.select(rows)
         starts, part, part_length = self._parts.index_select(1, tokens)
@@ -104,11 +104,11 @@ class RepeatedWords:
         self._complete = place
 
     def select(self, rows: Tensor) -> None:
-        """See `RepeatedTokens.select`."""
+        """Continue with these rows only, (fewer,) indices."""
         self._words, self._complete = self._words.index_select(1, rows), self._complete.index_select(0, rows)
 
     def forbidden(self, vocab: int, length: Tensor) -> Tensor:
-        """See `RepeatedTokens.forbidden`."""
+        """Return which of the tokens may not come next, (rows, vocab), after `length` tokens ()."""
         del length
         current, current_length = self._current()
         words, lengths = self._words[..., self._context :]

@@ -133,11 +133,11 @@ class CompactingCache(BeamCache):
 
     @property
     def position(self) -> Tensor:
-        """See `BeamCache.position`."""
+        """Position of the newest token in its summary, (), counted from 0."""
         return torch.tensor(self.length - 1, device=self.ancestry_bias.device)
 
     def advance(self) -> Self:
-        """See `BeamCache.advance`."""
+        """Allocate a slot for the next token of every beam."""
         beams = self.ancestry_bias.size(1)
         cache = self if self.steps < STEPS_PER_BUFFER else self._compact()
         cache = replace(
@@ -153,7 +153,7 @@ class CompactingCache(BeamCache):
         return cache
 
     def update(self, layer: int, key_value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """See `BeamCache.update`."""
+        """Write a layer's keys and values of the newest tokens, (2, documents, heads, beams, head_dim)."""
         buffer = self._buffer(layer, key_value)
         buffer.scatter_(3, self.slots[:, None, :, None].expand_as(key_value), key_value)
         read = _read(self.used, self.ancestry_bias.size(1))
@@ -161,11 +161,11 @@ class CompactingCache(BeamCache):
         return key, value, self.ancestry_bias[:, :, :read].to(key.dtype)
 
     def select(self, documents: Tensor) -> Self:
-        """See `BeamCache.select`."""
+        """Continue with these documents only, (fewer,)."""
         return replace(super().select(documents), slots=self.slots.index_select(0, documents))
 
     def map_tensors(self, function: Callable[[Tensor], Tensor]) -> Self:
-        """See `BeamCache.map_tensors`."""
+        """Apply a function to every tensor."""
         return replace(super().map_tensors(function), slots=function(self.slots))
 
     def _compact(self) -> Self:
@@ -206,23 +206,23 @@ class StaticCache(BeamCache):
 
     @property
     def position(self) -> Tensor:
-        """See `BeamCache.position`."""
+        """Position of the newest token in its summary, (), counted from 0."""
         return self.length - 1
 
     def advance(self) -> Self:
-        """See `BeamCache.advance`."""
+        """Allocate a slot for the next token of every beam."""
         beams = self.ancestry_bias.size(1)
         newest = newest_ancestry(beams, self.ancestry_bias.device).expand(len(self.ancestry_bias), -1, -1)
         cache = replace(self, length=self.length + 1)
         return replace(cache, ancestry_bias=self.ancestry_bias.index_copy(2, cache._slots(), newest))
 
     def update(self, layer: int, key_value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """See `BeamCache.update`."""
+        """Write a layer's keys and values of the newest tokens, (2, documents, heads, beams, head_dim)."""
         key, value = self._buffer(layer, key_value).index_copy_(3, self._slots(), key_value).unbind()
         return key, value, self.ancestry_bias.to(key.dtype)
 
     def map_tensors(self, function: Callable[[Tensor], Tensor]) -> Self:
-        """See `BeamCache.map_tensors`."""
+        """Apply a function to every tensor."""
         return replace(super().map_tensors(function), length=function(self.length))
 
     def _slots(self) -> Tensor:

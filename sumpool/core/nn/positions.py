@@ -160,7 +160,7 @@ class RotaryPositions(AttentionPositions):
             raise ValueError(f"dim / heads must be even for rotary positions, got {head_dim}; change dim or heads")
 
     def rotate(self, states: Tensor, positions: Tensor) -> Tensor:
-        """See `AttentionPositions.rotate`."""
+        """Rotate queries or keys, (batch, heads, length, head_dim), by their positions, (batch, length)."""
         half = states.size(-1) // 2
         frequency = 10000.0 ** -(torch.arange(half, device=states.device).double() / half)
         angle = positions[:, None, :, None] * frequency  # (batch, 1, length, half); float32 is too coarse far from 0

@@ -144,7 +144,7 @@ class PointerOutput(Output):
 
     @torch.no_grad()
     def copy_posterior(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor], target: Tensor) -> Tensor:
-        """See `Output.copy_posterior`: (1 - g) * a_i / p(y) at the source positions i that hold y."""
+        """Compute (1 - g) * a_i / p(y) at the source positions i that hold y."""
         _, copy = self._gate(states, precomputed)
         attention = self._attend_to_source(states, history, precomputed)
         log_prob = self.score(states, history, precomputed, target).log_prob

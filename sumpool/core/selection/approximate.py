@@ -58,7 +58,7 @@ class ApproximateSelection(Selection):
         return {"key": sentence_key, "exists": sentences.mask}
 
     def forward(self, states: Tensor, query: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
-        """See `Selection.forward`."""
+        """Compute log-weights of the sentences."""
         query = split_heads(self.query(states), self.heads)  # (batch, heads, target, head_dim)
         scores = query @ precomputed["key"].transpose(2, 3) / query.size(-1) ** 0.5
         return sentence_log_softmax(scores, precomputed["exists"])

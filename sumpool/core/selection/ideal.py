@@ -33,7 +33,7 @@ class IdealSelection(Selection):
         return {"key": key, "mask": mask, "membership": sentences.membership(mask, key.dtype)}
 
     def forward(self, states: Tensor, query: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
-        """See `Selection.forward`."""
+        """Compute log-weights of the sentences."""
         del states
         scores = query @ precomputed["key"].transpose(2, 3) / query.size(-1) ** 0.5
         return sum_over_sentences(scores, precomputed["mask"], precomputed["membership"])

@@ -41,7 +41,7 @@ class ModelFreeSelection(Selection):
             return {"features": membership[:, None] @ features, "exists": sentences.mask}
 
     def forward(self, states: Tensor, query: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
-        """See `Selection.forward`."""
+        """Compute log-weights of the sentences."""
         del states
         features = _positive(query / query.size(-1) ** 0.5)
         with torch.autocast(query.device.type, enabled=False):

@@ -47,7 +47,7 @@ class RandomSelection(Selection):
         return {"exists": sentences.mask}
 
     def forward(self, states: Tensor, query: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
-        """See `Selection.forward`."""
+        """Compute log-weights of the sentences."""
         del query
         states, exists = at_least_float32(states), precomputed["exists"]
         if self.training:

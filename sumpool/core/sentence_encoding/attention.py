@@ -37,7 +37,7 @@ class AttentionSentenceEncoder(SentenceEncoder):
         self.out = nn.Linear(dim, dim)
 
     def forward(self, memory: Tokens, sentences: Sentences) -> Tensor:
-        """See `SentenceEncoder.forward`."""
+        """Encode sentences."""
         states = zero_padding(memory.states, memory.mask)
         scores = at_least_float32(self.weigh(states).squeeze(-1)).masked_fill(~memory.mask, -torch.inf)
         # Softmax within each sentence; the highest score is subtracted to avoid overflow.

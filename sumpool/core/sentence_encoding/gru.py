@@ -47,7 +47,7 @@ class GruSentenceEncoder(SentenceEncoder):
                 nn.init.zeros_(parameter)
 
     def forward(self, memory: Tokens, sentences: Sentences) -> Tensor:
-        """See `SentenceEncoder.forward`."""
+        """Encode sentences."""
         vectors = memory.states.new_zeros(sentences.count.numel(), memory.states.size(2))
         sizes = sentences.count.cpu() if sentences.sizes is None else sentences.sizes
         if not sizes.any():
