@@ -91,7 +91,8 @@ class Objective(nn.Module):
             if self._teacher:
                 imitation["distillation"] = self._teacher.divergence(scores, batch)
                 objective = self._teacher.combine(objective, imitation["distillation"])
-            loss = objective / size.target_tokens + weighted_sum(losses, self._config.loss_weights) * fraction
+            auxiliary_loss = sum(weight * losses[name] for name, weight in self._config.loss_weights.items())
+            loss = objective / size.target_tokens + auxiliary_loss * fraction
         log_prob = scores.log_prob
         del scores  # its distribution holds the decoder's states, which the backward pass frees
         if not loss.requires_grad:
@@ -103,25 +104,6 @@ class Objective(nn.Module):
         auxiliary = {name: (value * fraction).to(loss.dtype) for name, value in {**losses, **metrics}.items()}
         auxiliary |= {name: (value / size.target_tokens).to(loss.dtype) for name, value in imitation.items()}
         return loss, {name: value.detach() for name, value in {"nll": nll, **auxiliary}.items()}
-
-
-def weighted_sum(losses: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor | float:
-    """Sum of auxiliary losses by their weights; a loss without a weight has weight 0.
-
-    Args:
-        losses: Scalars by name, each a mean over the documents of a batch.
-        weights: `train.loss_weights`.
-
-    Raises:
-        RecipeError: If a weight names a loss that the model does not have.
-    """
-    unknown = sorted(weights.keys() - losses.keys())
-    if unknown:
-        raise RecipeError(
-            f"train.loss_weights must name losses of the model ({', '.join(sorted(losses)) or 'it has none'}), "
-            f"got {', '.join(unknown)}"
-        )
-    return sum((weight * losses[name] for name, weight in weights.items()), start=0.0)
 
 
 def count_target_tokens(batch: Batch) -> int:

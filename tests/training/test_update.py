@@ -1,4 +1,3 @@
-import re
 from collections import Counter
 from collections.abc import Callable
 
@@ -10,9 +9,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from sumpool.core.model import chunked_encoding
 from sumpool.core.output._base import Scores
 from sumpool.data.batches import Batch
-from sumpool.errors import RecipeError
 from sumpool.training.config import TrainConfig
-from sumpool.training.update import Updater, moments_of, weighted_sum
+from sumpool.training.update import Updater, moments_of
 from tests.training.toy import CONFIG, DATA, new_model
 
 CPU = torch.device("cpu")
@@ -153,17 +151,3 @@ def test_bf16_rounds_every_weight_once_and_keeps_gradients_in_single_precision(
     times = {name: counter.times[parameter.data_ptr()] for name, parameter in model.named_parameters()}
     assert {name for name, count in times.items() if count != 1} == {name for name in times if "norm" in name}
     assert {parameter.grad.dtype for parameter in model.parameters() if parameter.grad is not None} == {torch.float32}
-
-
-def test_losses_without_a_weight_do_not_count() -> None:
-    losses = {"kl": torch.tensor(2.0), "boundary": torch.tensor(100.0)}
-    assert weighted_sum(losses, {"kl": 0.5}) == 1.0
-    assert weighted_sum(losses, {}) == 0.0
-
-
-def test_weights_of_unknown_losses_are_an_error() -> None:
-    message = "train.loss_weights must name losses of the model (boundary), got kl"
-    with pytest.raises(RecipeError, match=re.escape(message)):
-        weighted_sum({"boundary": torch.tensor(1.0)}, {"kl": 0.5})
-    with pytest.raises(RecipeError, match="it has none"):
-        weighted_sum({}, {"kl": 0.5})

@@ -116,12 +116,6 @@ class Ranking:
     early_stopping: bool = False
     force_end: bool = True
 
-    def __post_init__(self) -> None:
-        if self.beams < 1:
-            raise ValueError(f"beams must be at least 1, got {self.beams}")
-        if self.length_penalty < 0:
-            raise ValueError(f"length_penalty must be at least 0, got {self.length_penalty}")
-
     @property
     def forced_end_is_free(self) -> bool:
         """Whether a forced EOS adds nothing to log p."""

@@ -109,10 +109,6 @@ class NoRepeatWords:
     _followers: Mapping[tuple[bytes, ...], tuple[bytes, ...]] = field(default_factory=dict)
     """Words that have followed each (`length` - 1)-gram, without the current word."""
 
-    def __post_init__(self) -> None:
-        if self.length < 1:
-            raise ValueError(f"length must be at least 1, got {self.length}")
-
     def after(self, token: int) -> "NoRepeatWords":
         """Return the constraint of the hypothesis extended by this token."""
         part = self.surfaces.parts[token]
@@ -160,10 +156,6 @@ class NoRepeatTokens:
     """The last `length` - 1 tokens, fewer at the beginning."""
     _followers: Mapping[tuple[int, ...], tuple[int, ...]] = field(default_factory=dict)
     """Tokens that have followed each (`length` - 1)-gram."""
-
-    def __post_init__(self) -> None:
-        if self.length < 1:
-            raise ValueError(f"length must be at least 1, got {self.length}")
 
     def after(self, token: int) -> "NoRepeatTokens":
         """Return the constraint of the hypothesis extended by this token."""
@@ -231,10 +223,6 @@ class LengthLimits:
     """The current word, empty after white space."""
     _last: bytes = b""
     """The current word, or before white space the last one."""
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.minimum <= self.maximum or self.maximum < 1:
-            raise ValueError(f"limits must keep 0 <= minimum <= maximum, got {self.minimum} and {self.maximum}")
 
     def after(self, token: int) -> Self:
         """Return the constraint of the hypothesis extended by this token."""

@@ -221,16 +221,8 @@ def _hash(part: bytes) -> int:
     """Return the polynomial hash of bytes modulo 2^64, as a signed integer."""
     value = 0
     for byte in part:
-        value = (value * _BASE + _mixed(byte)) & _MASK
+        value = (value * _BASE + byte + 1) & _MASK
     return _signed(value)
-
-
-def _mixed(byte: int) -> int:
-    """Return 64 bits that depend on a byte (the finaliser of SplitMix64)."""
-    value = ((byte + 1) * 0x9E3779B97F4A7C15) & _MASK
-    value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK
-    return value ^ (value >> 31)
 
 
 def _signed(value: int) -> int:

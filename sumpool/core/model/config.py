@@ -118,19 +118,14 @@ class ModelConfig(Settings):
             except ValueError as error:
                 raise ValueError(f"decoder: {error}") from error
             for index, layer in enumerate(self.encoder):
+                longest = layer.attention.max_length
+                if longest is not None and longest < self.source_length:
+                    rule = f"at least source_length = {self.source_length}"
+                    raise ValueError(f"encoder[{index}].attention.length must be {rule}, got {longest}")
                 try:
                     layer.attention.build(self.dim, self.heads)
                     if layer.pool:
                         layer.pool.build(embedding)
                 except ValueError as error:
                     raise ValueError(f"encoder[{index}]: {error}") from error
-        return self
-
-    @model_validator(mode="after")
-    def _documents_suit_attentions(self) -> Self:
-        for index, layer in enumerate(self.encoder):
-            longest = layer.attention.max_length
-            if longest is not None and longest < self.source_length:
-                rule = f"at least source_length = {self.source_length}"
-                raise ValueError(f"encoder[{index}].attention.length must be {rule}, got {longest}")
         return self

@@ -219,18 +219,11 @@ def test_an_empty_batch_has_no_summaries() -> None:
     assert search(step, PrefixState.start([], 4), [], Ranking(4)) == []
 
 
-@pytest.mark.parametrize(
-    ("lengths", "beams", "length_penalty", "message"),
-    [
-        (Lengths(0, 4), 0, 1.0, "beams must be at least 1, got 0"),
-        (Lengths(0, 4), 2, -1.0, "length_penalty must be at least 0, got -1.0"),
-        (Lengths(5, 4), 2, 1.0, "lengths must keep 0 <= minimum <= maximum, got 5 and 4"),
-        (Lengths(-1, 4), 2, 1.0, "lengths must keep 0 <= minimum <= maximum, got -1 and 4"),
-    ],
-)
-def test_arguments_out_of_range_are_refused(lengths: Lengths, beams: int, length_penalty: float, message: str) -> None:
+@pytest.mark.parametrize("lengths", [Lengths(5, 4), Lengths(-1, 4)])
+def test_lengths_out_of_range_are_refused(lengths: Lengths) -> None:
+    message = f"must keep 0 <= minimum <= maximum, got {lengths.minimum} and {lengths.maximum}"
     with pytest.raises(ValueError, match=message):
-        search(step, PrefixState.start([1], beams), [lengths], Ranking(beams, length_penalty))
+        search(step, PrefixState.start([1], 2), [lengths], Ranking(2))
 
 
 @pytest.mark.parametrize("beams", [1, 4])

@@ -134,11 +134,7 @@ def test_repeated_ngrams_of_tokens_are_forbidden(length: int) -> None:
             rule = rule.after(tokens[-1])
 
 
-def test_arguments_out_of_range_are_refused() -> None:
-    with pytest.raises(ValueError, match="length must be at least 1, got 0"):
-        NoRepeatWords(0, TokenSurfaces(SURFACES))
+def test_white_space_after_a_word_is_refused() -> None:
     for token in (b" of the", b"of ", b"a\n"):
         with pytest.raises(ValueError, match="surfaces must hold white space before a word only, got"):
             TokenSurfaces([b"", token])
-    with pytest.raises(ValueError, match="length must be at least 1, got 0"):
-        NoRepeatTokens(0)

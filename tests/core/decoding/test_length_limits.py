@@ -128,12 +128,6 @@ def test_limits_are_met_by_whole_sentences() -> None:
     assert set(after(limits, 4, 4, 4).forbidden()) == {4, 5, 8, 10, 11, 12}
 
 
-@pytest.mark.parametrize(("minimum", "maximum"), [(3, 2), (-1, 2), (0, 0)])
-def test_limits_are_in_order(minimum: int, maximum: int) -> None:
-    with pytest.raises(ValueError, match=f"must keep 0 <= minimum <= maximum, got {minimum} and {maximum}"):
-        LengthLimits(minimum, maximum, SURFACES, EOS)
-
-
 def test_targets_tolerate_a_tenth_of_the_words() -> None:
     words, sentences = LengthTarget(60, False, 80), LengthTarget(1, True, 30)
     assert (words.minimum, words.maximum, str(words)) == (54, 66, "60 words")
