@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from sumpool.bench.measures import Steps
 from sumpool.bench.results import Column, Result, Row, unique, where
 from sumpool.bench.workload import Conditions
-from sumpool.core.attention._base import Attention, AttentionConfig
+from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.attention.informer import InformerAttentionConfig
 from sumpool.core.attention.kernelized import KernelizedAttentionConfig
 from sumpool.core.attention.linformer import LinformerAttentionConfig
@@ -26,14 +26,13 @@ from sumpool.core.attention.skeinformer import SkeinformerAttentionConfig
 from sumpool.core.attention.skyformer import SkyformerAttentionConfig
 from sumpool.core.attention.v_mean import VMeanAttentionConfig
 from sumpool.core.attention.vanilla import VanillaAttentionConfig
-from sumpool.core.model.encoder import EncoderLayer
 from sumpool.core.tokens import Tokens
-from sumpool.data.batches import collate
 from sumpool.errors import RecipeError
 from sumpool.inference.loading import LoadedModel
 from sumpool.progress import Check, Report, no_op
+from sumpool.studies.attention_map import attention_inputs
 from sumpool.studies.config import ApproximationConfig
-from sumpool.studies.sparsity import validation_shard
+from sumpool.studies.sparsity import validation_batches
 from sumpool.studies.study import make_table
 
 RANDOM, TRAINED = "random", "trained"
@@ -184,40 +183,14 @@ def trained_inputs(loaded: LoadedModel, documents: int) -> Iterator[LayerInput]:
         DataError: If the prepared data is missing, or has no validation document.
         RecipeError: If no attention of the encoder has queries, keys and values.
     """
-    attentions = [
-        layer.attention
-        for layer in loaded.model.encoder.layers
-        if isinstance(layer, EncoderLayer)  # with queries, keys and values from one projection
-        and layer.attention.project.out_features == 3 * layer.attention.project.in_features
-    ]
-    if not attentions:
+    given = 0
+    for batch in validation_batches(loaded, documents):
+        for attention, tokens in attention_inputs(loaded, batch):
+            weight, bias = attention.project.weight.detach(), attention.project.bias.detach()
+            if weight.size(0) == 3 * weight.size(1):  # with queries, keys and values from one projection
+                given += 1
+                yield LayerInput(tokens.states.float(), weight.float(), bias.float(), attention.heads)
+    if not given:
         raise RecipeError(
             "study approximation: encoder must have a layer whose attention has queries, keys and values, got none"
         )
-    shard, config = validation_shard(loaded), loaded.recipe.model
-    for number in range(min(documents, len(shard))):
-        item = shard[number * len(shard) // min(documents, len(shard))]
-        batch = collate([item], config.source_length, config.target_length, special_tokens=loaded.model.special_tokens)
-        batch = batch.to(loaded.device)
-        for attention, states in _record(loaded, attentions, batch.ids, batch.mask, batch.sentences):
-            weight, bias = attention.project.weight.detach(), attention.project.bias.detach()
-            yield LayerInput(states.float(), weight.float(), bias.float(), attention.heads)
-
-
-@torch.inference_mode()
-def _record(loaded: LoadedModel, attentions: list[Attention], *document: Tensor) -> Iterator[tuple[Attention, Tensor]]:
-    """Encode a document and return the states (1, length, dim) that enter each attention."""
-    encoder, inputs = loaded.model.encoder, {}
-
-    def note(attention: Attention, args: tuple[Tokens]) -> None:
-        inputs[attention] = args[0].states
-
-    hooks = [attention.register_forward_pre_hook(note) for attention in attentions]
-    chunked, encoder.chunked = encoder.chunked, False  # whole documents
-    try:
-        encoder(*document)
-    finally:
-        encoder.chunked = chunked
-        for hook in hooks:
-            hook.remove()
-    return iter(inputs.items())

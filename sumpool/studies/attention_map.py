@@ -1,25 +1,23 @@
-"""`sumpool bench attention-map`: a run and a document in, a picture of the encoder's attention weights out."""
+"""`sumpool study attention-map`: a run and a document in, a picture of the encoder's attention weights out."""
 
-import io
-from importlib.util import find_spec
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
+from sumpool.bench.plots import require_plots, save_figure
 from sumpool.core.attention._base import Attention
 from sumpool.core.model.encoder import EncoderLayer
 from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.tokens import Tokens
-from sumpool.data.batches import collate
+from sumpool.data.batches import Batch, collate
 from sumpool.data.shards import Item
 from sumpool.documents.read import read_documents
 from sumpool.documents.source_sentences import source_sentences
-from sumpool.errors import CheckpointError, DataError, RecipeError
+from sumpool.errors import CheckpointError, DataError
 from sumpool.inference.loading import LoadedModel, load_model
 from sumpool.inference.model_input import encode_source
-from sumpool.io.atomic import disk_errors, replace_file
-from sumpool.io.replaceable import require_unlisted
 
 MOST_TOKENS = 512
 """Tokens of the document that are drawn; a picture has not more pixels for them."""
@@ -41,20 +39,16 @@ def draw_attention_map(run: Path | None, document: str, path: Path) -> list[Tens
         DataError: If the document cannot be read or is empty.
         CheckpointError: If the run is missing or damaged, or an attention has no such weights.
     """
-    if path.suffix != ".png" or not path.parent.is_dir():
-        raise RecipeError(f"--plot must name a .png file in a folder that is there, got {path}")
-    require_unlisted(path)
-    if find_spec("matplotlib") is None:
-        raise RecipeError("attention-map must have matplotlib, which is not installed: pip install 'sumpool[plots]'")
+    require_plots(path)
     loaded = load_model(run)
-    maps = [attention_map(*given) for given in _layer_inputs(loaded, document)]
+    inputs = attention_inputs(loaded, _first_tokens(loaded, document))
+    maps = [attention_map(attention, tokens.states, tokens.positions) for attention, tokens in inputs]
     _draw(maps, path)
     return maps
 
 
-@torch.no_grad()
-def _layer_inputs(loaded: LoadedModel, name: str) -> list[tuple[Attention, Tensor, Tensor]]:
-    """Encode the first tokens of a document; attention, states and positions of each layer."""
+def _first_tokens(loaded: LoadedModel, name: str) -> Batch:
+    """Read the first tokens of a document."""
     document = next(iter(read_documents(name)))
     if document.error:
         raise DataError(document.error)
@@ -62,17 +56,22 @@ def _layer_inputs(loaded: LoadedModel, name: str) -> list[tuple[Attention, Tenso
     source, _ = encode_source(document, sentences, loaded.tokenizer, loaded.splitter)
     length = min(MOST_TOKENS, loaded.recipe.model.source_length)
     item = Item(document.id, source.ids, source.sentences, None)
-    batch = collate([item], length, 1, special_tokens=loaded.model.special_tokens).to(loaded.device)
-    encoder = loaded.model.encoder
-    inputs: list[tuple[Attention, Tensor, Tensor]] = []
+    return collate([item], length, 1, special_tokens=loaded.model.special_tokens)
+
+
+@torch.no_grad()
+def attention_inputs(loaded: LoadedModel, batch: Batch) -> list[tuple[Attention, Tokens]]:
+    """Encode documents, each as a whole, and return what enters the attention of each layer."""
+    encoder, inputs = loaded.model.encoder, list[tuple[Attention, Tokens]]()
 
     def note(attention: Attention, args: tuple[Tokens]) -> None:
-        inputs.append((attention, args[0].states.clone(), args[0].positions))
+        inputs.append((attention, replace(args[0], states=args[0].states.clone())))
 
     layers = [layer.attention for layer in encoder.layers if isinstance(layer, EncoderLayer)]
     hooks = [attention.register_forward_pre_hook(note) for attention in layers]
     chunked, encoder.chunked = encoder.chunked, False
     try:
+        batch = batch.to(loaded.device)
         encoder(batch.ids, batch.mask, batch.sentences)
     finally:
         encoder.chunked = chunked
@@ -98,10 +97,7 @@ def _draw(maps: list[Tensor], path: Path) -> None:
             axes.tick_params(labelsize=6)
     figure.supxlabel("key")
     figure.supylabel("query")
-    content = io.BytesIO()
-    figure.savefig(content, format="png")
-    with disk_errors(path):
-        replace_file(path, content.getvalue())
+    save_figure(figure, path)
 
 
 _PARTS = 3

@@ -1,7 +1,6 @@
 """Studies from their settings to their reports."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,8 +43,9 @@ SUITES: Mapping[str, tuple[type[Any], Callable[..., Result]]] = {
     "approximation": (config.ApproximationConfig, measure_approximations),
     "attentions": (config.AttentionsConfig, measure_attention_costs),
     "depth": (config.DepthConfig, measure_depth),
+    "sparsity": (config.SparsityConfig, measure_sparsity),
 }
-"""Settings and measure of each study that needs neither a recipe nor a run."""
+"""Settings and measure of each study that needs no recipe; `sparsity` needs a run, and `approximation` may have one."""
 _UNTIMED = ("operators", "complexity", "transformers", "approximation")
 """Studies in which no matrix products are timed, or whose results are compared: always in float32."""
 _TRAINING = {"lra": study_lra, "language-models": study_language_models}
@@ -80,19 +80,39 @@ def run_study(
     with told_when_stopped("the runs so far are kept" if name in _TRAINING else UNFINISHED):
         if name in _TRAINING:
             return _TRAINING[name](overrides, report, check)
-        match name:
-            case "approximation" if target:
-                return run_approximation(target, overrides, report, check)
-            case "scaling":
-                return run_scaling(find_recipe(target or Path("default")), overrides, report, check)
-            case "sparsity":
-                return run_sparsity(target, overrides, report, check)
-            case "generation":
-                return study_generation(target, overrides, report, check)
-        return run_suite(name, overrides, report, check)
+        if name == "generation":
+            return study_generation(target, overrides, report, check)
+        if name == "scaling":
+            return _project(find_recipe(target or Path("default")), overrides, report, check)
+        loaded = None
+        schema, measure = SUITES[name]
+        if target or name == "sparsity":
+            of_run, overrides = split_overrides(overrides, ("data.",))
+        settings = load_study(name, schema, overrides)
+        study = settings.study
+        if target or name == "sparsity":
+            loaded = load_model(target, [*of_run, f"summarize.device={settings.train.device}"])
+        device = loaded.device if loaded else choose_device(settings.train.device)
+        precision = torch.float32 if name in _UNTIMED else choose_precision(settings.train.precision, device)
+        vocabulary = loaded.tokenizer.vocab_size if loaded else VOCABULARY
+        kept = {"study": study.model_dump(), "seed": settings.seed}
+        if loaded:
+            kept["model"] = loaded.recipe.model.model_dump()
+            if name == "sparsity":
+                losses = selection_losses(loaded, study.documents, study.loss_sentences, check)
+                attention = validation_attention(loaded, study.documents)
+                measure = partial(measure, attention, losses, loaded.recipe.model)
+            else:
+                measure = partial(measure, trained=[*trained_inputs(loaded, study.documents)])
+        elif name == "transformers":
+            pair = random_pair(study, settings.seed)
+            vocabulary, measure = pair.ours.vocabulary, partial(measure, pair)
+        conditions = Conditions(vocabulary, device, precision, settings.seed)
+        result = measure(study, conditions, report=report, check=check)
+        return make_report(loaded.recipe.name if loaded else "", name, conditions, kept, result)
 
 
-def run_scaling(target: Path, overrides: Sequence[str], report: Report, check: Check) -> BenchReport:
+def _project(target: Path, overrides: Sequence[str], report: Report, check: Check) -> BenchReport:
     """Project the training of a recipe on many devices."""
     changes, of_recipe = split_overrides(overrides, ("study.",))
     recipe = load_recipe(target, of_recipe)
@@ -104,49 +124,3 @@ def run_scaling(target: Path, overrides: Sequence[str], report: Report, check: C
     result = measure_scaling(recipe.model, update_tokens, settings, conditions, report, check)
     kept = {"study": settings.model_dump(), "model": recipe.model.model_dump()}
     return make_report(recipe.name, "scaling", conditions, kept, result)
-
-
-def run_suite(
-    name: str,
-    overrides: Sequence[str],
-    report: Report,
-    check: Check,
-) -> BenchReport:
-    """Measure what the papers measure, and how transformers compares, without a recipe."""
-    schema, measure = SUITES[name]
-    settings = load_study(name, schema, overrides)
-    device = choose_device(settings.train.device)
-    precision = torch.float32 if name in _UNTIMED else choose_precision(settings.train.precision, device)
-    conditions = Conditions(VOCABULARY, device, precision, settings.seed)
-    if name == "transformers":
-        pair = random_pair(settings.study, settings.seed)
-        conditions = replace(conditions, vocabulary=pair.ours.vocabulary)
-        measure = partial(measure, pair)
-    result = measure(settings.study, conditions, report, check)
-    return make_report("", name, conditions, {"study": settings.study.model_dump(), "seed": settings.seed}, result)
-
-
-def run_sparsity(run: Path | None, overrides: Sequence[str], report: Report, check: Check) -> BenchReport:
-    """Measure how few sentences hold a trained model's attention, and what a decoder of its shape costs."""
-    of_run, changes = split_overrides(overrides, ("data.",))
-    settings = load_study("sparsity", config.SparsityConfig, changes)
-    loaded = load_model(run, [*of_run, f"summarize.device={settings.train.device}"])
-    precision = choose_precision(settings.train.precision, loaded.device)
-    conditions = Conditions(loaded.tokenizer.vocab_size, loaded.device, precision, settings.seed)
-    attention = validation_attention(loaded, settings.study.documents)
-    losses = selection_losses(loaded, settings.study.documents, settings.study.loss_sentences, check)
-    result = measure_sparsity(attention, losses, loaded.recipe.model, settings.study, conditions, report, check)
-    kept = {"study": settings.study.model_dump(), "model": loaded.recipe.model.model_dump()}
-    return make_report(loaded.recipe.name, "sparsity", conditions, kept, result)
-
-
-def run_approximation(run: Path, overrides: Sequence[str], report: Report, check: Check) -> BenchReport:
-    """Measure how well attentions approximate others, with random weights and with those of a trained encoder."""
-    of_run, changes = split_overrides(overrides, ("data.",))
-    settings = load_study("approximation", config.ApproximationConfig, changes)
-    loaded = load_model(run, [*of_run, f"summarize.device={settings.train.device}"])
-    conditions = Conditions(loaded.tokenizer.vocab_size, loaded.device, torch.float32, settings.seed)
-    trained = [*trained_inputs(loaded, settings.study.documents)]
-    result = measure_approximations(settings.study, conditions, report, check, trained)
-    kept = {"study": settings.study.model_dump(), "seed": settings.seed, "model": loaded.recipe.model.model_dump()}
-    return make_report(loaded.recipe.name, "approximation", conditions, kept, result)

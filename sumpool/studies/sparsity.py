@@ -62,12 +62,7 @@ def validation_attention(loaded: LoadedModel, documents: int) -> Iterator[list[T
         DataError: If the prepared data is missing, or has no validation document.
         RecipeError: If the cross-attention has no query and key of each word.
     """
-    shard = validation_shard(loaded)
-    count = min(documents, len(shard))
-    config, special_tokens = loaded.recipe.model, loaded.model.special_tokens
-    for number in range(count):
-        item = shard[number * len(shard) // count]
-        batch = collate([item], config.source_length, config.target_length, special_tokens=special_tokens)
+    for batch in validation_batches(loaded, documents):
         try:
             (layers,) = sentence_attention(loaded.model, batch.to(loaded.device))
         except ValueError as error:
@@ -132,6 +127,16 @@ def validation_shard(loaded: LoadedModel) -> Shard:
     if not len(shard):
         raise DataError(f"{prepared / 'validation'} must hold a document with a summary, got none: prepare more data")
     return shard
+
+
+def validation_batches(loaded: LoadedModel, documents: int) -> Iterator[Batch]:
+    """Validation documents of a run, evenly spread, each as a batch; errors are those of `validation_shard`."""
+    shard, config = validation_shard(loaded), loaded.recipe.model
+    count = min(documents, len(shard))
+    for number in range(count):
+        item = shard[number * len(shard) // count]
+        lengths = (config.source_length, config.target_length)
+        yield collate([item], *lengths, special_tokens=loaded.model.special_tokens)
 
 
 def measure_sparsity(

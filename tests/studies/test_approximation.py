@@ -16,7 +16,7 @@ from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.shards import Item
 from sumpool.errors import DataError, RecipeError
 from sumpool.progress import Progress
-from sumpool.studies import approximation
+from sumpool.studies import sparsity
 from sumpool.studies.approximation import (
     APPROXIMATIONS,
     EXACT,
@@ -94,7 +94,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch, *kinds: str) -> Any:  # noqa: ANN401
     config = ModelConfig.model_validate({**sizes, "decoder": {"layers": 1}, "encoder": encoder})
     random = np.random.default_rng(1)
     items = [Item(str(n), random.integers(9, 50, 40), np.arange(40) // 9, random.integers(9, 50, 7)) for n in range(3)]
-    monkeypatch.setattr(approximation, "validation_shard", Mock(return_value=items))
+    monkeypatch.setattr(sparsity, "validation_shard", Mock(return_value=items))
     return SimpleNamespace(
         model=SummarizationModel(config, 50).eval(), recipe=SimpleNamespace(model=config), device=torch.device("cpu")
     )

@@ -3,7 +3,6 @@ from pathlib import Path
 import pytest
 
 from sumpool.errors import DataError, RecipeError
-from sumpool.studies import attention_map
 from sumpool.studies.attention_map import draw_attention_map
 
 TEXT = "The server sends a packet to the router. The router drops it. " * 5
@@ -19,10 +18,10 @@ def test_every_layer_and_head_is_drawn(run_folder: Path, tmp_path: Path) -> None
 
 
 def test_what_cannot_be_drawn_is_a_sentence(run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(RecipeError, match=r"--plot must name a \.png file in a folder that is there, got map\.jpg"):
+    with pytest.raises(RecipeError, match=r"--plot must name a \.png file, got map\.jpg"):
         draw_attention_map(run_folder, "doc.txt", Path("map.jpg"))
     with pytest.raises(DataError, match="nowhere"):
         draw_attention_map(run_folder, str(tmp_path / "nowhere.txt"), tmp_path / "map.png")
-    monkeypatch.setattr(attention_map, "find_spec", lambda _: None)
-    with pytest.raises(RecipeError, match="attention-map must have matplotlib, which is not installed"):
+    monkeypatch.setattr("sumpool.bench.plots.find_spec", lambda _: None)
+    with pytest.raises(RecipeError, match="--plot must have matplotlib, which is not installed"):
         draw_attention_map(run_folder, "doc.txt", tmp_path / "map.png")
