@@ -141,30 +141,74 @@ Run = Callable[[Sequence[str]], ProcessRun]
 OURS, SHIPPED = "sumpool", "sumpool, as shipped"
 
 
-@dataclass(frozen=True)
-class CorpusPeer:
-    """A peer, ready to run; `problem` is why it cannot."""
+def bench_corpus(run: Path | None, overrides: Sequence[str], peers: bool, report: Report, check: Check) -> BenchReport:
+    """Measure documents per second, time to the first summary, memory and energy of whole processes.
 
-    name: str
-    job: PeerJob | None = None
-    problem: str = ""
-
-    @property
-    def precision(self) -> str | None:
-        """Precision that was the fastest."""
-        return _SHORT.get(self.job.precision, self.job.precision) if self.job else None
-
-
-def peer_names(chosen: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the peers that the settings ask for, or of all.
+    Args:
+        run: The run folder; None takes the newest run, or the shipped model if there is none.
+        overrides: Settings of the benchmark, like `bench.documents=8`.
+        peers: Whether models of transformers and CTranslate2 in the sizes of the run's model take part.
+        report: Called with progress.
+        check: Called while processes run; when it raises, nothing is kept.
 
     Raises:
-        RecipeError: If one is unknown.
+        CheckpointError: If there is no model, or it is damaged.
+        RecipeError: If a setting is wrong.
+        Interrupted: If a signal has come.
     """
-    unknown = [name for name in chosen if name not in NAMES]
-    if unknown:
-        raise RecipeError(f"bench.peers must name some of {', '.join(NAMES)}, got {', '.join(unknown)}")
-    return tuple(chosen) or NAMES
+    with told_when_stopped(UNFINISHED), TemporaryDirectory() as name:
+        work = Path(name)
+        # 1. Check settings and model, and choose the documents.
+        config = load_settings("bench corpus", BenchSettings[CorpusConfig], overrides, {"bench": {}}).bench
+        unknown = [name for name in config.peers if name not in NAMES]
+        if unknown:
+            raise RecipeError(f"bench.peers must name some of {', '.join(NAMES)}, got {', '.join(unknown)}")
+        names = (config.peers or NAMES) if peers else ()
+        folder, recipe = find_model(run)
+        rows = choose_documents(config.documents)
+        device = choose_device(recipe.summarize.device)
+        conditions = Conditions(load_tokenizer(folder).vocab_size, device, torch.float32, recipe.seed)
+        meter = EnergyMeter()
+        execute = partial(run_process, meter=meter, check=check)
+        documents = write_documents(work / "documents.jsonl", rows)
+        # 2. Write the weights of the peers, and choose precision and batch of each.
+        trial = PeerJob(
+            library="",
+            model=str(work),
+            precision="",
+            device=device.type,
+            threads=torch.get_num_threads(),
+            tokenizer=str(folder.resolve()),
+            documents=str(write_documents(work / "trial.jsonl", spread(rows, min(config.trial, len(rows))))),
+            source_length=recipe.model.source_length,
+            beams=config.beams,
+            generate=config.generate,
+            batches=tuple(sorted(set(config.batches))),
+            is_trial=True,
+        )
+        precision = _precision(recipe, conditions)
+        ours: dict[str, object] = {"precision": precision, "batch": f"{recipe.summarize.batch_tokens:,} tokens"}
+        commands, labels = our_commands(documents, folder, config), {OURS: ours, SHIPPED: ours}
+        left_out: dict[str, str] = {}
+        for place, peer in enumerate(names):
+            report(Progress("bench", place, len(names), note=f"{peer}: choosing precision and batch"))
+            job = prepare_peer(peer, recipe.model, conditions, trial, config.memory * 2**30, execute)
+            if isinstance(job, str):
+                left_out[peer] = job
+                continue
+            commands[peer] = peer_command(replace(job, documents=str(documents)), work / f"{peer}.json")
+            labels[peer] = {"precision": _SHORT.get(job.precision, job.precision), "batch": job.batches[0]}
+        # 3. Run all systems in turns, and lay out.
+        runs = measure_systems(commands, config, execute, report)
+    words = [len(row.document.split()) for row in rows]
+    facts = config.model_dump(include={"documents", "beams", "generate"})
+    facts |= {"shortest": min(words), "longest": max(words), "source_length": recipe.model.source_length}
+    measured = [_row(name, runs[name], labels[name], meter) for name in runs]
+    result = corpus_result(measured, left_out, facts, meter)
+    kept = {"bench": config.model_dump(), "model": recipe.model.model_dump(), "documents": [row.id for row in rows]}
+    composed = make_report(recipe.name, "corpus", conditions, kept, result)
+    versions = composed.versions | (library_versions() if peers else {})
+    return replace(composed, precision=f"{precision}{', the fastest of each peer' * peers}", versions=versions)
 
 
 def peer_command(job: PeerJob, path: Path) -> list[str]:
@@ -175,43 +219,41 @@ def peer_command(job: PeerJob, path: Path) -> list[str]:
 
 def prepare_peer(
     name: str, config: ModelConfig, conditions: Conditions, trial: PeerJob, memory: float, run: Run
-) -> CorpusPeer:
+) -> PeerJob | str:
     """Write random weights of a peer in the sizes of our model, and choose precision and batch by a trial.
 
     Args:
         name: Name of the peer.
         config: Our model.
         conditions: Vocabulary, device and seed.
-        trial: The job of a trial, whose library, model and precision are filled in.
+        trial: The job of a trial, whose library, model and precision are filled in; `model` is the folder of weights.
         memory: Bytes that the process may use.
         run: Runs a command.
+
+    Returns:
+        The job in the fastest precision and batch, or why there is none.
     """
     library = "ctranslate2" if name == CTRANSLATE2 else "transformers"
-    for needed in dict.fromkeys(("transformers", library)):
+    for needed in ("transformers", library):
         if find_spec(needed) is None:
-            return CorpusPeer(name, problem=f"{needed} is not installed: pip install 'sumpool[peers]'")
+            return f"{needed} is not installed: pip install 'sumpool[peers]'"
     long = config.model_copy(update={"target_length": max(config.target_length, trial.generate + 2)})
-    folder = Path(trial.model) / name
-    fastest: tuple[float, PeerJob] | None = None
+    jobs: dict[float, PeerJob] = {}
     problems: list[str] = []
-    kinds = compute_types(conditions.device) if library == "ctranslate2" else _PRECISIONS
-    for kind in kinds:
+    for kind in compute_types(conditions.device) if name == CTRANSLATE2 else _PRECISIONS:
         try:
-            model = _write_weights(name, long, conditions, kind, folder)
+            model = _write_weights(name, long, conditions, kind, Path(trial.model) / name)
         except (ImportError, RuntimeError, ValueError) as error:  # a version of the library that does not fit
             problems.append(f"{type(error).__name__}: {error}".splitlines()[0])
             continue
-        job = replace(trial, library=library, model=str(model), precision=kind)
-        for batch in job.batches:  # one process each, so that its peak is its own
-            one = replace(job, batches=(batch,))
-            result = run(peer_command(one, folder / "trial.json"))
+        for batch in trial.batches:  # one process each, so that its peak is its own
+            job = replace(trial, library=library, model=str(model), precision=kind, batches=(batch,))
+            result = run(peer_command(job, model.parent / "trial.json"))
             if result.problem or (result.memory or 0) > memory:
                 problems.append(result.problem or f"more than {memory / 2**30:g} GiB (bench.memory)")
                 break
-            seconds = result.rows[0]["seconds"]
-            if fastest is None or seconds < fastest[0]:
-                fastest = seconds, replace(one, is_trial=False)
-    return CorpusPeer(name, fastest[1]) if fastest else CorpusPeer(name, problem=problems[0])
+            jobs.setdefault(result.rows[0]["seconds"], replace(job, is_trial=False))
+    return jobs[min(jobs)] if jobs else problems[0]
 
 
 def _write_weights(name: str, config: ModelConfig, conditions: Conditions, kind: str, folder: Path) -> Path:
@@ -248,49 +290,27 @@ def our_commands(documents: Path, run: Path, config: CorpusConfig) -> dict[str, 
 def measure_systems(
     commands: Mapping[str, Sequence[str]], config: CorpusConfig, run: Run, report: Report
 ) -> dict[str, list[ProcessRun]]:
-    """Run every system in turns; one that fails is not repeated.
-
-    Args:
-        commands: Command of each system.
-        config: Documents and repetitions.
-        run: Runs a command to its end.
-        report: Called with progress.
-    """
+    """Run every system in turns by its command; one that fails, or whose summaries are missing, is not repeated."""
     runs: dict[str, list[ProcessRun]] = {name: [] for name in commands}
     total = config.repeats * len(commands)
     for turn in range(config.repeats):
         for place, (name, command) in enumerate(commands.items()):
             report(Progress("bench", turn * len(commands) + place, total, {"system": name}))
-            if not any(result.problem for result in runs[name]):
-                runs[name].append(_complete(run(command), config.documents))
+            if any(result.problem for result in runs[name]):
+                continue
+            result = run(command)
+            if not result.problem and len(result.rows) != config.documents:
+                result = ProcessRun(problem=f"it printed {len(result.rows)} summaries of {config.documents} documents")
+            runs[name].append(result)
     report(Progress("bench", total, total))
     return runs
 
 
-def peer_commands(peers: Sequence[CorpusPeer], folder: Path) -> dict[str, list[str]]:
-    """Commands of the peers that can run."""
-    return {peer.name: peer_command(peer.job, folder / f"{peer.name}.json") for peer in peers if peer.job}
-
-
 def corpus_result(
-    runs: Mapping[str, Sequence[ProcessRun]],
-    labels: Mapping[str, Mapping[str, object]],
-    left_out: Mapping[str, str],
-    facts: Mapping[str, object],
-    meter: EnergyMeter,
+    measured: Sequence[Row], left_out: Mapping[str, str], facts: Mapping[str, object], meter: EnergyMeter
 ) -> Result:
-    """Rows and table of the runs.
-
-    Args:
-        runs: Runs of each system.
-        labels: Further values of the row of each system.
-        left_out: Reasons of the systems that could not run.
-        facts: Documents, beams and lengths, for the title and the notes.
-        meter: The meter that the joules are from.
-    """
-    ours = _row(OURS, runs[OURS], {}, meter)["median"]
-    rows = [_row(name, runs[name], labels.get(name, {}), meter) for name in runs]
-    rows = [row.also({"times": quotient(row["median"], ours)}) for row in rows]
+    """Rows, ours first, and their table; `left_out` are reasons of the systems that could not run."""
+    rows = [row.also({"times": quotient(row["median"], measured[0]["median"])}) for row in measured]
     rows += [Row({"system": name, "energy": meter.problem}, note=reason) for name, reason in left_out.items()]
     notes = [f"{row['system']} is left out: {row.note}" for row in rows if row.note]
     counts = sorted({len(row.timing.seconds) for row in rows if row.timing})
@@ -318,96 +338,6 @@ def _row(name: str, runs: Sequence[ProcessRun], labels: Mapping[str, object], me
         "energy": significant(median(joules)) if joules else meter.problem or NOT_SHOWN,
     }
     return Row({"system": name, **labels, **values}, timing)
-
-
-def _complete(result: ProcessRun, documents: int) -> ProcessRun:
-    """The same run, or one that failed if summaries are missing."""
-    if result.problem or len(result.rows) == documents:
-        return result
-    return ProcessRun(problem=f"it printed {len(result.rows)} summaries of {documents} documents")
-
-
-def bench_corpus(run: Path | None, overrides: Sequence[str], peers: bool, report: Report, check: Check) -> BenchReport:
-    """Measure documents per second, time to the first summary, memory and energy of whole processes.
-
-    Args:
-        run: The run folder; None takes the newest run, or the shipped model if there is none.
-        overrides: Settings of the benchmark, like `bench.documents=8`.
-        peers: Whether models of transformers and CTranslate2 in the sizes of the run's model take part.
-        report: Called with progress.
-        check: Called while processes run; when it raises, nothing is kept.
-
-    Raises:
-        CheckpointError: If there is no model, or it is damaged.
-        RecipeError: If a setting is wrong.
-        Interrupted: If a signal has come.
-    """
-    with told_when_stopped(UNFINISHED):
-        return _bench(run, overrides, peers, report, check)
-
-
-def _bench(run: Path | None, overrides: Sequence[str], peers: bool, report: Report, check: Check) -> BenchReport:
-    # 1. Check settings and model, and choose the documents.
-    config = load_settings("bench corpus", BenchSettings[CorpusConfig], overrides, {"bench": {}}).bench
-    names = peer_names(config.peers) if peers else ()
-    folder, recipe = find_model(run)
-    rows = choose_documents(config.documents)
-    conditions = Conditions(
-        load_tokenizer(folder).vocab_size, choose_device(recipe.summarize.device), torch.float32, recipe.seed
-    )
-    meter = EnergyMeter()
-    execute = partial(run_process, meter=meter, check=check)
-    with TemporaryDirectory() as name:
-        work = Path(name)
-        documents = write_documents(work / "documents.jsonl", rows)
-        trial = write_documents(work / "trial.jsonl", spread(rows, min(config.trial, len(rows))))
-        # 2. Write the weights of the peers, and choose precision and batch of each.
-        job = _trial_job(work, trial, folder, recipe, conditions, config)
-        prepared: list[CorpusPeer] = []
-        for peer in names:
-            report(Progress("bench", len(prepared), len(names), note=f"{peer}: choosing precision and batch"))
-            limit = config.memory * 2**30
-            prepared.append(prepare_peer(peer, recipe.model, conditions, job, limit, execute))
-        prepared = [
-            replace(peer, job=replace(peer.job, documents=str(documents))) if peer.job else peer for peer in prepared
-        ]
-        # 3. Run all systems in turns.
-        commands = our_commands(documents, folder, config) | peer_commands(prepared, work)
-        runs = measure_systems(commands, config, execute, report)
-    # 4. Lay out.
-    precision = _precision(recipe, conditions)
-    ours = {"precision": precision, "batch": f"{recipe.summarize.batch_tokens:,} tokens"}
-    labels: dict[str, dict[str, object]] = {OURS: {**ours}, SHIPPED: {**ours}}
-    labels |= {peer.name: {"precision": peer.precision, "batch": peer.job.batches[0]} for peer in prepared if peer.job}
-    words = [len(row.document.split()) for row in rows]
-    facts = config.model_dump(include={"documents", "beams", "generate"})
-    facts |= {"shortest": min(words), "longest": max(words), "source_length": recipe.model.source_length}
-    left_out = {peer.name: peer.problem for peer in prepared if not peer.job}
-    result = corpus_result(runs, labels, left_out, facts, meter)
-    kept = {"bench": config.model_dump(), "model": recipe.model.model_dump(), "documents": [row.id for row in rows]}
-    composed = make_report(recipe.name, "corpus", conditions, kept, result)
-    versions = composed.versions | (library_versions() if peers else {})
-    return replace(composed, precision=f"{precision}{', the fastest of each peer' * peers}", versions=versions)
-
-
-def _trial_job(
-    work: Path, trial: Path, folder: Path, recipe: Recipe, conditions: Conditions, config: CorpusConfig
-) -> PeerJob:
-    """Work of a trial; `model` is the folder in which the peers' weights will be."""
-    return PeerJob(
-        library="",
-        model=str(work),
-        precision="",
-        device=conditions.device.type,
-        threads=torch.get_num_threads(),
-        tokenizer=str(folder.resolve()),
-        documents=str(trial),
-        source_length=recipe.model.source_length,
-        beams=config.beams,
-        generate=config.generate,
-        batches=tuple(sorted(set(config.batches))),
-        is_trial=True,
-    )
 
 
 def _precision(recipe: Recipe, conditions: Conditions) -> str:
