@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -32,7 +32,6 @@ from sumpool.io.replaceable import other_content, require_unlisted
 FILE_DIGEST = "file_sha256"
 """Field of a row with the SHA-256 of the file of the summary."""
 _DIGEST = "document_sha256"
-_NO_FILE: Mapping[str, str] = {}
 _ADVICE = "name another file"
 ROWS = "summaries.jsonl"
 """File of the folder that holds all summaries as JSON lines."""
@@ -48,7 +47,6 @@ class ResultRow(Protocol):
         """Render the result as one line of JSON, an object with `id` and `reason`."""
 
 
-@final
 class SummaryFile(ResumableFile):
     """A file of summaries as JSON lines; `with` closes it.
 
@@ -71,7 +69,8 @@ class SummaryFile(ResumableFile):
             DataError: If a line of the file is not a summary, or the file is of another model or other settings.
             ResourceError: If the file cannot be written.
         """
-        identity = Identity(path.with_name(f"{path.name}.identity"), settings, _ADVICE) if _is_plain(path) else None
+        is_plain = path.is_file() or not path.exists()  # /dev/stdout and the like cannot lose anything
+        identity = Identity(path.with_name(f"{path.name}.identity"), settings, _ADVICE) if is_plain else None
         self.failed: list[str] = []
         self.files: dict[str, str] = {}
         self._done: dict[str, Counter[str]] = defaultdict(Counter)
@@ -79,7 +78,7 @@ class SummaryFile(ResumableFile):
         self._digests: deque[str] = deque()
         with ExitStack() as locks:
             locks.enter_context(locked_for_writing(path, _ADVICE))
-            if path.is_file():  # /dev/stdout and the like cannot lose anything
+            if path.is_file():
                 if not resume:
                     raise RecipeError(f"{path} must not exist yet; add --resume to go on with it, or name another file")
                 if identity:
@@ -115,16 +114,16 @@ class SummaryFile(ResumableFile):
         self._digests.append(digest)
         return True
 
-    def save(self, summary: ResultRow, file: Mapping[str, str] = _NO_FILE) -> None:
+    def save(self, summary: ResultRow) -> None:
         """Append the summary of the earliest document taken that has none.
-
-        Args:
-            summary: The summary.
-            file: Fields of the row about the file that the summary is written to besides.
 
         Raises:
             ResourceError: If the disk is full or fails.
         """
+        self._append(summary)
+
+    def _append(self, summary: ResultRow, **file: str) -> None:
+        """Append a row with fields about the file that the summary is written to besides."""
         row = parse_json(summary.as_json()) | {_DIGEST: self._digests.popleft(), **file}
         self.append(json.dumps(row, ensure_ascii=False, allow_nan=False))
 
@@ -197,18 +196,13 @@ def document_digest(document: Document) -> str:
     return hashlib.sha256((document.text or document.error).encode(errors="surrogatepass")).hexdigest()
 
 
-def _is_plain(path: Path) -> bool:
-    """Return whether a path is a regular file or free for one."""
-    return path.is_file() or not path.exists()
-
-
 def _parse_row(line: bytes) -> dict[str, str]:
     row = parse_json(line)
     return {**row, "id": str(row["id"]), _DIGEST: str(row[_DIGEST]), "reason": str(row["reason"])}
 
 
 @final
-class SummaryFolder:
+class SummaryFolder(SummaryFile):
     """A folder with a file per summary, and all of them as rows of `summaries.jsonl`; `with` closes it."""
 
     def __init__(
@@ -229,23 +223,21 @@ class SummaryFolder:
             ResourceError: If it cannot be written.
         """
         self._folder, self._names, self._render = folder, names, render
-        _require_summaries(folder)
+        self._paths: deque[Path] = deque()
+        reason = other_content(folder, "summaries")
+        if reason:
+            reason = f"other files ({reason})" if folder.is_dir() else reason
+            raise RecipeError(f"{folder} must be an empty folder or one of summaries, got {reason}; {_OTHER_FOLDER}")
         with disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             if not (folder / MANIFEST).exists():
                 Manifest({}, kind="summaries").write(folder)
-        self._rows = SummaryFile(folder / ROWS, settings, resume=(folder / ROWS).is_file(), retry=retry)
-        self._paths: deque[Path] = deque()
+        super().__init__(folder / ROWS, settings, resume=(folder / ROWS).is_file(), retry=retry)
         try:
             self._complete_files()
         except BaseException:
-            self._rows.__exit__(None, None, None)
+            self.__exit__(None, None, None)
             raise
-
-    @property
-    def failed(self) -> Sequence[str]:
-        """Ids of the documents that were passed over although they have no summary."""
-        return self._rows.failed
 
     def take(self, document: Document) -> bool:
         """Return whether the folder lacks the summary of a document.
@@ -255,7 +247,7 @@ class SummaryFolder:
             RecipeError: If another file has the name of that of the summary.
         """
         path = self._names.assign(document.id)
-        if not self._rows.take(document):
+        if not super().take(document):
             return False
         if os.path.lexists(self._folder / path):
             raise RecipeError(
@@ -264,56 +256,32 @@ class SummaryFolder:
         self._paths.append(path)
         return True
 
-    def save(self, summary: Summary) -> None:
+    def save(self, summary: ResultRow) -> None:
         """Write the file of a summary, unless there is none, and append its row.
 
         Raises:
             ResourceError: If the disk is full or fails.
         """
+        assert isinstance(summary, Summary), "files are rendered from summaries"
         name = self._paths.popleft()
         if not summary.summary:
-            self._rows.save(summary, {"file": ""})
+            self._append(summary, file="")
             return
         path, content = self._folder / name, self._render(summary).encode("utf-8", errors="backslashreplace")
         with disk_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             temporary_path(path).write_bytes(content)
             sync(temporary_path(path))
-        self._rows.save(summary, {"file": str(name), FILE_DIGEST: hashlib.sha256(content).hexdigest()})
+        self._append(summary, file=str(name), **{FILE_DIGEST: hashlib.sha256(content).hexdigest()})
         with disk_errors(path):
             rename_synced(temporary_path(path), path)
 
     def _complete_files(self) -> None:
-        """Compare the files with their rows, and rename the one that a killed process did not.
-
-        Raises:
-            RecipeError: If a file is missing or changed.
-        """
-        for name, digest in self._rows.files.items():
+        """Compare the files with their rows, and rename the one that a killed process did not."""
+        for name, digest in self.files.items():
             path = self._folder / name
             temporary = temporary_path(path)
             if not path.exists() and temporary.is_file() and FileDigest.of(temporary).sha256 == digest:
                 rename_synced(temporary, path)
             if not path.is_file() or FileDigest.of(path).sha256 != digest:
                 raise RecipeError(f"{path} must be the summary as it was written, got another or none; {_OTHER_FOLDER}")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._rows.__exit__(kind, error, trace)
-
-
-def _require_summaries(folder: Path) -> None:
-    """Check that a folder is new, empty or has the manifest of a folder of summaries.
-
-    Raises:
-        RecipeError: If it is not; nothing is changed.
-    """
-    reason = other_content(folder, "summaries")
-    if reason and folder.is_dir():
-        reason = f"other files ({reason})"
-    if reason:
-        raise RecipeError(f"{folder} must be an empty folder or one of summaries, got {reason}; {_OTHER_FOLDER}")

@@ -5,7 +5,6 @@ error falls most. The histogram of the larger child of a split is the parent's l
 without a value have a bin of their own, below all others. Training costs rows x features per level of a tree.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -38,15 +37,31 @@ def fit_forest(rows: Matrix, targets: Values, weights: Values, config: BoostingC
     base = float(np.average(targets, weights=weights))
     residual = targets - base
     generator = np.random.default_rng(seed)
-    builder = _ForestBuilder(base)
+    roots: list[int] = []
+    nodes: list[tuple[int, float, int, float]] = []
     for _ in range(config.trees):
         sample = np.flatnonzero(generator.random(len(rows)) < config.subsample)
         columns = np.sort(generator.permutation(features)[: max(1, round(config.columns * features))])
         tree = _Tree(np.ascontiguousarray(codes[:, columns]), residual * weights, weights, config)
         tree.grow(sample)
         residual -= config.learning_rate * tree.predict()
-        builder.add(tree, columns, edges, config.learning_rate)
-    return builder.build()
+        roots.append(len(nodes))
+        for node in tree.nodes:
+            if node.left < 0:
+                nodes.append((LEAF, 0.0, 0, config.learning_rate * node.value))
+                continue
+            column = int(columns[node.column])
+            threshold = float(edges[column][node.code - 1]) if node.code else -np.inf
+            nodes.append((column, threshold, roots[-1] + node.left, 0.0))
+    feature, thresholds, left, value = zip(*nodes, strict=True)
+    return Forest(
+        np.array(roots, np.int32),
+        np.array(feature, np.int16),
+        np.array(thresholds, np.float32),
+        np.array(left, np.int32),
+        np.array(value, np.float32),
+        base,
+    )
 
 
 @dataclass
@@ -141,37 +156,6 @@ class _Tree:
         for side in (0, 1):
             self._add(children[side], histograms[side != small])
         node.rows, node.sums = node.rows[:0], node.sums[:, :, :0]
-
-
-class _ForestBuilder:
-    """Collects the nodes of trees."""
-
-    def __init__(self, base: float) -> None:
-        self._base = base
-        self._roots: list[int] = []
-        self._nodes: list[tuple[int, float, int, float]] = []
-
-    def add(self, tree: _Tree, columns: NDArray[np.int64], edges: Sequence[NDArray[np.float32]], scale: float) -> None:
-        start = len(self._nodes)
-        self._roots.append(start)
-        for node in tree.nodes:
-            if node.left < 0:
-                self._nodes.append((LEAF, 0.0, 0, scale * node.value))
-                continue
-            column = int(columns[node.column])
-            threshold = float(edges[column][node.code - 1]) if node.code else -np.inf
-            self._nodes.append((column, threshold, start + node.left, 0.0))
-
-    def build(self) -> Forest:
-        feature, threshold, left, value = zip(*self._nodes, strict=True)
-        return Forest(
-            np.array(self._roots, np.int32),
-            np.array(feature, np.int16),
-            np.array(threshold, np.float32),
-            np.array(left, np.int32),
-            np.array(value, np.float32),
-            self._base,
-        )
 
 
 def _edges(column: Matrix) -> Matrix:

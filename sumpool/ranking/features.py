@@ -6,7 +6,7 @@ letters, which needs no stemmer and serves every language with spaces.
 
 import re
 from array import array
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -374,32 +374,18 @@ def sentence_features(
     headings = [tuple(split_words(heading, language)) for heading in structure.headings]
     rows = np.searchsorted(structure.indices, candidates)
     values = np.empty((len(rows), len(FEATURES)), np.float32)
-    for group in _groups(texts, words, headings, split_words(title, language), structure, language):
-        _fill(values, group, rows)
-        del group  # before the next one is computed
+
+    def fill(group: Mapping[str, Values]) -> None:
+        for name, column in group.items():
+            values[:, FEATURES.index(name)] = column[rows]
+
+    # some at a time, as a book has a hundred thousand sentences
+    fill(_structure(structure))
+    fill(style_features(texts, words))
+    deque(map(fill, lexical_features(words, headings, split_words(title, language), structure, language)), maxlen=0)
     return SentenceFeatures(
         values, words.part(rows), tuple(headings[section] for section in structure.section[rows].tolist())
     )
-
-
-def _fill(values: NDArray[np.float32], group: Mapping[str, Values], rows: NDArray[np.int64]) -> None:
-    """Fill the columns of features of the sentences of prose, for some rows of these."""
-    for name, column in group.items():
-        values[:, FEATURES.index(name)] = column[rows]
-
-
-def _groups(
-    texts: Sequence[str],
-    words: SentenceWords,
-    headings: Sequence[Sequence[str]],
-    title: Sequence[str],
-    structure: Outline,
-    language: str,
-) -> Iterator[Mapping[str, Values]]:
-    """Compute the features of the sentences of prose, some at a time: a book has a hundred thousand sentences."""
-    yield _structure(structure)
-    yield style_features(texts, words)
-    yield from lexical_features(words, headings, title, structure, language)
 
 
 def _structure(structure: Outline) -> dict[str, Values]:

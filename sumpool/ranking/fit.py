@@ -1,7 +1,7 @@
 """Training of the ranker: cue words by ridge regression, then boosted trees, on the sentences of documents."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -228,7 +228,12 @@ def fit_cues(
         ridge: Penalty of squared weights.
     """
     columns = {cue: column for column, cue in enumerate(cues)}
-    rows, numbers, values = _entries(columns, sentences)
+    known = [sorted(columns[cue] for cue in sentence_cues(words) if cue in columns) for words in sentences]
+    sizes = np.array([len(found) for found in known], np.int64)
+    # row, column and value of the non-zero entries of the matrix of sentences by cues
+    rows = np.repeat(np.arange(len(known)), sizes)
+    numbers = np.fromiter(chain.from_iterable(known), np.int64, int(sizes.sum()))
+    values = 1.0 / np.sqrt(sizes[rows])
 
     def multiply(vector: Values) -> Values:
         return np.bincount(rows, values * vector[numbers], len(sentences)).astype(np.float64)
@@ -241,17 +246,6 @@ def fit_cues(
         lambda vector: transpose(weights * multiply(vector)) + ridge * vector, transpose(weights * centred)
     )
     return {cue: float(weight) for cue, weight in zip(cues, np.round(solution, 5), strict=True) if weight}
-
-
-def _entries(
-    columns: Mapping[str, int], sentences: Sequence[Sequence[str]]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], Values]:
-    """Return row, column and value of the non-zero entries of the matrix of sentences by cues."""
-    known = [sorted(columns[cue] for cue in sentence_cues(words) if cue in columns) for words in sentences]
-    sizes = np.array([len(numbers) for numbers in known], np.int64)
-    rows = np.repeat(np.arange(len(known)), sizes)
-    numbers = np.fromiter(chain.from_iterable(known), np.int64, int(sizes.sum()))
-    return rows, numbers, 1.0 / np.sqrt(sizes[rows])
 
 
 def _conjugate_gradient(multiply: Callable[[Values], Values], right: Values) -> Values:
