@@ -32,8 +32,7 @@ from sumpool.documents.document import Document
 from sumpool.documents.read import read_documents
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.errors import SumpoolError
-from sumpool.ranking.mark_sheets import split_document
-from sumpool.ranking.marks import MARKED_KINDS, Marks
+from sumpool.ranking.marks import MARKED_KINDS, Marks, split_document
 from sumpool.text.language import UNSPACED, word_count
 
 QUESTIONS = ("true", "principal", "readable", "satisfied")

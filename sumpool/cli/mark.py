@@ -23,7 +23,7 @@ def mark(
     their numbers. Train from them with --set select.marks=DIR. Sheets that are there already stay as they are.
     """
     from sumpool.documents.read import read_all
-    from sumpool.ranking.mark_sheets import write_sheets
+    from sumpool.ranking.marks import write_sheets
 
     with screen() as output:
         written = write_sheets(read_all(files, ReadOptions(glob=glob)), out_dir, print_message)

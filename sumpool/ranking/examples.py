@@ -8,11 +8,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from sumpool.documents.document import Document, document_title
-from sumpool.documents.source_sentences import SourceSentence, source_sentences
+from sumpool.documents.document import Document
+from sumpool.documents.source_sentences import source_sentences
 from sumpool.evaluation.rouge import Tokenize
 from sumpool.ranking.features import SentenceFeatures, sentence_features
-from sumpool.ranking.marks import Marks, shown_indices
 from sumpool.ranking.selection import find_candidates
 from sumpool.text.sentences import SentenceSplitter
 
@@ -46,10 +45,6 @@ def _precision(items: Iterable[object], reference: Counter[object]) -> float:
     counts = Counter(items)
     shared = sum(min(count, reference[item]) for item, count in counts.items())
     return shared / max(sum(counts.values()), 1)
-
-
-FURTHER, GOOD = 0.85, 0.55
-"""Preference of the further sentences of a reader's summary, and of other good ones."""
 
 
 @dataclass(frozen=True)
@@ -102,51 +97,3 @@ def labelled_example(
     features = sentence_features(sentences, candidates, document.title)
     texts = [sentences[index].text for index in candidates]
     return RankingExample(features, sentence_labels(texts, reference, tokenize), kind)
-
-
-@dataclass(frozen=True)
-class MarkedExample:
-    """A document with marks of a reader.
-
-    Attributes:
-        features: Features of its sentences of prose.
-        preference: 1 for the reader's first sentence, less for the others of the summary and for other good ones, else
-            0, (candidates,).
-        dependence: Whether each does not stand alone, (candidates,); known of those in `judged`.
-        junk: Whether each has no content, (candidates,).
-        shown: Whether the reader has seen each, (candidates,).
-        judged: Whether the reader has said of each whether it stands alone, (candidates,).
-    """
-
-    features: SentenceFeatures
-    preference: NDArray[np.float64]
-    dependence: NDArray[np.bool_]
-    junk: NDArray[np.bool_]
-    shown: NDArray[np.bool_]
-    judged: NDArray[np.bool_]
-
-
-def marked_example(
-    document: Document, sentences: Sequence[SourceSentence], marks: Marks, language: str
-) -> MarkedExample:
-    """Return a document with marks as an example.
-
-    Args:
-        document: The document.
-        sentences: Its sentences, see `source_sentences`.
-        marks: The marks.
-        language: Code of its language.
-    """
-    marks = marks.moved_to(sentences)
-    indices = np.array(find_candidates(sentences), np.int64)
-    values = dict.fromkeys(marks.good, GOOD) | dict.fromkeys(marks.best, FURTHER) | dict.fromkeys(marks.best[:1], 1.0)
-    shown = shown_indices(sentences)
-    junk = np.isin(indices, marks.junk)
-    return MarkedExample(
-        sentence_features(sentences, indices.tolist(), document_title(document), language),
-        np.array([values.get(index, 0.0) for index in indices.tolist()], np.float64),
-        np.isin(indices, marks.dep) & ~np.isin(indices, marks.best),
-        junk,
-        np.isin(indices, shown),
-        np.isin(indices, [*shown[: marks.judged], *marks.best, *marks.good]) & ~junk,
-    )

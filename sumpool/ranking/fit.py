@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from sumpool.ranking.boosting import fit_forest
 from sumpool.ranking.config import RankingConfig
-from sumpool.ranking.examples import MarkedExample, RankingExample
+from sumpool.ranking.examples import RankingExample
 from sumpool.ranking.features import SentenceFeatures
+from sumpool.ranking.marks import MarkedExample
 from sumpool.ranking.ranker import (
-    Choice,
+    CHOICE,
     Cues,
     DocumentClassifier,
     Forest,
@@ -21,8 +22,8 @@ from sumpool.ranking.ranker import (
     Probe,
     Ranker,
     Values,
+    learnt_features,
     sentence_cues,
-    with_cues,
 )
 from sumpool.ranking.table_of_contents import heading_key
 
@@ -56,14 +57,19 @@ def fit_ranker(examples: Sequence[RankingExample], config: RankingConfig) -> Ran
     if not examples:
         raise ValueError("examples must have at least one candidate, got none")
     folds = np.arange(len(examples)) % _FOLDS if len(examples) >= _FOLDS else np.zeros(len(examples), np.int64)
-    tables = [with_cues(example.features, Cues({}, {})) for example in examples]
+    tables: dict[int, Matrix] = {}
     for fold in np.unique(folds):
         others = [example for example, other in zip(examples, folds, strict=True) if other != fold] or examples
         cues = _fit_cues(others, config)
-        for index in np.flatnonzero(folds == fold):
-            tables[index] = with_cues(examples[index].features, cues)
+        for index in np.flatnonzero(folds == fold).tolist():
+            features = examples[index].features
+            tables[index] = np.hstack([features.values, learnt_features(features, cues)])
     forest = fit_forest(
-        np.concatenate(tables), targets(examples), sentence_weights(examples), config.boosting, config.seed
+        np.concatenate([tables[index] for index in range(len(examples))]),
+        targets(examples),
+        sentence_weights(examples),
+        config.boosting,
+        config.seed,
     )
     return Ranker(_fit_cues(examples, config), forest)
 
@@ -96,7 +102,7 @@ def fit_choice(ranker: Ranker, examples: Sequence[MarkedExample], config: Rankin
     shown, judged = [example.shown for example in examples], [example.judged for example in examples]
     if not any(part.any() for part in judged):
         raise ValueError("examples must have marks of at least one sentence, got none")
-    choice = Choice(fit("preference", shown), fit("dependence", judged), fit("junk", shown))
+    choice = {name: fit(name, judged if name == "dependence" else shown) for name in CHOICE}
     return replace(ranker, choice=choice, common_headings=common_headings([item.features for item in examples]))
 
 

@@ -7,14 +7,25 @@ and are found again in the document although a later version splits it otherwise
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from sumpool.documents.document import Document
-from sumpool.documents.source_sentences import SourceSentence
+import numpy as np
+from numpy.typing import NDArray
+
+from sumpool.documents.document import Document, document_title
+from sumpool.documents.read import read_documents
+from sumpool.documents.source_sentences import SourceSentence, source_sentences
+from sumpool.errors import DataError
+from sumpool.io.atomic import disk_errors, replace_file
+from sumpool.io.file_names import FileNames
+from sumpool.ranking.features import SentenceFeatures, sentence_features
+from sumpool.ranking.selection import find_candidates
+from sumpool.text.language import ENGLISH, detect_language
+from sumpool.text.sentences import SentenceSplitter
 
 Role = Literal["own summary", "caption", "byline", "quotation", "comment", "notice", "navigation", "appendix"]
 """What a sentence is to its document, where it is not part of its running text."""
@@ -227,3 +238,122 @@ def _numbers(name: str, value: str, sentences: int, shown: frozenset[int]) -> tu
             raise ValueError(f"{name}: must be {rule}, got {word[:40]!r}")
         found |= dict.fromkeys(index for index in range(first, last + 1) if index in shown)
     return tuple(found)
+
+
+FURTHER, GOOD = 0.85, 0.55
+"""Preference of the further sentences of a reader's summary, and of other good ones."""
+
+
+@dataclass(frozen=True)
+class MarkedExample:
+    """A document with marks of a reader.
+
+    Attributes:
+        features: Features of its sentences of prose.
+        preference: 1 for the reader's first sentence, less for the others of the summary and for other good ones, else
+            0, (candidates,).
+        dependence: Whether each does not stand alone, (candidates,); known of those in `judged`.
+        junk: Whether each has no content, (candidates,).
+        shown: Whether the reader has seen each, (candidates,).
+        judged: Whether the reader has said of each whether it stands alone, (candidates,).
+    """
+
+    features: SentenceFeatures
+    preference: NDArray[np.float64]
+    dependence: NDArray[np.bool_]
+    junk: NDArray[np.bool_]
+    shown: NDArray[np.bool_]
+    judged: NDArray[np.bool_]
+
+
+def marked_example(
+    document: Document, sentences: Sequence[SourceSentence], marks: Marks, language: str
+) -> MarkedExample:
+    """Return a document with marks as an example.
+
+    Args:
+        document: The document.
+        sentences: Its sentences, see `source_sentences`.
+        marks: The marks.
+        language: Code of its language.
+    """
+    marks = marks.moved_to(sentences)
+    indices = np.array(find_candidates(sentences), np.int64)
+    values = dict.fromkeys(marks.good, GOOD) | dict.fromkeys(marks.best, FURTHER) | dict.fromkeys(marks.best[:1], 1.0)
+    shown = shown_indices(sentences)
+    junk = np.isin(indices, marks.junk)
+    return MarkedExample(
+        sentence_features(sentences, indices.tolist(), document_title(document), language),
+        np.array([values.get(index, 0.0) for index in indices.tolist()], np.float64),
+        np.isin(indices, marks.dep) & ~np.isin(indices, marks.best),
+        junk,
+        np.isin(indices, shown),
+        np.isin(indices, [*shown[: marks.judged], *marks.best, *marks.good]) & ~junk,
+    )
+
+
+_SUFFIX = ".txt"
+
+
+def write_sheets(documents: Iterable[Document], folder: Path, notice: Callable[[str], None]) -> int:
+    """Write a sheet for each document that has none yet in a folder, and return how many were written.
+
+    Args:
+        documents: Documents, each a file of its own, in which training finds it again.
+        folder: The folder, which is made if missing.
+        notice: Called with a sentence about each document that gets no sheet.
+
+    Raises:
+        ResourceError: If the folder cannot be written.
+    """
+    names = FileNames([], _SUFFIX)
+    written = 0
+    for document in documents:
+        file = Path(document.id).resolve()
+        path = folder / names.assign(file.name)
+        if path.exists() and marked_document(path.read_text(encoding="utf-8", errors="replace")) != str(file):
+            path = folder / names.assign(str(file))  # the sheet is of another file with the same name
+        reason = document.error
+        if not reason and not Path(document.id).is_file():
+            reason = f"{document.id} must be a file of its own to be marked, got a row or a stream"
+        sentences, _ = ((), "") if reason else split_document(document)
+        if not reason and not shown_indices(sentences):
+            reason = f"{document.id} must hold sentences to be marked, got none"
+        if reason or path.exists():
+            notice(reason or f"{path} is there already and stays as it is")
+            continue
+        with disk_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(path, sheet(document, sentences, file).encode())
+        written += 1
+    return written
+
+
+def marked_examples(folder: Path) -> Iterator[MarkedExample]:
+    """Read the sheets of a folder that a reader has filled in, and their documents, as examples.
+
+    Raises:
+        DataError: If the folder is missing, a sheet has something else than numbers of sentences, or its document is
+            gone or cannot be read.
+    """
+    if not folder.is_dir():
+        raise DataError(f"{folder} must be a folder of sheets, got none; write them with: sumpool mark FILE...")
+    for path in sorted(folder.rglob(f"*{_SUFFIX}")):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        if not is_filled(text):
+            continue
+        document = next(iter(read_documents(marked_document(text))))
+        if document.error:
+            raise DataError(f"{path} must be about a document that can be read, got: {document.error}")
+        sentences, language = split_document(document)
+        try:
+            marks = parse_sheet(text, sentences)
+        except ValueError as error:
+            raise DataError(f"{path} {error}") from error
+        yield marked_example(document, sentences, marks, language)
+
+
+def split_document(document: Document) -> tuple[tuple[SourceSentence, ...], str]:
+    """Return the sentences of a document as a sheet numbers them, and the code of its language."""
+    language = detect_language(document.text)
+    return source_sentences(document, SentenceSplitter(language or ENGLISH)), language

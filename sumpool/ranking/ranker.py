@@ -56,10 +56,11 @@ class Forest:
     value: NDArray[np.float32]
     base: float
 
-    def predict(self, rows: Matrix) -> Values:
-        """Return the prediction for each row of features, (rows,)."""
-        starts = range(0, max(len(rows), 1), _BLOCK_ROWS)
-        return np.concatenate([self._predict_block(rows[start : start + _BLOCK_ROWS]) for start in starts])
+    def predict(self, *tables: Matrix) -> Values:
+        """Return the prediction for each row of tables of features side by side, (rows,)."""
+        starts = range(0, max(len(tables[0]), 1), _BLOCK_ROWS)
+        blocks = (np.hstack([table[start : start + _BLOCK_ROWS] for table in tables]) for start in starts)
+        return np.concatenate([self._predict_block(block) for block in blocks])
 
     def _predict_block(self, rows: Matrix) -> Values:
         count, columns = rows.shape
@@ -144,8 +145,11 @@ _DEPENDENCE, _JUNK, _FRAGMENT = 0.2, 0.2, 0.2
 marks."""
 _IN_REFERENCES = 0.5
 """Weight of the score that has learnt from reference summaries; marks have few RFCs and papers."""
-_CHOICE: Final = ("preference", "dependence", "junk")
-"""Forests of `Choice`."""
+CHOICE: Final = ("preference", "dependence", "junk")
+"""Forests over `FEATURES`, `LEARNT` and `SCORES` that have learnt from marks of readers: how much a reader wants a
+sentence in a short summary, from 0 to 1, and the probabilities that it cannot be understood without the text around it,
+and that it has no content."""
+_CUES: Final = ("sentence", "heading")
 _CLASSIFIER: Final = ("mean", "scale", "weights")
 """Arrays of `DocumentClassifier`."""
 _PROBE_ARRAYS: Final = ("mean", "scale", "weights", "bias")
@@ -171,25 +175,11 @@ class Cues:
 
 
 @dataclass(frozen=True)
-class Choice:
-    """Trees over `FEATURES`, `LEARNT` and `SCORES` that have learnt from marks of readers.
-
-    Attributes:
-        preference: How much a reader wants a sentence in a short summary, from 0 to 1.
-        dependence: Probability that it cannot be understood without the text around it.
-        junk: Probability that it has no content.
-    """
-
-    preference: Forest
-    dependence: Forest
-    junk: Forest
-
-
-@dataclass(frozen=True)
 class DocumentClassifier:
     """Linear classifier of documents in two classes.
 
-    The values of a document are mean, maximum and standard deviation of every feature of `Choice` over its candidates.
+    The values of a document are mean, maximum and standard deviation of every feature of `ChoiceInputs` over its
+    candidates.
 
     Attributes:
         mean: Mean of each value, (values,).
@@ -291,7 +281,7 @@ class Ranker:
     Attributes:
         cues: Learnt cue words.
         structure: Trees over `FEATURES` and `LEARNT`, which have learnt from reference summaries.
-        choice: Trees that have learnt from marks of readers; None without.
+        choice: Trees that have learnt from marks of readers, by the names in `CHOICE`; None without.
         domain: Classifier of documents as such with reference summaries; None if all count as such.
         probe: Improves `choice` where a language model has read the sentences; None without.
         common_headings: Headings that tell little of a document as many have them, see `heading_key`.
@@ -299,7 +289,7 @@ class Ranker:
 
     cues: Cues
     structure: Forest
-    choice: Choice | None = None
+    choice: Mapping[str, Forest] | None = None
     domain: DocumentClassifier | None = None
     probe: Probe | None = None
     common_headings: frozenset[str] = frozenset()
@@ -309,10 +299,11 @@ class Ranker:
         return self.inputs(features).scores if len(features) else np.zeros(0)
 
     def inputs(self, features: SentenceFeatures) -> "ChoiceInputs":
-        """Return what `Choice` and `DocumentClassifier` read of at least one candidate."""
+        """Return what `choice` and `domain` read of at least one candidate."""
         learnt = learnt_features(features, self.cues)
-        scores = _predict(self.structure, (features.values, learnt))
-        return ChoiceInputs((features.values, learnt, score_features(scores)), scores)
+        scores = self.structure.predict(features.values, learnt)
+        by_score = np.column_stack([scores, scores - scores.max(), ranks(scores)]).astype(np.float32)
+        return ChoiceInputs((features.values, learnt, by_score), scores)
 
     def predict_choice(self, inputs: "ChoiceInputs", states: Matrix | None = None) -> "ChoicePrediction":
         """Predict what a reader would choose.
@@ -326,7 +317,7 @@ class Ranker:
         """
         if self.choice is None:
             raise ValueError("the ranker must have learnt from marks of readers, got one without")
-        values = np.array([_predict(getattr(self.choice, name), inputs.tables) for name in _CHOICE])
+        values = np.array([self.choice[name].predict(*inputs.tables) for name in CHOICE])
         preference, dependence, junk = (
             values if self.probe is None or states is None else self.probe.mix(values, states)
         )
@@ -351,8 +342,8 @@ class Ranker:
 
     def to_bytes(self) -> bytes:
         """Return the content of the ranker's file."""
-        forests = {"structure": self.structure}
-        forests |= {name: getattr(self.choice, name) for name in _CHOICE} if self.choice else {}
+        forests: dict[str, Forest] = {"structure": self.structure}
+        forests |= self.choice or {}
         arrays = {f"{name}.{array}": getattr(forest, array) for name, forest in forests.items() for array in _ARRAYS}
         bases = {name: forest.base for name, forest in forests.items()}
         if self.domain:
@@ -395,7 +386,7 @@ class Ranker:
                 f"{path} must have the features of this version of sumpool, got others; train the ranker again"
             )
         structure = len(FEATURES) + len(LEARNT)
-        columns = {"structure": structure, **dict.fromkeys(_CHOICE, structure + len(SCORES))}
+        columns = {"structure": structure, **dict.fromkeys(CHOICE, structure + len(SCORES))}
         forests = {
             name: Forest(**{array: arrays[f"{name}.{array}"] for array in _ARRAYS}, base=float(base)).validated(
                 columns[name]
@@ -403,11 +394,8 @@ class Ranker:
             for name, base in content["bases"].items()
             if name != "domain"
         }
-        by_cue = {
-            kind: {str(cue): float(weight) for cue, weight in cues.items()} for kind, cues in content["cues"].items()
-        }
-        cues = Cues(by_cue["sentence"], by_cue["heading"])
-        choice = Choice(*(forests[name] for name in _CHOICE)) if _CHOICE[0] in forests else None
+        by_cue = ({str(cue): float(weight) for cue, weight in content["cues"][kind].items()} for kind in _CUES)
+        choice = {name: forests[name] for name in CHOICE} if CHOICE[0] in forests else None
         domain = None
         if "domain" in content["bases"]:
             mean, scale, weights = (arrays[f"domain.{array}"].astype(np.float64) for array in _CLASSIFIER)
@@ -416,12 +404,7 @@ class Ranker:
         if "probe.mean" in arrays:
             probe = Probe(*(arrays[f"probe.{name}"].astype(np.float64) for name in _PROBE_ARRAYS))
         common = frozenset(map(str, content["common_headings"]))
-        return cls(cues, forests["structure"], choice, domain, probe, common)
-
-
-def with_cues(features: SentenceFeatures, cues: Cues) -> Matrix:
-    """Return the features of `FEATURES` and `LEARNT`, (candidates, features)."""
-    return np.hstack([features.values, learnt_features(features, cues)])
+        return cls(Cues(*by_cue), forests["structure"], choice, domain, probe, common)
 
 
 def learnt_features(features: SentenceFeatures, cues: Cues) -> Matrix:
@@ -435,15 +418,3 @@ def learnt_features(features: SentenceFeatures, cues: Cues) -> Matrix:
     document = [np.full(len(features), value) for value in (sentence.mean(), sentence.max(initial=0.0))]
     learnt = np.column_stack([sentence, ranks(sentence), before, after, *document, heading, ranks(heading)])
     return learnt.astype(np.float32)
-
-
-def score_features(scores: Values) -> Matrix:
-    """Return the features of `SCORES`, (candidates, features)."""
-    return np.column_stack([scores, scores - scores.max(), ranks(scores)]).astype(np.float32)
-
-
-def _predict(forest: Forest, tables: Sequence[Matrix]) -> Values:
-    """Return predictions for tables side by side, some rows at a time."""
-    rows = range(0, len(tables[0]), _BLOCK_ROWS)
-    blocks = (np.hstack([table[start : start + _BLOCK_ROWS] for table in tables]) for start in rows)
-    return np.concatenate([forest.predict(block) for block in blocks])

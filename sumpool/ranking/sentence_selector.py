@@ -154,66 +154,41 @@ class SentenceSelector:
         choice = self.readers.predict_choice(candidates.inputs, states)
         preferences = choice.combine(candidates.scores)
         wanted = _wanted(texts, preferences, 2 * budget if target else 0)
+        wanted_texts = [texts[place] for place in wanted]
         chosen: list[int] = []
         headings: list[tuple[int, str]] = []
         if is_like_references:
+            # Imported here, as other documents do not need the tokenizer of ROUGE.
+            from sumpool.ranking.expected_ngrams import select_texts
+
             length = None if words and samples and not target else _EXPECTED * budget
-            chosen = _select_expected(texts, candidates.scores - _COSTS * choice.costs, wanted, samples, length)
+            scores = (candidates.scores - _COSTS * choice.costs)[wanted]
+            chosen = [wanted[index] for index in select_texts(wanted_texts, scores, samples, length=length)]
         if not chosen and target:
-            chosen = _select_wanted(texts, preferences, wanted, budget, language)
+            words_left = math.ceil(budget / OVERRUN)  # so that summaries are as long as asked for, not a tenth longer
+            chosen = [wanted[index] for index in select(wanted_texts, preferences[wanted], words_left, language)]
         elif not chosen:  # few sentences rather than some that are not worth their words
             if (choice.preference - choice.costs).max() <= _MAX_UNWANTED:
-                headings = self._headings(candidates, preferences, choice.junk)
+                has_content = np.flatnonzero(choice.junk < _JUNK).tolist()
+                by_index = {candidates.indices[place]: float(preferences[place]) for place in has_content}
+                headings = table_of_contents(document, sentences, by_index, self.readers.common_headings, language)
             words_left = budget if len(headings) < MANY_HEADINGS else 1  # the best sentence alone
             minimum = _MIN_FURTHER * float(preferences.max())
             chosen = select(texts, preferences, words_left, language, minimum=minimum)
         if target:
-            chosen = _adjusted(texts, preferences, wanted, chosen, target)
+            indices = [wanted.index(place) for place in chosen]
+            chosen = [wanted[index] for index in adjust_length(indices, wanted_texts, preferences[wanted], target)]
         selected = {candidates.indices[place]: texts[place] for place in sorted(chosen)}
         for index, text in selected.items():
             if index - 1 not in selected:
                 selected[index] = without_connective(text, language)
         return [*selected.items(), *contents_line(headings, language)]
 
-    def _headings(self, candidates: Candidates, preferences: Values, junk: Values) -> list[tuple[int, str]]:
-        """Return the table of contents of a summary; empty if the document has too few headings."""
-        has_content = np.flatnonzero(junk < _JUNK).tolist()
-        by_index = {candidates.indices[place]: float(preferences[place]) for place in has_content}
-        common = self.readers.common_headings
-        return table_of_contents(candidates.document, candidates.sentences, by_index, common, candidates.language)
-
 
 def _wanted(texts: Sequence[str], preferences: Values, words: int) -> list[int]:
     """Return the sentences that a reader wants, or all if those have too few words."""
     wanted: list[int] = np.flatnonzero(preferences >= _WANTED * preferences.max()).tolist()
     return wanted if sum(word_count(texts[place]) for place in wanted) >= words else list(range(len(texts)))
-
-
-def _select_expected(
-    texts: Sequence[str], scores: Values, wanted: list[int], samples: Sequence[str], length: float | None
-) -> list[int]:
-    """Select the sentences that together should have the n-grams of a reference, of those that a reader wants."""
-    # Imported here, as other documents do not need the tokenizer of ROUGE.
-    from sumpool.ranking.expected_ngrams import select_texts
-
-    chosen = select_texts([texts[place] for place in wanted], scores[wanted], samples, length=length)
-    return [wanted[index] for index in chosen]
-
-
-def _select_wanted(texts: Sequence[str], scores: Values, wanted: list[int], words: int, language: str) -> list[int]:
-    """Select sentences until there are so many words, of those that a reader wants."""
-    words = math.ceil(words / OVERRUN)  # so that summaries are as long as asked for, not a tenth longer
-    return [wanted[place] for place in select([texts[place] for place in wanted], scores[wanted], words, language)]
-
-
-def _adjusted(
-    texts: Sequence[str], scores: Values, wanted: list[int], chosen: list[int], target: LengthTarget
-) -> list[int]:
-    """Return a selection that is adjusted to the length that is asked for."""
-    among = {place: index for index, place in enumerate(wanted)}
-    selected = [among[place] for place in chosen]
-    adjusted = adjust_length(selected, [texts[place] for place in wanted], scores[wanted], target)
-    return [wanted[place] for place in adjusted]
 
 
 def _lead(sentences: Sequence[SourceSentence], words: int) -> list[tuple[int, str]]:

@@ -7,8 +7,9 @@ import numpy as np
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.evaluation.rouge import RougeTokenizer
-from sumpool.ranking.examples import MarkedExample, RankingExample, sentence_labels
+from sumpool.ranking.examples import RankingExample, sentence_labels
 from sumpool.ranking.features import SentenceFeatures, sentence_features
+from sumpool.ranking.marks import MarkedExample
 from sumpool.ranking.selection import find_candidates
 from sumpool.text.sentences import SentenceSplitter
 

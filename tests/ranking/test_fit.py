@@ -9,7 +9,6 @@ from sumpool.core.decoding.config import LengthTarget
 from sumpool.documents.document import Document, ParsedDocument, TextBlock
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.ranking.config import BoostingConfig, RankingConfig
-from sumpool.ranking.examples import MarkedExample
 from sumpool.ranking.features import SentenceFeatures
 from sumpool.ranking.fit import (
     fit_choice,
@@ -19,6 +18,7 @@ from sumpool.ranking.fit import (
     sentence_weights,
     targets,
 )
+from sumpool.ranking.marks import MarkedExample
 from sumpool.ranking.ranker import Ranker
 from sumpool.ranking.sentence_selector import SentenceSelector
 from tests.conftest import story
@@ -58,7 +58,7 @@ def test_choice_learns_from_marks(tmp_path: Path) -> None:
     found = [int(preferences(chosen, marked(seed).features).argmax()) for seed in range(100, 120)]
     assert found == [int(marked(seed).preference.argmax()) for seed in range(100, 120)]
     table = np.hstack(chosen.inputs(marked(100).features).tables)
-    junk = chosen.choice.junk.predict(table)
+    junk = chosen.choice["junk"].predict(table)
     assert junk[0] > 0.8 > 0.3 > junk[1:].max()
     np.testing.assert_array_equal(chosen.score(example(1).features), ranker.score(example(1).features))
     chosen.save(tmp_path)

@@ -4,7 +4,7 @@ import pytest
 
 from sumpool.documents.read import read_all
 from sumpool.errors import DataError
-from sumpool.ranking.mark_sheets import marked_examples, write_sheets
+from sumpool.ranking.marks import marked_examples, write_sheets
 from tests.conftest import story
 
 

@@ -35,11 +35,9 @@ from sumpool.inference.run_files import RunFiles
 from sumpool.io.atomic import temporary_path
 from sumpool.io.listed_files import replace_listed_file
 from sumpool.ranking.config import RankingConfig
-from sumpool.ranking.examples import marked_example
 from sumpool.ranking.features import SentenceFeatures, sentence_features
 from sumpool.ranking.fit import fit_choice, fit_domain, fit_probe
-from sumpool.ranking.mark_sheets import split_document
-from sumpool.ranking.marks import MARKED_KINDS, Marks
+from sumpool.ranking.marks import MARKED_KINDS, Marks, marked_example, split_document
 from sumpool.ranking.ranker import FILE, Ranker
 from sumpool.ranking.selection import find_candidates
 from sumpool.ranking.sentence_states import SentenceStates

@@ -59,7 +59,7 @@ def train_ranker(run: Path, recipe: Recipe, prepared: Path, *, report: Report, c
     ranker = fit_ranker(examples, config)
     # 2. Train its choice of sentences from marks of readers.
     if config.marks:
-        from sumpool.ranking.mark_sheets import marked_examples  # with the readers of documents
+        from sumpool.ranking.marks import marked_examples  # with the readers of documents
 
         marked = [example for example in marked_examples(config.marks) if len(example.features)]
         ranker = fit_choice(ranker, marked, config) if marked else ranker
