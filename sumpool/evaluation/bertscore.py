@@ -54,7 +54,11 @@ class BertScorer:
         self._layer = round(0.75 * layers) if layer is None else layer
         if not 1 <= self._layer <= layers:
             raise RecipeError(f"evaluate.bertscore_layer must be at most {layers} for {folder}, got {layer}")
-        self._max_tokens = _max_tokens(self._tokenizer, self._model)
+        self._max_tokens = int(self._tokenizer.model_max_length)
+        if self._max_tokens >= _NO_LIMIT:
+            settings = self._model.config
+            reserved = settings.pad_token_id + 1 if settings.model_type in _OFFSET_POSITIONS else 0
+            self._max_tokens = int(settings.max_position_embeddings) - reserved
         self.signature = f"BERTScore F1 of {folder.name}, layer {self._layer} of {layers}, no idf, no rescaling"
 
     def score(self, summaries: Sequence[str], reference: str) -> list[Score]:
@@ -106,11 +110,3 @@ def _load(folder: Path) -> tuple[Any, Any]:
             f"{str(error).splitlines()[0] if str(error) else error!r}"
         ) from error
     return tokenizer, model.eval()
-
-
-def _max_tokens(tokenizer: Any, model: Any) -> int:  # noqa: ANN401 - transformers has no usable annotations
-    """Maximum length of a text in tokens; longer ones are truncated."""
-    if tokenizer.model_max_length < _NO_LIMIT:
-        return int(tokenizer.model_max_length)
-    reserved = model.config.pad_token_id + 1 if model.config.model_type in _OFFSET_POSITIONS else 0
-    return int(model.config.max_position_embeddings) - reserved

@@ -15,7 +15,7 @@ import numpy as np
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.report import EvaluationReport
 from sumpool.evaluation.rouge import TOKENIZERS, TYPES, WordTokenizer
-from sumpool.evaluation.scorer import ReferenceDocument, ScoredDocument
+from sumpool.evaluation.scorer import ReferenceDocument
 from sumpool.evaluation.scores import SCORES, read_scores
 from sumpool.evaluation.tables import difference_table, form_table, length_table, score_table, win_table
 from sumpool.io.html import escape_html, html_page
@@ -89,21 +89,9 @@ def read_distribution(folder: Path, references: Iterable[ReferenceDocument], cou
     ranked = sorted(ids, key=means.__getitem__, reverse=True)
     count = min(count, (len(ids) + 1) // 2)
     best, worst = ranked[:count], ranked[count:][::-1][:count]
-    texts = _read_texts(folder, references, {*best, *worst})
-    return Distribution(
-        rouge=rouge,
-        lead=lead if lead[TYPES[0]] else {},
-        words=words,
-        best=[texts[id] for id in best if id in texts],
-        worst=[texts[id] for id in worst if id in texts],
-    )
-
-
-def _read_texts(folder: Path, references: Iterable[ReferenceDocument], ids: set[str]) -> dict[str, ExtremeDocument]:
-    scores: dict[str, ScoredDocument] = {
-        scored.id: scored for scored in read_scores(folder / SCORES) if scored.id in ids
-    }
-    return {
+    extremes = {*best, *worst}
+    scores = {scored.id: scored for scored in read_scores(folder / SCORES) if scored.id in extremes}
+    texts = {
         reference.id: ExtremeDocument(
             id=reference.id,
             rouge={name: scores[reference.id].systems["model"].rouge[name].f1 for name in TYPES},
@@ -114,6 +102,13 @@ def _read_texts(folder: Path, references: Iterable[ReferenceDocument], ids: set[
         for reference in references
         if reference.id in scores
     }
+    return Distribution(
+        rouge=rouge,
+        lead=lead if lead[TYPES[0]] else {},
+        words=words,
+        best=[texts[id] for id in best if id in texts],
+        worst=[texts[id] for id in worst if id in texts],
+    )
 
 
 _BINS = 20
@@ -189,39 +184,27 @@ def mark_shared(text: str, other: str, tokenizer: WordTokenizer) -> list[MarkedS
         other: The text that it is compared with.
         tokenizer: Tokenizer of the words that are compared.
     """
-    words = _words(text, tokenizer)
-    runs = overlap([word for _, _, word in _words(other, tokenizer)], [word for _, _, word in words]).runs
-    levels = _levels(runs)
+    spans = list(tokenizer.spans(text))
+    words, others = (
+        [" ".join(tokenizer.tokenize(source[start:end])) for start, end in found]
+        for source, found in ((text, spans), (other, tokenizer.spans(other)))
+    )
+    runs = overlap(others, words).runs  # lengths of the shared sequences that end with each word
     segments: list[MarkedSegment] = []
+
+    def append(part: str, shared: int) -> None:
+        if segments and segments[-1].shared == shared != 1:
+            segments[-1] = MarkedSegment(segments[-1].text + part, shared)
+        elif part:
+            segments.append(MarkedSegment(part, shared))
+
     end = 0
-    for (start, stop, _), run, level in zip(words, runs, levels, strict=True):
-        _append(segments, text[end:start], SEQUENCE if run >= SEQUENCE else 0)
-        _append(segments, text[start:stop], level)
+    for (start, stop), run, following in zip(spans, runs, [*runs, 0][1:], strict=True):
+        append(text[end:start], SEQUENCE if run >= SEQUENCE else 0)
+        append(text[start:stop], SEQUENCE if following >= SEQUENCE else min(run, SEQUENCE))
         end = stop
-    _append(segments, text[end:], 0)
+    append(text[end:], 0)
     return segments
-
-
-def _append(segments: list[MarkedSegment], text: str, shared: int) -> None:
-    """Append a part of a text, joined to the last segment if both are equally shared."""
-    if segments and segments[-1].shared == shared != 1:
-        segments[-1] = MarkedSegment(segments[-1].text + text, shared)
-    elif text:
-        segments.append(MarkedSegment(text, shared))
-
-
-def _words(text: str, tokenizer: WordTokenizer) -> list[tuple[int, int, str]]:
-    """Start, end and stem of each word."""
-    return [(start, end, " ".join(tokenizer.tokenize(text[start:end]))) for start, end in tokenizer.spans(text)]
-
-
-def _levels(runs: Sequence[int]) -> list[int]:
-    """Whether each word is shared alone or in a sequence, from the lengths of the shared sequences that end with it."""
-    levels = [min(run, SEQUENCE) for run in runs]
-    for index in range(1, len(runs)):
-        if runs[index] >= SEQUENCE:
-            levels[index - 1] = SEQUENCE
-    return levels
 
 
 EXTREMES = 10

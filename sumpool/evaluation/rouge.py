@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from rouge_score.tokenize import tokenize as rouge_tokenize
 
 from sumpool.text import porter
-from sumpool.text.cleaning import first_words
 
 TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 TITLES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-Lsum"}
@@ -40,6 +39,9 @@ class WordTokenizer(ABC):
     """
 
     name: str
+    _word: re.Pattern[str]
+    _counted: re.Pattern[str]
+    """Words by which lengths are counted: separated by white space, or characters of a script without spaces."""
 
     def __init__(self, stemmer: bool) -> None:
         """Create a tokenizer; with `stemmer`, English words of four or more letters are stemmed by Porter's stemmer."""
@@ -49,17 +51,18 @@ class WordTokenizer(ABC):
     def tokenize(self, text: str) -> list[str]:
         """Split a text into normalised, stemmed words."""
 
-    @abstractmethod
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Return start and end of each word in a text."""
+        return (match.span() for match in self._word.finditer(text))
 
-    @abstractmethod
     def count_words(self, text: str) -> int:
         """Return the length of a text: its whitespace-separated words, or characters of a script without spaces."""
+        return len(self._counted.findall(text))
 
-    @abstractmethod
     def first_words(self, text: str, count: int) -> str:
         """Return the beginning of a text, `count` words as counted by `count_words`."""
+        matches = list(islice(self._counted.finditer(text), count))
+        return text[matches[0].start() : matches[-1].end()] if matches else ""
 
 
 @final
@@ -67,23 +70,34 @@ class RougeTokenizer(WordTokenizer):
     """Tokenizer of rouge-score: runs of a-z and 0-9."""
 
     name = "a-z0-9, lower case"
+    _word = re.compile("[A-Za-z0-9]+")
+    _counted = re.compile(r"\S+")
 
     def tokenize(self, text: str) -> list[str]:
         """Split a text into lower-case, stemmed words."""
         words: list[str] = rouge_tokenize(text, self._stemmer)
         return words
 
-    def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Return start and end of each run of letters a-z and digits."""
-        return (match.span() for match in _ASCII_WORD.finditer(text))
 
-    def count_words(self, text: str) -> int:
-        """Return the number of whitespace-separated words."""
-        return len(text.split())
+_SHORT_WORD = 3
+"""Letters of a word that rouge-score does not stem."""
+_LAST_MARK = 0x1FFFF
 
-    def first_words(self, text: str, count: int) -> str:
-        """Return the first whitespace-separated words of a text."""
-        return first_words(text, count)
+
+@cache
+def _marks() -> str:
+    """Combining marks as ranges of a character class; `re` does not count most of them as word characters."""
+    marks = [code for code in range(0x300, _LAST_MARK) if unicodedata.category(chr(code))[0] == "M"]
+    starts = [code for before, code in pairwise([0, *marks]) if code != before + 1]
+    ends = [code for code, after in pairwise([*marks, 0]) if after != code + 1]
+    return "".join(f"{chr(start)}-{chr(end)}" for start, end in zip(starts, ends, strict=True))
+
+
+_SCRIPTS_WITHOUT_SPACES = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u312f\u31a0-\u31ff"  # radicals, kana, bopomofo
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"  # Han, half-width kana
+)
 
 
 @final
@@ -99,12 +113,12 @@ class UnicodeTokenizer(WordTokenizer):
         super().__init__(stemmer)
         mark, letter = f"[{_marks()}]", rf"[^\W_{_SCRIPTS_WITHOUT_SPACES}]"
         character = rf"(?![\W_])[{_SCRIPTS_WITHOUT_SPACES}]{mark}*"
-        self._words = re.compile(rf"{character}|{letter}+(?:{mark}+{letter}*)*")
-        self._lengths = re.compile(rf"{character}[^\w\s]*|(?:(?!{character})\S)+")
+        self._word = re.compile(rf"{character}|{letter}+(?:{mark}+{letter}*)*")
+        self._counted = re.compile(rf"{character}[^\w\s]*|(?:(?!{character})\S)+")
 
     def words(self, text: str) -> list[str]:
         """Split a text into case-folded words, without stemming."""
-        return [unicodedata.normalize("NFKC", word).casefold() for word in self._words.findall(text)]
+        return [unicodedata.normalize("NFKC", word).casefold() for word in self._word.findall(text)]
 
     def tokenize(self, text: str) -> list[str]:
         """Split a text into case-folded words, with English words stemmed."""
@@ -113,39 +127,6 @@ class UnicodeTokenizer(WordTokenizer):
             return words
         stem = self._stemmer.stem
         return [stem(word) if len(word) > _SHORT_WORD and word.isascii() else word for word in words]
-
-    def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Return start and end of each word."""
-        return (match.span() for match in self._words.finditer(text))
-
-    def count_words(self, text: str) -> int:
-        """Return the number of words; characters of scripts without spaces count as words."""
-        return len(self._lengths.findall(text))
-
-    def first_words(self, text: str, count: int) -> str:
-        """Return the first words of a text; characters of scripts without spaces count as words."""
-        matches = list(islice(self._lengths.finditer(text), count))
-        return text[matches[0].start() : matches[-1].end()] if matches else ""
-
-
-_SCRIPTS_WITHOUT_SPACES = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
-    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u312f\u31a0-\u31ff"  # radicals, kana, bopomofo
-    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"  # Han, half-width kana
-)
-_ASCII_WORD = re.compile("[A-Za-z0-9]+")
-_SHORT_WORD = 3
-"""Letters of a word that rouge-score does not stem."""
-_LAST_MARK = 0x1FFFF
-
-
-@cache
-def _marks() -> str:
-    """Combining marks as ranges of a character class; `re` does not count most of them as word characters."""
-    marks = [code for code in range(0x300, _LAST_MARK) if unicodedata.category(chr(code))[0] == "M"]
-    starts = [code for before, code in pairwise([0, *marks]) if code != before + 1]
-    ends = [code for code, after in pairwise([*marks, 0]) if after != code + 1]
-    return "".join(f"{chr(start)}-{chr(end)}" for start, end in zip(starts, ends, strict=True))
 
 
 TOKENIZERS: Mapping[str, type[WordTokenizer]] = {"rouge": RougeTokenizer, "unicode": UnicodeTokenizer}

@@ -39,7 +39,7 @@ def incomplete_folder(folder: Path) -> Path:
 
 @contextmanager
 def locked_results(folder: Path) -> Iterator[None]:
-    """Check the folder of the results, and lock it for a block.
+    """Lock the folder of the results for a block: it is missing, empty, or holds the results of an evaluation alone.
 
     Raises:
         RecipeError: If it, or the folder of unfinished results beside it, holds anything else, or another process
@@ -49,35 +49,26 @@ def locked_results(folder: Path) -> Iterator[None]:
     with disk_errors(folder):
         folder.resolve().parent.mkdir(parents=True, exist_ok=True)
     with locked_for_writing(folder, _OTHER_FOLDER):
-        require_results_folder(folder)
+        restore_folder(folder.resolve())
+        require_replaceable(folder, "evaluation", _OTHER_FOLDER)
+        incomplete = incomplete_folder(folder)
+        other = ""
+        if not is_free(incomplete, _OTHER_FOLDER):
+            names = sorted(path.name for path in incomplete.iterdir())
+            unknown = (name for name in names if name.removeprefix(TEMPORARY) not in _FILES)
+            other = next(unknown, "") or other_content(incomplete, "evaluation")
+        if other:
+            raise RecipeError(
+                f"{incomplete} must hold the unfinished results of an evaluation alone, got {other}; {_OTHER_FOLDER}"
+            )
         yield
-
-
-def require_results_folder(folder: Path) -> None:
-    """Check that a folder may be replaced: it is missing, empty, or holds the results of an evaluation and no more.
-
-    Raises:
-        RecipeError: If it, or the folder of unfinished results beside it, holds anything else; nothing is changed.
-    """
-    restore_folder(folder.resolve())
-    require_replaceable(folder, "evaluation", _OTHER_FOLDER)
-    incomplete = incomplete_folder(folder)
-    if is_free(incomplete, _OTHER_FOLDER):
-        return
-    names = sorted(path.name for path in incomplete.iterdir())
-    unknown = (name for name in names if name.removeprefix(TEMPORARY) not in _FILES)
-    other = next(unknown, "") or other_content(incomplete, "evaluation")
-    if other:
-        raise RecipeError(
-            f"{incomplete} must hold the unfinished results of an evaluation alone, got {other}; {_OTHER_FOLDER}"
-        )
 
 
 def open_scores(folder: Path, identity: Mapping[str, str], *, resume: bool) -> ResumableFile:
     """Open the `documents.jsonl` of an evaluation in the folder of its unfinished results.
 
     Args:
-        folder: Folder of the results, checked by `require_results_folder`.
+        folder: Folder of the results, checked by `locked_results`.
         identity: What is evaluated and how, in plain words; must be the same to resume.
         resume: Whether to keep the scores of an unfinished evaluation, or else of a finished one.
 

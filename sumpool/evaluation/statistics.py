@@ -109,14 +109,20 @@ def compare(system: Floats, other: Floats, resamples: int, seed: int) -> list[Pa
     differences = system - other  # (documents, columns)
     observed = np.abs(differences.mean(axis=0))  # (columns)
     centred = _resampled_means(differences, resamples, seed) - differences.mean(axis=0)  # (resamples, columns)
-    swapped = _swapped_means(differences, resamples, seed)  # (resamples, columns)
+    random, documents = np.random.default_rng(seed), len(differences)
+    swapped = _weighted_means(  # (resamples, columns)
+        differences, resamples, lambda rows: random.choice((-1.0, 1.0), size=(rows, documents))
+    )
+    ties = np.abs(differences) <= _TIE
+    wins = ((differences > 0) & ~ties).sum(axis=0)
+    losses = ((differences < 0) & ~ties).sum(axis=0)
     return [
         PairedTest(*column)
         for column in zip(
             estimate(differences, resamples, seed),
             _p_values(centred, observed),
             _p_values(swapped, observed),
-            *_counts(differences),
+            *(counts.tolist() for counts in (wins, ties.sum(axis=0), losses)),
             strict=True,
         )
     ]
@@ -142,25 +148,11 @@ def _resampled_means(values: Floats, resamples: int, seed: int) -> Floats:
     return _weighted_means(values, resamples, lambda rows: random.multinomial(documents, uniform, size=rows))
 
 
-def _swapped_means(differences: Floats, resamples: int, seed: int) -> Floats:
-    """Means (resamples, columns) of differences with random signs."""
-    random, documents = np.random.default_rng(seed), len(differences)
-    return _weighted_means(differences, resamples, lambda rows: random.choice((-1.0, 1.0), size=(rows, documents)))
-
-
 def _weighted_means(values: Floats, resamples: int, draw: Callable[[int], NDArray[Any]]) -> Floats:
     """Means (resamples, columns) of documents times weights, (rows, documents), drawn in batches of bounded memory."""
     rows = max(1, _MAX_DRAWS // len(values))
     sizes = [min(rows, resamples - start) for start in range(0, resamples, rows)]
     return np.concatenate([draw(size) @ values / len(values) for size in sizes])
-
-
-def _counts(differences: Floats) -> tuple[list[int], list[int], list[int]]:
-    """Documents with a positive, no, and a negative difference, by column."""
-    ties = np.abs(differences) <= _TIE
-    wins = ((differences > 0) & ~ties).sum(axis=0)
-    losses = ((differences < 0) & ~ties).sum(axis=0)
-    return wins.tolist(), ties.sum(axis=0).tolist(), losses.tolist()
 
 
 def _p_values(means: Floats, observed: Floats) -> list[float]:

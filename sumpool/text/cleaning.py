@@ -12,7 +12,6 @@ import random
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from itertools import islice
 
 _LINE_END = re.compile("\r\n|[\r\v\f\x85\u2028]")
 IGNORABLE = (
@@ -31,8 +30,6 @@ _SPELLING = re.compile(
 _INVISIBLE = re.compile(f"[\x00-\x08\x0e-\x1f\x7f-\x9f{IGNORABLE}]+")
 _INVISIBLE_IN_LAYOUT = re.compile(f"[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x9f{IGNORABLE}]+")
 """Invisible characters except backspaces, form feeds and escapes, by which a layout is recognised."""
-
-_WORD = re.compile(r"\S+")
 
 
 def clean(text: str) -> str:
@@ -73,12 +70,6 @@ def paragraphs(text: str) -> list[str]:
         elif parts[-1]:
             parts.append([])
     return [" ".join(words) for words in parts if words]
-
-
-def first_words(text: str, count: int) -> str:
-    """Return the first `count` words of a document with its paragraphs; a shorter one is returned whole."""
-    matches = list(islice(_WORD.finditer(text), count))
-    return text[matches[0].start() : matches[-1].end()] if matches else ""
 
 
 _SEED = 20_000_003

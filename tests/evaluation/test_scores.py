@@ -14,7 +14,6 @@ from sumpool.evaluation.scores import (
     locked_results,
     open_scores,
     read_scores,
-    require_results_folder,
     verify_scores,
 )
 from sumpool.io.manifest import Manifest
@@ -160,41 +159,54 @@ def test_finished_results_are_continued_as_a_copy(tmp_path: Path) -> None:
 
 def test_folders_of_results_may_be_written_to(tmp_path: Path) -> None:
     folder = tmp_path / "a"
-    require_results_folder(folder)
+    with locked_results(folder):
+        pass
     folder.mkdir()
-    require_results_folder(folder)
+    with locked_results(folder):
+        pass
     write(folder, [1], resume=False)
-    require_results_folder(folder)
+    with locked_results(folder):
+        pass
     finish_results(folder, "{}\n", documents=1)
-    require_results_folder(folder)
+    with locked_results(folder):
+        pass
     write(folder, [1], resume=False)
     (incomplete_folder(folder) / ".tmp-report.json").touch()
-    require_results_folder(folder)
+    with locked_results(folder):
+        pass
 
 
 def test_results_of_a_process_killed_while_it_replaced_them_are_restored(tmp_path: Path) -> None:
     write(tmp_path / "a", [1], resume=False)
     finish_results(tmp_path / "a", "{}\n", documents=1)
     (tmp_path / "a").rename(tmp_path / ".tmp-old-a")
-    require_results_folder(tmp_path / "a")
+    with locked_results(tmp_path / "a"):
+        pass
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
 def test_folders_with_anything_else_are_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(RecipeError, match="file must be new or an empty folder, got a file; choose another --out"):
-        require_results_folder(tmp_path / "file")
+    with (
+        pytest.raises(RecipeError, match="file must be new or an empty folder, got a file; choose another --out"),
+        locked_results(tmp_path / "file"),
+    ):
+        pass
     write(tmp_path / "results", [1], resume=False)
     finish_results(tmp_path / "results", "{}\n", documents=1)
     (tmp_path / "results" / "notes.txt").touch()
-    with pytest.raises(
-        RecipeError, match=r"results must hold nothing but the results of an .*, got notes\.txt; choose"
+    with (
+        pytest.raises(RecipeError, match=r"results must hold nothing but the results of an .*, got notes\.txt; choose"),
+        locked_results(tmp_path / "results"),
     ):
-        require_results_folder(tmp_path / "results")
+        pass
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "evaluation.json").write_text("[]")
-    with pytest.raises(RecipeError, match=r"other must be new, empty or .*, got other content \(evaluation\.json, no"):
-        require_results_folder(tmp_path / "other")
+    with (
+        pytest.raises(RecipeError, match=r"other must be new, empty or .*, got other content \(evaluation\.json, no"),
+        locked_results(tmp_path / "other"),
+    ):
+        pass
 
 
 @pytest.mark.parametrize("change", ["no manifest", "foreign manifest", "more"])
@@ -208,10 +220,13 @@ def test_unfinished_results_with_anything_else_are_refused(tmp_path: Path, chang
             (incomplete / "manifest.json").write_text("{}")
         case "more":
             (incomplete / "notes.txt").touch()
-    with pytest.raises(
-        RecipeError, match=r"\.a\.incomplete must hold the unfinished results of an evaluation alone, got"
+    with (
+        pytest.raises(
+            RecipeError, match=r"\.a\.incomplete must hold the unfinished results of an evaluation alone, got"
+        ),
+        locked_results(tmp_path / "a"),
     ):
-        require_results_folder(tmp_path / "a")
+        pass
     assert unfinished(tmp_path / "a").exists()
 
 

@@ -1,4 +1,4 @@
-from sumpool.text.cleaning import clean, first_words, paragraphs, remove_invisible
+from sumpool.text.cleaning import clean, paragraphs, remove_invisible
 from sumpool.text.escaping import escape_line
 
 BIDIRECTIONAL = (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
@@ -47,15 +47,6 @@ def test_ordinary_text_is_unchanged() -> None:
 def test_paragraphs_are_single_lines() -> None:
     assert paragraphs("\n\n one\n two \n \t\n\n three\u00a0four\n") == ["one two", "three four"]
     assert paragraphs(" \n\n ") == []
-
-
-def test_first_words_keep_paragraphs() -> None:
-    assert first_words("  One two\n\nthree  four five", 4) == "One two\n\nthree  four"
-
-
-def test_first_words_of_a_short_document_are_the_document() -> None:
-    for text, expected in [("", ""), (" \n", ""), ("one two", "one two")]:
-        assert first_words(text, 60) == expected
 
 
 def test_joiners_that_spelling_needs_stay() -> None:
