@@ -115,16 +115,16 @@ class ModelSummaries:
         """
         if self._config.mode == "extractive":
             return "", None, self._extract(reading, generated.samples)
-        generated = self._chooser.repair(generated, reading)
+        # Imported here, as extractive summaries need no check of a text.
+        from sumpool.inference.summary_choice import UNFOUNDED
+
         text, extraction, cause = self._chooser.choose(generated, reading)
         if cause:
-            samples = generated.samples or (text or generated.text,)
-            extraction = with_cause(self._extract(reading, samples), cause)
-        return text, generated.score, extraction
+            extraction = with_cause(self._extract(reading, generated.samples or (text,)), cause)
+        return "" if cause == UNFOUNDED else text, generated.score, extraction
 
     @cached_property
     def _chooser(self) -> "SummaryChooser":
-        # Imported here, as extractive summaries need no check of a text.
         from sumpool.inference.summary_choice import SummaryChooser
 
         return SummaryChooser(self._config, self._loaded.splitter)

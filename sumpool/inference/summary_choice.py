@@ -103,7 +103,12 @@ class FactChecker:
     def check(self, sentence: str) -> FactCheck:
         """Compare a generated sentence with its sources."""
         words = list(_words(sentence))
-        shared = self._shared(words)
+        # for each source sentence, the places of the words that it shares, and whether a negation precedes them
+        shared: dict[int, dict[int, set[bool]]] = defaultdict(lambda: defaultdict(set))
+        for start, ngram in enumerate(_ngrams(words)):
+            for index, place in self._places.get(ngram, ()):
+                for offset in range(len(ngram)):
+                    shared[index][start + offset].add(self._sentences[index][place + offset].is_negated)
         sources = _sources({index: set(negations) for index, negations in shared.items()})
         forms = {word.form for index in sources for word in self._sentences[index]}
         facts = (word for place, word in enumerate(words) if self._is_fact(word, place))
@@ -115,15 +120,6 @@ class FactChecker:
             copied=len(shared[sources[0]]) / len(words) if sources else 0.0,
             spliced=sum(ngram not in self._places for ngram in _ngrams(words)),
         )
-
-    def _shared(self, words: Sequence[_Word]) -> dict[int, dict[int, set[bool]]]:
-        """For each source sentence, the places of the words that it shares, and whether a negation precedes them."""
-        shared: dict[int, dict[int, set[bool]]] = defaultdict(lambda: defaultdict(set))
-        for start, ngram in enumerate(_ngrams(words)):
-            for index, place in self._places.get(ngram, ()):
-                for offset in range(len(ngram)):
-                    shared[index][start + offset].add(self._sentences[index][place + offset].is_negated)
-        return shared
 
     def _is_fact(self, word: _Word, place: int) -> bool:
         """Return whether a word is a number or a name, as the first word if the document has it as a name alone."""
@@ -187,6 +183,7 @@ def _ngrams(words: Sequence[_Word]) -> Iterator[tuple[str, ...]]:
     return zip(*(forms[offset : len(forms) - size + 1 + offset] for offset in range(size)), strict=True)
 
 
+UNFOUNDED = "no generated sentence is founded in the document"
 _MIN_REPLACED = 0.3
 """Fraction of the words of a sentence that its source must have to replace it."""
 _MIN_WORDS = 5
@@ -204,31 +201,28 @@ class SummaryChooser:
         self._splitter = splitter
         self._tokenize = lru_cache(_CACHED_TEXTS)(RougeTokenizer(stemmer=True).tokenize)
 
-    def repair(self, generated: Generated, reading: Reading) -> Generated:
-        """Repair the best hypothesis, see `summarize.repair`."""
-        if not self._config.repair or not generated.text or reading.language in UNSPACED:
-            return generated
-        source = " ".join(reading.document.text.split())
-        repaired = repair_text(self._splitter.split(generated.text), reading.language, source)
-        return replace(generated, text=" ".join(repaired))
-
     def choose(self, generated: Generated, reading: Reading) -> tuple[str, Extraction, str]:
         """Choose the text of a summary, and say whether it can serve.
 
         Args:
-            generated: Best hypothesis, repaired, and samples.
+            generated: Best hypothesis and samples.
             reading: The document.
 
         Returns:
-            The text; the sentences of the document that it consists of, if a text was chosen; why sentences must
-            replace it, or nothing.
+            The text, repaired as `summarize.repair` says; the sentences of the document that it consists of, if a text
+            was chosen; why sentences must replace it, or nothing.
         """
         text, extraction, target = generated.text, NO_EXTRACTION, reading.target
-        if text and reading.language not in UNSPACED and (self._config.mbr or self._config.factuality != "any"):
-            text = self.choose_text(generated, reading.sentences, target, reading.language)
-            if not text:
-                return text, extraction, "no generated sentence is founded in the document"
-            extraction = _copied(text, reading.sentences, self._splitter)
+        if text and reading.language not in UNSPACED:
+            if self._config.repair:
+                source = " ".join(reading.document.text.split())
+                text = " ".join(repair_text(self._splitter.split(text), reading.language, source))
+            if text and (self._config.mbr or self._config.factuality != "any"):
+                best = replace(generated, text=text)
+                chosen = self.choose_text(best, reading.sentences, target, reading.language)
+                if not chosen:
+                    return text, extraction, UNFOUNDED
+                text, extraction = chosen, _copied(chosen, reading.sentences, self._splitter)
         cause = length_fault(target, reading.document.text, text, self._splitter) if target and text else ""
         return text, extraction, cause
 
@@ -256,7 +250,9 @@ class SummaryChooser:
         if not indices:
             return ""
         if target:
-            indices = [index for index in indices if self._has_length(texts[index], target)] or indices
+            lengths = {index: _length(texts[index], target, self._splitter) for index in indices}
+            met = [index for index, length in lengths.items() if target.minimum <= length <= target.maximum]
+            indices = met or indices
         agreements = self._agreements([texts[index] for index in indices], indices, generated)
         return texts[indices[int(agreements.argmax())]]  # the first of equals
 
@@ -268,22 +264,21 @@ class SummaryChooser:
         for text in texts:
             parts = [" ".join(part.split()) for part in self._splitter.split(text)]
             if check:
-                parts = [
-                    part if self._is_allowed(part, check(part)) else _source(check(part), sentences) for part in parts
-                ]
+                parts = [self._allowed(part, check(part), sentences) for part in parts]
             parts = repair_text(list(dict.fromkeys(filter(None, parts))), language)
             is_fragment = check and any(text_faults(parts, language=language))
             repaired.append("" if is_fragment else " ".join(parts))
         return repaired
 
-    def _is_allowed(self, sentence: str, checked: FactCheck) -> bool:
-        if checked.unfounded or not checked.sources or len(sentence.split()) < _MIN_WORDS:
-            return False
-        return self._config.factuality == "facts" or not checked.spliced
-
-    def _has_length(self, text: str, target: LengthTarget) -> bool:
-        words = len(self._splitter.split(text)) if target.in_sentences else word_count(text)
-        return target.minimum <= words <= target.maximum
+    def _allowed(self, sentence: str, checked: FactCheck, sentences: Sequence[SourceSentence]) -> str:
+        """Return a sentence, or the source that it copies most of, or nothing if that is little or no prose."""
+        is_allowed = self._config.factuality == "facts" or not checked.spliced
+        if is_allowed and checked.sources and not checked.unfounded and len(sentence.split()) >= _MIN_WORDS:
+            return sentence
+        if not checked.sources or checked.copied < _MIN_REPLACED:
+            return ""
+        source = sentences[checked.sources[0]]
+        return source.text if source.kind in PROSE_KINDS else ""
 
     def _agreements(self, texts: Sequence[str], indices: Sequence[int], generated: Generated) -> NDArray[np.float64]:
         """Agreement of texts with the samples, (texts,); for index i > 0, without sample i - 1."""
@@ -298,24 +293,18 @@ class SummaryChooser:
         return agreements
 
 
-def _source(checked: FactCheck, sentences: Sequence[SourceSentence]) -> str:
-    """Return the source sentence that a sentence copies most of; empty if that is little or no prose."""
-    if not checked.sources or checked.copied < _MIN_REPLACED:
-        return ""
-    source = sentences[checked.sources[0]]
-    return source.text if source.kind in PROSE_KINDS else ""
-
-
 def length_fault(target: LengthTarget, document: str, summary: str, splitter: SentenceSplitter) -> str:
     """Return why a written summary cannot serve for a target; empty if it has the target's length."""
-    written, total = (
-        len(splitter.split(text)) if target.in_sentences else word_count(text) for text in (summary, document)
-    )
+    written, total = (_length(text, target, splitter) for text in (summary, document))
     if total <= target.maximum:
         return f"asked for {target}, the document has {total:,}"
     if target.minimum <= written <= target.maximum:
         return ""
     return f"asked for {target}, the model wrote {written:,}"
+
+
+def _length(text: str, target: LengthTarget, splitter: SentenceSplitter) -> int:
+    return len(splitter.split(text)) if target.in_sentences else word_count(text)
 
 
 def _copied(text: str, sentences: Sequence[SourceSentence], splitter: SentenceSplitter) -> Extraction:
