@@ -11,7 +11,7 @@ from sumpool.cli.text import table, wrap
 from sumpool.text.escaping import escape, escape_line
 
 if TYPE_CHECKING:
-    from sumpool.runs.run_details import RunDetails
+    from sumpool.runs.run_summary import RunDetails
 
 
 def show(
@@ -19,7 +19,7 @@ def show(
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object instead of text.")] = False,
 ) -> None:
     """Describe a run: settings, data, validation curve, samples and evaluations; all its files are verified."""
-    from sumpool.runs.run_details import describe_run
+    from sumpool.runs.run_summary import describe_run
 
     details = describe_run(run)
     if json:
@@ -56,7 +56,7 @@ def _sections(details: "RunDetails") -> Iterator[str]:
 
 def _curves(details: "RunDetails") -> Iterator[str]:
     """Draw the curve of every metric of the validations."""
-    from sumpool.runs.run_details import sparkline
+    from sumpool.runs.run_summary import sparkline
 
     names = [name for name in details.validations[0] if name != "step" and not name.endswith("_standard_error")]
     yield f"validations after steps {details.validations[0]['step']:,} to {details.validations[-1]['step']:,}"

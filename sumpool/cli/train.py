@@ -14,7 +14,7 @@ from sumpool.errors import RecipeError
 if TYPE_CHECKING:
     from sumpool.progress import Check
     from sumpool.recipe.sweep import LoadedSweep
-    from sumpool.runs.dry_run import DryRun
+    from sumpool.runs.training_setup import DryRun
 
 
 def train(

@@ -26,7 +26,7 @@ _ERRORS: Mapping[str, type[SumpoolError]] = {"run": CheckpointError, "checkpoint
 _BLOCK_BYTES = 1 << 20
 _SHA256 = re.compile("[0-9a-f]{64}")
 _NUMBERS: Mapping[str, tuple[type, ...]] = {
-    **dict.fromkeys(("step", "finished", "stale_validations", "waited"), (int,)),
+    **dict.fromkeys(("step", "finished", "stale_validations"), (int,)),
     "validation_loss": (int, float),
 }
 """Facts that are numbers, with their types."""

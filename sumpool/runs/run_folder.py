@@ -68,18 +68,6 @@ def require_run_folder(run: Path) -> None:
         raise RecipeError(f"{run} must be new, empty or the folder of a run, got {other}: name another with --out")
 
 
-def claim(run: Path) -> None:
-    """Make a folder for a run, or check that an existing folder may hold the run.
-
-    Raises:
-        RecipeError: If the folder holds something else.
-        ResourceError: If it cannot be made.
-    """
-    require_run_folder(run)
-    with disk_errors(run):
-        run.mkdir(parents=True, exist_ok=True)
-
-
 def require_new(folder: Path) -> None:
     """Check that a folder is new or empty.
 
@@ -131,7 +119,7 @@ def open_run(run: Path, recipe: BaseRecipe, prepared: Path) -> Manifest:
     """Begin the run of a recipe with its data, or open the run that they have begun.
 
     Args:
-        run: The folder, checked by `claim`.
+        run: The folder, checked by `require_run_folder`.
         recipe: The recipe; changed settings are saved if they may change.
         prepared: Folder of the prepared data.
 
@@ -171,7 +159,9 @@ def opened(run: Path, recipe: BaseRecipe, prepared: Path, processes: Processes, 
         ResourceError: If the disk is full or fails.
     """
     if processes.is_main:
-        claim(run)
+        require_run_folder(run)
+        with disk_errors(run):
+            run.mkdir(parents=True, exist_ok=True)
     with exclusive(run) if processes.is_main else nullcontext():
         yield processes.from_main(lambda: _open(run, recipe, prepared, report))
 
@@ -207,8 +197,8 @@ def is_finished(manifest: Manifest, recipe: BaseRecipe) -> bool:
     facts = manifest.facts
     if "finished" not in facts:
         return False
-    stale_validations = facts.get("stale_validations", facts.get("waited", 0))  # "waited" before 0.1.0
-    return bool(facts["finished"] >= recipe.train.steps or 0 < recipe.train.patience <= stale_validations)
+    stale = facts.get("stale_validations", 0)
+    return bool(facts["finished"] >= recipe.train.steps or 0 < recipe.train.patience <= stale)
 
 
 def finish(run: Path, state: TrainingState) -> None:

@@ -131,7 +131,7 @@ class TrainingReport:
         self._is_first = True
         self._tensorboard = None
         if "tensorboard" in config.log and current_processes().is_main:
-            from sumpool.runs.tensorboard_log import TensorboardLog
+            from sumpool.runs.curves import TensorboardLog
 
             self._tensorboard = TensorboardLog(run)
 

@@ -32,8 +32,8 @@ from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.sweep import LoadedSweep
 from sumpool.recipe.task import find_task
-from sumpool.runs.dry_run import DryRun
 from sumpool.runs.run_folder import evaluation_folder
+from sumpool.runs.training_setup import DryRun
 from sumpool.text.escaping import escape_line, escape_markdown_line, markdown_table
 from sumpool.text.load import load_tokenizer
 from sumpool.training.hardware import choose_device

@@ -9,11 +9,10 @@ from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.schema import BaseRecipe
 from sumpool.recipe.task import find_task
-from sumpool.runs.dry_run import DryRun, measure_update
 from sumpool.runs.model_card import CARD
 from sumpool.runs.run_folder import finish, opened, require_run_folder
 from sumpool.runs.training_report import TrainingReport
-from sumpool.runs.training_setup import set_up_training
+from sumpool.runs.training_setup import DryRun, measure_update, set_up_training
 from sumpool.training.checkpoint import CHECKPOINTS, Checkpoints
 from sumpool.training.fit import fit
 from sumpool.training.hardware import choose_device
@@ -21,7 +20,7 @@ from sumpool.training.processes import Processes, join_processes
 from sumpool.training.update import freeze
 
 if TYPE_CHECKING:
-    from sumpool.runs.dry_run import DryRun
+    from sumpool.runs.training_setup import DryRun
 
 
 def train(recipe: BaseRecipe, out: Path | None = None, *, report: Report = no_op, check: Check = no_op) -> Path:
@@ -53,7 +52,7 @@ def _train(recipe: BaseRecipe, run: Path, processes: Processes, report: Report, 
     require_run_folder(run)
     choose_device(settings.device)
     if settings.log:
-        from sumpool.runs.tensorboard_log import require_tensorboard
+        from sumpool.runs.curves import require_tensorboard
 
         require_tensorboard()
     with processes.main_first():

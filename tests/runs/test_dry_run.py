@@ -3,7 +3,7 @@ import torch
 
 from sumpool.errors import Interrupted
 from sumpool.progress import Progress, no_op
-from sumpool.runs.dry_run import measure_update
+from sumpool.runs.training_setup import measure_update
 from tests.training.toy import CONFIG, DATA, new_model
 
 

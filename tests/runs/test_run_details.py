@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from sumpool.errors import CheckpointError
-from sumpool.runs.run_details import describe_run, sparkline
+from sumpool.runs.run_summary import describe_run, sparkline
 from tests.runs.runs import add_evaluation, make_run
 
 

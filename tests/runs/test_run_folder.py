@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from sumpool.errors import CheckpointError, RecipeError
-from sumpool.runs.run_folder import claim, exclusive, new_folder
+from sumpool.runs.run_folder import exclusive, new_folder, require_run_folder
 
 
 def test_a_second_run_is_refused_by_the_id_of_the_first(tmp_path: Path) -> None:
@@ -12,7 +12,7 @@ def test_a_second_run_is_refused_by_the_id_of_the_first(tmp_path: Path) -> None:
         message = f"must be used by one run at a time, but process {os.getpid()} is training there"
         with pytest.raises(CheckpointError, match=message), exclusive(tmp_path):
             pass
-        claim(tmp_path)  # the files of the lock are no obstacle
+        require_run_folder(tmp_path)  # the files of the lock are no obstacle
     with exclusive(tmp_path):
         pass
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sumpool.errors import RecipeError
-from sumpool.runs.tensorboard_log import TensorboardLog, require_tensorboard
+from sumpool.runs.curves import TensorboardLog, require_tensorboard
 
 RECORDS: list[dict[str, Any]] = [
     {"kind": "step", "step": 1, "nats": 3.0, "learning_rate": 0.001},
@@ -53,6 +53,6 @@ def test_files_behind_a_link_stay(tmp_path: Path) -> None:
 
 def test_missing_tensorboard_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     require_tensorboard()
-    monkeypatch.setattr("sumpool.runs.tensorboard_log.find_spec", lambda _: None)
+    monkeypatch.setattr("sumpool.runs.curves.find_spec", lambda _: None)
     with pytest.raises(RecipeError, match=r"but tensorboard is not: pip install 'sumpool\[tensorboard\]'"):
         require_tensorboard()

@@ -14,7 +14,7 @@ from sumpool.io.manifest import MODEL
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_any_recipe
 from sumpool.recipe.yaml_text import write
-from sumpool.runs.run_details import describe_run
+from sumpool.runs.run_summary import describe_run
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from sumpool.tasks.language_modeling.prepare import TextReport
 from sumpool.text.load import load_tokenizer
