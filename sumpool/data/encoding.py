@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sumpool.data.contamination import find_ngrams
-from sumpool.data.document_stats import DocumentStats, document_stats
+from sumpool.data.document_stats import DocumentStats, document_stats, find_ngrams
 from sumpool.data.shards import Item
 from sumpool.data.sources._base import SPLITS, Example, Split
 from sumpool.data.texts import Texts

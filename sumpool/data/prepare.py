@@ -13,6 +13,7 @@ Files of a prepared folder:
 Prepared data depends on the `data` section only, not on a seed, and is shared by runs with different seeds.
 """
 
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -22,22 +23,21 @@ from pathlib import Path
 
 import numpy as np
 
-from sumpool.data import contamination
 from sumpool.data.config import DataConfig
-from sumpool.data.document_stats import DocumentStats, summarize_split
+from sumpool.data.document_stats import MAX_DOCUMENTS, DocumentStats, sample_ngrams, summarize_split
 from sumpool.data.encoding import spans
 from sumpool.data.ingest import Ingested, ingest, read_rows
 from sumpool.data.prepared_folder import fill_prepared
 from sumpool.data.processes import caller, ordered_map
 from sumpool.data.report import DataReport, SplitReport
-from sumpool.data.shards import ShardWriter
+from sumpool.data.shards import Shard, ShardWriter
 from sumpool.data.sources._base import SPLITS, Split
-from sumpool.data.text_models import train_phrases, train_text_models
 from sumpool.data.texts import Texts
 from sumpool.errors import RecipeError
 from sumpool.progress import Check, Progress, Report
 from sumpool.text.language import detect_language, split_words
-from sumpool.text.load import load_tokenizer
+from sumpool.text.load import load_tokenizer, tokenizer_files
+from sumpool.text.phrases import PHRASES, Phrases
 from sumpool.text.sentencepiece_tokenizer import SentencePieceTokenizer
 from sumpool.text.tokenizer import Tokenizer
 
@@ -91,7 +91,7 @@ def _encode_all(config: DataConfig, folder: Path, ingested: Ingested, report: Re
     texts = {split: Texts.open(folder, split) for split in SPLITS}
     workers = config.workers if sum(int(texts[split].sizes().sum()) for split in SPLITS) > _SMALL_BYTES else 0
     labels = config.prepare_labels(folder, texts)
-    train_text_models(config, folder, min(workers, 2), report, check)
+    _make_tokenizer(config, folder, min(workers, 2), report, check)
     tokenizer = load_tokenizer(folder)
     vocabulary = tokenizer.vocab_size
     language = _main_language(texts["train"])
@@ -99,7 +99,7 @@ def _encode_all(config: DataConfig, folder: Path, ingested: Ingested, report: Re
     splits = _write_shards(config, folder, texts, size, language, workers, report, check)
     if config.phrases:
         report(Progress("prepare: phrases"))
-        tasks = [partial(train_phrases, folder, config.phrases)]
+        tasks = [partial(_train_phrases, folder, config.phrases)]
         for _ in ordered_map(caller, tasks, min(workers, 1), check):
             report(Progress("prepare: phrases"))
     notes = (*config.require_source().notes(), *_notes(config, tokenizer, ingested))
@@ -138,7 +138,7 @@ def _write_shards(
     check: Check,
 ) -> dict[Split, SplitReport]:
     """Encode all documents in order and aggregate their statistics."""
-    sampled = {split: contamination.sample_ngrams(_sample_documents(texts[split])) for split in _EVALUATION}
+    sampled = {split: sample_ngrams(_sample_documents(texts[split])) for split in _EVALUATION}
     in_training = {split: np.zeros(len(ngrams), bool) for split, ngrams in sampled.items()}
     stats: dict[Split, list[DocumentStats]] = {split: [] for split in SPLITS}
     total = sum(map(len, texts.values()))
@@ -166,7 +166,7 @@ def _write_shards(
 
 
 def _sample_documents(texts: Texts) -> Iterator[list[str]]:
-    step = max(1, -(-len(texts) // contamination.MAX_DOCUMENTS))
+    step = max(1, -(-len(texts) // MAX_DOCUMENTS))
     for number in range(0, len(texts), step):
         yield split_words(texts[number].text)
 
@@ -192,3 +192,25 @@ def _require_vocabulary_of_tokenizer(config: DataConfig, vocabulary: int) -> Non
         raise RecipeError(
             f"data.vocabulary must be null or {vocabulary}, the size of {config.tokenizer}, got {config.vocabulary}"
         )
+
+
+_TRAINING_THREADS = 2
+"""Threads that train the tokenizer; a constant because the model file depends on it, but must not on data.workers."""
+
+
+def _make_tokenizer(config: DataConfig, folder: Path, processes: int, report: Report, check: Check) -> None:
+    """Train the tokenizer on the texts in a folder, or copy `data.tokenizer`."""
+    report(Progress("prepare: vocabulary"))
+    if config.tokenizer:
+        for path in tokenizer_files(config.tokenizer):
+            shutil.copyfile(path, folder / path.name)
+        return
+    for _ in ordered_map(caller, [partial(config.train_tokenizer, folder, _TRAINING_THREADS)], processes, check):
+        report(Progress("prepare: vocabulary"))
+
+
+def _train_phrases(folder: Path, phrases: int) -> None:
+    """Train the phrase model on the shard of the training split."""
+    shard = Shard.open(folder, "train")
+    items = (shard[number] for number in range(len(shard)))
+    Phrases.train(((item.ids, item.sentences) for item in items), folder / PHRASES, phrases, _TRAINING_THREADS)

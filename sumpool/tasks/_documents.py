@@ -67,7 +67,7 @@ def _require_separate_texts(prepared: Path, report: "DataReport") -> None:
     Raises:
         DataError: If one is.
     """
-    from sumpool.data.contamination import documents_in_training
+    from sumpool.data.document_stats import documents_in_training
 
     evaluated: tuple[Split, ...] = ("validation", "test")
     for split in evaluated:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sumpool.data.contamination import (
+from sumpool.data.document_stats import (
     MAX_NGRAMS,
     NGRAM_WORDS,
     documents_in_training,
@@ -49,7 +49,7 @@ def test_sample_of_a_document_is_bounded() -> None:
 
 def test_hashes_are_equal_in_other_processes() -> None:
     program = (
-        "from sumpool.data.contamination import hash_ngrams\n"
+        "from sumpool.data.document_stats import hash_ngrams\n"
         "print(hash_ngrams(['w%d' % n for n in range(14)]).tolist())"
     )
     printed = subprocess.run(

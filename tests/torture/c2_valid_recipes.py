@@ -26,7 +26,7 @@ from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.recipe.schema import BaseRecipe, Recipe
 from sumpool.recipe.yaml_text import write
 from sumpool.runs.training_setup import TrainingSetup, set_up_training
-from sumpool.tasks.classification.classifier import LabelledText, LoadedClassifier, classify_texts
+from sumpool.tasks.classification.classify import LabelledText, LoadedClassifier, classify_texts
 from sumpool.tasks.classification.labels import Labels
 from sumpool.tasks.classification.model import ClassificationModel
 from sumpool.tasks.classification.recipe import ClassificationRecipe

@@ -17,7 +17,7 @@ from sumpool.tasks.classification.recipe import ClassificationRecipe
 if TYPE_CHECKING:
     from sumpool.data.sources._base import Split
     from sumpool.evaluation.task import Results
-    from sumpool.tasks.classification.classifier import LoadedClassifier
+    from sumpool.tasks.classification.classify import LoadedClassifier
     from sumpool.tasks.classification.measures import ClassificationReport
     from sumpool.text.tokenizer import Tokenizer
     from sumpool.training.checkpoint import TrainingState
@@ -57,7 +57,7 @@ class ClassificationTask(DocumentTask[ClassificationRecipe]):
 
     def load(self, folder: Path | None = None, overrides: Sequence[str] = ()) -> "LoadedClassifier":
         """Load a run folder, by default the newest one with a classifier."""
-        from sumpool.tasks.classification.classifier import load_classifier
+        from sumpool.tasks.classification.classify import load_classifier
 
         return load_classifier(folder, overrides)
 

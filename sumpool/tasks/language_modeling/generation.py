@@ -4,8 +4,10 @@ import codecs
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -17,11 +19,26 @@ from sumpool.special_tokens import UNK
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe, TextSampling
 from sumpool.tasks.language_modeling.model import LanguageModel
 from sumpool.tasks.language_modeling.running_text import RunningText
-from sumpool.tasks.language_modeling.scoring import EncodedText, Ids
 from sumpool.tasks.language_modeling.stream import TextStream
 
 _STARTS = (b"\n", b" ")
 """Tokens that a text without a prompt begins after, the first one that the vocabulary has."""
+
+
+Ids = npt.NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True)
+class EncodedText:
+    """Running text as ids.
+
+    Attributes:
+        ids: (tokens,).
+        token_bytes: UTF-8 bytes of every token of the vocabulary.
+    """
+
+    ids: Ids
+    token_bytes: Sequence[bytes]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import pytest
 
 from sumpool.data.sources._base import Example, Fields, Reject
 from sumpool.errors import DataError
-from sumpool.tasks.classification.source import LabelledSourceConfig
+from sumpool.tasks.classification.labels import LabelledSourceConfig
 
 
 def write(path: Path, *rows: object) -> Path:

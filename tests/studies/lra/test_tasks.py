@@ -19,7 +19,7 @@ from sumpool.studies.lra.tasks import (
     make_data,
     read_copy,
 )
-from sumpool.tasks.classification.source import LabelledSourceConfig
+from sumpool.tasks.classification.labels import LabelledSourceConfig
 
 
 def write_imdb(folder: Path) -> Path:

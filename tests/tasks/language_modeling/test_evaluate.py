@@ -11,10 +11,14 @@ from sumpool.evaluation.task import Results
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Progress
 from sumpool.tasks.language_modeling import evaluate as workflow
-from sumpool.tasks.language_modeling.evaluate import evaluate_language_models, read_windows
-from sumpool.tasks.language_modeling.generation import load_language_model
+from sumpool.tasks.language_modeling.evaluate import (
+    TextWindow,
+    evaluate_language_models,
+    read_windows,
+    score_text,
+)
+from sumpool.tasks.language_modeling.generation import EncodedText, load_language_model
 from sumpool.tasks.language_modeling.model import LanguageModel
-from sumpool.tasks.language_modeling.scoring import EncodedText, TextWindow, score_text
 from sumpool.workflows.train import train
 from tests.tasks.language_modeling.test_loading import folder, recipe
 

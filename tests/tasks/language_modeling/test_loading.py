@@ -7,7 +7,7 @@ import pytest
 
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
-from sumpool.tasks.language_modeling.evaluate import windows_of
+from sumpool.tasks.language_modeling.evaluate import score_text, windows_of
 from sumpool.tasks.language_modeling.generation import (
     LoadedLanguageModel,
     encode_prompt,
@@ -16,7 +16,6 @@ from sumpool.tasks.language_modeling.generation import (
     split_of,
 )
 from sumpool.tasks.language_modeling.running_text import RunningTextConfig
-from sumpool.tasks.language_modeling.scoring import score_text
 from sumpool.workflows.train import train
 
 

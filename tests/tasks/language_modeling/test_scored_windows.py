@@ -1,6 +1,6 @@
 import pytest
 
-from sumpool.tasks.language_modeling.scoring import TextWindow, count_units, overlapping_windows, released_windows
+from sumpool.tasks.language_modeling.evaluate import TextWindow, count_units, overlapping_windows, released_windows
 
 
 def test_every_token_but_the_first_is_predicted_once() -> None:

@@ -8,13 +8,13 @@ from torch import Tensor, nn
 
 from sumpool.core.output._base import Scores
 from sumpool.progress import Check, no_op
-from sumpool.tasks.language_modeling.measures import ScoredWindow, score_language_model
-from sumpool.tasks.language_modeling.model import LanguageModel
-from sumpool.tasks.language_modeling.scoring import (
-    EncodedText,
+from sumpool.tasks.language_modeling.evaluate import (
     overlapping_windows,
     score_text,
 )
+from sumpool.tasks.language_modeling.generation import EncodedText
+from sumpool.tasks.language_modeling.measures import ScoredWindow, score_language_model
+from sumpool.tasks.language_modeling.model import LanguageModel
 
 CPU = torch.device("cpu")
 BYTES = [b"", *(bytes([97 + index]) for index in range(5)), b" ", b"\xc3", b"\xa4"]
