@@ -114,15 +114,11 @@ class TrainConfig(Settings):
         return tree
 
     @model_validator(mode="after")
-    def _teacher_has_a_method(self) -> Self:
+    def _require_what_settings_need(self) -> Self:
         if self.teacher and not self.distillation:
             raise ValueError("distillation must be word or sequence to learn from a teacher, got none")
         if self.distillation and not self.teacher:
             raise ValueError(f"teacher must be a run folder for distillation by {self.distillation}, got none")
-        return self
-
-    @model_validator(mode="after")
-    def _require_documents_to_select_by(self) -> Self:
         if self.select_by.startswith("rouge") and not self.rouge_documents:
             raise ValueError(
                 f"rouge_documents must be at least 1 to select by {self.select_by}, got 0; "

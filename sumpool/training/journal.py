@@ -151,11 +151,10 @@ class UpdateLog:
         update, self._pending = self._pending, None
         if update is None:
             return
-        metrics = update.metrics.read()
+        values = update.metrics.read()
         now = time.perf_counter()
         seconds, self._clock = now - self._clock, now
-        values = {"loss": metrics.loss, "nats": metrics.nll, "norm": metrics.gradient_norm, **metrics.auxiliary}
-        if not metrics.are_finite():
+        if not all(math.isfinite(values[name]) for name in ("loss", "nats", "norm")):
             self._stop(update, values)
         size = update.metrics.size
         imbalance = {} if size.imbalance is None else {"imbalance": round(size.imbalance, 6)}
@@ -170,7 +169,7 @@ class UpdateLog:
         }
         if self._processes.is_main:
             self._journal.append("step", update.step, record)
-        shown = {"loss": metrics.loss, "tokens/s": size.source_tokens / seconds, **imbalance}
+        shown = {"loss": values["loss"], "tokens/s": size.source_tokens / seconds, **imbalance}
         self._report(Progress("train", update.step, self._steps, shown))
 
     def _stop(self, update: PendingUpdate, values: Mapping[str, float]) -> NoReturn:

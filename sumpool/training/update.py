@@ -7,7 +7,7 @@ and the parameters that are trained, with their optimizer and the learning-rate 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import partial
@@ -112,27 +112,6 @@ def count_target_tokens(batch: Batch) -> int:
     return int((batch.target != batch.pad).sum())
 
 
-@dataclass(frozen=True)
-class UpdateMetrics:
-    """Metrics of an update.
-
-    Attributes:
-        loss: Training objective per target token, label smoothing and auxiliary losses included.
-        nll: Negative log-likelihood of the references, nats per target token.
-        gradient_norm: Norm of the gradient before clipping.
-        auxiliary: Auxiliary losses and metrics of the model by name, means over the documents.
-    """
-
-    loss: float
-    nll: float
-    gradient_norm: float
-    auxiliary: dict[str, float] = field(default_factory=dict)
-
-    def are_finite(self) -> bool:
-        """Return whether loss and gradient were finite, so that the update was made."""
-        return all(math.isfinite(value) for value in (self.loss, self.nll, self.gradient_norm))
-
-
 class PendingMetrics:
     """Metrics in transfer from the device; only `read` waits for them.
 
@@ -148,12 +127,16 @@ class PendingMetrics:
         if self._event:
             self._event.record()
 
-    def read(self) -> UpdateMetrics:
-        """Wait for the metrics."""
+    def read(self) -> dict[str, float]:
+        """Wait for the metrics and return them by name.
+
+        `loss` is the training objective per target token, label smoothing and auxiliary losses included, `nats` the
+        negative log-likelihood of the references per target token, and `norm` that of the gradient before clipping.
+        The others are auxiliary losses and metrics of the model, means over the documents.
+        """
         if self._event:
             self._event.synchronize()
-        loss, nll, gradient_norm, *auxiliary = self._values.tolist()
-        return UpdateMetrics(loss, nll, gradient_norm, dict(zip(self._names, auxiliary, strict=True)))
+        return dict(zip(("loss", "nats", "norm", *self._names), self._values.tolist(), strict=True))
 
 
 class Updater:

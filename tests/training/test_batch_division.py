@@ -52,7 +52,7 @@ def gradients(
     model = new_model(dropout=0.0).double()
     exhaust(model, documents, backward=backward)
     updater = Updater(model, AUTO, CPU)
-    loss = updater.update(batches, rate=0.0).read().loss
+    loss = updater.update(batches, rate=0.0).read()["loss"]
     return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}, loss, updater
 
 

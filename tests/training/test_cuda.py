@@ -9,7 +9,7 @@ from sumpool.errors import NonFiniteError
 from sumpool.training.checkpoint import Checkpoints
 from sumpool.training.fit import fit
 from sumpool.training.update import Updater
-from tests.training.toy import CONFIG, DATA, new_model, new_run
+from tests.training.toy import CONFIG, DATA, are_finite, new_model, new_run
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
 
@@ -26,7 +26,7 @@ def test_an_update_does_not_synchronise() -> None:
         metrics = updater.update(batches, rate=0.01)
     finally:
         torch.cuda.set_sync_debug_mode("default")
-    assert metrics.read().are_finite()
+    assert are_finite(metrics.read())
 
 
 def test_a_run_trains_and_resumes(tmp_path: Path) -> None:

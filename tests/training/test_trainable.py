@@ -13,7 +13,7 @@ from sumpool.progress import Progress
 from sumpool.training.fit import fit
 from sumpool.training.update import Updater, freeze, moments_of
 from sumpool.training.weights import weights_of
-from tests.training.toy import CONFIG, DATA, MODEL, VOCABULARY, new_model, new_run, trace
+from tests.training.toy import CONFIG, DATA, MODEL, VOCABULARY, are_finite, new_model, new_run, trace
 
 TRAINABLE = ("decoder.*norm*", "*.feed_forward.*.weight")
 PARTIAL = CONFIG.model_copy(update={"trainable": TRAINABLE})
@@ -102,4 +102,4 @@ def test_trainable_parameters_without_a_loss_are_an_error() -> None:
         updater.update([batch], rate=0.1)
     config = config.model_copy(update={"loss_weights": {"selection": 0.1}})
     updater = Updater(model, config, torch.device("cpu"))
-    assert updater.update([batch], rate=0.1).read().are_finite()
+    assert are_finite(updater.update([batch], rate=0.1).read())

@@ -11,7 +11,7 @@ from sumpool.core.output._base import Scores
 from sumpool.data.batches import Batch
 from sumpool.training.config import TrainConfig
 from sumpool.training.update import Updater, moments_of
-from tests.training.toy import CONFIG, DATA, new_model
+from tests.training.toy import CONFIG, DATA, are_finite, new_model
 
 CPU = torch.device("cpu")
 
@@ -27,7 +27,7 @@ def new_updater(model: nn.Module, config: TrainConfig = CONFIG) -> Updater:
 def gradients(batches: list[Batch], clip: float = 0.0, clip_value: float = 0.0) -> tuple[dict[str, Tensor], float]:
     model = new_model(dropout=0.0).double()
     updater = new_updater(model, CONFIG.model_copy(update={"clip": clip, "clip_value": clip_value}))
-    loss = updater.update(batches, rate=0.0).read().loss
+    loss = updater.update(batches, rate=0.0).read()["loss"]
     return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}, loss
 
 
@@ -83,7 +83,7 @@ def test_clipping_bounds_the_norm_and_reports_the_unclipped_norm() -> None:
     clipped, _ = gradients([batch_of([0, 1])], clip=0.01)
     assert norm_of(clipped) == pytest.approx(0.01, rel=1e-3)
     model = new_model(dropout=0.0)
-    reported = new_updater(model).update([batch_of([0, 1])], rate=0.0).read().gradient_norm
+    reported = new_updater(model).update([batch_of([0, 1])], rate=0.0).read()["norm"]
     assert reported == pytest.approx(norm_of(free), rel=1e-3)
 
 
@@ -103,7 +103,7 @@ def test_no_update_from_the_first_non_finite_gradient_on(value: float) -> None:
     weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     moments = {name: tensor.clone() for name, tensor in moments_of(updater.optimizer, model).items()}
     hook = model.embedding.weight.register_hook(lambda gradient: gradient * value)
-    assert not updater.update([batch_of([2, 3])], rate=0.01).read().are_finite()
+    assert not are_finite(updater.update([batch_of([2, 3])], rate=0.01).read())
     hook.remove()
     updater.update([batch_of([4, 5])], rate=0.01)
     assert all(torch.equal(tensor, weights[name]) for name, tensor in model.state_dict().items())
@@ -114,7 +114,7 @@ def test_bf16_keeps_weights_and_moments_in_single_precision() -> None:
     model = new_model(dropout=0.0)
     updater = new_updater(model, CONFIG.model_copy(update={"precision": "bf16"}))
     metrics = updater.update([batch_of([0, 1])], rate=0.01).read()
-    assert metrics.loss == pytest.approx(gradients([batch_of([0, 1])])[1], rel=0.02)
+    assert metrics["loss"] == pytest.approx(gradients([batch_of([0, 1])])[1], rel=0.02)
     assert {tensor.dtype for tensor in moments_of(updater.optimizer, model).values()} == {torch.float32}
 
 

@@ -1,6 +1,8 @@
 """Model and documents for training runs of a second or two."""
 
 import json
+import math
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
@@ -94,3 +96,8 @@ def trace(run: Path) -> dict[str, str]:
     timed = {"seconds", "data_seconds", "tokens_per_second"}
     journal = [{name: value for name, value in record.items() if name not in timed} for record in records]
     return {**hashes, "journal": json.dumps(journal)}
+
+
+def are_finite(metrics: Mapping[str, float]) -> bool:
+    """Return whether loss and gradient of an update were finite, so that it was made."""
+    return all(math.isfinite(metrics[name]) for name in ("loss", "nats", "norm"))
