@@ -458,9 +458,8 @@ class LengthSweep:
     def _work(self, cell: Cell, documents: Documents, tokens: int | None = None) -> Work:
         """One repetition of a workload, with fewer tokens generated if that is asked for."""
         workload, contender = cell[0], self.contenders[cell[1]]
-        if workload == "generate":
-            return partial(contender.generate, documents, self.settings.beams, tokens or self.settings.generate)
-        return partial(contender.train if workload == "train" else contender.encode, documents)
+        sizes = (self.settings.beams, tokens or self.settings.generate) if workload == "generate" else ()
+        return partial(contender.run, workload, documents, *sizes)
 
     def _profile(self, name: str, length: int) -> tuple[int | None, dict[str, object]]:
         """Operations of one of our encoders, its output lengths, and bytes that a decoding step must read."""

@@ -11,7 +11,7 @@ It is converted from a random BART of transformers. Its tokens are texts; their 
 import logging
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -197,21 +197,10 @@ _COMPUTE_TYPES = ("float32", "int8", "bfloat16", "int8_bfloat16")
 """Compute types that may be the fastest; int8 are the weights, and the products with them, alone."""
 
 
-@dataclass(frozen=True)
-class _Call:
-    """A workload and its arguments; its peak memory is measured if there is a `device`."""
-
-    workload: Workload
-    arguments: tuple[Any, ...]
-    device: torch.device | None
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """Precision of the workload, and its peak memory if that was measured."""
-
-    precision: str | None
-    peak: int | None
+_Call = tuple[Workload, Documents, tuple[int, ...], torch.device | None]
+"""A workload and its arguments; its peak memory is measured if there is a device."""
+_Answer = tuple[str | None, int | None]
+"""Precision of the workload, and its peak memory if that was measured."""
 
 
 @final
@@ -239,35 +228,24 @@ class PeerProcess(Contender):
             self._device = None
         return self._peak
 
-    def encode(self, documents: Documents) -> None:
-        """Encode the documents."""
-        self._run("encode", documents)
-
-    def train(self, documents: Documents) -> None:
-        """Run forward and backward of one training step."""
-        self._run("train", documents)
-
-    def generate(self, documents: Documents, beams: int, tokens: int) -> None:
-        """Encode the documents and generate exactly `tokens` tokens for each."""
-        self._run("generate", documents, beams, tokens)
-
-    def _run(self, workload: Workload, *arguments: object) -> None:
-        answer = self._pool.result(self._pool.submit(_Call(workload, arguments, self._device)), no_op)
-        self._precisions[workload], self._peak = answer.precision, answer.peak
+    def run(self, workload: Workload, documents: Documents, *sizes: int) -> None:
+        """Run a workload in the process."""
+        call = self._pool.submit((workload, documents, sizes, self._device))
+        self._precisions[workload], self._peak = self._pool.result(call, no_op)
 
 
 def _runner(build: Callable[[], Contender]) -> Callable[[_Call], _Answer]:
-    """Build the contender and return what runs its workloads."""
     contender = build()
 
     def run(call: _Call) -> _Answer:
-        work = partial(getattr(contender, call.workload), *call.arguments)
-        if call.device is None:
-            work()
-            peak = None
+        workload, documents, sizes, device = call
+        work = partial(contender.run, workload, documents, *sizes)
+        peak = None
+        if device:
+            peak = contender.peak(work, device)
         else:
-            peak = contender.peak(work, call.device)
-        return _Answer(contender.precision_of(call.workload), peak)
+            work()
+        return contender.precision_of(workload), peak
 
     return run
 
@@ -380,35 +358,22 @@ class FastestPeer(Contender):
         """Precision that was the fastest in a workload; None before it has run."""
         return self._chosen.get(workload)
 
-    def encode(self, documents: Documents) -> object:
-        """Encode the documents."""
-        return self._fastest("encode", lambda peer: peer.encode(self._trial)).encode(documents)
-
-    def train(self, documents: Documents) -> None:
-        """Run forward and backward of one training step."""
-        self._fastest("train", lambda peer: peer.train(self._trial)).train(documents)
-
-    def generate(self, documents: Documents, beams: int, tokens: int) -> object:
-        """Encode the documents and generate exactly `tokens` tokens for each."""
-        fastest = self._fastest("generate", lambda peer: peer.generate(self._trial, self._beams, self._tokens))
-        return fastest.generate(documents, beams, tokens)
-
-    def _fastest(self, workload: Workload, work: Callable[[Contender], object]) -> Contender:
-        """Return the system in the precision that is fastest in a workload.
+    def run(self, workload: Workload, documents: Documents, *sizes: int) -> object:
+        """Run a workload in the precision that is the fastest in it.
 
         Raises:
             NotImplementedError: If the system does not have the workload.
         """
         if workload not in self._chosen:
-            device = self._trial.ids.device
+            trial = (self._beams, self._tokens) if sizes else ()
             seconds: dict[str, float] = {}
             for name in self._builds:
-                peer = self._peer(name)
-                work(peer)  # the first call allocates memory and selects kernels
-                seconds[name] = min(clock(partial(work, peer), device) for _ in range(_REPEATS))
+                work = partial(self._peer(name).run, workload, self._trial, *trial)
+                work()  # the first call allocates memory and selects kernels
+                seconds[name] = min(clock(work, self._trial.ids.device) for _ in range(_REPEATS))
             self._chosen[workload] = min(seconds, key=seconds.__getitem__)
             self._built = {name: self._built[name] for name in {*self._chosen.values()}}
-        return self._peer(self._chosen[workload])
+        return self._peer(self._chosen[workload]).run(workload, documents, *sizes)
 
     def _peer(self, name: str) -> Contender:
         if name not in self._built:

@@ -90,12 +90,19 @@ class Contender(Protocol):
 
     def encode(self, documents: Documents) -> object:
         """Encode the documents."""
+        return self.run("encode", documents)
 
-    def train(self, documents: Documents) -> None:
+    def train(self, documents: Documents) -> object:
         """Run forward and backward of one training step."""
+        return self.run("train", documents)
 
     def generate(self, documents: Documents, beams: int, tokens: int) -> object:
         """Encode the documents and generate exactly `tokens` tokens for each."""
+        return self.run("generate", documents, beams, tokens)
+
+    def run(self, workload: Workload, documents: Documents, *sizes: int) -> object:
+        """Run a workload with its arguments; a system has either this method or those of its workloads."""
+        return getattr(self, workload)(documents, *sizes)
 
     def peak(self, work: Work, device: torch.device) -> int | None:
         """Run `work`, which runs one of the workloads once, and return its peak memory, as `training.memory.peak`."""
