@@ -11,11 +11,11 @@ from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, final
+from typing import Any
 
 import torch
 
-from sumpool.bench.measures import Steps, interleave
+from sumpool.bench.measures import Steps, Work, interleave
 from sumpool.bench.results import Result, Row, where
 from sumpool.bench.workload import Conditions, Documents
 from sumpool.core.decoding.beam import search
@@ -52,20 +52,44 @@ class Pair:
 def measure_transformers(
     pair: Pair, settings: TransformersConfig, conditions: Conditions, report: Report = no_op, check: Check = no_op
 ) -> Result:
-    """Measure both in turns, encoding and generation apart, and compare their summaries."""
+    """Measure both in turns, encoding and generation apart, and compare their summaries without BOS and EOS."""
     steps = Steps(4 * (settings.repeats + 1), report, check)
+    device, writing = conditions.device, pair.writing
+    theirs, ours = pair.theirs.to(device), pair.ours.to(device).eval()
+    documents = Documents.random(settings.batch, settings.length, 1, conditions)
+    mask = torch.ones_like(documents.ids)
+    assert isinstance(writing.min_length, int)
+    assert isinstance(writing.max_length, int)
+    lengths = [Lengths(writing.min_length, writing.max_length)] * settings.batch
+    rules = Rules(writing.begin_with, [NoRepeatTokens(writing.no_repeat_tokens)], ours.special_tokens)
+
+    def their_encode() -> Any:  # noqa: ANN401 - a type of transformers
+        return theirs.get_encoder()(documents.ids, attention_mask=mask)
+
+    def our_encode() -> Memory:
+        return ours.encode(documents.ids, documents.mask, documents.sentences)
+
+    def their_generate() -> list[list[int]]:
+        memory = replace(their_memory)  # `generate` repeats it for every beam in place
+        summaries = theirs.generate(encoder_outputs=memory, attention_mask=mask).tolist()
+        return [list(takewhile(lambda token: token != pair.eos, row[1:])) for row in summaries]
+
+    def our_generate() -> list[list[int]]:
+        state = ours.start(our_memory, writing.beams)
+        hypotheses: list[list[Hypothesis]] = search(ours.step, state, lengths, writing.ranking(), rules, device=device)
+        return [list(best.tokens) for best, *_ in hypotheses]
+
     with torch.inference_mode(), conditions.autocast():
-        both = _Both(pair, settings, conditions)
-        tasks = {
-            (THEIRS, "encode"): both.theirs_encode,
-            (OURS, "encode"): both.ours_encode,
-            (THEIRS, "generate"): both.theirs_generate,
-            (OURS, "generate"): both.ours_generate,
+        their_memory, our_memory = their_encode(), our_encode()
+        tasks: dict[tuple[str, str], Work] = {
+            (THEIRS, "encode"): their_encode,
+            (OURS, "encode"): our_encode,
+            (THEIRS, "generate"): their_generate,
+            (OURS, "generate"): our_generate,
         }
-        timings = interleave(tasks, settings.repeats, conditions.device, steps)
-        summaries = zip(both.theirs_generate(), both.ours_generate(), strict=True)
+        timings = interleave(tasks, settings.repeats, device, steps)
+        same = sum(one == other for one, other in zip(their_generate(), our_generate(), strict=True))
     steps.finish()
-    same = sum(theirs == ours for theirs, ours in summaries)
     rows = [Row({"system": system, "work": work}, timing) for (system, work), timing in timings.items()]
     return transformers_result(rows, same, settings, pair.version)
 
@@ -84,51 +108,6 @@ def transformers_result(rows: list[Row], same: int, settings: TransformersConfig
         lines.append(Row({**values, "seconds": seconds, **speeds}))
     table = make_table("transformers", lines, settings.model_dump() | {"same": same, "version": version})
     return Result({"systems": rows}, [table], {"same": same, "batch": settings.batch})
-
-
-@final
-class _Both:
-    """Both models with the same documents."""
-
-    def __init__(self, pair: Pair, settings: TransformersConfig, conditions: Conditions) -> None:
-        self.pair = pair
-        self.device = conditions.device
-        self.theirs = pair.theirs.to(self.device)
-        self.ours = pair.ours.to(self.device).eval()
-        self.documents = Documents.random(settings.batch, settings.length, 1, conditions)
-        self.ids = self.documents.ids
-        self.mask = torch.ones_like(self.ids)
-        self.their_memory = self.theirs_encode()
-        self.our_memory = self.ours_encode()
-
-    def theirs_encode(self) -> Any:  # noqa: ANN401 - a type of transformers
-        """Encoder output of transformers."""
-        return self.theirs.get_encoder()(self.ids, attention_mask=self.mask)
-
-    def ours_encode(self) -> Memory:
-        """Our encoder memory."""
-        return self.ours.encode(self.documents.ids, self.documents.mask, self.documents.sentences)
-
-    def theirs_generate(self) -> list[list[int]]:
-        """Summaries of transformers, without BOS and EOS."""
-        memory = replace(self.their_memory)  # `generate` repeats it for every beam in place
-        summaries = self.theirs.generate(encoder_outputs=memory, attention_mask=self.mask).tolist()
-        return [list(takewhile(lambda token: token != self.pair.eos, row[1:])) for row in summaries]
-
-    def ours_generate(self) -> list[list[int]]:
-        """Our summaries."""
-        writing = self.pair.writing
-        assert isinstance(writing.min_length, int)
-        assert isinstance(writing.max_length, int)
-        hypotheses: list[list[Hypothesis]] = search(
-            self.ours.step,
-            self.ours.start(self.our_memory, writing.beams),
-            [Lengths(writing.min_length, writing.max_length)] * len(self.ids),
-            writing.ranking(),
-            Rules(writing.begin_with, [NoRepeatTokens(writing.no_repeat_tokens)], self.ours.special_tokens),
-            device=self.device,
-        )
-        return [list(best.tokens) for best, *_ in hypotheses]
 
 
 def random_pair(settings: TransformersConfig, seed: int) -> Pair:
