@@ -250,40 +250,6 @@ def require_writable(files: Mapping[str, Path | None]) -> None:
         require_unlisted(path)
 
 
-def write_tables(tables: Sequence[Table], files: Mapping[str, Path | None]) -> None:
-    """Write tables to the files of `--csv` and `--latex`, where they are given."""
-    for option, path in files.items():
-        if path is not None:
-            with disk_errors(path):
-                replace_file(path, _RENDER[option](tables).encode())
-
-
-def export_result(
-    path: Path, about: Mapping[str, Any], rows: Mapping[str, Sequence[Row]], tables: Sequence[Table]
-) -> None:
-    """Write rows by kind as JSON, and tables as CSV and LaTeX, beside each other.
-
-    Args:
-        path: Path of the files, without a suffix.
-        about: Settings and other results, for JSON.
-        rows: Rows, unrounded.
-        tables: The tables.
-
-    Raises:
-        ResourceError: If the disk is full or fails.
-    """
-    whole = {**about, **{kind: [row.to_json() for row in part] for kind, part in rows.items()}}
-    content = {
-        ".json": json.dumps(whole, indent=2, ensure_ascii=False) + "\n",
-        ".csv": to_csv(tables),
-        ".tex": to_latex(tables),
-    }
-    for suffix, text in content.items():
-        file = path.with_name(path.name + suffix)
-        with disk_errors(file):
-            replace_file(file, text.encode())
-
-
 def _value(column: Column, row: Row) -> object:
     value = row[column.name]
     if value is None or isinstance(value, int | float):
@@ -367,6 +333,25 @@ def make_report(
     """Add everything that it takes to read the figures: the machine, versions and settings."""
     device, precision = conditions.device, NAMES[conditions.precision]
     return BenchReport(recipe, suite, describe(device), versions(), device.type, precision, dict(settings), result)
+
+
+def write_report(report: BenchReport, files: Mapping[str, Path | None]) -> None:
+    """Write a report to the file of `--out`, as JSON, and its tables to those of `--csv` and `--latex`, where given.
+
+    Raises:
+        ResourceError: If the disk is full or fails.
+    """
+    for option, path in files.items():
+        if path is not None:
+            text = f"{report.to_json()}\n" if option == "--out" else _RENDER[option](report.result.tables)
+            with disk_errors(path):
+                replace_file(path, text.encode())
+
+
+def export_report(report: BenchReport, path: Path) -> None:
+    """Write a report as JSON, CSV and LaTeX beside each other; the path has no suffix."""
+    suffixes = {"--out": ".json", "--csv": ".csv", "--latex": ".tex"}
+    write_report(report, {option: path.with_name(path.name + suffix) for option, suffix in suffixes.items()})
 
 
 def describe(device: torch.device) -> Machine:

@@ -16,7 +16,7 @@ from sumpool.errors import RecipeError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sumpool.bench.results import BenchReport, Table
+    from sumpool.bench.results import Table
 
 CORPUS = "corpus"
 """The benchmark of whole processes."""
@@ -79,7 +79,7 @@ def bench(
     from sumpool.bench.corpus import bench_corpus
     from sumpool.bench.models import bench as measure
     from sumpool.bench.plots import draw, model_panels, require_plots
-    from sumpool.bench.results import require_writable
+    from sumpool.bench.results import require_writable, write_report
     from sumpool.bench.saved import compare_reports, load_saved
     from sumpool.progress import GRACE, interruptible
 
@@ -112,7 +112,7 @@ def bench(
                     )
         if plot:
             draw([*model_panels(report.result, report.settings["bench"])], plot, rows=2)
-        write_report(report, out, exports)
+        write_report(report, {"--out": out, **exports})
     comparison = compare_reports(earlier, report) if earlier else None
     with screen() as shown:
         if json:
@@ -139,17 +139,6 @@ def locked_output(out: Path | None) -> Iterator[None]:
     require_benchmark(out)
     with locked_for_writing(out, "name another with --out"):
         yield
-
-
-def write_report(report: "BenchReport", out: Path | None, exports: Mapping[str, Path | None]) -> None:
-    """Write a report as JSON, and its tables to the files of `--csv` and `--latex`, where they are given."""
-    from sumpool.bench.results import write_tables
-    from sumpool.io.atomic import disk_errors, replace_file
-
-    write_tables(report.result.tables, exports)
-    if out:
-        with disk_errors(out):
-            replace_file(out, f"{report.to_json()}\n".encode())
 
 
 def _check_target(target: str | None, run: Path | None) -> None:

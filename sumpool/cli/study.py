@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 import typer
 
-from sumpool.cli.bench import Csv, Json, Latex, Out, Plot, lay_out, locked_output, write_report
+from sumpool.cli.bench import Csv, Json, Latex, Out, Plot, lay_out, locked_output
 from sumpool.cli.console import screen
 from sumpool.cli.options import Changes
 from sumpool.cli.text import table
@@ -55,7 +55,7 @@ def study(
 
     Settings of a study change with --set study.repeats=1, those of its recipe or run as elsewhere.
     """
-    from sumpool.bench.results import require_writable
+    from sumpool.bench.results import require_writable, write_report
     from sumpool.progress import GRACE, interruptible
 
     if name is None:
@@ -79,7 +79,7 @@ def study(
             report = run_study(name, target, overrides=changes or (), report=shown.report, check=interruption.check)
         if plot:
             draw(report, plot)
-        write_report(report, out, exports)
+        write_report(report, {"--out": out, **exports})
     with screen() as shown:
         shown.result(report.to_json() if json else lay_out(report.tables()))
 

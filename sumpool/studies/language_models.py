@@ -23,7 +23,7 @@ from sumpool.bench.results import (
     Result,
     Row,
     Table,
-    export_result,
+    export_report,
     make_report,
     text_table,
     unique,
@@ -210,12 +210,13 @@ def study_language_models(overrides: Sequence[str], report: Report, check: Check
         tables.append(difference_table(differences))
     result = Result({"rows": rows, "differences": differences}, tables)
     settings = {"study": config.model_dump(mode="json"), "recipe": first.model_dump(mode="json")}
-    export_result(config.folder / config.table, {"settings": settings}, result.rows, result.tables)
     if find_spec("matplotlib"):
         draw_study(config.table, rows, config.folder / f"{config.table}.png")
     device = choose_device(first.train.device)
     conditions = Conditions(300, device, choose_precision(first.train.precision, device), config.seeds[0])
-    return make_report(config.table, "language-models", conditions, settings, result)
+    made = make_report(config.table, "language-models", conditions, settings, result)
+    export_report(made, config.folder / config.table)
+    return made
 
 
 def _recipe(

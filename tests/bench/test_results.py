@@ -1,5 +1,6 @@
 import csv
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from sumpool.bench.measures import Timing
 from sumpool.bench.results import (
     Column,
+    Result,
     Row,
     Table,
     pivot,
@@ -17,9 +19,10 @@ from sumpool.bench.results import (
     to_latex,
     unique,
     where,
-    write_tables,
+    write_report,
 )
 from sumpool.errors import RecipeError
+from tests.bench.test_models import REPORT
 
 ROWS = [
     Row({"length": 16, "system": "a", "bytes": 2**21}, Timing((0.5, 1.0, 0.75))),
@@ -108,10 +111,10 @@ def test_latex_is_escaped() -> None:
 def test_files_are_written(tmp_path: Path) -> None:
     files = {"--csv": tmp_path / "t.csv", "--latex": tmp_path / "t.tex"}
     require_writable(files)
-    write_tables([TABLE], files)
+    write_report(replace(REPORT, result=Result({}, [TABLE])), files)
     assert (tmp_path / "t.csv").read_bytes().decode() == to_csv([TABLE])
     assert (tmp_path / "t.tex").read_text() == to_latex([TABLE])
-    write_tables([TABLE], {"--csv": None, "--latex": None})
+    write_report(REPORT, {"--csv": None, "--latex": None})
 
 
 def test_files_without_a_folder_are_refused(tmp_path: Path) -> None:

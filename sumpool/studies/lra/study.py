@@ -27,7 +27,7 @@ from typing import Any
 
 from sumpool.bench.config import split_overrides
 from sumpool.bench.plots import COLOURS, save_figure
-from sumpool.bench.results import MEBI, BenchReport, Result, Row, Table, export_result, make_report, text_table
+from sumpool.bench.results import MEBI, BenchReport, Result, Row, Table, export_report, make_report, text_table
 from sumpool.bench.workload import Conditions
 from sumpool.errors import RecipeError
 from sumpool.evaluation.statistics import Estimate
@@ -141,15 +141,15 @@ def study_lra(overrides: Sequence[str], report: Report, check: Check) -> BenchRe
     # 3. Write the table.
     first = recipes[config.attentions[0]][0]
     table = make_lra_table(config.task, rows, config.memory, _notes(first))
-    result = Result({"attentions": rows}, [_statistics(data.statistics), table], {"statistics": data.statistics})
+    result = Result({"attentions": rows}, [table, _statistics(data.statistics)], {"statistics": data.statistics})
     device = choose_device(first.train.device)
     conditions = Conditions(300, device, choose_precision(first.train.precision, device), config.seeds[0])
-    about = {"settings": config.model_dump(mode="json"), "statistics": data.statistics}
-    export_result(folder / "results", about, {"rows": rows}, [table])
     if find_spec("matplotlib"):
         draw_lra(config.task, rows, folder / "results.png")
     settings = {"study": config.model_dump(mode="json"), "recipe": first.model_dump(mode="json")}
-    return make_report(config.task, "lra", conditions, settings, result)
+    made = make_report(config.task, "lra", conditions, settings, result)
+    export_report(made, folder / "results")
+    return made
 
 
 def row_names() -> tuple[str, ...]:

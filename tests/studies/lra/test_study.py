@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.bench.results import Row, export_result
+from sumpool.bench.results import Row, to_csv, to_latex
 from sumpool.core.attention.informer import InformerAttentionConfig
 from sumpool.core.model.config import EncoderLayerConfig
 from sumpool.errors import RecipeError
@@ -57,19 +57,17 @@ def test_seeds_have_an_interval_by_student() -> None:
     assert three.high - three.mean == pytest.approx(4.303 * 0.1 / 3**0.5)
 
 
-def test_tables_are_exported_best_first(tmp_path: Path) -> None:
+def test_tables_are_exported_best_first() -> None:
     rows = [row("linear", 0.2), row("vanilla", 0.4)]
     table = make_lra_table("listops", rows, 16, ["a note"])
     assert [cells[0] for cells in table.cells()] == ["vanilla", "linear"]
     assert table.cells()[1][4:6] == ("-", "-")
-    export_result(tmp_path / "results", {"settings": {}}, {"rows": rows}, [table])
-    content = json.loads((tmp_path / "results.json").read_text())
-    assert content["rows"][0]["runs"][0]["accuracy"]["mean"] == 0.2
-    title, *rest = (tmp_path / "results.csv").read_text().splitlines()
+    assert rows[0].to_json()["runs"][0]["accuracy"]["mean"] == 0.2
+    title, *rest = to_csv([table]).splitlines()
     lines = list(csv.DictReader(rest))
     assert title == '"Long Range Arena, listops"'
     assert (lines[0]["attention"], lines[0]["accuracy %"], lines[1]["Skyformer"]) == ("vanilla", "40.0", "")
-    assert r"vanilla & 40.00 & 30.00" in (tmp_path / "results.tex").read_text()
+    assert r"vanilla & 40.00 & 30.00" in to_latex([table])
 
 
 def test_a_run_is_read_from_its_log(tmp_path: Path) -> None:
@@ -161,7 +159,7 @@ def test_attentions_are_trained_and_compared(folder: Path) -> None:
     assert all((folder / name).is_file() for name in ("results.json", "results.csv", "results.tex"))
     assert (folder / "vanilla-seed1" / "evaluation" / "test" / "report.json").is_file()
     first = json.loads((folder / "results.json").read_text())
-    assert [row["steps"] for row in first["rows"]] == [2, 2]
+    assert [row["steps"] for row in first["attentions"]] == [2, 2]
     assert first["statistics"]["train"]["rows"] == 80
     tables = {table.title: table for table in result.tables()}
     assert len(tables["Long Range Arena, listops"].rows) == 2
