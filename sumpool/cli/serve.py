@@ -1,6 +1,7 @@
-"""`sumpool serve`: summaries over HTTP."""
+"""`sumpool serve`: load a model and answer requests over HTTP until a signal comes."""
 
 import ipaddress
+import socket
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +13,8 @@ from sumpool.errors import RecipeError, ResourceError
 
 _LIBRARIES = ("fastapi", "uvicorn", "prometheus_client", "python_multipart")
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
+_GRACE = 30
+"""Seconds that requests have to end after a signal."""
 
 
 def serve(
@@ -22,20 +25,23 @@ def serve(
     port: Annotated[
         int, typer.Option(metavar="N", parser=whole_number("--port", 0, 65_535), help="Port; 0 takes a free one.")
     ] = 8000,
+    host_name: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Name under which a proxy passes requests on; may be repeated."),
+    ] = None,
     token_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="File with a token that every request must have.")
     ] = None,
     max_bytes: Annotated[
         int,
         typer.Option(
-            metavar="N", parser=whole_number("--max-bytes", 1, 2**40), help="Bytes of the body of a request at most."
+            metavar="N",
+            parser=whole_number("--max-bytes", 1, 2**40),
+            help="Bytes of the body of a request at most, also unpacked; its text may have a sixteenth of it.",
         ),
     ] = 32 * 2**20,
     queue: Annotated[
-        int,
-        typer.Option(
-            metavar="N", parser=whole_number("--queue", 1, 100_000), help="Requests that may wait for the model."
-        ),
+        int, typer.Option(metavar="N", parser=whole_number("--queue", 1, 100_000), help="Requests that may wait.")
     ] = 64,
     changes: Changes = None,
 ) -> None:
@@ -51,22 +57,40 @@ def serve(
     local = _is_loopback(host)
     if not local and not token:
         raise RecipeError(f"--host must be a loopback address without --token-file, got {host}")
-    from sumpool.service.config import ServiceLimits
-    from sumpool.workflows.serve import listen, serve_model
+    import uvicorn
+
+    from sumpool.inference.loading import load_for_generation
+    from sumpool.inference.summarizer import Summarizer
+    from sumpool.service.app import build_app
+    from sumpool.service.connections import Connection
+    from sumpool.service.memory import share_one_heap
+    from sumpool.service.protection import ServiceLimits
 
     try:
-        listener = listen(host, port)
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        listener = socket.create_server((host, port), family=family)
     except OSError as error:
         raise ResourceError(f"--port must be free on {host}, got {port}: {error.strerror or error}") from error
-    serve_model(
-        model,
-        listener,
-        overrides=changes or (),
-        limits=ServiceLimits(body_bytes=max_bytes, waiting=queue),
-        token=token,
-        hosts=(*_LOCAL, host) if local else ("*",),
-        ready=lambda address: typer.echo(f"listening on {address}", err=True),
+    share_one_heap()
+    loaded = load_for_generation(model, changes or ())
+    parameters = sum(parameter.numel() for parameter in loaded.model.parameters())
+    limits = ServiceLimits(
+        body_bytes=max_bytes, characters=max(1, max_bytes // 16), held_bytes=4 * max_bytes, waiting=queue
     )
+    names = (*_LOCAL, host, *(host_name or ())) if local or host_name else ("*",)
+    app = build_app(Summarizer(loaded), loaded.recipe.name, parameters, limits=limits, token=token, hosts=names)
+    address, number = listener.getsockname()[:2]
+    typer.echo(f"listening on http://{f'[{address}]' if ':' in address else address}:{number}/", err=True)
+    config = uvicorn.Config(
+        app,
+        http=Connection,
+        ws="none",
+        log_level="error",  # not every wrong request
+        access_log=False,
+        timeout_graceful_shutdown=_GRACE,
+        server_header=False,
+    )
+    uvicorn.Server(config).run(sockets=[listener])
 
 
 def _read_token(file: Path) -> str:

@@ -101,7 +101,7 @@ def read_regular(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
     return bytes(content)
 
 
-def parse_json(content: bytes | str, max_bytes: int = MAX_BYTES) -> Any:  # noqa: ANN401 - any JSON
+def parse_json(content: bytes | str, max_bytes: int = MAX_BYTES, max_values: int = MAX_VALUES) -> Any:  # noqa: ANN401 - any JSON
     """Parse JSON, in UTF-8 if it is bytes.
 
     Raises:
@@ -111,7 +111,7 @@ def parse_json(content: bytes | str, max_bytes: int = MAX_BYTES) -> Any:  # noqa
         raise ValueError(f"more than {max_bytes:,} bytes")
     try:
         text = content if isinstance(content, str) else content.decode("utf-8-sig")
-        _check_structure(text)
+        _check_structure(text, max_values)
         return json.loads(text)
     except json.JSONDecodeError as error:
         line = f"line {error.lineno} " if error.lineno > 1 else ""
@@ -203,14 +203,16 @@ def _tensor_entry(name: str, entry: Any) -> TensorEntry:  # noqa: ANN401 - any J
     raise ValueError(f"the tensor {name!r} with {repr(entry)[:80]}")
 
 
-def _check_structure(text: str) -> None:
+def _check_structure(text: str, max_values: int) -> None:
     """Raise a ValueError if a text has too many brackets in each other, or too many values."""
-    if text.count("[") + text.count("{") <= MAX_DEPTH and text.count(",") < MAX_VALUES:
+    if text.count("[") + text.count("{") <= MAX_DEPTH and text.count(",") < max_values:
         return
-    structure = _STRING.sub("", text)
+    # At least one quote of every string, and at most two, are behind no backslash. Names are strings too.
+    has_many_strings = text.count('"') - text.count('\\"') > 4 * max_values
+    structure = "" if has_many_strings else _STRING.sub("", text)
     values = structure.count(",") + structure.count("[") + structure.count("{")
-    if values > MAX_VALUES:
-        raise ValueError(f"more than {MAX_VALUES:,} values")
+    if has_many_strings or values > max_values:
+        raise ValueError(f"more than {max_values:,} values")
     depth = 0
     for bracket in _BRACKET.finditer(structure):
         depth += 1 if bracket[0] in "[{" else -1

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from importlib.resources import files
@@ -22,9 +22,8 @@ from sumpool.errors import DataError, RecipeError, ResourceError, SumpoolError
 from sumpool.inference.pipeline import OnDraft
 from sumpool.inference.summarizer import Summarizer, SummaryResult
 from sumpool.service.batching import Batcher, QueueFullError, SummaryOptions
-from sumpool.service.config import DEFAULT_LIMITS, ServiceLimits
-from sumpool.service.protection import Protection
-from sumpool.service.requests import ReadRequest, request_reader, wait_for_summaries, with_drafts
+from sumpool.service.protection import ServiceLimits, guard
+from sumpool.service.requests import ReadRequest, RequestReader, summaries_of
 from sumpool.service.schemas import (
     DraftAnswer,
     ErrorAnswer,
@@ -42,7 +41,8 @@ _PAGE = {
     "/page.js": ("page.js", "text/javascript"),
 }
 _POLICY = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'"
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
 )
 
 
@@ -71,10 +71,10 @@ def build_app(
     name: str,
     parameters: int,
     *,
-    limits: ServiceLimits = DEFAULT_LIMITS,
+    limits: ServiceLimits = ServiceLimits(),  # noqa: B008 - frozen
     token: str = "",
     hosts: Sequence[str] = ("*",),
-) -> Any:  # noqa: ANN401 - an ASGI application
+) -> FastAPI:
     """Build the application.
 
     Args:
@@ -89,7 +89,7 @@ def build_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.batcher = Batcher(partial(_summarize, summarizer), limits.waiting, limits.batch_documents)
+        app.state.batcher = Batcher(partial(_summarize, summarizer), limits.batch_documents)
         metrics.waiting.set_function(lambda: app.state.batcher.waiting)
         task = asyncio.create_task(app.state.batcher.run())
         yield
@@ -97,17 +97,30 @@ def build_app(
         with suppress(asyncio.CancelledError):
             await task
 
-    # The pages of documentation that FastAPI has load scripts from elsewhere.
-    app = FastAPI(title="sumpool", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
+    # The pages of documentation that FastAPI has load scripts from elsewhere, and its schema is open to all.
+    app = FastAPI(
+        title="sumpool",
+        version=__version__,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        dependencies=[Depends(guard(token, hosts))],
+    )
+    app.add_api_route("/openapi.json", app.openapi, include_in_schema=False)
     _add_errors(app, metrics)
     _add_pages(app, metrics, limits)
-    read = Depends(request_reader(limits))
+    read = Depends(RequestReader(limits).read)
 
     @app.post("/v1/summaries", responses=_WRONG, openapi_extra=_BODY)
     async def summaries(request: Request, asked: Annotated[ReadRequest, read]) -> SummaryAnswers:
         """Summarise texts in JSON, or files of any format that `sumpool summarize` reads: in a form, or one as body."""
-        with metrics.seconds.time():
-            results = await wait_for_summaries(request, *asked, limits)
+        try:
+            with metrics.seconds.time():
+                async for part in summaries_of(request, *asked, limits):
+                    results = [] if isinstance(part, str) else part
+        except asyncio.CancelledError:  # the grace of a signal is over
+            raise ResourceError("the service has been stopped; try again later") from None
         if len(results) == 1 and results[0].reason:
             raise DataError(results[0].reason)
         metrics.documents.inc(len(results))
@@ -130,7 +143,7 @@ def build_app(
         """List the model."""
         return ModelAnswers(models=[ModelAnswer(name=name, parameters=parameters)])
 
-    return Protection(app, limits, token, hosts, lambda status: metrics.answers.labels(status).inc())
+    return app
 
 
 def _summarize(
@@ -142,7 +155,7 @@ def _summarize(
 
 
 _WRONG: dict[int | str, dict[str, Any]] = {
-    status: {"model": ErrorAnswer} for status in (400, 401, 408, 413, 415, 422, 429, 503)
+    status: {"model": ErrorAnswer} for status in (400, 401, 403, 408, 413, 415, 422, 429, 503)
 }
 _FORM = {
     "type": "object",
@@ -174,15 +187,14 @@ async def _stream(
     try:
         for document in documents:
             with metrics.seconds.time():
-                wait = partial(wait_for_summaries, request, [document], options, limits)
-                async for part in with_drafts(wait, wanted=drafts):
+                async for part in summaries_of(request, [document], options, limits, drafts=drafts):
                     if isinstance(part, str):
                         yield ServerSentEvent(event="draft", data=DraftAnswer(id=document.id, text=part))
                     else:
                         (result,) = part
             metrics.documents.inc()
             yield ServerSentEvent(event="summary", data=SummaryAnswer.of(result, document))
-    except HTTPException:  # the client has gone
+    except (HTTPException, asyncio.CancelledError):  # the client has gone, or the grace of a signal is over
         return
     except SumpoolError as error:
         yield ServerSentEvent(event="error", data=ErrorAnswer(error=str(error)))
@@ -194,9 +206,11 @@ async def _stream(
 def _add_errors(app: FastAPI, metrics: _Metrics) -> None:
     """Answer every error with one sentence."""
 
-    def answer(status: int, reason: str) -> JSONResponse:
+    def answer(status: int, reason: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
         metrics.answers.labels(status).inc()
-        return JSONResponse({"error": reason}, status, {"Retry-After": "5"} if status in (429, 503) else None)
+        retry = {"Retry-After": "5"} if status in (429, 503) else {}
+        # The rest of a body that is refused is not waited for.
+        return JSONResponse({"error": reason}, status, {"Connection": "close", **retry, **(headers or {})})
 
     @app.exception_handler(SumpoolError)
     async def known(_: Request, error: SumpoolError) -> JSONResponse:
@@ -211,7 +225,7 @@ def _add_errors(app: FastAPI, metrics: _Metrics) -> None:
 
     @app.exception_handler(HTTPException)
     async def refused(_: Request, error: HTTPException) -> JSONResponse:
-        return answer(error.status_code, str(error.detail))
+        return answer(error.status_code, str(error.detail), error.headers)
 
     @app.exception_handler(Exception)
     async def unknown(_: Request, __: Exception) -> JSONResponse:

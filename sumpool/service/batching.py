@@ -1,18 +1,20 @@
 """Requests in a bounded queue, summarised in batches by one thread."""
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import final
+from typing import Final, final
 
 from sumpool.documents.document import Document
 from sumpool.errors import ResourceError
 from sumpool.inference.pipeline import OnDraft
 from sumpool.inference.summarizer import Length, Mode, SummaryResult
+
+_BATCH_CHARACTERS: Final = 2**17
+"""Characters of documents that are summarised together, so that no short one waits for a long one."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ Summarize = Callable[[Sequence[Document], SummaryOptions, OnDraft | None], list[
 
 
 class QueueFullError(ResourceError):
-    """Too many requests wait for the model."""
+    """Too many requests are in progress, or hold too much."""
 
 
 @dataclass(eq=False)
@@ -43,20 +45,25 @@ class _PendingRequest:
         default_factory=lambda: asyncio.get_running_loop().create_future()
     )
 
+    @property
+    def characters(self) -> int:
+        """Characters of the documents, which the time of their summaries grows with."""
+        return sum(len(document.text) for document in self.documents)
+
 
 @final
 class Batcher:
     """Queue of requests and the task that serves it.
 
     The model computes for one batch at a time. Requests with the same options that wait meanwhile are the next batch,
-    so that no request waits for another to come. Results do not depend on the batch.
+    so that no request waits for another to come. Long texts wait for all short ones, as they may take a thousand times
+    as long. Results do not depend on the batch.
     """
 
-    def __init__(self, summarize: Summarize, waiting: int, batch_documents: int) -> None:
+    def __init__(self, summarize: Summarize, batch_documents: int) -> None:
         self._summarize = summarize
-        self._waiting = waiting
         self._batch_documents = batch_documents
-        self._jobs: deque[_PendingRequest] = deque()
+        self._jobs: list[_PendingRequest] = []
         self._arrived = asyncio.Event()
         # Always the same thread: each one that calls PyTorch has threads and memory of its own.
         self._thread = ThreadPoolExecutor(1, "summaries")
@@ -80,11 +87,8 @@ class Batcher:
             on_draft: Called in the event loop with what has been generated of a summary so far.
 
         Raises:
-            QueueFullError: If too many requests wait.
             SumpoolError: If the options are wrong or memory runs out.
         """
-        if len(self._jobs) >= self._waiting:
-            raise QueueFullError(f"at most {self._waiting:,} requests may wait, got one more; try again later")
         job = _PendingRequest(documents, options, on_draft)
         self._jobs.append(job)
         self._arrived.set()
@@ -111,18 +115,20 @@ class Batcher:
                 self._arrived.clear()
 
     def _next_batch(self) -> list[_PendingRequest]:
-        """Take the first request, and others with its options as long as they fit."""
-        if not self._jobs:
-            return []
-        options = self._jobs[0].options
+        """Take the first short request, and others with its options as long as they fit."""
+        jobs = sorted(self._jobs, key=lambda job: job.characters // _BATCH_CHARACTERS)
         batch: list[_PendingRequest] = []
-        documents = 0
-        for job in list(self._jobs):
-            fits = documents + len(job.documents) <= self._batch_documents
-            if job.options == options and (fits or not batch):
+        documents = characters = 0
+        for job in jobs:
+            fits = (
+                documents + len(job.documents) <= self._batch_documents
+                and characters + job.characters <= _BATCH_CHARACTERS
+            )
+            if job.options == jobs[0].options and (fits or not batch):
                 self._jobs.remove(job)
                 batch.append(job)
                 documents += len(job.documents)
+                characters += job.characters
         return batch
 
     async def _serve(self, batch: Sequence[_PendingRequest]) -> None:

@@ -1,121 +1,73 @@
-"""ASGI middleware that refuses requests before they are read: by host, token, and size and duration of the body."""
+"""Protection of the service: what a client may ask for, and which clients may ask."""
 
-import asyncio
 import hmac
 import re
-from collections.abc import Awaitable, Callable, Collection, MutableMapping
-from json import dumps
-from typing import Any, final
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
+from typing import Annotated
+from urllib.parse import urlsplit
 
-from sumpool.service.config import ServiceLimits
-
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Message, Receive, Send], Awaitable[None]]
+from fastapi import Depends, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.exceptions import HTTPException
 
 _OPEN = ("/", "/health", "/page.css", "/page.js")
 """Paths that need no token: they show nothing of a model or a document."""
 
 
-class _RefusedError(Exception):
-    """A request is refused while its body is read."""
+@dataclass(frozen=True)
+class ServiceLimits:
+    """Limits on the requests of clients.
 
-    def __init__(self, status: int, reason: str) -> None:
-        super().__init__(reason)
-        self.status = status
+    Attributes:
+        body_bytes: Bytes of the body of a request, and of each file in it when it is unpacked.
+        body_seconds: Seconds in which the body must have come.
+        documents: Documents of a request.
+        characters: Characters of their texts.
+        waiting: Requests whose documents are read, wait for the model or are summarised; one more is refused.
+        held_bytes: Bytes of bodies and texts of all requests; a large body beyond them is refused.
+        seconds: Seconds for reading the documents, and until the summaries must be there.
+        batch_documents: Documents of several requests that are summarised together.
+    """
 
-
-@final
-class Protection:
-    """Refuses requests to other hosts (400), without the token (401), or whose body is long, slow or compressed."""
-
-    def __init__(
-        self,
-        application: Application,
-        limits: ServiceLimits,
-        token: str = "",
-        hosts: Collection[str] = ("*",),
-        on_refused: Callable[[int], object] = lambda _: None,
-    ) -> None:
-        """Protect an application.
-
-        Args:
-            application: The application.
-            limits: Limits of the body.
-            token: Token that requests must have; empty asks for none.
-            hosts: Names under which the service may be addressed; `*` is any.
-            on_refused: Called with the status of each request that is refused.
-        """
-        self.application = application
-        self.limits = limits
-        self.token = token.encode()
-        self.hosts = {host.lower() for host in hosts}
-        self.on_refused = on_refused
-
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Pass a request on, or answer it with a reason."""
-        if scope["type"] != "http":
-            await self.application(scope, receive, send)
-            return
-        headers = dict(scope["headers"])
-        try:
-            self._require_host(headers)
-            self._require_token(scope["path"], headers)
-            if headers.get(b"content-encoding", b"identity") != b"identity":
-                raise _RefusedError(415, "the body must not be compressed; send the file as it is")
-            body = await self._read(headers, receive) if scope["method"] == "POST" else b""
-        except _RefusedError as error:
-            self.on_refused(error.status)
-            await _refuse(send, error.status, str(error))
-            return
-        waiting = [{"type": "http.request", "body": body, "more_body": False}]
-
-        async def receive_read() -> Message:
-            return waiting.pop() if waiting else await receive()
-
-        await self.application(scope, receive_read, send)
-
-    def _require_host(self, headers: dict[bytes, bytes]) -> None:
-        """Refuse what a web page of another site sends under a name of its own that leads to this machine."""
-        host = re.sub(r":\d*$", "", headers.get(b"host", b"").decode("latin-1").lower())
-        if "*" not in self.hosts and host not in self.hosts:
-            raise _RefusedError(400, f"the service must be addressed as {' or '.join(sorted(self.hosts))}")
-
-    def _require_token(self, path: str, headers: dict[bytes, bytes]) -> None:
-        if not self.token or path in _OPEN:
-            return
-        given = headers.get(b"authorization", b"")
-        if not hmac.compare_digest(given, b"Bearer " + self.token):
-            raise _RefusedError(401, "the header Authorization must be Bearer and the token of this service")
-
-    async def _read(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
-        """Read the body within its limits."""
-        too_long = _RefusedError(413, f"the body must have at most {self.limits.body_bytes:,} bytes, got more")
-        declared = headers.get(b"content-length", b"0")
-        if not declared.isdigit() or len(declared) > 15 or int(declared) > self.limits.body_bytes:
-            raise too_long
-        parts: list[bytes] = []
-        size = 0
-        try:
-            async with asyncio.timeout(self.limits.body_seconds):
-                while True:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise _RefusedError(400, "the body must be sent whole, got a part")
-                    parts.append(message.get("body", b""))
-                    size += len(parts[-1])
-                    if size > self.limits.body_bytes:
-                        raise too_long
-                    if not message.get("more_body"):
-                        return b"".join(parts)
-        except TimeoutError:
-            raise _RefusedError(408, f"the body must come within {self.limits.body_seconds:g} s, got a part") from None
+    body_bytes: int = 32 * 2**20
+    body_seconds: float = 30.0
+    documents: int = 64
+    characters: int = 2 * 2**20
+    waiting: int = 64
+    held_bytes: int = 128 * 2**20
+    seconds: float = 300.0
+    batch_documents: int = 8
 
 
-async def _refuse(send: Send, status: int, reason: str) -> None:
-    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
-    if status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": dumps({"error": reason}).encode()})
+def guard(token: str, hosts: Collection[str]) -> Callable[..., Awaitable[None]]:
+    """Return the dependency that refuses requests to other hosts, of pages of other sites, or without the token.
+
+    Args:
+        token: Token that requests must have; empty asks for none.
+        hosts: Names under which the service may be addressed; `*` is any.
+    """
+    bearer = Depends(HTTPBearer(auto_error=False))
+    names = {host.lower() for host in hosts}
+
+    async def check(request: Request, given: Annotated[HTTPAuthorizationCredentials | None, bearer] = None) -> None:
+        # A web page of another site may send requests under a name of its own that leads to this machine.
+        host = request.headers.get("host", "").lower()
+        if "*" not in names and re.sub(r":\d*$", "", host) not in names:
+            raise HTTPException(400, f"the service must be addressed as {' or '.join(sorted(names))}")
+        if request.method == "POST" and _is_of_another_site(request, host):
+            raise HTTPException(403, "the request must not come from a web page of another site")
+        if token and request.url.path not in _OPEN:
+            shown = given.credentials if given else ""
+            if not hmac.compare_digest(shown.encode(), token.encode()):
+                reason = "the header Authorization must be Bearer and the token of this service"
+                raise HTTPException(401, reason, {"WWW-Authenticate": "Bearer"})
+
+    return check
+
+
+def _is_of_another_site(request: Request, host: str) -> bool:
+    """Return whether a browser says that a page of another site has made a request, as Go's CrossOriginProtection."""
+    site = request.headers.get("sec-fetch-site")
+    origin = request.headers.get("origin")
+    return site not in ("same-origin", "none") if site else origin is not None and urlsplit(origin).netloc != host

@@ -3,105 +3,201 @@
 import asyncio
 import time
 from codecs import BOM_UTF8
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from email.message import Message
 from io import BytesIO
+from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Final, final
 from urllib.parse import parse_qsl
 
 from fastapi import Query, Request
-from starlette.datastructures import UploadFile
+from starlette.datastructures import Headers, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.requests import ClientDisconnect
 
 from sumpool.documents.document import Document, ReadOptions
 from sumpool.documents.files import read_limited, uncompressed_suffix
 from sumpool.documents.read import parse_documents
 from sumpool.errors import RecipeError, ResourceError
 from sumpool.inference.summarizer import Mode, SummaryResult
-from sumpool.service.batching import SummaryOptions
-from sumpool.service.config import ServiceLimits
+from sumpool.io.bounded import parse_json
+from sumpool.service.batching import QueueFullError, SummaryOptions
+from sumpool.service.memory import return_memory
+from sumpool.service.protection import ServiceLimits
 from sumpool.service.schemas import SummaryRequest
 
-_POLL = 0.25
+_POLL: Final = 0.25
 """Seconds between looks whether a client has gone."""
+_READERS: Final = 2
+"""Threads that read files and large bodies."""
+_SMALL: Final = 2**18
+"""Bytes of a body that waits for no large one."""
+_MAX_ESCAPED: Final = 4 * 2**20
+"""Bytes of a form in the encoding of addresses, whose escapes take a hundred times as many in memory."""
 ReadRequest = tuple[list[Document], SummaryOptions]
 """Documents and options of a request."""
 
 
-def request_reader(limits: ServiceLimits) -> Callable[..., Awaitable[ReadRequest]]:
-    """Return the dependency that reads the documents and options of a request."""
+@final
+class RequestReader:
+    """Reads requests outside of the event loop, and counts what they hold until they are answered."""
+
+    def __init__(self, limits: ServiceLimits) -> None:
+        self._limits = limits
+        self._held: dict[Request, int] = {}
+        self._waiting: set[Request] = set()
+        self._threads = ThreadPoolExecutor(_READERS, "reading")
 
     async def read(
+        self,
         request: Request,
         length: Annotated[str | None, Query(description="Of a file: 150w, 5s, 10%, short, medium or long.")] = None,
         mode: Annotated[Mode | None, Query(description="Of a file: extractive or abstractive.")] = None,
         evidence: Annotated[bool, Query(description="Of a file: whether answers have evidence.")] = False,
         name: Annotated[str, Query(max_length=255, description="Of a file: its name, for its suffix.")] = "the file",
-    ) -> ReadRequest:
-        return await _read_request(request, SummaryOptions(length, mode, evidence), limits, name)
+    ) -> AsyncIterator[ReadRequest]:
+        """Yield the documents and options of a request; the dependency ends when it has been answered."""
+        limits, options, is_small = self._limits, SummaryOptions(length, mode, evidence), False
+        try:
+            body = await self._receive(request)
+            if len(self._waiting) >= limits.waiting:
+                raise QueueFullError(f"at most {limits.waiting:,} requests may wait, got one more; try again later")
+            self._waiting.add(request)
+            is_small = len(body) <= _SMALL and _type(request.headers) == "application/json"
+            threads = None if is_small else self._threads
+            loop = asyncio.get_running_loop()
+            reading = loop.run_in_executor(threads, _read, request.headers, body, options, limits, name)
+            del body
+            end = time.monotonic() + limits.seconds
+            try:
+                while not (await asyncio.wait([reading], timeout=_POLL))[0]:
+                    await _require_client(request, end, f"the documents must be read within {limits.seconds:g} s")
+                documents, options = reading.result()
+            finally:
+                reading.cancel()
+            self._hold(request, sum(2 * len(document.text) for document in documents))
+            yield documents, options
+        finally:
+            self._waiting.discard(request)
+            self._held.pop(request, None)
+            if not is_small:
+                return_memory()
 
-    return read
+    async def _receive(self, request: Request) -> bytes:
+        """Read the body within its limits."""
+        limits = self._limits
+        too_long = HTTPException(413, f"the body must have at most {limits.body_bytes:,} bytes, got more")
+        if request.headers.get("content-encoding", "identity") != "identity":
+            raise HTTPException(415, "the body must not be compressed; send the file as it is")
+        if int(request.headers.get("content-length", 0)) > limits.body_bytes:
+            raise too_long
+        parts, size = [], 0
+        try:
+            async with asyncio.timeout(limits.body_seconds):
+                async for part in request.stream():
+                    parts.append(part)
+                    size += len(part)
+                    self._hold(request, size)
+                    if size > limits.body_bytes:
+                        raise too_long
+        except TimeoutError:
+            raise HTTPException(408, f"the body must come within {limits.body_seconds:g} s, got a part") from None
+        except ClientDisconnect:
+            raise HTTPException(400, "the body must be sent whole, got a part") from None
+        return b"".join(parts)
+
+    def _hold(self, request: Request, size: int) -> None:
+        """Note the bytes that a request holds.
+
+        Raises:
+            QueueFullError: If they are many, and all requests together hold too many.
+        """
+        self._held[request] = size
+        if size > _SMALL and sum(self._held.values()) > self._limits.held_bytes:
+            raise QueueFullError(f"all requests may hold {self._limits.held_bytes:,} bytes, got more; try again later")
 
 
-async def _read_request(request: Request, options: SummaryOptions, limits: ServiceLimits, name: str) -> ReadRequest:
+def _type(headers: Headers) -> str:
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _read(headers: Headers, body: bytes, options: SummaryOptions, limits: ServiceLimits, name: str) -> ReadRequest:
     """Read the documents and the options of a request; the body goes before the options beside it."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = _type(headers)
     if kind == "application/json":
-        asked = SummaryRequest.model_validate_json((await request.body()).removeprefix(BOM_UTF8))
-        if (asked.text is None) == (asked.texts is None):
-            raise RecipeError("the body must have text or texts, got both or none")
-        documents = asked.documents()
+        asked = _parse_json(body, limits)
+        documents: Iterable[Document] = asked.documents()
         options = asked.options(options)
     elif kind == "multipart/form-data":
-        documents, options = await _read_form(request, options, limits)
-    elif kind == "application/x-www-form-urlencoded":
-        documents, options = await _read_pairs(request, options, limits, name)
+        documents, options = asyncio.run(_read_form(headers, body, options, limits))
+    elif kind == "application/x-www-form-urlencoded" and (pairs := _parse_pairs(headers, body)):
+        documents, options = _read_fields(pairs, options, limits)
     else:
-        documents = await _read_file(name, await request.body(), limits)
+        documents = _read_file(name, body, limits)
+    documents = list(documents)
     if not 1 <= len(documents) <= limits.documents:
         raise RecipeError(f"a request must have 1 to {limits.documents:,} documents, got {len(documents):,}")
+    if (characters := sum(len(document.text) for document in documents)) > limits.characters:
+        raise HTTPException(413, f"the text must have at most {limits.characters:,} characters, got {characters:,}")
     return documents, options
 
 
-async def _read_form(request: Request, options: SummaryOptions, limits: ServiceLimits) -> ReadRequest:
+def _parse_json(body: bytes, limits: ServiceLimits) -> SummaryRequest:
+    try:
+        tree = parse_json(body.removeprefix(BOM_UTF8), max_values=limits.documents + 16)
+    except ValueError as error:
+        raise RecipeError(f"the body must be JSON with 1 to {limits.documents:,} documents, got: {error}") from error
+    asked = SummaryRequest.model_validate(tree)
+    if (asked.text is None) == (asked.texts is None):
+        raise RecipeError("the body must have text or texts, got both or none")
+    return asked
+
+
+async def _read_form(headers: Headers, body: bytes, options: SummaryOptions, limits: ServiceLimits) -> ReadRequest:
     """Read a form: files in fields of any name, texts, and options; empty fields of a form are not filled."""
-    parser = MultiPartParser(
-        request.headers, request.stream(), max_files=limits.documents, max_part_size=limits.body_bytes
-    )
+
+    async def parts() -> AsyncGenerator[bytes]:
+        yield body
+
+    parser = MultiPartParser(headers, parts(), max_files=limits.documents, max_part_size=limits.body_bytes)
     parser.spool_max_size = limits.body_bytes  # files stay in memory: nothing of a document is stored
     try:
         form = await parser.parse()
     except MultiPartException as error:
         raise RecipeError(f"the body must be a form, got a damaged one: {error.message}") from error
     try:
-        return await _read_fields(form.multi_items(), options, limits)
+        return _read_fields(form.multi_items(), options, limits)
     finally:
         await form.close()
 
 
-async def _read_pairs(request: Request, options: SummaryOptions, limits: ServiceLimits, name: str) -> ReadRequest:
-    """Read a form in the address's encoding, as `curl -d` and HTML forms send it; other bodies of its type are files.
+def _parse_pairs(headers: Headers, body: bytes) -> list[tuple[str, str]]:
+    """Parse a form in the encoding of addresses, as `curl -d` and HTML forms send it; nothing if the body is a file.
 
     curl gives every body that type by itself, also that of a file. The characters are those of the declared set, of
     UTF-8, or of Windows-1252, which forms of pages in ISO-8859-1 have.
     """
-    body, header, fields = await request.body(), Message(), []
-    header["Content-Type"] = request.headers["content-type"]
+    names = SummaryRequest.model_fields.keys()
+    if body.partition(b"=")[0].decode("latin-1") not in names:
+        return []
+    if len(body) > _MAX_ESCAPED:
+        raise HTTPException(413, f"a form of this type must have at most {_MAX_ESCAPED:,} bytes; send JSON")
+    header, pairs = Message(), []
+    header["Content-Type"] = headers["content-type"]
     for charset in filter(None, (header.get_content_charset(), "utf-8", "cp1252")):
         with suppress(ValueError, LookupError):
-            fields = parse_qsl(
+            pairs = parse_qsl(
                 body.decode(charset), keep_blank_values=True, strict_parsing=True, encoding=charset, errors="strict"
             )
             break
-    if not fields or not {field for field, _ in fields} <= SummaryRequest.model_fields.keys():
-        return await _read_file(name, body, limits), options
-    return await _read_fields(fields, options, limits)
+    return pairs if {name for name, _ in pairs} <= names else []
 
 
-async def _read_fields(
+def _read_fields(
     fields: Sequence[tuple[str, UploadFile | str]], options: SummaryOptions, limits: ServiceLimits
 ) -> ReadRequest:
     filled = [(name, value) for name, value in fields if isinstance(value, str) and value]
@@ -111,78 +207,69 @@ async def _read_fields(
     documents = asked.documents()
     for _, value in fields:
         if isinstance(value, UploadFile) and (value.filename or value.size):
-            documents += await _read_file(value.filename or "the file", await value.read(), limits)
+            documents += _read_file(value.filename or "the file", value.file.read(), limits)
     return documents, asked.options(options)
 
 
-async def _read_file(name: str, content: bytes, limits: ServiceLimits) -> list[Document]:
-    """Read the documents of a file."""
-    reading = ReadOptions(max_bytes=8 * limits.body_bytes)
+def _read_file(name: str, content: bytes, limits: ServiceLimits) -> Iterable[Document]:
+    """Read the documents of a file, one more than a request may have at most."""
+    reading = ReadOptions(max_bytes=limits.body_bytes)
     documents = parse_documents(
         name, uncompressed_suffix(Path(name)), lambda: read_limited(BytesIO(content), reading.limits), reading
     )
-    return await asyncio.to_thread(list, documents)
+    return islice(documents, limits.documents + 1)
 
 
-async def wait_for_summaries(
+async def summaries_of(
     request: Request,
     documents: Sequence[Document],
     options: SummaryOptions,
     limits: ServiceLimits,
-    on_draft: Callable[[str], None] | None = None,
-) -> list[SummaryResult]:
-    """Wait for the summaries, no longer than the client does.
+    *,
+    drafts: bool = False,
+) -> AsyncIterator[str | list[SummaryResult]]:
+    """Yield drafts while waiting for summaries, then the summaries; waits no longer than the client does.
 
     Args:
         request: The request.
         documents: Its documents.
         options: Its options.
         limits: What a client may ask for.
-        on_draft: Called with what has been generated of a summary so far.
+        drafts: Whether drafts are yielded, of which one that comes too fast replaces the last one.
 
     Raises:
         HTTPException: If the client has gone.
-        SumpoolError: If the options are wrong, too many requests wait, or the summaries are late.
+        SumpoolError: If the options are wrong, or the summaries are late.
     """
-    task = asyncio.ensure_future(request.app.state.batcher.submit(documents, options, on_draft))
+    newest = ""
+    changed = asyncio.Event()
+
+    def put(text: str) -> None:
+        nonlocal newest
+        newest = text
+        changed.set()
+
+    task = asyncio.create_task(request.app.state.batcher.submit(documents, options, put if drafts else None))
+    task.add_done_callback(lambda _: changed.set())
     end = time.monotonic() + limits.seconds
     try:
         while not task.done():
-            await asyncio.wait([task], timeout=_POLL)
-            if not task.done() and time.monotonic() > end:
-                raise ResourceError(f"the summaries must be there within {limits.seconds:g} s; try again later")
-            if not task.done() and await request.is_disconnected():
-                raise HTTPException(499, "the client has gone")
-        results: list[SummaryResult] = task.result()
-        return results
-    finally:
-        task.cancel()
-
-
-async def with_drafts(
-    wait: Callable[[Callable[[str], None] | None], Coroutine[Any, Any, list[SummaryResult]]], *, wanted: bool
-) -> AsyncIterator[str | list[SummaryResult]]:
-    """Yield drafts while waiting for summaries, then the summaries; a draft that comes too fast replaces the last one.
-
-    Args:
-        wait: Waits for the summaries; its argument is to be called with drafts.
-        wanted: Whether drafts are yielded; otherwise only the summaries are.
-    """
-    drafts: asyncio.Queue[str] = asyncio.Queue(1)
-
-    def put(text: str) -> None:
-        if drafts.full():
-            drafts.get_nowait()
-        drafts.put_nowait(text)
-
-    task = asyncio.ensure_future(wait(put if wanted else None))
-    try:
-        while not task.done():
-            draft = asyncio.ensure_future(drafts.get())
-            await asyncio.wait([task, draft], return_when=asyncio.FIRST_COMPLETED)
-            if draft.done():
-                yield draft.result()
-            draft.cancel()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(changed.wait(), _POLL)
+            changed.clear()
+            if newest:
+                draft, newest = newest, ""
+                yield draft
+            if not task.done():
+                await _require_client(request, end, f"the summaries must be there within {limits.seconds:g} s")
         yield task.result()
     finally:
         task.cancel()
+
+
+async def _require_client(request: Request, end: float, rule: str) -> None:
+    """Stop waiting if the client has gone, or the time is over."""
+    if time.monotonic() > end:
+        raise ResourceError(f"{rule}; try again later")
+    if await request.is_disconnected():
+        raise HTTPException(499, "the client has gone")

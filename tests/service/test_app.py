@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import pytest
 import uvicorn
@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from sumpool.errors import ResourceError
 from sumpool.inference.summarizer import Summarizer, SummaryResult
 from sumpool.service.app import build_app
-from sumpool.service.config import ServiceLimits
+from sumpool.service.protection import ServiceLimits
 from tests.conftest import story
 
 ROUTE = "/v1/summaries"
@@ -289,11 +289,25 @@ def test_wrong_requests_get_one_sentence(client: TestClient) -> None:
         ('{"texts": []}', "a request must have 1 to 3 documents, got 0"),
         ('{"texts": ["a", "b", "c", "d"]}', "a request must have 1 to 3 documents, got 4"),
         ('{"text": ""}', "the document must hold text, got none"),
-        ("{", "the body: Invalid JSON"),
+        ("{", "the body must be JSON with 1 to 3 documents, got: Expecting property name"),
+        ('{"texts": [' + "0, " * 100 + "0]}", "the body must be JSON with 1 to 3 documents, got: more than 19 values"),
     ):
         answer = client.post(ROUTE, content=content, headers={"Content-Type": "application/json"})
         assert (answer.status_code, list(answer.json())) == (422, ["error"])
         assert answer.json()["error"].startswith(reason)
+
+
+def test_long_texts_are_refused(summarizer: Summarizer) -> None:
+    rows = "text\n" + "a b.\n" * 10
+    with TestClient(build_app(summarizer, "random", 12, limits=ServiceLimits(documents=3, characters=9))) as small:
+        answers = [
+            small.post(ROUTE, json={"texts": ["a b c", "d e f"]}),
+            small.post(ROUTE, content=b"a b c. d e f."),
+            small.post(f"{ROUTE}?name=a.csv", content=rows.encode()),
+        ]
+    assert [answer.status_code for answer in answers] == [413, 413, 422]
+    assert answers[0].json() == {"error": "the text must have at most 9 characters, got 10"}
+    assert answers[2].json() == {"error": "a request must have 1 to 3 documents, got 4"}  # no more are read
 
 
 def test_an_unreadable_file_is_refused(client: TestClient) -> None:
@@ -339,7 +353,7 @@ def test_a_full_queue_refuses() -> None:
             leave.wait(20)
             raise ResourceError("ended")
 
-    limits = ServiceLimits(waiting=1)
+    limits = ServiceLimits(waiting=2)
     with TestClient(build_app(Slow(), "slow", 0, limits=limits)) as slow:  # type: ignore[arg-type]
         codes: list[int] = []
         answered = threading.Event()
@@ -397,14 +411,78 @@ def test_the_page_loads_nothing_from_elsewhere(client: TestClient) -> None:
         assert "://" not in answer.text
 
 
-def test_other_host_names_are_refused(summarizer: Summarizer) -> None:
-    with TestClient(build_app(summarizer, "random", 12, hosts=("localhost",))) as local:
-        assert local.get("/health", headers={"Host": "localhost:8000"}).status_code == 200
-        refused = local.get("/health", headers={"Host": "evil.example"})
-        assert (refused.status_code, refused.json()) == (400, {"error": "the service must be addressed as localhost"})
-
-
 def test_refused_requests_are_counted(summarizer: Summarizer) -> None:
     with TestClient(build_app(summarizer, "random", 12, limits=ServiceLimits(body_bytes=10))) as small:
         assert small.post(ROUTE, json={"text": "longer than that"}).status_code == 413
         assert 'sumpool_answers_total{status="413"} 1.0' in small.get("/metrics").text
+
+
+def test_bodies_that_are_not_read(summarizer: Summarizer) -> None:
+    limits = ServiceLimits(body_bytes=10)
+    with TestClient(build_app(summarizer, "random", 12, limits=limits, token="0123456789abcdef")) as small:
+        headers = {"Authorization": "Bearer 0123456789abcdef"}
+        for path, given, status in (
+            (ROUTE, {}, 401),
+            (ROUTE, headers, 413),
+            (ROUTE, headers | {"Content-Encoding": "gzip"}, 415),
+            ("/health", {}, 405),
+            ("/elsewhere", {}, 404),
+        ):
+            answer = small.post(path, content=bytes(20), headers=given)
+            assert (answer.status_code, answer.headers["connection"]) == (status, "close")
+
+
+def test_the_token_is_asked_for_what_shows_a_model(summarizer: Summarizer) -> None:
+    with TestClient(build_app(summarizer, "random", 12, token="0123456789abcdef")) as guarded:
+        for path in ("/v1/models", "/metrics", "/openapi.json"):
+            for given in ({}, {"Authorization": "Bearer no"}, {"Authorization": "Basic 0123456789abcdef"}):
+                answer = guarded.get(path, headers=given)
+                assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
+            assert guarded.get(path, headers={"Authorization": "Bearer 0123456789abcdef"}).status_code == 200
+        for path in ("/", "/health", "/page.css", "/page.js"):
+            assert guarded.get(path).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Sec-Fetch-Site": "same-origin", "Origin": "https://outside.example"}, 200),  # behind a proxy
+        ({"Sec-Fetch-Site": "none"}, 200),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Sec-Fetch-Site": "same-site"}, 403),
+        ({"Origin": "http://testserver"}, 200),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+    ],
+)
+def test_web_pages_of_other_sites_send_nothing(client: TestClient, headers: dict[str, str], status: int) -> None:
+    """They may send plain text, forms and files without asking."""
+    answer = client.post(ROUTE, content=story(1, 4).encode(), headers={"Content-Type": "text/plain"} | headers)
+    assert answer.status_code == status
+    assert client.get("/", headers=headers).status_code == 200  # by a link
+
+
+def test_hosts(summarizer: Summarizer) -> None:
+    with TestClient(build_app(summarizer, "random", 12, hosts=("localhost", "[::1]", "Outside.example"))) as local:
+        for host in ("localhost", "LOCALHOST:8000", "[::1]", "[::1]:8000", "outside.example"):
+            assert local.get("/health", headers={"Host": host}).status_code == 200
+        for host in ("evil.example", "localhost.evil.example:8000", "localhost:80:80", "", "[::2]"):
+            answer = local.get("/health", headers={"Host": host})
+            reason = "the service must be addressed as [::1] or localhost or outside.example"
+            assert (answer.status_code, answer.json()) == (400, {"error": reason})
+
+
+def test_much_is_held_by_few_large_requests(summarizer: Summarizer) -> None:
+    limits = ServiceLimits(held_bytes=2**18)
+    with TestClient(build_app(summarizer, "random", 12, limits=limits)) as small:
+        answer = small.post(ROUTE, json={"text": "a b. " * 2**16})
+        assert (answer.status_code, answer.headers["retry-after"]) == (429, "5")
+        assert small.post(ROUTE, json={"text": story(1, 4)}).status_code == 200  # nothing is held any more
+
+
+def test_forms_with_many_escapes_are_refused(client: TestClient) -> None:
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    answer = client.post(ROUTE, content=f"text={quote('ä') * 800_000}", headers=headers)
+    assert answer.status_code == 413
+    assert answer.json()["error"].startswith("a form of this type must have at most 4,194,304 bytes")

@@ -2,12 +2,10 @@ import asyncio
 import threading
 from collections.abc import Sequence
 
-import pytest
-
 from sumpool.documents.document import Document
 from sumpool.inference.pipeline import OnDraft
 from sumpool.inference.summarizer import SummaryResult
-from sumpool.service.batching import Batcher, QueueFullError, SummaryOptions
+from sumpool.service.batching import Batcher, SummaryOptions
 
 SHORT, LONG = SummaryOptions("short"), SummaryOptions("long")
 
@@ -45,7 +43,7 @@ def test_requests_with_the_same_options_share_a_batch() -> None:
     model = Model()
 
     async def scenario() -> list[list[str]]:
-        batcher = Batcher(model.summarize, waiting=9, batch_documents=3)
+        batcher = Batcher(model.summarize, batch_documents=3)
         server = asyncio.create_task(batcher.run())
         tasks = [await first_call(model, batcher)]
         for texts, options in ((("b", "c"), SHORT), (("d",), LONG), (("e",), SHORT), (("f",), SHORT)):
@@ -65,7 +63,7 @@ def test_a_request_whose_client_has_gone_is_not_served() -> None:
     model = Model()
 
     async def scenario() -> None:
-        batcher = Batcher(model.summarize, waiting=9, batch_documents=3)
+        batcher = Batcher(model.summarize, batch_documents=3)
         server = asyncio.create_task(batcher.run())
         first = await first_call(model, batcher)
         gone = asyncio.create_task(batcher.submit(documents("b"), SHORT))
@@ -81,16 +79,22 @@ def test_a_request_whose_client_has_gone_is_not_served() -> None:
     assert [texts for texts, _ in model.calls] == [["a"], ["c"]]
 
 
-def test_a_full_queue_refuses() -> None:
+def test_short_requests_wait_for_no_long_one() -> None:
+    model = Model()
+    long = "a" * 2**17
+
     async def scenario() -> None:
-        batcher = Batcher(Model().summarize, waiting=1, batch_documents=3)
-        task = asyncio.create_task(batcher.submit(documents("a"), SHORT))
+        batcher = Batcher(model.summarize, batch_documents=3)
+        server = asyncio.create_task(batcher.run())
+        first = await first_call(model, batcher)
+        tasks = [asyncio.create_task(batcher.submit(documents(text), SHORT)) for text in (long, "b", "c")]
         await asyncio.sleep(0)
-        with pytest.raises(QueueFullError, match="at most 1 requests may wait, got one more; try again later"):
-            await batcher.submit(documents("b"), SHORT)
-        task.cancel()
+        model.leave.set()
+        await asyncio.gather(first, *tasks)
+        server.cancel()
 
     asyncio.run(scenario())
+    assert [texts for texts, _ in model.calls] == [["a"], ["b", "c"], [long]]
 
 
 def test_drafts_reach_their_request_alone() -> None:
@@ -99,7 +103,7 @@ def test_drafts_reach_their_request_alone() -> None:
     drafts: list[str] = []
 
     async def scenario() -> None:
-        batcher = Batcher(model.summarize, waiting=9, batch_documents=3)
+        batcher = Batcher(model.summarize, batch_documents=3)
         requests = [
             asyncio.create_task(batcher.submit(documents("a"), SHORT)),
             asyncio.create_task(batcher.submit(documents("a", "b"), SHORT, drafts.append)),

@@ -1,15 +1,12 @@
 import ctypes
-import socket
 import subprocess
 import sys
 
 import pytest
 
-from sumpool.workflows.serve import listen
-
 HEAPS = """
 import ctypes, threading
-from sumpool.workflows.serve import share_one_heap
+from sumpool.service.memory import share_one_heap
 share_one_heap()
 barrier = threading.Barrier(4)
 def allocate():
@@ -20,17 +17,6 @@ for thread in threads: thread.start()
 for thread in threads: thread.join()
 ctypes.CDLL(None).malloc_stats()
 """
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
-def test_a_free_port_is_taken(host: str) -> None:
-    with listen(host, 0) as listener, socket.create_connection(listener.getsockname()[:2], timeout=5):
-        assert listener.getsockname()[0] == host
-
-
-def test_a_foreign_address_is_refused() -> None:
-    with pytest.raises(OSError, match="assign requested address"):
-        listen("192.0.2.1", 0)
 
 
 @pytest.mark.slow

@@ -1,0 +1,88 @@
+"""Connections as a process has them, with limits that a test can wait for."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+import uvicorn
+from fastapi import FastAPI
+
+from sumpool.service import connections
+from sumpool.service.connections import Connection
+
+SLOW = b"GET /health HTTP/1.1\r\nHost: a\r\nX: "
+WHOLE = b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n"
+
+
+@pytest.fixture
+def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 1.0)
+    monkeypatch.setattr(connections, "_MOST", 3)
+    app = FastAPI()
+    app.add_api_route("/health", lambda: "up")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(uvicorn.Config(app, http=Connection, log_level="critical"))
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        yield listener.getsockname()[1]
+        server.should_exit = True
+        thread.join()
+
+
+def connect(port: int, content: bytes) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", port), timeout=20)
+    connection.sendall(content)
+    return connection
+
+
+def is_closed(connection: socket.socket) -> bool:
+    try:
+        return not connection.recv(4096)
+    except ConnectionError:
+        return True
+
+
+@pytest.mark.parametrize("before", [b"", WHOLE])
+def test_a_header_must_come_in_time(port: int, before: bytes) -> None:
+    with connect(port, before + SLOW[:5]) as slow:
+        start = time.monotonic()
+        if before:
+            assert slow.recv(4096).startswith(b"HTTP/1.1 200")
+        for byte in SLOW[5:13]:
+            with suppress(ConnectionError):
+                slow.sendall(bytes([byte]))
+            time.sleep(0.2)
+        assert is_closed(slow)
+        assert time.monotonic() - start < 10
+
+
+def test_a_header_in_parts_is_read(port: int) -> None:
+    with connect(port, SLOW) as slow:
+        time.sleep(0.2)
+        slow.sendall(b"a\r\n\r\n")
+        assert slow.recv(4096).startswith(b"HTTP/1.1 200")
+
+
+def test_the_oldest_connection_that_sends_gives_way(port: int) -> None:
+    held = [connect(port, SLOW) for _ in range(3)]
+    with connect(port, WHOLE) as honest:
+        assert honest.recv(4096).startswith(b"HTTP/1.1 200")
+        assert is_closed(held[0])
+        held[2].sendall(b"a\r\n\r\n")
+        assert held[2].recv(4096).startswith(b"HTTP/1.1 200")
+    for connection in held:
+        connection.close()
+
+
+def test_chunked_bodies_are_refused(port: int) -> None:
+    for length in (b"", b"Content-Length: 3\r\n"):
+        head = b"POST /health HTTP/1.1\r\nHost: a\r\n" + length + b"Transfer-Encoding: chunked\r\n\r\n"
+        with connect(port, head + b"1\r\na\r\n" * 1000) as chunked:
+            answer = b""
+            while part := chunked.recv(4096):
+                answer += part
+        assert answer.startswith(b"HTTP/1.1 400")
+        assert b"must have a Content-Length, and not be chunked." in answer

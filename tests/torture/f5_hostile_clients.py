@@ -1,0 +1,221 @@
+"""The service under hostile clients, in a process of their own: `python -m tests.torture.f5_hostile_clients PORT`.
+
+They send slow headers, slow bodies, documents by the million, values and escapes that take a hundred times their bytes,
+bombs, and large bodies without the token, again and again.
+"""
+
+import gzip
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from http.client import HTTPConnection, HTTPException
+from itertools import cycle
+from pathlib import Path
+from typing import Any, Final
+
+from tests.conftest import story
+from tests.torture.figures import Measured
+from tests.torture.waiting import wait
+
+ID: Final = "F5"
+FIGURE: Final = (
+    "the service under slow headers and bodies, a million empty texts, bombs and 40 bodies without the token: /health "
+    "within 1 s, 20 honest clients answered as alone, at most 1.5 GB with its processes, within 10 % of before after it"
+)
+NIGHT: Final = 120
+QUICK: Final = 6
+_TOKEN = "0123456789abcdef"
+_HONEST = 20
+_HEAD = f"POST /v1/summaries HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {_TOKEN}\r\n"
+_JSON = f"{_HEAD}Content-Type: application/json\r\n"
+_MIB = 2**20
+
+
+@contextmanager
+def serving(folder: Path, *options: str) -> Iterator[tuple[int, "subprocess.Popen[str]"]]:
+    """Serve the shipped model in a process of its own; gives its port and its process, whose stderr is a file."""
+    (folder / "token").write_text(_TOKEN)
+    command = [sys.executable, "-m", "sumpool", "serve", "--port", "0", "--token-file", str(folder / "token"), *options]
+    log = folder / "log"
+    with log.open("w") as errors, subprocess.Popen(command, stderr=errors, text=True) as process:
+        wait(lambda: process.poll() is not None or "listening on" in log.read_text(), 120)
+        try:
+            yield int(re.findall(r":(\d+)/", log.read_text())[0]), process
+        finally:
+            process.terminate()
+
+
+def measure(count: int, folder: Path) -> Measured:
+    """Attack for `count` seconds, in which honest clients ask."""
+    with serving(folder) as (port, process):
+        text = {"text": story(1, 40), "length": "40w"}
+        expected = max(str(ask(port, text)) for _ in range(10))
+        long = (story(2, 200) + "\n\n") * 100
+        with ThreadPoolExecutor(2) as clients:  # so that the processes that read documents have been started
+            assert all(clients.map(lambda _: isinstance(ask(port, long), str), range(2)))
+        before = memory(process.pid)
+        peaks, delays, ended = [before], [0.0], threading.Event()
+        watchers = [
+            threading.Thread(target=_watch, args=(lambda: peaks.append(memory(process.pid)), ended)),
+            threading.Thread(target=_watch, args=(lambda: delays.append(_health(port)), ended)),
+        ]
+        command = [sys.executable, "-m", "tests.torture.f5_hostile_clients", str(port)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as hostile, ThreadPoolExecutor(_HONEST) as clients:
+            assert hostile.stdout
+            hostile.stdout.readline()
+            for watcher in watchers:
+                watcher.start()
+            time.sleep(count / 2)
+            answers = list(clients.map(lambda _: ask(port, text), range(_HONEST)))
+            time.sleep(count / 2)
+            hostile.kill()
+        ended.set()
+        for watcher in watchers:
+            watcher.join()
+        end = time.monotonic() + 120
+        while (after := memory(process.pid)) > 1.1 * before and time.monotonic() < end:
+            time.sleep(1)
+    right = answers.count(expected)
+    log = (folder / "log").read_text().splitlines()[1:]
+    told = "".join(f"; log: {line}" for line in log if line != "stopped by SIGTERM")[:200]
+    return Measured(
+        f"/health within {max(delays):.2f} s ({len(delays)} times), {right} of {_HONEST} answered; "
+        f"{before:.0f} MB, at most {max(peaks):.0f} MB, then {after:.0f} MB{told}",
+        right == _HONEST and max(delays) <= 1 and max(peaks) <= 1500 and after <= 1.1 * before and not told,
+        count,
+    )
+
+
+def ask(port: int, content: dict[str, str] | str) -> object:
+    """Summary of a text as JSON or of the content of a file, or what there is instead."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=600)
+    kind, body = ("text/plain", content) if isinstance(content, str) else ("application/json", json.dumps(content))
+    headers = {"Content-Type": kind, "Authorization": f"Bearer {_TOKEN}"}
+    try:
+        connection.request("POST", "/v1/summaries", body.encode(), headers)
+        answer: dict[str, Any] = json.load(connection.getresponse())
+        return answer["summaries"][0]["text"] if "summaries" in answer else answer
+    except (OSError, HTTPException, ValueError) as error:
+        return repr(error)
+    finally:
+        connection.close()
+
+
+def memory(process: int) -> float:
+    """Resident memory of a process and those that it has started, in MB."""
+    pages = 0
+    waiting = [process]
+    while waiting:
+        folder = Path(f"/proc/{waiting.pop()}")
+        with suppress(OSError, IndexError):  # it has ended
+            pages += int((folder / "statm").read_text().split()[1])
+            for task in (folder / "task").iterdir():
+                waiting += map(int, (task / "children").read_text().split())
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def _watch(look: Callable[[], object], ended: threading.Event) -> None:
+    while not ended.wait(0.1):
+        look()
+
+
+def _health(port: int) -> float:
+    """Seconds until /health has answered; many if it does not."""
+    start = time.monotonic()
+    try:
+        connection = HTTPConnection("127.0.0.1", port, timeout=60)
+        connection.request("GET", "/health")
+        is_up = connection.getresponse().status == 200
+        connection.close()
+    except (OSError, HTTPException):
+        is_up = False
+    return time.monotonic() - start if is_up else 999
+
+
+def _body(kind: str, body: bytes) -> tuple[bytes, bytes]:
+    return f"{_HEAD}Content-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n".encode(), body
+
+
+def _bodies() -> list[tuple[bytes, bytes]]:
+    """Heads and bodies of requests that take much for their bytes."""
+    values = [
+        _body("application/json", b'{"texts": [' + value * (size // len(value)) + b'""]}')
+        for value, size in ((b'"",', 3 * _MIB), (b'"",', 24 * _MIB), (b"[],", 24 * _MIB), (b'{"a":1},', 24 * _MIB))
+    ]
+    names = b",".join(b'"%d":1' % number for number in range(2 * _MIB))
+    escapes = _body("application/x-www-form-urlencoded", b"text=" + b"%41" * (10 * _MIB))
+    parts = b"--x\r\nContent-Disposition: form-data; name=text\r\n\r\na\r\n" * 400_000 + b"--x--\r\n"
+    rows = b"text\n" + b"a b.\n" * (50 * _MIB)
+    words = b"The gateway forwards packets between two networks, and keeps its routes in a table.\n\n" * (3 * _MIB)
+    return [
+        *values,
+        _body("application/json", b"{" + names + b"}"),
+        _body("application/json", b'{"text": "' + b"a b. " * (6 * _MIB) + b'"}'),
+        escapes,
+        _body("multipart/form-data; boundary=x", parts),
+        *(_body("application/octet-stream", gzip.compress(content, 6)) for content in (rows, words, bytes(2**30))),
+        _body("application/octet-stream", words[: 30 * _MIB]),
+        (f"{_JSON}Transfer-Encoding: chunked\r\n\r\n".encode(), b"1\r\na\r\n" * _MIB),
+    ]
+
+
+def _attack(port: int) -> None:
+    """Attack until killed."""
+    requests = cycle(_bodies())
+    lock = threading.Lock()
+
+    def forever(send: Callable[[socket.socket], object]) -> None:
+        while True:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+                send(connection)
+
+    def trickle(head: bytes) -> Callable[[socket.socket], object]:
+        def send(connection: socket.socket) -> None:
+            connection.sendall(head)
+            while True:
+                time.sleep(1)
+                connection.sendall(b"a")
+
+        return send
+
+    def send_next(connection: socket.socket) -> None:
+        with lock:
+            head, body = next(requests)
+        connection.sendall(head)
+        connection.sendall(body)
+        connection.recv(4096)
+
+    large = bytes(32 * _MIB)
+
+    def send_large(path: str) -> Callable[[socket.socket], object]:
+        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(large)}\r\n\r\n"
+
+        def send(connection: socket.socket) -> None:
+            connection.sendall(head.encode() + large)
+            connection.recv(4096)
+
+        return send
+
+    attacks = [
+        *[trickle(b"GET /health HTTP/1.1\r\nX: ")] * 250,
+        *[trickle(f"{_JSON}Content-Length: 1000000\r\n\r\n".encode())] * 40,
+        *[send_next] * 8,
+        *[send_large("/v1/summaries"), send_large("/health")] * 20,
+    ]
+    sys.stdout.write("begins\n")
+    sys.stdout.flush()
+    for attack in attacks:
+        threading.Thread(target=forever, args=(attack,), daemon=True).start()
+    threading.Event().wait()
+
+
+if __name__ == "__main__":
+    _attack(int(sys.argv[1]))
