@@ -1,22 +1,28 @@
-"""The `sumpool` command: its subcommands, and the reporting of errors."""
+"""The `sumpool` command: its subcommands, standard streams that are closed or lack characters, and errors."""
 
 import atexit
+import codecs
 import errno
 import gc
+import os
 import re
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Annotated, Any, Final, final
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from sumpool import __version__
-from sumpool.cli.streams import READER_GONE, discard_output, end_output, open_streams
 from sumpool.cli.text import print_message, wrapped
 from sumpool.errors import Interrupted, RecipeError, SumpoolError, first_line, is_out_of_memory
+from sumpool.text.escaping import escape_characters
 
+READER_GONE: Final = 141
+"""Exit code if the reader of standard output has ended, as that of a process stopped by SIGPIPE."""
+_NAMES = ("stdin", "stdout", "stderr")
 COMMANDS: Final = {
     "prepare": "Prepare the data of a recipe and print statistics.",
     "train": "Train a model, or resume an interrupted run.",
@@ -191,3 +197,55 @@ def explain(error: Exception, command: str = "") -> tuple[int, str]:
             return 3, f"error: {error.filename}: {error.strerror}"
     name = type(error).__name__
     return 1, f"error: {name}: {first_line(error)}; this is a bug in sumpool, run again with --debug to see where"
+
+
+def open_streams() -> None:
+    """Replace a closed stderr, and write characters that an encoding lacks as JSON escapes.
+
+    Raises:
+        RecipeError: If stdout is closed.
+    """
+    for descriptor, name in enumerate(_NAMES):
+        if getattr(sys, name) is None:
+            _reserve(descriptor)  # else the next file that is opened gets the number, and messages
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8")  # noqa: SIM115 - open until the process ends
+    codecs.register_error("json", _escape_unencodable)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="json")
+    if sys.stdout is None:
+        raise RecipeError("standard output must be open, but it is closed: redirect it, such as to /dev/null")
+
+
+def end_output() -> None:
+    """Write what is still buffered for stdout, or discard it where it cannot be written."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except (OSError, ValueError):
+        discard_output()
+
+
+def discard_output() -> None:
+    """Send what is still buffered for stdout nowhere, so that the interpreter does not fail to write it at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+
+
+def _reserve(descriptor: int) -> None:
+    """Open the null device with the number of a closed stream."""
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        if nowhere != descriptor:
+            os.dup2(nowhere, descriptor)
+            os.close(nowhere)
+
+
+def _escape_unencodable(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return escape_characters(error.object[error.start : error.end]), error.end

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sumpool.cli.console import screen
+from sumpool.cli.console import working
 from sumpool.cli.options import Changes, Documents, Field, Glob, KeepReferences, MaxBytes, MaxRatio, Resume
 from sumpool.documents.document import DEFAULT_OPTIONS, ReadOptions
 from sumpool.errors import DataError, RecipeError
@@ -37,7 +37,6 @@ def classify(
     from sumpool.data.report import remembered_fields
     from sumpool.inference.model_choice import RUNS, newest_run
     from sumpool.inference.summary_file import SummaryFile
-    from sumpool.progress import GRACE, interruptible
     from sumpool.tasks.classification.classify import classify as run_classify
 
     if resume and not out:
@@ -46,7 +45,7 @@ def classify(
     fields = remembered_fields(run)
     options = ReadOptions(field, fields.document if fields else None, keep_references, glob, max_bytes, max_ratio)
     count = failed = 0
-    with screen() as output, interruptible(GRACE) as interruption:
+    with working() as output:
         for prediction in run_classify(
             files or ["-"],
             run,
@@ -54,7 +53,7 @@ def classify(
             overrides=changes or (),
             open_rows=partial(SummaryFile, out, resume=resume) if out else None,
             report=output.report,
-            check=interruption.check,
+            check=output.check,
         ):
             count += 1
             if prediction.reason:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import final
 
 from sumpool.cli.text import format_metric
-from sumpool.progress import Progress
+from sumpool.progress import GRACE, Check, Progress, interruptible
 from sumpool.text.escaping import escape, escape_line
 
 LOG_INTERVAL = 10.0
@@ -18,7 +18,13 @@ MIN_DONE = 0.02
 
 
 class Screen(ABC):
-    """Destination of a command's progress and results."""
+    """Destination of a command's progress and results.
+
+    Attributes:
+        check: Called where the work may stop after a signal, within `working`.
+    """
+
+    check: Check
 
     @abstractmethod
     def report(self, progress: Progress) -> None:
@@ -154,3 +160,11 @@ def screen() -> Iterator[Screen]:
         yield output
     finally:
         output.close()
+
+
+@contextmanager
+def working(grace: float = GRACE) -> Iterator[Screen]:
+    """Show progress during a command that a signal stops at a safe point, or after `grace` seconds."""
+    with screen() as output, interruptible(grace) as interruption:
+        output.check = interruption.check
+        yield output

@@ -3,14 +3,13 @@
 import re
 from dataclasses import replace
 
-from sumpool.cli.console import screen
+from sumpool.cli.console import working
 from sumpool.cli.summary_output import warn_of_arguments
 from sumpool.cli.text import name_documents
 from sumpool.documents.addresses import is_address
 from sumpool.documents.corpus_files import is_uri
 from sumpool.documents.read import STDIN
 from sumpool.errors import DataError, RecipeError
-from sumpool.progress import GRACE, interruptible
 from sumpool.workflows.summarize_corpus import CorpusJob, summarize_corpus
 
 _URI = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
@@ -38,7 +37,7 @@ def summarize_on_ray(job: CorpusJob, address: str, workers: int | None, *, resum
         )
     if any(name == STDIN or is_address(name) for name in job.names):
         raise RecipeError("--ray must have files, folders or their URIs, got standard input or an http address")
-    with screen() as output, interruptible(GRACE) as interruption:
+    with working() as output:
         local = [name for name in job.names if not is_uri(name)]
         if local:
             warn_of_arguments(local, job.options, output.report)
@@ -49,7 +48,7 @@ def summarize_on_ray(job: CorpusJob, address: str, workers: int | None, *, resum
             resume=resume,
             retry=retry,
             report=output.report,
-            check=interruption.check,
+            check=output.check,
         )
     output.result(str(job.folder))
     failed = sum(result.failed for result in results)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from sumpool.cli.console import screen
+from sumpool.cli.console import working
 from sumpool.cli.options import (
     VERIFY,
     Changes,
@@ -16,8 +16,7 @@ from sumpool.cli.options import (
     choice,
     whole_number,
 )
-from sumpool.cli.segments import mark_segments, shows_colours
-from sumpool.cli.text import table, wrap
+from sumpool.cli.text import mark_segments, shows_colours, table, wrap
 from sumpool.errors import RecipeError
 
 if TYPE_CHECKING:
@@ -93,7 +92,6 @@ def evaluate(
     for a language model, bits per character, shortening factor, lengths of segments, and the segments of a sample.
     """
     from sumpool.evaluation.task import Results
-    from sumpool.progress import GRACE, interruptible
     from sumpool.recipe.task import DEFAULT, find_task
     from sumpool.tasks.summarization.evaluate import evaluate_predictions
 
@@ -121,8 +119,8 @@ def evaluate(
     overrides = [*settings, *([f"evaluate.metrics=[{','.join(metric)}]"] if metric else ())]
     overrides += [f"evaluate.files={files}"] if files else []
     results = Results(folder=out, resume=resume, against=against or (), html=html, latex=latex, csv=csv)
-    with screen() as output, interruptible(GRACE) as interruption:
-        shared: dict[str, Any] = {"results": results, "report": output.report, "check": interruption.check}
+    with working() as output:
+        shared: dict[str, Any] = {"results": results, "report": output.report, "check": output.check}
         report: Evaluation
         if target and references:
             report = evaluate_predictions(target, references, overrides=overrides, skip_missing=skip_missing, **shared)
@@ -180,12 +178,11 @@ def _measure_faithfulness(
     changes: tuple[str, ...],
 ) -> None:
     """Print how much the log-probability of summaries falls without the sentences that evidence names."""
-    from sumpool.progress import GRACE, interruptible
     from sumpool.workflows.faithfulness import evaluate_faithfulness
 
-    with screen() as output, interruptible(GRACE) as interruption:
+    with working() as output:
         report = evaluate_faithfulness(
-            run, split, overrides=changes, limit=limit, report=output.report, check=interruption.check
+            run, split, overrides=changes, limit=limit, report=output.report, check=output.check
         )
     if json:
         output.result(report.to_json().rstrip())

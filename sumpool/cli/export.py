@@ -5,7 +5,7 @@ from typing import Annotated, Literal, get_args
 
 import typer
 
-from sumpool.cli.console import screen
+from sumpool.cli.console import working
 from sumpool.cli.options import choice
 
 Precision = Literal["bf16", "fp32"]
@@ -37,10 +37,8 @@ def export(
     The result works wherever a run folder does: for --model, and to initialise another training run. With another
     --format it is for other programs.
     """
-    from sumpool.progress import GRACE, interruptible
     from sumpool.workflows.export_model import export_model
 
-    with screen() as output:
-        with interruptible(GRACE) as interruption:
-            folder = export_model(run, out, precision, format_, report=output.report, check=interruption.check)
+    with working() as output:
+        folder = export_model(run, out, precision, format_, report=output.report, check=output.check)
         output.result(str(folder))

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from sumpool.cli.console import screen
+from sumpool.cli.console import working
 from sumpool.cli.options import MOST_TOKENS, Changes, share, whole_number
 from sumpool.errors import DataError, RecipeError
 from sumpool.text.escaping import escape, escape_line
@@ -63,7 +63,7 @@ def generate(
     Prints prompt and text as it is generated, token by token. The prompt is normalised as the training text was;
     characters that the vocabulary lacks are named. Equal seeds give equal texts.
     """
-    from sumpool.progress import GRACE, Progress, interruptible
+    from sumpool.progress import Progress
     from sumpool.tasks.language_modeling.generation import generate as run_generate
 
     if prompt is not None and file:
@@ -73,14 +73,14 @@ def generate(
     beginning = _read(prompt, file)
     shortcuts = {"length": length, "temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     assignments = [f"generate.{name}={value}" for name, value in shortcuts.items() if value is not None]
-    with screen() as output, interruptible(GRACE) as interruption:
+    with working() as output:
         texts = run_generate(
             run,
             beginning,
             count,
             overrides=[*(changes or ()), *assignments],
             report=output.report,
-            check=interruption.check,
+            check=output.check,
         )
         for number, text in enumerate(texts):
             if json:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, get_args
 
 import typer
 
-from sumpool.cli.console import screen
+from sumpool.cli.console import working
 from sumpool.cli.options import MOST_TOKENS, choice, whole_number
 from sumpool.cli.text import print_message
 
@@ -53,11 +53,10 @@ def import_model(
     by sumpool is copied and verified.
     """
     from sumpool.pretrained.config import ImportOptions
-    from sumpool.progress import GRACE, interruptible
     from sumpool.workflows.import_model import import_model as run_import
 
     options = ImportOptions(attention, window, positions, extend)
-    with screen() as output, interruptible(GRACE) as interruption:
-        run = run_import(path, out, options, name=name, report=output.report, check=interruption.check)
+    with working() as output:
+        run = run_import(path, out, options, name=name, report=output.report, check=output.check)
     print_message(f"next: sumpool summarize --model {run} doc.txt")
     output.result(str(run))

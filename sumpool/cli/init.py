@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sumpool.cli.console import screen
+from sumpool.cli.console import working
 from sumpool.cli.text import print_message
 
 
@@ -26,10 +26,9 @@ def init(
 
     The recipe trains as written; every value has a comment. Next: sumpool train NAME.yaml
     """
-    from sumpool.progress import GRACE, interruptible
     from sumpool.workflows.init import init as write_recipe
 
-    with screen() as output, interruptible(GRACE) as interruption:
-        path = write_recipe(data, out, report=output.report, check=interruption.check)
+    with working() as output:
+        path = write_recipe(data, out, report=output.report, check=output.check)
     print_message(f"next: sumpool train {path} --dry-run; sumpool train {path}")
     output.result(str(path))

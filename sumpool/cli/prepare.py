@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sumpool.cli.console import screen
+from sumpool.cli.console import working
 from sumpool.cli.options import VERIFY, Changes, RecipePath, Verify
 from sumpool.cli.text import table
 
@@ -21,15 +21,12 @@ def prepare(
 
     Trains the tokenizer and the sentence splitter, and writes tokenized shards. `sumpool train` does this by itself.
     """
-    from sumpool.progress import GRACE, interruptible
     from sumpool.recipe.load import load_any_recipe
     from sumpool.workflows.prepare import prepare as prepare_data
 
-    with screen() as output, interruptible(GRACE) as interruption:
+    with working() as output:
         loaded = load_any_recipe(recipe, [*(changes or ()), *([VERIFY] if verify else [])])
-        folder, report = prepare_data(
-            loaded, skip_bad_rows=skip_bad_rows, report=output.report, check=interruption.check
-        )
+        folder, report = prepare_data(loaded, skip_bad_rows=skip_bad_rows, report=output.report, check=output.check)
     heading, *rows = report.rows()
     counts = report.read, report.kept, report.rejected
     output.result(table(heading, rows))

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sumpool.cli.console import screen
+from sumpool.cli.console import working
 from sumpool.cli.options import Changes, share, whole_number
-from sumpool.cli.text import print_message, table
+from sumpool.cli.text import as_json, print_message, table
 from sumpool.text.escaping import escape_line
 
 if TYPE_CHECKING:
@@ -41,30 +41,21 @@ def prune(
     The importance of a head is the mean of |dL/dgate| over validation documents, relative to the other heads of its
     layer. The new folder works wherever a run folder does; the outputs of masked heads are 0 in it.
     """
-    from sumpool.progress import GRACE, interruptible
     from sumpool.workflows.prune import prune_heads
 
-    with screen() as output:
-        with interruptible(GRACE) as interruption:
-            result = prune_heads(
-                run,
-                heads,
-                out,
-                documents=documents,
-                overrides=changes or (),
-                report=output.report,
-                check=interruption.check,
-            )
-        output.result(_json(result) if json else _text(result))
+    with working() as output:
+        result = prune_heads(
+            run,
+            heads,
+            out,
+            documents=documents,
+            overrides=changes or (),
+            report=output.report,
+            check=output.check,
+        )
+        output.result(as_json(result) if json else _text(result))
     if result.folder:
         print_message(f"next: sumpool summarize --model {result.folder} doc.txt; sumpool evaluate {result.folder}")
-
-
-def _json(result: "HeadPruning") -> str:
-    from dataclasses import asdict
-    from json import dumps
-
-    return dumps(asdict(result), ensure_ascii=False, indent=2)
 
 
 def _text(result: "HeadPruning") -> str:

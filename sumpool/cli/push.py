@@ -5,7 +5,7 @@ from typing import Annotated, get_args
 
 import typer
 
-from sumpool.cli.console import screen
+from sumpool.cli.console import working
 from sumpool.cli.export import Format, Precision
 from sumpool.cli.options import choice
 
@@ -26,12 +26,8 @@ def push(
     The token is that of `hf auth login`, or of the environment variable HF_TOKEN. `sumpool import NAME OUT` gets the
     model back.
     """
-    from sumpool.progress import GRACE, interruptible
     from sumpool.workflows.push_model import push_model
 
-    with screen() as output:
-        with interruptible(GRACE) as interruption:
-            address = push_model(
-                run, name, precision, format_, public=public, report=output.report, check=interruption.check
-            )
+    with working() as output:
+        address = push_model(run, name, precision, format_, public=public, report=output.report, check=output.check)
         output.result(address)

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sumpool.cli.text import table, wrap
-from sumpool.text.escaping import escape, escape_line
+from sumpool.cli.text import as_json, table, wrap
+from sumpool.text.escaping import escape_line
 
 if TYPE_CHECKING:
     from sumpool.runs.run_summary import RunSummary
@@ -32,10 +32,7 @@ def runs(
 
     listed = list_runs(folder)
     if json:
-        from dataclasses import asdict
-        from json import dumps
-
-        typer.echo(escape(dumps([asdict(run) for run in listed], ensure_ascii=False, indent=2)))
+        typer.echo(as_json(listed))
         return
     if not listed:
         typer.echo(escape_line(f"no runs in {folder}"))

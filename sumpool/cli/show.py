@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sumpool.cli.runs import COLUMNS, cells
-from sumpool.cli.text import table, wrap
+from sumpool.cli.text import as_json, table, wrap
 from sumpool.text.escaping import escape, escape_line
 
 if TYPE_CHECKING:
@@ -23,10 +23,7 @@ def show(
 
     details = describe_run(run)
     if json:
-        from dataclasses import asdict
-        from json import dumps
-
-        typer.echo(escape(dumps(asdict(details), ensure_ascii=False, indent=2)))
+        typer.echo(as_json(details))
     else:
         typer.echo("\n\n".join(_sections(details)))
 

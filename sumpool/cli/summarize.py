@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from sumpool.cli.console import Screen, screen
+from sumpool.cli.console import Screen, working
 from sumpool.cli.options import (
     Changes,
     Documents,
@@ -148,7 +148,6 @@ def summarize(
     from sumpool.cli import summary_output
     from sumpool.documents.read import read_all
     from sumpool.inference.model_choice import RUNS, default_model
-    from sumpool.progress import GRACE, interruptible
     from sumpool.workflows.summarize import summarize as run_summarize
 
     shortcuts = {
@@ -197,7 +196,7 @@ def summarize(
         return saved
 
     shown: EvidenceKind = "page" if explain or rendering.format == "html" else "sources"
-    with screen() as output, interruptible(GRACE) as interruption:
+    with working() as output:
         summary_output.warn_of_arguments(names, options, output.report)
         if not files and sys.stdin.isatty():
             output.report(Progress("summarize", note="reading from the keyboard; end with Ctrl-D"))
@@ -211,7 +210,7 @@ def summarize(
             jobs=jobs,
             evidence=shown if evidence or explain else None,
             report=output.report,
-            check=interruption.check,
+            check=output.check,
         )
         count, failed = _print(summaries, output, None if out or out_dir else rendering, with_ids=with_ids)
     _require_summaries(count, failed, saved.failed if saved else (), out or out_dir)

@@ -1,14 +1,16 @@
 """Terminal output: escaped messages, number formatting, tables."""
 
+import os
 import re
 import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from functools import partial
-from itertools import zip_longest
+from itertools import cycle, zip_longest
+from typing import TextIO
 
-from sumpool.text.escaping import escape_line
+from sumpool.text.escaping import escape, escape_line
 
 _ITEM = "\n  - "
 """Line feed within a message that lists problems."""
@@ -30,6 +32,14 @@ def format_metric(value: float | str) -> str:
 def print_message(sentence: str) -> None:
     """Write an escaped line to stderr; a message may list problems below it."""
     sys.stderr.write(f"{_ITEM.join(map(escape_line, sentence.split(_ITEM)))}\n")
+
+
+def as_json(values: object) -> str:
+    """Render dataclasses, or a list of them, as escaped JSON."""
+    import json
+    from dataclasses import asdict
+
+    return escape(json.dumps(values, ensure_ascii=False, indent=2, default=asdict))
 
 
 def wrapped(text: str) -> str:
@@ -112,3 +122,33 @@ def name_documents(ids: Sequence[str], count: int | None = None) -> str:
         count: Number of documents; by default that of the ids.
     """
     return ", ".join(ids[:_NAMED]) + (", ..." if (count or len(ids)) > _NAMED else "")
+
+
+_STYLES = ("\x1b[30;46m", "\x1b[30;43m")
+"""Black on cyan, and black on yellow: spaces are seen, and the text is read on dark and on light terminals."""
+_RESET = "\x1b[0m"
+_BAR = "|"
+
+
+def mark_segments(segments: Sequence[str], colours: bool) -> str:
+    """Mark the segments of a text, which is escaped: none of its characters changes the terminal.
+
+    Args:
+        segments: Consecutive segments.
+        colours: Whether neighbours differ in colour; otherwise a bar stands between them.
+    """
+    texts = [escape(segment) for segment in segments]
+    if not colours:
+        return _BAR.join(texts)
+    return "".join(_colour(text, style) for text, style in zip(texts, cycle(_STYLES), strict=False))
+
+
+def shows_colours(stream: TextIO | None = None) -> bool:
+    """Return whether a stream, stdout by default, is a terminal with colours and `NO_COLOR` is not set."""
+    stream = stream or sys.stdout
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _colour(text: str, style: str) -> str:
+    """Colour each line by itself, so that no colour fills the rest of a line."""
+    return "\n".join(f"{style}{line}{_RESET}" if line else "" for line in text.split("\n"))

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sumpool.cli.console import Screen, screen
+from sumpool.cli.console import Screen, working
 from sumpool.cli.options import VERIFY, Changes, RecipePath, Verify
 from sumpool.cli.text import print_message, table, wrap
 from sumpool.errors import RecipeError
 
 if TYPE_CHECKING:
-    from sumpool.progress import Check
     from sumpool.recipe.sweep import LoadedSweep
     from sumpool.runs.training_setup import DryRun
 
@@ -42,7 +41,7 @@ def train(
     key sweep describes several runs, which are trained, evaluated and compared in one table. sumpool help recipe
     describes the settings of recipes. Several processes are started by torchrun -m sumpool train ...
     """
-    from sumpool.progress import GRACE, SHORT_GRACE, interruptible, no_op
+    from sumpool.progress import GRACE, SHORT_GRACE, no_op
     from sumpool.recipe.sweep import LoadedSweep, load_recipe_or_sweep
     from sumpool.recipe.task import find_task
     from sumpool.workflows.train import dry_run as measure
@@ -55,21 +54,21 @@ def train(
     from sumpool.training.processes import launched_processes
 
     is_main = launched_processes() == 1 or os.environ.get("RANK") == "0"
-    with screen() as output, interruptible(SHORT_GRACE if dry_run else GRACE) as interruption:
+    with working(SHORT_GRACE if dry_run else GRACE) as output:
         loaded = load_recipe_or_sweep(recipe, changes)
         if launched_processes() > 1 and (dry_run or isinstance(loaded, LoadedSweep)):
             work = "a dry run" if dry_run else "a sweep"
             raise RecipeError(f"{work} must take one process, got several: start it without torchrun")
         if isinstance(loaded, LoadedSweep):
-            output.result(_train_sweep(loaded, out, dry_run, output, interruption.check))
+            output.result(_train_sweep(loaded, out, dry_run, output))
             return
         task = find_task(loaded.task)
         if dry_run:
-            measured = measure(loaded, report=output.report, check=interruption.check)
+            measured = measure(loaded, report=output.report, check=output.check)
             result = _forecast(measured, loaded.train.steps, has_decoder=loaded.has_decoder)
         else:
             report = output.report if is_main else no_op
-            result = str(train_model(loaded, out, report=report, check=interruption.check))
+            result = str(train_model(loaded, out, report=report, check=output.check))
     if not is_main:
         return
     if not dry_run:
@@ -77,16 +76,16 @@ def train(
     output.result(result)
 
 
-def _train_sweep(loaded: "LoadedSweep", out: Path | None, dry_run: bool, output: Screen, check: "Check") -> str:
+def _train_sweep(loaded: "LoadedSweep", out: Path | None, dry_run: bool, output: Screen) -> str:
     """Train or estimate every run of a sweep and return the table of results."""
     from sumpool.workflows.sweep import forecast, sweep
 
     if not dry_run:
-        results = sweep(loaded, out, report=output.report, check=check)
+        results = sweep(loaded, out, report=output.report, check=output.check)
         columns, rows = results.table()
         return "\n".join([table(columns, rows, f"sweep {loaded.settings.sweep}"), *map(wrap, results.notes)])
     rows, failures, total = [], [], 0.0
-    for run, cost, failure in forecast(loaded, report=output.report, check=check):
+    for run, cost, failure in forecast(loaded, report=output.report, check=output.check):
         cells = [run.recipe.name, f"{run.parameters:,}", f"{run.recipe.train.steps:,}"]
         if cost is None:
             rows.append([*cells, "-", "-", "-"])

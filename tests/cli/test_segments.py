@@ -2,7 +2,7 @@ import io
 
 import pytest
 
-from sumpool.cli.segments import mark_segments, shows_colours
+from sumpool.cli.text import mark_segments, shows_colours
 
 SEGMENTS = ["the ", "qui", "ck\x1b[2J\n", "fox‮"]
 
