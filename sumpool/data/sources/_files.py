@@ -2,10 +2,10 @@
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
@@ -33,6 +33,13 @@ class FilesSourceConfig(SplitFilesConfig, SourceConfig, ABC):
     held_out: float = Field(0, ge=0, le=0.5)
     """Fraction of the training documents used for validation, by a hash of their id, for data without such a split."""
 
+    id: str | None = None
+    """Field of the id; by default the first usual name (id, article_id, ...) in the file, else `file:row`."""
+
+    document_setting: ClassVar[str] = "document"
+    target_setting: ClassVar[str] = "summary"
+    target_fields: ClassVar[tuple[str, ...]] = SUMMARY_FIELDS
+
     @model_validator(mode="after")
     def _require_one_validation(self) -> Self:
         if self.held_out and self.validation:
@@ -56,8 +63,70 @@ class FilesSourceConfig(SplitFilesConfig, SourceConfig, ABC):
         """
 
     @abstractmethod
+    def texts_of(self, row: Mapping[str, object], fields: Fields) -> tuple[str, ...]:
+        """Return document and summary of a row, or document, label and a second document.
+
+        Raises:
+            ValueError: If a field is missing or of another type; the message lacks the location.
+        """
+
     def row(self, line: Line | Reject, fields: Fields, split: Split | None) -> Example | Reject:
         """Return the example of a row, or why it cannot be used; without a split, its id decides."""
+        if isinstance(line, Reject):
+            return line
+        try:
+            name = id_of(line, fields.id)
+            document, target, *second = self.texts_of(line.fields, fields)
+        except ValueError as error:
+            return Reject(line.where, str(error))
+        split = split or hash_split(name, self.validation_share, self.test_share)
+        return Example(name, document, target, split, *second)
+
+    def notes(self) -> Iterator[str]:
+        """Return a message per file with guessed field names.
+
+        Raises:
+            DataError: As `rows`.
+        """
+        for path, _ in self.paths():
+            fields = self.fields_of(path)
+            if None in (getattr(self, self.document_setting), getattr(self, self.target_setting), self.id):
+                target = f"{fields.summary!r} as {self.target_setting}"
+                id_field = f"{fields.id!r} as id" if fields.id else "the location in the file as id"
+                yield f"{path}: read {fields.document!r} as document, {target} and {id_field}"
+
+    def guess(self, names: Iterable[str], where: Path) -> Fields:
+        """Complete the field names from the names in a file.
+
+        Raises:
+            DataError: If no name is usual for a document or a summary. A file without names is not an error.
+        """
+        candidates = dict.fromkeys(names)
+        document = getattr(self, self.document_setting) or guess_field(candidates, DOCUMENT_FIELDS)
+        target = getattr(self, self.target_setting) or guess_field(candidates, self.target_fields)
+        if candidates and not (document and target):
+            missing = self.target_setting if document else self.document_setting
+            raise DataError(
+                f"{where} must have a field that looks like a {missing}, got {quote_names(candidates)}; "
+                f"set data.source.{missing} to its name"
+            )
+        id_field = self.id or guess_field(candidates, ID_FIELDS)
+        return Fields(document or self.document_setting, target or self.target_setting, id_field)
+
+    def guess_columns(self, columns: Sequence[str], where: Path) -> Fields:
+        """Complete the field names from the columns of a table, which must have all of them.
+
+        Raises:
+            DataError: If a column is missing, or no name is usual for a document or a summary.
+        """
+        fields = self.guess(columns, where)
+        for setting, name in vars(fields).items():
+            if name not in {*columns, None}:
+                raise DataError(
+                    f"{where} must have a column {name!r}, got {quote_names(columns) or 'none'}; "
+                    f"set data.source.{setting} to its name"
+                )
+        return fields
 
     def rows(self) -> Iterator[Example | Reject]:
         """Read all rows of all files; invalid rows and rows with a repeated id are rejected.
@@ -111,63 +180,10 @@ class FieldsSourceConfig(FilesSourceConfig, ABC):
     """Field of the document; by default the first usual name (document, article, text, ...) in the file."""
     summary: str | None = None
     """Field of the summary; by default the first usual name (summary, abstract, highlights, ...) in the file."""
-    id: str | None = None
-    """Field of the id; by default the first usual name (id, article_id, ...) in the file, else `file:row`."""
 
-    def notes(self) -> Iterator[str]:
-        """Return a message per file with guessed field names.
-
-        Raises:
-            DataError: As `rows`.
-        """
-        for path, _ in self.paths():
-            fields = self.fields_of(path)
-            if None in (self.document, self.summary, self.id):
-                id_field = f"{fields.id!r} as id" if fields.id else "the location in the file as id"
-                yield f"{path}: read {fields.document!r} as document, {fields.summary!r} as summary and {id_field}"
-
-    def guess(self, names: Iterable[str], where: Path) -> Fields:
-        """Complete the field names from the names in a file.
-
-        Raises:
-            DataError: If no name is usual for a document or a summary. A file without names is not an error.
-        """
-        candidates = dict.fromkeys(names)
-        document = self.document or guess_field(candidates, DOCUMENT_FIELDS)
-        summary = self.summary or guess_field(candidates, SUMMARY_FIELDS)
-        if candidates and not (document and summary):
-            missing = "summary" if document else "document"
-            raise DataError(
-                f"{where} must have a field that looks like a {missing}, got {quote_names(candidates)}; "
-                f"set data.source.{missing} to its name"
-            )
-        return Fields(document or "document", summary or "summary", self.id or guess_field(candidates, ID_FIELDS))
-
-    def guess_columns(self, columns: Sequence[str], where: Path) -> Fields:
-        """Complete the field names from the columns of a table, which must have all of them.
-
-        Raises:
-            DataError: If a column is missing, or no name is usual for a document or a summary.
-        """
-        fields = self.guess(columns, where)
-        for setting, name in vars(fields).items():
-            if name not in {*columns, None}:
-                raise DataError(
-                    f"{where} must have a column {name!r}, got {quote_names(columns) or 'none'}; "
-                    f"set data.source.{setting} to its name"
-                )
-        return fields
-
-    def row(self, line: Line | Reject, fields: Fields, split: Split | None) -> Example | Reject:
-        """Return the example of a row, or why it cannot be used."""
-        if isinstance(line, Reject):
-            return line
-        try:
-            name = id_of(line, fields.id)
-            document, summary = (text_of(line.fields, field) for field in (fields.document, fields.summary))
-        except ValueError as error:
-            return Reject(line.where, str(error))
-        return Example(name, document, summary, split or hash_split(name, self.validation_share, self.test_share))
+    def texts_of(self, row: Mapping[str, object], fields: Fields) -> tuple[str, ...]:
+        """Return document and summary of a row."""
+        return text_of(row, fields.document), text_of(row, fields.summary)
 
 
 def quote_names(names: Iterable[str]) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self, final
+from typing import Any, ClassVar, Literal, Self, final
 
 import numpy as np
 from pydantic import model_validator
@@ -25,11 +25,11 @@ from sumpool.data.config import DataConfig
 from sumpool.data.encoding import DocumentEncoder, encode_item
 from sumpool.data.shards import Item
 from sumpool.data.sources._arrow import open_parquet, read_parquet
-from sumpool.data.sources._base import SPLITS, Example, Fields, Split, hash_split
+from sumpool.data.sources._base import SPLITS, Example, Fields, Split
 from sumpool.data.sources._delimited import read_header, read_rows
-from sumpool.data.sources._files import FilesSourceConfig, id_of
+from sumpool.data.sources._files import FilesSourceConfig
 from sumpool.data.texts import Texts
-from sumpool.documents.json_lines import DOCUMENT_FIELDS, ID_FIELDS, Line, Reject, guess_field, read_lines, text_of
+from sumpool.documents.json_lines import Line, Reject, read_lines, text_of
 from sumpool.errors import DataError
 from sumpool.io.bounded import read_json
 from sumpool.text.tokenizer import Units
@@ -52,8 +52,10 @@ class LabelledSourceConfig(FilesSourceConfig):
     label: str | None = None
     """Field of the label, a text, a whole number or a truth value; by default the first usual name (label, class, ...)
     in the file."""
-    id: str | None = None
-    """Field of the id; by default the first usual name (id, article_id, ...) in the file, else `file:row`."""
+
+    document_setting: ClassVar[str] = "text"
+    target_setting: ClassVar[str] = "label"
+    target_fields: ClassVar[tuple[str, ...]] = LABEL_FIELDS
 
     def fields_of(self, path: Path) -> Fields:
         """Return the field names of a file, guessing those that are not set from the first valid line.
@@ -61,16 +63,7 @@ class LabelledSourceConfig(FilesSourceConfig):
         Raises:
             DataError: If the file cannot be read, or the line lacks a usual name for document or label.
         """
-        names = self._names(path)
-        document = self.text or guess_field(names, DOCUMENT_FIELDS)
-        label = self.label or guess_field(names, LABEL_FIELDS)
-        if names and not (document and label):
-            missing = "label" if document else "text"
-            raise DataError(
-                f"{path} must have a field that looks like a {missing}, got "
-                f"{', '.join(map(repr, list(names)[:12]))}; set data.source.{missing} to its name"
-            )
-        return Fields(document or "text", label or "label", self.id or guess_field(names, ID_FIELDS))
+        return self.guess(self._names(path), path)
 
     def lines(self, path: Path, fields: Fields) -> Iterator[Line | Reject]:
         """Read the lines of a file.
@@ -93,29 +86,10 @@ class LabelledSourceConfig(FilesSourceConfig):
             return dict.fromkeys(open_parquet(path, self.limits).schema_arrow.names)
         return next((line.fields for line in read_lines(path, self.limits) if isinstance(line, Line)), {})
 
-    def row(self, line: Line | Reject, fields: Fields, split: Split | None) -> Example | Reject:
-        """Return the example of a row, or why it cannot be used."""
-        if isinstance(line, Reject):
-            return line
-        try:
-            name = id_of(line, fields.id)
-            document, label = units_of(line.fields, fields.document), label_of(line.fields, fields.summary)
-            second = units_of(line.fields, self.second) if self.second else ""
-        except ValueError as error:
-            return Reject(line.where, str(error))
-        return Example(name, document, label, split or hash_split(name, self.validation_share, self.test_share), second)
-
-    def notes(self) -> Iterator[str]:
-        """Return a message per file with guessed field names.
-
-        Raises:
-            DataError: As `rows`.
-        """
-        for path, _ in self.paths():
-            fields = self.fields_of(path)
-            if None in (self.text, self.label, self.id):
-                id_field = f"{fields.id!r} as id" if fields.id else "the location in the file as id"
-                yield f"{path}: read {fields.document!r} as document, {fields.summary!r} as label and {id_field}"
+    def texts_of(self, row: Mapping[str, object], fields: Fields) -> tuple[str, ...]:
+        """Return document, label and second document of a row."""
+        texts = units_of(row, fields.document), label_of(row, fields.summary)
+        return (*texts, units_of(row, self.second)) if self.second else texts
 
 
 def _separator(path: Path) -> str | None:

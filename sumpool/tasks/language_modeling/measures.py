@@ -235,11 +235,7 @@ def bits(nats: float) -> float:
 
 
 def _ratio(numerators: Sequence[float], denominators: Sequence[float], resamples: int) -> Estimate:
-    return estimate_ratio(_floats(numerators), _floats(denominators), resamples, SEED)
-
-
-def _floats(values: Sequence[float]) -> Floats:
-    return np.array(values, dtype=np.float64)
+    return estimate_ratio(np.array(numerators, np.float64), np.array(denominators, np.float64), resamples, SEED)
 
 
 def _exponential(nats: float) -> float | None:

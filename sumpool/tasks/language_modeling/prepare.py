@@ -392,8 +392,7 @@ def find_or_prepare_text(
     def fill(new: Path) -> None:
         prepare_text(config, new, skip_bad_rows=skip_bad_rows, report=report, check=check)
 
-    def make(folder: Path) -> None:
-        fill_prepared(config, folder, fill, report, check)
-
-    folder = find_or_make(config, default, make, report, check)
+    folder = find_or_make(
+        config, default, lambda folder: fill_prepared(config, folder, fill, report, check), report, check
+    )
     return folder, TextReport.load(folder)

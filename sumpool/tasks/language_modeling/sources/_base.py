@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, ClassVar, Final
 
 from sumpool.data.inputs import Split, SplitFilesConfig
 from sumpool.data.sources._base import Fields
@@ -37,7 +37,13 @@ class TextChunk:
 
 
 class TextSourceConfig(SplitFilesConfig, ABC):
-    """Settings of a source of running text; a folder stands for its files, and `data.split` divides `path`."""
+    """Settings of a source of running text; a folder stands for its files, and `data.split` divides `path`.
+
+    Attributes:
+        suffixes: Suffixes of the files of a folder that are read, without those of compression.
+    """
+
+    suffixes: ClassVar[tuple[str, ...]] = (".txt",)
 
     @abstractmethod
     def documents(self, path: Path, *, strict: bool) -> Iterable[TextChunk | Reject]:
@@ -50,10 +56,6 @@ class TextSourceConfig(SplitFilesConfig, ABC):
         Raises:
             DataError: If the file is missing or damaged, or not UTF-8.
         """
-
-    def suffixes(self) -> tuple[str, ...]:
-        """Return the suffixes of the files of a folder that are read, without those of compression."""
-        return (".txt",)
 
     def chunks(self, *, strict: bool = True) -> Iterator[TextChunk | Reject]:
         """Read all documents of all files, those of training first.
@@ -77,7 +79,7 @@ class TextSourceConfig(SplitFilesConfig, ABC):
 
     def _is_text(self, path: Path) -> bool:
         suffix = (Path(path.stem) if path.suffix in COMPRESSED else path).suffix.lower()
-        return suffix in self.suffixes()
+        return suffix in self.suffixes
 
     def files(self) -> Iterator[Path]:
         """List the files that are read, so that changes to them are detected.

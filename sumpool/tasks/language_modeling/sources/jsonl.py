@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, final
+from typing import ClassVar, Literal, final
 
 from sumpool.documents.document import Reject
 from sumpool.tasks.language_modeling.sources._base import TextChunk, TextSourceConfig, json_texts
@@ -16,6 +16,8 @@ class JsonlTextSourceConfig(TextSourceConfig):
     text: str = "text"
     """Field of the text."""
 
+    suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson")
+
     def documents(self, path: Path, *, strict: bool) -> Iterator[TextChunk | Reject]:
         """Read the rows of a file; the location of a row is its id.
 
@@ -24,7 +26,3 @@ class JsonlTextSourceConfig(TextSourceConfig):
         """
         del strict  # JSON is UTF-8
         return json_texts(path, self.limits, self.text)
-
-    def suffixes(self) -> tuple[str, ...]:
-        """Return the suffixes of the files of a folder that are read."""
-        return (".jsonl", ".ndjson")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, final
+from typing import ClassVar, Literal, final
 
 from sumpool.documents.document import Reject
 from sumpool.tasks.language_modeling.sources._base import TextChunk, TextSourceConfig, parquet_texts
@@ -16,6 +16,8 @@ class ParquetTextSourceConfig(TextSourceConfig):
     text: str = "text"
     """Column of the text."""
 
+    suffixes: ClassVar[tuple[str, ...]] = (".parquet",)
+
     def documents(self, path: Path, *, strict: bool) -> Iterator[TextChunk | Reject]:
         """Read the rows of a file; the location of a row is its id.
 
@@ -25,7 +27,3 @@ class ParquetTextSourceConfig(TextSourceConfig):
         """
         del strict  # pyarrow reads UTF-8
         return parquet_texts(path, self.limits, self.text)
-
-    def suffixes(self) -> tuple[str, ...]:
-        """Return the suffixes of the files of a folder that are read."""
-        return (".parquet",)

@@ -8,7 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, Literal, final
+from typing import ClassVar, Final, Literal, final
 
 from sumpool.documents.document import Reject
 from sumpool.tasks.language_modeling.sources._base import (
@@ -34,6 +34,8 @@ class Wiki40bTextSourceConfig(TextSourceConfig):
     text: str = "text"
     """Field or column of the text in JSON lines and Parquet."""
 
+    suffixes: ClassVar[tuple[str, ...]] = (".txt", ".jsonl", ".ndjson", ".parquet")
+
     def documents(self, path: Path, *, strict: bool) -> Iterator[TextChunk | Reject]:
         """Read the articles of a file.
 
@@ -48,10 +50,6 @@ class Wiki40bTextSourceConfig(TextSourceConfig):
         read = parquet_texts if kinds[-1] == ".parquet" else json_texts
         for row in read(path, self.limits, self.text):
             yield row if isinstance(row, Reject) else TextChunk(row.document, without_marks(evaluate(row.text)))
-
-    def suffixes(self) -> tuple[str, ...]:
-        """Return the suffixes of the files of a folder that are read."""
-        return (".txt", ".jsonl", ".ndjson", ".parquet")
 
     def _articles(self, path: Path, strict: bool) -> Iterator[TextChunk]:
         """Divide a text at its marks; an article of any length is read in chunks."""
