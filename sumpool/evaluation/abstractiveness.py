@@ -48,15 +48,12 @@ def copying(
     runs = overlap(document_words, list(chain.from_iterable([*summary, "\n"] for summary in split_summaries))).runs
     ends = list(accumulate(len(summary) + 1 for summary in split_summaries))
     vocabulary = set(document_words)
-    return [
-        _copying(summary, Overlap(runs[start : end - 1]), vocabulary)
-        for summary, (start, end) in zip(summaries, pairwise([0, *ends]), strict=True)
-    ]
-
-
-def _copying(summary: str, shared: Overlap, vocabulary: Set[str]) -> Copying:
-    facts, unsupported = len(_FACT.findall(summary)), len(unsupported_facts(summary, vocabulary))
-    return Copying(shared.coverage, shared.density, shared.novel_ngrams(2), shared.leak, facts, unsupported)
+    copied = []
+    for summary, (start, end) in zip(summaries, pairwise([0, *ends]), strict=True):
+        shared = Overlap(runs[start : end - 1])
+        facts = (len(_FACT.findall(summary)), len(unsupported_facts(summary, vocabulary)))
+        copied.append(Copying(shared.coverage, shared.density, shared.novel_ngrams(2), shared.leak, *facts))
+    return copied
 
 
 def unsupported_facts(summary: str, vocabulary: Set[str]) -> list[str]:

@@ -5,7 +5,7 @@ links lead from one to the other. All of it is style sheets: the page has no scr
 map shows the weight of each word in the states after each pooling.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from itertools import chain, groupby, repeat
 from pathlib import Path
@@ -63,7 +63,8 @@ def render_explanation(summary: Summary) -> str:
 </div>
 </article>
 </main>"""
-    return html_page(f"Summary of {title}", body, _style(evidence))
+    style = files("sumpool.inference").joinpath("explanation.css").read_text("utf-8")
+    return html_page(f"Summary of {title}", body, "\n".join([style, *_rules(evidence)]))
 
 
 def _about(summary: Summary) -> str:
@@ -71,18 +72,15 @@ def _about(summary: Summary) -> str:
     model = f" by {escape_html(summary.model)}" if summary.model and summary.tokens_read else ""
     lines = [f'<p class="muted"><bdi>{escape_html(summary.id)}</bdi>: {escape_html(summary.mode)} summary{model}</p>']
     if summary.tokens_total:
-        share = f"{summary.tokens_read:,} of {summary.tokens_total:,} tokens ({_percent(summary)})"
+        percent = f"{summary.tokens_read / summary.tokens_total:.0%}"
+        share = f"{summary.tokens_read:,} of {summary.tokens_total:,} tokens ({percent})"
         lines.append(
             f'<p><meter min="0" max="{summary.tokens_total}" value="{summary.tokens_read}" '
-            f'aria-label="Share of the document that was read">{_percent(summary)}</meter> read {share}</p>'
+            f'aria-label="Share of the document that was read">{percent}</meter> read {share}</p>'
         )
     notes = [summary.extraction.cause, *summary.notes]
     lines += [f'<p class="muted">{escape_html(note)}</p>' for note in notes if note]
     return "\n".join(lines)
-
-
-def _percent(summary: Summary) -> str:
-    return f"{summary.tokens_read / summary.tokens_total:.0%}"
 
 
 def _summary(summary: Summary, evidence: Evidence, language: str) -> str:
@@ -130,7 +128,10 @@ def _document(source: Sequence[SourceSentence], evidence: Evidence) -> str:
     """Blocks of the document, with the place where the model stopped reading."""
     read = evidence.read
     last_read = max(read) if read else None
-    used = _used(evidence)
+    used: dict[int, list[int]] = {}  # numbers of the summary sentences by the source sentence that they come from
+    for number, entry in enumerate(evidence.sentences, 1):
+        for origin in entry.sources:
+            used.setdefault(origin.index, []).append(number)
     parts: list[str] = []
     page = None
     stopped = last_read is None
@@ -147,15 +148,6 @@ def _document(source: Sequence[SourceSentence], evidence: Evidence) -> str:
         text = " ".join(_source_sentence(index, part, evidence, used) for index, part in sentences)
         parts.append(f'<{tag} dir="auto" class="{name}">{text}</{tag}>')
     return "\n".join(parts)
-
-
-def _used(evidence: Evidence) -> dict[int, list[int]]:
-    """Numbers of the summary sentences by the source sentence that they come from."""
-    used: dict[int, list[int]] = {}
-    for number, entry in enumerate(evidence.sentences, 1):
-        for source in entry.sources:
-            used.setdefault(source.index, []).append(number)
-    return used
 
 
 def _source_sentence(index: int, sentence: SourceSentence, evidence: Evidence, used: dict[int, list[int]]) -> str:
@@ -178,7 +170,9 @@ def _source_sentence(index: int, sentence: SourceSentence, evidence: Evidence, u
 
 def _words(index: int, text: str, evidence: Evidence) -> str:
     """Words of a sentence, those of equal levels in all poolings together."""
-    levels = list(_levels(index, evidence))
+    weights = zip(*(pooling.words[index] for pooling in evidence.poolings), strict=True)
+    # level of each word in each pooling; 0 where nothing was kept or read
+    levels = [tuple(round(_LEVELS * min(weight or 0.0, 1.0)) for weight in column) for column in weights]
     if not any(any(row) for row in levels):
         return escape_html(text)
     spans = heat_words(text)
@@ -194,18 +188,8 @@ def _words(index: int, text: str, evidence: Evidence) -> str:
     return "".join([*parts, escape_html(text[end:])])
 
 
-def _levels(index: int, evidence: Evidence) -> Iterable[tuple[int, ...]]:
-    """Level of each word of a sentence in each pooling; 0 where nothing was kept or read."""
-    rows = [pooling.words[index] for pooling in evidence.poolings]
-    return (tuple(round(_LEVELS * min(weight or 0.0, 1.0)) for weight in column) for column in zip(*rows, strict=True))
-
-
-def _style(evidence: Evidence) -> str:
-    """Style sheet with the rules of this page; nothing of the document is in it."""
-    return "\n".join([files("sumpool.inference").joinpath("explanation.css").read_text("utf-8"), *_rules(evidence)])
-
-
 def _rules(evidence: Evidence) -> Iterator[str]:
+    """Rules of this page; nothing of the document is in them."""
     for number in range(1, len(evidence.sentences) + 1):
         yield f"body:has(#s{number}{_STATES}) .f{number} {{ {_POINTED} }}"
         yield (

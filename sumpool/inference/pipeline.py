@@ -126,7 +126,8 @@ class Pipeline:
         done = 0
         for group in self._groups(documents, lookahead or _MAX_DOCUMENTS):
             for reading in group:
-                for note in self._notes(reading):
+                read = reading.input
+                for note in filter(None, (read.note, reading.mismatch) if read and read.item else ()):
                     report(Progress("summarize", done, total, note=f"{reading.document.id}: {note}"))
             for reading, generated, seconds in self._generate(group, check, lock, on_draft):
                 summary = self._summary(reading, generated, seconds)
@@ -212,11 +213,6 @@ class Pipeline:
         is_relative = length.unit == "usual" and not self.config.fast
         usual = self._model.usual_words if is_relative else usual_words(words)
         return LengthTarget(length.resolve(words, usual), length.unit == "sentences", 0)
-
-    def _notes(self, reading: Reading) -> Iterator[str]:
-        """Yield notes on what the model reads of a document, and that it has not learnt such."""
-        if reading.input and reading.input.item:
-            yield from filter(None, (reading.input.note, reading.mismatch))
 
     def _groups(self, documents: Iterable[Document], most: int) -> Iterator[list[Reading]]:
         """Read documents in groups whose inputs are batched together, so that memory is bounded on any stream.

@@ -149,7 +149,11 @@ def lexical_features(
     """
     content = SentenceWords(content_prefixes(sentence, language) for sentence in words)
     graph, columns = WordGraph.of(content)
-    weights = _heading_weights(columns, headings, language)
+    with_word = np.zeros(len(columns))  # headings that have each word
+    for heading in headings:
+        with_word += _members(columns, content_prefixes(heading, language))
+    weights = np.log1p(with_word)
+    cells = graph.sentence * graph.words + graph.word  # ascending
     title_words = _members(columns, content_prefixes(title, language))
     yield _centralities(graph, structure)
     yield _frequencies(graph)
@@ -161,7 +165,7 @@ def lexical_features(
         "heading_overlap": _mean(graph, weights[graph.word]),
         "section_overlap": _section_overlap(graph, columns, headings, structure, language),
         "first_overlap": _share(graph, (np.bincount(graph.word[graph.sentence < _FIRST], minlength=graph.words) > 0)),
-        "previous_overlap": _previous_overlap(graph),
+        "previous_overlap": _mean(graph, np.isin(cells - graph.words, cells).astype(np.float64)),
     }
 
 
@@ -217,14 +221,6 @@ def _openings(
     }
 
 
-def _heading_weights(columns: dict[str, int], headings: Sequence[Sequence[str]], language: str) -> Values:
-    """Return log(1 + headings that have the word), (words,)."""
-    counts = np.zeros(len(columns))
-    for heading in headings:
-        counts += _members(columns, content_prefixes(heading, language))
-    return np.log1p(counts)
-
-
 def _section_overlap(
     graph: WordGraph,
     columns: dict[str, int],
@@ -241,13 +237,6 @@ def _section_overlap(
     shared = graph.sum_by_sentence(np.isin(edges, cells).astype(np.float64))
     sizes = np.array([max(len(set(content_prefixes(heading, language))), 2) for heading in headings])
     return np.asarray(shared / sizes[structure.section])
-
-
-def _previous_overlap(graph: WordGraph) -> Values:
-    """Return the share of the words of each sentence that the one before it has."""
-    cells = graph.sentence * graph.words + graph.word  # ascending
-    shared = np.isin(cells - graph.words, cells).astype(np.float64)
-    return _mean(graph, shared)
 
 
 def _members(columns: dict[str, int], words: Sequence[str]) -> Values:

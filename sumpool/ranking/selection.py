@@ -4,15 +4,17 @@ import math
 from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sumpool.core.decoding.config import LengthTarget
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.text.language import ENGLISH, content_prefixes, split_words, word_count
 from sumpool.text.prose import PROSE_KINDS
+
+if TYPE_CHECKING:
+    from sumpool.core.decoding.config import LengthTarget
 
 _REDUNDANCY: Final = 0.2
 """Penalty of a sentence whose content words are all in the selected ones, on the scale of marks."""
@@ -99,7 +101,7 @@ def usual_words(document_words: int) -> int:
 
 
 def adjust_length(
-    selected: Sequence[int], sentences: Sequence[str], scores: NDArray[np.float64], target: LengthTarget
+    selected: Sequence[int], sentences: Sequence[str], scores: NDArray[np.float64], target: "LengthTarget"
 ) -> list[int]:
     """Adjust a selection to the length of a target.
 
@@ -134,13 +136,13 @@ def adjust_length(
     return sorted(kept) or [int(counts.argmin())]
 
 
-def _counts(sentences: Sequence[str], target: LengthTarget) -> NDArray[np.int64]:
+def _counts(sentences: Sequence[str], target: "LengthTarget") -> NDArray[np.int64]:
     """Words of each sentence, or 1 if sentences are counted."""
     return np.array([1 if target.in_sentences else word_count(sentence) for sentence in sentences], dtype=np.int64)
 
 
 def _exchange(
-    scores: NDArray[np.float64], counts: NDArray[np.int64], selected: Sequence[int], target: LengthTarget
+    scores: NDArray[np.float64], counts: NDArray[np.int64], selected: Sequence[int], target: "LengthTarget"
 ) -> list[int]:
     """Replace one selected sentence by one or two others so that the length is met; empty if none can be."""
     others = [index for index in np.argsort(-scores, kind="stable").tolist() if index not in selected]
@@ -156,7 +158,7 @@ def _exchange(
     return []
 
 
-def _closest(scores: NDArray[np.float64], counts: NDArray[np.int64], target: LengthTarget) -> list[int]:
+def _closest(scores: NDArray[np.float64], counts: NDArray[np.int64], target: "LengthTarget") -> list[int]:
     """Return the selection with the highest sum of scores among those whose length is closest to the target.
 
     Documents for which this takes much memory get an empty selection.

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from sumpool.core.decoding.config import LengthTarget
 from sumpool.documents.document import Document, document_title
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.ranking.features import sentence_features
@@ -23,6 +22,7 @@ from sumpool.text.language import ENGLISH, UNDETECTED, word_count
 from sumpool.text.prose import PROSE_KINDS, tidy_sentence, without_citations, without_connective
 
 if TYPE_CHECKING:
+    from sumpool.core.decoding.config import LengthTarget
     from sumpool.ranking.sentence_states import SentenceStates
 
 _MAX_WORDS = 100
@@ -127,7 +127,7 @@ class SentenceSelector:
         *,
         words: int | None = None,
         samples: Sequence[str] = (),
-        target: LengthTarget | None = None,
+        target: "LengthTarget | None" = None,
     ) -> list[tuple[int, str]]:
         """Select the sentences of a summary.
 

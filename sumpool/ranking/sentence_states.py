@@ -87,22 +87,16 @@ class SentenceStates:
                 goes_on = index + 1 < len(sentences) and sentences[index + 1].block == sentence.block
                 texts.append(f"{sentence.text}{' ' if goes_on else 2 * chr(10)}")
                 indices.append(index)
-        ids = self._encode(texts)
+        ids: list[list[int]] = []
+        for text in texts:
+            if sum(map(len, ids)) > MAX_TOKENS:
+                break
+            ids.append(self._tokenizer.encode(text).ids[:_SENTENCE_TOKENS] or [0])
         states = np.concatenate([self._means(ids[start:end]) for start, end in _windows([len(part) for part in ids])])
         states *= _NORM / np.maximum(np.linalg.norm(states, axis=1, keepdims=True), 1e-9)
         rows = np.full((len(sentences) + 1, 2 * states.shape[1]), np.nan, np.float32)
         rows[indices[: len(ids)]] = np.hstack([states, states - states.mean(axis=0)])
         return rows[:-1]
-
-    def _encode(self, texts: Sequence[str]) -> list[list[int]]:
-        parts: list[list[int]] = []
-        total = 0
-        for text in texts:
-            if total > MAX_TOKENS:
-                break
-            parts.append(self._tokenizer.encode(text).ids[:_SENTENCE_TOKENS] or [0])
-            total += len(parts[-1])
-        return parts
 
     def _means(self, parts: Sequence[Sequence[int]]) -> Matrix:
         """Return the mean state of the tokens of each part of a window."""

@@ -184,9 +184,9 @@ def test_every_forest_is_evaluated_once(ranker: Ranker, monkeypatch: pytest.Monk
     evaluated: list[Forest] = []
     predict = Forest.predict
 
-    def record(forest: Forest, rows: NDArray[np.float32]) -> NDArray[np.float64]:
+    def record(forest: Forest, *tables: NDArray[np.float32]) -> NDArray[np.float64]:
         evaluated.append(forest)
-        return predict(forest, rows)
+        return predict(forest, *tables)
 
     monkeypatch.setattr(Forest, "predict", record)
     for selector in selectors:
