@@ -17,11 +17,9 @@ from torch.utils._pytree import tree_leaves
 from sumpool import __version__
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.errors import CheckpointError, RecipeError, first_line
-from sumpool.onnx.graphs import DecoderGraph, EncoderGraph, GrowingCache, head_sizes
+from sumpool.onnx.graphs import DECODER, ENCODER, DecoderGraph, EncoderGraph, GrowingCache, head_sizes
 from sumpool.text.escaping import markdown_code, markdown_table
 
-ENCODER: Final = "encoder.onnx"
-DECODER: Final = "decoder.onnx"
 OPSET: Final = 18
 _MAX_FILE = 2**30
 """Bytes of weights above which they are stored beside the graph, whose own format ends at 2 GiB."""

@@ -6,7 +6,7 @@ import torch
 from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.config import Lengths, Ranking
 from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.onnx.session import OnnxModel
+from sumpool.onnx.graphs import OnnxModel
 
 
 def assert_equal_searches(model: SummarizationModel, graphs: OnnxModel) -> None:

@@ -9,7 +9,7 @@ from sumpool.errors import CheckpointError
 from sumpool.inference.loading import load_model
 from sumpool.io.manifest import Manifest
 from sumpool.onnx.convert import convert
-from sumpool.onnx.session import OnnxModel, check_graphs
+from sumpool.onnx.graphs import OnnxModel, check_graphs
 from sumpool.workflows.export_model import export_model
 from tests.conftest import write_run
 from tests.onnx.searches import assert_equal_searches
