@@ -6,9 +6,8 @@ from dataclasses import replace
 from sumpool.cli.console import working
 from sumpool.cli.summary_output import warn_of_arguments
 from sumpool.cli.text import name_documents
-from sumpool.documents.addresses import is_address
 from sumpool.documents.corpus_files import is_uri
-from sumpool.documents.read import STDIN
+from sumpool.documents.read import STDIN, is_address
 from sumpool.errors import DataError, RecipeError
 from sumpool.workflows.summarize_corpus import CorpusJob, summarize_corpus
 

@@ -1,10 +1,12 @@
 """Documents from http(s) addresses, with limits of time and size."""
 
 import re
-import time
-from contextlib import suppress
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from email.message import Message
-from http.client import HTTPException, HTTPResponse, IncompleteRead, InvalidURL
+from http.client import HTTPException, IncompleteRead, InvalidURL
 from typing import IO, Final, NamedTuple
 from urllib import request
 from urllib.error import HTTPError, URLError
@@ -13,14 +15,14 @@ from urllib.parse import unquote, urlsplit
 from sumpool import __version__
 from sumpool.documents.document import Limits
 from sumpool.documents.files import READ_ERRORS, read_limited
+from sumpool.documents.html.charsets import text_codec
 from sumpool.errors import DataError
 
 TIMEOUT_SECONDS: Final = 20.0
 """Time until a server answers."""
 TOTAL_SECONDS: Final = 120.0
-"""Time until a document is read."""
+"""Time until a document is read, from the first byte that is sent; not on Windows."""
 
-_ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 _SUFFIXES: Final = {
     "text/html": ".html",
     "application/xhtml+xml": ".html",
@@ -52,11 +54,6 @@ class Fetched(NamedTuple):
     suffix: str
 
 
-def is_address(name: str) -> bool:
-    """Return whether an argument is an http(s) address."""
-    return bool(_ADDRESS.match(name))
-
-
 def fetch(address: str, limits: Limits, timeout: float = TIMEOUT_SECONDS) -> Fetched:
     """Read an address; redirects lead to http(s) addresses only.
 
@@ -71,8 +68,10 @@ def fetch(address: str, limits: Limits, timeout: float = TIMEOUT_SECONDS) -> Fet
     try:
         headers = {"User-Agent": f"sumpool/{__version__}", "Accept-Encoding": "gzip, identity"}
         address_request = request.Request(address, headers=headers)  # noqa: S310 - is_address allows http and https
-        with _opener().open(address_request, timeout=timeout) as answer:
-            content = read_limited(_TimedStream(answer), limits)
+        with _deadline(), _opener().open(address_request, timeout=timeout) as answer:
+            content = read_limited(answer, limits)
+            if answer.length:
+                raise IncompleteRead(b"", answer.length)
             return _fetched(content, answer.headers, answer.geturl())
     except HTTPError as error:
         error.close()
@@ -93,20 +92,23 @@ def fetch(address: str, limits: Limits, timeout: float = TIMEOUT_SECONDS) -> Fet
         ) from error
 
 
-class _TimedStream:
-    """Stream of an answer that ends with an error when reading takes too long."""
+@contextmanager
+def _deadline() -> Iterator[None]:
+    """Raise a TimeoutError after `TOTAL_SECONDS`, whatever a server sends meanwhile; in the main thread only."""
 
-    def __init__(self, answer: HTTPResponse) -> None:
-        self.answer = answer
-        self.end = time.monotonic() + TOTAL_SECONDS
+    def end(*_: object) -> None:
+        raise TimeoutError(f"only a part after {TOTAL_SECONDS:g} seconds")
 
-    def read(self, size: int = -1) -> bytes:
-        if time.monotonic() > self.end:
-            raise TimeoutError(f"only a part after {TOTAL_SECONDS:g} seconds")
-        chunk = self.answer.read1(min(size, 2**16) if size > 0 else 2**16)
-        if not chunk and self.answer.length:
-            raise IncompleteRead(b"", self.answer.length)
-        return chunk
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, TOTAL_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 class _WebRedirects(request.HTTPRedirectHandler):
@@ -115,7 +117,7 @@ class _WebRedirects(request.HTTPRedirectHandler):
     def redirect_request(
         self, req: request.Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
     ) -> request.Request | None:
-        if not is_address(newurl):
+        if not newurl.lower().startswith(("http://", "https://")):
             raise ValueError(f"must redirect to an http(s) address, got {newurl}")
         return super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]
 
@@ -140,7 +142,8 @@ def _fetched(content: bytes, headers: Message, address: str) -> Fetched:
     kind, charset = headers.get_content_type(), headers.get_content_charset()
     path = unquote(urlsplit(address).path).lower().removesuffix(".gz").removesuffix(".zst")
     match = re.search(r"\.\w{1,8}$", path)
-    if charset and kind.startswith("text/"):
-        with suppress(LookupError, UnicodeError):  # the encoding is detected
-            content = content.decode(charset).encode("utf-8-sig")
+    codec = text_codec(charset or "") if kind.startswith("text/") else ""
+    if codec:
+        with suppress(UnicodeError):  # the encoding is detected
+            content = content.decode(codec).encode("utf-8-sig")
     return Fetched(content, _SUFFIXES.get(kind) or (match[0] if match else ""))

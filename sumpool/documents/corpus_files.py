@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
-from sumpool.documents.addresses import is_address
 from sumpool.documents.detection import ROWS
 from sumpool.documents.document import Document, ReadOptions
-from sumpool.documents.files import COMPRESSIONS, open_unpacked, read_limited, read_lines_limited, uncompressed_suffix
+from sumpool.documents.files import COMPRESSIONS, open_unpacked, read_lines_limited, read_up_to, uncompressed_suffix
 from sumpool.documents.formats import FORMATS
 from sumpool.documents.json_lines import Line, parse_lines
-from sumpool.documents.read import files_of, parse_documents
+from sumpool.documents.read import files_of, is_address, parse_documents
 from sumpool.documents.rows import row_document, unpacked_bytes
 from sumpool.errors import DataError, first_line
 
@@ -164,7 +163,7 @@ def _read_lines(name: str, options: ReadOptions) -> Iterator[tuple[Document, Fie
 def _read_documents(name: str, options: ReadOptions) -> Iterator[tuple[Document, Fields]]:
     def read() -> bytes:
         with open_file(name) as file:
-            return read_limited(file, options.limits)
+            return read_up_to(file, options.limits)
 
     for document in parse_documents(name, uncompressed_suffix(Path(name)), read, options):
         yield document, {"id": document.id, "title": document.title}

@@ -110,8 +110,6 @@ class _Unpacked(_Counted):
 _GZIP, _ZSTD, _BZIP2, _XZ = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ\0"
 _BY_SUFFIX: Mapping[str, Callable[[IO[bytes]], object]] = {".gz": gzip.open, ".zst": zstd.open}
 _CHUNK = 2**20
-_MAX_LAYERS = 3
-"""Compressions of one content; an archive may hold itself."""
 
 
 class ByteStream(Protocol):
@@ -128,19 +126,21 @@ def read_limited(stream: ByteStream, limits: Limits) -> bytes:
         ValueError: If there are more bytes than the limits allow; the message lacks the subject.
         OSError, EOFError, zlib.error, zstd.ZstdError: If the stream is damaged, `READ_ERRORS`.
     """
-    content = _read_up_to(stream, limits)
-    layers = 0
+    content = read_up_to(stream, limits)
     while content.startswith((_GZIP, _ZSTD)):
-        layers += 1
-        if layers > _MAX_LAYERS:
-            raise ValueError(f"must be compressed at most {_MAX_LAYERS} times, got more; decompress it to read it")
         decompress = gzip.open if content.startswith(_GZIP) else zstd.open
         with cast(IO[bytes], decompress(io.BytesIO(content))) as file:
-            content = _read_up_to(file, limits, len(content))
+            content = read_up_to(file, limits, len(content))
     return content
 
 
-def _read_up_to(stream: ByteStream, limits: Limits, compressed: int | None = None) -> bytes:
+def read_up_to(stream: ByteStream, limits: Limits, compressed: int | None = None) -> bytes:
+    """Read a stream to its end as it is.
+
+    Raises:
+        ValueError: If there are more bytes than the limits allow, or than `compressed` ones may expand to; the message
+            lacks the subject.
+    """
     chunks: list[bytes] = []
     size = 0
     while chunk := stream.read(_CHUNK):

@@ -10,15 +10,14 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, Final, final
 
-from sumpool.documents.addresses import fetch, is_address
-from sumpool.documents.decoding import invisible_note
-from sumpool.documents.detection import ROW_KINDS, ROWS, detect_format
-from sumpool.documents.document import DEFAULT_OPTIONS, Document, Limits, ParsedDocument, ReadOptions
-from sumpool.documents.files import COMPRESSIONS, READ_ERRORS, open_bytes, read_limited, uncompressed_suffix
-from sumpool.documents.formats import FORMATS, LIBRARIES, missing_library, parse_content
-from sumpool.documents.sections import cut_back_matter, mark_contents
+from sumpool.documents.contents import some, with_errors
+from sumpool.documents.detection import ROWS, detect_format
+from sumpool.documents.document import DEFAULT_OPTIONS, Document, Limits, ReadOptions
+from sumpool.documents.files import COMPRESSIONS, READ_ERRORS, open_bytes, read_up_to, uncompressed_suffix
+from sumpool.documents.formats import FORMATS, LIBRARIES, missing_library
+from sumpool.documents.worker import WORKERS
 from sumpool.errors import DataError
-from sumpool.io.bounded import open_regular
+from sumpool.io.bounded import open_regular, read_regular
 from sumpool.io.pipes import open_input
 
 _MANUAL_SUFFIX = re.compile(r"\.[1-9][a-z]{0,4}")
@@ -77,6 +76,11 @@ STDIN: Final = "-"
 """Argument that stands for standard input."""
 
 
+def is_address(name: str) -> bool:
+    """Return whether an argument is an http(s) address."""
+    return name.lower().startswith(("http://", "https://"))
+
+
 def ignore_notice(notice: str) -> None:
     """Discard a notice."""
 
@@ -97,9 +101,9 @@ def read_documents(
     """
     if name == STDIN:
         stream = stdin or sys.stdin.buffer
-        yield from parse_documents(STDIN, "", lambda: read_limited(stream, options.limits), options)
+        yield from parse_documents(STDIN, "", lambda: read_up_to(stream, options.limits), options)
     elif is_address(name):
-        yield from _fetched_documents(name, options)
+        yield from WORKERS.read(name, name, "", b"", options, is_address=True)
     elif Path(name).is_dir():
         for file in files_of(Path(name), options, notice):
             yield from _file_documents(file, options)
@@ -157,18 +161,11 @@ def _file_documents(path: Path, options: ReadOptions) -> Iterator[Document]:
         from sumpool.documents.rows import json_line_documents  # as most documents are files
 
         try:
-            yield from _some(str(path), json_line_documents(path, options))
+            yield from some(str(path), json_line_documents(path, options))
         except DataError as error:
             yield Document(str(path), "", str(error))
     else:
         yield from parse_documents(str(path), suffix, lambda: _read(path, options.limits), options)
-
-
-def _some(name: str, documents: Iterator[Document]) -> Iterator[Document]:
-    """Yield documents, or an error if there are none."""
-    first = next(documents, None)
-    yield first or Document(name, "", f"{name} must hold rows, got none")
-    yield from documents
 
 
 def _read(path: Path, limits: Limits) -> bytes:
@@ -177,20 +174,11 @@ def _read(path: Path, limits: Limits) -> bytes:
     except OSError as error:
         raise DataError(f"{path} must be a file that can be read, got: {error.strerror}; check the path") from error
     with file:
-        return read_limited(file, limits)
-
-
-def _fetched_documents(address: str, options: ReadOptions) -> Iterator[Document]:
-    try:
-        content, suffix = fetch(address, options.limits)
-    except DataError as error:
-        yield Document(address, "", str(error))
-    else:
-        yield from parse_documents(address, suffix, lambda: content, options)
+        return read_up_to(file, limits)
 
 
 def parse_documents(name: str, suffix: str, read: Callable[[], bytes], options: ReadOptions) -> Iterator[Document]:
-    """Read the documents of one content; what prevents it is the error of a document.
+    """Read the documents of one content, by a process of its own; what prevents it is the error of a document.
 
     Args:
         name: Name of the content.
@@ -199,59 +187,11 @@ def parse_documents(name: str, suffix: str, read: Callable[[], bytes], options: 
         options: Options of reading.
     """
     subject = "stdin" if name == STDIN else name
-    yield from _with_errors(name, subject, _parse(name, subject, suffix, read, options))
 
+    def documents() -> Iterator[Document]:
+        yield from WORKERS.read(name, subject, suffix, read(), options)
 
-def _parse(name: str, subject: str, suffix: str, read: Callable[[], bytes], options: ReadOptions) -> Iterator[Document]:
-    content = read()
-    kind = detect_format(content, suffix)
-    if kind in ROW_KINDS:
-        from sumpool.documents.rows import row_documents
-
-        yield from _some(name, row_documents(subject, content, kind, options))
-        return
-    if kind == "mail":
-        from sumpool.documents.mailboxes import split_mailbox
-
-        mails = split_mailbox(content)
-        for mail in mails:
-            number = f":{mail.number}"
-            yield from _with_errors(name + number, subject + number, _one(name + number, mail.content, kind, options))
-        if mails:
-            return
-    yield from _one(name, content, kind, options)
-
-
-def _one(name: str, content: bytes, kind: str, options: ReadOptions) -> Iterator[Document]:
-    yield _document(name, parse_content(kind, content, options), options)
-
-
-def _with_errors(name: str, subject: str, documents: Iterator[Document]) -> Iterator[Document]:
-    """Yield documents; what prevents one is the error of a document in its place, which is the last."""
-    try:
-        yield from documents
-    except DataError as error:
-        yield Document(name, "", str(error))
-    except READ_ERRORS as error:
-        yield Document(name, "", f"{subject} must be complete, got: {error}; get the file again")
-    except ValueError as error:
-        yield Document(name, "", f"{subject} {error}")
-    except RecursionError:
-        yield Document(name, "", f"{subject} must be nested less deeply, got more levels than can be read")
-
-
-def _document(name: str, parsed: ParsedDocument, options: ReadOptions) -> Document:
-    """Build a document from the result of a format, without invisible characters and back matter."""
-    parsed, invisible = parsed.visible()
-    parsed = ParsedDocument(mark_contents(parsed.blocks), parsed.title, (*parsed.notes, *invisible_note(invisible)))
-    document = Document.from_parsed(name, parsed)
-    if options.keep_references:
-        return document
-    blocks, words = cut_back_matter(document.blocks)
-    if not words:
-        return document
-    note = f"{words:,} words of references and appendices left out"
-    return Document.from_parsed(name, ParsedDocument(blocks, document.title, (*document.notes, note)))
+    return with_errors(name, subject, documents())
 
 
 _ZIP = b"PK\x03\x04"
@@ -287,7 +227,7 @@ def _problem(name: str, options: ReadOptions) -> str:
     try:
         if path.is_dir():
             return "" if any(islice(files_of(path, options, ignore_notice), 1)) else _empty_folder(name, options)
-        _check_file(path)
+        _check_file(path, options.max_bytes)
     except (OSError, ValueError) as error:
         if str(error).startswith("must"):
             return f"{path} {error}"
@@ -305,7 +245,7 @@ def _empty_folder(name: str, options: ReadOptions) -> str:
     return f"{name} must hold documents{pattern}, got none; check the folder"
 
 
-def _check_file(path: Path) -> None:
+def _check_file(path: Path, max_bytes: int) -> None:
     """Check the first bytes of a file.
 
     Raises:
@@ -321,7 +261,7 @@ def _check_file(path: Path) -> None:
     if path.suffix in COMPRESSIONS or head.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd")):
         head = b""  # damage is the error of the document
     if head.startswith(_ZIP):
-        head = path.read_bytes()
+        head = read_regular(path, max_bytes)
     kind = detect_format(head, suffix)
     for library in LIBRARIES.get(kind, ()):
         if find_spec(library) is None:

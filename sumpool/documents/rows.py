@@ -59,7 +59,6 @@ def _parquet(where: str, content: bytes, options: ReadOptions) -> Iterator[Line 
     number = 0
     try:
         with parquet.ParquetFile(BufferReader(content), page_checksum_verification=True) as file:
-            options.limits.check_ratio(unpacked_bytes(file.metadata), len(content))
             present = file.schema_arrow.names
             wanted = (options.field, options.trained_field, *DOCUMENT_FIELDS, *ID_FIELDS, *_TITLE_FIELDS)
             names = [name for name in dict.fromkeys(wanted) if name in present] or present[:12]
@@ -82,7 +81,7 @@ def unpacked_bytes(metadata: Any) -> int:  # noqa: ANN401 - pyarrow is untyped
 def _separated(where: str, text: str, delimiter: str) -> Iterator[Line | Reject]:
     """Read CSV or TSV with a header; without a delimiter, the most frequent usual one of the header is taken."""
     header = text.lstrip("\ufeff").partition("\n")[0]
-    previous = csv.field_size_limit(_MAX_FIELD)
+    csv.field_size_limit(_MAX_FIELD)
     try:
         reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter or max(_DELIMITERS, key=header.count))
         names = next(reader, [])
@@ -94,8 +93,6 @@ def _separated(where: str, text: str, delimiter: str) -> Iterator[Line | Reject]
                 yield Line(place, dict(zip(names, row, strict=False)))
     except csv.Error as error:
         yield Reject(where, f"must be separated values, got: {error}")
-    finally:
-        csv.field_size_limit(previous)
 
 
 def row_document(line: Line | Reject, options: ReadOptions) -> Document:

@@ -1,7 +1,7 @@
-"""Processes in which documents are read that may end their reader, hang it or fill the memory.
+"""Processes in which documents are read, whatever their format, so that a document ends at most its own process.
 
-The limits of processor time and memory are those of one document, and hold for it and the programs that it needs. A
-document that exceeds them ends its process; the next one has a new process.
+Every content has one budget, which grows with its bytes: processor time and memory of the process and of the programs
+that it needs, and characters of each document. One that exceeds it has a reason; the next one has a new process.
 """
 
 import atexit
@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
@@ -19,33 +19,34 @@ from pathlib import Path
 from threading import BoundedSemaphore, Lock
 from typing import Any, Final, final
 
-from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
-from sumpool.documents.formats import load_format
-from sumpool.errors import DataError
+from sumpool.documents.document import Document, ReadOptions, TextBlock
+from sumpool.errors import DataError, ResourceError
 from sumpool.io.bounded import parse_json
 
 _PACKAGES: Final = Path(__file__).parents[2]
 _MAIN: Final = "import sys; sys.path[:] = {paths!r}; from sumpool.documents.worker import main; main()"
 _LENGTH_BYTES: Final = 8
-_SECONDS: Final = 8
-"""Processor time of a document; papers and books take a tenth of this and the next."""
-_SECONDS_PER_MEBIBYTE: Final = 20
-_MEMORY: Final = 2**30
-"""Address space beside four times the size of a file."""
-_MAX_REPLY: Final = 2**30
-_ADVICE: Final = "split it or convert it to text"
-TOO_LONG: Final = f"must be read in a time that suits its size, but took longer; {_ADVICE}"
+_SECONDS: Final = 4
+"""Processor time of a content; papers and books take a fifth of this and the next."""
+_SECONDS_PER_MEBIBYTE: Final = 4
+_MEMORY: Final = 3 * 2**28
+"""Address space beside eight times the bytes of a content."""
+_MEMORY_PER_BYTE: Final = 8
+_CHARACTERS: Final = 2**23
+"""Characters of a document beside eight for each byte of the content; packed prose has four."""
+_CHARACTERS_PER_BYTE: Final = 8
+TOO_LONG: Final = "must be read in a time that suits its size, but took longer; split it or convert it to text"
 """Message about a document that takes too long."""
-TOO_LARGE: Final = f"must be a file that can be read in memory that suits its size; {_ADVICE}"
+TOO_LARGE: Final = "must be a file that can be read in memory that suits its size; split it or convert it to text"
 """Message about a document that takes too much memory or ends its reader."""
-_TOO_DEEP: Final = "must be nested less deeply, got more levels than can be read"
+_TOO_MUCH: Final = "must hold text that suits its size, got {:,} characters in {:,} bytes; unpack it or split it"
 
 
 @final
 class Workers:
     """Processes that read documents, each one at a time.
 
-    A process is started for the first document, and for one that comes while the others are at work.
+    A process is started for the first content, and for one that comes while the others are at work.
     """
 
     def __init__(self) -> None:
@@ -54,31 +55,38 @@ class Workers:
         self._free = BoundedSemaphore(os.cpu_count() or 1)
         self._taking = Lock()
 
-    def read(self, name: str, content: bytes, options: ReadOptions) -> ParsedDocument:
-        """Read a document; for the arguments and errors see `formats.parse_content`."""
+    def read(
+        self, name: str, subject: str, suffix: str, content: bytes, options: ReadOptions, is_address: bool = False
+    ) -> Iterator[Document]:
+        """Read the documents of a content.
+
+        Args:
+            name: Name of the content, or the address that the process reads it from.
+            subject: What messages call it.
+            suffix: Suffix of its format in lower case.
+            content: The content, which may be compressed; empty for an address.
+            options: Options of reading.
+            is_address: Whether the name is an address.
+
+        Raises:
+            ResourceError: If no process can be started.
+        """
+        task = {
+            "name": name, "subject": subject, "suffix": suffix, "size": len(content), "options": asdict(options),
+            "is_address": is_address,
+        }  # fmt: skip
         with self._free:
             with self._taking:
                 process = self._take()
+            is_idle = False
             try:
-                task = {
-                    "name": name,
-                    "size": len(content),
-                    "seconds": _SECONDS + len(content) * _SECONDS_PER_MEBIBYTE // 2**20,
-                    "memory": _MEMORY + 4 * len(content),
-                    "options": asdict(options),
-                }
-                reply = _exchange(process, task, content)
-                if reply is None:
-                    raise ValueError(TOO_LONG if ran_out_of_time(process.wait()) else TOO_LARGE)
-            except BaseException:  # also an interruption while the process is at work
-                _end(process)
-                raise
-            self._idle.append(process)
-        result = parse_json(reply, _MAX_REPLY)
-        if "error" in result:
-            raise (DataError if result["is_data_error"] else ValueError)(result["error"])
-        blocks = tuple(TextBlock(*block) for block in result["blocks"])
-        return ParsedDocument(blocks, result["title"], tuple(result["notes"]))
+                yield from _exchange(process, task, content)
+                is_idle = process.poll() is None
+            finally:  # also after an interruption while the process is at work
+                if is_idle:
+                    self._idle.append(process)
+                else:
+                    _end(process)
 
     def close(self) -> None:
         """End the processes and what they have started, if they are of this process."""
@@ -98,33 +106,47 @@ class Workers:
                 return process
             _end(process)
         paths = [*(path for path in sys.path if Path(path).is_absolute()), str(_PACKAGES)]
-        return subprocess.Popen(
-            [sys.executable, "-I", "-c", _MAIN.format(paths=paths)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # of a library that fails
-            start_new_session=True,  # so that the programs it starts end with it
-            env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
-        )
+        # A thread of a library takes 64 MiB of the address space with an arena of its own.
+        alone = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MALLOC_ARENA_MAX"), "1")
+        try:
+            return subprocess.Popen(
+                [sys.executable, "-I", "-c", _MAIN.format(paths=paths)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,  # of a library that fails
+                start_new_session=True,  # so that the programs it starts end with it
+                env={**os.environ, **alone, "ARROW_DEFAULT_MEMORY_POOL": "system"},
+            )
+        except OSError as error:
+            raise ResourceError(
+                f"a process that reads documents must be started, got: {error.strerror}; end other processes"
+            ) from error
 
 
 WORKERS: Final = Workers()
 """Processes of all formats."""
 
 
-def _exchange(process: subprocess.Popen[bytes], task: dict[str, object], content: bytes) -> bytes | None:
-    """Send a document and return the reply; None if the process has ended."""
+def _exchange(process: subprocess.Popen[bytes], task: dict[str, Any], content: bytes) -> Iterator[Document]:
+    """Send a content and yield its documents; the last is an error if the process has ended."""
     assert process.stdin is not None
     assert process.stdout is not None
-    try:
+    with suppress(OSError):  # of a process that has ended
         process.stdin.write(json.dumps(task).encode() + b"\n")
         process.stdin.write(content)
         process.stdin.flush()
-    except OSError:
-        return None
-    length = process.stdout.read(_LENGTH_BYTES)
-    reply = process.stdout.read(int.from_bytes(length, "little"))
-    return reply if len(length) == _LENGTH_BYTES and len(reply) == int.from_bytes(length, "little") else None
+    while len(length := process.stdout.read(_LENGTH_BYTES)) == _LENGTH_BYTES:
+        if not (size := int.from_bytes(length, "little")):
+            return
+        reply = process.stdout.read(size)
+        if len(reply) < size:
+            break
+        found = parse_json(reply, size)
+        blocks = tuple(TextBlock(*block) for block in found["blocks"])
+        text = "\n\n".join(block.text for block in blocks) if blocks else found["text"]
+        yield Document(found["id"], text, found["error"], found["title"], blocks, tuple(found["notes"]))
+    why = TOO_LONG if ran_out_of_time(process.wait()) else TOO_LARGE
+    yield Document(task["name"], "", f"{task['subject']} {why}")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -142,8 +164,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def main() -> None:
     """Read documents from stdin until its end, in the process of its own.
 
-    A document follows a line of JSON with its size, its format and its limits. A reply is its length and a JSON object
-    with `error`, or with `blocks`, `title` and `notes`.
+    A content follows a line of JSON with its size, name and options. A reply is the length and JSON of each document,
+    and a length of zero behind the last.
     """
     for number in (signal.SIGINT, signal.SIGTERM):  # those of the terminal; the end of stdin ends this process
         signal.signal(number, signal.SIG_IGN)
@@ -154,34 +176,57 @@ def main() -> None:
             content = sys.stdin.buffer.read(task["size"])
             if len(content) < task["size"]:
                 return
-            reply = json.dumps(_read(task, content)).encode()
-            replies.write(len(reply).to_bytes(_LENGTH_BYTES, "little") + reply)
+            for document in _documents(task, content):
+                reply = _encoded(document, task["subject"], len(content))
+                replies.write(len(reply).to_bytes(_LENGTH_BYTES, "little") + reply)
+                replies.flush()
+            replies.write(bytes(_LENGTH_BYTES))
             replies.flush()
 
 
-def _read(task: dict[str, Any], content: bytes) -> dict[str, object]:
-    reader = load_format(task["name"])
-    _limits[:] = _used_time() + task["seconds"], task["memory"]
-    _limit(_used_time(own=True) + task["seconds"])
+def _documents(task: dict[str, Any], content: bytes) -> Iterator[Document]:
+    from sumpool.documents.contents import documents_of  # which the other process has no use for
+
+    name, options = task["name"], ReadOptions(**task["options"])
+    _set_budget(len(content))
+    if not task["is_address"]:
+        return documents_of(name, task["subject"], task["suffix"], content, options)
+    from sumpool.documents.addresses import fetch
+
     try:
-        document = reader.parse(content, ReadOptions(**task["options"]))
-    except (ValueError, DataError) as error:
-        return {"error": str(error), "is_data_error": isinstance(error, DataError)}
-    except RecursionError:
-        return {"error": _TOO_DEEP, "is_data_error": False}
-    except MemoryError:
-        return {"error": TOO_LARGE, "is_data_error": False}
-    blocks = [(block.text, block.kind, block.level, block.page, block.line) for block in document.blocks]
-    return {"blocks": blocks, "title": document.title, "notes": document.notes}
+        content, suffix = fetch(name, options.limits)
+    except DataError as error:
+        return iter([Document(name, "", str(error))])
+    _set_budget(len(content))
+    return documents_of(name, name, suffix, content, options)
+
+
+def _encoded(document: Document, subject: str, size: int) -> bytes:
+    """Encode a document as a reply; one with too much text as an error."""
+    if len(document.text) > _CHARACTERS + _CHARACTERS_PER_BYTE * size:
+        document = Document(document.id, "", f"{subject} {_TOO_MUCH.format(len(document.text), size)}")
+    reply = {
+        "id": document.id, "text": "" if document.blocks else document.text, "error": document.error,
+        "title": document.title, "notes": document.notes,
+        "blocks": [(block.text, block.kind, block.level, block.page, block.line) for block in document.blocks],
+    }  # fmt: skip
+    return json.dumps(reply).encode()
 
 
 _limits: list[float] = []
-"""Limits of the document that a worker reads: when it ends, in processor time of the process and its programs, and the
-address space of each of them."""
+"""Limits of the content that this process reads: when it ends, in processor time of the process and its programs, and
+the address space of each of them."""
+
+
+def _set_budget(size: int) -> None:
+    """Begin with the budget of a content of so many bytes."""
+    seconds = _SECONDS + size * _SECONDS_PER_MEBIBYTE / 2**20
+    _limits[:] = _used_time() + seconds, _MEMORY + _MEMORY_PER_BYTE * size
+    _limit(_used_time(own=True) + seconds)
 
 
 def run_program(command: Sequence[str], content: bytes) -> subprocess.CompletedProcess[bytes]:
-    """Run a program on what is left of the time of the document.
+    """Run a program on what is left of the budget of the content.
 
     Args:
         command: Program and arguments.

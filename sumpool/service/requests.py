@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from email.message import Message
-from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Final, final
@@ -20,7 +19,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect
 
 from sumpool.documents.document import Document, ReadOptions
-from sumpool.documents.files import read_limited, uncompressed_suffix
+from sumpool.documents.files import uncompressed_suffix
 from sumpool.documents.read import parse_documents
 from sumpool.errors import RecipeError, ResourceError
 from sumpool.inference.summarizer import Mode, SummaryResult
@@ -214,9 +213,7 @@ def _read_fields(
 def _read_file(name: str, content: bytes, limits: ServiceLimits) -> Iterable[Document]:
     """Read the documents of a file, one more than a request may have at most."""
     reading = ReadOptions(max_bytes=limits.body_bytes)
-    documents = parse_documents(
-        name, uncompressed_suffix(Path(name)), lambda: read_limited(BytesIO(content), reading.limits), reading
-    )
+    documents = parse_documents(name, uncompressed_suffix(Path(name)), lambda: content, reading)
     return islice(documents, limits.documents + 1)
 
 

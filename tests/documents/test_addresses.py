@@ -1,14 +1,16 @@
 import gzip
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 import sumpool.documents.addresses
-from sumpool.documents.addresses import fetch, is_address
+from sumpool.documents.addresses import fetch
 from sumpool.documents.document import Limits
-from sumpool.documents.read import read_documents
+from sumpool.documents.read import is_address, read_documents
 from sumpool.errors import DataError
 
 PAGES: dict[str, tuple[int, dict[str, str], bytes]] = {
@@ -17,6 +19,7 @@ PAGES: dict[str, tuple[int, dict[str, str], bytes]] = {
     "/latin": (200, {"Content-Type": "text/plain; charset=iso-8859-1"}, "Grüße".encode("latin-1")),
     "/wrong": (200, {"Content-Type": "text/plain; charset=klingon"}, b"Text."),
     "/packed": (200, {"Content-Type": "text/plain", "Content-Encoding": "gzip"}, gzip.compress(b"Text.")),
+    "/punycode": (200, {"Content-Type": "text/plain; charset=punycode"}, b"a" * 100_000 + b"-" + b"b" * 100_000),
     "/moved": (302, {"Location": "/page"}, b""),
     "/file": (302, {"Location": "file:///etc/passwd"}, b""),
     "/ftp": (302, {"Location": "ftp://127.0.0.1/a"}, b""),
@@ -27,10 +30,22 @@ PAGES: dict[str, tuple[int, dict[str, str], bytes]] = {
 }
 
 
+CHUNKS = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
 class _Server(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path == "/slow":
             threading.Event().wait(1)
+            return
+        if self.path.startswith("/drip"):  # a status line, a header or a chunk without an end
+            self.wfile.write(
+                {"/drip/status": b"HTTP", "/drip/header": b"HTTP/1.1 200 OK\r\nA: "}.get(self.path, CHUNKS)
+            )
+            with suppress(OSError):
+                for _ in range(40):
+                    self.wfile.write(b"1")
+                    threading.Event().wait(0.05)
             return
         status, headers, content = PAGES.get(self.path, PAGES["/missing"])
         self.send_response(status)
@@ -89,9 +104,19 @@ def test_other_answers_are_errors(server: str) -> None:
 def test_slow_answers_are_errors(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DataError, match=r"must answer in 0.2 seconds, got: .*timed out; try again later"):
         fetch(f"{server}/slow", Limits(100), timeout=0.2)
-    monkeypatch.setattr(sumpool.documents.addresses, "TOTAL_SECONDS", -1.0)
-    with pytest.raises(DataError, match=r"must answer in 20 seconds, got: only a part after -1 seconds"):
-        fetch(f"{server}/page", Limits(100))
+    monkeypatch.setattr(sumpool.documents.addresses, "TOTAL_SECONDS", 0.3)
+    for part in ("status", "header", "chunk"):
+        start = time.monotonic()
+        with pytest.raises(DataError, match=r"must answer in 20 seconds, got: only a part after 0.3 seconds"):
+            fetch(f"{server}/drip/{part}", Limits(100))
+        assert time.monotonic() - start < 1.5
+
+
+def test_other_codecs_of_python_are_no_character_sets(server: str) -> None:
+    """Of which punycode takes the square of the characters."""
+    start = time.process_time()
+    assert fetch(f"{server}/punycode", Limits(2**20)).content.startswith(b"aaa")
+    assert time.process_time() - start < 1
 
 
 def test_missing_network_is_named() -> None:

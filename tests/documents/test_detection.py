@@ -1,5 +1,6 @@
 import io
 import json
+import tracemalloc
 import zipfile
 from time import process_time
 
@@ -25,6 +26,18 @@ def zipped(*names: str, mimetype: str = "", manifest: str = "") -> bytes:
         for name in names:
             archive.writestr(name, "x")
     return content.getvalue()
+
+
+def test_the_kind_of_an_archive_is_not_unpacked_by_a_method_without_limits() -> None:
+    """Of which 900 bytes are gigabytes, whatever is asked for."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("mimetype", bytes(2**26))
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="must be a document, got a zip archive"):
+        detect_format(content.getvalue())
+    assert tracemalloc.get_traced_memory()[1] < 2**22
+    tracemalloc.stop()
 
 
 def test_content_names_the_format() -> None:

@@ -2,13 +2,13 @@ import gzip
 import io
 import json
 import unicodedata
+from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-import sumpool.documents.formats.text
-from sumpool.documents.document import DEFAULT_OPTIONS, Document, ParsedDocument, ReadOptions, TextBlock
+from sumpool.documents.contents import with_errors
+from sumpool.documents.document import DEFAULT_OPTIONS, Document, ReadOptions, TextBlock
 from sumpool.documents.read import STDIN, read_documents
+from sumpool.documents.worker import TOO_LARGE
 
 
 def write(path: Path, content: str | bytes) -> str:
@@ -138,14 +138,16 @@ def test_content_and_ratio_are_limited(tmp_path: Path) -> None:
     assert "must expand to at most 300 times its size, got more" in error
 
 
-def test_deep_nesting_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
-        del content, options
-        raise RecursionError
+def test_what_a_reader_runs_out_of_is_an_error() -> None:
+    def documents(error: type[Exception]) -> Iterator[Document]:
+        raise error
+        yield
 
-    monkeypatch.setattr(sumpool.documents.formats.text, "parse", parse)
-    path = write(tmp_path / "a.txt", "text")
-    assert texts(path) == [("", f"{path} must be nested less deeply, got more levels than can be read")]
+    for error, message in [
+        (RecursionError, "it must be nested less deeply, got more levels than can be read"),
+        (MemoryError, f"it {TOO_LARGE}"),
+    ]:
+        assert list(with_errors("a", "it", documents(error))) == [Document("a", "", message)]
 
 
 def test_null_character_in_a_name_is_an_error() -> None:

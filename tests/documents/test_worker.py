@@ -1,20 +1,21 @@
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from sumpool.documents import worker
-from sumpool.documents.document import DEFAULT_OPTIONS, ReadOptions
-from sumpool.documents.formats import load_format, parse_content
-from sumpool.documents.formats import pdf as pdf_format
+from sumpool.documents.contents import documents_of
+from sumpool.documents.document import DEFAULT_OPTIONS, Document, ReadOptions
 from sumpool.documents.read import read_documents
-from sumpool.documents.worker import TOO_LONG, Workers
-from tests.documents.formats.office_files import docx, word_paragraph
-from tests.documents.formats.pdf_files import assemble, pdf, show
+from sumpool.documents.worker import TOO_LARGE, TOO_LONG, Workers
+from sumpool.errors import ResourceError
+from tests.documents.formats.pdf_files import pdf, show
+from tests.torture.bombs import BOMBS, pdf_of_pages
 
 TEXT = b"BT /F1 12 Tf 72 700 Td (Hosts send packets to the gateway that is near.) Tj ET\n"
+PDF = pdf_of_pages(TEXT, b"[]")
 
 
 @pytest.fixture
@@ -24,92 +25,86 @@ def workers() -> Iterator[Workers]:
     workers.close()
 
 
-def packed(content: bytes, filters: bytes, pages: int = 1) -> bytes:
-    """A PDF file that has a page with this content stream so many times."""
-    return assemble(
-        [
-            b"<</Type/Catalog/Pages 2 0 R>>",
-            b"<</Type/Pages/Kids[%s]/Count %d>>" % (b"3 0 R " * pages, pages),
-            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
-            b"<</Length %d/Filter%s>>stream\n%s\nendstream" % (len(content), filters, content),
-            b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
-        ]
-    )
-
-
-def objects(count: int) -> bytes:
-    """A content stream of so many texts."""
-    return TEXT + b"BT /F1 12 Tf 72 700 Td " + b"(a)Tj\n" * count + b" ET"
-
-
-BOMBS: dict[str, Callable[[], bytes]] = {
-    "a.tex": lambda: rb"\documentclass{a}\newcommand{\a}{\a\a}\begin{document}\a",
-    "b.wiki": lambda: b"".join(b"*" * depth + b" a\n" for depth in range(1, 400)),
-    "c.docx": lambda: docx(word_paragraph("a") * 500_000),
-    "d.pdf": lambda: packed(zlib.compress(TEXT + b"q 1 0 0 1 0 0 cm Q\n" * 2_000_000), b"/FlateDecode", 200),
-    "e.jats": lambda: b"<article>" + b"<front/><sec>" * 20_000,
-    "f.rtf": lambda: rb"{\rtf1 " + b"{" * 200_000,
-}
+def read(workers: Workers, content: bytes, suffix: str = "", options: ReadOptions = DEFAULT_OPTIONS) -> list[Document]:
+    return list(workers.read("a", "it", suffix, content, options))
 
 
 def test_documents_are_the_same_as_in_this_process(workers: Workers) -> None:
-    for content in (pdf([show("Hosts send packets.", 100, 700)]), packed(zlib.compress(TEXT), b"/FlateDecode")):
-        assert workers.read("pdf", content, DEFAULT_OPTIONS) == pdf_format.parse(content, DEFAULT_OPTIONS)
-    with pytest.raises(ValueError, match="must be a PDF file, got a file that starts with b'no PDF'"):
-        workers.read("pdf", b"no PDF", DEFAULT_OPTIONS)
-    with pytest.raises(ValueError, match="must have at most 5 bytes, got 6; split it"):
-        workers.read("pdf", b"no PDF", ReadOptions(max_bytes=5))
+    packed = pdf_of_pages(zlib.compress(TEXT), b"/FlateDecode")
+    for content, suffix in [
+        (pdf([show("Hosts send packets.", 100, 700)]), ""),
+        (packed, ".pdf"),
+        ("Die Br\u00fccke.\n\n\u201cUn caf\u00e9.\u201d".encode(), ".txt"),
+        (b'{"text": "A."}\n{"text": 1}\n{"id": "b", "text": "B\\u0000."}', ".jsonl"),
+        (b"no PDF", ".pdf"),
+        (b"", ".txt"),
+    ]:
+        assert read(workers, content, suffix) == list(documents_of("a", "it", suffix, content, DEFAULT_OPTIONS))
+    (document,) = read(workers, b"no PDF", ".pdf")
+    assert document.error == "it must be a PDF file, got a file that starts with b'no PDF'"
 
 
-def test_large_documents_are_read_by_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    page = "<html><body>" + "<p>Hosts send packets to the gateway.</p>" * 10_000
-    expected = load_format("html").parse(page.encode(), DEFAULT_OPTIONS)
-    monkeypatch.setattr("sumpool.documents.formats.load_format", None)
-    assert parse_content("html", page.encode(), DEFAULT_OPTIONS) == expected
+def test_the_budget_ends_at_the_document(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More bytes come from gzip than its document may have, in this process and in that of the worker."""
+    (document,) = read(workers, BOMBS["columns.csv.gz"](), ".csv")
+    assert document.error.startswith("it must ")
+    monkeypatch.setattr(worker, "_CHARACTERS", 10)
+    monkeypatch.setattr(worker, "_CHARACTERS_PER_BYTE", 0)
+    reply = worker._encoded(Document("a", "packet " * 2), "it", 14)
+    assert b"it must hold text that suits its size, got 14 characters in 14 bytes; unpack it or split it" in reply
+
+
+def test_bombs_have_a_reason_and_the_documents_between_them_are_read(tmp_path: Path) -> None:
+    names = ["entries.docx", "replacements.rst", "deep.rst"]
+    for number, name in enumerate(names):
+        (tmp_path / f"{number}{name}").write_bytes(BOMBS[name]())
+        (tmp_path / f"{number}z.txt").write_text(f"Gateway {number} sends packets.")
+    documents = list(read_documents(str(tmp_path)))
+    assert [document.text for document in documents[1::2]] == [f"Gateway {n} sends packets." for n in range(len(names))]
+    for document, name in zip(documents[::2], names, strict=True):
+        assert f"{name}" in document.error
+        assert " must " in document.error
+        assert "\n" not in document.error
 
 
 @pytest.mark.slow
-def test_bombs_have_a_reason_and_the_documents_between_them_are_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(worker, "_SECONDS", 2)
-    for number, (name, content) in enumerate(BOMBS.items()):
-        (tmp_path / name).write_bytes(content())
-        (tmp_path / f"{name[0]}z.docx").write_bytes(docx(word_paragraph(f"Gateway {number} sends packets.")))
-    documents = {Path(document.id).name: document for document in read_documents(str(tmp_path))}
-    for number, name in enumerate(BOMBS):
-        assert documents[f"{name[0]}z.docx"].text == f"Gateway {number} sends packets."
-        assert f"{name} must " in documents[name].error
-        assert "\n" not in documents[name].error
-
-
-@pytest.mark.slow
-def test_a_document_that_takes_long_does_not_delay_another(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
-    workers.read("pdf", packed(TEXT, b"[]"), DEFAULT_OPTIONS)
-    monkeypatch.setattr(worker, "_SECONDS", 3)
+def test_a_document_that_takes_long_does_not_delay_another(workers: Workers) -> None:
+    read(workers, PDF)
     with ThreadPoolExecutor(1) as thread:
-        bomb = thread.submit(workers.read, "mediawiki", BOMBS["b.wiki"](), DEFAULT_OPTIONS)
-        assert workers.read("pdf", packed(TEXT, b"[]"), DEFAULT_OPTIONS).blocks
+        bomb = thread.submit(read, workers, BOMBS["lists.wiki"](), ".wiki")
+        assert read(workers, PDF)[0].blocks
         assert not bomb.done()
-        with pytest.raises(ValueError, match=TOO_LONG):
-            bomb.result()
+        assert bomb.result() == [Document("a", "", f"it {TOO_LONG}")]
 
 
-@pytest.mark.slow
-def test_a_file_that_takes_too_much_memory_ends_the_other_process_alone(workers: Workers) -> None:
-    bomb = packed(zlib.compress(zlib.compress(objects(9_000_000), 9), 9).hex().encode() + b">", b"[/AHx/Fl/Fl]")
-    assert len(bomb) < 10_000
-    with pytest.raises(ValueError, match=r"must be (?:read in|a file that can be read in)|must expand to"):
-        workers.read("pdf", bomb, DEFAULT_OPTIONS)
-    assert workers.read("pdf", packed(TEXT, b"[]"), DEFAULT_OPTIONS).blocks[0].text.startswith("Hosts send packets")
+def test_a_document_that_takes_too_much_memory_is_one_with_a_reason(workers: Workers) -> None:
+    assert read(workers, BOMBS["replacements.rst"](), ".rst") == [Document("a", "", f"it {TOO_LARGE}")]
+    assert read(workers, PDF)[0].text.startswith("Hosts send packets")
 
 
 def test_a_process_that_was_killed_is_started_again(workers: Workers) -> None:
     for _ in range(2):
-        assert workers.read("pdf", packed(TEXT, b"[]"), DEFAULT_OPTIONS).blocks
+        assert read(workers, PDF)[0].blocks
         (process,) = workers._idle
         process.kill()
         process.wait()
+
+
+def test_documents_that_nobody_waits_for_end_their_process(workers: Workers) -> None:
+    rows = workers.read("a", "it", ".jsonl", b'{"text": "A."}\n' * 10_000, DEFAULT_OPTIONS)
+    assert next(rows).text == "A."
+    rows.close()  # type: ignore[attr-defined]
+    assert not workers._idle
+    assert read(workers, b"Text.")[0].text == "Text."
+
+
+def test_a_process_that_cannot_start_is_named(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr("subprocess.Popen", refuse)
+    with pytest.raises(ResourceError, match="must be started, got: Resource temporarily unavailable; end other"):
+        read(workers, b"Text.")
 
 
 def test_modules_of_the_working_directory_are_not_imported(
@@ -118,5 +113,5 @@ def test_modules_of_the_working_directory_are_not_imported(
     (tmp_path / "json.py").write_text("open('run', 'w')")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend("")
-    assert workers.read("pdf", packed(TEXT, b"[]"), DEFAULT_OPTIONS).blocks
+    assert read(workers, PDF)[0].blocks
     assert [path.name for path in tmp_path.iterdir()] == ["json.py"]

@@ -76,9 +76,6 @@ LIBRARIES: Final[dict[str, tuple[str, ...]]] = {
     **dict.fromkeys(PANDOC, ("lxml", "pypandoc")),
 }
 """Modules of the extra `documents` that a format imports."""
-_LIGHT: Final = ("text", "rfc", "markdown", "html", "mail", "subtitles")
-"""Formats of which a small document is read in this process, as it unpacks to nothing that is large."""
-_LIGHT_BYTES: Final = 2**18
 
 
 class Format(Protocol):
@@ -91,27 +88,6 @@ class Format(Protocol):
             ValueError: If the content is not of the format; the message lacks the subject.
             DataError: If a library is not installed.
         """
-
-
-def parse_content(name: str, content: bytes, options: ReadOptions) -> ParsedDocument:
-    """Read the content of a file: in this process where that is harmless, else in one with limits.
-
-    Args:
-        name: Name of the format.
-        content: Content of the file.
-        options: Options of reading.
-
-    Raises:
-        ValueError: If the content is not of the format, or takes more time or memory than suits its size; the message
-            lacks the subject.
-        DataError: If a library is not installed.
-    """
-    if name in _LIGHT and len(content) <= _LIGHT_BYTES:
-        return load_format(name).parse(content, options)
-    # Imported here, as most files are read in this process.
-    from sumpool.documents.worker import WORKERS
-
-    return WORKERS.read(name, content, options)
 
 
 def load_format(name: str) -> Format:

@@ -41,8 +41,6 @@ _NO_TEXT: Final = (
 )  # fmt: skip
 _NOTE: Final = "\0"
 """Mark of a footnote, which goes with the space before it."""
-_MAX_REPLACEMENT: Final = 1_000
-"""Characters that a substitution may stand for, so that many of them stay small."""
 _ROLE_TARGET: Final = re.compile(r"\s*<[^<>]*>$")
 _SHORT: Final = re.compile(r"~(?:[\w.]*\.)?")
 _MAX_FRAMES: Final = 5_000
@@ -248,8 +246,7 @@ class _Walk:
                 yield child.astext()
             elif isinstance(child, nodes.substitution_reference):
                 replacement = self._replacements.get(child.get("refname", ""))
-                text = "" if replacement is None else replacement.astext()
-                yield text if 0 < len(text) <= _MAX_REPLACEMENT else child.astext()
+                yield (replacement.astext() if replacement else "") or child.astext()
             elif isinstance(child, nodes.footnote_reference):
                 yield _NOTE
             elif isinstance(child, nodes.citation_reference):

@@ -260,7 +260,7 @@ class PandocFormat:
             return embedded.blocks
 
         if self.name in _ARCHIVES:
-            archive = DocumentArchive(content, PANDOC[self.name], options.limits)
+            archive = DocumentArchive(content, PANDOC[self.name])
             content, property_title = archive.repacked(_ARCHIVES[self.name](archive, read)), archive.title()
         else:
             text, decoding = decode_text(content)

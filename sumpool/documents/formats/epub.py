@@ -67,15 +67,14 @@ class _Book:
         return self.names.get(name) or self.names.get(_spelling(name), name)
 
 
-def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
+def parse(content: bytes, options: ReadOptions) -> ParsedDocument:  # noqa: ARG001 - the interface of formats
     """Read an EPUB book.
 
     Raises:
-        ValueError: If the content is not one, is encrypted or damaged, or unpacks to too much; the message lacks the
-            subject.
+        ValueError: If the content is not one, or is encrypted or damaged; the message lacks the subject.
         DataError: If lxml is not installed.
     """
-    archive = DocumentArchive(content, "EPUB", options.limits)
+    archive = DocumentArchive(content, "EPUB")
     _check_encryption(archive)
     book = _read_package(archive)
     blocks: list[TextBlock] = []

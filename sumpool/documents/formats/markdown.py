@@ -155,9 +155,6 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
         text = "\n" * front[0].count("\n") + text[front.end() :]
     captions: list[TextBlock] = []
     if any(mark in text for mark in _BOX_MARKS):
-        # Imported here, as few texts have boxes.
-        from sumpool.documents.formats.markdown import without_boxes
-
         text, captions = without_boxes(text)
     text = _EXPONENT.sub(lambda tag: "^" if tag[0][3] in "pP" else "_", text)
     tokens = MarkdownIt("commonmark", {"maxNesting": 30}).enable(["table", "strikethrough"]).parse(text)

@@ -12,7 +12,7 @@ from typing import Final
 
 from sumpool.documents.document import TextBlock, is_prose
 from sumpool.documents.formats import missing_library
-from sumpool.documents.html.tree import HtmlElement, without_many_attributes
+from sumpool.documents.html.tree import HtmlElement
 from sumpool.text.language import split_words
 
 _SCHEMA: Final = re.compile(r"(?:\w*Article|\w*Posting|Report)", re.ASCII)
@@ -68,7 +68,7 @@ def article_blocks(markup: str, blocks: Sequence[TextBlock], title: str) -> tupl
     Raises:
         DataError: If trafilatura is not installed.
     """
-    words = split_words(_extracted(without_many_attributes(markup)))
+    words = split_words(_extracted(markup))
     phrases, text = set(_phrases(words)), f" {' '.join(words)} "
     inside = [_is_inside(split_words(block.text), phrases, text) for block in blocks]
     prose = [number for number, block in enumerate(blocks) if inside[number] and block.kind == "paragraph"]

@@ -48,7 +48,7 @@ def decode_declared(content: bytes, charset: str) -> DecodedText:
     Raises:
         ValueError: If the bytes are not text; the message lacks the subject.
     """
-    codec = _codec(charset)
+    codec = text_codec(charset)
     if not codec or _is_unicode(content):
         return decode_text(content)
     text = content.decode(codec, _JAPANESE_ERRORS if codec in _JAPANESE else "replace")
@@ -70,7 +70,7 @@ def _is_unicode(content: bytes) -> bool:
         return False
 
 
-def _codec(charset: str) -> str:
+def text_codec(charset: str) -> str:
     """Return the name of Python's codec for a character set; empty if there is none or it is none of text."""
     charset = _WINDOWS.sub("cp", charset.strip().lower()).removeprefix("x-")
     try:

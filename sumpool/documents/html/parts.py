@@ -66,8 +66,6 @@ _HIDING_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*(?:hidden|colla
 _CSS_BRACE = re.compile(r"[{}]")
 _CSS_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _CSS_NAME = re.compile(r"[.#][\w-]+")
-_MAX_CSS = 100_000
-"""Characters of a style sheet that are read."""
 
 _NAME_PARTS = re.compile(r"[^a-z]+")
 _MAX_SHARE = 0.5
@@ -110,7 +108,7 @@ class PageParts:
     @classmethod
     def of(cls, page: HtmlElement, site: bool = True) -> "PageParts":
         """Return the rules for a page."""
-        sheets = [element.text()[:_MAX_CSS] for element in page.descendants() if element.tag == "style"]
+        sheets = [element.text() for element in page.descendants() if element.tag == "style"]
         unread = sum(element.size for element in page.descendants() if element.tag in ("script", "style"))
         names = frozenset(name for sheet in sheets for name in _hidden_names(sheet))
         return cls(max(page.size - unread, 1), names, site)

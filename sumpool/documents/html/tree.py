@@ -1,7 +1,7 @@
 """Tree of an HTML page, built by lxml from any markup and independent of it afterwards.
 
 lxml is chosen because libxml2 is linear in the nesting of elements, keeps line numbers and reads nothing but the given
-bytes. Its one quadratic case, thousands of attributes in a tag, is cut beforehand.
+bytes.
 """
 
 import re
@@ -17,11 +17,6 @@ _VOID: Final = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr")
 )
 """Elements without content, which have no end tag."""
-_LONG_TAG = 20_000
-"""Characters of a tag whose attributes are counted."""
-_MAX_ATTRIBUTES = 1_000
-_TAG = re.compile(r"<[a-zA-Z][^>]*")
-_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 _XHTML = re.compile(r"\s*<\?xml|[^>]{0,1000}<html[^>]{0,500}www\.w3\.org/1999/xhtml", re.IGNORECASE | re.DOTALL)
 _SELF_CLOSED = re.compile(r"<([a-zA-Z][\w:.-]*)(\s[^<>]*)?/>")
 
@@ -100,7 +95,6 @@ def parse_markup(markup: str, format_name: str = "HTML") -> HtmlElement:
         from lxml import etree
     except ImportError as error:
         raise missing_library("lxml", format_name) from error
-    markup = without_many_attributes(markup)
     if _XHTML.match(markup):
         markup = _SELF_CLOSED.sub(_close_tag, markup)
     top = HtmlElement("#document")
@@ -116,11 +110,6 @@ def parse_markup(markup: str, format_name: str = "HTML") -> HtmlElement:
     if root is not None:
         _copy(etree.iterwalk(root, events=("start", "end")), top)
     return top
-
-
-def without_many_attributes(markup: str) -> str:
-    """Return markup in which no tag has thousands of attributes, which readers take the square of."""
-    return _TAG.sub(_without_attributes, markup)
 
 
 def _copy(events: "Iterable[tuple[str, _Node]]", top: HtmlElement) -> None:
@@ -155,12 +144,3 @@ def _element(node: _Node) -> HtmlElement:
 def _close_tag(match: re.Match[str]) -> str:
     tag, attributes = match[1], match[2] or ""
     return match[0] if tag.lower() in _VOID else f"<{tag}{attributes}></{tag}>"
-
-
-def _without_attributes(match: re.Match[str]) -> str:
-    """Cut thousands of attributes out of a tag; what looks like one in a script keeps the end of the script."""
-    tag = match[0]
-    if len(tag) < _LONG_TAG or len(_QUOTED.sub("", tag).split()) <= _MAX_ATTRIBUTES:
-        return tag
-    name, end = tag.split(maxsplit=1)[0], tag.find("</")
-    return name if end < 0 else f"{name} {tag[end:]}"

@@ -25,19 +25,18 @@ _COVER_WORDS: Final = 80
 _LONGEST_METADATA: Final = 4096  # bytes
 
 
-def read_pdf(content: bytes, max_pages: int, password: str = "") -> ParsedDocument:
+def read_pdf(content: bytes, password: str = "") -> ParsedDocument:
     """Read a PDF file; not safe for threads.
 
     Args:
         content: Content of the file.
-        max_pages: Pages that it may have.
         password: Password; empty if it has none.
 
     Raises:
-        ValueError: If the file is damaged, needs another password, has no legible text, or has too many pages.
+        ValueError: If the file is damaged, needs another password or has no legible text.
     """
     with _open(content, password) as document:
-        lines, removed = _read_lines(document, max_pages)
+        lines, removed = _read_lines(document)
         metadata = _metadata(document, b"Title")
         attached = pdfium.FPDFDoc_GetAttachmentCount(document)
     body = measure_body(lines)
@@ -87,11 +86,9 @@ def _open_error(code: int, content: bytes, password: str) -> str:
     return f"must be a complete PDF file, got {len(content):,} bytes that PDFium cannot open; get the file again"
 
 
-def _read_lines(document: Handle, max_pages: int) -> tuple[list[PrintedLine], int]:
+def _read_lines(document: Handle) -> tuple[list[PrintedLine], int]:
     """Return the lines of all pages in reading order, and how many lines in margins were removed."""
     count = pdfium.FPDF_GetPageCount(document)
-    if count > max_pages:
-        raise ValueError(f"must have at most {max_pages:,} pages, got {count:,}; split it")
     pages = []
     layers: dict[str, bool] = {}
     with open_form(document) as form:

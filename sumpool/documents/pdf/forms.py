@@ -14,8 +14,6 @@ from sumpool.documents.pdf.fonts import Handle
 _TEXT: Final = (pdfium.FPDF_FORMFIELD_TEXTFIELD, pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LISTBOX)
 _XFA: Final = (pdfium.FORMTYPE_XFA_FULL, pdfium.FORMTYPE_XFA_FOREGROUND)
 _HIDDEN: Final = 2
-_MAX_ANNOTATIONS: Final = 5_000
-"""Annotations of a page that are looked at."""
 
 
 @contextmanager
@@ -67,7 +65,7 @@ def load_page(document: Handle, form: Handle | None, number: int) -> Handle:
 def _prepare(page: Handle, form: Handle | None) -> bool:
     """Return whether a page has fields or typed notes; hide everything else that would be drawn."""
     found = False
-    for index in range(min(pdfium.FPDFPage_GetAnnotCount(page), _MAX_ANNOTATIONS)):
+    for index in range(pdfium.FPDFPage_GetAnnotCount(page)):
         annotation = pdfium.FPDFPage_GetAnnot(page, index)
         kind = pdfium.FPDFAnnot_GetSubtype(annotation)
         is_field = kind == pdfium.FPDF_ANNOT_WIDGET and form is not None
@@ -85,8 +83,7 @@ def _has_fields(document: Handle, number: int) -> bool:
     page = pdfium.FPDF_LoadPage(document, number)
     if not page:
         return False
-    count = min(pdfium.FPDFPage_GetAnnotCount(page), _MAX_ANNOTATIONS)
-    annotations = [pdfium.FPDFPage_GetAnnot(page, index) for index in range(count)]
+    annotations = [pdfium.FPDFPage_GetAnnot(page, index) for index in range(pdfium.FPDFPage_GetAnnotCount(page))]
     found = any(pdfium.FPDFAnnot_GetSubtype(annotation) == pdfium.FPDF_ANNOT_WIDGET for annotation in annotations)
     for annotation in annotations:
         pdfium.FPDFPage_CloseAnnot(annotation)

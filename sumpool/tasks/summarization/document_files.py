@@ -32,7 +32,8 @@ def read_as_file(id: str, text: str, kind: FileFormat) -> Document:
         kind: Format of the file.
     """
     content = _pdf(text) if kind == "pdf" else _html(text) if kind == "html" else text.encode()
-    return next(iter(parse_documents(f"{id}{_SUFFIX[kind]}", _SUFFIX[kind], lambda: content, DEFAULT_OPTIONS)))
+    (document,) = parse_documents(f"{id}{_SUFFIX[kind]}", _SUFFIX[kind], lambda: content, DEFAULT_OPTIONS)
+    return document
 
 
 def _parts(text: str) -> Iterator[tuple[TextSpan, str]]:

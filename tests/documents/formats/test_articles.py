@@ -137,11 +137,3 @@ def test_pages_with_very_many_elements_are_read_without_the_library(part: str) -
     start = time.process_time()
     assert read(page().replace("</article>", f"{part * 30_000}</article>")).blocks
     assert time.process_time() - start < 8
-
-
-def test_the_library_is_not_given_thousands_of_attributes(monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[str] = []
-    monkeypatch.setattr("trafilatura.extract", lambda markup, **_: given.append(markup))
-    read(page().replace("<h2>What", "<div " + " ".join(f"a{number}=1" for number in range(5_000)) + "><h2>What"))
-    assert "a1=1" not in given[0]
-    assert SENTENCES[0] in given[0]

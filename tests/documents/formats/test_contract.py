@@ -1,6 +1,7 @@
 """Contract of all formats: what they return, what they refuse and how long they take."""
 
 import random
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,8 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sumpool.documents.formats
-from sumpool.documents.document import DEFAULT_OPTIONS, ParsedDocument, TextBlock
-from sumpool.documents.formats import FORMATS, LIBRARIES, PANDOC, load_format, missing_library, parse_content
+from sumpool.documents.contents import with_errors
+from sumpool.documents.document import DEFAULT_OPTIONS, Document, ParsedDocument, TextBlock
+from sumpool.documents.formats import FORMATS, LIBRARIES, PANDOC, load_format, missing_library
 from sumpool.errors import DataError
 
 FOLDER = Path(sumpool.documents.formats.__file__).parent
@@ -38,12 +40,14 @@ def check(parsed: ParsedDocument) -> None:
 
 def parse_or_refuse(name: str, content: bytes) -> None:
     """Parse content that may be invalid; any exception but the documented ones fails the test."""
-    refusal = "must "
-    try:
-        check(parse_content(name, content, DEFAULT_OPTIONS))
-    except ValueError as error:
-        refusal = str(error)
-    assert refusal.startswith("must ")
+
+    def documents() -> Iterator[Document]:
+        parsed = load_format(name).parse(content, DEFAULT_OPTIONS)
+        check(parsed)
+        yield Document.from_parsed(name, parsed)
+
+    (document,) = with_errors(name, name, documents())
+    assert not document.error or document.error.startswith(f"{name} must ")
 
 
 def test_formats_are_listed() -> None:

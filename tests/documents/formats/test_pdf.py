@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from sumpool.documents.document import DEFAULT_OPTIONS, ParsedDocument, ReadOptions
-from sumpool.documents.formats import parse_content
-from sumpool.documents.formats import pdf as pdf_format
 from sumpool.documents.formats.pdf import parse
 from sumpool.documents.read import check_arguments
+from sumpool.documents.worker import WORKERS
 from sumpool.errors import DataError
 from tests.documents.formats.pdf_files import assemble, encrypted, pdf, show, show_lines, wrap
 
@@ -25,7 +24,7 @@ SECOND = (
 
 
 def read(content: bytes) -> ParsedDocument:
-    return parse_content("pdf", content, DEFAULT_OPTIONS)
+    return parse(content, DEFAULT_OPTIONS)
 
 
 def texts(content: bytes, kind: str = "paragraph") -> list[str]:
@@ -188,17 +187,6 @@ def test_encrypted_file_is_named() -> None:
         read(content)
 
 
-def test_too_many_pages_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pdf_format, "MAX_PAGES", 2)
-    with pytest.raises(ValueError, match=r"^must have at most 2 pages, got 3; split it"):
-        parse(pdf([column(FIRST)] * 3), DEFAULT_OPTIONS)
-
-
-def test_too_many_bytes_are_an_error() -> None:
-    with pytest.raises(ValueError, match=r"^must have at most 10 bytes, got \d+; split it"):
-        parse(b"%PDF-" * 10, ReadOptions(max_bytes=10))
-
-
 def test_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pypdfium2_raw", None)
     with pytest.raises(DataError, match=r"PDF files need pypdfium2, which is not installed: pip install"):
@@ -324,8 +312,9 @@ def test_pages_with_rotation_are_read() -> None:
 def test_document_reads_the_same_in_many_threads() -> None:
     content = pdf([column(FIRST, SECOND)] * 3)
     with ThreadPoolExecutor(4) as pool:
-        documents = list(pool.map(read, [content] * 12))
+        documents = list(pool.map(lambda _: list(WORKERS.read("a", "a", "", content, DEFAULT_OPTIONS)), range(12)))
     assert all(document == documents[0] for document in documents)
+    assert documents[0][0].blocks
 
 
 @pytest.mark.parametrize("count", [40, pytest.param(200, marks=pytest.mark.slow)])
