@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -22,7 +23,8 @@ from sumpool.data.report import DataReport
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
-from sumpool.recipe.schema import Recipe
+from sumpool.recipe.schema import BaseRecipe, Recipe
+from sumpool.recipe.task import find_task
 from sumpool.text.sentencepiece_tokenizer import SentencePieceTokenizer
 from sumpool.training.weights import export
 
@@ -145,6 +147,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if tried:
         counts = f"{len(tried - failed)} of {len(tried)}"
         terminalreporter.write_line(f"{counts} variants summarise as a real process")
+
+
+def prepare(recipe: BaseRecipe, **options: Any) -> Any:  # noqa: ANN401 - a report of the task
+    """Prepare the data of a recipe of any task, and return the folder and the report."""
+    return find_task(recipe.task).prepare(recipe, **options)
 
 
 @pytest.fixture(autouse=True)

@@ -15,8 +15,8 @@ from sumpool.data.texts import Texts
 from sumpool.errors import DataError
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
-from sumpool.workflows.prepare import prepare
 from sumpool.workflows.train import dry_run
+from tests.conftest import prepare
 from tests.test_recipes import RECIPES
 
 NAMES = sorted(path.stem for path in (RECIPES / "datasets").glob("*.yaml"))

@@ -10,10 +10,9 @@ from sumpool.recipe.packaged import recipes_folder
 from sumpool.recipe.sweep import LoadedSweep, load_sweep
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from sumpool.training.weights import read_weights
-from sumpool.workflows.prepare import prepare
 from sumpool.workflows.sweep import SweepTable, sweep
 from sumpool.workflows.train import train
-from tests.conftest import BARE, write_rows
+from tests.conftest import BARE, prepare, write_rows
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("small_probes")]
 

@@ -21,12 +21,14 @@ def prepare(
 
     Trains the tokenizer and the sentence splitter, and writes tokenized shards. `sumpool train` does this by itself.
     """
+    from sumpool.progress import told_when_stopped
     from sumpool.recipe.load import load_any_recipe
-    from sumpool.workflows.prepare import prepare as prepare_data
+    from sumpool.recipe.task import find_task
 
-    with working() as output:
+    with working() as output, told_when_stopped("nothing was prepared, so prepare begins anew"):
         loaded = load_any_recipe(recipe, [*(changes or ()), *([VERIFY] if verify else [])])
-        folder, report = prepare_data(loaded, skip_bad_rows=skip_bad_rows, report=output.report, check=output.check)
+        task = find_task(loaded.task)
+        folder, report = task.prepare(loaded, skip_bad_rows=skip_bad_rows, report=output.report, check=output.check)
     heading, *rows = report.rows()
     counts = report.read, report.kept, report.rejected
     output.result(table(heading, rows))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from torch import nn
 
-from sumpool.progress import Check, Report
+from sumpool.progress import Check, Report, no_op
 from sumpool.recipe.schema import DEFAULT as DEFAULT
 from sumpool.recipe.schema import BaseRecipe, RecipeOf
 from sumpool.settings import kinds
@@ -57,9 +57,9 @@ class Task(ABC, Generic[RecipeOf]):
         self,
         recipe: RecipeOf,
         *,
-        skip_bad_rows: bool,
-        report: Report,
-        check: Check,
+        skip_bad_rows: bool = False,
+        report: Report = no_op,
+        check: Check = no_op,
     ) -> "tuple[Path, PreparedReport]":
         """Prepare the data of a recipe, unless equal data has been prepared.
 
@@ -68,6 +68,17 @@ class Task(ABC, Generic[RecipeOf]):
             skip_bad_rows: Whether to list rows that cannot be used and go on, instead of stopping at the first.
             report: Called with progress.
             check: Called where the work may stop.
+
+        Returns:
+            The prepared folder and the data report.
+
+        Raises:
+            DataError: If a row cannot be used, no documents are left to train on, or the tokenizer of `data.tokenizer`
+                is missing or damaged.
+            RecipeError: If the folder holds something else, or the tokenizer has another vocabulary size than the
+                recipe.
+            ResourceError: If memory or disk runs out.
+            Interrupted: If a signal came; nothing incomplete is left.
         """
 
     @abstractmethod

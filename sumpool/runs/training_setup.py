@@ -43,7 +43,7 @@ def set_up_training(recipe: BaseRecipe, report: Report, check: Check) -> Trainin
         Interrupted: If a signal has come.
     """
     task = find_task(recipe.task)
-    prepared, data_report = task.prepare(recipe, skip_bad_rows=False, report=report, check=check)
+    prepared, data_report = task.prepare(recipe, report=report, check=check)
     tokenizer = load_tokenizer(prepared)
     data = task.open_data(recipe, prepared, tokenizer)
     torch.manual_seed(recipe.seed)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from sumpool.errors import DataError
-from sumpool.progress import Check, Report
+from sumpool.progress import Check, Report, no_op
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.task import Task
 
@@ -31,9 +31,9 @@ class DocumentTask(Task[DocumentRecipe]):
         self,
         recipe: DocumentRecipe,
         *,
-        skip_bad_rows: bool,
-        report: Report,
-        check: Check,
+        skip_bad_rows: bool = False,
+        report: Report = no_op,
+        check: Check = no_op,
     ) -> "tuple[Path, DataReport]":
         """Prepare the documents of a recipe."""
         from sumpool.data.prepared_folder import find_or_prepare

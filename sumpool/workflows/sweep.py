@@ -254,7 +254,7 @@ def plan_runs(loaded: LoadedSweep, folder: Path, report: Report, check: Check) -
         Interrupted: If a signal has come.
     """
     task = find_task(loaded.rows[0].task)
-    prepared, _ = task.prepare(loaded.rows[0], skip_bad_rows=False, report=report, check=check)
+    prepared, _ = task.prepare(loaded.rows[0], report=report, check=check)
     tokenizer = load_tokenizer(prepared)
     runs, problems = [], []
     for row in loaded.rows:

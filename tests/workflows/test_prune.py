@@ -16,11 +16,10 @@ from sumpool.recipe.schema import Recipe
 from sumpool.tasks.classification.classify import evaluate_classifier
 from sumpool.tasks.summarization.evaluate import evaluate_run
 from sumpool.training.data_order import TrainingData
-from sumpool.workflows.prepare import prepare
 from sumpool.workflows.prune import HeadPruning, _validation_data, head_gates, prune_heads
 from sumpool.workflows.summarize import summarize
 from sumpool.workflows.train import train
-from tests.conftest import exit_code
+from tests.conftest import exit_code, prepare
 from tests.tasks.classification.test_classify import write_recipe
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from sumpool import __version__
-from sumpool.progress import Check, Report
+from sumpool.progress import Check, Report, no_op
 from sumpool.recipe.task import Task
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from sumpool.text.escaping import escape_line, escape_markdown_line, markdown_table
@@ -41,9 +41,9 @@ class LanguageModelingTask(Task[LanguageModelRecipe]):
         self,
         recipe: LanguageModelRecipe,
         *,
-        skip_bad_rows: bool,
-        report: Report,
-        check: Check,
+        skip_bad_rows: bool = False,
+        report: Report = no_op,
+        check: Check = no_op,
     ) -> "tuple[Path, TextReport]":
         """Read and normalise the text, make the vocabulary, encode the text as one stream per split."""
         from sumpool.tasks.language_modeling.prepare import find_or_prepare_text

@@ -19,8 +19,8 @@ from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from sumpool.tasks.language_modeling.prepare import TextReport
 from sumpool.text.load import load_tokenizer
 from sumpool.training.weights import read_weights
-from sumpool.workflows.prepare import prepare
 from sumpool.workflows.train import dry_run, train
+from tests.conftest import prepare
 
 pytestmark = pytest.mark.slow
 

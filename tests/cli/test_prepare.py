@@ -4,13 +4,16 @@ import signal
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from sumpool.cli.app import app
+from sumpool.cli.console import Log
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard
 from sumpool.errors import DataError, Interrupted, RecipeError
-from sumpool.progress import Progress, interruptible
+from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
-from sumpool.workflows.prepare import prepare
+from tests.conftest import prepare
 
 
 @pytest.fixture
@@ -54,20 +57,19 @@ def test_bad_rows_stop_or_are_left_out(recipe_with_data: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_and_nothing_is_left(recipe_with_data: Path, number: signal.Signals) -> None:
-    recipe = load_recipe(recipe_with_data)
 
-    def interrupt(progress: Progress) -> None:
+    def interrupt(_: Log, progress: Progress) -> None:
         if progress.task == "prepare: vocabulary":
             os.kill(os.getpid(), number)
 
-    with (
-        pytest.raises(Interrupted, match=f"stopped by {number.name}; nothing was prepared") as caught,
-        interruptible() as interruption,
-    ):
-        prepare(recipe, report=interrupt, check=interruption.check)
-    assert caught.value.status == 128 + number
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Log, "report", interrupt)
+        stopped = CliRunner().invoke(app, ["prepare", str(recipe_with_data)]).exception
+    assert isinstance(stopped, Interrupted)
+    assert str(stopped) == f"stopped by {number.name}; nothing was prepared, so prepare begins anew"
+    assert stopped.status == 128 + number
     assert not Path("prepared/tiny").exists()
-    prepare(recipe)
+    prepare(load_recipe(recipe_with_data))
 
 
 def test_a_recipe_without_a_source_cannot_be_prepared(recipe_with_data: Path) -> None:
