@@ -13,6 +13,7 @@ from sumpool.settings import OneOf, Settings
 
 if TYPE_CHECKING:
     from sumpool.data.encoding import DocumentEncoder
+    from sumpool.data.report import DataReport
     from sumpool.data.sources._base import Split
     from sumpool.data.texts import Texts
 
@@ -101,10 +102,17 @@ class DataConfig(PreparedDataConfig):
         texts = (text for example in Texts.open(folder, "train") for text in (example.text, example.summary))
         SentencePieceTokenizer.train(texts, folder / SENTENCEPIECE_MODEL, self.vocabulary, threads)
 
-    def prepare_labels(self, folder: Path, texts: "Mapping[Split, Texts]") -> "Mapping[str, Mapping[Split, int]]":
-        """Write what targets are encoded with; return the documents of each label, none where they have summaries."""
+    def prepare_targets(self, folder: Path, texts: "Mapping[Split, Texts]") -> Mapping[str, Any]:
+        """Write what targets are encoded with; return what the report states beside the fields of `DataReport`."""
         del folder, texts
         return {}
+
+    @property
+    def report(self) -> "type[DataReport]":
+        """Class of the report of the prepared data."""
+        from sumpool.data.report import DataReport
+
+        return DataReport
 
     @property
     def encoder(self) -> "type[DocumentEncoder]":

@@ -83,20 +83,19 @@ def prepare(
         _encode_all(config, new, ingested, report, check).save(new)
 
     fill_prepared(config, folder, fill, report, check)
-    return DataReport.load(folder)
+    return config.report.load(folder)
 
 
 def _encode_all(config: DataConfig, folder: Path, ingested: Ingested, report: Report, check: Check) -> DataReport:
     """Train the tokenizer on the texts in a folder, and write the shards."""
     texts = {split: Texts.open(folder, split) for split in SPLITS}
     workers = config.workers if sum(int(texts[split].sizes().sum()) for split in SPLITS) > _SMALL_BYTES else 0
-    labels = config.prepare_labels(folder, texts)
+    of_task = config.prepare_targets(folder, texts)
     _make_tokenizer(config, folder, min(workers, 2), report, check)
     tokenizer = load_tokenizer(folder)
     vocabulary = tokenizer.vocab_size
     language = _main_language(texts["train"])
-    size = max(vocabulary, len(labels))
-    splits = _write_shards(config, folder, texts, size, language, workers, report, check)
+    splits = _write_shards(config, folder, texts, vocabulary, language, workers, report, check)
     if config.phrases:
         report(Progress("prepare: phrases"))
         tasks = [partial(_train_phrases, folder, config.phrases)]
@@ -107,7 +106,7 @@ def _encode_all(config: DataConfig, folder: Path, ingested: Ingested, report: Re
         report(Progress("prepare", note=note))
     read = ingested.kept + ingested.rejected
     fields = config.require_source().field_names()
-    return DataReport(
+    return config.report(
         read=read,
         kept=ingested.kept,
         rejected=ingested.rejected,
@@ -117,7 +116,7 @@ def _encode_all(config: DataConfig, folder: Path, ingested: Ingested, report: Re
         language=language,
         fields=fields,
         invisible=ingested.invisible,
-        labels=labels,
+        **of_task,
     )
 
 

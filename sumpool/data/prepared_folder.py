@@ -211,7 +211,7 @@ def find_or_prepare(
         prepare(config, folder, skip_bad_rows=skip_bad_rows, report=report, check=check)
 
     folder = find_or_make(config, default, make, report, check)
-    return folder, DataReport.load(folder)
+    return folder, config.report.load(folder)
 
 
 def find_or_make(

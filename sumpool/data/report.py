@@ -2,10 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import ClassVar, Self, TypeVar
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
@@ -21,11 +21,9 @@ LONG_DOCUMENT_TOKENS = 8192
 LOW_LEAK = 0.2
 """Maximum fraction of 8-grams that a low-leak summary shares with its document."""
 
-_SHOWN_LABELS = 30
-"""Labels of the table."""
-
 ReportOf = TypeVar("ReportOf", bound="PreparedReport")
-_Row = tuple[str, Callable[["SplitReport"], str]]
+Row = tuple[str, Callable[["SplitReport"], str]]
+"""Label of a row of the table, and the function that renders its value."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +83,51 @@ class SplitReport:
     duplicates: int
     in_training: int
     runs_in_training: float | None
+
+
+def _percent(fraction: float | None) -> str:
+    return "-" if fraction is None else f"{fraction:.1%}"
+
+
+def _percentages(fractions: Sequence[float]) -> str:
+    return " / ".join(f"{100 * fraction:.0f}" for fraction in fractions) + " %" if fractions else "-"
+
+
+def _length_rows(label: str, length: Callable[[SplitReport], LengthStats]) -> tuple[Row, ...]:
+    """Return the rows of a length: mean, percentiles, maximum."""
+
+    def percentiles(split: SplitReport) -> str:
+        stats = length(split)
+        return f"{stats.p10:,.0f} / {stats.p50:,.0f} / {stats.p90:,.0f}"
+
+    return (
+        (f"{label}, mean", lambda split: f"{length(split).mean:,.0f}"),
+        ("  10th/50th/90th percentile", percentiles),
+        ("  maximum", lambda split: f"{length(split).max:,}"),
+    )
+
+
+DOCUMENT_ROWS: tuple[Row, ...] = (
+    ("documents", lambda split: f"{split.documents:,}"),
+    *_length_rows("words per document", lambda split: split.document_words),
+    *_length_rows("tokens per document", lambda split: split.document_tokens),
+    (f"documents > {LONG_DOCUMENT_TOKENS:,} tokens", lambda split: _percent(split.long_documents)),
+)
+SUMMARY_ROWS: tuple[Row, ...] = (
+    *_length_rows("words per summary", lambda split: split.summary_words),
+    *_length_rows("tokens per summary", lambda split: split.summary_tokens),
+    ("compression ratio", lambda split: f"{split.compression:,.1f}"),
+    ("extractive coverage", lambda split: _percent(split.coverage)),
+    ("extractive density, words", lambda split: f"{split.density:.1f}"),
+    ("novel 1/2/3/4-grams", lambda split: _percentages(split.novel_ngrams)),
+    ("summary 8-grams in document", lambda split: _percent(split.leak)),
+    (f"  documents with < {LOW_LEAK:.0%}", lambda split: _percent(split.low_leak)),
+)
+OVERLAP_ROWS: tuple[Row, ...] = (
+    ("duplicate documents", lambda split: f"{split.duplicates:,}"),
+    ("documents also in training", lambda split: f"{split.in_training:,}"),
+    ("13-grams also in training", lambda split: _percent(split.runs_in_training)),
+)
 
 
 @dataclass(frozen=True)
@@ -155,7 +198,7 @@ class DataReport(PreparedReport):
             fields and in reports of older versions.
         invisible: Invisible characters that were removed from documents and summaries; page and line marks do not
             count.
-        labels: Documents of each label in each split; empty where documents have summaries.
+        shown: Rows of the table.
     """
 
     splits: Mapping[Split, SplitReport]
@@ -163,23 +206,12 @@ class DataReport(PreparedReport):
     language: str = ENGLISH
     fields: Fields | None = None
     invisible: int = 0
-    labels: Mapping[str, Mapping[Split, int]] = field(default_factory=dict)
-
-    def save(self, folder: Path) -> None:
-        """Write the report to a prepared folder."""
-        absent = None if self.labels else {"labels"}
-        (folder / REPORT_FILE).write_bytes(_adapter(DataReport).dump_json(self, indent=1, exclude=absent) + b"\n")
+    shown: ClassVar[tuple[Row, ...]] = (*DOCUMENT_ROWS, *SUMMARY_ROWS, *OVERLAP_ROWS)
 
     def rows(self) -> list[tuple[str, ...]]:
         """Return the report as a table: a heading, then a label and the value of each split per row."""
         splits = [self.splits[split] for split in SPLITS]
-        heading = ("", *SPLITS)
-        shown = (*_DOCUMENT_ROWS, *(() if self.labels else _SUMMARY_ROWS), *_OVERLAP_ROWS)
-        rows = [heading, *((label, *map(show, splits)) for label, show in shown)]
-        for name, counts in list(self.labels.items())[:_SHOWN_LABELS]:
-            rows.append((f"label {name}", *(f"{counts[split]:,}" for split in SPLITS)))
-        more = len(self.labels) - _SHOWN_LABELS
-        return [*rows, (f"and {more:,} more labels", "", "", "")] if more > 0 else rows
+        return [("", *SPLITS), *((label, *map(show, splits)) for label, show in self.shown)]
 
     def facts(self) -> dict[str, str]:
         """Return what describes the data of a run, by name."""
@@ -193,9 +225,6 @@ class DataReport(PreparedReport):
             "language": self.language or "not clear",
             "vocabulary": f"{self.vocabulary:,} tokens",
         }
-        if self.labels:
-            del facts["words of a summary"]
-            facts["labels"] = ", ".join(f"{name} {sum(counts.values()):,}" for name, counts in self.labels.items())
         fields = self.fields
         return {**facts, "fields": f"{fields.document}, {fields.summary}, {fields.id or 'no id'}"} if fields else facts
 
@@ -210,51 +239,6 @@ def remembered_fields(folder: Path) -> Fields | None:
         return DataReport.load(folder).fields
     except DataError:
         return None
-
-
-def _percent(fraction: float | None) -> str:
-    return "-" if fraction is None else f"{fraction:.1%}"
-
-
-def _percentages(fractions: Sequence[float]) -> str:
-    return " / ".join(f"{100 * fraction:.0f}" for fraction in fractions) + " %" if fractions else "-"
-
-
-def _length_rows(label: str, length: Callable[[SplitReport], LengthStats]) -> tuple[_Row, ...]:
-    """Return the rows of a length: mean, percentiles, maximum."""
-
-    def percentiles(split: SplitReport) -> str:
-        stats = length(split)
-        return f"{stats.p10:,.0f} / {stats.p50:,.0f} / {stats.p90:,.0f}"
-
-    return (
-        (f"{label}, mean", lambda split: f"{length(split).mean:,.0f}"),
-        ("  10th/50th/90th percentile", percentiles),
-        ("  maximum", lambda split: f"{length(split).max:,}"),
-    )
-
-
-_DOCUMENT_ROWS: tuple[_Row, ...] = (
-    ("documents", lambda split: f"{split.documents:,}"),
-    *_length_rows("words per document", lambda split: split.document_words),
-    *_length_rows("tokens per document", lambda split: split.document_tokens),
-    (f"documents > {LONG_DOCUMENT_TOKENS:,} tokens", lambda split: _percent(split.long_documents)),
-)
-_SUMMARY_ROWS: tuple[_Row, ...] = (
-    *_length_rows("words per summary", lambda split: split.summary_words),
-    *_length_rows("tokens per summary", lambda split: split.summary_tokens),
-    ("compression ratio", lambda split: f"{split.compression:,.1f}"),
-    ("extractive coverage", lambda split: _percent(split.coverage)),
-    ("extractive density, words", lambda split: f"{split.density:.1f}"),
-    ("novel 1/2/3/4-grams", lambda split: _percentages(split.novel_ngrams)),
-    ("summary 8-grams in document", lambda split: _percent(split.leak)),
-    (f"  documents with < {LOW_LEAK:.0%}", lambda split: _percent(split.low_leak)),
-)
-_OVERLAP_ROWS: tuple[_Row, ...] = (
-    ("duplicate documents", lambda split: f"{split.duplicates:,}"),
-    ("documents also in training", lambda split: f"{split.in_training:,}"),
-    ("13-grams also in training", lambda split: _percent(split.runs_in_training)),
-)
 
 
 @cache

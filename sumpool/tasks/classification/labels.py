@@ -13,7 +13,7 @@ contains, between its two parts.
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, final
@@ -23,6 +23,7 @@ from pydantic import model_validator
 
 from sumpool.data.config import DataConfig
 from sumpool.data.encoding import DocumentEncoder, encode_item
+from sumpool.data.report import DOCUMENT_ROWS, OVERLAP_ROWS, DataReport, Row
 from sumpool.data.shards import Item
 from sumpool.data.sources._arrow import open_parquet, read_parquet
 from sumpool.data.sources._base import SPLITS, Example, Fields, Split
@@ -124,6 +125,8 @@ def label_of(fields: Mapping[str, object], name: str) -> str:
 
 LABELS = "labels.json"
 """File of prepared data and of a run folder."""
+_SHOWN_LABELS = 30
+"""Labels of the table of a report."""
 MAX_LABELS = 10_000
 """More labels are a sign of a field that holds something else."""
 _ADVICE = "prepare the data again"
@@ -231,6 +234,33 @@ class LabelledEncoder(DocumentEncoder):
         return join_pair(first, second, self.tokenizer.special_tokens.pad)
 
 
+@dataclass(frozen=True)
+class LabelledReport(DataReport):
+    """Statistics of prepared documents with labels.
+
+    Attributes:
+        labels: Documents of each label in each split.
+    """
+
+    labels: Mapping[str, Mapping[Split, int]] = field(default_factory=dict)
+    shown: ClassVar[tuple[Row, ...]] = (*DOCUMENT_ROWS, *OVERLAP_ROWS)
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return the report as a table: a heading, then a label and the value of each split per row."""
+        rows = super().rows()
+        for name, counts in list(self.labels.items())[:_SHOWN_LABELS]:
+            rows.append((f"label {name}", *(f"{counts[split]:,}" for split in SPLITS)))
+        more = len(self.labels) - _SHOWN_LABELS
+        return [*rows, (f"and {more:,} more labels", "", "", "")] if more > 0 else rows
+
+    def facts(self) -> dict[str, str]:
+        """Return what describes the data of a run, by name."""
+        labels = ", ".join(f"{name} {sum(counts.values()):,}" for name, counts in self.labels.items())
+        facts = {**super().facts(), "labels": labels}
+        facts.pop("words of a summary", None)
+        return facts
+
+
 class LabelledDataConfig(DataConfig):
     """Source and preparation of documents with labels."""
 
@@ -260,12 +290,17 @@ class LabelledDataConfig(DataConfig):
         texts = (example.text for example in Texts.open(folder, "train"))
         UnitTokenizer.train(texts, folder, self.units, self.vocabulary)
 
-    def prepare_labels(self, folder: Path, texts: Mapping[Split, Texts]) -> Mapping[str, Mapping[Split, int]]:
+    def prepare_targets(self, folder: Path, texts: Mapping[Split, Texts]) -> Mapping[str, Any]:
         """Write the labels of the training documents; return the documents of each label in each split."""
         labels = Labels.collect(example.summary for example in texts["train"])
         labels.save(folder)
         counts = {split: Counter(example.summary for example in texts[split]) for split in SPLITS}
-        return {name: {split: counts[split][name] for split in SPLITS} for name in labels.names}
+        return {"labels": {name: {split: counts[split][name] for split in SPLITS} for name in labels.names}}
+
+    @property
+    def report(self) -> type[DataReport]:
+        """Class of the report, which counts labels."""
+        return LabelledReport
 
     @property
     def encoder(self) -> type[DocumentEncoder]:

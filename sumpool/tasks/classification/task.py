@@ -10,7 +10,7 @@ from torch import nn
 
 from sumpool.progress import Check, Report
 from sumpool.tasks._documents import DocumentTask, open_documents
-from sumpool.tasks.classification.labels import LABELS, Labels
+from sumpool.tasks.classification.labels import LABELS, LabelledReport, Labels
 from sumpool.tasks.classification.model import ClassificationModel
 from sumpool.tasks.classification.recipe import ClassificationRecipe
 
@@ -37,6 +37,10 @@ class ClassificationTask(DocumentTask[ClassificationRecipe]):
     use = "classify --model {} doc.txt"
     files = (LABELS,)
     evaluate_options = ("--out", "--json")
+
+    def load_report(self, folder: Path) -> LabelledReport:
+        """Read the data report of prepared data, which a run folder has too."""
+        return LabelledReport.load(folder)
 
     def build_model(self, recipe: ClassificationRecipe, prepared: Path, tokenizer: "Tokenizer") -> ClassificationModel:
         """Build the model of a recipe with random weights; it has a class for each label."""

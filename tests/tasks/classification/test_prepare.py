@@ -7,13 +7,12 @@ import pytest
 
 from sumpool.data.prepare import prepare
 from sumpool.data.prepared_folder import fingerprint
-from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard
 from sumpool.data.texts import Texts
 from sumpool.errors import DataError
 from sumpool.progress import no_op
 from sumpool.special_tokens import PAD
-from sumpool.tasks.classification.labels import LabelledDataConfig, Labels
+from sumpool.tasks.classification.labels import LabelledDataConfig, LabelledReport, Labels
 from sumpool.text.load import load_tokenizer
 
 
@@ -30,8 +29,10 @@ def config(folder: Path, **settings: object) -> LabelledDataConfig:
     return LabelledDataConfig.model_validate({"source": source | pair, "units": "words", "workers": 1, **settings})
 
 
-def prepared(data: LabelledDataConfig, folder: Path) -> DataReport:
-    return prepare(data, folder / "prepared", skip_bad_rows=False, report=no_op, check=no_op)
+def prepared(data: LabelledDataConfig, folder: Path) -> LabelledReport:
+    report = prepare(data, folder / "prepared", skip_bad_rows=False, report=no_op, check=no_op)
+    assert isinstance(report, LabelledReport)
+    return report
 
 
 def test_targets_are_classes(tmp_path: Path) -> None:
@@ -44,7 +45,7 @@ def test_targets_are_classes(tmp_path: Path) -> None:
         assert tokenizer.decode(item.ids.tolist()) == text.document
         assert item.target is not None
         assert item.target.tolist() == [text.summary == "true"]
-    assert report == DataReport.load(folder)
+    assert report == LabelledReport.load(folder)
     assert sum(report.labels["true"].values()) == 20
     assert report.labels["false"]["train"] + report.labels["true"]["train"] == report.splits["train"].documents
     labels = [row[0] for row in report.rows()]
