@@ -48,8 +48,18 @@ def init_weights(model: nn.Module, init_from: Path | Sequence[Path], prepared: P
         DataError: If the tokenizer of a run is missing or damaged.
         CheckpointError: If a file of a run is damaged, or a weight has another shape.
     """
-    runs = _runs(init_from)
-    weights = mean_weights({str(run / MODEL): _read(run, model, prepared, report) for run in runs})
+    runs, read = _runs(init_from), dict[str, dict[str, Tensor]]()
+    for run in runs:
+        if not (run / MODEL).is_file():
+            raise RecipeError(f"train.init_from must be a run folder with {MODEL}, got {run}")
+        weights = read_weights(run)
+        if not same_tokenizer(run, prepared):
+            old, new = load_tokenizer(run), load_tokenizer(prepared)
+            counts = f"the {new.vocab_size:,} tokens of {prepared} are initialised as means of its {old.vocab_size:,}"
+            report(Progress("train", note=f"{run} has another vocabulary: {counts}; data.tokenizer={run} keeps it"))
+            weights = transfer_vocabulary(weights, weights_of(model), old, new)
+        read[str(run / MODEL)] = weights
+    weights = mean_weights(read)
     if is_language_model(weights) and not is_language_model(weights_of(model)):
         weights = as_encoder(weights_of(model), weights)
     fresh, left_out = adopt_weights(model, select_by_words(weights_of(model), weights), str(runs[0] / MODEL))
@@ -65,19 +75,6 @@ def describe_init(init_from: Path | Sequence[Path]) -> str:
 
 def _runs(init_from: Path | Sequence[Path]) -> Sequence[Path]:
     return [init_from] if isinstance(init_from, Path) else init_from
-
-
-def _read(run: Path, model: nn.Module, prepared: Path, report: Report) -> dict[str, Tensor]:
-    """Read the weights of a run, for the vocabulary of the prepared data."""
-    if not (run / MODEL).is_file():
-        raise RecipeError(f"train.init_from must be a run folder with {MODEL}, got {run}")
-    weights = read_weights(run)
-    if not same_tokenizer(run, prepared):
-        old, new = load_tokenizer(run), load_tokenizer(prepared)
-        counts = f"the {new.vocab_size:,} tokens of {prepared} are initialised as means of its {old.vocab_size:,}"
-        report(Progress("train", note=f"{run} has another vocabulary: {counts}; data.tokenizer={run} keeps it"))
-        weights = transfer_vocabulary(weights, weights_of(model), old, new)
-    return weights
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ import json
 import math
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -58,7 +59,15 @@ class Journal:
             lines = read_regular(self.path, _MAX_BYTES).split(b"\n")[:-1]
         except OSError as error:
             raise CheckpointError(f"{self.path} must be the metrics log of a run, got: {error}") from error
-        return [record for line in lines if (record := _parse(line))]
+        records = []
+        for line in lines:
+            with suppress(ValueError):  # of an incomplete line
+                records.append(parse_json(line))
+        return [
+            record
+            for record in records
+            if isinstance(record, dict) and isinstance(record.get("kind"), str) and isinstance(record.get("step"), int)
+        ]
 
     def rewind(self, step: int) -> None:
         """Drop the records after a checkpoint, which is saved before the validation of its step.
@@ -80,16 +89,6 @@ class Journal:
         if self.path.exists():
             with disk_errors(self.path):
                 sync(self.path)
-
-
-def _parse(line: bytes) -> dict[str, Any] | None:
-    """Parse a record; None for anything else, such as an incomplete line left by a crash."""
-    try:
-        record = parse_json(line)
-    except ValueError:
-        return None
-    is_record = isinstance(record, dict) and isinstance(record.get("kind"), str) and isinstance(record.get("step"), int)
-    return record if is_record else None
 
 
 @dataclass(frozen=True)

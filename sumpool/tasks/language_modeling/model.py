@@ -123,8 +123,8 @@ class TextAttention(nn.Module):
         longest = max(lengths)
         part = slice(None) if len(rows) == len(cache.lengths) else rows
         keys, values = cache.keys[:, part, :longest], cache.values[:, part, :longest]
-        query = query * query.size(2) ** -0.5
         scale = query.size(2) ** -0.5
+        query = query * scale
         content, position = (0.0, 0.0) if biases is None else (bias[:, None] * scale for bias in biases)
         scores = torch.einsum("hrd,hrld->hrl", query + content, keys)
         place = torch.arange(longest, device=states.device)
