@@ -34,7 +34,7 @@ def test_a_file_that_expands_to_too_much_is_an_error(tmp_path: Path) -> None:
     (document,) = ParquetSourceConfig(path=path, max_ratio=100_000).rows()
     assert isinstance(document, Example)
     (failed,) = read_documents(str(path))
-    assert "must expand to at most 300 times its size" in failed.error
+    assert "must hold text that suits its size" in failed.error
 
 
 def test_files_per_split_are_reads(tmp_path: Path) -> None:
