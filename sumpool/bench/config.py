@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from sumpool.errors import RecipeError
-from sumpool.recipe.load import override_all
-from sumpool.recipe.problems import error_messages
+from sumpool.recipe.load import override_all, validate
 from sumpool.settings import Settings
 
 Section = TypeVar("Section", bound=Settings)
@@ -28,11 +27,8 @@ def load_settings(name: str, schema: type[Section], overrides: Sequence[str], se
     """
     tree = dict(sections)
     problems = override_all(tree, overrides)
-    try:
-        settings = schema.model_validate(tree)
-    except ValidationError as error:
-        problems += error_messages(error, schema)
-    if problems:
+    settings = validate(schema, tree, problems)
+    if problems or not settings:
         raise RecipeError(f"{name}: {'; '.join(problems)}")
     return settings
 

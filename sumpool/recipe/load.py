@@ -3,13 +3,16 @@
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from sumpool.errors import RecipeError
 from sumpool.recipe.schema import DEFAULT, BaseRecipe, Recipe
 from sumpool.recipe.yaml_text import MAX_CHARACTERS, Inline, parse, write
+from sumpool.settings import Settings
+
+Section = TypeVar("Section", bound=Settings)
 
 _PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\.\d+|\[\d+\])*")
 
@@ -130,15 +133,21 @@ def make_any_recipe(tree: dict[str, Any], overrides: Sequence[str], path: Path) 
     except ValueError as error:
         problems.append(str(error))
         schema, tree = Recipe, {**tree, "task": DEFAULT}
+    recipe = validate(schema, tree, problems)
+    if problems or not recipe:
+        raise RecipeError(list_problems(path, problems))
+    return recipe
+
+
+def validate(schema: type[Section], tree: dict[str, Any], problems: list[str]) -> Section | None:
+    """Validate a tree of settings; None if one is invalid, whose message is added to the problems."""
     try:
-        recipe = schema.model_validate(tree)
+        return schema.model_validate(tree)
     except ValidationError as error:
         from sumpool.recipe.problems import error_messages  # as nothing but errors needs it
 
         problems += error_messages(error, schema)
-    if problems:
-        raise RecipeError(list_problems(path, problems))
-    return recipe
+        return None
 
 
 def recipe_schema(name: object) -> type[BaseRecipe]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from sumpool.data.sources._base import Split
 from sumpool.errors import RecipeError
@@ -22,8 +22,9 @@ from sumpool.recipe.load import (
     override_all,
     read_tree,
     recipe_schema,
+    validate,
 )
-from sumpool.recipe.problems import error_messages, format_value
+from sumpool.recipe.problems import format_value
 from sumpool.recipe.schema import DEFAULT, BaseRecipe, Recipe
 from sumpool.settings import Settings
 
@@ -94,10 +95,9 @@ def load_sweep(path: Path, overrides: Sequence[str] = (), tree: dict[str, Any] |
     of_sweep = [override for override in overrides if re.split(r"\W", override)[0] in Sweep.model_fields]
     of_rows = [override for override in overrides if override not in of_sweep]
     problems = override_all(tree, of_sweep)
-    try:
-        sweep = Sweep.model_validate(tree)
-    except ValidationError as error:
-        raise RecipeError(list_problems(path, [*problems, *error_messages(error, Sweep)])) from error
+    sweep = validate(Sweep, tree, problems)
+    if not sweep:
+        raise RecipeError(list_problems(path, problems))
     rows, row_problems = _make_rows(sweep, of_rows)
     problems += row_problems or [
         f"rows.{row.name}: data must be the same in every row, got others than in {rows[0].name}"
@@ -146,7 +146,4 @@ def _validate(tree: dict[str, Any]) -> tuple[Recipe | None, list[str]]:
     except ValueError as error:
         return None, [*problems, str(error)]
     schema = schema if issubclass(schema, Recipe) else Recipe  # which says that rows read documents
-    try:
-        return schema.model_validate(tree), problems
-    except ValidationError as error:
-        return None, problems + error_messages(error, schema)
+    return validate(schema, tree, problems), problems

@@ -5,8 +5,6 @@ from itertools import tee
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from sumpool.data.sources._base import Example, Split
 from sumpool.data.texts import Texts
 from sumpool.documents.document import Document
@@ -21,8 +19,7 @@ from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.pipeline import Pipeline
 from sumpool.io.manifest import MODEL
 from sumpool.progress import Check, Progress, Report, no_op
-from sumpool.recipe.load import list_problems, override_all
-from sumpool.recipe.problems import error_messages
+from sumpool.recipe.load import list_problems, override_all, validate
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.run_folder import evaluation_folder, prepared_data_of, spread
 from sumpool.settings import Settings
@@ -163,13 +160,10 @@ class EvaluationSettings(Settings):
 def _evaluation_config(overrides: Sequence[str]) -> EvaluationConfig:
     tree: dict[str, Any] = {}
     problems = override_all(tree, overrides)
-    try:
-        config = EvaluationSettings.model_validate(tree).evaluate
-    except ValidationError as error:
-        problems += error_messages(error, EvaluationSettings)
-    if problems:
+    settings = validate(EvaluationSettings, tree, problems)
+    if problems or not settings:
         raise RecipeError(list_problems(Path("--set"), problems))
-    return config
+    return settings.evaluate
 
 
 def _summarize_examples(examples: Iterable[Example], loaded: LoadedModel, check: Check) -> Iterator[Candidate]:
