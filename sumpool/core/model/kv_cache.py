@@ -253,7 +253,8 @@ def rows_of(documents: Tensor, beams: int) -> Tensor:
 
 def newest_ancestry(beams: int, device: torch.device) -> Tensor:
     """Ancestry bias of the newest slots, (beams, beams): each beam descends from the slot of its own token."""
-    return torch.full((beams, beams), -math.inf, device=device).fill_diagonal_(0.0)
+    others = ~torch.eye(beams, dtype=torch.bool, device=device)  # ONNX cannot fill a diagonal
+    return torch.zeros(beams, beams, device=device).masked_fill(others, -math.inf)
 
 
 def _select_rows(step_states: list[StepState], rows: Tensor) -> list[StepState]:
