@@ -11,11 +11,12 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from sumpool.core.attention._base import Attention
+from sumpool.core.attention._base import Attention, dynamic_lengths
 from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.positions import PositionsKind
-from sumpool.core.nn.windows import Windows
+from sumpool.core.nn.windows import Windows, without_first
+from sumpool.core.tokens import Tokens
 
 
 def _check_even(window: int) -> int:
@@ -51,6 +52,19 @@ class BandAttention(Attention):
         super().__init__(dim, heads, positions, causal=causal)
         self.reach = reach
         self.first_tokens = first
+
+    def _mix(self, tokens: Tokens) -> Tensor:
+        return self._attend_in_windows(*self._project(tokens), tokens.positions, self._windows_of(tokens))
+
+    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
+        """Recompute the weights, a bounded number of windows at a time: O(length * reach * dim) again."""
+        query, key, _ = self._project(tokens)
+        others = without_first(tokens.mask, self.first_tokens)
+        windows = self._windows_of(tokens)
+        return self._received_in_windows(query, key, tokens.positions, windows, others, include_self)[0] / self.heads
+
+    def _windows_of(self, tokens: Tokens) -> Windows:
+        return self._windows(tokens.mask, dynamic_lengths(tokens))
 
     def _windows(self, mask: Tensor, lengths: Sequence[int] | None) -> Windows:
         """Cut documents into chunks."""

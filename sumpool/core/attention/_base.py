@@ -62,6 +62,11 @@ class Attention(nn.Module):
 
         Layouts follow `Tokens.lengths` where the host knows them, and `Tokens.full` saves masks.
         """
+        out: Tensor = self.out(self._mix(tokens))
+        return out
+
+    def _mix(self, tokens: Tokens) -> Tensor:
+        """Weighted sums of the values, heads merged, (batch, length, dim)."""
         query, key, value = self._project(tokens)
         if (
             self.causal and self.positions.bias(tokens.positions[:, :1]) is None
@@ -70,8 +75,7 @@ class Attention(nn.Module):
         else:
             mask = None if tokens.full else tokens.mask
             mixed = attend(query, key, value, mask, self._bias(tokens.positions))
-        out: Tensor = self.out(merge_heads(mixed))
-        return out
+        return merge_heads(mixed)
 
     def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Attention weight that each token receives from all tokens of its document, averaged over the heads.

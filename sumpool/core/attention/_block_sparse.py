@@ -47,8 +47,7 @@ class BlockSparseAttention(Attention):
             of queries; -1 for no block.
         """
 
-    def forward(self, tokens: Tokens) -> Tensor:
-        """Attend block by block; see `Attention.forward`."""
+    def _mix(self, tokens: Tokens) -> Tensor:
         query, key, value, padded_mask = self._pad(tokens)
         blocks, visible = self._visible(padded_mask)
         query_blocks = query.unflatten(2, (-1, self.block_size))
@@ -57,8 +56,7 @@ class BlockSparseAttention(Attention):
         if self.global_blocks:
             first = self.global_blocks * self.block_size
             mixed = torch.cat([attend(query[:, :, :first], key, value, padded_mask), mixed[:, :, first:]], dim=2)
-        out: Tensor = self.out(merge_heads(mixed[:, :, : tokens.states.size(1)]))
-        return out
+        return merge_heads(mixed[:, :, : tokens.states.size(1)])
 
     def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Recompute the weights of the same blocks: O(length * visible * block * dim) again."""

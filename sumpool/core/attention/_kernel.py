@@ -22,16 +22,14 @@ class KernelAttention(Attention):
     explicit weights within a chunk.
     """
 
-    def forward(self, tokens: Tokens) -> Tensor:
-        """Attend over whole documents; see `Attention.forward`."""
+    def _mix(self, tokens: Tokens) -> Tensor:
         query, key, value = self._project(tokens)
         query, key = self._features(query, key, tokens.mask)
         if self.causal:
             mixed = _mix_earlier(query, key, value)
         else:
             mixed = matmul_exactly(query, matmul_exactly(key.transpose(2, 3), value))
-        out: Tensor = self.out(merge_heads((mixed / self._row_sums(query, key)).to(value.dtype)))
-        return out
+        return merge_heads((mixed / self._row_sums(query, key)).to(value.dtype))
 
     def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Product of the features of each key and the sum of those of all its queries, O(length * features)."""

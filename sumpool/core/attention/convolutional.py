@@ -63,8 +63,7 @@ class ConvolutionalAttention(BandAttention):
         self.convolve = nn.Conv1d(width, width, config.kernel, config.stride, groups=groups * width // dim)
         self.distribute = nn.ConvTranspose1d(dim, dim, config.kernel, config.stride, groups=groups)
 
-    def forward(self, tokens: Tokens) -> Tensor:
-        """Attend between phrases; see `Attention.forward`."""
+    def _mix(self, tokens: Tokens) -> Tensor:
         real = tokens.mask[:, :: self.stride]  # (batch, phrases)
         query, key, value = self._phrases(tokens)
         if self.reach:
@@ -72,8 +71,8 @@ class ConvolutionalAttention(BandAttention):
         else:
             mixed = merge_heads(attend(query, key, value, real))  # (batch, phrases, dim)
         distributed = self.distribute(zero_padding(mixed, real).mT).mT[:, : tokens.states.size(1)]
-        out: Tensor = self.out(distributed.contiguous())
-        return out
+        merged: Tensor = distributed.contiguous()
+        return merged
 
     def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Recompute the weights of the phrases, in the time of `forward`."""

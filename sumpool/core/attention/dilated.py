@@ -47,12 +47,10 @@ class DilatedAttention(BandAttention):
         super().__init__(dim, heads, config.window // 2, config.positions, causal=config.causal)
         self.dilation = config.dilation
 
-    def forward(self, tokens: Tokens) -> Tensor:
-        """Attend window by window; see `Attention.forward`."""
+    def _mix(self, tokens: Tokens) -> Tensor:
         query, key, value, positions, windows = self._cut_interleaved(tokens)
         mixed = self._attend_in_windows(query, key, value, positions, windows)
-        out: Tensor = self.out(self._merge(mixed, tokens.states.size(1)))
-        return out
+        return self._merge(mixed, tokens.states.size(1))
 
     def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Recompute the weights, a bounded number of windows at a time: O(length * window * dim) again."""

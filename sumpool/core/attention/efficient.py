@@ -19,7 +19,7 @@ from pydantic import Field
 from torch import Tensor
 
 from sumpool.core.attention._band import BandAttention, Window
-from sumpool.core.attention._base import AttentionConfig, dynamic_lengths
+from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.tokens import Tokens
@@ -54,19 +54,15 @@ class EfficientAttention(BandAttention):
         super().__init__(dim, heads, config.window // 2)
         self.linear_heads = heads - config.local_heads
 
-    def forward(self, tokens: Tokens) -> Tensor:
-        """Attend over whole documents; see `Attention.forward`."""
+    def _mix(self, tokens: Tokens) -> Tensor:
         (query, key, value), local = self._split(tokens)
         query, key = _normalise(query, key, tokens.mask)
         context = key.to(value.dtype).transpose(2, 3) @ value  # (batch, heads, head_dim, head_dim)
         mixed = merge_heads(query.to(value.dtype) @ context)
         if local is not None:
-            near = self._attend_in_windows(
-                *local, tokens.positions, self._windows(tokens.mask, dynamic_lengths(tokens))
-            )
+            near = self._attend_in_windows(*local, tokens.positions, self._windows_of(tokens))
             mixed = torch.cat([mixed, near], dim=2)
-        out: Tensor = self.out(mixed)
-        return out
+        return mixed
 
     def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Product of each key and the sum of all queries; O(length * dim) after the projections."""
@@ -76,11 +72,8 @@ class EfficientAttention(BandAttention):
         query_sum = query.sum(2, keepdim=True)  # (batch, heads, 1, head_dim)
         received = (key * (query_sum if include_self else query_sum - query)).sum((1, 3))
         if local is not None:
-            windows = self._windows(tokens.mask, dynamic_lengths(tokens))
-            received = (
-                received
-                + self._received_in_windows(*local[:2], tokens.positions, windows, tokens.mask, include_self)[0]
-            )
+            parts = (*local[:2], tokens.positions, self._windows_of(tokens), tokens.mask)
+            received = received + self._received_in_windows(*parts, include_self)[0]
         return received / self.heads
 
     def _split(self, tokens: Tokens) -> tuple[tuple[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor] | None]:

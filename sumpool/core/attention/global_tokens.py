@@ -48,15 +48,13 @@ class GlobalTokensAttention(BandAttention):
         self.memory = nn.Parameter(torch.empty(heads, config.tokens, dim // heads))
         nn.init.normal_(self.memory)
 
-    def forward(self, tokens: Tokens) -> Tensor:
-        """Attend window by window; see `Attention.forward`."""
+    def _mix(self, tokens: Tokens) -> Tensor:
         query, key, value = self._project(tokens)
         reading = self._read(key, tokens.mask)
         query = F.pad(query, (0, 0, self.first_tokens, 0))
         key, value = (torch.cat([matmul_exactly(reading, part).to(part.dtype), part], dim=2) for part in (key, value))
         mixed = self._attend_in_windows(query, key, value, *self._prepend(tokens))
-        out: Tensor = self.out(mixed[:, self.first_tokens :])
-        return out
+        return mixed[:, self.first_tokens :]
 
     def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Recompute the weights: what global tokens receive is divided as they attend to the document."""

@@ -56,8 +56,7 @@ class InformerAttention(Attention):
         super().__init__(dim, heads)
         self.config = config
 
-    def forward(self, tokens: Tokens) -> Tensor:
-        """Attend over whole documents; see `Attention.forward`."""
+    def _mix(self, tokens: Tokens) -> Tensor:
         query, key, value = self._project(tokens)
         index, is_active = self._active(query, key, tokens.mask)
         mean = (
@@ -66,8 +65,7 @@ class InformerAttention(Attention):
         )
         mixed = attend(take_rows(query, index), key, value, tokens.mask)  # (batch, heads, active, head_dim)
         mixed = fill_rows(mean.to(value.dtype).expand_as(value), index, is_active, mixed)
-        out: Tensor = self.out(merge_heads(mixed))
-        return out
+        return merge_heads(mixed)
 
     def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Sum of the weights of the active queries, and the same weight for all from the others."""

@@ -42,13 +42,11 @@ class KernelizedAttention(Attention):
         super().__init__(dim, heads)
         self.row_stochastic = config.normalize
 
-    def forward(self, tokens: Tokens) -> Tensor:
-        """Attend over whole documents; see `Attention.forward`."""
+    def _mix(self, tokens: Tokens) -> Tensor:
         query, key, value = self._project(tokens)
         with torch.autocast(tokens.states.device.type, enabled=False):  # would round the exponents
-            mixed = self._mix(scale(query), scale(key), at_least_float32(value), tokens.mask)
-        out: Tensor = self.out(merge_heads(mixed.to(value.dtype)))
-        return out
+            mixed = self._fused(scale(query), scale(key), at_least_float32(value), tokens.mask)
+        return merge_heads(mixed.to(value.dtype))
 
     def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Sum of the weights over the queries, O(length^2 * dim) again, in chunks of queries."""
@@ -78,7 +76,7 @@ class KernelizedAttention(Attention):
         weights = logits.softmax(3) if self.row_stochastic else logits.exp()
         return weights.masked_fill(padding, 0.0)
 
-    def _mix(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+    def _fused(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
         """Mix the values in O(length) memory, by the fused softmax attention.
 
         The logarithm of the kernel is a product of vectors with two more coordinates. One more key with logit 0 and

@@ -70,8 +70,7 @@ class LinformerAttention(Attention):
             if projection is not None:
                 nn.init.normal_(projection, std=config.rank**-0.5)
 
-    def forward(self, tokens: Tokens) -> Tensor:
-        """Attend over whole documents; see `Attention.forward`."""
+    def _mix(self, tokens: Tokens) -> Tensor:
         query, key, value = self._project_visible(tokens)
         keys, values = self._projections(tokens.states.size(1))
         value = _apply(values, value)
@@ -79,8 +78,7 @@ class LinformerAttention(Attention):
             mixed = attend(query, key, _apply(keys.mT, value), tokens.mask)
         else:
             mixed = attend(query, _apply(keys, key), value, None)
-        out: Tensor = self.out(merge_heads(mixed))
-        return out
+        return merge_heads(mixed)
 
     def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Column sums of the implied weights, from their factors: O(length * rank * dim) if not `unreduced`."""

@@ -72,8 +72,7 @@ class LongformerAttention(BandAttention):
         self.global_query = nn.Linear(dim, dim) if separate else None
         self.global_key_value = nn.Linear(dim, 2 * dim) if separate else None
 
-    def forward(self, tokens: Tokens) -> Tensor:
-        """Attend window by window; see `Attention.forward`."""
+    def _mix(self, tokens: Tokens) -> Tensor:
         found, length = self._find_global(tokens), tokens.mask.size(1)
         query, key, value = self._project(tokens)
         first = merge_heads(attend(*self._global(tokens, found, (query, key, value)), tokens.mask))
@@ -81,8 +80,7 @@ class LongformerAttention(BandAttention):
         mixed = self._attend_in_windows(query, key, value, *self._extend(found, tokens))[:, first.size(1) :]
         targets = found.indices.masked_fill(~found.real, length)[..., None]  # a spare row if there is none
         mixed = F.pad(mixed, (0, 0, 0, 1)).scatter(1, targets.expand_as(first), first.to(mixed.dtype))
-        out: Tensor = self.out(mixed[:, :length].contiguous())
-        return out
+        return mixed[:, :length].contiguous()
 
     def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Recompute the weights: O(length * (window + global tokens) * dim) again."""

@@ -100,11 +100,9 @@ class LshAttention(Attention):
         rotations = torch.randn(config.hashes, dim // heads, _MAX_DIRECTIONS, generator=generator, device="cpu")
         self.register_buffer("rotations", rotations, persistent=False)
 
-    def forward(self, tokens: Tokens) -> Tensor:
-        """Attend; see `Attention.forward`."""
+    def _mix(self, tokens: Tokens) -> Tensor:
         parts = self._split(tokens)
-        out: Tensor = self.out(merge_heads(torch.cat([_attend(*part) for part in parts], dim=1)))
-        return out[:, : tokens.states.size(1)]
+        return merge_heads(torch.cat([_attend(*part) for part in parts], dim=1))[:, : tokens.states.size(1)]
 
     def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Recompute the weights of the same chunks: O(hashes * length * bucket * dim) again."""

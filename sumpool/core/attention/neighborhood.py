@@ -14,7 +14,7 @@ from pydantic import Field
 from torch import Tensor
 
 from sumpool.core.attention._band import BandAttention
-from sumpool.core.attention._base import AttentionConfig, dynamic_lengths
+from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.masking import attend, attention_weights
 from sumpool.core.tokens import Tokens
@@ -60,30 +60,23 @@ class NeighborhoodAttention(BandAttention):
         super().__init__(dim, heads, config.radius)
         self.shifted = config.edges == "shift"
 
-    def forward(self, tokens: Tokens) -> Tensor:
-        """Attend window by window; see `Attention.forward`."""
+    def _mix(self, tokens: Tokens) -> Tensor:
         query, key, value = self._project(tokens)
-        mixed = self._attend_in_windows(
-            query, key, value, tokens.positions, self._windows(tokens.mask, dynamic_lengths(tokens))
-        )
-        if self.shifted:
-            ends = self._ends(tokens.mask)
-            query, key, value = _take(query, ends.queries), _take(key, ends.keys), _take(value, ends.keys)
-            shifted = merge_heads(attend(query, key, value, ends.visible.flatten(0, 1)))  # (batch * 2, edge, dim)
-            mixed = torch.cat([mixed, shifted.unflatten(0, (-1, 2)).flatten(1, 2)], dim=1)
-            mixed = mixed.gather(1, self._source(ends, tokens.mask)[..., None].expand(-1, -1, mixed.size(2)))
-        out: Tensor = self.out(mixed)
-        return out
+        mixed = self._attend_in_windows(query, key, value, tokens.positions, self._windows_of(tokens))
+        if not self.shifted:
+            return mixed
+        ends = self._ends(tokens.mask)
+        query, key, value = _take(query, ends.queries), _take(key, ends.keys), _take(value, ends.keys)
+        shifted = merge_heads(attend(query, key, value, ends.visible.flatten(0, 1)))  # (batch * 2, edge, dim)
+        mixed = torch.cat([mixed, shifted.unflatten(0, (-1, 2)).flatten(1, 2)], dim=1)
+        return mixed.gather(1, self._source(ends, tokens.mask)[..., None].expand(-1, -1, mixed.size(2)))
 
     def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Recompute the weights, a bounded number of windows at a time: O(length * radius * dim) again."""
-        query, key, _ = self._project(tokens)
-        windows = self._windows(tokens.mask, dynamic_lengths(tokens))
         if not self.shifted:
-            return (
-                self._received_in_windows(query, key, tokens.positions, windows, tokens.mask, include_self)[0]
-                / self.heads
-            )
+            return super().attention_received(tokens, include_self)
+        query, key, _ = self._project(tokens)
+        windows = self._windows_of(tokens)
         ends = self._ends(tokens.mask)
         inner = tokens.mask & (self._source(ends, tokens.mask) < tokens.mask.size(1))
         received, _ = self._received_in_windows(query, key, tokens.positions, windows, inner, include_self)

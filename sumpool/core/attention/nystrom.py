@@ -61,8 +61,7 @@ class NystromAttention(Attention):
         self.iterations = config.iterations
         self.convolution = nn.Conv1d(heads, heads, config.kernel, groups=heads, bias=False) if config.kernel else None
 
-    def forward(self, tokens: Tokens) -> Tensor:
-        """Attend over whole documents; see `Attention.forward`."""
+    def _mix(self, tokens: Tokens) -> Tensor:
         query, key, value = self._project(tokens)
         landmark_query, landmark_key, is_landmark = self._landmarks(query, key, tokens.mask)
         context = attend(landmark_query, key, value, tokens.mask)  # (batch, heads, landmarks, head_dim)
@@ -70,8 +69,7 @@ class NystromAttention(Attention):
         mixed = attend(query, landmark_key, context.to(value.dtype), is_landmark)
         if self.convolution is not None:
             mixed = mixed + self._convolve(value.masked_fill(~tokens.mask[:, None, :, None], 0.0))
-        out: Tensor = self.out(merge_heads(mixed))
-        return out
+        return merge_heads(mixed)
 
     def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Column sums of the implied weights, from their factors: O(length * landmarks * dim)."""

@@ -86,16 +86,14 @@ class RoutingAttention(Attention):
         centroids = torch.randn(heads, config.clusters, dim // heads, generator=generator, device="cpu")
         self.register_buffer("centroids", F.normalize(centroids, dim=2))
 
-    def forward(self, tokens: Tokens) -> Tensor:
-        """Attend within clusters; see `Attention.forward`."""
+    def _mix(self, tokens: Tokens) -> Tensor:
         query, key, value, clusters = self._route(tokens)
         parts = (_take(query, clusters.queries), _take(key, clusters.keys), _take(value, clusters.keys))
         mixed = (
             attend(*parts, clusters.real) * clusters.real[:, None, :, None]
         )  # (..., heads * clusters, size, head_dim)
         mixed = torch.zeros_like(value).scatter_add(2, *_by_head(clusters.queries, mixed, self.heads))
-        out: Tensor = self.out(merge_heads(mixed * clusters.shares.to(mixed.dtype)))
-        return out
+        return merge_heads(mixed * clusters.shares.to(mixed.dtype))
 
     def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Recompute the weights, one cluster of each head at a time."""

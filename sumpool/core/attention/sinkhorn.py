@@ -81,13 +81,11 @@ class SinkhornAttention(Attention):
         self.temperature = config.temperature
         self.sort = nn.Linear(dim, 2 * dim)
 
-    def forward(self, tokens: Tokens) -> Tensor:
-        """Attend block by block; see `Attention.forward`."""
+    def _mix(self, tokens: Tokens) -> Tensor:
         blocks = self._split(tokens)
         bias = blocks.bias.to(blocks.query.dtype)
         mixed = attend_in_blocks(blocks.query, blocks.key, blocks.value, bias)
-        out: Tensor = self.out(merge_heads(mixed.flatten(2, 3)[:, :, : tokens.states.size(1)]))
-        return out
+        return merge_heads(mixed.flatten(2, 3)[:, :, : tokens.states.size(1)])
 
     def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Recompute the weights; those on sorted blocks are divided as these are mixed."""

@@ -62,8 +62,7 @@ class SkeinformerAttention(Attention):
         self.config = config
         self.row_stochastic = config.row_normalization not in ("none", "unweighted")
 
-    def forward(self, tokens: Tokens) -> Tensor:
-        """Attend over whole documents; see `Attention.forward`."""
+    def _mix(self, tokens: Tokens) -> Tensor:
         query, key, value = self._project(tokens)
         value = at_least_float32(value).masked_fill(~tokens.mask[:, None, :, None], 0.0)
         seed = step_seed(self.config.seed, self.config.redraw and self.training)
@@ -76,8 +75,7 @@ class SkeinformerAttention(Attention):
         if self.config.reuse_pilot:
             assert exact is not None
             mixed = fill_rows(mixed, pilot, is_pilot, matmul_exactly(exact, value))
-        out: Tensor = self.out(merge_heads(mixed.to(query.dtype)))
-        return out
+        return merge_heads(mixed.to(query.dtype))
 
     def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Column sums of the implied weights: O(length * samples * dim) with row normalisation."""

@@ -60,13 +60,11 @@ class SkyformerAttention(Attention):
         super().__init__(dim, heads)
         self.config = config
 
-    def forward(self, tokens: Tokens) -> Tensor:
-        """Attend over whole documents; see `Attention.forward`."""
+    def _mix(self, tokens: Tokens) -> Tensor:
         query, key, value = self._project(tokens)
         left, inverse, right = self._factors(query, key, tokens.mask)
         mixed = matmul_exactly(left, matmul_exactly(inverse, matmul_exactly(right, value)))
-        out: Tensor = self.out(merge_heads(mixed.to(value.dtype)))
-        return out
+        return merge_heads(mixed.to(value.dtype))
 
     def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Column sums of the implied weights, from their factors: O(length * landmarks * dim)."""

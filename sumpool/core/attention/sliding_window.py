@@ -19,7 +19,7 @@ from pydantic import model_validator
 from torch import Tensor, nn
 
 from sumpool.core.attention._band import BandAttention, Window
-from sumpool.core.attention._base import AttentionConfig, dynamic_lengths
+from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.positions import PositionsKind
 from sumpool.core.nn.quantization import UnquantizedLinear
@@ -64,27 +64,19 @@ class SlidingWindowAttention(BandAttention):
         )
         self.first = FirstToken(dim, heads) if config.global_first else None
 
-    def forward(self, tokens: Tokens) -> Tensor:
-        """Attend window by window; see `Attention.forward`."""
-        mixed = self._attend_in_windows(
-            *self._project(tokens), tokens.positions, self._windows(tokens.mask, dynamic_lengths(tokens))
-        )
+    def _mix(self, tokens: Tokens) -> Tensor:
+        mixed = super()._mix(tokens)
         if self.first:
             mixed = torch.cat([self.first(tokens.states, tokens.mask)[:, None].to(mixed.dtype), mixed[:, 1:]], dim=1)
-        out: Tensor = self.out(mixed)
-        return out
+        return mixed
 
     def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
-        """Recompute the weights, a bounded number of windows at a time: O(length * window * dim) again."""
-        query, key, _ = self._project(tokens)
-        others = without_first(tokens.mask, self.first_tokens)
-        received, _ = self._received_in_windows(
-            query, key, tokens.positions, self._windows(tokens.mask, dynamic_lengths(tokens)), others, include_self
-        )
+        """Recompute the weights, with those of the first token."""
+        received = super().attention_received(tokens, include_self)
         if self.first:
-            from_first = self.first.weights(tokens.states, tokens.mask).sum(1)  # (batch, length)
-            received = received + (from_first if include_self else from_first * others)
-        return received / self.heads
+            from_first = self.first.weights(tokens.states, tokens.mask).mean(1)  # (batch, length)
+            received = received + (from_first if include_self else from_first * without_first(tokens.mask, 1))
+        return received
 
 
 @final

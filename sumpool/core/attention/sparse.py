@@ -60,8 +60,7 @@ class SparseAttention(Attention):
         self.stride = config.stride
         self.columns = config.columns
 
-    def forward(self, tokens: Tokens) -> Tensor:
-        """Attend to rows and columns; see `Attention.forward`."""
+    def _mix(self, tokens: Tokens) -> Tensor:
         query, key, value = (self._rows(part) for part in self._project(tokens))
         local, column = self._weights(query, key, self._row_mask(tokens.mask))
         mixed = local.to(value.dtype) @ self._local(value)
@@ -69,8 +68,7 @@ class SparseAttention(Attention):
             mixed = mixed + torch.einsum("bhnlm,bhmld->bhnld", column.to(value.dtype), value)
         else:
             mixed = mixed + column.to(value.dtype) @ self._column(value)
-        out: Tensor = self.out(merge_heads(mixed.flatten(2, 3)[:, :, : tokens.states.size(1)]))
-        return out
+        return merge_heads(mixed.flatten(2, 3)[:, :, : tokens.states.size(1)])
 
     def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Recompute the weights of rows and columns, in the time and memory of `forward`."""

@@ -69,14 +69,12 @@ class SynthesizerAttention(Attention):
         for factor in self.factors:
             nn.init.normal_(factor, std=factor.size(1) ** -0.5 if self.widen else config.rank**-0.25)
 
-    def forward(self, tokens: Tokens) -> Tensor:
-        """Attend; see `Attention.forward`."""
+    def _mix(self, tokens: Tokens) -> Tensor:
         if self.place_vectors:
-            return super().forward(tokens)
+            return super()._mix(tokens)
         weights = self._weights(tokens.states, tokens.mask)
         value = split_heads(self.project(tokens.states), self.heads)
-        mixed: Tensor = self.out(merge_heads(weights.to(value.dtype) @ value))
-        return mixed
+        return merge_heads(weights.to(value.dtype) @ value)
 
     def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Sum of the weights over the queries, O(length^2 * dim) again."""
