@@ -34,12 +34,11 @@ from sumpool.core.cross_attention._base import (
     StepState,
     softmax_scores,
 )
-from sumpool.core.nn.divergence import divergence, entropy, mean_over_documents, sharpen
 from sumpool.core.nn.gathering import attend_to_groups
 from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.masking import attend, zero_padding
 from sumpool.core.nn.numerics import round_up
-from sumpool.core.nn.sentences import Sentences, sum_over_sentences
+from sumpool.core.nn.sentences import Sentences, divergence, entropy, mean_over_documents, sharpen, sum_over_sentences
 from sumpool.core.selection._base import SelectionConfig
 from sumpool.core.selection.ideal import IdealSelectionConfig
 from sumpool.core.sentence_encoding._base import SentenceEncoder
