@@ -24,16 +24,13 @@ class BoundariesConfig(Settings, ABC):
     """Names of the auxiliary losses that train it."""
     requires_phrases: ClassVar[bool] = False
     """Whether training needs the phrases of the data (`data.phrases`)."""
+    supervised: ClassVar[bool] = False
+    """Whether targets of the boundaries are needed in training."""
 
     @property
     def causal(self) -> bool:
         """Whether `build_causal` decides on each token without later ones."""
         return True
-
-    @property
-    def supervised(self) -> bool:
-        """Whether targets of the boundaries are needed in training."""
-        return False
 
     @abstractmethod
     def build(self, embedding: nn.Embedding) -> "Boundaries":

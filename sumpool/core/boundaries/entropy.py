@@ -40,6 +40,7 @@ class EntropyBoundariesConfig(BoundariesConfig):
     """Settings of entropy-spike boundaries."""
 
     kind: Literal["entropy"] = "entropy"
+    supervised: ClassVar[bool] = True
     losses: ClassVar[tuple[str, ...]] = ("boundaries", "language_model")
     window: int = Field(2, ge=1, le=1_000_000)
     """Preceding tokens whose entropy a spike must exceed."""
@@ -51,11 +52,6 @@ class EntropyBoundariesConfig(BoundariesConfig):
     """Features of the language model's embedding."""
     double_sigmoid: bool = False
     """Take probabilities for logits in the loss, as in the released code; segments become longer."""
-
-    @property
-    def supervised(self) -> bool:
-        """Whether targets of the boundaries are needed in training."""
-        return True
 
     def build(self, embedding: nn.Embedding) -> "EntropyBoundaries":
         """Build the predictor and its language model, which has the same vocabulary but a separate embedding."""

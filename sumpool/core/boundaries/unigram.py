@@ -24,6 +24,7 @@ class UnigramBoundariesConfig(BoundariesConfig):
     """Settings of unigram boundaries; `data.phrases` sets the number of phrases."""
 
     kind: Literal["unigram"] = "unigram"
+    supervised: ClassVar[bool] = True
     losses: ClassVar[tuple[str, ...]] = ("boundaries",)
     requires_phrases: ClassVar[bool] = True
     hidden: int = Field(2048, ge=1, le=65_536)
@@ -31,11 +32,6 @@ class UnigramBoundariesConfig(BoundariesConfig):
 
     double_sigmoid: bool = False
     """Take probabilities for logits in the loss, as in the released code; segments become longer."""
-
-    @property
-    def supervised(self) -> bool:
-        """Whether targets of the boundaries are needed in training."""
-        return True
 
     def build(self, embedding: nn.Embedding) -> "UnigramBoundaries":
         """Build the predictor."""
