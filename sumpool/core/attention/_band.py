@@ -68,8 +68,7 @@ class BandAttention(Attention):
 
     def _windows(self, mask: Tensor, lengths: Sequence[int] | None) -> Windows:
         """Cut documents into chunks."""
-        real = None if lengths is None else [[range(length)] for length in lengths]
-        return Windows(mask, self.reach, self.first_tokens, self.causal, real)
+        return Windows(mask, self.reach, self.first_tokens, self.causal, lengths)
 
     def _attend_in_windows(
         self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor, windows: Windows

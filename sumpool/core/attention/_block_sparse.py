@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from sumpool.core.attention._base import Attention
 from sumpool.core.nn.layers import merge_heads
-from sumpool.core.nn.masking import attend, attend_in_blocks
+from sumpool.core.nn.masking import attend, attend_in_blocks, attention_weights
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.tokens import Tokens
 
@@ -82,11 +82,7 @@ class BlockSparseAttention(Attention):
 
     def _received_from_global(self, query: Tensor, key: Tensor, mask: Tensor, first: int, include_self: bool) -> Tensor:
         """Attention that each token receives from the queries of the global blocks, (batch, length)."""
-        scores = query[:, :, :first] @ key.mT / math.sqrt(query.size(3))
-        padding = ~mask[:, None, None]
-        lowest = torch.finfo(torch.float32).min
-        weights = at_least_float32(scores).masked_fill(padding, lowest).softmax(-1).masked_fill(padding, 0.0)
-        weights = weights.masked_fill(~mask[:, None, :first, None], 0.0)
+        weights = attention_weights(query[:, :, :first], key, mask).masked_fill(~mask[:, None, :first, None], 0.0)
         if not include_self:
             weights = weights.masked_fill(torch.eye(*weights.shape[2:], dtype=torch.bool, device=mask.device), 0.0)
         return weights.sum(2).mean(1)

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.attention._block_sparse import BlockSparseAttention
-from sumpool.core.nn.numerics import hash_uniform
+from sumpool.core.nn.numerics import hash_pairs
 
 
 @final
@@ -52,10 +52,7 @@ class BigbirdAttention(BlockSparseAttention):
         distance = (keys[:, None] - keys).abs()  # (blocks of queries, blocks of keys)
         is_fixed = (distance <= 1) | (keys < self.global_blocks)
         exists = keys < counts  # (batch, 1, 1, blocks)
-        heads = torch.arange(self.heads, device=counts.device)[:, None, None]
-        # One number per seed, head and pair of blocks, whatever the length of the batch.
-        pair = torch.maximum(keys[:, None], keys) ** 2 + 2 * torch.minimum(keys[:, None], keys) + (keys[:, None] < keys)
-        draws = hash_uniform((pair * 1021 + heads) * 1031 + self.seed)  # (heads, blocks, blocks)
+        draws = hash_pairs(blocks, self.heads, self.seed, counts.device)
         # Fixed blocks come first, then random ones in the order of their draws, blocks that do not exist last.
         order = torch.where(is_fixed, draws - 2, draws)[None].masked_fill(~exists, 2.0)
         visible = min(3 + self.global_blocks + self.random_blocks, blocks)

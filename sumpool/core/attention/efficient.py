@@ -21,6 +21,8 @@ from torch import Tensor
 from sumpool.core.attention._band import BandAttention, Window
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.nn.layers import merge_heads
+from sumpool.core.nn.low_rank import column_sums
+from sumpool.core.nn.masking import masked_softmax
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.tokens import Tokens
 
@@ -68,9 +70,7 @@ class EfficientAttention(BandAttention):
         """Product of each key and the sum of all queries; O(length * dim) after the projections."""
         (query, key, _), local = self._split(tokens)
         query, key = _normalise(query, key, tokens.mask)
-        query = query.masked_fill(~tokens.mask[:, None, :, None], 0.0)
-        query_sum = query.sum(2, keepdim=True)  # (batch, heads, 1, head_dim)
-        received = (key * (query_sum if include_self else query_sum - query)).sum((1, 3))
+        received = column_sums(query, key.mT, tokens.mask, include_self).sum(1)
         if local is not None:
             parts = (*local[:2], tokens.positions, self._windows_of(tokens), tokens.mask)
             received = received + self._received_in_windows(*parts, include_self)[0]
@@ -78,20 +78,11 @@ class EfficientAttention(BandAttention):
 
     def _split(self, tokens: Tokens) -> tuple[tuple[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor] | None]:
         """Queries, keys and values of linear and of local heads, (batch, heads, length, head_dim) each."""
-        query, key, value = self._project(tokens)
-        if self.linear_heads == self.heads:
-            return (query, key, value), None
         heads = [self.linear_heads, self.heads - self.linear_heads]
-        (query, near_query), (key, near_key), (value, near_value) = (
-            part.split(heads, dim=1) for part in (query, key, value)
-        )
-        return (query, key, value), (near_query, near_key, near_value)
+        linear, local = zip(*(part.split(heads, dim=1) for part in self._project(tokens)), strict=True)
+        return linear, local if heads[1] else None
 
 
 def _normalise(query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """Normalise queries and keys (batch, heads, length, head_dim); keys become 0 at padding."""
-    padding = ~mask[:, None, :, None]
-    query, key = at_least_float32(query), at_least_float32(key)
-    # The lowest finite value, not -inf: a document of padding only would produce NaN in the softmax.
-    key = key.masked_fill(padding, torch.finfo(key.dtype).min).softmax(2).masked_fill(padding, 0.0)
-    return query.softmax(3), key
+    return at_least_float32(query).softmax(3), masked_softmax(key, ~mask[:, None, :, None], 2)

@@ -98,10 +98,10 @@ class InformerAttention(Attention):
         size = self._size(mask.size(1))
         if config.sample == "shared":
             index, _ = sample_tokens(mask, size, seed, 0)  # (batch, samples)
-            scores = matmul_exactly(query, take_rows(key, index[:, None].expand(-1, self.heads, -1)).mT)
+            scores = matmul_exactly(query, take_rows(key, index[:, None]).mT)
         else:
             index = sample_keys_of_queries(mask, size, seed)  # (batch, length, samples)
-            keys = take_rows(key, index.flatten(1)[:, None].expand(-1, self.heads, -1)).unflatten(2, (-1, size))
+            keys = take_rows(key, index.flatten(1)[:, None]).unflatten(2, (-1, size))
             scores = matmul_exactly(keys, query[..., None]).squeeze(4)
         sizes = self._sizes(counts)
         absent = (torch.arange(size, device=mask.device) >= sizes)[:, None, None]  # (batch, 1, 1, samples)

@@ -11,12 +11,11 @@ from typing import Literal, final
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-from torch.utils.checkpoint import checkpoint
 
 from sumpool.core.attention._base import Attention, AttentionConfig
-from sumpool.core.nn.gaussian_kernel import log_kernel, minus_half_square, scale
+from sumpool.core.attention._kernel import log_kernel, minus_half_square, scale
 from sumpool.core.nn.layers import merge_heads
-from sumpool.core.nn.masking import MAX_WEIGHTS
+from sumpool.core.nn.masking import masked_softmax, sum_weights
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.tokens import Tokens
 
@@ -52,29 +51,12 @@ class KernelizedAttention(Attention):
         """Sum of the weights over the queries, O(length^2 * dim) again, in chunks of queries."""
         query, key, _ = self._project(tokens)
         query, key = scale(query), scale(key)
-        total = query.new_zeros(tokens.mask.shape)
-        for index in torch.arange(tokens.mask.size(1), device=tokens.mask.device).split(_chunk(query)):
-            part = query[:, :, index]
-            total = total + checkpoint(
-                self._received,
-                part,
-                key,
-                tokens.mask,
-                index,
-                include_self,
-                use_reentrant=False,
-                preserve_rng_state=False,
-            )
-        return total / self.heads
 
-    def _weights(self, query: Tensor, key: Tensor, mask: Tensor) -> Tensor:
-        """Weights of some queries (batch, heads, queries, length), 0 at padding."""
-        padding = ~mask[:, None, None]
-        logits = log_kernel(query, key)
-        # The lowest finite value, not -inf: a document of padding only would produce NaN in the softmax.
-        logits = logits.masked_fill(padding, torch.finfo(logits.dtype).min)
-        weights = logits.softmax(3) if self.row_stochastic else logits.exp()
-        return weights.masked_fill(padding, 0.0)
+        def weights(queries: slice) -> Tensor:
+            logits = log_kernel(query[:, :, queries], key)
+            return masked_softmax(logits, ~tokens.mask[:, None, None]) if self.row_stochastic else logits.exp()
+
+        return sum_weights(weights, self.heads, tokens.mask, include_self, tokens.mask)
 
     def _fused(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
         """Mix the values in O(length) memory, by the fused softmax attention.
@@ -105,17 +87,3 @@ class KernelizedAttention(Attention):
         if keys:
             return mixed[..., :dim] / mixed[..., dim : dim + 1]
         return mixed[..., :dim].masked_fill(~mask.any(1)[:, None, None, None], 0.0)  # softmax over nothing is NaN
-
-    def _received(self, query: Tensor, key: Tensor, mask: Tensor, index: Tensor, include_self: bool) -> Tensor:
-        """Weights summed over some queries and all heads, (batch, length)."""
-        weights = self._weights(query, key, mask).masked_fill(~mask[:, None, index, None], 0.0)
-        if not include_self:
-            indices = torch.arange(mask.size(1), device=mask.device)
-            weights = weights.masked_fill(index[:, None] == indices, 0.0)
-        return weights.sum((1, 2))
-
-
-def _chunk(query: Tensor) -> int:
-    """Queries whose weights are in memory at a time."""
-    batch, heads, length, _ = query.shape
-    return max(1, MAX_WEIGHTS // max(1, batch * heads * length))

@@ -19,6 +19,7 @@ from torch.nn import functional as F
 from sumpool.core.attention._band import BandAttention, Window
 from sumpool.core.attention._base import AttentionConfig, dynamic_lengths
 from sumpool.core.nn.layers import merge_heads, split_heads
+from sumpool.core.nn.low_rank import take_rows
 from sumpool.core.nn.masking import attend, attention_weights
 from sumpool.core.nn.numerics import indices_of_true
 from sumpool.core.nn.windows import Windows
@@ -51,14 +52,13 @@ class _GlobalTokens(NamedTuple):
         indices: (batch, global), their indices in the document, in order.
         real: (batch, global), True where there is one.
         others: (batch, length), True at the other real tokens.
-        ranges: Ranges of real tokens of each document behind copies of its global tokens; None where the host does not
-            know them.
+        lengths: Length of each document behind copies of its global tokens; None where the host does not know it.
     """
 
     indices: Tensor
     real: Tensor
     others: Tensor
-    ranges: list[list[range]] | None
+    lengths: list[int] | None
 
 
 @final
@@ -76,7 +76,8 @@ class LongformerAttention(BandAttention):
         found, length = self._find_global(tokens), tokens.mask.size(1)
         query, key, value = self._project(tokens)
         first = merge_heads(attend(*self._global(tokens, found, (query, key, value)), tokens.mask))
-        query, key, value = (torch.cat([_take(part, found.indices), part], dim=2) for part in (query, key, value))
+        index = found.indices[:, None]
+        query, key, value = (torch.cat([take_rows(part, index), part], dim=2) for part in (query, key, value))
         mixed = self._attend_in_windows(query, key, value, *self._extend(found, tokens))[:, first.size(1) :]
         targets = found.indices.masked_fill(~found.real, length)[..., None]  # a spare row if there is none
         mixed = F.pad(mixed, (0, 0, 0, 1)).scatter(1, targets.expand_as(first), first.to(mixed.dtype))
@@ -87,7 +88,7 @@ class LongformerAttention(BandAttention):
         found = self._find_global(tokens)
         count = found.indices.size(1)
         projected = self._project(tokens)
-        query, key = (torch.cat([_take(part, found.indices), part], dim=2) for part in projected[:2])
+        query, key = (torch.cat([take_rows(part, found.indices[:, None]), part], dim=2) for part in projected[:2])
         counted = F.pad(found.others, (count, 0))
         received, _ = self._received_in_windows(query, key, *self._extend(found, tokens), counted, include_self)
         query, key, _ = self._global(tokens, found, projected)
@@ -108,19 +109,14 @@ class LongformerAttention(BandAttention):
         known = None if self.global_sentences or lengths is None else min(self.first_tokens, max(lengths))
         count = int(is_global.sum(1).max()) if known is None else known
         index, real = indices_of_true(is_global, count)
-        ranges = None
-        if lengths is not None and known is None:
-            ranges = [[range(count + length)] for length in lengths]  # and perhaps less
-        elif lengths is not None:
-            first = [min(count, length) for length in lengths]
-            ranges = [[range(one), range(count + one, count + all_)] for one, all_ in zip(first, lengths, strict=True)]
-        return _GlobalTokens(index, real, mask & ~is_global, ranges)
+        extended = None if lengths is None else [count + length for length in lengths]
+        return _GlobalTokens(index, real, mask & ~is_global, extended)
 
     def _extend(self, found: _GlobalTokens, tokens: Tokens) -> tuple[Tensor, Windows]:
         """Positions (batch, global + length) and windows of documents behind copies of their global tokens."""
         mask = torch.cat([found.real, found.others], dim=1)
         count = found.indices.size(1)
-        return F.pad(tokens.positions, (count, 0)), Windows(mask, self.reach, count, self.causal, found.ranges)
+        return F.pad(tokens.positions, (count, 0)), Windows(mask, self.reach, count, self.causal, found.lengths)
 
     def _global(
         self, tokens: Tokens, found: _GlobalTokens, projected: tuple[Tensor, Tensor, Tensor]
@@ -128,14 +124,9 @@ class LongformerAttention(BandAttention):
         """Queries of the global tokens (batch, heads, global, head_dim), and the keys and values of the document."""
         query, key, value = projected
         if self.global_query is None or self.global_key_value is None:
-            return _take(query, found.indices), key, value
+            return take_rows(query, found.indices[:, None]), key, value
         index = found.indices[..., None].expand(-1, -1, tokens.states.size(2))
         query = self.global_query(tokens.states.gather(1, index))
         parts = (query, *self.global_key_value(tokens.states).chunk(2, dim=-1))
         query, key, value = (split_heads(part, self.heads) for part in parts)
         return query, key, value
-
-
-def _take(values: Tensor, index: Tensor) -> Tensor:
-    """Gather tokens (batch, tokens) of (batch, heads, length, head_dim): (batch, heads, tokens, head_dim)."""
-    return values.gather(2, index[:, None, :, None].expand(-1, values.size(1), -1, values.size(3)))

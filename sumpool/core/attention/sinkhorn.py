@@ -21,7 +21,7 @@ from torch.nn import functional as F
 from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.masking import attend_in_blocks, zero_padding
-from sumpool.core.nn.numerics import at_least_float32, hash_uniform, matmul_exactly
+from sumpool.core.nn.numerics import at_least_float32, hash_pairs, matmul_exactly
 from sumpool.core.tokens import Tokens
 
 _LOWEST = -1e30
@@ -153,10 +153,6 @@ class SinkhornAttention(Attention):
     def _noise(self, blocks: int, device: torch.device) -> Tensor:
         """Draw Gumbel noise for all pairs of blocks, whatever the length of the batch, (heads, blocks, blocks)."""
         draw = int(torch.randint(2**31, (), device="cpu"))
-        index = torch.arange(blocks, device=device)
-        rows, columns = torch.maximum(index[:, None], index), torch.minimum(index[:, None], index)
-        pair = rows**2 + 2 * columns + (index[:, None] < index)
-        heads = torch.arange(self.heads, device=device)[:, None, None]
-        uniform = hash_uniform((pair * 1021 + heads) * 1031 + draw).double() + 2.0**-25  # in (0, 1)
+        uniform = hash_pairs(blocks, self.heads, draw, device).double() + 2.0**-25  # in (0, 1)
         noise: Tensor = -(-uniform.log()).log()
         return noise.float()

@@ -63,28 +63,21 @@ class SkeinformerAttention(Attention):
         self.row_stochastic = config.row_normalization not in ("none", "unweighted")
 
     def _mix(self, tokens: Tokens) -> Tensor:
-        query, key, value = self._project(tokens)
-        value = at_least_float32(value).masked_fill(~tokens.mask[:, None, :, None], 0.0)
-        seed = step_seed(self.config.seed, self.config.redraw and self.training)
-        pilot, is_pilot, exact = self._pilot(query, key, tokens.mask, seed)
-        index, is_drawn, odds = self._draw(exact, value, tokens.mask, seed)
-        weights, rest = self._weights(query, key, tokens.mask, index, is_drawn, odds)
+        projected = self._project(tokens)
+        value, (pilot, is_pilot, exact), (index, is_drawn), (weights, rest) = self._sample(projected, tokens.mask)
         drawn = take_rows(value, index).masked_fill(~is_drawn[..., None], 0.0)  # (batch, heads, samples, head_dim)
         others = value.sum(2, keepdim=True) - drawn.sum(2, keepdim=True)
         mixed = matmul_exactly(weights, drawn) + rest * others
         if self.config.reuse_pilot:
             assert exact is not None
             mixed = fill_rows(mixed, pilot, is_pilot, matmul_exactly(exact, value))
-        return merge_heads(mixed.to(query.dtype))
+        return merge_heads(mixed.to(projected[2].dtype))
 
     def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Column sums of the implied weights: O(length * samples * dim) with row normalisation."""
-        query, key, value = self._project(tokens)
-        value = at_least_float32(value).masked_fill(~tokens.mask[:, None, :, None], 0.0)
-        seed = step_seed(self.config.seed, self.config.redraw and self.training)
-        pilot, is_pilot, exact = self._pilot(query, key, tokens.mask, seed)
-        index, is_drawn, odds = self._draw(exact, value, tokens.mask, seed)
-        weights, rest = self._weights(query, key, tokens.mask, index, is_drawn, odds)
+        _, (pilot, is_pilot, exact), (index, is_drawn), (weights, rest) = self._sample(
+            self._project(tokens), tokens.mask
+        )
         gives = tokens.mask[:, None, :, None].expand_as(rest)
         if self.config.reuse_pilot:
             gives = fill_rows(gives.to(rest.dtype), pilot, is_pilot, torch.zeros_like(pilot[..., None])) > 0
@@ -103,6 +96,18 @@ class SkeinformerAttention(Attention):
             if not include_self:
                 received = received.scatter_add(2, pilot, -exact.gather(3, pilot[..., None]).squeeze(3))
         return received.mean(1).masked_fill(~tokens.mask, 0.0)
+
+    def _sample(
+        self, projected: tuple[Tensor, Tensor, Tensor], mask: Tensor
+    ) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor | None], tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+        """Values, 0 at padding; pilot queries; drawn keys and which exist; weights of these and of each other key."""
+        query, key, value = projected
+        value = at_least_float32(value).masked_fill(~mask[:, None, :, None], 0.0)
+        seed = step_seed(self.config.seed, self.config.redraw and self.training)
+        pilot, is_pilot, exact = self._pilot(query, key, mask, seed)
+        index, is_drawn, odds = self._draw(exact, value, mask, seed)
+        weights = self._weights(query, key, mask, index, is_drawn, odds)
+        return value, (pilot, is_pilot, exact), (index, is_drawn), weights
 
     def _pilot(self, query: Tensor, key: Tensor, mask: Tensor, seed: int) -> tuple[Tensor, Tensor, Tensor | None]:
         """Pilot queries and which exist, (batch, heads, samples), and their weights (batch, heads, samples, length)."""

@@ -20,9 +20,9 @@ from pydantic import Field
 from torch import Tensor
 
 from sumpool.core.attention._base import Attention, AttentionConfig
-from sumpool.core.nn.gaussian_kernel import log_kernel, scale
+from sumpool.core.attention._kernel import log_kernel, scale
 from sumpool.core.nn.layers import merge_heads
-from sumpool.core.nn.low_rank import column_sums, iterate_pseudo_inverse, sample_tokens, step_seed
+from sumpool.core.nn.low_rank import column_sums, iterate_pseudo_inverse, sample_tokens, step_seed, take_rows
 from sumpool.core.nn.numerics import matmul_exactly
 from sumpool.core.tokens import Tokens
 
@@ -76,9 +76,7 @@ class SkyformerAttention(Attention):
         """Kernel of queries and landmarks, inverse of that of the landmarks, and kernel of landmarks and keys."""
         query, key = scale(query), scale(key)
         index, is_landmark = self._draw(mask)
-        both = torch.cat([query, key], dim=2)
-        index = index[:, None, :, None].expand(-1, self.heads, -1, both.size(3))
-        landmarks = both.gather(2, index)  # (batch, heads, landmarks, head_dim)
+        landmarks = take_rows(torch.cat([query, key], dim=2), index[:, None])  # (batch, heads, landmarks, head_dim)
         absent, padding = ~is_landmark[:, None, :, None], ~mask[:, None, None]
         left = log_kernel(query, landmarks).exp().masked_fill(absent.mT, 0.0)
         middle = log_kernel(landmarks, landmarks).exp().masked_fill(absent | absent.mT, 0.0)

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from sumpool.core.attention._band import BandAttention, Window
 from sumpool.core.attention._base import AttentionConfig
-from sumpool.core.nn.numerics import at_least_float32
+from sumpool.core.nn.masking import masked_softmax
 from sumpool.core.nn.positions import PositionsKind
 from sumpool.core.nn.quantization import UnquantizedLinear
 from sumpool.core.nn.windows import without_first
@@ -107,9 +107,7 @@ class FirstToken(nn.Module):
         query = self.query(states[:, 0]).unflatten(1, (self.heads, -1)) / math.sqrt(key.size(1))
         projected = torch.einsum("bhe,hed->bhd", query, key)  # (batch, heads, dim)
         # The bias of the keys adds the same constant to all scores of a head: the softmax cancels it.
-        scores = at_least_float32(projected @ states.transpose(1, 2))
-        padding = ~mask[:, None]
-        return scores.masked_fill(padding, torch.finfo(scores.dtype).min).softmax(-1).masked_fill(padding, 0.0)
+        return masked_softmax(projected @ states.transpose(1, 2), ~mask[:, None])
 
     def _head_weights(self) -> tuple[Tensor, Tensor]:
         """Weight matrices of keys and values, (heads, head_dim, dim) each."""

@@ -21,6 +21,7 @@ from torch.nn import functional as F
 
 from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.nn.layers import merge_heads
+from sumpool.core.nn.masking import masked_softmax
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.tokens import Tokens
 
@@ -111,8 +112,7 @@ class SparseAttention(Attention):
             column_visible = column_visible & other_row.repeat_interleave(self.columns, 1)[:, None]
         scores = at_least_float32(torch.cat([local, column], dim=4)) / math.sqrt(query.size(4))
         hidden = ~torch.cat([local_visible.expand_as(local), column_visible.expand_as(column)], dim=4)
-        # The lowest finite value, not -inf: a row of padding only would produce NaN in the softmax.
-        weights = scores.masked_fill(hidden, torch.finfo(scores.dtype).min).softmax(-1).masked_fill(hidden, 0.0)
+        weights = masked_softmax(scores, hidden)
         return weights[..., : local.size(4)], weights[..., local.size(4) :]
 
     def _rows(self, values: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ from torch.nn import functional as F
 
 from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.nn.layers import merge_heads, split_heads
-from sumpool.core.nn.numerics import at_least_float32
+from sumpool.core.nn.masking import masked_softmax
 from sumpool.core.tokens import Tokens
 
 SynthesizerKind = Literal["dense", "factorized_dense", "random", "factorized_random"]
@@ -99,13 +99,11 @@ class SynthesizerAttention(Attention):
 
     def _weights(self, states: Tensor, mask: Tensor) -> Tensor:
         """Attention weights (batch, heads, length, length), 0 at padding."""
-        scores = at_least_float32(self._scores(states, states.size(1)))
+        scores = self._scores(states, states.size(1))
         hidden = ~mask[:, None, None]
         if self.causal:
             hidden = hidden | torch.ones(*scores.shape[2:], dtype=torch.bool, device=mask.device).triu(1)
-        # The lowest finite value, not -inf: a document of padding only would produce NaN in the softmax.
-        weights = scores.masked_fill(hidden, torch.finfo(scores.dtype).min).softmax(-1)
-        return weights.masked_fill(hidden, 0.0)
+        return masked_softmax(scores, hidden)
 
     def _scores(self, states: Tensor, length: int) -> Tensor:
         """Scores (batch or 1, heads, length, length)."""

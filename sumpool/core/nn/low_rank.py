@@ -84,8 +84,8 @@ def sample_keys_of_queries(mask: Tensor, count: int, seed: int) -> Tensor:
 
 
 def take_rows(states: Tensor, index: Tensor) -> Tensor:
-    """Gather tokens of states (batch, heads, length, head_dim) at (batch, heads, rows): as many rows, head_dim each."""
-    return states.gather(2, index[..., None].expand(-1, -1, -1, states.size(3)))
+    """Gather tokens of states (batch, heads, length, head_dim) at (batch, heads or 1, rows): as many, head_dim each."""
+    return states.gather(2, index[..., None].expand(-1, states.size(1), -1, states.size(3)))
 
 
 def fill_rows(states: Tensor, index: Tensor, is_row: Tensor, rows: Tensor) -> Tensor:

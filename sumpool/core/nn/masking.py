@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -132,10 +131,14 @@ def attention_weights(query: Tensor, key: Tensor, mask: Tensor) -> Tensor:
     Returns:
         (batch, heads, target, length), at least float32; 0 at hidden keys.
     """
-    scores = at_least_float32(query / math.sqrt(query.size(-1)) @ key.mT)
-    hidden = ~mask[:, None, None]
+    return masked_softmax(query / math.sqrt(query.size(-1)) @ key.mT, ~mask[:, None, None])
+
+
+def masked_softmax(scores: Tensor, hidden: Tensor, dim: int = -1) -> Tensor:
+    """Softmax in at least single precision; 0 where `hidden` is True, even if nothing is visible."""
+    scores = at_least_float32(scores)
     # The lowest finite value, not -inf: a document of padding only would produce NaN in the softmax.
-    return scores.masked_fill(hidden, torch.finfo(scores.dtype).min).softmax(-1).masked_fill(hidden, 0.0)
+    return scores.masked_fill(hidden, torch.finfo(scores.dtype).min).softmax(dim).masked_fill(hidden, 0.0)
 
 
 def precompute_mask(mask: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
@@ -172,33 +175,42 @@ def attention_received(
     Returns:
         (batch, length), averaged over the heads; 0 at padding.
     """
-    batch, heads, length, _ = query.shape
-    step = max(1, MAX_WEIGHTS // max(1, batch * heads * length))
-    counts = mask if counts is None else counts
-    total = at_least_float32(query.new_zeros(mask.shape))
-    for first in range(0, length, step):
-        queries = slice(first, first + step)
-        total = total + checkpoint(
-            partial(_sum_weights, include_self=include_self, bias=bias, queries=queries),
-            *(query, key, mask, counts),
-            use_reentrant=False,
-            preserve_rng_state=False,
-        )
-    return total / heads
+
+    def weights(queries: slice) -> Tensor:
+        scores = at_least_float32(query[:, :, queries] / math.sqrt(query.size(-1)) @ key.transpose(2, 3))
+        query_bias = bias(queries)
+        if query_bias is not None:
+            scores = scores + query_bias
+        return scores.masked_fill_(~mask[:, None, None], -math.inf).softmax(-1)
+
+    return sum_weights(weights, query.size(1), mask, include_self, mask if counts is None else counts)
 
 
-def _sum_weights(
-    query: Tensor, key: Tensor, mask: Tensor, counts: Tensor, *, include_self: bool, bias: Bias, queries: slice
+def sum_weights(
+    weights: Callable[[slice], Tensor], heads: int, mask: Tensor, include_self: bool, counts: Tensor
 ) -> Tensor:
-    """Sum the attention weights of every key over a range of queries and all heads: (batch, length)."""
-    scores = at_least_float32(query[:, :, queries] / math.sqrt(query.size(-1)) @ key.transpose(2, 3))
-    query_bias = bias(queries)
-    if query_bias is not None:
-        scores = scores + query_bias
-    weights = scores.masked_fill_(~mask[:, None, None], -math.inf).softmax(-1)  # (batch, heads, queries, length)
-    if not include_self:
-        indices = torch.arange(mask.size(1), device=mask.device)
-        weights = weights.masked_fill(indices[queries, None] == indices, 0.0)
-    query_counts = counts[:, None, None, queries].to(weights.dtype)
-    with torch.autocast(query.device.type, enabled=False):  # would round the weights
-        return (query_counts @ weights).sum((1, 2)).masked_fill(~mask, 0.0)
+    """Sum weights of every key over all queries, in chunks of queries; as for `attention_received`.
+
+    Args:
+        weights: Weights of a range of queries, (batch, heads, queries, length); any value at padding.
+        heads: Number of heads.
+        mask: (batch, length), True at real tokens.
+        include_self: Whether the weight of a token on itself counts.
+        counts: (batch, length), how often each query counts.
+    """
+    indices = torch.arange(mask.size(1), device=mask.device)
+
+    def sum_range(queries: slice) -> Tensor:  # (batch, length)
+        part = weights(queries)
+        if not include_self:
+            part = part.masked_fill(indices[queries, None] == indices, 0.0)
+        with torch.autocast(mask.device.type, enabled=False):  # would round the weights
+            summed = counts[:, None, None, queries].to(part.dtype) @ part
+            return summed.sum((1, 2)).masked_fill(~mask, 0.0)
+
+    step = max(1, MAX_WEIGHTS // max(1, heads * mask.numel()))
+    total = torch.zeros(mask.shape, device=mask.device)
+    for first in range(0, mask.size(1), step):
+        queries = slice(first, first + step)
+        total = total + checkpoint(sum_range, queries, use_reentrant=False, preserve_rng_state=False)
+    return total / heads

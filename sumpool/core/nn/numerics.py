@@ -33,6 +33,14 @@ def hash_uniform(indices: Tensor) -> Tensor:
     return ((hashed ^ (hashed >> 16)) >> 8).float() / 2**24
 
 
+def hash_pairs(count: int, heads: int, seed: int, device: torch.device) -> Tensor:
+    """Hash heads and pairs of indices to (heads, count, count), the same for a pair whatever the count."""
+    index = torch.arange(count, device=device)
+    pair = torch.maximum(index[:, None], index) ** 2 + 2 * torch.minimum(index[:, None], index)
+    pair = pair + (index[:, None] < index)
+    return hash_uniform((pair * 1021 + torch.arange(heads, device=device)[:, None, None]) * 1031 + seed)
+
+
 def indices_of_true(mask: Tensor, size: int) -> tuple[Tensor, Tensor]:
     """Find the indices of True in each row, in order.
 

@@ -25,7 +25,7 @@ class Windows:
         reach: int,
         first: int = 0,
         causal: bool = False,
-        real: Sequence[Sequence[range]] | None = None,
+        lengths: Sequence[int] | None = None,
     ) -> None:
         """Cut documents into chunks.
 
@@ -35,7 +35,7 @@ class Windows:
             first: Number of first tokens that are visible to all; they are prepended to each window, and masked at
                 their positions.
             causal: Whether a token sees itself and earlier tokens only.
-            real: Ranges of each document outside of which all tokens are padding, on the host; None reads the mask, for
+            lengths: Length of each document, behind which all tokens are padding, on the host; None reads the mask, for
                 which the host waits.
         """
         self.mask = mask
@@ -46,7 +46,7 @@ class Windows:
         exporting = torch.compiler.is_exporting()  # a graph has one layout for all lengths, and keeps empty chunks
         self.chunk, self.margin = (reach, reach) if exporting or length > 3 * reach else (length, 0)
         self.rest = round_up(length, self.chunk) - length
-        self.non_empty = None if exporting else self._find_non_empty(real)
+        self.non_empty = None if exporting else self._find_non_empty(lengths)
 
     @property
     def query_slice(self) -> slice:
@@ -105,21 +105,15 @@ class Windows:
             summed = torch.cat([first, summed[:, self.first :]], dim=1)  # masked at their positions
         return summed
 
-    def _find_non_empty(self, real: Sequence[Sequence[range]] | None) -> Tensor | None:
+    def _find_non_empty(self, lengths: Sequence[int] | None) -> Tensor | None:
         """Indices of the chunks with a real token; None where all chunks have one."""
-        if real is None:
+        if lengths is None:
             is_filled = self._chunks(self.mask).any(1)
             return None if is_filled.all() else is_filled.nonzero().squeeze(1)
         chunks = (self.mask.size(1) + self.rest) // self.chunk
-        filled = [
-            document * chunks + chunk
-            for document, parts in enumerate(real)
-            for chunk in sorted({chunk for part in parts if part for chunk in self._chunks_of(part)})
-        ]
-        return None if len(filled) == chunks * len(real) else to_device(filled, self.mask, torch.long)
-
-    def _chunks_of(self, tokens: range) -> range:
-        return range(tokens.start // self.chunk, (tokens.stop - 1) // self.chunk + 1)
+        counts = [-(-length // self.chunk) for length in lengths]
+        filled = [document * chunks + chunk for document, count in enumerate(counts) for chunk in range(count)]
+        return None if len(filled) == chunks * len(lengths) else to_device(filled, self.mask, torch.long)
 
     def _chunks(self, values: Tensor) -> Tensor:
         chunks: Tensor = _pad(values, 0, self.rest).unflatten(1, (-1, self.chunk))  # (batch, chunks, chunk, ...)

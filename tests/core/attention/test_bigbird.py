@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.attention import bigbird
 from sumpool.core.attention.bigbird import BigbirdAttention, BigbirdAttentionConfig
+from sumpool.core.nn import numerics
 from sumpool.core.tokens import Tokens
 from tests.core.attention.checks import assert_equals_naive, project, weigh
 
@@ -44,7 +44,7 @@ def test_blocks_see_neighbours_global_and_random_blocks_once() -> None:
 
 
 def test_equal_draws_select_the_first_blocks_whatever_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bigbird, "hash_uniform", lambda indices: torch.full(indices.shape, 0.25))
+    monkeypatch.setattr(numerics, "hash_uniform", lambda indices: torch.full(indices.shape, 0.25))
     attention = BigbirdAttentionConfig(block=4, random_blocks=3).build(16, 4)
     for blocks in (40, 41, 70, 300):
         indices = attention._visible_blocks(torch.full((1, 1, 1, 1), 40), blocks)[0, 0, 20]

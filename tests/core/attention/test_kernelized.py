@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.attention import kernelized
 from sumpool.core.attention.kernelized import KernelizedAttentionConfig
+from sumpool.core.nn import masking
 from sumpool.core.tokens import Tokens
 from tests.core.attention.checks import assert_equals_naive, assert_exact_gradient, project, weigh
 
@@ -15,7 +15,7 @@ from tests.core.attention.checks import assert_equals_naive, assert_exact_gradie
 def test_equals_explicit_weights(
     normalize: bool, max_weights: int, make_tokens: Callable[..., Tokens], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernelized, "MAX_WEIGHTS", max_weights)
+    monkeypatch.setattr(masking, "MAX_WEIGHTS", max_weights)
     attention = KernelizedAttentionConfig(normalize=normalize).build(16, 4).double()
     tokens = make_tokens(30, 11, 1, pad=1e3)
 
