@@ -99,7 +99,7 @@ def test_power_is_fine_tuned_from_a_row_above_it_with_its_own_length() -> None:
     assert len(begun) == 3
 
 
-LOCAL = ("vanilla", "convolutional", "multi-head-convolutional", "neighborhood")
+LOCAL = ("vanilla", "convolutional", "multi-head-convolutional", "combined", "neighborhood")
 
 
 def test_attentions_are_compared_at_4096_tokens() -> None:

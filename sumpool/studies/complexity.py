@@ -112,25 +112,9 @@ def _model(
 
 
 def _rows(name: str, config: ModelConfig, settings: ComplexityConfig) -> tuple[Row, Row]:
-    """Encoder and decoder of one model, with the attention of each apart."""
-    counted = _count(config, settings)
-    labels = {"name": name, "lengths": counted["lengths"], "memory": counted["memory"]}
-    encoder, decoder = (
-        Row({**labels, "products": attention["products"], "attention": attention.total(), "whole": whole.total()})
-        for attention, whole in (
-            (counted["self_attention"], counted["encoder"]),
-            (counted["cross_attention"], counted["decoder"]),
-        )
-    )
-    return encoder, decoder
+    """Count one pass over one document: encoder and decoder, without its output head, with the attention of each apart.
 
-
-def _count(config: ModelConfig, settings: ComplexityConfig) -> dict[str, Any]:
-    """Count one pass over one document.
-
-    Returns:
-        Input `lengths` of the encoder layers, vectors in the `memory`, and operations of both halves of the model, the
-        decoder without its output head, and of their attention.
+    Rows have input `lengths` of the encoder layers, and vectors in the `memory`.
     """
     conditions = Conditions(_VOCABULARY, torch.device("cpu"), torch.float32)
     model = Subject(config, conditions).model.eval()
@@ -152,14 +136,14 @@ def _count(config: ModelConfig, settings: ComplexityConfig) -> dict[str, Any]:
         counted = count_modules(work)
     encoder, decoder = counted["Encoder"], counted["Decoder"]
     keys_values = counted[ALL] - encoder - decoder  # of the memory, before the decoder is called
-    return {
-        "lengths": tuple(lengths.values()),
-        "memory": memory[0].states.size(1),
-        "encoder": encoder,
-        "self_attention": _within(counted, "Encoder.layers", "attention"),
-        "decoder": decoder + keys_values,
-        "cross_attention": _within(counted, "Decoder.layers", "cross_attention") + keys_values,
-    }
+    self_attention = _within(counted, "Encoder.layers", "attention")
+    cross_attention = _within(counted, "Decoder.layers", "cross_attention") + keys_values
+    labels = {"name": name, "lengths": tuple(lengths.values()), "memory": memory[0].states.size(1)}
+    of_encoder, of_decoder = (
+        Row({**labels, "products": attention["products"], "attention": attention.total(), "whole": whole.total()})
+        for attention, whole in ((self_attention, encoder), (cross_attention, decoder + keys_values))
+    )
+    return of_encoder, of_decoder
 
 
 def _within(counted: dict[str, Operations], parent: str, name: str) -> Operations:

@@ -90,8 +90,6 @@ class TablesConfig(Repeated):
     """Factor of widths: of vectors, feed-forward layers and the vocabulary; equal to scale keeps every proportion."""
     batch: int = Field(4, ge=1, le=10_000_000)
     """Documents of a training step; the paper has 64."""
-    generate_batch: int = Field(8, ge=1, le=10_000_000)
-    """Documents that are written about at once."""
     generate: tuple[Count, Count] = (256, 512)
     """Tokens that are written, before scale."""
     target: int = Field(512, ge=1, le=10_000_000)
@@ -307,12 +305,8 @@ class LanguageModelsConfig(Settings):
     """Rows of the table by name, such as fixed-2; empty takes all."""
     fixed: tuple[Annotated[int, Field(ge=2, le=1000)], ...] = (2, 3, 4)
     """Lengths of fixed segments."""
-    vocabularies: tuple[Annotated[int, Field(ge=100, le=1_000_000)], ...] = (200, 500, 1000, 3000, 5000, 10_000)
-    """Unigram subwords of the table pareto."""
     vocabulary: int = Field(10_000, ge=100, le=1_000_000)
     """Unigram subwords of the other tables."""
-    priors: tuple[Prior, ...] = (0.2, 0.25, 0.3, 0.37, 0.45)
-    """Priors of gumbel in the table pareto."""
     prior: Prior = 0.2
     """Prior of gumbel in the other tables."""
     middle: tuple[Annotated[int, Field(ge=0, le=1000)], ...] = (4, 8, 12, 16)

@@ -23,13 +23,10 @@ from sumpool.bench.results import (
     Result,
     Row,
     Table,
-    export_report,
-    make_report,
     text_table,
     unique,
     where,
 )
-from sumpool.bench.workload import Conditions
 from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.task import Results
 from sumpool.progress import Check, Progress, Report
@@ -38,7 +35,7 @@ from sumpool.recipe.packaged import find_recipe
 from sumpool.runs.run_folder import evaluation_folder
 from sumpool.studies.config import LanguageModelsConfig
 from sumpool.studies.study import load_study
-from sumpool.studies.training import budget_steps, clocked, over_seeds, read_times, with_steps
+from sumpool.studies.training import budget_steps, clocked, over_seeds, read_times, report_runs, with_steps
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from sumpool.tasks.language_modeling.evaluate import evaluate_language_models, read_windows
 from sumpool.tasks.language_modeling.generation import load_language_model
@@ -48,7 +45,6 @@ from sumpool.tasks.language_modeling.measures import (
     format_p_value,
     mean_windows,
 )
-from sumpool.training.hardware import choose_device, choose_precision
 from sumpool.workflows.train import train
 
 if TYPE_CHECKING:
@@ -121,7 +117,8 @@ def study_grid(config: LanguageModelsConfig) -> list[StudyRow]:
     # Figure 4, the rows of Table 1 with other middle blocks.
     rows = [vanilla, *fixed, gumbel(config.prior), entropy, unigram(config.vocabulary), whitespace]
     if config.table == "pareto":
-        taught = [*map(unigram, config.vocabularies), *map(gumbel, config.priors)]
+        vocabularies, priors = (200, 500, 1000, 3000, 5000, 10_000), (0.2, 0.25, 0.3, 0.37, 0.45)
+        taught = [*map(unigram, vocabularies), *map(gumbel, priors)]
         rows = [vanilla, *fixed, *taught, whitespace, entropy]
     elif config.table == "scaling":
         rows = [
@@ -209,14 +206,11 @@ def study_language_models(overrides: Sequence[str], report: Report, check: Check
     if differences:
         tables.append(difference_table(differences))
     result = Result({"rows": rows, "differences": differences}, tables)
-    settings = {"study": config.model_dump(mode="json"), "recipe": first.model_dump(mode="json")}
     if find_spec("matplotlib"):
         draw_study(config.table, rows, config.folder / f"{config.table}.png")
-    device = choose_device(first.train.device)
-    conditions = Conditions(300, device, choose_precision(first.train.precision, device), config.seeds[0])
-    made = make_report(config.table, "language-models", conditions, settings, result)
-    export_report(made, config.folder / config.table)
-    return made
+    return report_runs(
+        "language-models", config.table, config, first, config.seeds[0], result, config.folder / config.table
+    )
 
 
 def _recipe(

@@ -35,6 +35,8 @@ BASE = 5
 """The row that ratios are taken to: Blockwise, 8k."""
 WORKS = ("train", "generate_256", "generate_512")
 VOCABULARY = 32_000
+GENERATE_BATCH = 8
+"""Documents that are written about at once."""
 SAME = {25: 8, 29: 2, 31: 6}
 """Rows that the paper prints twice."""
 _VARIANTS: Mapping[str, Mapping[str, Any]] = {
@@ -110,10 +112,20 @@ def measure_tables(
     timings: dict[str, dict[ModelConfig, Timing]] = {}
     for name in WORKS:
         tasks = {config: _work(name, config, subject, settings) for config, subject in subjects.items()}
-        timings[name] = _measure(tasks, settings, narrow, steps)
+        fitting = {}  # models that do not fit are left out
+        for config, work in tasks.items():
+            steps()
+            if fits(work):
+                fitting[config] = work
+        timings[name] = interleave(fitting, settings.repeats, narrow.device, steps, settings.seconds)
     steps.finish()
     short, long = (_scaled(tokens, settings) for tokens in settings.generate)
-    scaled = {"target": _scaled(settings.target, settings), "short": short, "long": long}
+    scaled = {
+        "target": _scaled(settings.target, settings),
+        "short": short,
+        "long": long,
+        "generate_batch": GENERATE_BATCH,
+    }
     facts = settings.model_dump() | scaled | {"vocabulary": narrow.vocabulary}
     *measured, last = (
         times_row(row, {name: timed.get(scale(row.config, settings)) for name, timed in timings.items()})
@@ -173,20 +185,8 @@ def _work(name: str, config: ModelConfig, subject: Subject, settings: TablesConf
         target = _scaled(settings.target, settings)
         return partial(subject.train, Documents.random(settings.batch, length, target, conditions))
     tokens = settings.generate[name == "generate_512"]
-    documents = Documents.random(settings.generate_batch, length, 1, conditions)
+    documents = Documents.random(GENERATE_BATCH, length, 1, conditions)
     return partial(subject.generate, documents, 1, _scaled(tokens, settings))
-
-
-def _measure(
-    tasks: Mapping[ModelConfig, Work], settings: TablesConfig, conditions: Conditions, steps: Steps
-) -> dict[ModelConfig, Timing]:
-    """Measure one work of all models in turns; models that do not fit are left out."""
-    fitting = {}
-    for config, work in tasks.items():
-        steps()
-        if fits(work):
-            fitting[config] = work
-    return interleave(fitting, settings.repeats, conditions.device, steps, settings.seconds)
 
 
 def _scaled(length: int, settings: TablesConfig) -> int:

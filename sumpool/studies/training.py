@@ -16,6 +16,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from sumpool.bench.results import BenchReport, Result, export_report, make_report
+from sumpool.bench.workload import Conditions
 from sumpool.errors import CheckpointError
 from sumpool.evaluation.statistics import Estimate
 from sumpool.io.atomic import disk_errors, replace_file
@@ -25,9 +27,10 @@ from sumpool.recipe.load import load_any_recipe
 from sumpool.recipe.schema import BaseRecipe
 from sumpool.runs.run_folder import RECIPE
 from sumpool.runs.training_setup import set_up_training
+from sumpool.settings import Settings
 from sumpool.training.config import TrainConfig
 from sumpool.training.data_order import Position, TrainingData, updates_from
-from sumpool.training.hardware import choose_device, reproducible
+from sumpool.training.hardware import choose_device, choose_precision, reproducible
 from sumpool.training.update import Updater
 
 TIMES = "processor_seconds.json"
@@ -111,6 +114,18 @@ def over_seeds(estimates: Sequence[Estimate]) -> Estimate:
     quantile = _T_QUANTILES[len(means) - 2] if len(means) - 2 < len(_T_QUANTILES) else 1.96
     margin = quantile * stdev(means) / len(means) ** 0.5
     return Estimate(fmean(means), fmean(means) - margin, fmean(means) + margin)
+
+
+def report_runs(
+    name: str, title: str, study: Settings, recipe: BaseRecipe, seed: int, result: Result, path: Path
+) -> BenchReport:
+    """Make the report of a study that trains, and write it as JSON, CSV and LaTeX; the path has no suffix."""
+    device = choose_device(recipe.train.device)
+    conditions = Conditions(0, device, choose_precision(recipe.train.precision, device), seed)
+    settings = {"study": study.model_dump(mode="json"), "recipe": recipe.model_dump(mode="json")}
+    report = make_report(title, name, conditions, settings, result)
+    export_report(report, path)
+    return report
 
 
 @contextmanager

@@ -45,7 +45,7 @@ def test_rows_that_are_printed_twice_are_the_same_model() -> None:
 
 
 CONDITIONS = Conditions(vocabulary=320, device=torch.device("cpu"), precision=torch.float32)
-SMALL = TablesConfig(table=8, scale=1 / 64, width=1 / 16, batch=1, generate_batch=2, generate=(64, 128), repeats=1)
+SMALL = TablesConfig(table=8, scale=1 / 64, width=1 / 16, batch=1, generate=(64, 128), repeats=1)
 
 
 def config(number: int) -> ModelConfig:
@@ -108,6 +108,6 @@ def test_ratios() -> None:
         return times_row(paper, {name: Timing((taken,)) for name, taken in zip(WORKS, seconds, strict=True)})
 
     base = row(5, (0.85, 5.4, 11.49), (2.0, 1.0, 4.0))
-    facts = SMALL.model_dump() | {"vocabulary": 8, "short": 1, "long": 2}
+    facts = SMALL.model_dump() | {"vocabulary": 8, "short": 1, "long": 2, "generate_batch": 8}
     (table,) = times_result([row(7, (1.44, 2.14, 4.28), (3.0, 0.5, 1.0))], base, facts).tables
     assert table.cells()[0][2:] == ("3.000", "1.50", "1.69", "0.500", "0.50", "0.40", "1.000", "0.25", "0.37")

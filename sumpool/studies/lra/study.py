@@ -20,15 +20,13 @@ accuracy on LRA" of each.
 
 import math
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
 from sumpool.bench.config import split_overrides
 from sumpool.bench.plots import COLOURS, save_figure
-from sumpool.bench.results import MEBI, BenchReport, Result, Row, Table, export_report, make_report, text_table
-from sumpool.bench.workload import Conditions
+from sumpool.bench.results import MEBI, BenchReport, Result, Row, Table, text_table
 from sumpool.errors import RecipeError
 from sumpool.evaluation.statistics import Estimate
 from sumpool.progress import Check, Progress, Report
@@ -39,9 +37,8 @@ from sumpool.settings import kinds
 from sumpool.studies.config import LraConfig
 from sumpool.studies.lra.tasks import make_data
 from sumpool.studies.study import load_study, make_table
-from sumpool.studies.training import budget_steps, clocked, over_seeds, with_steps
+from sumpool.studies.training import budget_steps, clocked, over_seeds, report_runs, with_steps
 from sumpool.tasks.classification.classify import evaluate_classifier
-from sumpool.training.hardware import choose_device, choose_precision
 from sumpool.training.journal import JOURNAL, Journal
 from sumpool.workflows.train import dry_run, train
 
@@ -125,7 +122,7 @@ def study_lra(overrides: Sequence[str], report: Report, check: Check) -> BenchRe
         config = config.model_copy(update={"attentions": row_names()})
     folder = config.folder / config.task
     recipes = {name: [_recipe(config, name, seed, of_recipe) for seed in config.seeds] for name in config.attentions}
-    data = make_data(config, config.seeds[0], folder / "data", report, check)
+    statistics = make_data(config, config.seeds[0], folder / "data", report, check)
     # 2. Train and evaluate each attention with each seed.
     rows = []
     for name, seeds in recipes.items():
@@ -141,15 +138,8 @@ def study_lra(overrides: Sequence[str], report: Report, check: Check) -> BenchRe
     # 3. Write the table.
     first = recipes[config.attentions[0]][0]
     table = make_lra_table(config.task, rows, config.memory, _notes(first))
-    result = Result({"attentions": rows}, [table, _statistics(data.statistics)], {"statistics": data.statistics})
-    device = choose_device(first.train.device)
-    conditions = Conditions(300, device, choose_precision(first.train.precision, device), config.seeds[0])
-    if find_spec("matplotlib"):
-        draw_lra(config.task, rows, folder / "results.png")
-    settings = {"study": config.model_dump(mode="json"), "recipe": first.model_dump(mode="json")}
-    made = make_report(config.task, "lra", conditions, settings, result)
-    export_report(made, folder / "results")
-    return made
+    result = Result({"attentions": rows}, [table, _statistics(statistics)], {"statistics": statistics})
+    return report_runs("lra", config.task, config, first, config.seeds[0], result, folder / "results")
 
 
 def row_names() -> tuple[str, ...]:

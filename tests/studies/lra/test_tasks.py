@@ -112,16 +112,16 @@ def test_damaged_copies_are_named(tmp_path: Path) -> None:
 def test_rows_of_a_copy_become_labelled_files(tmp_path: Path) -> None:
     config = LraConfig(task="retrieval", data=write_aan(tmp_path / "tsv"))
     data = make_data(config, 1, tmp_path / "data", no_op, no_op)
-    row = json.loads(data.files["train"].read_text().splitlines()[0])
+    row = json.loads((tmp_path / "data" / "train.jsonl").read_text().splitlines()[0])
     assert row == {"id": "train-1", "text": "first text", "second": "second text", "label": 1}
-    assert data.statistics["test"]["rows"] == 2
+    assert data["test"]["rows"] == 2
 
 
 def test_generated_images_become_labelled_files(tmp_path: Path) -> None:
     data = make_data(LraConfig(task="pathfinder32", rows=(2, 1, 1)), 1, tmp_path / "data", no_op, no_op)
-    row = json.loads(data.files["test"].read_text())
+    row = json.loads((tmp_path / "data" / "test.jsonl").read_text())
     assert len(row["text"].split()) == 1024
-    assert data.statistics["train"]["published"]["pixels"] == 1024
+    assert data["train"]["published"]["pixels"] == 1024
 
 
 CONFIG = LraConfig(rows=(6, 3, 2))
@@ -131,12 +131,12 @@ def test_rows_are_labelled_and_different_in_each_split(tmp_path: Path) -> None:
     data = make_data(CONFIG, 1, tmp_path / "data", no_op, no_op)
     texts = []
     for split, count in zip(SPLITS, (6, 3, 2), strict=True):
-        rows = [json.loads(line) for line in data.files[split].read_text().splitlines()]
-        assert len(rows) == data.statistics[split]["rows"] == count
+        rows = [json.loads(line) for line in (tmp_path / "data" / f"{split}.jsonl").read_text().splitlines()]
+        assert len(rows) == data[split]["rows"] == count
         assert all(row["label"] == tree_value(row["text"].split()) for row in rows)
         texts += [row["text"] for row in rows]
     assert len(set(texts)) == 11
-    assert len(list(LabelledSourceConfig(train=data.files["train"]).rows())) == 6
+    assert len(list(LabelledSourceConfig(train=(tmp_path / "data" / "train.jsonl")).rows())) == 6
 
 
 def test_equal_settings_keep_the_rows_and_others_replace_them(tmp_path: Path) -> None:
@@ -147,15 +147,17 @@ def test_equal_settings_keep_the_rows_and_others_replace_them(tmp_path: Path) ->
     assert make_data(CONFIG, 1, folder, reports.append, no_op) == first
     other = make_data(CONFIG, 2, folder, no_op, no_op)
     assert (folder / "train.jsonl").read_bytes() != content
-    assert other.statistics != first.statistics
+    assert other != first
     make_data(CONFIG, 1, folder, no_op, no_op)
     assert (folder / "train.jsonl").read_bytes() == content
 
 
 def test_expressions_of_other_lengths_are_another_task(tmp_path: Path) -> None:
     make_data(CONFIG, 1, tmp_path / "data", no_op, no_op)
-    data = make_data(LraConfig(rows=(6, 3, 2), lengths=(10, 40)), 1, tmp_path / "data", no_op, no_op)
-    lengths = [len(json.loads(line)["text"].split()) for line in data.files["train"].read_text().splitlines()]
+    make_data(LraConfig(rows=(6, 3, 2), lengths=(10, 40)), 1, tmp_path / "data", no_op, no_op)
+    lengths = [
+        len(json.loads(line)["text"].split()) for line in (tmp_path / "data" / "train.jsonl").read_text().splitlines()
+    ]
     assert all(10 < length < 40 for length in lengths)
     with pytest.raises(ValueError, match=r"study\.lengths must end at twice its start or later, got \[30, 40\]"):
         LraConfig(lengths=(30, 40))
