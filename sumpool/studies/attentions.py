@@ -2,6 +2,11 @@
 
 A measurement is a forward and a backward pass of one layer of one document without padding. Costs are fitted as
 constant * length ** exponent; the constant is given as the fitted cost of the first length.
+
+With `study.peers` layers of transformers stand beside ours, of the same sizes, in one process: projections of queries,
+keys, values and outputs, random weights, one document without padding. Where they differ: BigBird of transformers draws
+other random blocks, and computes the first and last block densely; its Reformer shares queries and keys as ours does,
+and draws its rotations in each call.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -50,8 +55,7 @@ def measure_attention_costs(
 ) -> Result:
     """Measure every attention, from the shortest document to the longest that time and memory allow."""
     if settings.peers:
-        sizes = (settings.lengths, settings.dim, settings.heads, settings.repeats)
-        rows = measure_peers(*sizes, conditions, report, check)
+        rows = measure_peers(settings, conditions, report, check)
         return Result({"attention_peers": rows}, [make_table("attention_peers", rows, settings.model_dump())])
     names = [*SWEEP] if settings.sweep else kinds(_PACKAGE)
     steps = Steps(len(names), report, check)
@@ -163,23 +167,14 @@ class Peer:
     mix: Callable[[Tensor], Tensor]
 
 
-def measure_peers(
-    lengths: Sequence[int], dim: int, heads: int, repeats: int, conditions: Conditions, report: Report, check: Check
-) -> list[Row]:
+def measure_peers(settings: AttentionsConfig, conditions: Conditions, report: Report, check: Check) -> list[Row]:
     """Time a forward pass, and one with the backward pass, of both layers in turns.
 
-    Args:
-        lengths: Tokens of the document; multiples of 64, at least 1,024, from which BigBird is sparse.
-        dim: Features of a vector.
-        heads: Attention heads.
-        repeats: Counted repetitions of each.
-        conditions: Device and seed.
-        report: Called with the progress.
-        check: Called before every repetition; may raise to stop.
-
     Raises:
-        RecipeError: If transformers is not installed, or a length does not suit its layers.
+        RecipeError: If transformers is not installed, or a length does not suit its layers, of which BigBird's are
+            sparse from 1,024 tokens on.
     """
+    lengths, dim, heads = settings.lengths, settings.dim, settings.heads
     if find_spec("transformers") is None:
         raise RecipeError("study.peers must have transformers, which is not installed: pip install transformers")
     wrong = [length for length in lengths if length < 16 * _BLOCK or length % _BLOCK]
@@ -191,7 +186,7 @@ def measure_peers(
     for length, peer in pairs:
         steps()
         torch.manual_seed(conditions.seed)
-        timings = interleave(_tasks(peer, length, dim, heads, conditions), repeats, conditions.device, check)
+        timings = interleave(_tasks(peer, length, dim, heads, conditions), settings.repeats, conditions.device, check)
         values: dict[str, Any] = {"name": peer.ours.kind, "peer": peer.name, "length": length}
         for work in ("forward", "both"):
             ours, theirs = (timings[system, work].median for system in (_OURS, _THEIRS))

@@ -209,6 +209,10 @@ def _write(
     return statistics | {"mean length": sum(lengths) / max(len(lengths), 1)}
 
 
+# ListOps: nested operations on digits (Nangia and Bowman, 2018; Tay et al., 2021), by the published generator as a
+# grammar: [MAX 4 3 [MIN 2 3 ] 1 0 [MED 1 5 8 9 2 ] ]  ->  5. Below the greatest depth an expression is an operation
+# with probability 1/4, else a digit. Parentheses, which are in the released files and which its input pipeline removes,
+# are left out.
 _OPERATION_SHARE = 0.25
 OPERATORS: Mapping[str, Callable[[Sequence[int]], int]] = {
     "[MIN": min,
