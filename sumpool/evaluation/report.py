@@ -123,11 +123,15 @@ _COLUMNS = (*TYPES, "bertscore", "words", "repetition", *_COPYING, *_FORM)
 
 @final
 class ScoreAggregator:
-    """Scores of all documents so far, about a kilobyte per document."""
+    """Scores of all documents so far, about a kilobyte per document.
+
+    Attributes:
+        ids: Index of each document by its ID.
+    """
 
     def __init__(self) -> None:
         self._values: dict[str, array[float]] = {}
-        self._ids: dict[str, int] = {}
+        self.ids: dict[str, int] = {}
         self._leaks = array("d")
         self._words = array("d")
         self._shares_read = array("d")
@@ -136,12 +140,7 @@ class ScoreAggregator:
         self._empty = 0
 
     def __len__(self) -> int:
-        return len(self._ids)
-
-    @property
-    def ids(self) -> Mapping[str, int]:
-        """Index of each document by its ID."""
-        return self._ids
+        return len(self.ids)
 
     @property
     def has_documents(self) -> bool:
@@ -158,7 +157,7 @@ class ScoreAggregator:
         """Add a document."""
         for system, metrics in scored.systems.items():
             self._values.setdefault(system, array("d")).extend(_to_row(metrics))
-        self._ids[scored.id] = len(self._ids)
+        self.ids[scored.id] = len(self.ids)
         self._leaks.append(np.nan if scored.leak is None else scored.leak)
         self._words.append(np.nan if scored.document_words is None else scored.document_words)
         if scored.share_read is not None:
@@ -170,7 +169,7 @@ class ScoreAggregator:
     def add_system(self, system: str, metrics: Mapping[str, SummaryMetrics]) -> None:
         """Add a system with its metrics of every document, by ID."""
         self._values[system] = array("d")
-        for id in self._ids:
+        for id in self.ids:
             self._values[system].extend(_to_row(metrics[id]))
 
     def report(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from typing import final
 from zlib import crc32
 
@@ -85,10 +85,9 @@ class Generator:
         self._lengths = lengths
         self._decoder = GraphedDecoder(model, captures=config.cuda_graphs)
         self._is_small = model.config.dim <= _SINGLE_THREAD_DIM
-        self._surfaces: TokenSurfaces | None = None
         constraints: list[Constraint] = []
         if config.no_repeat_words:
-            constraints.append(NoRepeatWords(config.no_repeat_words, self._token_surfaces()))
+            constraints.append(NoRepeatWords(config.no_repeat_words, self._token_surfaces))
         if config.no_repeat_tokens:
             constraints.append(NoRepeatTokens(config.no_repeat_tokens))
         self._rules = Rules(config.begin_with, constraints, model.special_tokens)
@@ -179,7 +178,7 @@ class Generator:
         longest = max(len(self._config.begin_with), *(bounds.maximum for bounds in lengths))
         state = _with_targets(self._decoder.start(memory, self._config.beams, longest), targets)
         eos = self._model.special_tokens.eos
-        limits = [[length_limits(target, self._token_surfaces(), eos)] if target else [] for target in targets]
+        limits = [[length_limits(target, self._token_surfaces, eos)] if target else [] for target in targets]
         hypotheses = search(
             self._decoder.step,
             state,
@@ -199,9 +198,9 @@ class Generator:
             for found, rules in zip(hypotheses, limits, strict=True)
         ]
 
+    @cached_property
     def _token_surfaces(self) -> TokenSurfaces:
-        self._surfaces = self._surfaces or TokenSurfaces(self._tokenizer.token_bytes())
-        return self._surfaces
+        return TokenSurfaces(self._tokenizer.token_bytes())
 
     def _sample(
         self,

@@ -61,9 +61,11 @@ def summarize_in_processes(
         ResourceError: If memory runs out.
     """
     threads = max(1, torch.get_num_threads() // jobs)
+    waiting = iter(documents)
+    tasks: Iterator[Task] = iter(lambda: list(islice(waiting, _TASK_DOCUMENTS)), [])
     done = 0
     for summaries, notes in ordered_map(
-        partial(_build, run.folder, run.overrides, threads, evidence), _tasks(documents), jobs, check
+        partial(_build, run.folder, run.overrides, threads, evidence), tasks, jobs, check
     ):
         for note in notes:
             report(Progress("summarize", done, note=note))
@@ -71,12 +73,6 @@ def summarize_in_processes(
             done += 1
             report(Progress("summarize", done))
             yield summary
-
-
-def _tasks(documents: Iterable[Document]) -> Iterator[Task]:
-    documents = iter(documents)
-    while task := list(islice(documents, _TASK_DOCUMENTS)):
-        yield task
 
 
 def _build(

@@ -214,17 +214,13 @@ class Summarizer:
                 raise RecipeError(f"mode must be one of {', '.join(get_args(Mode))}, got {mode!r}")
             config = config.model_copy(update={"mode": mode})
         if length is not None:
-            config = config.model_copy(update={"length": _length(length)})
+            text = f"{length}w" if isinstance(length, int) else str(length)
+            try:
+                parse_length(text)
+            except ValueError as error:
+                raise RecipeError(f"length must be a number of words, {LENGTH_FORMS}, got {length!r}") from error
+            config = config.model_copy(update={"length": text})
         return replace(self._loaded, recipe=self._loaded.recipe.model_copy(update={"summarize": config}))
-
-
-def _length(length: Length) -> str:
-    text = f"{length}w" if isinstance(length, int) else str(length)
-    try:
-        parse_length(text)
-    except ValueError as error:
-        raise RecipeError(f"length must be a number of words, {LENGTH_FORMS}, got {length!r}") from error
-    return text
 
 
 def _read(documents: Iterable[str | Path | Document]) -> Iterator[Document]:

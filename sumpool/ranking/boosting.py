@@ -127,14 +127,11 @@ class _Tree:
         return np.stack(sums).reshape(2, features, MAX_BINS).astype(np.float64)
 
     def _add(self, rows: NDArray[np.int64], sums: Values) -> None:
+        """Add a node with its best split."""
         gradient, weight = sums[:, 0].sum(axis=1)
         node = _TreeNode(rows, sums, float(gradient / (weight + self._config.ridge + _TINY)))
-        self._find_split(node)
         self.nodes.append(node)
-
-    def _find_split(self, node: _TreeNode) -> None:
-        """Set the best split of a node."""
-        left = node.sums.cumsum(axis=2)
+        left = sums.cumsum(axis=2)
         total = left[:, :, -1:]
         right = total - left
         ridge = self._config.ridge + _TINY
