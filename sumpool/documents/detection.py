@@ -20,7 +20,7 @@ CUE: Final = re.compile(
     rf"[ \t]*{_CLOCK}(?:{_FRACTION})?(?:[ \t]*-->[ \t]*|,){_CLOCK}{_FRACTION}(?:[ \t]+[^\n]*)?[ \t]*$", re.MULTILINE
 )
 """Line with the times of a cue of subtitles."""
-STAMP: Final = re.compile(rf"\s*(?:\[{_CLOCK}(?:[.:]\d{{1,3}})?\])+", re.ASCII)
+STAMP: Final = re.compile(rf"(?<!\s)\s*(?:\[{_CLOCK}(?:[.:]\d{{1,3}})?\])+", re.ASCII)
 """Times before a line of lyrics or captions (LRC)."""
 _LRC: Final = re.compile(r"(?:\[[a-z#]{1,8}:[^\]\n]*\]\s*|\s+)*+\[\d{1,3}:\d\d[.:]\d{2,3}\]")
 _HEAD = 2**16

@@ -34,7 +34,9 @@ _CONTENTS: Final = frozenset(
 )
 PAGE_REFERENCE: Final = re.compile(r"(?:\.\s?){4,}\s*(?:\d+|[ivxlc]+)$|\s{2,}\d+$")
 """End of an entry in a table of contents."""
-_ENTRY_NUMBER = re.compile(r"^(?:[\dIVXivx]+(?:\.\d+)*[.)]?|[A-Z][.)])\s+|(?:\s*\.){2,}\s*\d*$|\s+\d+$")
+_ENTRY_NUMBER = re.compile(
+    r"^(?:[\dIVXivx]+(?:\.\d+)*[.)]?|[A-Z][.)])\s+|(?<![\s.])(?:\s*\.){2,}\s*\d*$|(?<!\s)\s+\d+$"
+)
 CAPTION: Final = re.compile(
     r"(figure|fig\.|table|tab\.|listing|algorithm|plate|scheme|abbildung|abb\.|tabelle|figura|tableau|tabla|tabela"
     r"|рисунок|рис\.|таблица|図|表|图)\s?([A-Z]\.?)?(\d+([.-]\d+)*\s?[a-z]?|[IVX]+)(?P<mark>[.:|—\u2013]|\s|$)",

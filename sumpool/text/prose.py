@@ -11,7 +11,7 @@ PROSE_KINDS: Final = frozenset(("paragraph", "list_item"))
 
 OPENING_MARKS: Final = "\"'\u201c\u201e\u00ab("
 """Quotation marks and brackets before a sentence."""
-_CITATION = re.compile(r"(?P<before>[^\s\w]|[\w\u2019'-]+) \[\d{1,3}(?:[,\u2013-]\d{1,3})*\]")
+_CITATION = re.compile(r"(?P<before>[^\s\w]|(?<![\w\u2019'-])[\w\u2019'-]+) \[\d{1,3}(?:[,\u2013-]\d{1,3})*\]")
 """Numbers of a bibliography that the document has and its summary has not, with the word before."""
 _PAIRS = (("(", ")"), ("[", "]"), ("\uff08", "\uff09"), ("\u300c", "\u300d"))
 _QUOTES, _GERMAN_QUOTES, _GUILLEMETS = ("\u201c", "\u201d"), ("\u201e", "\u201c"), ("\u00ab", "\u00bb")

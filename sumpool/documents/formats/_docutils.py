@@ -41,7 +41,7 @@ _NO_TEXT: Final = (
 )  # fmt: skip
 _NOTE: Final = "\0"
 """Mark of a footnote, which goes with the space before it."""
-_ROLE_TARGET: Final = re.compile(r"\s*<[^<>]*>$")
+_ROLE_TARGET: Final = re.compile(r"(?<!\s)\s*<[^<>]*>$")
 _SHORT: Final = re.compile(r"~(?:[\w.]*\.)?")
 _MAX_FRAMES: Final = 5_000
 """Calls inside each other; each address of a paragraph takes three."""

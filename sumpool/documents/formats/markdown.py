@@ -132,7 +132,7 @@ _MARK = re.compile(r"\[\[?_?TOC_?\]\]?|\{:.*\}", re.IGNORECASE)
 _BOX_MARKS = ("!!!", "???", "===", ":::", "[!", "```{")
 """Marks of which a text with boxes has one."""
 _MAX_HEADING_WORDS = 12
-_ANCHOR = re.compile(r"\s*\{#[\w-]+\}\s*$|\s+#+$|^[=~-]{3,} ")
+_ANCHOR = re.compile(r"(?<!\s)\s*\{#[\w-]+\}\s*$|(?<!\s)\s+#+$|^[=~-]{3,} ")
 """What a heading is without: its anchor, its closing marks, and the line above it in reStructuredText."""
 
 

@@ -79,7 +79,7 @@ _MARKED = re.compile(r"(?:[.,;:!?\u2026)\]\"'\u2019\u201d\u00bb]|[^\W\d_]{4})\Z"
 """End of a sentence or a word that a note is marked behind; units and variables before an exponent are shorter."""
 _EXPONENT = re.compile(r"[+\u2212-]?(?:\d{1,4}|[kn])[+\u2212-]?")
 _SIGNS = ("*", "**", "***", "\u2020", "\u2021", "\u00a7")
-_PERMALINK = re.compile(r"\s*[\u00b6#\u00a7\u221e\u2191\u21a9\U0001f517]?\s*")
+_PERMALINK = re.compile(r"\s*+[\u00b6#\u00a7\u221e\u2191\u21a9\U0001f517]?\s*")
 _NAVIGATION = re.compile(
     r"\b(?:next|prev(?:ious)?|up|home|top|contents|index|back|zur\u00fcck|weiter|(?:nach )?oben|inhalt(?:sverzeichnis)?"
     r"|suivant|pr\u00e9c\u00e9dent|sommaire|haut|siguiente|anterior|\u043f\u0440\u0435\u0434|\u0441\u043b\u0435\u0434|"

@@ -37,7 +37,8 @@ _MAX_NAME_WORDS: Final = 8
 _MIN_LINE_WORDS: Final = 6
 """Words of a line that is no heading in a mail."""
 _CONTACT: Final = re.compile(
-    r"\b(?:tel|fax|phone|mobile?|cell|p\.? ?iva|vat|www)\b[.: ]|\S@\S+\.\w|\+\d{1,3}[ (\d]{6,}|https?://", re.IGNORECASE
+    r"\b(?:tel|fax|phone|mobile?|cell|p\.? ?iva|vat|www)\b[.: ]|\S@[^\s@]+\.\w|\+\d{1,3}[ (\d]{6,}|https?://",
+    re.IGNORECASE,
 )
 
 

@@ -19,7 +19,7 @@ _TRUTH: Final = {"0": "FALSE", "1": "TRUE"}
 _SHEETS: Final = "xl/worksheets/"
 _DATE_NUMBERS: Final = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
 """Numbers of the formats of dates and times that every workbook has."""
-_NO_DATE: Final = re.compile(r"\"[^\"]*\"|\\.|\[[^\]]*\]|general", re.IGNORECASE)
+_NO_DATE: Final = re.compile(r"\"[^\"]*\"|\\.|\[[^\[\]]*\]|general", re.IGNORECASE)
 """Parts of a format that say nothing about dates."""
 _DATE: Final = re.compile(r"[ymdhs]", re.IGNORECASE)
 _EPOCHS: Final = (datetime(1899, 12, 30), datetime(1904, 1, 1))

@@ -25,8 +25,8 @@ _SMALL_PRINT: Final = 0.94  # largest size of what stands below a text, in its s
 _NEIGHBOURS: Final = 4  # lines that show where a paragraph's right edge is
 
 _SENTENCE_END = re.compile(r"[.!?:…。\uff01\uff1f][)\]”\"'\u2019»*]*$")
-_RUN_IN = re.compile(r"[^\W\d_]{3}.*[.:\u2014]$")
-"""Bold words that begin a paragraph, such as "DATES:"."""
+_RUN_IN = re.compile(r"[^\W\d_]{3}")
+"""Letters of bold words that begin a paragraph, such as "DATES:"."""
 _KINDS: dict[LineKind, TextBlockKind] = {
     LineKind.CODE: "code",
     LineKind.FORMULA: "code",
@@ -151,13 +151,17 @@ def _continues(group: Group, lines: Sequence[PrintedLine], number: int, kind: Li
         return False
     if _is_item(line) and (group.kind == "list_item" or _is_short(lines, number - 1) or _ends_sentence(before)):
         return False
-    if _ends_sentence(before) and (_RUN_IN.search(line.segments[0].lead) or _is_bold_heading(lines, number, body)):
+    if _ends_sentence(before) and (_is_run_in(line.segments[0].lead) or _is_bold_heading(lines, number, body)):
         return False
     return not _is_new_paragraph(group, lines, number)
 
 
 def _is_fragment(before: PrintedLine, line: PrintedLine) -> bool:
     return min(len(before.text), len(line.text)) <= 3
+
+
+def _is_run_in(lead: str) -> bool:
+    return lead.endswith((".", ":", "\u2014")) and bool(_RUN_IN.search(lead, 0, len(lead) - 1))
 
 
 def _is_item(line: PrintedLine) -> bool:
@@ -245,7 +249,7 @@ _MAX_TITLE_GROUPS: Final = 4  # groups that may be one title
 _DEEPEST_INDENT: Final = 40  # characters
 _NOTICE = re.compile(
     r"^\W*(copyright\b|©|\(c\) (19|20)\d\d|isbn\b|issn\b|arxiv:|doi:|https?://\S+$|permission (is|to) "
-    r"|all rights reserved|licensed under|this work is licensed|\S+@\S+$)",
+    r"|all rights reserved|licensed under|this work is licensed)|^\W*+\S[^\s@]*@\S+$",
     re.IGNORECASE,
 )
 
