@@ -117,13 +117,16 @@ def _follow(location: Sequence[int | str], schema: type[Settings]) -> tuple[str,
 
 
 def setting_docstring(owner: type[Settings], name: str) -> str:
-    """Return the docstring below a setting, or ""; pydantic would read those of all settings at import."""
+    """Return the docstring below a setting, or below that which it redefines, or "".
+
+    Pydantic would read those of all settings at import.
+    """
     for base in owner.__mro__:
         if not issubclass(base, Settings) or base.__pydantic_generic_metadata__["origin"]:
             continue  # a parametrized generic; its origin, which has the same source, comes next
-        docstrings = _setting_docstrings(base)
-        if name in docstrings:
-            return docstrings[name]
+        docstring = _setting_docstrings(base).get(name)
+        if docstring:
+            return docstring
     return ""
 
 

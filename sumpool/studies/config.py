@@ -18,15 +18,13 @@ class Repeated(Settings):
     """Measured repetitions after one that is not counted; where time is limited, fewer if they take too long."""
 
 
-class ModelSizes(Settings):
-    """Sizes of the models of a suite; those of BART-base by default."""
+class AttentionSizes(Settings):
+    """Sizes of an attention; those of BART-base by default."""
 
     dim: int = Field(768, ge=2, le=10_000_000)
     """Features of a vector."""
     heads: int = Field(12, ge=1, le=10_000_000)
     """Attention heads; must divide dim."""
-    feed_forward: int = Field(3072, ge=1, le=10_000_000)
-    """Width of the feed-forward layers."""
 
     @model_validator(mode="after")
     def _heads_divide_dim(self) -> Self:
@@ -35,6 +33,13 @@ class ModelSizes(Settings):
         if self.dim % 2:
             raise ValueError(f"dim must be even, got {self.dim}")
         return self
+
+
+class ModelSizes(AttentionSizes):
+    """Sizes of the models of a suite; those of BART-base by default."""
+
+    feed_forward: int = Field(3072, ge=1, le=10_000_000)
+    """Width of the feed-forward layers."""
 
 
 class OperatorsConfig(Repeated):
@@ -106,7 +111,6 @@ class ShorteningConfig(Repeated, ModelSizes):
     length: int = Field(2048, ge=1, le=10_000_000)
     """Tokens of the text."""
     dim: int = Field(256, ge=2, le=10_000_000)
-    """Features of a vector."""
     heads: Count = 8
     feed_forward: int = Field(1024, ge=1, le=10_000_000)
     vocabulary: int = Field(64, ge=8, le=10_000_000)
@@ -194,15 +198,13 @@ class ApproximationConfig(Settings):
     """Random weights and draws."""
 
 
-class AttentionsConfig(Settings):
+class AttentionsConfig(AttentionSizes):
     """Lengths and sizes at which the costs of all self-attentions are measured."""
 
     lengths: tuple[Count, ...] = Field((1024, 2048, 4096, 8192, 16384), min_length=1)
     """Tokens of the document."""
-    dim: Count = 64
-    """Features of a vector."""
+    dim: int = Field(64, ge=2, le=10_000_000)
     heads: Count = 4
-    """Attention heads; must divide dim."""
     repeats: Count = 3
     """Measured repetitions, of which the fastest counts."""
     seconds: float = Field(10, gt=0, le=1_000_000)
@@ -211,12 +213,6 @@ class AttentionsConfig(Settings):
     """Whether to time layers of transformers beside ours instead."""
     sweep: bool = False
     """Whether to measure neighborhood attention by radius and convolutional attention by kernel and stride instead."""
-
-    @model_validator(mode="after")
-    def _heads_divide_features(self) -> Self:
-        if self.dim % self.heads:
-            raise ValueError(f"heads must divide dim = {self.dim}, got {self.heads}")
-        return self
 
 
 class DepthConfig(Repeated, ModelSizes):
@@ -235,10 +231,8 @@ class DepthConfig(Repeated, ModelSizes):
     decoder: int = Field(2, ge=1, le=10_000_000)
     """Layers of the decoder."""
     dim: int = Field(512, ge=2, le=10_000_000)
-    """Features of a vector."""
     heads: Count = 8
     feed_forward: int = Field(2048, ge=1, le=10_000_000)
-    """Width of the feed-forward layers."""
     vocabulary: int = Field(32_000, ge=8, le=10_000_000)
     """Tokens of the vocabulary."""
     seconds: float = Field(30, gt=0, le=1_000_000)

@@ -30,6 +30,7 @@ def test_the_page_has_sections_variants_tasks_and_suites() -> None:
         ("train.steps", "## `train`\n\n- `train.steps`: ", "(default: `1000`). Optimizer updates"),
         ("model.encoder[0].pool.keep", "### `pool: {kind: halving}`\n\n- `keep`: ", "### `pool: {kind: hard}`"),
         ("lra", "### `study lra`", "- `study.task`: one of image, listops, "),
+        ("depth", "### `study depth`", "(default: `8`). Attention heads; must divide dim."),  # redefines a default
     ],
 )
 def test_a_section_a_kind_or_a_setting_is_described(name: str, beginning: str, settings: str) -> None:
