@@ -9,16 +9,13 @@ from pypdfium2_raw import bindings as pdfium
 
 from sumpool.documents.document import ParsedDocument
 from sumpool.documents.formats.pdf import OCR_ADVICE
-from sumpool.documents.pdf.blocks import compose_blocks, group_lines
-from sumpool.documents.pdf.fonts import Handle
-from sumpool.documents.pdf.forms import open_form
+from sumpool.documents.pdf.blocks import compose_blocks, group_lines, is_scrambled
 from sumpool.documents.pdf.headings import find_title
 from sumpool.documents.pdf.kinds import classify_lines, measure_body
 from sumpool.documents.pdf.layout import PrintedLine, find_gutter, order_lines
 from sumpool.documents.pdf.margins import PageSegments, remove_margins
-from sumpool.documents.pdf.runs import read_runs
+from sumpool.documents.pdf.runs import Handle, open_form, read_runs
 from sumpool.documents.pdf.segments import join_runs
-from sumpool.documents.pdf.words import is_scrambled
 
 _TITLE_WORDS: Final = 3  # of a heading on top of the document that is its title
 _COVER_WORDS: Final = 80

@@ -1,7 +1,8 @@
 """Runs of text on the pages of a PDF file: what one text operator draws, with its place and font.
 
 Text that nobody sees is left out: by size, render mode, layers that are off, and white text on white. Accents that
-stand apart from their letters are put on them, and gaps between characters are spaces.
+stand apart from their letters are put on them, and gaps between characters are spaces. PDFium draws fields of forms and
+typed notes into their pages (flattening). Weight, slant and kind of a font come from its descriptor and its name.
 """
 
 import ctypes
@@ -10,13 +11,155 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from pypdfium2_raw import bindings as pdfium
 
-from sumpool.documents.pdf.fonts import Font, Handle, read_font
-from sumpool.documents.pdf.forms import load_page
+Handle: TypeAlias = Any
+"""Pointer or structure of PDFium; its bindings have no types."""
+
+_FIXED_PITCH, _ITALIC_FLAG, _FORCE_BOLD = 1, 1 << 6, 1 << 18  # flags of a font descriptor
+_BOLD_WEIGHT: Final = 600
+_SUBSET = re.compile(r"^[A-Z]{6}\+")
+_BOLD = re.compile(
+    r"bold|black|heavy|semib|demi|(cm|ec|sf|la|lm)(ss)?bx|(ec|sf|la)sx|medi\b|-b(i|it)?$|^[a-z]+b(i|it)?\d?t?$",
+    re.IGNORECASE,
+)
+_NOT_BOLD = re.compile(r"^(msb|euf|cmsyb|stmary)", re.IGNORECASE)
+_OPAQUE = re.compile(r"(cidfont)?\W*[a-z]{0,2}\d*", re.IGNORECASE)  # names that say nothing about the weight
+_ITALIC = re.compile(r"italic|oblique|slant|(cm|ec|sf)(bx)?(ti|sl|it)|-(b?it?)$", re.IGNORECASE)
+_MONO = re.compile(
+    r"mono|courier|typewriter|consol|menlo|fixed|(cm|ec|sf|la|tx|rtx|t1)(sl|it|vs|b)?tt|sourcecode|-tt\d*$",
+    re.IGNORECASE,
+)
+_MATH = re.compile(
+    r"^(cmmi|cmsy|cmex|cmbsy|cmbmi|msam|msbm|eu[fsrx]|rsfs|lasy|wasy|stmary|[rn]?tx(sy|mi|ex)|px(sy|mi|ex)"
+    r"|mtmi|mtsy|mtex|symbol|esint|zplm|fourier-math|.*math)",
+    re.IGNORECASE,
+)
+
+
+class Font(NamedTuple):
+    """Font of a run.
+
+    Attributes:
+        name: PostScript name without the prefix of a subset.
+        bold: Whether the font is bold.
+        italic: Whether the font is italic or slanted.
+        mono: Whether all characters have the same width.
+        math: Whether the font holds mathematical symbols.
+    """
+
+    name: str
+    bold: bool = False
+    italic: bool = False
+    mono: bool = False
+    math: bool = False
+
+
+def read_font(text_object: Handle) -> Font:
+    """Read the font of a text object of PDFium."""
+    font = pdfium.FPDFTextObj_GetFont(text_object)
+    if not font:
+        return Font("")
+    buffer = ctypes.create_string_buffer(256)
+    length = pdfium.FPDFFont_GetBaseFontName(font, buffer, 256)
+    name = _SUBSET.sub("", buffer.raw[: max(min(length, 256) - 1, 0)].decode("latin-1"))
+    flags, weight = pdfium.FPDFFont_GetFlags(font), pdfium.FPDFFont_GetWeight(font)
+    return classify_font(name, max(flags, 0), weight)
+
+
+def classify_font(name: str, flags: int = 0, weight: int = 0) -> Font:
+    """Classify a font by its PostScript name, the flags of its descriptor and its weight (400 is regular)."""
+    math = bool(_MATH.search(name))
+    bold = not _NOT_BOLD.search(name) and bool(
+        flags & _FORCE_BOLD or (weight >= _BOLD_WEIGHT and _OPAQUE.fullmatch(name)) or _BOLD.search(name)
+    )
+    mono = not math and bool(flags & _FIXED_PITCH or _MONO.search(name))
+    return Font(name, bold, bool(flags & _ITALIC_FLAG or _ITALIC.search(name)), mono, math)
+
+
+_TEXT: Final = (pdfium.FPDF_FORMFIELD_TEXTFIELD, pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LISTBOX)
+_XFA: Final = (pdfium.FORMTYPE_XFA_FULL, pdfium.FORMTYPE_XFA_FOREGROUND)
+_HIDDEN: Final = 2
+
+
+@contextmanager
+def open_form(document: Handle) -> Iterator[Handle | None]:
+    """Open the form of a document; None if it has none.
+
+    Raises:
+        ValueError: If the form is one whose pages only ask the reader to wait; the message lacks the subject.
+    """
+    kind = pdfium.FPDF_GetFormType(document)
+    if kind == pdfium.FORMTYPE_NONE:
+        yield None
+        return
+    if kind in _XFA and not any(_has_fields(document, number) for number in range(pdfium.FPDF_GetPageCount(document))):
+        raise ValueError("must have its text on its pages, got an XFA form; print it to a new PDF file first")
+    callbacks = pdfium.FPDF_FORMFILLINFO(version=2)  # must live as long as the form
+    form = pdfium.FPDFDOC_InitFormFillEnvironment(document, callbacks)
+    try:
+        yield form or None
+    finally:
+        if form:
+            pdfium.FPDFDOC_ExitFormFillEnvironment(form)
+
+
+def load_page(document: Handle, form: Handle | None, number: int) -> Handle:
+    """Load a page with the text of its fields and typed notes; null if it is damaged.
+
+    Args:
+        document: Document of PDFium.
+        form: Form of the document.
+        number: Number of the page, from 0.
+    """
+    page = pdfium.FPDF_LoadPage(document, number)
+    if not page or pdfium.FPDFPage_GetAnnotCount(page) < 1:
+        return page
+    if form:
+        pdfium.FORM_OnAfterLoadPage(page, form)  # draws fields that no program has drawn
+    is_filled = _prepare(page, form)
+    if is_filled:
+        pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY)
+    if form:
+        pdfium.FORM_OnBeforeClosePage(page, form)
+    if not is_filled:
+        return page
+    pdfium.FPDF_ClosePage(page)
+    return pdfium.FPDF_LoadPage(document, number)
+
+
+def _prepare(page: Handle, form: Handle | None) -> bool:
+    """Return whether a page has fields or typed notes; hide everything else that would be drawn."""
+    found = False
+    for index in range(pdfium.FPDFPage_GetAnnotCount(page)):
+        annotation = pdfium.FPDFPage_GetAnnot(page, index)
+        kind = pdfium.FPDFAnnot_GetSubtype(annotation)
+        is_field = kind == pdfium.FPDF_ANNOT_WIDGET and form is not None
+        if kind == pdfium.FPDF_ANNOT_FREETEXT or (
+            is_field and pdfium.FPDFAnnot_GetFormFieldType(form, annotation) in _TEXT
+        ):
+            found = True
+        else:
+            pdfium.FPDFAnnot_SetFlags(annotation, pdfium.FPDFAnnot_GetFlags(annotation) | _HIDDEN)
+        pdfium.FPDFPage_CloseAnnot(annotation)
+    return found
+
+
+def _has_fields(document: Handle, number: int) -> bool:
+    page = pdfium.FPDF_LoadPage(document, number)
+    if not page:
+        return False
+    annotations = [pdfium.FPDFPage_GetAnnot(page, index) for index in range(pdfium.FPDFPage_GetAnnotCount(page))]
+    found = any(pdfium.FPDFAnnot_GetSubtype(annotation) == pdfium.FPDF_ANNOT_WIDGET for annotation in annotations)
+    for annotation in annotations:
+        pdfium.FPDFPage_CloseAnnot(annotation)
+    pdfium.FPDF_ClosePage(page)
+    return found
+
 
 _INVISIBLE = (3, 7)  # render modes without and with clipping
 _TINY: Final = 2.0  # points

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from sumpool.documents.pdf.fonts import Font
-from sumpool.documents.pdf.runs import COMBINING, Run
+from sumpool.documents.pdf.runs import COMBINING, Font, Run
 
 _LARGER: Final = 1.6  # smallest size, in sizes of the text beside it
 _HEIGHT: Final = 0.95  # of a line above the baseline of the letter at most, in its sizes

@@ -1,5 +1,4 @@
-from sumpool.documents.pdf.fonts import Font
-from sumpool.documents.pdf.runs import Run
+from sumpool.documents.pdf.runs import Font, Run
 from sumpool.documents.pdf.segments import clean_characters, join_runs
 
 FONT = Font("Times-Roman")

@@ -1,4 +1,4 @@
-from sumpool.documents.pdf.words import Vocabulary, is_scrambled
+from sumpool.documents.pdf.blocks import Vocabulary, is_scrambled
 
 
 def test_lines_are_joined() -> None:

@@ -1,4 +1,4 @@
-from sumpool.documents.pdf.fonts import Font, classify_font
+from sumpool.documents.pdf.runs import Font, classify_font
 
 
 def test_name_shows_the_style() -> None:
