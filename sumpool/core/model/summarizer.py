@@ -172,6 +172,11 @@ class SummarizationModel(nn.Module):
         output: EncoderOutput = self.encoder(ids, mask, sentences, phrases, self.output.project_source, lengths=lengths)
         return Memory(output.memory, output.source, ids, output.mixtures)
 
+    @property
+    def classes(self) -> int:
+        """Number of tokens that can be generated."""
+        return self.output.classes
+
     def score(self, memory: Memory, target: Tensor, smoothing: float = 0.0) -> Scores:
         """Compute log-probabilities of references, each token given those before it.
 

@@ -52,6 +52,13 @@ class Output(nn.Module, ABC):
     none; pointer networks match both with the source.
     """
 
+    embedding: nn.Embedding
+
+    @property
+    def classes(self) -> int:
+        """Number of tokens that can be generated."""
+        return self.embedding.num_embeddings
+
     @abstractmethod
     def project_source(self, states: Tensor) -> Tensor:
         """Project source states before the first pooling, each by itself.

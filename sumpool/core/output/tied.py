@@ -40,6 +40,11 @@ class TiedOutput(Output):
         self.vocabulary = TiedProjection(embedding)
         self.register_buffer("bias", torch.zeros(embedding.num_embeddings) if bias else None)
 
+    @property
+    def classes(self) -> int:
+        """Number of tokens that are not removed."""
+        return super().classes if self.bias is None else int((self.bias > -torch.inf).sum())
+
     def project_source(self, states: Tensor) -> Tensor:
         """Return no features."""
         return states[..., :0]
