@@ -13,13 +13,6 @@ _FOLDERS_AROUND = 3
 """Folders from that of a file to one whose manifest may list it."""
 _NOUNS: dict[Kind, str] = {"run": "a run", "evaluation": "the results of an evaluation", "sweep": "a sweep"}
 
-_WRITTEN_BEFORE: dict[Kind, str] = {
-    "evaluation": "documents.jsonl",
-    "sweep": "table.json",
-    "summaries": "summaries.jsonl",
-}
-"""A file of each kind that earlier versions wrote without a manifest."""
-
 
 def require_replaceable(folder: Path, kind: Kind, advice: str, check: Check = no_op) -> None:
     """Check that a folder may be replaced: it is new, empty, or holds what its manifest lists and no more.
@@ -37,8 +30,8 @@ def require_replaceable(folder: Path, kind: Kind, advice: str, check: Check = no
         return
     noun = _NOUNS.get(kind, kind)
     if not (folder / NAME).exists():
-        content = _without_manifest([path.name for path in folder.iterdir()], kind)
-        raise RecipeError(f"{folder} must be new, empty or {noun}, got other content ({content}); {advice}")
+        content = min(path.name for path in folder.iterdir())
+        raise RecipeError(f"{folder} must be new, empty or {noun}, got other content ({content}, no {NAME}); {advice}")
     try:
         manifest = Manifest.read(folder, kind)
         manifest.verify(folder, manifest.files, check)
@@ -64,7 +57,7 @@ def other_content(folder: Path, kind: Kind, ignored: Collection[str] = ()) -> st
         return "a file" if folder.exists() or folder.is_symlink() else ""
     names = sorted({path.name for path in folder.iterdir()} - {f"{TEMPORARY}{NAME}", *ignored})
     if NAME not in names:
-        return _without_manifest(names, kind) if names else ""
+        return f"{names[0]}, no {NAME}" if names else ""
     try:
         Manifest.read(folder, kind)
     except (CheckpointError, DataError) as error:
@@ -108,14 +101,6 @@ def require_unlisted(path: Path) -> None:
             continue
         if is_listed:
             raise RecipeError(f"{path} must not be a file that {folder / NAME} lists; name another file")
-
-
-def _without_manifest(names: Collection[str], kind: Kind) -> str:
-    """Describe a folder without a manifest by the names in it."""
-    earlier = _WRITTEN_BEFORE.get(kind)
-    if earlier in names:
-        return f"{earlier} without {NAME}, which an earlier version of sumpool wrote"
-    return f"{min(names)}, no {NAME}"
 
 
 def _is_folder(path: Path) -> bool:

@@ -1,4 +1,3 @@
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -6,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from sumpool.errors import Interrupted, RecipeError
-from sumpool.io.manifest import FileDigest, Kind, Manifest
-from sumpool.io.replaceable import is_free, other_content, require_replaceable, require_unlisted
+from sumpool.io.manifest import FileDigest, Manifest
+from sumpool.io.replaceable import is_free, require_replaceable, require_unlisted
 
 ADVICE = "name another"
 
@@ -125,18 +124,3 @@ def test_files_that_a_manifest_lists_are_no_place_for_others(folder: Path, name:
     require_unlisted(folder / "page.html")
     (folder / "manifest.json").write_text('{"name": "an app"}')
     require_unlisted(folder / name)
-
-
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [("evaluation", "documents.jsonl"), ("sweep", "table.json"), ("summaries", "summaries.jsonl")],
-)
-def test_results_of_earlier_versions_are_named_as_such(tmp_path: Path, kind: Kind, name: str) -> None:
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "a.txt").touch()
-    assert other_content(tmp_path / "out", kind) == "a.txt, no manifest.json"
-    (tmp_path / "out" / name).touch()
-    described = rf"{name} without manifest\.json, which an earlier version of sumpool wrote"
-    assert re.fullmatch(described, other_content(tmp_path / "out", kind))
-    with pytest.raises(RecipeError, match=rf"got other content \({described}\); name another folder"):
-        require_replaceable(tmp_path / "out", kind, "name another folder")
