@@ -5,6 +5,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from sumpool.errors import CheckpointError
+from sumpool.io.bounded import read_regular
 from sumpool.io.manifest import MODEL
 
 RUNS = Path("runs")
@@ -47,7 +48,7 @@ def _models(runs: Path, task: str) -> list[Path]:
 def task_of(run: Path) -> str:
     """Return the task of a run by its recipe, which is not validated; empty without a recipe."""
     try:
-        return _task_in((run / "recipe.yaml").read_bytes())
+        return _task_in(read_regular(run / "recipe.yaml"))
     except OSError:
         return ""
 

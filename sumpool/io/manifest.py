@@ -152,8 +152,7 @@ class Manifest:
         """Give the path of a file to read if it is one of the folder, and of the size in the manifest."""
         path = folder / name
         try:
-            if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
-                raise self._error(f"{path} must be a file of its folder, got a link to {path.resolve()}; copy it")
+            require_own(folder, name, _ERRORS.get(self.kind, DataError))
             self.compare_size(path, name, path.stat().st_size)
             yield path
         except OSError as error:
@@ -202,6 +201,17 @@ class Manifest:
 
     def _error(self, message: str) -> SumpoolError:
         return _ERRORS.get(self.kind, DataError)(message)
+
+
+def require_own(folder: Path, name: str, error_type: type[SumpoolError] = CheckpointError) -> None:
+    """Check that a file is no link out of its folder, which would copy or upload a file of somebody else.
+
+    Raises:
+        SumpoolError: If it is one.
+    """
+    path = folder / name
+    if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
+        raise error_type(f"{path} must be a file of its folder, got a link to {path.resolve()}; copy it")
 
 
 def _digests(entries: Mapping[str, Any]) -> dict[str, FileDigest]:

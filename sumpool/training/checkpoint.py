@@ -127,14 +127,16 @@ class Checkpoints:
         return sorted(int(name[5:]) for name in names if self.path(int(name[5:])).name == name)
 
     def clean(self) -> None:
-        """Remove incomplete checkpoints that a crash left, unless the folder is a link.
+        """Remove incomplete checkpoints that a crash left.
 
         Raises:
+            CheckpointError: If the folder is a link, by which a run would write and delete elsewhere.
             ResourceError: If the disk fails.
         """
+        if self.folder.is_symlink():
+            raise CheckpointError(f"{self.folder} must be a folder, got a link; move what it leads to here")
         with disk_errors(self.folder):
-            if not self.folder.is_symlink():
-                remove_temporary(self.folder)
+            remove_temporary(self.folder)
 
     def save(self, step: int, checkpoint: Checkpoint) -> None:
         """Write the checkpoint of a step, unless an intact one exists: a step always leads to the same bytes.
@@ -161,8 +163,7 @@ class Checkpoints:
     def prune(self, step: int, best_step: int) -> None:
         """Delete checkpoints that are neither among the newest nor the best, once the newest is verified.
 
-        Links are not followed: of a checkpoint that is a link, the link is deleted, and a folder of checkpoints that is
-        a link keeps all.
+        Of a checkpoint that is a link, the link is deleted.
 
         Args:
             step: Step of the newest intact checkpoint; later ones are damaged, or the run would have resumed from them.
@@ -173,8 +174,6 @@ class Checkpoints:
             ResourceError: If the disk fails.
         """
         verify(self.path(step))
-        if self.folder.is_symlink():
-            return
         valid = [other for other in self.steps() if other <= step]
         with disk_errors(self.folder):
             for other in valid[: -self.keep]:

@@ -10,7 +10,7 @@ from torch import nn
 
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.inference.loading import LoadedModel, load_model
-from sumpool.io.manifest import FileDigest, Manifest
+from sumpool.io.manifest import FileDigest, Manifest, require_own
 from sumpool.onnx.convert import convert, onnx_section, require_onnx
 from sumpool.onnx.graphs import check_graphs
 from sumpool.pretrained.save import save_pretrained
@@ -61,6 +61,7 @@ def export_model(
     # 1. Load the model, which verifies the run folder.
     loaded = load_model(run)
     loaded.model.cpu()
+    require_own(run, CARD)
     if not (run / CARD).is_file():
         raise CheckpointError(f"{run} must have {CARD}, its model card, but its training has not ended; let it go on")
     # 2. Fill a folder that appears when it is complete.

@@ -23,7 +23,7 @@ from sumpool.data.batches import Batch
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.inference.loading import LoadedRun
 from sumpool.inference.model_choice import task_of
-from sumpool.io.manifest import FileDigest, Manifest
+from sumpool.io.manifest import FileDigest, Manifest, require_own
 from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
 from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.recipe.schema import Recipe
@@ -128,6 +128,7 @@ def prune_heads(
     if not issubclass(task.recipe, Recipe):
         task = find_task(DEFAULT)  # which says that the run is of another task
     loaded = task.load(run, overrides)
+    require_own(run, CARD)
     names = [name for name in (*copied_files(loaded.recipe.task), RANKER, CARD) if (run / name).is_file()]
     if share is not None and CARD not in names:
         raise CheckpointError(f"{run} must have {CARD}, its model card, but its training has not ended; let it go on")

@@ -87,13 +87,13 @@ def test_links_are_not_followed_when_pruning(tmp_path: Path) -> None:
     assert len(list(elsewhere.iterdir())) == len(FILES)
 
 
-def test_a_folder_of_checkpoints_that_is_a_link_keeps_all(tmp_path: Path) -> None:
+def test_a_folder_of_checkpoints_that_is_a_link_is_refused(tmp_path: Path) -> None:
     checkpoints = checkpoints_in(tmp_path, 1, 2, 3, 4)
     checkpoints.folder.rename(tmp_path / "elsewhere")
     checkpoints.folder.symlink_to(tmp_path / "elsewhere")
     (tmp_path / "elsewhere" / ".tmp-mine").mkdir()
-    checkpoints.clean()
-    checkpoints.prune(4, best_step=0)
+    with pytest.raises(CheckpointError, match="must be a folder, got a link; move what it leads to here"):
+        checkpoints.clean()
     assert checkpoints.steps() == [1, 2, 3, 4]
     assert (tmp_path / "elsewhere" / ".tmp-mine").exists()
 

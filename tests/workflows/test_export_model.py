@@ -54,6 +54,16 @@ def test_a_damaged_export_is_refused(run: Path, tmp_path: Path) -> None:
         load_model(folder)
 
 
+def test_files_of_others_are_not_copied(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "private").write_text("secret")
+    (run / "README.md").unlink()
+    (run / "README.md").symlink_to(tmp_path / "private")
+    for format_ in ("safetensors", "onnx"):
+        with pytest.raises(CheckpointError, match=r"README\.md must be a file of its folder, got a link to .*private"):
+            export_model(run, tmp_path / "on", format_=format_)  # type: ignore[arg-type]
+    assert not (tmp_path / "on").exists()
+
+
 def test_a_run_that_has_not_ended_is_refused(run: Path, tmp_path: Path) -> None:
     (run / "README.md").unlink()
     with pytest.raises(CheckpointError, match="its training has not ended; let it go on"):
