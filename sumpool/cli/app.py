@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from sumpool import __version__
-from sumpool.cli.text import print_message, wrapped
+from sumpool.cli.text import discard_output, print_message, wrapped
 from sumpool.errors import Interrupted, RecipeError, SumpoolError, first_line, is_out_of_memory
 from sumpool.text.escaping import escape_characters
 
@@ -106,6 +106,8 @@ def show_help(
 
 _RESOURCE_EXIT = 6
 _EMPTY = re.compile("--[a-z-]+=")
+_LIMITS = {errno.EMFILE, errno.ENFILE, errno.EAGAIN}
+_NO_THREAD = "can't start new thread"
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -193,6 +195,11 @@ def explain(error: Exception, command: str = "") -> tuple[int, str]:
             needed = f", {size:,} bytes or more are needed" if size else ""
             advice = "free some space and run the same command again"
             return _RESOURCE_EXIT, f"error: {where}{error.strerror}{needed}; {advice}"
+        case OSError() | RuntimeError() if getattr(error, "errno", None) in _LIMITS or str(error) == _NO_THREAD:
+            advice = "raise the limits of this process (ulimit -n, ulimit -u), or end other processes"
+            return _RESOURCE_EXIT, f"error: {first_line(error)}; {advice}"
+        case OSError() if error.errno == errno.ENAMETOOLONG:
+            return 2, f"error: {error.filename} must be a shorter name, got one that the disk cannot hold"
         case OSError() if error.filename is not None:
             return 3, f"error: {error.filename}: {error.strerror}"
     name = type(error).__name__
@@ -225,13 +232,6 @@ def end_output() -> None:
             sys.stdout.flush()
     except (OSError, ValueError):
         discard_output()
-
-
-def discard_output() -> None:
-    """Send what is still buffered for stdout nowhere, so that the interpreter does not fail to write it at its end."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.close(nowhere)
 
 
 def _reserve(descriptor: int) -> None:

@@ -67,5 +67,7 @@ def classify(
             elif prediction.label and not out:
                 share = prediction.probabilities[prediction.label]
                 output.result(f"{escape_line(prediction.id)}\t{escape_line(prediction.label)}\t{share:.4f}")
+    if not count:
+        raise DataError(f"{', '.join(files or ['stdin'])} must hold documents, got none")
     if failed:
         raise DataError(f"{failed:,} of {count:,} documents have no label; see the reasons above")

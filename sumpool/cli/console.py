@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import final
 
-from sumpool.cli.text import format_metric
+from sumpool.cli.text import format_metric, print_message
 from sumpool.progress import GRACE, Check, Progress, interruptible
 from sumpool.text.escaping import escape, escape_line
 
@@ -148,8 +148,7 @@ class Log(Screen):
         self._line("  ".join(words))
 
     def _line(self, text: str) -> None:
-        sys.stderr.write(f"{time.strftime('%H:%M:%S')} {escape_line(text)}\n")
-        sys.stderr.flush()
+        print_message(f"{time.strftime('%H:%M:%S')} {text}")
 
 
 @contextmanager

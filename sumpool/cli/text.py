@@ -30,8 +30,19 @@ def format_metric(value: float | str) -> str:
 
 
 def print_message(sentence: str) -> None:
-    """Write an escaped line to stderr; a message may list problems below it."""
-    sys.stderr.write(f"{_ITEM.join(map(escape_line, sentence.split(_ITEM)))}\n")
+    """Write an escaped line to stderr, if it can be written; a message may list problems below it."""
+    try:
+        sys.stderr.write(f"{_ITEM.join(map(escape_line, sentence.split(_ITEM)))}\n")
+        sys.stderr.flush()
+    except OSError:  # a full disk or a closed terminal takes no result away
+        discard_output(2)
+
+
+def discard_output(descriptor: int = 1) -> None:
+    """Send what is still buffered for a stream nowhere, so that the interpreter does not fail to write it later."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)
 
 
 def as_json(values: object) -> str:

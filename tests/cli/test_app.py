@@ -35,6 +35,18 @@ def test_every_error_has_an_exit_code_and_a_message() -> None:
         (OSError(errno.ENOSPC, "No space left on device", "x.bin"), 6, "error: x.bin: No space left on device; free"),
         (OSError(errno.ENOSPC, "No space left on device"), 6, "error: No space left on device; free some"),
         (PermissionError(errno.EACCES, "Permission denied", "out"), 3, "error: out: Permission denied"),
+        (OSError(errno.ENAMETOOLONG, "File name too long", "aaa"), 2, "error: aaa must be a shorter name"),
+        (
+            OSError(errno.EMFILE, "Too many open files", "a.txt"),
+            6,
+            "error: [Errno 24] Too many open files: 'a.txt'; raise",
+        ),
+        (
+            BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"),
+            6,
+            "raise the limits of this process (ulim",
+        ),
+        (RuntimeError("can't start new thread"), 6, "error: can't start new thread; raise the limits of this process"),
         (MemoryError(), 6, "error: memory ran out (MemoryError); close other programs"),
         (OSError(errno.ENOMEM, "Cannot allocate memory", "x"), 6, "error: memory ran out ([Errno 12] Cannot allocate"),
         (RuntimeError("std::bad_alloc"), 6, "error: memory ran out (std::bad_alloc)"),

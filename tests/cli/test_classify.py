@@ -79,6 +79,14 @@ def test_a_document_without_a_label_fails_at_the_end() -> None:
     assert "mixed.jsonl:2 'text' must be text, got int" in result.stderr
 
 
+def test_no_documents_are_an_error() -> None:
+    Path("none.jsonl").touch()
+    for words in (("none.jsonl",), ("none.jsonl", "--out", "none.out.jsonl")):
+        result = run("classify", *words)
+        assert isinstance(result.exception, DataError)
+        assert str(result.exception) == "none.jsonl must hold documents, got none"
+
+
 def test_long_documents_have_a_note() -> None:
     assert "-: read 16 of 30 tokens" in run("classify", stdin="good film " * 15).stderr
 

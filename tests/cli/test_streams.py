@@ -45,6 +45,18 @@ def test_streams_that_fail_are_told_in_one_line() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_a_full_stderr_loses_messages_only() -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no device that is full")
+    code, summary, _ = shell(f"{SUMMARIZE} a.txt")
+    assert (code, bool(summary)) == (0, True)
+    assert shell(f"{SUMMARIZE} a.txt 2>/dev/full")[:2] == (0, summary)
+    assert shell(f"{SUMMARIZE} a.txt missing.txt 2>/dev/full")[0] == 3
+    assert shell(f"{SUMMARIZE} a.txt --out full.jsonl 2>/dev/full")[0] == 0
+    assert Path("full.jsonl").exists()
+
+
 def test_a_closed_stderr_loses_messages_only() -> None:
     before = Path("a.txt").read_bytes()
     code, shown, told = shell(f"{SUMMARIZE} a.txt 2>&-")
