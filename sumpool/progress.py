@@ -3,15 +3,13 @@
 Progress is reported as one value to one callback. The first signal stops at the next safe point, the second at once.
 A command does not wait for a safe point that is far away: whatever is saved survives an end at any moment.
 
-The second signal has its default action, by which the kernel ends the process: Python calls handlers only between two
-instructions of the main thread, and loading the libraries of PyTorch is one of .2 to .4 s, which no thread interrupts.
+The handler of the first signal gives the second one its default action, by which the kernel ends the process: Python
+calls handlers only between two instructions of the main thread, and loading libraries of PyTorch is one of .2 to .4 s.
 """
 
-import ctypes
 import os
 import signal
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -28,9 +26,6 @@ SHORT_GRACE: Final = 0.5
 """Grace of a command that keeps no results, so that it ends within a second of the signal."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _POLL_SECONDS = 0.05
-_SIGACTION_BYTES, _FLAGS_OFFSET = 152, 136
-"""Size of `struct sigaction` of 64-bit Linux, and the offset of its `sa_flags`."""
-_SA_RESETHAND = 0x80000000
 
 
 @dataclass(frozen=True)
@@ -103,8 +98,6 @@ def interruptible(grace: float | None = None) -> Iterator[Interruption]:
     """
     interruption = Interruption()
     handlers = {number: signal.signal(number, interruption.note) for number in _SIGNALS}
-    for number in _SIGNALS:
-        _handle_once(number)
     try:
         if grace is None:
             yield interruption
@@ -115,18 +108,6 @@ def interruptible(grace: float | None = None) -> Iterator[Interruption]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-
-
-def _handle_once(number: int) -> None:
-    """Restore the default action of a signal once the kernel has delivered it, before Python handles it."""
-    if sys.platform != "linux" or sys.maxsize < 2**32:
-        return  # the handler restores it
-    libc = ctypes.CDLL(None)
-    action = (ctypes.c_char * _SIGACTION_BYTES)()
-    libc.sigaction(number, None, action)
-    flags = ctypes.c_uint.from_buffer(action, _FLAGS_OFFSET)
-    flags.value |= _SA_RESETHAND
-    libc.sigaction(number, action, None)
 
 
 @contextmanager

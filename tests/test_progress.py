@@ -63,23 +63,6 @@ def test_second_signal_ends_work_that_holds_the_interpreter(grace: float | None,
     assert (code, told) == (-getattr(signal, second), "")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems wait for the interpreter")
-def test_two_signals_end_work_that_holds_the_interpreter() -> None:
-    code, told = run_program(
-        "import ctypes",
-        "with interruptible(60):",
-        "    if os.fork():",
-        "        mutex = ctypes.create_string_buffer(128)",
-        "        for _ in range(2):",
-        "            ctypes.PyDLL(None).pthread_mutex_lock(mutex)  # waits forever, also after a signal",
-        "    for _ in range(2):",
-        "        time.sleep(0.1)",
-        "        os.kill(os.getppid(), signal.SIGTERM)",
-        "    os._exit(0)",
-    )
-    assert (code, told) == (-signal.SIGTERM, "")
-
-
 def test_a_second_signal_of_another_number_ends_a_waiting_call() -> None:
     code, told = run_program(
         "import ctypes",
