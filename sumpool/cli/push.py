@@ -1,5 +1,6 @@
 """`sumpool push`: upload a trained model to the Hugging Face hub."""
 
+import tempfile
 from pathlib import Path
 from typing import Annotated, get_args
 
@@ -26,8 +27,14 @@ def push(
     The token is that of `hf auth login`, or of the environment variable HF_TOKEN. `sumpool import NAME OUT` gets the
     model back.
     """
-    from sumpool.workflows.push_model import push_model
+    from sumpool.pretrained.hub import upload
+    from sumpool.progress import Progress
+    from sumpool.workflows.export_model import export_model
 
-    with working() as output:
-        address = push_model(run, name, precision, format_, public=public, report=output.report, check=output.check)
+    with working() as output, tempfile.TemporaryDirectory(prefix="sumpool-push-") as temporary:
+        folder = Path(temporary) / "model"
+        export_model(run, folder, precision, format_, report=output.report, check=output.check)
+        size = sum(path.stat().st_size for path in folder.iterdir())
+        output.report(Progress("push", note=f"upload {size:,} bytes"))
+        address = upload(folder, name, public=public)
         output.result(address)

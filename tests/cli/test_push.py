@@ -10,6 +10,7 @@ import torch
 from typer.testing import CliRunner
 
 from sumpool.cli.app import app
+from sumpool.cli.push import push
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.inference.loading import load_model
@@ -17,7 +18,6 @@ from sumpool.pretrained import hub
 from sumpool.pretrained.config import ImportOptions
 from sumpool.training.weights import weights_of
 from sumpool.workflows.import_model import import_model
-from sumpool.workflows.push_model import push_model
 from sumpool.workflows.summarize import summarize
 from tests.conftest import story
 
@@ -75,14 +75,14 @@ def test_a_pushed_model_comes_back(run: Path, repository: Path, tmp_path: Path) 
 
 def test_a_public_model_may_be_of_another_format(run: Path, repository: Path) -> None:
     with pytest.raises(CheckpointError, match="--format huggingface must have a model with a tokenizer of"):
-        push_model(run, NAME, format_="huggingface")
+        push(run, NAME, format_="huggingface")
     assert not repository.exists()
-    push_model(run, NAME, public=True)
+    push(run, NAME, public=True)
     assert (repository / ".private").read_text() == "False"
 
 
 def test_a_damaged_model_is_not_imported(run: Path, repository: Path, tmp_path: Path) -> None:
-    push_model(run, NAME)
+    push(run, NAME)
     (repository / "report.json").write_text("{}")
     with pytest.raises(CheckpointError, match=r"report\.json must hold .* it is damaged or was changed"):
         import_model(NAME, tmp_path / "again")
@@ -105,7 +105,7 @@ def test_what_the_hub_refuses_is_told_in_a_line(run: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(huggingface_hub.HfApi, "create_repo", refuse)
     with pytest.raises(CheckpointError, match=r"may write to .* gave: 401 Client Error; for access, hf auth login$"):
-        push_model(run, NAME)
+        push(run, NAME)
     monkeypatch.setattr(hub, "find_spec", lambda _: None)
     with pytest.raises(RecipeError, match=r"push must have huggingface_hub, .* pip install 'sumpool\[hub\]'"):
-        push_model(run, NAME)
+        push(run, NAME)
