@@ -1,5 +1,6 @@
 """`sumpool serve`: load a model and answer requests over HTTP until a signal comes."""
 
+import gc
 import ipaddress
 import socket
 from importlib.util import find_spec
@@ -79,6 +80,7 @@ def serve(
     )
     names = (*_LOCAL, host, *(host_name or ())) if local or host_name else ("*",)
     app = build_app(Summarizer(loaded), loaded.recipe.name, parameters, limits=limits, token=token, hosts=names)
+    gc.freeze()  # what is collected between requests is theirs
     address, number = listener.getsockname()[:2]
     typer.echo(f"listening on http://{f'[{address}]' if ':' in address else address}:{number}/", err=True)
     config = uvicorn.Config(

@@ -58,7 +58,7 @@ def measure(count: int, folder: Path) -> Measured:
     with serving(folder) as (port, process):
         text = {"text": story(1, 40), "length": "40w"}
         expected = max(str(ask(port, text)) for _ in range(10))
-        long = (story(2, 200) + "\n\n") * 100
+        long = "<html><body>" + f"<p>{story(2, 200)}</p>" * 100
         with ThreadPoolExecutor(2) as clients:  # so that the processes that read documents have been started
             assert all(clients.map(lambda _: isinstance(ask(port, long), str), range(2)))
         before = memory(process.pid)
@@ -97,7 +97,7 @@ def measure(count: int, folder: Path) -> Measured:
 def ask(port: int, content: dict[str, str] | str) -> object:
     """Summary of a text as JSON or of the content of a file, or what there is instead."""
     connection = HTTPConnection("127.0.0.1", port, timeout=600)
-    kind, body = ("text/plain", content) if isinstance(content, str) else ("application/json", json.dumps(content))
+    kind, body = ("text/html", content) if isinstance(content, str) else ("application/json", json.dumps(content))
     headers = {"Content-Type": kind, "Authorization": f"Bearer {_TOKEN}"}
     try:
         connection.request("POST", "/v1/summaries", body.encode(), headers)
