@@ -60,7 +60,7 @@ class RequestReader:
         name: Annotated[str, Query(max_length=255, description="Of a file: its name, for its suffix.")] = "the file",
     ) -> AsyncIterator[ReadRequest]:
         """Yield the documents and options of a request; the dependency ends when it has been answered."""
-        limits, options, is_small = self._limits, SummaryOptions(length, mode, evidence), False
+        limits, options = self._limits, SummaryOptions(length, mode, evidence)
         try:
             body = await self._receive(request)
             if len(self._waiting) >= limits.waiting:
@@ -83,8 +83,7 @@ class RequestReader:
         finally:
             self._waiting.discard(request)
             self._held.pop(request, None)
-            if not is_small:
-                return_memory()
+            return_memory()
 
     async def _receive(self, request: Request) -> bytes:
         """Read the body within its limits."""

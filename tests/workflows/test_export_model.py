@@ -60,7 +60,7 @@ def test_files_of_others_are_not_copied(run: Path, tmp_path: Path) -> None:
     (run / "README.md").symlink_to(tmp_path / "private")
     for format_ in ("safetensors", "onnx"):
         with pytest.raises(CheckpointError, match=r"README\.md must be a file of its folder, got a link to .*private"):
-            export_model(run, tmp_path / "on", format_=format_)  # type: ignore[arg-type]
+            export_model(run, tmp_path / "on", format_=format_)
     assert not (tmp_path / "on").exists()
 
 
