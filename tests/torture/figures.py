@@ -33,7 +33,7 @@ class Figure(Protocol):
     NIGHT: int
     """Count of `make torture`."""
     QUICK: int
-    """Count of the test, which takes a few seconds."""
+    """Count of the test, which takes a few seconds; 0 if the figure takes minutes and a machine to itself."""
 
     def measure(self, count: int, folder: Path) -> Measured:
         """Repeat the check in an empty folder."""
