@@ -80,8 +80,11 @@ class Workers:
                 process = self._take()
             is_idle = False
             try:
-                yield from _exchange(process, task, content)
-                is_idle = process.poll() is None
+                is_full = False
+                for document in _exchange(process, task, content):
+                    is_full |= document.error.endswith(TOO_LARGE)
+                    yield document
+                is_idle = process.poll() is None and not is_full
             finally:  # also after an interruption while the process is at work
                 if is_idle:
                     self._idle.append(process)

@@ -26,6 +26,8 @@ _BOUNDARY: Final = re.compile(r"^--([^\s\"][^\r\n\"]{0,69})\r?\n(?=Content-[\w-]
 """Line before a part of a mail, followed by a field of its header."""
 _MAX_NAMES: Final = 10
 """Attachments that are named."""
+_MAX_FIELD: Final = 2**16
+"""Characters of a field that are decoded, which takes the square of its encoded words."""
 
 
 @dataclass
@@ -190,7 +192,7 @@ def _header(message: Message, name: str) -> str:
 def _decoded(value: str) -> str:
     """Return a value of a header with its encoded words decoded."""
     try:
-        fragments = decode_header(value)
+        fragments = decode_header(value[:_MAX_FIELD])
     except (HeaderParseError, ValueError, binascii.Error):
         return " ".join(str(value).split())
     return " ".join("".join(_fragment(text, charset) for text, charset in fragments).split())

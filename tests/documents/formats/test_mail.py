@@ -1,6 +1,7 @@
 import base64
 from email.errors import MessageError
 from email.message import EmailMessage
+from time import process_time
 
 import pytest
 
@@ -296,3 +297,10 @@ class TestErrors:
     def test_malformed_header(self) -> None:
         content = b"From: a@b\nContent-Type: text/plain; charset*=x'y'%ff\n\nIt rained."
         assert [block.text for block in parse(content, DEFAULT_OPTIONS).blocks] == ["It rained."]
+
+
+def test_a_subject_of_many_encoded_words_is_read_in_little_time() -> None:
+    start = process_time()
+    parsed = parse(b"From: a@x.org\nSubject: " + b"=?utf-8?q?a?= " * 70_000 + b"\n\nShips wait.\n", DEFAULT_OPTIONS)
+    assert parsed.title.startswith("aaa")
+    assert process_time() - start < 2
