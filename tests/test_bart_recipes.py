@@ -16,7 +16,7 @@ from sumpool.training.config import ScheduleConfig
 from sumpool.training.update import freeze, schedule_factor
 from tests.test_recipes import RECIPES
 
-DATA = ("cnn_dailymail", "xsum", "arxiv")
+DATA = ("cnn_dailymail", "xsum", "arxiv", "podcast")
 VOCABULARY = 50_265
 """Tokens of BART-large."""
 LOBART = ImportOptions(attention="sliding_window", window=1024, positions=4096, extend="flip")
@@ -49,7 +49,7 @@ def test_each_step_starts_from_the_previous_one(data: str) -> None:
     assert fully(second.model) == fully(first.model)
     assert second.data == first.data
     assert second.summarize == first.summarize
-    if data == "arxiv":
+    if data in ("arxiv", "podcast"):
         base = recipe(data, "lobart")
         assert first.train.init_from == Path("runs") / base.name
         assert (base.model, base.data, base.summarize) == (fully(first.model), first.data, first.summarize)
@@ -58,7 +58,7 @@ def test_each_step_starts_from_the_previous_one(data: str) -> None:
         assert first.train.init_from == first.data.tokenizer
 
 
-@pytest.mark.parametrize(("data", "changes"), [("xsum", ImportOptions()), ("arxiv", LOBART)])
+@pytest.mark.parametrize(("data", "changes"), [("xsum", ImportOptions()), ("arxiv", LOBART), ("podcast", LOBART)])
 def test_the_base_is_what_importing_bart_large_gives(data: str, changes: ImportOptions, tmp_path: Path) -> None:
     BartConfig().save_pretrained(tmp_path)  # the sizes are those of BART-large unless told otherwise
     imported = to_model_config(read_config(tmp_path), changes, tmp_path)
@@ -94,3 +94,15 @@ def test_the_learning_rate_is_the_papers() -> None:
         expected = 0.002 * min(step**-0.5, step * 20_000**-1.5)
         rate = train.learning_rate * schedule_factor(updates - 1, train.schedule, train.steps)
         assert rate == pytest.approx(expected, rel=0.001)
+
+
+def test_the_sparsity_loss_tunes_all_weights_of_the_original() -> None:
+    """Equation 5 with its weight in Table 2; selection starts after training, with the ideal sentences."""
+    sparse, full = recipe("cnn_dailymail", "sparse"), recipe("cnn_dailymail", "kl_only")
+    assert (sparse.train.loss_weights, sparse.train.trainable) == ({"sparsity": 0.1}, ("*",))
+    assert size(build(sparse.model)) == size(build(fully(full.model)))
+    assert sparse.model.decoder.cross_attention.model_dump(include={"training", "sentences"}) == {
+        "training": "full",
+        "sentences": 5,
+    }
+    assert (sparse.data, sparse.summarize, sparse.train.init_from) == (full.data, full.summarize, full.train.init_from)

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from torch import Tensor, nn
 
@@ -43,6 +44,8 @@ class CrossAttentionConfig(Settings, ABC):
     """Settings of one cross-attention."""
 
     kind: str
+    optional_losses: ClassVar[tuple[str, ...]] = ()
+    """Auxiliary losses beside those that train the setting `selection`."""
 
     @abstractmethod
     def build(self, dim: int, heads: int) -> "CrossAttention":

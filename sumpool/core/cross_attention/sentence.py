@@ -20,7 +20,7 @@ may hold any number of documents, and padding belongs to no sentence. As there, 
 losses, where the paper alternates between them.
 """
 
-from typing import Annotated, Literal, final
+from typing import Annotated, ClassVar, Literal, final
 
 import torch
 from pydantic import Field
@@ -68,6 +68,8 @@ class SentenceCrossAttentionConfig(CrossAttentionConfig):
     divergence: Literal["distribution", "element"] = "distribution"
     """Mean of the loss `selection`: over divergences, or over their terms, so that documents with many sentences weigh
     less, as in the released code (which also sums over the layers where this takes the mean)."""
+
+    optional_losses: ClassVar[tuple[str, ...]] = ("sparsity",)
 
     @property
     def selection_losses(self) -> tuple[str, ...]:

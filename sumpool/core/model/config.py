@@ -86,7 +86,8 @@ class ModelConfig(Settings):
     def decoder_losses(self) -> frozenset[str]:
         """Names of the auxiliary losses of the decoder."""
         length = ("length",) if self.decoder.predict_length else ()
-        return frozenset((*self.decoder.cross_attention.selection_losses, *length))
+        cross_attention = self.decoder.cross_attention
+        return frozenset((*cross_attention.selection_losses, *cross_attention.optional_losses, *length))
 
     def build_embed(self, embedding: nn.Embedding, positions: AbsolutePositions, max_length: int) -> Embed:
         """Build the input layer of encoder or decoder."""
