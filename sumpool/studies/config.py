@@ -276,7 +276,7 @@ class LraConfig(Settings):
         return self
 
 
-LanguageModelTable = Literal["boundaries", "pareto", "scaling"]
+LanguageModelTable = Literal["boundaries", "pareto", "scaling", "pooling"]
 Prior = Annotated[float, Field(gt=0, lt=1)]
 
 
@@ -284,7 +284,7 @@ class LanguageModelsConfig(Settings):
     """Language models with several boundaries, trained for equal times; every other setting is one of the recipe."""
 
     table: LanguageModelTable = "boundaries"
-    """`boundaries` is Table 1 of the paper, `pareto` Figure 3, `scaling` Figure 4."""
+    """`boundaries` is Table 1 of the paper, `pooling` Table 2, `pareto` Figure 3, `scaling` Figure 4."""
     recipe: Path = Path("language-model")
     """Recipe of the model and the training; its boundaries and its middle block are replaced."""
     texts: tuple[Path, ...] = ()

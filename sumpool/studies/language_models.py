@@ -55,7 +55,7 @@ LEVEL = 0.05
 _RESAMPLES = 1000
 _VALIDATIONS = 5
 """Validations of a run at least."""
-PUBLISHED = {
+PUBLISHED: Mapping[str, tuple[float, float | None]] = {
     "vanilla": (1.143, 1.0),
     "fixed-2": (1.149, 2.0),
     "fixed-3": (1.155, 3.0),
@@ -64,13 +64,19 @@ PUBLISHED = {
     "entropy": (1.138, 4.1),
     "unigram-10000": (1.134, 5.0),
     "whitespace": (1.133, 5.7),
+    "fixed-2-last": (1.180, 2.0),
+    "entropy-last": (1.151, None),
+    "whitespace-last": (1.144, 5.7),
 }
-"""Bits per character and shortening factor of text8 in Table 1, by row, after 200,000 updates of 12 layers."""
+"""Bits per character and shortening factor of text8 in Tables 1 and 2, by row, after 200,000 updates of 12 layers."""
 _TITLES = {
     "boundaries": "bits per character by boundaries",
     "pareto": "bits per character and shortening factor",
     "scaling": "layers of the middle block",
+    "pooling": "bits per character by the state of a segment",
 }
+_LAST = "-last"
+"""End of the names of rows whose segments have the state of their last token."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,7 @@ class StudyRow:
         subwords: Unigram subwords that teach the boundaries; 0 without.
         middle: Layers of the middle block; None takes those of the recipe.
         line: Rows that a picture joins by a line; those of the same family by default.
+        combine: State of a segment; None takes that of the recipe.
     """
 
     name: str
@@ -90,6 +97,7 @@ class StudyRow:
     subwords: int = 0
     middle: int | None = None
     line: str = ""
+    combine: str | None = None
 
     @property
     def family(self) -> str:
@@ -126,6 +134,9 @@ def study_grid(config: LanguageModelsConfig) -> list[StudyRow]:
             for row in rows
             for layers in config.middle
         ]
+    elif config.table == "pooling":
+        means = [StudyRow("fixed-2", {"kind": "fixed", "size": 2}), entropy, whitespace]
+        rows = [same for row in means for same in (row, replace(row, name=row.name + _LAST, combine="last"))]
     names = [row.name for row in rows]
     unknown = [name for name in config.rows if name not in names]
     if unknown:
@@ -154,6 +165,7 @@ def row_settings(row: StudyRow, layers: Sequence[int], vocabulary: int) -> dict[
         "model.boundaries": [dict(row.boundaries)] if row.boundaries else [],
         "train.loss_weights": {"boundaries": 1.0} if learned else {},
         "data.subwords": row.subwords or vocabulary,
+        **({"model.combine": row.combine} if row.combine else {}),
     }
 
 
@@ -292,15 +304,19 @@ def study_rows(runs: Sequence[Row]) -> list[Row]:
 def difference_rows(runs: Sequence[Row]) -> list[Row]:
     """Compare every row with learned or linguistic segments with every row with fixed ones or none, by text.
 
+    A row whose segments have the state of their last token is compared with that of their means.
+
     The t-test over seeds is the paper's; that over windows is of the mean over the seeds on each window.
     """
     rows = []
     for text in unique(runs, "text"):
         of_text = where(runs, {"text": text})
-        names = dict.fromkeys((run["row"], run["family"]) for run in of_text)
-        baselines = [name for name, family in names if family in ("vanilla", "fixed")]
-        for name in (name for name, _ in names if name not in baselines):
-            rows += [_difference(of_text, name, other) for other in baselines]
+        families = {run["row"]: run["family"] for run in of_text}
+        last = [name for name in families if name.endswith(_LAST)]
+        baselines = [name for name, family in families.items() if family in ("vanilla", "fixed") and name not in last]
+        for name in (name for name in families if name not in baselines):
+            others = {name.removesuffix(_LAST)} & families.keys() if name in last else baselines
+            rows += [_difference(of_text, name, other) for other in others]
     return rows
 
 
@@ -406,7 +422,7 @@ def draw_study(study: str, rows: Sequence[Row], path: Path) -> None:
     """Draw the rows of a study as a PNG, one pair of axes per text; needs no display.
 
     Args:
-        study: `boundaries`, `pareto` or `scaling`.
+        study: Name of the table.
         rows: Rows of `study_rows`.
         path: The picture.
 
@@ -460,6 +476,7 @@ _DRAW: Mapping[str, Callable[["Axes", Sequence[Row]], None]] = {
     "boundaries": _boundaries,
     "pareto": _pareto,
     "scaling": _scaling,
+    "pooling": _boundaries,
 }
 
 

@@ -48,6 +48,8 @@ def test_rows_replace_boundaries_and_middle_block() -> None:
     assert unigram["model.boundaries"] == [{"kind": "unigram"}]
     assert unigram["data.subwords"] == 500
     assert row_settings(grid["gumbel-0.3"], (1, 3, 2), 900)["train.loss_weights"] == {"boundaries": 1.0}
+    mean, last = study_grid(LanguageModelsConfig(table="pooling"))[2:4]
+    assert row_settings(last, (2, 8, 2), 0) == row_settings(mean, (2, 8, 2), 0) | {"model.combine": "last"}
     deep = study_grid(LanguageModelsConfig(table="scaling", middle=(16,)))
     assert [row_settings(row, (2, 8, 2), 0)["model.layers"] for row in deep[:2]] == [[20], [2, 16, 2]]
 
@@ -103,6 +105,19 @@ def test_segments_are_compared_with_every_baseline() -> None:
     assert difference_table(differences).cells()[0][1] == "whitespace - vanilla"
 
 
+def test_last_states_are_compared_with_means() -> None:
+    """Table 2: each row with that of the same boundaries, and means with baselines of means."""
+    bits_of = {"fixed-2": 1.45, "fixed-2-last": 1.48, "entropy": 1.44, "entropy-last": 1.46, "whitespace-last": 1.4}
+    found = difference_rows(
+        [run(name, name.split("-")[0], seed, bpc) for name, bpc in bits_of.items() for seed in (1, 2)]
+    )
+    assert [(row["row"], row["other"], round(row["difference"], 2)) for row in found] == [
+        ("fixed-2-last", "fixed-2", 0.03),
+        ("entropy", "fixed-2", -0.01),
+        ("entropy-last", "entropy", 0.02),
+    ]
+
+
 def test_one_seed_is_tested_over_windows() -> None:
     differences = difference_rows([run(name, name, 1, bpc) for name, bpc in (("vanilla", 1.5), ("entropy", 1.4))])
     assert differences[0]["p_seeds"] is None
@@ -111,7 +126,7 @@ def test_one_seed_is_tested_over_windows() -> None:
 
 
 def test_published_figures_stand_beside_rows_of_the_same_name() -> None:
-    assert set(PUBLISHED) == {row.name for row in study_grid(LanguageModelsConfig())}
+    assert set(PUBLISHED) == {*names("boundaries"), *names("pooling")}
     assert [PUBLISHED[f"fixed-{size}"][1] for size in (2, 3, 4)] == [2, 3, 4]
     bits_of = {name: published[0] for name, published in PUBLISHED.items()}
     assert sorted(bits_of, key=bits_of.__getitem__)[:2] == ["whitespace", "unigram-10000"]  # "the lowest BPC"
@@ -150,7 +165,7 @@ ROWS = [
 
 
 def test_every_study_is_drawn(tmp_path: Path) -> None:
-    for study in ("boundaries", "pareto", "scaling"):
+    for study in ("boundaries", "pareto", "scaling", "pooling"):
         pytest.importorskip("matplotlib")
         draw_study(study, ROWS, tmp_path / "study.png")
         assert (tmp_path / "study.png").read_bytes().startswith(b"\x89PNG")

@@ -34,6 +34,9 @@ class LanguageModelConfig(Settings):
     """Layers before, between and after the shortenings: one number more than two for each entry of `boundaries`."""
     boundaries: tuple[Annotated[BoundariesConfig, OneOf("sumpool.core.boundaries")], ...] = ()
     """Ends of the segments, outermost shortening first; none is the plain Transformer."""
+    combine: Literal["mean", "last"] = "mean"
+    """State of a segment: the mean of those of its tokens, or the last of them (sub-sampling, appendix A), by which
+    `gumbel` boundaries learn from their prior alone."""
     positions: Literal["relative", "sinusoidal", "learned"] = "relative"
     """Positions: relative in every attention, as in Transformer-XL, or absolute ones added to the embeddings."""
     norm: Literal["pre", "post"] = "post"

@@ -4,10 +4,10 @@ Without boundaries it is a Transformer, with the attention of Transformer-XL or 
 it is an hourglass (Nawrot et al., 2022): layers over tokens around layers over segments of tokens. Logits of a token
 depend on it and on those before it, for every kind of boundary, and neither padding nor batch mates change them.
 
-A segment is complete with the token that ends it. Its mean is a state of the inner layers, which begin with a learned
-null state; and every token receives the output of the last complete segment, the null state's if there is none, in
-addition to its own state. No token therefore depends on its unfinished segment, and decisions about ends depend on the
-state of the token, so that nothing depends on later tokens. Segments may be shortened again.
+A segment is complete with the token that ends it. Its mean, or its last state, is a state of the inner layers, which
+begin with a learned null state; and every token receives the output of the last complete segment, the null state's if
+there is none, in addition to its own state. No token therefore depends on its unfinished segment, and decisions about
+ends depend on the state of the token, so that nothing depends on later tokens. Segments may be shortened again.
 
 Departures from the released code: the output projection has no bias, and all others have one except those of the
 attention; the feed-forward layer has no dropout inside; sampled boundaries are the same for the same text in
@@ -247,6 +247,7 @@ class Hourglass(nn.Module):
         """
         super().__init__()
         self.pad = pad
+        self.combine = config.combine
         self.before = TextStack(config, config.layers[level])
         self.inner: Hourglass | None = None
         if level < len(config.boundaries):
@@ -284,11 +285,14 @@ class Hourglass(nn.Module):
         return HourglassOutput(states, (segmentation, *output.segmentations), {**metrics, **inside})
 
     def _shorten(self, tokens: Tokens, segmentation: Segmentation, segments: Segments) -> Tokens:
-        """Return the null state and the mean of each segment, (batch, 1 + segments, dim)."""
+        """Return the null state and the state of each segment, (batch, 1 + segments, dim)."""
         states = tokens.states
-        weights = memberships(segmentation.ends, tokens.mask).masked_fill(~segments.inside, 0.0)
-        means = segments.mean(at_least_float32(states), weights).to(states.dtype)
-        shortened = self.norm(torch.cat([self.null.to(states.dtype).expand(len(means), 1, -1), means], 1))
+        if self.combine == "last":
+            pooled = states.gather(1, segments.last[..., None].expand(-1, -1, states.size(2)))
+        else:
+            weights = memberships(segmentation.ends, tokens.mask).masked_fill(~segments.inside, 0.0)
+            pooled = segments.mean(at_least_float32(states), weights).to(states.dtype)
+        shortened = self.norm(torch.cat([self.null.to(states.dtype).expand(len(pooled), 1, -1), pooled], 1))
         ids = tokens.ids.gather(1, segments.last)
         return as_tokens(
             shortened,
@@ -328,8 +332,8 @@ class Hourglass(nn.Module):
         closed = [row for row, end in zip(rows, ends.tolist(), strict=True) if end]
         if closed:
             counts = torch.tensor([cache.count[row] for row in closed], device=ids.device)
-            means = self.norm(cache.total[closed] / counts[:, None])
-            cache.received[closed] = self.inner.step(means, ids[ends], closed, cache.inner, biases)
+            pooled = states[ends] if self.combine == "last" else cache.total[closed] / counts[:, None]
+            cache.received[closed] = self.inner.step(self.norm(pooled), ids[ends], closed, cache.inner, biases)
             cache.total[closed] = 0.0
             for row in closed:
                 cache.count[row] = 0

@@ -6,10 +6,18 @@ from sumpool.tasks.language_modeling.config import LanguageModelConfig
 from sumpool.tasks.language_modeling.model import Hourglass, as_tokens
 
 
-def build(layers: list[int], *boundaries: dict[str, object]) -> Hourglass:
+def build(layers: list[int], *boundaries: dict[str, object], combine: str = "mean") -> Hourglass:
     torch.manual_seed(0)
     config = LanguageModelConfig.model_validate(
-        {"dim": 8, "heads": 2, "feed_forward": 8, "layers": layers, "boundaries": boundaries, "positions": "sinusoidal"}
+        {
+            "dim": 8,
+            "heads": 2,
+            "feed_forward": 8,
+            "layers": layers,
+            "boundaries": boundaries,
+            "combine": combine,
+            "positions": "sinusoidal",
+        }
     )
     separators = torch.arange(10) == 4
     return Hourglass(config, nn.Embedding(10, 8), separators).double().eval()
@@ -24,16 +32,16 @@ def naive(model: Hourglass, states: Tensor, ends: list[bool]) -> Tensor:
     for state, end in zip(states, ends, strict=True):
         members.append(state)
         if end:
-            segments.append(torch.stack(members).mean(0))
+            segments.append(torch.stack(members).mean(0) if model.combine == "mean" else members[-1])
             members, complete = [], complete + 1
         received.append(complete)
     output: Tensor = model.inner.before(model.norm(torch.stack(segments))[None], None, False)[0]
     return states + output[received]
 
 
-@pytest.mark.parametrize("middle", [0, 2])
-def test_segments_are_pooled_and_restored_as_by_loops(middle: int) -> None:
-    model = build([0, middle, 0], {"kind": "whitespace"})
+@pytest.mark.parametrize(("middle", "combine"), [(0, "mean"), (2, "mean"), (2, "last")])
+def test_segments_are_pooled_and_restored_as_by_loops(middle: int, combine: str) -> None:
+    model = build([0, middle, 0], {"kind": "whitespace"}, combine=combine)
     ids = torch.tensor([[1, 2, 4, 3, 3, 4, 4, 5], [4, 1, 1, 1, 0, 0, 0, 0], [1, 1, 0, 0, 0, 0, 0, 0]])
     mask = ids > 0
     states = torch.randn(3, 8, 8).double()

@@ -59,7 +59,7 @@ def test_all_kinds_that_know_no_later_token_are_tested() -> None:
     assert tested | {"sentence"} == set(kinds("sumpool.core.boundaries"))
 
 
-OTHER_SETTINGS = [{"norm": "pre"}, {"positions": "sinusoidal"}, {"positions": "learned"}]
+OTHER_SETTINGS = [{"norm": "pre"}, {"combine": "last"}, {"positions": "sinusoidal"}, {"positions": "learned"}]
 
 
 @pytest.mark.parametrize(
@@ -120,6 +120,7 @@ def test_texts_are_independent_of_padding_and_batch_mates(source: str, training:
     ("source", "settings"),
     [
         *(pytest.param(source, {}, marks=[] if source in FAST else pytest.mark.slow) for source in SOURCES),
+        ("nested", {"combine": "last"}),
         pytest.param("nested", {"norm": "pre", "positions": "sinusoidal"}, marks=pytest.mark.slow),
     ],
 )
