@@ -27,6 +27,9 @@ SHORT_GRACE: Final = 0.5
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _POLL_SECONDS = 0.05
 
+Check = Callable[[], None]
+"""Function called at safe points; raises `Interrupted` after a signal was received."""
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -49,9 +52,6 @@ class Progress:
 
 Report = Callable[[Progress], None]
 """Progress callback."""
-
-Check = Callable[[], None]
-"""Function called at safe points; raises `Interrupted` after a signal was received."""
 
 
 def no_op(*_: object) -> None:

@@ -14,6 +14,34 @@ from typing import Any, cast
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
 from pydantic_core import CoreSchema, ErrorDetails, SchemaValidator, core_schema
 
+_RULES = {
+    "missing": "there",
+    "extra_forbidden": "left out",
+    "literal_error": "{expected}",
+    "int": "a whole number",
+    "float": "a number",
+    "finite_number": "a finite number",
+    "bool": "true or false",
+    "string_pattern_mismatch": "text that matches {pattern}",
+    "string": "text",
+    "path": "a path",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": "a mapping",
+    "model": "a mapping",
+    "dataclass": "a mapping",
+    "none_required": "null",
+    "greater_than_equal": "at least {ge}",
+    "greater_than": "above {gt}",
+    "less_than_equal": "at most {le}",
+    "less_than": "below {lt}",
+    "too_short": "a list with at least {min_length} entries",
+    "too_long": "a list with at most {max_length} entries",
+    "json_invalid": "JSON",
+}
+"""Rules by the beginning of the types of pydantic's errors."""
+_MAX_VALUE = 60
+
 
 def _refuse_conversions(schema: Any) -> None:  # noqa: ANN401 - a tree of dictionaries and lists
     """Make the numbers and truth values of a schema strict, in place."""
@@ -118,35 +146,6 @@ def union_validator(package: str, kind: str) -> SchemaValidator:
     if kind in choices:
         choices[kind] = config_class(package, kind).__pydantic_core_schema__
     return SchemaValidator(core_schema.tagged_union_schema(choices, discriminator="kind"))
-
-
-_RULES = {
-    "missing": "there",
-    "extra_forbidden": "left out",
-    "literal_error": "{expected}",
-    "int": "a whole number",
-    "float": "a number",
-    "finite_number": "a finite number",
-    "bool": "true or false",
-    "string_pattern_mismatch": "text that matches {pattern}",
-    "string": "text",
-    "path": "a path",
-    "list_type": "a list",
-    "tuple_type": "a list",
-    "dict_type": "a mapping",
-    "model": "a mapping",
-    "dataclass": "a mapping",
-    "none_required": "null",
-    "greater_than_equal": "at least {ge}",
-    "greater_than": "above {gt}",
-    "less_than_equal": "at most {le}",
-    "less_than": "below {lt}",
-    "too_short": "a list with at least {min_length} entries",
-    "too_long": "a list with at most {max_length} entries",
-    "json_invalid": "JSON",
-}
-"""Rules by the beginning of the types of pydantic's errors."""
-_MAX_VALUE = 60
 
 
 def broken_rule(detail: ErrorDetails) -> str:

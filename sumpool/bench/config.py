@@ -11,6 +11,10 @@ from sumpool.settings import Settings
 
 Section = TypeVar("Section", bound=Settings)
 
+Count = Annotated[int, Field(ge=1, le=10_000_000)]
+Workload = Literal["encode", "train", "generate"]
+Baseline = Literal["blockwise", "vanilla"]
+
 
 class BenchSettings(Settings, Generic[Section]):
     """The `bench` section alone; everything else is that of a recipe or a run."""
@@ -37,11 +41,6 @@ def split_overrides(overrides: Sequence[str], prefixes: tuple[str, ...]) -> tupl
     """Overrides that begin with one of the prefixes, and all others."""
     chosen = [override for override in overrides if override.startswith(prefixes)]
     return chosen, [override for override in overrides if override not in chosen]
-
-
-Count = Annotated[int, Field(ge=1, le=10_000_000)]
-Workload = Literal["encode", "train", "generate"]
-Baseline = Literal["blockwise", "vanilla"]
 
 
 class BenchConfig(Settings):

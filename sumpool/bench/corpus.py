@@ -48,6 +48,12 @@ _LONGEST_REASON = 200
 _NO_SUMMARY = 3
 """Exit code of `sumpool summarize` if some lines have a reason instead of a summary."""
 
+CTRANSLATE2 = "CTranslate2"
+NAMES = (*BUILDS, CTRANSLATE2)
+_SHORT = {"float32": "fp32", "bfloat16": "bf16"}
+_PRECISIONS = ("float32", "bfloat16")
+OURS, SHIPPED = "sumpool", "sumpool, as shipped"
+
 
 @dataclass(frozen=True)
 class ProcessRun:
@@ -132,13 +138,8 @@ def _last_line(errors: IO[bytes]) -> str:
     return next((line.strip()[:_LONGEST_REASON] for line in reversed(lines) if line.strip()), "")
 
 
-CTRANSLATE2 = "CTranslate2"
-NAMES = (*BUILDS, CTRANSLATE2)
-_SHORT = {"float32": "fp32", "bfloat16": "bf16"}
-_PRECISIONS = ("float32", "bfloat16")
 Run = Callable[[Sequence[str]], ProcessRun]
 """Runs a command to its end."""
-OURS, SHIPPED = "sumpool", "sumpool, as shipped"
 
 
 def bench_corpus(run: Path | None, overrides: Sequence[str], peers: bool, report: Report, check: Check) -> BenchReport:

@@ -45,6 +45,38 @@ Work = Callable[[], object]
 """One repetition of what is measured; the result is discarded."""
 Name = TypeVar("Name", bound=Hashable)
 
+CONFIDENCE = 0.95
+"""Probability that an interval holds the true ratio."""
+READ, COPY = "memory read", "memory copied"
+SIDE = {"cpu": 2048, "cuda": 8192}
+"""Rows and columns of the matrices; larger ones are no faster."""
+BUFFER = {"cpu": 2**28, "cuda": 2**30}
+"""Bytes of the buffer, larger than caches."""
+NOT_SHOWN = "not shown by this kernel"
+"""Printed where there is no counter."""
+NOT_READABLE = "readable by root only"
+_ENERGY, _RANGE = "energy_uj", "max_energy_range_uj"
+POWERCAP = Path("/sys/class/powercap")
+_PACKAGE = re.compile(r"intel-rapl:\d+")
+"""Folder of a top-level domain; `intel-rapl:0:1` is a part of one, and `intel-rapl-mmio` shows the packages again."""
+Reading = Callable[[], int]
+ALL = "Global"
+"""torch's name for everything that was counted."""
+Operations = Counter[str]
+"""`maps` of linear maps, vectors times learned weights; `products` of all others: scores, mixing, and hashing."""
+# torch's own table has the attention kernels of CUDA only; queries, keys and values share one head_dim here. A forward
+# pass has two products, scores and the mixing of values; a backward pass five: the scores again, and four gradients.
+_CPU_ATTENTION: Mapping[object, Callable[..., int]] = {
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: (
+        lambda query, key, *_, **__: 2 * 2 * query.numel() * key[-2]
+    ),
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward: (
+        lambda _, query, key, *__, **___: 5 * 2 * query.numel() * key[-2]
+    ),
+}
+_LOOKUPS = {torch.ops.aten.embedding, torch.ops.aten.index_select, torch.ops.aten.index, torch.ops.aten.gather}
+"""Operators that read no more than they return."""
+
 
 @dataclass(frozen=True)
 class Timing:
@@ -128,10 +160,6 @@ def interleave(
                 elapsed = clock(work, device)
                 seconds[name] += [elapsed] if turn else []
     return {name: Timing(tuple(repetitions)) for name, repetitions in seconds.items()}
-
-
-CONFIDENCE = 0.95
-"""Probability that an interval holds the true ratio."""
 
 
 @dataclass(frozen=True)
@@ -228,17 +256,6 @@ def growth_exponent(lengths: Sequence[int], costs: Sequence[float]) -> float | N
     return float(np.polyfit(np.log(lengths), np.log(costs), 1)[0])
 
 
-READ, COPY = "memory read", "memory copied"
-SIDE = {"cpu": 2048, "cuda": 8192}
-"""Rows and columns of the matrices; larger ones are no faster."""
-BUFFER = {"cpu": 2**28, "cuda": 2**30}
-"""Bytes of the buffer, larger than caches."""
-NOT_SHOWN = "not shown by this kernel"
-"""Printed where there is no counter."""
-NOT_READABLE = "readable by root only"
-_ENERGY, _RANGE = "energy_uj", "max_energy_range_uj"
-
-
 class Probe(NamedTuple):
     """Work whose speed only the machine decides, and its operations or bytes; a copy reads and writes each byte."""
 
@@ -272,12 +289,6 @@ def _product(side: int, precision: Precision, device: torch.device) -> Work:
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32
     left, right = (torch.randn(side, side, device=device).to(dtype) for _ in range(2))
     return partial(torch.mm, left, right, out=torch.empty_like(left))
-
-
-POWERCAP = Path("/sys/class/powercap")
-_PACKAGE = re.compile(r"intel-rapl:\d+")
-"""Folder of a top-level domain; `intel-rapl:0:1` is a part of one, and `intel-rapl-mmio` shows the packages again."""
-Reading = Callable[[], int]
 
 
 @final
@@ -352,14 +363,6 @@ def _gpus() -> dict[str, Reading]:
     return counters
 
 
-ALL = "Global"
-"""torch's name for everything that was counted."""
-
-
-Operations = Counter[str]
-"""`maps` of linear maps, vectors times learned weights; `products` of all others: scores, mixing, and hashing."""
-
-
 def count(work: Work) -> int:
     """Run the work once and count its operations, those of its backward pass included."""
     return count_modules(work)[ALL].total()
@@ -376,18 +379,6 @@ def _split(kernels: Mapping[object, int]) -> Operations:
     """Tell linear maps from other products by the kernel: a batch of matrices is no linear map."""
     maps = sum(kernels.get(kernel, 0) for kernel in (torch.ops.aten.mm, torch.ops.aten.addmm))
     return Counter(maps=maps, products=sum(kernels.values()) - maps)
-
-
-# torch's own table has the attention kernels of CUDA only; queries, keys and values share one head_dim here. A forward
-# pass has two products, scores and the mixing of values; a backward pass five: the scores again, and four gradients.
-_CPU_ATTENTION: Mapping[object, Callable[..., int]] = {
-    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: (
-        lambda query, key, *_, **__: 2 * 2 * query.numel() * key[-2]
-    ),
-    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward: (
-        lambda _, query, key, *__, **___: 5 * 2 * query.numel() * key[-2]
-    ),
-}
 
 
 class SkipMatmul(TorchDispatchMode):
@@ -436,10 +427,6 @@ _ZEROS: Mapping[object, Callable[..., object]] = {
     torch.ops.aten.baddbmm: _add_matmul,
     torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _attention,
 }
-
-
-_LOOKUPS = {torch.ops.aten.embedding, torch.ops.aten.index_select, torch.ops.aten.index, torch.ops.aten.gather}
-"""Operators that read no more than they return."""
 
 
 @dataclass(frozen=True)

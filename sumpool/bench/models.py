@@ -80,6 +80,24 @@ TITLES = {
 _COSTS = {"seconds": "median", "bytes": "memory", "operations": "operations"}
 _NOISY = f"?: slowest over fastest above {NOISY}; measure again on a quiet machine"
 
+Name = TypeVar("Name")
+HEADROOM = 0.9
+"""Share of the free memory that a benchmark may plan to use."""
+FEWEST = 2
+"""Counted repetitions for which there must be time, beside the first one that is not counted."""
+SECONDS = {"cpu": 540.0, "cuda": 100.0}
+"""Time that everything may take."""
+WITH_PEERS = 6
+"""Factor of that time with peers."""
+FIRST = 1024
+"""Length that is always tried; every cost at it is small."""
+STEP = 4
+"""Most that the length may grow between two attempts, so that the next one can be predicted."""
+SHORT, FEW = 64, 2
+"""Tokens, at most, of the document of the warm-up, and tokens that are generated for it."""
+Cell = tuple[Workload, str]
+"""A workload and the name of a system."""
+
 
 def model_result(
     rows: Sequence[Row], machine: Sequence[Row], generate: int, beams: int, facts: dict[str, Any] | None = None
@@ -212,23 +230,6 @@ def _left_out(rows: Sequence[Row]) -> Iterator[str]:
         yield f"{model} was left out{place}: {missing[0].note}"
 
 
-Name = TypeVar("Name")
-HEADROOM = 0.9
-"""Share of the free memory that a benchmark may plan to use."""
-FEWEST = 2
-"""Counted repetitions for which there must be time, beside the first one that is not counted."""
-SECONDS = {"cpu": 540.0, "cuda": 100.0}
-"""Time that everything may take."""
-WITH_PEERS = 6
-"""Factor of that time with peers."""
-FIRST = 1024
-"""Length that is always tried; every cost at it is small."""
-STEP = 4
-"""Most that the length may grow between two attempts, so that the next one can be predicted."""
-SHORT, FEW = 64, 2
-"""Tokens, at most, of the document of the warm-up, and tokens that are generated for it."""
-
-
 @dataclass
 class Budget:
     """Seconds that may be spent from now on; `now` is the current time."""
@@ -316,10 +317,6 @@ class CostModel:
         if memory is not None:
             self.memory[length] = memory
         return {"memory": memory, "operations": operations[0] or None if operations else None}, ""
-
-
-Cell = tuple[Workload, str]
-"""A workload and the name of a system."""
 
 
 def measure_models(

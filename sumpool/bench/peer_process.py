@@ -20,6 +20,9 @@ from sumpool.special_tokens import BOS, EOS
 from sumpool.text.load import load_tokenizer
 from sumpool.text.tokenizer import Tokenizer
 
+Generate = Callable[[Sequence[list[int]]], list[list[int]]]
+"""Generates a summary for each document of a batch."""
+
 
 def choose_documents(number: int) -> list[Example]:
     """Return RFCs at equal distances in the test split ordered by length, the shortest and the longest among them.
@@ -53,10 +56,6 @@ def read_documents(path: Path) -> list[tuple[str, str]]:
     """Read id and text of each document that `write_documents` wrote."""
     rows = [parse_json(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return [(row["id"], row["document"]) for row in rows]
-
-
-Generate = Callable[[Sequence[list[int]]], list[list[int]]]
-"""Generates a summary for each document of a batch."""
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,18 @@ TOKEN_IDS = {
 }
 """Our special tokens under the names of transformers."""
 
+_COMPUTE_TYPES = ("float32", "int8", "bfloat16", "int8_bfloat16")
+"""Compute types that may be the fastest; int8 are the weights, and the products with them, alone."""
+_Call = tuple[Workload, Documents, tuple[int, ...], torch.device | None]
+"""A workload and its arguments; its peak memory is measured if there is a device."""
+_Answer = tuple[str | None, int | None]
+"""Precision of the workload, and its peak memory if that was measured."""
+_REPEATS = 2
+_TRIAL, _TRIAL_WRITTEN = 1024, 16
+"""Tokens, at most, of the documents that compare precisions, and of what is written about them."""
+LIBRARIES = ("transformers", "ctranslate2")
+_INSTALL = "pip install 'sumpool[peers]'"
+
 
 @final
 class TransformersPeer(Contender):
@@ -193,16 +205,6 @@ def _sizes(config: ModelConfig, vocabulary: int) -> dict[str, Any]:
     return sizes | TOKEN_IDS
 
 
-_COMPUTE_TYPES = ("float32", "int8", "bfloat16", "int8_bfloat16")
-"""Compute types that may be the fastest; int8 are the weights, and the products with them, alone."""
-
-
-_Call = tuple[Workload, Documents, tuple[int, ...], torch.device | None]
-"""A workload and its arguments; its peak memory is measured if there is a device."""
-_Answer = tuple[str | None, int | None]
-"""Precision of the workload, and its peak memory if that was measured."""
-
-
 @final
 class PeerProcess(Contender):
     """A contender whose process starts with its first workload, and ends with it."""
@@ -323,13 +325,6 @@ class CTranslate2Peer(Contender):
         specification.validate()
         specification.optimize()
         return specification
-
-
-_REPEATS = 2
-_TRIAL, _TRIAL_WRITTEN = 1024, 16
-"""Tokens, at most, of the documents that compare precisions, and of what is written about them."""
-LIBRARIES = ("transformers", "ctranslate2")
-_INSTALL = "pip install 'sumpool[peers]'"
 
 
 @final

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 _STYLES: Sequence[Literal["-", "--", ":", "-."]] = ("-", "--", ":", "-.")
 
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
+"""Distinguishable for colour-blind readers too (Okabe and Ito)."""
+
 
 @dataclass(frozen=True)
 class Panel:
@@ -123,10 +126,6 @@ def model_panels(result: Result, settings: Mapping[str, Any]) -> Iterator[Panel]
             models = unique(rows, "model")
             lines = {(model, ""): points(measured, {"model": model}, "length", name, scale) for model in models}
             yield Panel(f"{workload}: {cost}, batch {settings['batch']}", "source tokens", lines, log=True)
-
-
-COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
-"""Distinguishable for colour-blind readers too (Okabe and Ito)."""
 
 
 def save_figure(figure: "Figure", path: Path) -> None:

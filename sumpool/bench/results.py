@@ -36,6 +36,13 @@ MEBI = 2**20
 NOISY = 1.5
 """Slowest over fastest repetition above which a figure is marked."""
 
+_UNITS = {"ms": 1e3, "us": 1e6, "MiB": 1 / MEBI, "M": 1e-6, "G": 1e-9}
+_CPUINFO = Path("/proc/cpuinfo")
+SCHEMA = 3
+"""Version of the JSON files."""
+UNFINISHED = "a benchmark that is not finished keeps nothing"
+"""Said after a signal."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -198,7 +205,6 @@ def _runs(lengths: Sequence[int]) -> str:
     return ", ".join(f"{times} x {length:,}" if times > 1 else f"{length:,}" for length, times in runs)
 
 
-_UNITS = {"ms": 1e3, "us": 1e6, "MiB": 1 / MEBI, "M": 1e-6, "G": 1e-9}
 _STYLES: Mapping[str, Callable[[Any], str]] = {
     "significant": significant,
     "short": _short,
@@ -259,13 +265,6 @@ def _value(column: Column, row: Row) -> object:
 
 def _line(cells: Sequence[str]) -> str:
     return " & ".join(map(escape_latex, cells)) + r" \\"
-
-
-_CPUINFO = Path("/proc/cpuinfo")
-SCHEMA = 3
-"""Version of the JSON files."""
-UNFINISHED = "a benchmark that is not finished keeps nothing"
-"""Said after a signal."""
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,12 @@ COMMANDS: Final = {
 _MODULES = {"import": "import_model"}
 """Modules of commands with other names."""
 
+_RESOURCE_EXIT = 6
+_EMPTY = re.compile("--[a-z-]+=")
+_LIMITS = {errno.EMFILE, errno.ENFILE, errno.EAGAIN}
+_NO_THREAD = "can't start new thread"
+_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
 
 def load_command(name: str) -> Callable[..., None]:
     """Import the function of a command from `sumpool/cli/NAME.py`; those of all commands take most of the start."""
@@ -102,13 +108,6 @@ def show_help(
         typer.echo(wrapped(describe(section)) if section else page())
         return
     app([*([command] if command else []), "--help"], prog_name=context.find_root().info_name)
-
-
-_RESOURCE_EXIT = 6
-_EMPTY = re.compile("--[a-z-]+=")
-_LIMITS = {errno.EMFILE, errno.ENFILE, errno.EAGAIN}
-_NO_THREAD = "can't start new thread"
-_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 def _show_version(wanted: bool) -> None:

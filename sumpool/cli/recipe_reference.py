@@ -35,6 +35,23 @@ a complete recipe, `sumpool init` writes one for your documents, and `sumpool he
 `train` of this page, as `sumpool help recipe halving` does the variants of this kind.
 """
 
+_TYPES: dict[object, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    Path: "a path",
+}
+_BOUNDS = {
+    "ge": "of at least {}",
+    "gt": "above {}",
+    "le": "at most {}",
+    "lt": "below {}",
+    "min_length": "with at least {} entries",
+    "max_length": "at most {} entries",
+    "pattern": "that matches `{}`",
+}
+
 
 class Section(NamedTuple):
     """Section of a recipe, family of variants, or variant.
@@ -167,24 +184,6 @@ def _settings(config: type[Settings], path: str, *, variant: bool = False) -> di
 
 def _plain(path: str) -> str:
     return path.replace("[i]", "")
-
-
-_TYPES: dict[object, str] = {
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    str: "text",
-    Path: "a path",
-}
-_BOUNDS = {
-    "ge": "of at least {}",
-    "gt": "above {}",
-    "le": "at most {}",
-    "lt": "below {}",
-    "min_length": "with at least {} entries",
-    "max_length": "at most {} entries",
-    "pattern": "that matches `{}`",
-}
 
 
 def _accepted(annotation: object) -> str:

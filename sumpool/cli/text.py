@@ -21,6 +21,11 @@ _NAMED = 10
 _NUMBER = re.compile(r"[-+]?\d|-?$")
 """Cell of a numeric column: a number, or the mark of a missing one."""
 
+_STYLES = ("\x1b[30;46m", "\x1b[30;43m")
+"""Black on cyan, and black on yellow: spaces are seen, and the text is read on dark and on light terminals."""
+_RESET = "\x1b[0m"
+_BAR = "|"
+
 
 def format_metric(value: float | str) -> str:
     """Format a metric with four significant digits: 3.457, 12,034, 0.00012."""
@@ -133,12 +138,6 @@ def name_documents(ids: Sequence[str], count: int | None = None) -> str:
         count: Number of documents; by default that of the ids.
     """
     return ", ".join(ids[:_NAMED]) + (", ..." if (count or len(ids)) > _NAMED else "")
-
-
-_STYLES = ("\x1b[30;46m", "\x1b[30;43m")
-"""Black on cyan, and black on yellow: spaces are seen, and the text is read on dark and on light terminals."""
-_RESET = "\x1b[0m"
-_BAR = "|"
 
 
 def mark_segments(segments: Sequence[str], colours: bool) -> str:

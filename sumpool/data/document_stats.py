@@ -21,6 +21,13 @@ from sumpool.text.language import split_words
 
 NGRAMS = (1, 2, 3, 4)
 
+NGRAM_WORDS = 13
+MAX_DOCUMENTS = 200
+"""Documents sampled from a split, evenly spaced."""
+MAX_NGRAMS = 2000
+"""N-grams sampled from a document, evenly spaced."""
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
 
 @dataclass(frozen=True, slots=True)
 class DocumentStats:
@@ -103,14 +110,6 @@ def summarize_split(
 
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / max(len(values), 1)
-
-
-NGRAM_WORDS = 13
-MAX_DOCUMENTS = 200
-"""Documents sampled from a split, evenly spaced."""
-MAX_NGRAMS = 2000
-"""N-grams sampled from a document, evenly spaced."""
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 def sample_ngrams(documents: Iterable[Sequence[str]]) -> np.ndarray:

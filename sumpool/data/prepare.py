@@ -47,6 +47,9 @@ _SMALL_BYTES = 1 << 19
 _LANGUAGE_DOCUMENTS = 200
 """Training documents whose language is detected."""
 
+_TRAINING_THREADS = 2
+"""Threads that train the tokenizer; a constant because the model file depends on it, but must not on data.workers."""
+
 
 def prepare(
     config: DataConfig,
@@ -191,10 +194,6 @@ def _require_vocabulary_of_tokenizer(config: DataConfig, vocabulary: int) -> Non
         raise RecipeError(
             f"data.vocabulary must be null or {vocabulary}, the size of {config.tokenizer}, got {config.vocabulary}"
         )
-
-
-_TRAINING_THREADS = 2
-"""Threads that train the tokenizer; a constant because the model file depends on it, but must not on data.workers."""
 
 
 def _make_tokenizer(config: DataConfig, folder: Path, processes: int, report: Report, check: Check) -> None:

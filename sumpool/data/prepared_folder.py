@@ -32,6 +32,17 @@ from sumpool.text.load import tokenizer_files
 
 _SCHEMA = 1
 
+CACHE = "SUMPOOL_CACHE"
+"""Environment variable that names the cache folder; by default ~/.cache/sumpool."""
+SETTLED_SECONDS = 2.0
+"""Age of a change after which the next one gets another time on every file system."""
+
+_State = list[int | str]
+OTHER_FOLDER = "move it away, or set data.prepared to another folder"
+"""Advice about a folder with other content."""
+_NAMED_DIGITS = 8
+"""Digits of a fingerprint in the name of a folder."""
+
 
 def fingerprint(config: PreparedDataConfig, *, times: bool = True) -> str:
     """Return a digest of what prepared data depends on: settings, source files (names, sizes, times), version."""
@@ -106,14 +117,6 @@ def _digest(folder: Path) -> str:
         return ""  # loading the tokenizer reports a missing file
 
 
-CACHE = "SUMPOOL_CACHE"
-"""Environment variable that names the cache folder; by default ~/.cache/sumpool."""
-SETTLED_SECONDS = 2.0
-"""Age of a change after which the next one gets another time on every file system."""
-
-_State = list[int | str]
-
-
 def verify_prepared(folder: Path, *, full: bool = False, check: Check = no_op) -> None:
     """Compare the files of prepared data with their manifest.
 
@@ -171,12 +174,6 @@ def _state(path: Path, sha256: str) -> _State:
 def _is_recent(path: Path) -> bool:
     """Return whether a change at this moment could leave the time of a file as it is."""
     return time.time() - path.stat().st_mtime < SETTLED_SECONDS
-
-
-OTHER_FOLDER = "move it away, or set data.prepared to another folder"
-"""Advice about a folder with other content."""
-_NAMED_DIGITS = 8
-"""Digits of a fingerprint in the name of a folder."""
 
 
 def find_or_prepare(

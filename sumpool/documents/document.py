@@ -23,6 +23,9 @@ _FIRST_SECTION: Final = re.compile(r"[01](?:\.\d+)*[.)]?\s+(?=[^\W\d])")
 _WORDLESS: Final = re.compile(r"<[^<>]*>|[IVXLC]+[.)]?|[\W\d_]*")
 """Heading that is markup, a Roman numeral, or has no letters."""
 
+RATIO_FREE_BYTES: Final = 16 * 2**20
+"""Decompressed bytes below which no ratio is refused."""
+
 
 @dataclass(frozen=True)
 class TextBlock:
@@ -211,8 +214,6 @@ class Limits:
             )
 
 
-RATIO_FREE_BYTES: Final = 16 * 2**20
-"""Decompressed bytes below which no ratio is refused."""
 DEFAULT_LIMITS = Limits()
 """Limits of files that no setting raises."""
 DEFAULT_OPTIONS = ReadOptions()

@@ -26,6 +26,10 @@ COMPRESSIONS = (".gz", ".zst")
 READ_ERRORS = (OSError, EOFError, zlib.error, zstd.ZstdError, lzma.LZMAError)
 """Exceptions raised by reading a file, including a damaged archive."""
 
+_GZIP, _ZSTD, _BZIP2, _XZ = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ\0"
+_BY_SUFFIX: Mapping[str, Callable[[IO[bytes]], object]] = {".gz": gzip.open, ".zst": zstd.open}
+_CHUNK = 2**20
+
 
 def open_bytes(path: Path, limits: Limits = DEFAULT_LIMITS) -> IO[bytes]:
     """Open a file or a pipe for reading bytes; `.gz` and `.zst` are decompressed, within the ratio of the limits.
@@ -105,11 +109,6 @@ class _Unpacked(_Counted):
     def close(self) -> None:
         super().close()
         self._packed.close()
-
-
-_GZIP, _ZSTD, _BZIP2, _XZ = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ\0"
-_BY_SUFFIX: Mapping[str, Callable[[IO[bytes]], object]] = {".gz": gzip.open, ".zst": zstd.open}
-_CHUNK = 2**20
 
 
 class ByteStream(Protocol):

@@ -25,6 +25,10 @@ _HEAD = 2**16
 _MAX_NAMED: Final = 4
 """Kinds of files that a notice names."""
 
+STDIN: Final = "-"
+"""Argument that stands for standard input."""
+_ZIP = b"PK\x03\x04"
+
 
 def files_of(folder: Path, options: ReadOptions, notice: Callable[[str], None]) -> Iterator[Path]:
     """Yield the documents in a folder and its subfolders in alphabetical order, except hidden ones.
@@ -70,10 +74,6 @@ def _is_document(path: Path) -> bool:
     except (DataError, ValueError, *READ_ERRORS):
         return False
     return not manual or kind in ("man", "mdoc")
-
-
-STDIN: Final = "-"
-"""Argument that stands for standard input."""
 
 
 def is_address(name: str) -> bool:
@@ -192,9 +192,6 @@ def parse_documents(name: str, suffix: str, read: Callable[[], bytes], options: 
         yield from WORKERS.read(name, subject, suffix, read(), options)
 
     return with_errors(name, subject, documents())
-
-
-_ZIP = b"PK\x03\x04"
 
 
 def check_arguments(names: Sequence[str], options: ReadOptions = DEFAULT_OPTIONS) -> None:

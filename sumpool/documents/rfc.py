@@ -26,24 +26,6 @@ Block = list[str]
 Part = Literal["front", "dropped", "drawing", "fragment", "prose"]
 """Part of an RFC that a block belongs to: front page, dropped section, drawing or table, heading or caption, prose."""
 
-
-@dataclass(frozen=True)
-class RfcBlock:
-    """Block of an RFC.
-
-    Attributes:
-        lines: Lines with their indentation; at least one.
-        number: Number of the first line in the text, from 1.
-        part: Part of the RFC.
-        section: Name of the dropped section that the block belongs to, in lower case; empty outside.
-    """
-
-    lines: Block
-    number: int
-    part: Part
-    section: str = ""
-
-
 SECTION_NUMBER: Final = re.compile(
     r"^\s*(?:(?:appendix\s+)?(?P<number>(?:[a-z]|\d+)(?:\.\d+)*)\.?|[ivx]+\.)\s+(?=\S)", re.IGNORECASE
 )
@@ -72,6 +54,23 @@ _LEGAL = re.compile(
     r"|The IETF takes no position regarding the validity|Copies of IPR disclosures"
     r"|The IETF invites any interested party|Funding for the RFC Editor function"
 )
+
+
+@dataclass(frozen=True)
+class RfcBlock:
+    """Block of an RFC.
+
+    Attributes:
+        lines: Lines with their indentation; at least one.
+        number: Number of the first line in the text, from 1.
+        part: Part of the RFC.
+        section: Name of the dropped section that the block belongs to, in lower case; empty outside.
+    """
+
+    lines: Block
+    number: int
+    part: Part
+    section: str = ""
 
 
 def classify_blocks(text: str) -> Iterator[RfcBlock]:

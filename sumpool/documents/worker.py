@@ -41,6 +41,10 @@ TOO_LARGE: Final = "must be a file that can be read in memory that suits its siz
 """Message about a document that takes too much memory or ends its reader."""
 _TOO_MUCH: Final = "must hold text that suits its size, got {:,} characters in {:,} bytes; unpack it or split it"
 
+_limits: list[float] = []
+"""Limits of the content that this process reads: when it ends, in processor time of the process and its programs, and
+the address space of each of them."""
+
 
 @final
 class Workers:
@@ -214,11 +218,6 @@ def _encoded(document: Document, subject: str, size: int) -> bytes:
         "blocks": [(block.text, block.kind, block.level, block.page, block.line) for block in document.blocks],
     }  # fmt: skip
     return json.dumps(reply).encode()
-
-
-_limits: list[float] = []
-"""Limits of the content that this process reads: when it ends, in processor time of the process and its programs, and
-the address space of each of them."""
 
 
 def _set_budget(size: int) -> None:

@@ -24,6 +24,24 @@ from sumpool.text.fragments import overlap
 _RANKED_BY = ("rouge1", "rouge2", "rougeLsum")
 """Scores whose mean ranks documents."""
 
+_BINS = 20
+_WIDTH, _HEIGHT = 320, 120
+_MARGIN = 18
+"""Height of the line of labels below the bars."""
+SEQUENCE = 2
+"""Words of a shared sequence at least, as a match of ROUGE-2 has."""
+EXTREMES = 10
+"""Documents that the report shows among the best, and among the worst."""
+_SHOWN_CHARACTERS = 1500
+"""Characters of a document that the report shows."""
+_NAMES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "rougeLsum": "ROUGE-Lsum"}
+_TEXT_COLUMNS = {"slice", "system", "compared", "compared with"}
+_NAME = ' class="name"'
+_LEGEND = (
+    '<p class="note">Ranked by the mean of ROUGE-1, ROUGE-2 and ROUGE-Lsum. <mark>Marked</mark>: sequences of two or '
+    'more words that summary and reference share. <span class="word">Dotted</span>: single words that they share.</p>'
+)
+
 
 @dataclass(frozen=True)
 class ExtremeDocument:
@@ -111,12 +129,6 @@ def read_distribution(folder: Path, references: Iterable[ReferenceDocument], cou
     )
 
 
-_BINS = 20
-_WIDTH, _HEIGHT = 320, 120
-_MARGIN = 18
-"""Height of the line of labels below the bars."""
-
-
 def histogram(
     title: str, values: Sequence[float], other: Sequence[float] = (), *, top: float | None = None, unit: str = ""
 ) -> str:
@@ -157,10 +169,6 @@ def histogram(
 
 def _number(value: float) -> str:
     return f"{value:.0f}" if value >= 10 else f"{value:.1f}"
-
-
-SEQUENCE = 2
-"""Words of a shared sequence at least, as a match of ROUGE-2 has."""
 
 
 @dataclass(frozen=True)
@@ -205,19 +213,6 @@ def mark_shared(text: str, other: str, tokenizer: WordTokenizer) -> list[MarkedS
         end = stop
     append(text[end:], 0)
     return segments
-
-
-EXTREMES = 10
-"""Documents that the report shows among the best, and among the worst."""
-_SHOWN_CHARACTERS = 1500
-"""Characters of a document that the report shows."""
-_NAMES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "rougeLsum": "ROUGE-Lsum"}
-_TEXT_COLUMNS = {"slice", "system", "compared", "compared with"}
-_NAME = ' class="name"'
-_LEGEND = (
-    '<p class="note">Ranked by the mean of ROUGE-1, ROUGE-2 and ROUGE-Lsum. <mark>Marked</mark>: sequences of two or '
-    'more words that summary and reference share. <span class="word">Dotted</span>: single words that they share.</p>'
-)
 
 
 def to_html(

@@ -17,6 +17,13 @@ from sumpool.evaluation.scorer import Form, ScoredDocument, SummaryMetrics
 from sumpool.evaluation.statistics import SEED, Estimate, Floats, PairedTest, compare, estimate
 from sumpool.text.form import FAULTS
 
+TitledTable = tuple[Sequence[str], Sequence[Sequence[str]], str, int]
+"""Column titles, the cells of each row, a title, and the number of leading columns that name a row."""
+_COPYING = ("coverage", "density", "novel_bigrams", "facts", "unsupported")
+_FORM = ("sentences", "flawed", *FAULTS)
+_COLUMNS = (*TYPES, "bertscore", "words", "repetition", *_COPYING, *_FORM)
+"""Numbers per document and system; NaN where they are not known."""
+
 
 @dataclass(frozen=True)
 class ReportRow:
@@ -74,10 +81,6 @@ class Evaluation(ABC):
         return ()
 
 
-TitledTable = tuple[Sequence[str], Sequence[Sequence[str]], str, int]
-"""Column titles, the cells of each row, a title, and the number of leading columns that name a row."""
-
-
 @dataclass(frozen=True)
 class EvaluationReport(Evaluation):
     """Results of an evaluation.
@@ -113,12 +116,6 @@ class EvaluationReport(Evaluation):
     def sentences(self) -> Sequence[str]:
         """Notes and the signature of the scores."""
         return [*self.notes, self.signature]
-
-
-_COPYING = ("coverage", "density", "novel_bigrams", "facts", "unsupported")
-_FORM = ("sentences", "flawed", *FAULTS)
-_COLUMNS = (*TYPES, "bertscore", "words", "repetition", *_COPYING, *_FORM)
-"""Numbers per document and system; NaN where they are not known."""
 
 
 @final

@@ -30,6 +30,19 @@ TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 TITLES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-Lsum"}
 """Titles of the scores that validations and sweeps show."""
 
+_SHORT_WORD = 3
+"""Letters of a word that rouge-score does not stem."""
+_LAST_MARK = 0x1FFFF
+_SCRIPTS_WITHOUT_SPACES = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u312f\u31a0-\u31ff"  # radicals, kana, bopomofo
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"  # Han, half-width kana
+)
+Split = Callable[[str], list[str]]
+"""Sentence splitter."""
+Tokenize = Callable[[str], list[str]]
+"""Tokenizer of the words that ROUGE compares."""
+
 
 class WordTokenizer(ABC):
     """Tokenizer of the words that ROUGE compares, with the interface that rouge-score expects.
@@ -79,11 +92,6 @@ class RougeTokenizer(WordTokenizer):
         return words
 
 
-_SHORT_WORD = 3
-"""Letters of a word that rouge-score does not stem."""
-_LAST_MARK = 0x1FFFF
-
-
 @cache
 def _marks() -> str:
     """Combining marks as ranges of a character class; `re` does not count most of them as word characters."""
@@ -91,13 +99,6 @@ def _marks() -> str:
     starts = [code for before, code in pairwise([0, *marks]) if code != before + 1]
     ends = [code for code, after in pairwise([*marks, 0]) if after != code + 1]
     return "".join(f"{chr(start)}-{chr(end)}" for start, end in zip(starts, ends, strict=True))
-
-
-_SCRIPTS_WITHOUT_SPACES = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
-    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u312f\u31a0-\u31ff"  # radicals, kana, bopomofo
-    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"  # Han, half-width kana
-)
 
 
 @final
@@ -131,10 +132,6 @@ class UnicodeTokenizer(WordTokenizer):
 
 TOKENIZERS: Mapping[str, type[WordTokenizer]] = {"rouge": RougeTokenizer, "unicode": UnicodeTokenizer}
 """Tokenizers by the names of `evaluate.tokenizer`."""
-
-
-Split = Callable[[str], list[str]]
-"""Sentence splitter."""
 
 
 @dataclass(frozen=True)
@@ -190,10 +187,6 @@ class Rouge:
     def _lines(self, text: str) -> str:
         # A line break inside a sentence would count as the end of the sentence.
         return "\n".join(" ".join(sentence.split()) for sentence in self._split(text))
-
-
-Tokenize = Callable[[str], list[str]]
-"""Tokenizer of the words that ROUGE compares."""
 
 
 @final

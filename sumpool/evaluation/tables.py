@@ -34,6 +34,22 @@ _WIN_COLUMNS = ("compared with", "won/tied/lost (1)", "won/tied/lost (Lsum)", "p
 _DIFFERENCE_COLUMNS = ("slice", "compared", "ROUGE-1", "ROUGE-2", "ROUGE-L", "ROUGE-Lsum", "documents", "p (1 / Lsum)")
 _SHOWN = ("rouge1", "rouge2", "rougeLsum")
 
+_FORMULA = re.compile(r"^[=+\-@\t\r\n]")
+"""Beginning of a cell that a spreadsheet would run as a formula."""
+_CONTROL = re.compile(f"[\x00-\x1f\x7f-\x9f\u2028\u2029{IGNORABLE}]+")
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    **{character: f"\\{character}" for character in "{}$&#_%"},
+}
+_LEVEL = 0.05
+"""p-value below which a difference is marked in LaTeX."""
+_STATISTICS = ("documents", "words", "repetition", "coverage", "density", "novel_bigrams", "unsupported")
+_TESTS = ("wins", "ties", "losses", "bootstrap", "permutation", "holm")
+
 
 def report_tables(report: EvaluationReport) -> list[TitledTable]:
     """Lay out the tables of a report that have rows; the scores in any case."""
@@ -148,23 +164,6 @@ def _counts(difference: Difference, name: str) -> str:
 
 def _p_values(values: Sequence[float]) -> str:
     return " / ".join(f"{p:.3f}" for p in values)
-
-
-_FORMULA = re.compile(r"^[=+\-@\t\r\n]")
-"""Beginning of a cell that a spreadsheet would run as a formula."""
-_CONTROL = re.compile(f"[\x00-\x1f\x7f-\x9f\u2028\u2029{IGNORABLE}]+")
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    **{character: f"\\{character}" for character in "{}$&#_%"},
-}
-_LEVEL = 0.05
-"""p-value below which a difference is marked in LaTeX."""
-_STATISTICS = ("documents", "words", "repetition", "coverage", "density", "novel_bigrams", "unsupported")
-_TESTS = ("wins", "ties", "losses", "bootstrap", "permutation", "holm")
 
 
 def to_csv(report: EvaluationReport) -> str:

@@ -9,6 +9,9 @@ from sumpool.documents.source_sentences import SourceSentence
 if TYPE_CHECKING:
     from sumpool.interpret.evidence import Evidence
 
+NO_TEXT = "the document must hold text, got none"
+"""Reason of a document without a sentence or a token."""
+
 
 @dataclass(frozen=True)
 class Extraction:
@@ -26,8 +29,6 @@ class Extraction:
 
 
 NO_EXTRACTION = Extraction()
-NO_TEXT = "the document must hold text, got none"
-"""Reason of a document without a sentence or a token."""
 
 
 @dataclass(frozen=True)

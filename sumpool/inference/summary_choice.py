@@ -52,6 +52,13 @@ _NUMBERS = {
 }
 """Numbers as words, without one, which is mostly none."""
 
+UNFOUNDED = "no generated sentence is founded in the document"
+_MIN_REPLACED = 0.3
+"""Fraction of the words of a sentence that its source must have to replace it."""
+_MIN_WORDS = 5
+"""Words of a sentence at least, where sentences are checked."""
+_CACHED_TEXTS = 1 << 12
+
 
 class _Word(NamedTuple):
     """Word of a sentence: its surface, its form for comparison, and whether a negation precedes it."""
@@ -181,14 +188,6 @@ def _ngrams(words: Sequence[_Word]) -> Iterator[tuple[str, ...]]:
     forms = [word.form for word in words]
     size = min(_NGRAM, len(forms))
     return zip(*(forms[offset : len(forms) - size + 1 + offset] for offset in range(size)), strict=True)
-
-
-UNFOUNDED = "no generated sentence is founded in the document"
-_MIN_REPLACED = 0.3
-"""Fraction of the words of a sentence that its source must have to replace it."""
-_MIN_WORDS = 5
-"""Words of a sentence at least, where sentences are checked."""
-_CACHED_TEXTS = 1 << 12
 
 
 @final

@@ -7,6 +7,10 @@ from dataclasses import asdict, dataclass
 from itertools import accumulate, pairwise
 from typing import Any
 
+_WORD = re.compile(r"\S+")
+_MAX_WORD, _PART = 24, 8
+"""Characters of a longer word, as in scripts without spaces, and of the parts that it is displayed in."""
+
 
 @dataclass(frozen=True)
 class EvidenceSource:
@@ -112,11 +116,6 @@ def place_name(source: EvidenceSource) -> str:
 
 def _wrap(text: str, mark: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, initial_indent=mark, subsequent_indent=" " * len(mark), break_on_hyphens=False)
-
-
-_WORD = re.compile(r"\S+")
-_MAX_WORD, _PART = 24, 8
-"""Characters of a longer word, as in scripts without spaces, and of the parts that it is displayed in."""
 
 
 def heat_words(text: str) -> list[tuple[int, int]]:

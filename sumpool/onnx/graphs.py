@@ -29,6 +29,11 @@ DECODER: Final = "decoder.onnx"
 LENGTHS = "lengths"
 """Name of the predicted lengths, (batch,), among the encoder's outputs."""
 
+MAX_DIFFERENCE = 0.05
+"""Largest difference of log-probabilities; a wrong layout differs by several."""
+_BATCH, _BEAMS, _SENTENCE, _STRIDE = 2, 2, 16, 7
+"""Documents and hypotheses of a check, tokens of a sentence, and difference of the ids of neighbours."""
+
 
 @final
 @dataclass(frozen=True)
@@ -161,12 +166,6 @@ def _store_sinusoids(embed: Embed, length: int) -> None:
     if embed.kind == "sinusoidal":
         table = sinusoid(torch.arange(length), embed.embedding.embedding_dim)
         embed.positions = nn.Embedding.from_pretrained(table.to(embed.embedding.weight))
-
-
-MAX_DIFFERENCE = 0.05
-"""Largest difference of log-probabilities; a wrong layout differs by several."""
-_BATCH, _BEAMS, _SENTENCE, _STRIDE = 2, 2, 16, 7
-"""Documents and hypotheses of a check, tokens of a sentence, and difference of the ids of neighbours."""
 
 
 @final

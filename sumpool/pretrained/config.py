@@ -57,6 +57,28 @@ _CROSS_ATTENTION: Parts = {
     "cross_attention_residual.norm": ("encoder_attn_layer_norm",),
 }
 
+GENERATION = "generation_config.json"
+_WITHOUT_EFFECT = {
+    "do_sample": False,
+    "num_beam_groups": 1,
+    "diversity_penalty": 0.0,
+    "repetition_penalty": 1.0,
+    "encoder_repetition_penalty": 1.0,
+    "encoder_no_repeat_ngram_size": 0,
+    "exponential_decay_length_penalty": None,
+    "guidance_scale": 1.0,
+    "penalty_alpha": None,
+    "bad_words_ids": None,
+    "force_words_ids": None,
+    "suppress_tokens": None,
+    "begin_suppress_tokens": None,
+    "sequence_bias": None,
+}
+"""Unsupported settings, with the value that has no effect."""
+CONFIG = "config.json"
+_ALIASES = {"swish": "silu"}
+"""Other names of activations."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
@@ -159,25 +181,6 @@ FAMILIES: Final[Mapping[FamilyName, Family]] = {
 }
 """Families by `model_type`."""
 
-GENERATION = "generation_config.json"
-_WITHOUT_EFFECT = {
-    "do_sample": False,
-    "num_beam_groups": 1,
-    "diversity_penalty": 0.0,
-    "repetition_penalty": 1.0,
-    "encoder_repetition_penalty": 1.0,
-    "encoder_no_repeat_ngram_size": 0,
-    "exponential_decay_length_penalty": None,
-    "guidance_scale": 1.0,
-    "penalty_alpha": None,
-    "bad_words_ids": None,
-    "force_words_ids": None,
-    "suppress_tokens": None,
-    "begin_suppress_tokens": None,
-    "sequence_bias": None,
-}
-"""Unsupported settings, with the value that has no effect."""
-
 
 class GenerationSettings(BaseModel):
     """Settings by the names of transformers."""
@@ -261,11 +264,6 @@ def to_decoding_config(generation: GenerationSettings, target_length: int) -> De
         no_repeat_tokens=generation.no_repeat_ngram_size,
         repair=False,
     )
-
-
-CONFIG = "config.json"
-_ALIASES = {"swish": "silu"}
-"""Other names of activations."""
 
 
 def read_json(path: Path) -> dict[str, Any]:

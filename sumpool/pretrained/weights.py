@@ -28,6 +28,20 @@ _PREFIX = re.compile(r"^(model|led)\.")
 _FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.bin")
 
+Extension = Literal["repeat", "flip"]
+"""Learned positions beyond those of the original; the first ones stay, so that nothing changes for shorter documents.
+
+repeat  The learned positions again from the first, as LED was made from BART (Beltagy et al., 2020). Copies meet in a
+        jump.
+flip    Every second copy in reverse order, as in LoBART (Manakul and Gales, 2021): no jump, but the positions on either
+        side of a seam are equal.
+"""
+_EMBEDDING = ("shared.weight", "lm_head.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
+"""Names of the matrix of embedding and output; a file contains it under one or more of them."""
+_HALVES = ("encoder", "decoder")
+_MAX_COMPUTED_POSITIONS = 1 << 17
+"""Positions that are computed, at most: no file vouches for their number."""
+
 
 class Tensors:
     """Tensors of a folder by name, each read when it is taken, so that the model is never in memory twice.
@@ -117,16 +131,6 @@ def _weight_files(folder: Path) -> list[Path]:
     raise CheckpointError(f"{folder} must hold {WEIGHTS}, or {INDEX} and its parts, got neither")
 
 
-Extension = Literal["repeat", "flip"]
-"""Learned positions beyond those of the original; the first ones stay, so that nothing changes for shorter documents.
-
-repeat  The learned positions again from the first, as LED was made from BART (Beltagy et al., 2020). Copies meet in a
-        jump.
-flip    Every second copy in reverse order, as in LoBART (Manakul and Gales, 2021): no jump, but the positions on either
-        side of a seam are equal.
-"""
-
-
 def extend_positions(learned: Tensor, length: int, extension: Extension) -> Tensor:
     """Extend or truncate position embeddings.
 
@@ -155,13 +159,6 @@ def sinusoidal_positions(length: int, dim: int) -> Tensor:
     decay = 10000.0 ** -(torch.arange(half, dtype=torch.float64) / half)
     angle = torch.arange(length, dtype=torch.float64)[:, None] * decay  # (length, half)
     return torch.cat([angle.sin(), angle.cos()], dim=-1).to(torch.float32)
-
-
-_EMBEDDING = ("shared.weight", "lm_head.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
-"""Names of the matrix of embedding and output; a file contains it under one or more of them."""
-_HALVES = ("encoder", "decoder")
-_MAX_COMPUTED_POSITIONS = 1 << 17
-"""Positions that are computed, at most: no file vouches for their number."""
 
 
 def load_pretrained(

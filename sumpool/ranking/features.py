@@ -21,6 +21,79 @@ from sumpool.text.word_graph import SentenceWords, WordGraph
 
 Indices = NDArray[np.int64]
 
+Values = NDArray[np.float64]
+"""A value for each sentence of prose, (prose,)."""
+Item = TypeVar("Item")
+
+_FRAME_START, _FRAME_END = 0.3, 0.08
+"""Shares of the document that are its beginning and end."""
+_FIRST = 5
+"""Sentences at the beginning that all others are compared with."""
+_OPENING = 3
+"""First content words of a sentence."""
+_COMMON = 15
+"""Commonest content words of the document."""
+_CHARACTER = re.compile(
+    r"(?P<digit>\d)|(?P<capital>\b[A-Z])|(?P<straight>[\"'])|(?P<curly>[`\u201c\u201d\u2018\u2019])|(?P<mark>[^\w\s.,;:()-])"
+)
+"""Characters that are counted."""
+FEATURES: Final = (
+    "position",
+    "log_index",
+    "log_index_from_end",
+    "index_in_section",
+    "log_paragraph_in_section",
+    "log_paragraph",
+    "index_in_paragraph",
+    "paragraph_size",
+    "from_end_of_paragraph",
+    "is_list_item",
+    "section_position",
+    "log_section",
+    "log_section_size",
+    "section_share",
+    "is_before_headings",
+    "log_sections",
+    "log_sentences",
+    "log_words",
+    "word_length",
+    "digits",
+    "capitals",
+    "brackets",
+    "commas",
+    "quotes",
+    "marks",
+    "ends_with_full_stop",
+    "ends_with_colon",
+    "is_question",
+    "starts_in_lower_case",
+    "log_words_before",
+    "log_document_words",
+    "mean_words",
+    "centrality",
+    "centrality_rank",
+    "frame_centrality",
+    "frame_centrality_rank",
+    "is_in_frame",
+    "paragraph_centrality",
+    "content_words",
+    "common_words",
+    "mean_log_frequency",
+    "max_log_frequency",
+    "first_mentions",
+    "later_mentions",
+    "title_overlap",
+    "title_recall",
+    "has_title",
+    "title_in_opening",
+    "frequency_in_opening",
+    "heading_overlap",
+    "section_overlap",
+    "first_overlap",
+    "previous_overlap",
+)
+"""Names of the features, in the order of the columns."""
+
 
 @dataclass(frozen=True)
 class Outline:
@@ -81,24 +154,6 @@ def _runs(values: Indices) -> Indices:
     changes = np.ones(len(values), np.int64)
     changes[1:] = values[1:] != values[:-1]
     return np.cumsum(changes) - 1
-
-
-Values = NDArray[np.float64]
-"""A value for each sentence of prose, (prose,)."""
-Item = TypeVar("Item")
-
-_FRAME_START, _FRAME_END = 0.3, 0.08
-"""Shares of the document that are its beginning and end."""
-_FIRST = 5
-"""Sentences at the beginning that all others are compared with."""
-_OPENING = 3
-"""First content words of a sentence."""
-_COMMON = 15
-"""Commonest content words of the document."""
-_CHARACTER = re.compile(
-    r"(?P<digit>\d)|(?P<capital>\b[A-Z])|(?P<straight>[\"'])|(?P<curly>[`\u201c\u201d\u2018\u2019])|(?P<mark>[^\w\s.,;:()-])"
-)
-"""Characters that are counted."""
 
 
 def style_features(texts: Sequence[str], words: Iterable[Sequence[str]]) -> dict[str, Values]:
@@ -264,64 +319,6 @@ def ranks(values: Values) -> Values:
 
 def _counts(items: Iterable[Item], count: Callable[[Item], float]) -> Values:
     return np.fromiter(map(count, items), np.float64)
-
-
-FEATURES: Final = (
-    "position",
-    "log_index",
-    "log_index_from_end",
-    "index_in_section",
-    "log_paragraph_in_section",
-    "log_paragraph",
-    "index_in_paragraph",
-    "paragraph_size",
-    "from_end_of_paragraph",
-    "is_list_item",
-    "section_position",
-    "log_section",
-    "log_section_size",
-    "section_share",
-    "is_before_headings",
-    "log_sections",
-    "log_sentences",
-    "log_words",
-    "word_length",
-    "digits",
-    "capitals",
-    "brackets",
-    "commas",
-    "quotes",
-    "marks",
-    "ends_with_full_stop",
-    "ends_with_colon",
-    "is_question",
-    "starts_in_lower_case",
-    "log_words_before",
-    "log_document_words",
-    "mean_words",
-    "centrality",
-    "centrality_rank",
-    "frame_centrality",
-    "frame_centrality_rank",
-    "is_in_frame",
-    "paragraph_centrality",
-    "content_words",
-    "common_words",
-    "mean_log_frequency",
-    "max_log_frequency",
-    "first_mentions",
-    "later_mentions",
-    "title_overlap",
-    "title_recall",
-    "has_title",
-    "title_in_opening",
-    "frequency_in_opening",
-    "heading_overlap",
-    "section_overlap",
-    "first_overlap",
-    "previous_overlap",
-)
-"""Names of the features, in the order of the columns."""
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,9 @@ _COMMON_HEADING = 3
 _MIN_HEADING_CUES = 0.25
 """Share of the documents that a cue of a heading occurs in at least, relative to a cue of a sentence."""
 
+_STEPS = 40
+"""Steps of the conjugate-gradient method."""
+
 
 def fit_ranker(examples: Sequence[RankingExample], config: RankingConfig) -> Ranker:
     """Fit a ranker; deterministic given the seed of the settings.
@@ -189,10 +192,6 @@ def _fit_cues(examples: Sequence[RankingExample], config: RankingConfig) -> Cues
         fit_cues(cues, flat, values, weights, config.ridge),
         fit_cues(heading_cues, flat_headings, values, weights, config.ridge),
     )
-
-
-_STEPS = 40
-"""Steps of the conjugate-gradient method."""
 
 
 def frequent_cues(

@@ -42,6 +42,10 @@ _RANGE_CHARACTERS = 19
 _HASH_DIGITS: Final = 8
 _WORD = re.compile(r"\w+")
 
+FURTHER, GOOD = 0.85, 0.55
+"""Preference of the further sentences of a reader's summary, and of other good ones."""
+_SUFFIX = ".txt"
+
 
 @dataclass(frozen=True)
 class Marks:
@@ -240,10 +244,6 @@ def _numbers(name: str, value: str, sentences: int, shown: frozenset[int]) -> tu
     return tuple(found)
 
 
-FURTHER, GOOD = 0.85, 0.55
-"""Preference of the further sentences of a reader's summary, and of other good ones."""
-
-
 @dataclass(frozen=True)
 class MarkedExample:
     """A document with marks of a reader.
@@ -290,9 +290,6 @@ def marked_example(
         np.isin(indices, shown),
         np.isin(indices, [*shown[: marks.judged], *marks.best, *marks.good]) & ~junk,
     )
-
-
-_SUFFIX = ".txt"
 
 
 def write_sheets(documents: Iterable[Document], folder: Path, notice: Callable[[str], None]) -> int:

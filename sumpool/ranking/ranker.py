@@ -32,6 +32,46 @@ LEAF: Final = -1
 _BLOCK_ROWS = 1024
 """Rows predicted at once: their nodes fit the cache, and the features of a book are not copied."""
 
+_OPENING = 3
+"""First words of a sentence that are marked."""
+START: Final = "^"
+"""Mark of the first words of a sentence."""
+FILE: Final = "ranker.safetensors"
+"""Name of the file in a run folder."""
+LEARNT: Final = (
+    "cues",
+    "cues_rank",
+    "cues_before",
+    "cues_after",
+    "mean_cues",
+    "max_cues",
+    "heading_cues",
+    "heading_cues_rank",
+)
+"""Names of the features that are learnt, behind those of `FEATURES`."""
+SCORES: Final = ("score", "score_below_best", "score_rank")
+"""Names of the features from the score by structure."""
+_SCHEMA = 2
+_DAMAGE = (OSError, SafetensorError, OverflowError, ValueError, LookupError, TypeError, AttributeError)
+_DEPENDENCE, _JUNK, _FRAGMENT = 0.2, 0.2, 0.2
+"""Costs of a sentence that certainly does not stand alone, has no content, or begins in lower case, on the scale of
+marks."""
+_IN_REFERENCES = 0.5
+"""Weight of the score that has learnt from reference summaries; marks have few RFCs and papers."""
+CHOICE: Final = ("preference", "dependence", "junk")
+"""Forests over `FEATURES`, `LEARNT` and `SCORES` that have learnt from marks of readers: how much a reader wants a
+sentence in a short summary, from 0 to 1, and the probabilities that it cannot be understood without the text around it,
+and that it has no content."""
+_CUES: Final = ("sentence", "heading")
+_CLASSIFIER: Final = ("mean", "scale", "weights")
+"""Arrays of `DocumentClassifier`."""
+_PROBE_ARRAYS: Final = ("mean", "scale", "weights", "bias")
+"""Arrays of `Probe`."""
+_PROBE = 0.7
+"""Weight of the probe beside the trees; from .5 on, no other is better by more than .01 of the first choices."""
+_DEVIATIONS = 5.0
+"""Standard deviations to which the values of a document are clipped."""
+
 
 @final
 @dataclass(frozen=True)
@@ -100,12 +140,6 @@ class Forest:
         return self
 
 
-_OPENING = 3
-"""First words of a sentence that are marked."""
-START: Final = "^"
-"""Mark of the first words of a sentence."""
-
-
 def sentence_cues(words: Sequence[str]) -> set[str]:
     """Return the cues of a sentence."""
     opening = [START + " ".join(words[:size]) for size in range(1, min(_OPENING, len(words)) + 1)]
@@ -123,41 +157,6 @@ def cue_scores(weights: Mapping[str, float], sentences: Iterable[Sequence[str]])
     return np.fromiter((sum(values) / len(values) ** 0.5 if values else 0.0 for values in known), np.float64)
 
 
-FILE: Final = "ranker.safetensors"
-"""Name of the file in a run folder."""
-LEARNT: Final = (
-    "cues",
-    "cues_rank",
-    "cues_before",
-    "cues_after",
-    "mean_cues",
-    "max_cues",
-    "heading_cues",
-    "heading_cues_rank",
-)
-"""Names of the features that are learnt, behind those of `FEATURES`."""
-SCORES: Final = ("score", "score_below_best", "score_rank")
-"""Names of the features from the score by structure."""
-_SCHEMA = 2
-_DAMAGE = (OSError, SafetensorError, OverflowError, ValueError, LookupError, TypeError, AttributeError)
-_DEPENDENCE, _JUNK, _FRAGMENT = 0.2, 0.2, 0.2
-"""Costs of a sentence that certainly does not stand alone, has no content, or begins in lower case, on the scale of
-marks."""
-_IN_REFERENCES = 0.5
-"""Weight of the score that has learnt from reference summaries; marks have few RFCs and papers."""
-CHOICE: Final = ("preference", "dependence", "junk")
-"""Forests over `FEATURES`, `LEARNT` and `SCORES` that have learnt from marks of readers: how much a reader wants a
-sentence in a short summary, from 0 to 1, and the probabilities that it cannot be understood without the text around it,
-and that it has no content."""
-_CUES: Final = ("sentence", "heading")
-_CLASSIFIER: Final = ("mean", "scale", "weights")
-"""Arrays of `DocumentClassifier`."""
-_PROBE_ARRAYS: Final = ("mean", "scale", "weights", "bias")
-"""Arrays of `Probe`."""
-_PROBE = 0.7
-"""Weight of the probe beside the trees; from .5 on, no other is better by more than .01 of the first choices."""
-_DEVIATIONS = 5.0
-"""Standard deviations to which the values of a document are clipped."""
 _ARRAYS = tuple(field.name for field in fields(Forest) if field.name != "base")
 
 

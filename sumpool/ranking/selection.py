@@ -23,6 +23,13 @@ _MIN_WORDS = 4
 OVERRUN: Final = 1.1
 """Words of a selection at most, relative to the budget."""
 
+_USUAL_WORDS = ((1_000, 60), (6_000, 135), (100_000, 200))
+"""Words of documents, and of their summaries."""
+_MAX_CELLS = 10_000_000
+"""Numbers that are stored at most to find the selection of the closest length."""
+_PAIRED_CANDIDATES = 40
+"""Candidates of the first sentence of a pair that replaces one."""
+
 
 def find_candidates(sentences: Sequence[SourceSentence]) -> list[int]:
     """Return the indices of the sentences of prose, which a summary may consist of."""
@@ -81,14 +88,6 @@ def select(
         selected.append(best)
         used += sizes[best]
         covered |= content(best)
-
-
-_USUAL_WORDS = ((1_000, 60), (6_000, 135), (100_000, 200))
-"""Words of documents, and of their summaries."""
-_MAX_CELLS = 10_000_000
-"""Numbers that are stored at most to find the selection of the closest length."""
-_PAIRED_CANDIDATES = 40
-"""Candidates of the first sentence of a pair that replaces one."""
 
 
 def usual_words(document_words: int) -> int:

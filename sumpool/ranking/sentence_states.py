@@ -31,6 +31,12 @@ _NORM = 24.0
 """Length of a state; that of the model grows with the layer."""
 _KINDS = ("heading", "paragraph", "list_item")
 
+_NAMES: Final = (
+    *("attn_norm", "attn_q", "attn_k", "attn_v", "attn_output"),
+    *("ffn_norm", "ffn_gate", "ffn_up", "ffn_down"),
+)
+"""Weights of a layer."""
+
 
 @final
 class SentenceStates:
@@ -136,13 +142,6 @@ class SentenceStates:
     def _normalised(self, states: Matrix, weight: Matrix) -> Matrix:
         scale = np.sqrt(np.square(states).mean(axis=1, keepdims=True) + np.float32(self._epsilon))
         return np.asarray(states / scale * weight, np.float32)
-
-
-_NAMES: Final = (
-    *("attn_norm", "attn_q", "attn_k", "attn_v", "attn_output"),
-    *("ffn_norm", "ffn_gate", "ffn_up", "ffn_down"),
-)
-"""Weights of a layer."""
 
 
 def _windows(sizes: Sequence[int]) -> list[tuple[int, int]]:

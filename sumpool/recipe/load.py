@@ -16,6 +16,9 @@ Section = TypeVar("Section", bound=Settings)
 
 _PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\.\d+|\[\d+\])*")
 
+_MAX_LISTED = 20
+"""Problems listed one by one; a longer list is usually the result of one mistake."""
+
 
 def override_all(tree: dict[str, Any], assignments: Iterable[str]) -> list[str]:
     """Apply `override` for each assignment and return the messages of those that fail."""
@@ -81,10 +84,6 @@ def _require_entry(container: object, step: str | int, prefix: str) -> None:
             raise ValueError(f"{prefix} must have an entry {step}, got {len(container)} counted from 0")
     elif not isinstance(container, dict):
         raise ValueError(f"{prefix} must be a section to have a setting {step}, got {container!r}")
-
-
-_MAX_LISTED = 20
-"""Problems listed one by one; a longer list is usually the result of one mistake."""
 
 
 def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:

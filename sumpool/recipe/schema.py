@@ -14,6 +14,9 @@ from sumpool.ranking.config import RankingConfig
 from sumpool.settings import Settings
 from sumpool.training.config import TrainConfig
 
+DEFAULT = "summarization"
+"""Task of a recipe that names none."""
+
 
 class BaseRecipe(Settings):
     """Settings that the recipes of all tasks have."""
@@ -56,8 +59,6 @@ class BaseRecipe(Settings):
 
 RecipeOf = TypeVar("RecipeOf", bound=BaseRecipe)
 """Recipe of a task."""
-DEFAULT = "summarization"
-"""Task of a recipe that names none."""
 
 
 class Recipe(BaseRecipe):

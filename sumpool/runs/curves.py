@@ -21,6 +21,9 @@ _COLOURS = {"train": "#56b4e9", "nats": "#0072b2", "rouge1": "#e69f00", "rouge2"
 _POINTS = 400
 """Points of the training loss at most; more updates are averaged."""
 
+FOLDER = "tensorboard"
+_EVENTS = "events.out.tfevents.*"
+
 
 def draw_curves(run: Path, records: Sequence[Mapping[str, Any]]) -> None:
     """Draw the losses, and the scores if there are any, of a metrics log, and save them in the run folder.
@@ -85,10 +88,6 @@ def _finish(axes: "Axes", label: str) -> None:
     axes.grid(visible=True, color="0.9")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
-
-
-FOLDER = "tensorboard"
-_EVENTS = "events.out.tfevents.*"
 
 
 def require_tensorboard() -> None:

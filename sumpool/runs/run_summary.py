@@ -23,6 +23,12 @@ RECIPE, WEIGHTS, METRICS = "recipe.yaml", "model.safetensors", "metrics.jsonl"
 MAX_METRICS_BYTES = 1 << 30
 """Size of a metrics log at most; a million updates take a third of it."""
 
+_OF_SUMMARIES = ("model.target_length", "model.decoder.layers", "model.output")
+"""Settings that a classifier does not use."""
+_BARS = "▁▂▃▄▅▆▇█"
+_WIDTH = 60
+"""Characters of a curve at most."""
+
 
 @dataclass(frozen=True)
 class RunSummary:
@@ -199,13 +205,6 @@ def _weights(path: Path, manifest: Manifest) -> tuple[int | None, int | None]:
 def _date(run: Path) -> str:
     times = [path.stat().st_mtime for name in (WEIGHTS, METRICS, MANIFEST, RECIPE) if (path := run / name).exists()]
     return datetime.fromtimestamp(max(times, default=0), UTC).isoformat(timespec="seconds")
-
-
-_OF_SUMMARIES = ("model.target_length", "model.decoder.layers", "model.output")
-"""Settings that a classifier does not use."""
-_BARS = "▁▂▃▄▅▆▇█"
-_WIDTH = 60
-"""Characters of a curve at most."""
 
 
 @dataclass(frozen=True)

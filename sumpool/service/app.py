@@ -49,6 +49,30 @@ _POLICY = (
 _LOG = logging.getLogger(__name__)
 _BUG = "this is a bug in sumpool; the service continues"
 
+_WRONG: dict[int | str, dict[str, Any]] = {
+    status: {"model": ErrorAnswer} for status in (400, 401, 403, 408, 413, 415, 422, 429, 503)
+}
+_FORM = {
+    "type": "object",
+    "properties": {
+        "file": {"type": "string", "format": "binary", "description": "A document; several files may be sent."},
+        **{
+            name: SummaryRequest.model_json_schema()["properties"][name]
+            for name in ("text", "length", "mode", "evidence")
+        },
+    },
+}
+_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {"schema": SummaryRequest.model_json_schema()},
+            "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
+            "multipart/form-data": {"schema": _FORM},
+        },
+    }
+}
+
 
 class _Metrics:
     """Counters of one application."""
@@ -152,31 +176,6 @@ def _summarize(
     return summarizer.summarize(
         documents, length=options.length, mode=options.mode, evidence=options.evidence, on_draft=on_draft
     )
-
-
-_WRONG: dict[int | str, dict[str, Any]] = {
-    status: {"model": ErrorAnswer} for status in (400, 401, 403, 408, 413, 415, 422, 429, 503)
-}
-_FORM = {
-    "type": "object",
-    "properties": {
-        "file": {"type": "string", "format": "binary", "description": "A document; several files may be sent."},
-        **{
-            name: SummaryRequest.model_json_schema()["properties"][name]
-            for name in ("text", "length", "mode", "evidence")
-        },
-    },
-}
-_BODY = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {"schema": SummaryRequest.model_json_schema()},
-            "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
-            "multipart/form-data": {"schema": _FORM},
-        },
-    }
-}
 
 
 async def _stream(

@@ -22,6 +22,9 @@ from sumpool.inference.model_input import encode_source
 MOST_TOKENS = 512
 """Tokens of the document that are drawn; a picture has not more pixels for them."""
 
+_PARTS = 3
+"""Queries, keys and values, the output of the joint projection."""
+
 
 def draw_attention_map(run: Path | None, document: str, path: Path) -> list[Tensor]:
     """Draw the attention weights of every layer and head of an encoder as a PNG.
@@ -98,10 +101,6 @@ def _draw(maps: list[Tensor], path: Path) -> None:
     figure.supxlabel("key")
     figure.supylabel("query")
     save_figure(figure, path)
-
-
-_PARTS = 3
-"""Queries, keys and values, the output of the joint projection."""
 
 
 @torch.no_grad()

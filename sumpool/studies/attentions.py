@@ -49,6 +49,10 @@ SWEEP = {f"neighborhood, r = {radius}": {"kind": "neighborhood", "radius": radiu
 SWEEP["both, 3 / 3, r = 33 phrases"] = {"kind": "convolutional", "radius": 33}
 """Rows of `study.sweep`: what paper 5 wants to vary and combine, beside its r = 100 and 3 / 3."""
 
+_OURS, _THEIRS = "ours", "theirs"
+_BLOCK, _LANDMARKS, _WINDOW, _KERNEL = 64, 64, 512, 65
+_NO_DROPOUT = {"attention_probs_dropout_prob": 0.0}
+
 
 def measure_attention_costs(
     settings: AttentionsConfig, conditions: Conditions, report: Report = no_op, check: Check = no_op
@@ -143,11 +147,6 @@ def _measure_length(name: str, length: int, settings: AttentionsConfig, conditio
         seconds.append(clock(work, conditions.device))
     values = {"name": name, "length": length, "operations": operations}
     return Row({**values, "seconds": min(seconds), "memory": memory or None})
-
-
-_OURS, _THEIRS = "ours", "theirs"
-_BLOCK, _LANDMARKS, _WINDOW, _KERNEL = 64, 64, 512, 65
-_NO_DROPOUT = {"attention_probs_dropout_prob": 0.0}
 
 
 @dataclass(frozen=True)

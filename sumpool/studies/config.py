@@ -8,6 +8,12 @@ from pydantic import Field, model_validator
 from sumpool.bench.config import Count
 from sumpool.settings import Settings
 
+LraTask = Literal["listops", "pathfinder32", "pathx128", "text", "retrieval", "image"]
+Length = Annotated[int, Field(ge=10, le=100_000)]
+LanguageModelTable = Literal["boundaries", "pareto", "scaling", "pooling"]
+Prior = Annotated[float, Field(gt=0, lt=1)]
+Positive = Annotated[float, Field(gt=0, le=1_000_000)]
+
 
 class Repeated(Settings):
     """Documents and repetitions of a timed suite."""
@@ -239,10 +245,6 @@ class DepthConfig(Repeated, ModelSizes):
     """A model is left out where a step would take longer than this, as a shallower or shorter one shows."""
 
 
-LraTask = Literal["listops", "pathfinder32", "pathx128", "text", "retrieval", "image"]
-Length = Annotated[int, Field(ge=10, le=100_000)]
-
-
 class LraConfig(Settings):
     """Attentions compared on a task of the Long Range Arena; every other setting is one of the task's recipe."""
 
@@ -274,10 +276,6 @@ class LraConfig(Settings):
         if self.lengths is not None and self.lengths[1] < 2 * self.lengths[0]:
             raise ValueError(f"study.lengths must end at twice its start or later, got {list(self.lengths)}")
         return self
-
-
-LanguageModelTable = Literal["boundaries", "pareto", "scaling", "pooling"]
-Prior = Annotated[float, Field(gt=0, lt=1)]
 
 
 class LanguageModelsConfig(Settings):
@@ -316,9 +314,6 @@ class GenerationConfig(Settings):
     """Tokens of the text."""
     repeats: int = Field(3, ge=1, le=10_000)
     """Texts, of which the median is shown."""
-
-
-Positive = Annotated[float, Field(gt=0, le=1_000_000)]
 
 
 class ScalingConfig(Settings):

@@ -78,6 +78,20 @@ _TITLES = {
 _LAST = "-last"
 """End of the names of rows whose segments have the state of their last token."""
 
+_COLOURS = {
+    "vanilla": "#000000",
+    "fixed": "#0072b2",
+    "whitespace": "#e69f00",
+    "unigram": "#009e73",
+    "entropy": "#cc79a7",
+    "gumbel": "#d55e00",
+    "random": "#999999",
+}
+"""Colour of each family, distinguishable for colour-blind readers too (Okabe and Ito)."""
+_OTHER = "#56b4e9"
+_MARKERS = {"vanilla": "*", "fixed": "s", "whitespace": "^", "unigram": "o", "entropy": "D", "gumbel": "v"}
+_BPC = "bits per character of the test text"
+
 
 @dataclass(frozen=True)
 class StudyRow:
@@ -401,21 +415,6 @@ def difference_table(rows: Sequence[Row]) -> Table:
     ]
     headings = ("text", "rows", "BPC", "95 % interval", "t-test, seeds", "t-test, windows", "bootstrap, windows")
     return text_table("differences in bits per character", headings, lines)
-
-
-_COLOURS = {
-    "vanilla": "#000000",
-    "fixed": "#0072b2",
-    "whitespace": "#e69f00",
-    "unigram": "#009e73",
-    "entropy": "#cc79a7",
-    "gumbel": "#d55e00",
-    "random": "#999999",
-}
-"""Colour of each family, distinguishable for colour-blind readers too (Okabe and Ito)."""
-_OTHER = "#56b4e9"
-_MARKERS = {"vanilla": "*", "fixed": "s", "whitespace": "^", "unigram": "o", "entropy": "D", "gumbel": "v"}
-_BPC = "bits per character of the test text"
 
 
 def draw_study(study: str, rows: Sequence[Row], path: Path) -> None:

@@ -66,6 +66,11 @@ PATIENCE = 4
 SHARPNESS = 1.0
 """Factor in the softmax of iterative pooling where it is timed, as the authors set it."""
 
+Pool = Callable[[Tensor, Tensor, int], Tensor]
+"""Vectors (batch, length, dim), their scores (batch, length), and how many to keep: (batch, keep, dim)."""
+AT_ONCE = 2**24
+"""Cosines, at most, that are computed at once."""
+
 
 def operators_result(
     rows: Sequence[Row], model_dim: int, crossings: Mapping[int, int | None], sharpness: Sequence[Row] = ()
@@ -163,12 +168,6 @@ def _seconds_per_round(row: Row) -> float:
 
 def _error(row: Row) -> float:
     return max(1 - float(row["similarity"]), 1e-9)
-
-
-Pool = Callable[[Tensor, Tensor, int], Tensor]
-"""Vectors (batch, length, dim), their scores (batch, length), and how many to keep: (batch, keep, dim)."""
-AT_ONCE = 2**24
-"""Cosines, at most, that are computed at once."""
 
 
 def measure_operators(

@@ -43,6 +43,17 @@ APPROXIMATE, GRU = "approximate", "approximate, gru"
 _VOCABULARY = 512
 """Tokens; their number changes no time, since there is no output head."""
 
+SELECTIONS: Mapping[str, dict[str, Any]] = {
+    APPROXIMATE: {"kind": "approximate", "encoder": {"kind": "attention"}},
+    GRU: {"kind": "approximate", "encoder": {"kind": "gru"}},
+    "model_free": {"kind": "model_free"},
+    "random": {"kind": "random"},
+}
+"""Settings of the selections by name; the sentence encoder makes no difference to a step."""
+
+Cache = dict[str, Tensor]
+"""What a cross-attention precomputes of the documents."""
+
 
 def selection_result(steps: list[Row], reused: list[Row], generations: list[Row], settings: SelectionConfig) -> Result:
     """Tables of steps, reused selections and generations."""
@@ -202,18 +213,6 @@ class _Decoding:
             "decoding": sum(self.steps),
         }
         return {**parts, "total": sum(parts.values()), "step_seconds": tuple(self.steps)}
-
-
-SELECTIONS: Mapping[str, dict[str, Any]] = {
-    APPROXIMATE: {"kind": "approximate", "encoder": {"kind": "attention"}},
-    GRU: {"kind": "approximate", "encoder": {"kind": "gru"}},
-    "model_free": {"kind": "model_free"},
-    "random": {"kind": "random"},
-}
-"""Settings of the selections by name; the sentence encoder makes no difference to a step."""
-
-Cache = dict[str, Tensor]
-"""What a cross-attention precomputes of the documents."""
 
 
 def measure_selection(

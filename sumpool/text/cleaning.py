@@ -31,6 +31,8 @@ _INVISIBLE = re.compile(f"[\x00-\x08\x0e-\x1f\x7f-\x9f{IGNORABLE}]+")
 _INVISIBLE_IN_LAYOUT = re.compile(f"[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x9f{IGNORABLE}]+")
 """Invisible characters except backspaces, form feeds and escapes, by which a layout is recognised."""
 
+_SEED = 20_000_003
+
 
 def clean(text: str) -> str:
     """Replace line ends by line feeds and remove invisible characters."""
@@ -70,9 +72,6 @@ def paragraphs(text: str) -> list[str]:
         elif parts[-1]:
             parts.append([])
     return [" ".join(words) for words in parts if words]
-
-
-_SEED = 20_000_003
 
 
 def sample_paragraphs(texts: Iterable[str], max_lines: int, max_characters: int) -> list[str]:

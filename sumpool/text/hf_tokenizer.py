@@ -39,6 +39,16 @@ from sumpool.text.tokenizer import Tokenizer
 if TYPE_CHECKING:
     import tokenizers
 
+_MAX_VOCABULARY = 1 << 21
+"""Tokens of a vocabulary at most; large ones have an eighth of it."""
+_UNSUPPORTED = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
+"""Settings of BPE that byte-level BPE leaves off."""
+_NORMALIZERS = {
+    *("Precompiled", "Replace", "Strip", "StripAccents", "Lowercase", "Nmt"),
+    *("NFC", "NFD", "NFKC", "NFKD"),
+}
+"""Normalizers that leave letters letters."""
+
 
 @final
 class HuggingFaceTokenizer(Tokenizer):
@@ -167,17 +177,6 @@ class HuggingFaceTokenizer(Tokenizer):
     def word_starts(self) -> list[bool]:
         """Return for every token whether it begins with white space; a special token is a word of its own."""
         return [not token or token[:1].isspace() for token in self._vocabulary.token_bytes]
-
-
-_MAX_VOCABULARY = 1 << 21
-"""Tokens of a vocabulary at most; large ones have an eighth of it."""
-_UNSUPPORTED = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
-"""Settings of BPE that byte-level BPE leaves off."""
-_NORMALIZERS = {
-    *("Precompiled", "Replace", "Strip", "StripAccents", "Lowercase", "Nmt"),
-    *("NFC", "NFD", "NFKC", "NFKD"),
-}
-"""Normalizers that leave letters letters."""
 
 
 class HuggingFaceVocabulary(NamedTuple):

@@ -80,6 +80,9 @@ _PERSIAN_LETTERS, _URDU_LETTERS = "پچژگی", "ٹڈڑںےہ"
 _MIN_KANA = 0.05
 """Kana per letter of Japanese at least; Chinese texts quote fewer."""
 
+_PREFIX = 6
+"""First letters of a word that stand for it."""
+
 
 @dataclass(frozen=True)
 class Language:
@@ -233,10 +236,6 @@ def _sample(text: str) -> str:
         return text
     starts = (0, (len(text) - _SAMPLE_CHARACTERS) // 2, len(text) - _SAMPLE_CHARACTERS)
     return "\n".join(text[start : start + _SAMPLE_CHARACTERS] for start in starts)
-
-
-_PREFIX = 6
-"""First letters of a word that stand for it."""
 
 
 def split_words(text: str, language: str = ENGLISH) -> list[str]:

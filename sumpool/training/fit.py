@@ -27,6 +27,9 @@ from sumpool.training.processes import Processes, current_processes
 from sumpool.training.update import BatchDivision, Updater, count_target_tokens, schedule_factor
 from sumpool.training.weights import export
 
+STANDARD_ERROR = "_standard_error"
+"""Suffix of the name of a metric's standard error."""
+
 
 class ValidationObserver(Protocol):
     """Measurement and record of a validation beside its loss."""
@@ -204,10 +207,6 @@ class _TrainingLoop:
         if observer and self.processes.is_main:
             observer.record(step)
         self.log.restart_clock()
-
-
-STANDARD_ERROR = "_standard_error"
-"""Suffix of the name of a metric's standard error."""
 
 
 def validation_batches(data: TrainingData, config: TrainConfig) -> list[list[int]]:

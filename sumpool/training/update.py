@@ -26,6 +26,9 @@ from sumpool.training.weights import set_weights, weights_of
 if TYPE_CHECKING:
     from sumpool.training.distillation import Teacher
 
+Work = Callable[[Batch], dict[str, Tensor]]
+"""Returns sums over the documents of a batch, by name, and may accumulate gradients."""
+
 
 @dataclass(frozen=True)
 class UpdateSize:
@@ -269,10 +272,6 @@ class Updater:
     def _clip_norm(self) -> Tensor:
         """Clip the norm of the gradient; return that before."""
         return nn.utils.clip_grad_norm_(self._parameters, self.config.clip or math.inf).detach()
-
-
-Work = Callable[[Batch], dict[str, Tensor]]
-"""Returns sums over the documents of a batch, by name, and may accumulate gradients."""
 
 
 class BatchDivision:

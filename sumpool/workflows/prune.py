@@ -39,6 +39,8 @@ from sumpool.training.weights import export
 DOCUMENTS = 100
 """Validation documents of a call that names no number."""
 
+HeadedAttention = Attention | CausalAttention | CrossAttention
+
 
 @dataclass(frozen=True)
 class ModelLoss:
@@ -197,9 +199,6 @@ def _single_documents(data: TrainingData, documents: int, device: torch.device, 
         report(Progress("importance of heads", index, documents))
         yield data.batch(data.validation, [index]).to(device)
     report(Progress("importance of heads", documents, documents))
-
-
-HeadedAttention = Attention | CausalAttention | CrossAttention
 
 
 def attentions(model: nn.Module) -> dict[str, HeadedAttention]:

@@ -18,6 +18,9 @@ from sumpool.core.nn.positions import PositionsKind
 from sumpool.core.nn.windows import Windows, without_first
 from sumpool.core.tokens import Tokens
 
+MAX_WEIGHTS = 2**24
+"""Attention weights materialised at a time, over windows, heads, queries and keys: 64 MB in float32."""
+
 
 def _check_even(window: int) -> int:
     if window % 2:
@@ -27,9 +30,6 @@ def _check_even(window: int) -> int:
 
 Window = Annotated[int, Field(ge=2, le=10_000_000), AfterValidator(_check_even)]
 """Positions visible to a token beside its own, half of them on either side."""
-
-MAX_WEIGHTS = 2**24
-"""Attention weights materialised at a time, over windows, heads, queries and keys: 64 MB in float32."""
 
 
 class BandAttention(Attention):

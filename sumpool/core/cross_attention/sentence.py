@@ -45,6 +45,9 @@ from sumpool.core.sentence_encoding._base import SentenceEncoder
 from sumpool.core.tokens import Tokens
 from sumpool.settings import OneOf
 
+ROOM_MULTIPLE = 64
+"""The most words that a query selects are rounded up to a multiple of this on a GPU, so that batches share graphs."""
+
 
 @final
 class SentenceCrossAttentionConfig(CrossAttentionConfig):
@@ -232,10 +235,6 @@ class SentenceCrossAttention(CrossAttention):
             "selection": mean_over_documents(distance, mask),
         }
         return losses, {"kept": mean_over_documents(kept, mask)}
-
-
-ROOM_MULTIPLE = 64
-"""The most words that a query selects are rounded up to a multiple of this on a GPU, so that batches share graphs."""
 
 
 @final

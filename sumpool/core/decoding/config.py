@@ -12,6 +12,16 @@ from sumpool.settings import Settings
 
 LengthFormula = Literal["sumpool", "transformers"]
 
+_TOLERANCE = 0.1
+"""Tolerance of a number of words."""
+_WORDS_PER_SENTENCE = 25
+LengthUnit = Literal["usual", "words", "sentences", "share"]
+_LENGTH = re.compile(r"(?P<amount>[0-9]{1,6}(?:\.[0-9]{1,3})?)(?P<unit>[ws%])")
+_UNITS: dict[str, LengthUnit] = {"w": "words", "s": "sentences", "%": "share"}
+_RELATIVE_LENGTHS = {"auto": 1.0, "short": 0.5, "medium": 1.0, "long": 2.0}
+LENGTH_FORMS = "auto, short, medium, long, or like 150w (words), 5s (sentences) or 10% (of the document's words)"
+"""Accepted lengths, for error messages."""
+
 
 @dataclass(frozen=True)
 class Hypothesis:
@@ -26,11 +36,6 @@ class Hypothesis:
     tokens: tuple[int, ...]
     score: float
     log_prob: float
-
-
-_TOLERANCE = 0.1
-"""Tolerance of a number of words."""
-_WORDS_PER_SENTENCE = 25
 
 
 @dataclass(frozen=True)
@@ -135,14 +140,6 @@ class Ranking:
             return self.score(log_prob, tokens)
         length = lengths.maximum if lengths.expected is None else max(lengths.expected, tokens)
         return self.score(log_prob, length + 1)
-
-
-LengthUnit = Literal["usual", "words", "sentences", "share"]
-_LENGTH = re.compile(r"(?P<amount>[0-9]{1,6}(?:\.[0-9]{1,3})?)(?P<unit>[ws%])")
-_UNITS: dict[str, LengthUnit] = {"w": "words", "s": "sentences", "%": "share"}
-_RELATIVE_LENGTHS = {"auto": 1.0, "short": 0.5, "medium": 1.0, "long": 2.0}
-LENGTH_FORMS = "auto, short, medium, long, or like 150w (words), 5s (sentences) or 10% (of the document's words)"
-"""Accepted lengths, for error messages."""
 
 
 class SummaryLength(NamedTuple):

@@ -12,6 +12,11 @@ from typing import Protocol, Self, final
 from sumpool.core.decoding.config import LengthTarget
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
 
+_SENTENCE_END = re.compile(rb"(?:[.!?]|\xe3\x80\x82)(?:[\"')\]]|\xe2\x80[\x99\x9d])*$")
+_ABBREVIATION = re.compile(
+    rb"(?:(?:^|[^a-z])[a-z]|\b(?:al|approx|cf|dr|ed|eds|etc|fig|inc|mr|ms|no|nos|sec|st|vol|vs))\.$", re.I
+)
+
 
 class Constraint(Protocol):
     """Tokens that may not follow a hypothesis."""
@@ -183,12 +188,6 @@ def _part(surface: bytes) -> bytes:
 def can_apply_on_device(rules: Rules, limits: Sequence[Sequence[Constraint]] = ()) -> bool:
     """Return whether constraints have a form on tensors: repeated n-grams of words and of tokens."""
     return not any(limits) and all(isinstance(one, NoRepeatTokens | NoRepeatWords) for one in rules.constraints)
-
-
-_SENTENCE_END = re.compile(rb"(?:[.!?]|\xe3\x80\x82)(?:[\"')\]]|\xe2\x80[\x99\x9d])*$")
-_ABBREVIATION = re.compile(
-    rb"(?:(?:^|[^a-z])[a-z]|\b(?:al|approx|cf|dr|ed|eds|etc|fig|inc|mr|ms|no|nos|sec|st|vol|vs))\.$", re.I
-)
 
 
 @final

@@ -32,6 +32,9 @@ _MASK = (1 << 64) - 1
 _BASE = 0x9E3779B97F4A7C15
 """Base of the polynomial hash of a word, odd."""
 
+_LOW_BITS = 32
+_LAST_INDEX = (1 << _LOW_BITS) - 1
+
 
 @final
 class RepeatedTokens:
@@ -296,10 +299,6 @@ class DeviceRules:
         for constraint in self._constraints:
             constraint.select(rows)
         return rows
-
-
-_LOW_BITS = 32
-_LAST_INDEX = (1 << _LOW_BITS) - 1
 
 
 @final

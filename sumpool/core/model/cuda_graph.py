@@ -31,6 +31,9 @@ GraphCapture = Callable[[Callable[[], StepOutput]], tuple[StepOutput, Callable[[
 """Captures the kernels that a function launches; returns its output tensors, and a function that computes them again in
 place."""
 
+_idle_streams: list[torch.cuda.Stream] = []
+"""Streams of graphs that no longer exist."""
+
 
 class _CapturedStep(NamedTuple):
     """A captured step: its input tensors, its output tensors, and the function that computes these."""
@@ -38,10 +41,6 @@ class _CapturedStep(NamedTuple):
     inputs: list[Tensor]
     output: StepOutput
     replay: Callable[[], object]
-
-
-_idle_streams: list[torch.cuda.Stream] = []
-"""Streams of graphs that no longer exist."""
 
 
 def capture_graph(run: Callable[[], StepOutput]) -> tuple[StepOutput, Callable[[], object]]:

@@ -17,6 +17,12 @@ from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.positions import sinusoid
 from sumpool.core.tokens import Tokens
 
+_INITIAL_LOG_LENGTH = 4.0
+"""Logarithm of the length that an untrained model predicts: 55 tokens."""
+_MAX_LOG_LENGTH = 20.0
+_NOISE_STD = 0.1
+"""Standard deviation of the logarithm of the factor on a reference length during training."""
+
 
 @final
 class CausalAttention(nn.Module):
@@ -81,13 +87,6 @@ class DecoderLayer(nn.Module):
         attended, step_state = self.cross_attention.step(queries, cross_cache, step_state)
         states = self.cross_attention_residual.add(states, attended)
         return self.feed_forward_residual(states, self.feed_forward), step_state
-
-
-_INITIAL_LOG_LENGTH = 4.0
-"""Logarithm of the length that an untrained model predicts: 55 tokens."""
-_MAX_LOG_LENGTH = 20.0
-_NOISE_STD = 0.1
-"""Standard deviation of the logarithm of the factor on a reference length during training."""
 
 
 @final

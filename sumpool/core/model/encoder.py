@@ -18,6 +18,9 @@ from sumpool.core.nn.states import EagerStates, Mixture, Mixtures
 from sumpool.core.pooling._base import Pooled, Pooler
 from sumpool.core.tokens import Tokens
 
+Projection = Callable[[Tensor], Tensor]
+"""Map of each state by itself: (..., dim) -> (..., features)."""
+
 
 @final
 class EncoderLayer(nn.Module):
@@ -53,10 +56,6 @@ class EncoderOutput:
     memory: Tokens
     source: Tokens
     mixtures: Mixtures
-
-
-Projection = Callable[[Tensor], Tensor]
-"""Map of each state by itself: (..., dim) -> (..., features)."""
 
 
 def identity(states: Tensor) -> Tensor:

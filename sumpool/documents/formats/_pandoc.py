@@ -53,6 +53,36 @@ _MAX_CONDITION: Final = 1_000
 """Lines that depend on a condition."""
 _MAX_NAME_LINE: Final = 1_000
 
+_OUT_OF_HEAP: Final = 251
+_Read = Callable[[bytes], tuple[TextBlock, ...]]
+_ARCHIVES: Final[dict[str, Callable[[DocumentArchive, _Read], dict[str, bytes]]]] = {
+    "docx": docx.prepare, "odt": odt.prepare, "pptx": pptx.prepare, "xlsx": xlsx.prepare
+}  # fmt: skip
+"""Formats that are zip archives, with the function that prepares their parts for pandoc."""
+_EMBEDDED: Final = ("html", "mail", "text", "rtf", "docx")
+"""Formats of documents that a Word document may embed; a web archive is a mail."""
+_NAME_LINE: Final = 200
+_ERROR_LINE: Final = re.compile(r"\(line (\d+), column \d+\)")
+_MACROS: Final = re.compile(r"^\.\s*\S+\s*|(?<=\s)[A-Z][a-z](?:\s|$)")
+"""Macro at the beginning of a line, and those of mdoc inside it."""
+_EMPTY_LINE: Final = '.\\"'
+_KEPT_MACRO: Final = re.compile(r"\.\\\"|\.\s*(?:Dd|Dt|Os|Sh|Ss|Pp|TH|SH|SS|[LP]?P)\b")
+"""Comments and macros of headings and paragraphs, which stay."""
+_ESCAPE: Final = re.compile(r"\\(?:[NhoCZ](?:'[^'\n]*'?)?|\[[^\]\n]*\])")
+"""Escapes with arguments, which pandoc may refuse."""
+_MAX_REPAIRS: Final = 20
+_PAGE: Final = re.compile(r"(?:slide|sheet)-(\d+)")
+_NO_TEXT: Final = re.compile(rf"{CELL_MARK}|\[Graphic: [^\[\]]*\]|[\ue000-\uf8ff]")
+"""Marks of numbers, what pandoc puts for objects, and pictures of fonts such as Wingdings."""
+_BULLET: Final = re.compile(r"[^\w\s]{1,2}|o|\(?\w{1,3}[.)]")
+_END: Final = TextBlock("")
+_NO_TITLE: Final = re.compile(
+    r"(?:microsoft word - .*|untitled|title|document\d*|dokument\d*|normal|template|word document"
+    r"|.*\.(?:docx?|odt|dotx?))?",
+    re.IGNORECASE,
+)
+"""Titles that word processors put in by themselves."""
+
 
 def simplify_man(text: str) -> str:
     """Return a page with the macros man in which the rows of tables, links and conditions are lines of text."""
@@ -190,37 +220,8 @@ def _with_signs(line: str) -> str:
     return "." + " ".join(_SIGNS.get(word, word) for word in line[1:].split(" "))
 
 
-_OUT_OF_HEAP: Final = 251
-_Read = Callable[[bytes], tuple[TextBlock, ...]]
-_ARCHIVES: Final[dict[str, Callable[[DocumentArchive, _Read], dict[str, bytes]]]] = {
-    "docx": docx.prepare, "odt": odt.prepare, "pptx": pptx.prepare, "xlsx": xlsx.prepare
-}  # fmt: skip
-"""Formats that are zip archives, with the function that prepares their parts for pandoc."""
-_EMBEDDED: Final = ("html", "mail", "text", "rtf", "docx")
-"""Formats of documents that a Word document may embed; a web archive is a mail."""
 _SIMPLIFIED: Final = {"man": simplify_man, "mdoc": simplify_mdoc}
 """Manual pages, with the function that prepares them for pandoc."""
-_NAME_LINE: Final = 200
-_ERROR_LINE: Final = re.compile(r"\(line (\d+), column \d+\)")
-_MACROS: Final = re.compile(r"^\.\s*\S+\s*|(?<=\s)[A-Z][a-z](?:\s|$)")
-"""Macro at the beginning of a line, and those of mdoc inside it."""
-_EMPTY_LINE: Final = '.\\"'
-_KEPT_MACRO: Final = re.compile(r"\.\\\"|\.\s*(?:Dd|Dt|Os|Sh|Ss|Pp|TH|SH|SS|[LP]?P)\b")
-"""Comments and macros of headings and paragraphs, which stay."""
-_ESCAPE: Final = re.compile(r"\\(?:[NhoCZ](?:'[^'\n]*'?)?|\[[^\]\n]*\])")
-"""Escapes with arguments, which pandoc may refuse."""
-_MAX_REPAIRS: Final = 20
-_PAGE: Final = re.compile(r"(?:slide|sheet)-(\d+)")
-_NO_TEXT: Final = re.compile(rf"{CELL_MARK}|\[Graphic: [^\[\]]*\]|[\ue000-\uf8ff]")
-"""Marks of numbers, what pandoc puts for objects, and pictures of fonts such as Wingdings."""
-_BULLET: Final = re.compile(r"[^\w\s]{1,2}|o|\(?\w{1,3}[.)]")
-_END: Final = TextBlock("")
-_NO_TITLE: Final = re.compile(
-    r"(?:microsoft word - .*|untitled|title|document\d*|dokument\d*|normal|template|word document"
-    r"|.*\.(?:docx?|odt|dotx?))?",
-    re.IGNORECASE,
-)
-"""Titles that word processors put in by themselves."""
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,27 @@ _TEXT_DIRECTIVE: Final = re.compile(
 _STEP: Final = 4
 """Spaces by which the text of a box is indented."""
 
+_FRONT_MATTER = re.compile(
+    r"\A(?P<fence>---|\+\+\+)[ \t]*\n(?P<fields>(?:(?!(?P=fence)).*\n){0,200}?)(?P=fence)[ \t]*(?:\n|\Z)"
+)
+_FIRST_FIELD = re.compile(r"\s*[\w-]+\s*[:=]")
+_TITLE_FIELD = re.compile(r"^title\s*[:=]\s*(?P<title>.+?)\s*$", re.MULTILINE | re.IGNORECASE)
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_HIDDEN = re.compile(r"<(script|style|svg|template)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+_BREAK = re.compile(r"</?(?:p|div|h[1-6]|li|tr|td|th|br|summary|details|table|ul|ol|dt|dd)\b[^<>]*>", re.IGNORECASE)
+_TAG = re.compile(r"</?[a-zA-Z!?][^<>]*>")
+_PREFORMATTED = re.compile(r"<pre\b[^<>]*>(.*?)(?:</pre\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+_EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
+_EXPONENT = re.compile(r"(?<=\d)<su[pb]>(?=[+\u2212-]?(?:\d{1,4}|[kn])[+\u2212-]?</su[pb]>)", re.IGNORECASE)
+"""Tag between a number and its exponent or base, which would be read as its last digits."""
+_FOOTNOTE = re.compile(r"\[\^[^\]\s]+\]:?")
+_MARK = re.compile(r"\[\[?_?TOC_?\]\]?|\{:.*\}", re.IGNORECASE)
+_BOX_MARKS = ("!!!", "???", "===", ":::", "[!", "```{")
+"""Marks of which a text with boxes has one."""
+_MAX_HEADING_WORDS = 12
+_ANCHOR = re.compile(r"(?<!\s)\s*\{#[\w-]+\}\s*$|(?<!\s)\s+#+$|^[=~-]{3,} ")
+"""What a heading is without: its anchor, its closing marks, and the line above it in reStructuredText."""
+
 
 def without_boxes(text: str) -> tuple[str, list[TextBlock]]:
     """Return a text without the marks of boxes, line by line, and the titles of the boxes.
@@ -112,28 +133,6 @@ class _Reader:
     def _title(self, number: int, title: str) -> None:
         if title := " ".join(title.strip(": ").split()):
             self.captions.append(TextBlock(title, "caption", line=number))
-
-
-_FRONT_MATTER = re.compile(
-    r"\A(?P<fence>---|\+\+\+)[ \t]*\n(?P<fields>(?:(?!(?P=fence)).*\n){0,200}?)(?P=fence)[ \t]*(?:\n|\Z)"
-)
-_FIRST_FIELD = re.compile(r"\s*[\w-]+\s*[:=]")
-_TITLE_FIELD = re.compile(r"^title\s*[:=]\s*(?P<title>.+?)\s*$", re.MULTILINE | re.IGNORECASE)
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_HIDDEN = re.compile(r"<(script|style|svg|template)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
-_BREAK = re.compile(r"</?(?:p|div|h[1-6]|li|tr|td|th|br|summary|details|table|ul|ol|dt|dd)\b[^<>]*>", re.IGNORECASE)
-_TAG = re.compile(r"</?[a-zA-Z!?][^<>]*>")
-_PREFORMATTED = re.compile(r"<pre\b[^<>]*>(.*?)(?:</pre\s*>|\Z)", re.DOTALL | re.IGNORECASE)
-_EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
-_EXPONENT = re.compile(r"(?<=\d)<su[pb]>(?=[+\u2212-]?(?:\d{1,4}|[kn])[+\u2212-]?</su[pb]>)", re.IGNORECASE)
-"""Tag between a number and its exponent or base, which would be read as its last digits."""
-_FOOTNOTE = re.compile(r"\[\^[^\]\s]+\]:?")
-_MARK = re.compile(r"\[\[?_?TOC_?\]\]?|\{:.*\}", re.IGNORECASE)
-_BOX_MARKS = ("!!!", "???", "===", ":::", "[!", "```{")
-"""Marks of which a text with boxes has one."""
-_MAX_HEADING_WORDS = 12
-_ANCHOR = re.compile(r"(?<!\s)\s*\{#[\w-]+\}\s*$|(?<!\s)\s+#+$|^[=~-]{3,} ")
-"""What a heading is without: its anchor, its closing marks, and the line above it in reStructuredText."""
 
 
 def parse(content: bytes, options: ReadOptions) -> ParsedDocument:

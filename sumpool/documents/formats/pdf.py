@@ -17,6 +17,12 @@ from sumpool.documents.formats import missing_library
 from sumpool.documents.worker import lift_limits
 from sumpool.errors import DataError
 
+OCR_ADVICE: Final = "run it through OCR first, which --ocr LANGUAGE does by ocrmypdf"
+"""What to do about a file without text, as errors end."""
+_LANGUAGES: Final = re.compile(r"[A-Za-z][\w/-]*(?:\+[A-Za-z][\w/-]*)*")
+_SECONDS: Final = 3600
+"""Time that the program may take; a page takes a few seconds."""
+
 
 def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
     """Read a PDF file.
@@ -36,13 +42,6 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
             raise
     parsed = read_pdf(recognise_text(content, options.ocr), options.password)
     return replace(parsed, notes=(*parsed.notes, "text of a scan, recognised by ocrmypdf"))
-
-
-OCR_ADVICE: Final = "run it through OCR first, which --ocr LANGUAGE does by ocrmypdf"
-"""What to do about a file without text, as errors end."""
-_LANGUAGES: Final = re.compile(r"[A-Za-z][\w/-]*(?:\+[A-Za-z][\w/-]*)*")
-_SECONDS: Final = 3600
-"""Time that the program may take; a page takes a few seconds."""
 
 
 def ocr_program() -> str:

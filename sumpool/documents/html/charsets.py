@@ -27,6 +27,8 @@ _HEAD_BYTES: Final = 4096
 _MAX_WRONG: Final = 0.01
 """Share of wrong bytes up to which a text keeps its declared character set."""
 
+_JAPANESE_ERRORS: Final = "sumpool.japanese"
+
 
 def decode_page(content: bytes) -> DecodedText:
     """Decode an HTML or XHTML page.
@@ -91,5 +93,4 @@ def _decode_windows_rows(error: UnicodeError) -> tuple[str, int]:
     return bytes((lead, trail)).decode("cp932", "replace")[:1], error.start + 2
 
 
-_JAPANESE_ERRORS: Final = "sumpool.japanese"
 codecs.register_error(_JAPANESE_ERRORS, _decode_windows_rows)

@@ -10,6 +10,34 @@ from typing import Final
 
 from sumpool.documents.html.tree import HtmlElement
 
+_HIDING_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*0(?![.\d])", re.I)
+_CSS_BRACE = re.compile(r"[{}]")
+_CSS_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
+_CSS_NAME = re.compile(r"[.#][\w-]+")
+
+_NAME_PARTS = re.compile(r"[^a-z]+")
+_MAX_SHARE = 0.5
+"""Share of a page's text above which a part is never taken for the site's."""
+_LINK_SHARE = 0.4
+"""Share of linked text from which a header or an aside is taken for the site's."""
+_MARKER = re.compile(
+    r"\s*[\[(]?(?:\d{1,3}(?:\s?[,\u2013-]\s?\d{1,3})*|[a-z]|[*\u2020\u2021\u00a7\u21a9\u2191\ufe0e]+|note \d+)[\])]?\s*"
+)
+_MARKED = re.compile(r"(?:[.,;:!?\u2026)\]\"'\u2019\u201d\u00bb]|[^\W\d_]{4})\Z")
+"""End of a sentence or a word that a note is marked behind; units and variables before an exponent are shorter."""
+_EXPONENT = re.compile(r"[+\u2212-]?(?:\d{1,4}|[kn])[+\u2212-]?")
+_SIGNS = ("*", "**", "***", "\u2020", "\u2021", "\u00a7")
+_PERMALINK = re.compile(r"\s*+[\u00b6#\u00a7\u221e\u2191\u21a9\U0001f517]?\s*")
+_NAVIGATION = re.compile(
+    r"\b(?:next|prev(?:ious)?|up|home|top|contents|index|back|zur\u00fcck|weiter|(?:nach )?oben|inhalt(?:sverzeichnis)?"
+    r"|suivant|pr\u00e9c\u00e9dent|sommaire|haut|siguiente|anterior|\u043f\u0440\u0435\u0434|\u0441\u043b\u0435\u0434|"
+    r"\u0432\u0432\u0435\u0440\u0445|\u043d\u0430\u0447\u0430\u043b\u043e)\b|[\u00ab\u00bb\u2190\u2192]",
+    re.IGNORECASE,
+)
+_MAX_NAVIGATION_WORDS = 40
+_NAVIGATION_SHARE = 0.7
+"""Share of linked characters from which a line with words of navigation is navigation."""
+
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -61,34 +89,6 @@ NOTICE_NAMES: Final = _names(
     "byline by-line article-byline dateline entry-meta post-meta article-meta"
 )
 """Classes of licences, copyright notices, and authors and dates of articles."""
-
-_HIDING_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*0(?![.\d])", re.I)
-_CSS_BRACE = re.compile(r"[{}]")
-_CSS_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
-_CSS_NAME = re.compile(r"[.#][\w-]+")
-
-_NAME_PARTS = re.compile(r"[^a-z]+")
-_MAX_SHARE = 0.5
-"""Share of a page's text above which a part is never taken for the site's."""
-_LINK_SHARE = 0.4
-"""Share of linked text from which a header or an aside is taken for the site's."""
-_MARKER = re.compile(
-    r"\s*[\[(]?(?:\d{1,3}(?:\s?[,\u2013-]\s?\d{1,3})*|[a-z]|[*\u2020\u2021\u00a7\u21a9\u2191\ufe0e]+|note \d+)[\])]?\s*"
-)
-_MARKED = re.compile(r"(?:[.,;:!?\u2026)\]\"'\u2019\u201d\u00bb]|[^\W\d_]{4})\Z")
-"""End of a sentence or a word that a note is marked behind; units and variables before an exponent are shorter."""
-_EXPONENT = re.compile(r"[+\u2212-]?(?:\d{1,4}|[kn])[+\u2212-]?")
-_SIGNS = ("*", "**", "***", "\u2020", "\u2021", "\u00a7")
-_PERMALINK = re.compile(r"\s*+[\u00b6#\u00a7\u221e\u2191\u21a9\U0001f517]?\s*")
-_NAVIGATION = re.compile(
-    r"\b(?:next|prev(?:ious)?|up|home|top|contents|index|back|zur\u00fcck|weiter|(?:nach )?oben|inhalt(?:sverzeichnis)?"
-    r"|suivant|pr\u00e9c\u00e9dent|sommaire|haut|siguiente|anterior|\u043f\u0440\u0435\u0434|\u0441\u043b\u0435\u0434|"
-    r"\u0432\u0432\u0435\u0440\u0445|\u043d\u0430\u0447\u0430\u043b\u043e)\b|[\u00ab\u00bb\u2190\u2192]",
-    re.IGNORECASE,
-)
-_MAX_NAVIGATION_WORDS = 40
-_NAVIGATION_SHARE = 0.7
-"""Share of linked characters from which a line with words of navigation is navigation."""
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,32 @@ _FEW: Final = 100  # long words of a text that can be judged
 _SCRAMBLED: Final = 0.25  # share of long words that are cased; prose has .9, code .6
 _MANY_SYMBOLS: Final = 0.4  # share of the characters; prose and code have below .01
 
+_INDENT: Final = 0.7  # font sizes
+_MAX_INDENT: Final = 6.0
+_SMALL_PRINT: Final = 0.94  # largest size of what stands below a text, in its sizes
+_NEIGHBOURS: Final = 4  # lines that show where a paragraph's right edge is
+
+_SENTENCE_END = re.compile(r"[.!?:…。\uff01\uff1f][)\]”\"'\u2019»*]*$")
+_RUN_IN = re.compile(r"[^\W\d_]{3}")
+"""Letters of bold words that begin a paragraph, such as "DATES:"."""
+_KINDS: dict[LineKind, TextBlockKind] = {
+    LineKind.CODE: "code",
+    LineKind.FORMULA: "code",
+    LineKind.ROW: "table_row",
+    LineKind.CONTENTS: "notice",
+}
+_MONO_WIDTH: Final = 0.525  # of a character of a monospaced font, in font sizes
+_MAX_FRONT: Final = 60  # blocks before the abstract
+_MAX_AUTHORS: Final = 60  # words of a block of authors
+_MAX_HEADING_LINES: Final = 3
+_MAX_TITLE_GROUPS: Final = 4  # groups that may be one title
+_DEEPEST_INDENT: Final = 40  # characters
+_NOTICE = re.compile(
+    r"^\W*(copyright\b|©|\(c\) (19|20)\d\d|isbn\b|issn\b|arxiv:|doi:|https?://\S+$|permission (is|to) "
+    r"|all rights reserved|licensed under|this work is licensed)|^\W*+\S[^\s@]*@\S+$",
+    re.IGNORECASE,
+)
+
 
 class Vocabulary:
     """Words of a document, which say whether a hyphen at the end of a line belongs to the word.
@@ -121,22 +147,6 @@ def is_scrambled(text: str) -> bool:
         return True
     words = [word for word in _LATIN.findall(sample) if len(word) >= _LONG]
     return len(words) >= _FEW and sum(map(bool, map(_CASED.fullmatch, words))) < _SCRAMBLED * len(words)
-
-
-_INDENT: Final = 0.7  # font sizes
-_MAX_INDENT: Final = 6.0
-_SMALL_PRINT: Final = 0.94  # largest size of what stands below a text, in its sizes
-_NEIGHBOURS: Final = 4  # lines that show where a paragraph's right edge is
-
-_SENTENCE_END = re.compile(r"[.!?:…。\uff01\uff1f][)\]”\"'\u2019»*]*$")
-_RUN_IN = re.compile(r"[^\W\d_]{3}")
-"""Letters of bold words that begin a paragraph, such as "DATES:"."""
-_KINDS: dict[LineKind, TextBlockKind] = {
-    LineKind.CODE: "code",
-    LineKind.FORMULA: "code",
-    LineKind.ROW: "table_row",
-    LineKind.CONTENTS: "notice",
-}
 
 
 @dataclass(slots=True)
@@ -343,19 +353,6 @@ def _is_open(last: Group, group: Group, body: Body) -> bool:
     if end.text.endswith("-"):
         return True
     return not _ends_sentence(end) and (start.text[:1].islower() or not end.x1 < end.right - 3 * body.size)
-
-
-_MONO_WIDTH: Final = 0.525  # of a character of a monospaced font, in font sizes
-_MAX_FRONT: Final = 60  # blocks before the abstract
-_MAX_AUTHORS: Final = 60  # words of a block of authors
-_MAX_HEADING_LINES: Final = 3
-_MAX_TITLE_GROUPS: Final = 4  # groups that may be one title
-_DEEPEST_INDENT: Final = 40  # characters
-_NOTICE = re.compile(
-    r"^\W*(copyright\b|©|\(c\) (19|20)\d\d|isbn\b|issn\b|arxiv:|doi:|https?://\S+$|permission (is|to) "
-    r"|all rights reserved|licensed under|this work is licensed)|^\W*+\S[^\s@]*@\S+$",
-    re.IGNORECASE,
-)
 
 
 def compose_blocks(groups: list[Group], lines: Sequence[PrintedLine], title: str) -> Iterator[TextBlock]:

@@ -23,6 +23,35 @@ _WIDEST: Final = 4.0  # distance between the lines of a text, in font sizes
 _FULL: Final = 0.8  # width of such a line, in widths of its column
 _MIN_SIZE: Final = 0.1  # points; a file may set text in a font of size 0
 
+_NOTE_SIZE: Final = 0.94  # largest size of notes, in sizes of the text
+_LARGE: Final = 1.2  # size from which monospaced text is a heading, in sizes of the text
+_TAIL: Final = 100  # characters at the end of a line that show a page number
+_FULL_LINE: Final = 0.12  # free end of a line that others continue, in widths of the column
+_MONO_SHARE: Final = 0.85
+_MATH_SHARE: Final = 0.3
+_ALIGNED: Final = 3.0  # points between the edges of cells in one column
+_STRETCHED: Final = 2.0  # widest gap of a justified line, in font sizes
+_FILLED: Final = 0.8  # width of the words of a justified line, in widths of the column
+_MEANING_WORDS: Final = 4  # words of a definition on its first line
+_WRAPPED: Final = 3  # lines without a page number in a table of contents
+_REACH: Final = 3  # lines between two rows of a table
+
+BULLET = re.compile(
+    "([\u2022\u25e6\u2023\u25aa\u25ab\u25cf\u25cb\u25a0\u25a1\u25c6\u25c7\u2043\u25ba\u25b6\u27a2\u2713\uf000-\uf0ff]"
+    "\\s*|[\u2013\u2014\u2219\u00b7\u2217*\u2212-]\\s+|o\\s\\s+)(?=\\S)"
+)
+ENUMERATOR = re.compile(r"(\(?(\d{1,3}|[a-z]|[ivx]{1,4})\)|\d{1,3}\.|[a-z]\.|\[\d{1,3}\])\s+(?=\S)")
+CONTENTS_HEADING = re.compile(
+    r"((short|brief|table of|list of)?\s*contents|list of (figures|tables)|(\w+ )?index|inhalt(sverzeichnis)?"
+    r"|table des matières|índice( general)?|содержание|оглавление|目次|目录|sommaire|indice)",
+    re.IGNORECASE,
+)
+_LABEL = re.compile(r"\W|\(?[\dA-Za-z]{1,3}[.)]|\d{1,2}|[A-Z]?\d*(\.\d+)+\.?|\[\d+\]")
+_LEADER = re.compile(r"([.·…]\s?){4,}\s*([\divxlc]{1,5}|[A-Z]-?\d+)?(,\s?\d+)*$", re.IGNORECASE)
+_ENDS_IN_PAGE = re.compile(r"(^|\s)([A-Z]-)?(\d{1,4}|[ivxl]{1,6})([\u2013-]\d+)?(,\s?\d+([\u2013-]\d+)?)*$")
+_NOTE_START = re.compile(r"([\u2217*†‡§¶]+|\d{1,2})\s*\S|\(\d\)\s")
+_LETTERS = re.compile(r"[^\W\d_]{3,}")
+
 
 @dataclass(frozen=True)
 class Body:
@@ -80,36 +109,6 @@ def _running_text(lines: Sequence[PrintedLine]) -> dict[tuple[int, float], float
             gaps[line.page, round(line.size, 1)][round(following.y - line.y, 1)] += 1
     usual = {key: counts.most_common(1)[0] for key, counts in gaps.items()}
     return {key: gap for key, (gap, count) in usual.items() if count >= _RUNNING and gap <= _WIDEST * key[1]}
-
-
-_NOTE_SIZE: Final = 0.94  # largest size of notes, in sizes of the text
-_LARGE: Final = 1.2  # size from which monospaced text is a heading, in sizes of the text
-_TAIL: Final = 100  # characters at the end of a line that show a page number
-_FULL_LINE: Final = 0.12  # free end of a line that others continue, in widths of the column
-_MONO_SHARE: Final = 0.85
-_MATH_SHARE: Final = 0.3
-_ALIGNED: Final = 3.0  # points between the edges of cells in one column
-_STRETCHED: Final = 2.0  # widest gap of a justified line, in font sizes
-_FILLED: Final = 0.8  # width of the words of a justified line, in widths of the column
-_MEANING_WORDS: Final = 4  # words of a definition on its first line
-_WRAPPED: Final = 3  # lines without a page number in a table of contents
-_REACH: Final = 3  # lines between two rows of a table
-
-BULLET = re.compile(
-    "([\u2022\u25e6\u2023\u25aa\u25ab\u25cf\u25cb\u25a0\u25a1\u25c6\u25c7\u2043\u25ba\u25b6\u27a2\u2713\uf000-\uf0ff]"
-    "\\s*|[\u2013\u2014\u2219\u00b7\u2217*\u2212-]\\s+|o\\s\\s+)(?=\\S)"
-)
-ENUMERATOR = re.compile(r"(\(?(\d{1,3}|[a-z]|[ivx]{1,4})\)|\d{1,3}\.|[a-z]\.|\[\d{1,3}\])\s+(?=\S)")
-CONTENTS_HEADING = re.compile(
-    r"((short|brief|table of|list of)?\s*contents|list of (figures|tables)|(\w+ )?index|inhalt(sverzeichnis)?"
-    r"|table des matières|índice( general)?|содержание|оглавление|目次|目录|sommaire|indice)",
-    re.IGNORECASE,
-)
-_LABEL = re.compile(r"\W|\(?[\dA-Za-z]{1,3}[.)]|\d{1,2}|[A-Z]?\d*(\.\d+)+\.?|\[\d+\]")
-_LEADER = re.compile(r"([.·…]\s?){4,}\s*([\divxlc]{1,5}|[A-Z]-?\d+)?(,\s?\d+)*$", re.IGNORECASE)
-_ENDS_IN_PAGE = re.compile(r"(^|\s)([A-Z]-)?(\d{1,4}|[ivxl]{1,6})([\u2013-]\d+)?(,\s?\d+([\u2013-]\d+)?)*$")
-_NOTE_START = re.compile(r"([\u2217*†‡§¶]+|\d{1,2})\s*\S|\(\d\)\s")
-_LETTERS = re.compile(r"[^\W\d_]{3,}")
 
 
 class LineKind(Enum):

@@ -40,6 +40,57 @@ _MATH = re.compile(
     re.IGNORECASE,
 )
 
+_TEXT: Final = (pdfium.FPDF_FORMFIELD_TEXTFIELD, pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LISTBOX)
+_XFA: Final = (pdfium.FORMTYPE_XFA_FULL, pdfium.FORMTYPE_XFA_FOREGROUND)
+_HIDDEN: Final = 2
+_INVISIBLE = (3, 7)  # render modes without and with clipping
+_TINY: Final = 2.0  # points
+_WHITE: Final = 250  # of 255
+_OPTIONAL_CONTENT: Final = "OC\0".encode("utf-16-le")  # name of a mark
+_MAX_NAME: Final = 256  # characters of the name of a layer
+_PICTURE: Final = 800  # pixels of the longer side of a page
+_MAX_OBJECTS: Final = 2000  # of a page that are searched for dark areas
+
+Box = tuple[float, float, float, float]
+"""Left, bottom, right and top of an area in points."""
+COMBINING: Final = dict(
+    zip(
+        "\u00b4`\u02c6^\u02dc~\u00a8\u02c7\u02da\u02d8\u02d9\u02dd\u00af\u00b8",
+        "\u0301\u0300\u0302\u0302\u0303\u0303\u0308\u030c\u030a\u0306\u0307\u030b\u0304\u0327",
+        strict=True,
+    )
+)
+"""Combining character of each accent."""
+
+_ACCENTS = re.compile(f"[{re.escape(''.join(COMBINING))}]")
+_NOTHING: Final = "\x00"
+_DOTLESS = {"\u0131": "i", "\u0237": "j"}
+_REACH: Final = 3  # characters between an accent and its letter in the order of drawing
+_MAX_ACCENTS: Final = 5000  # on a page
+
+_WIDE_GAP: Final = 0.9  # font sizes
+_SPACE: Final = 0.15  # font sizes
+_SHORT: Final = 8  # characters of a word that may hide a gap
+_LETTER_SPACED: Final = 5  # characters with a space behind each that are a letter-spaced word
+_WORD_GAP: Final = 1.5  # gap between letter-spaced words, in gaps between their letters
+
+_SPACES = re.compile(r"[ \u00a0\t]+")
+_POINTER = ctypes.c_void_p
+_box_at = ctypes.CFUNCTYPE(ctypes.c_int, _POINTER, ctypes.c_int, _POINTER)(
+    ctypes.cast(pdfium.FPDFText_GetLooseCharBox, _POINTER).value or 0
+)  # with plain integers for pointers, calls take a third of the time
+
+DIRECTIONS: Final = {0: (1, 0), 90: (0, 1), 180: (-1, 0), 270: (0, -1)}
+"""Cosine and sine of each direction of text in degrees."""
+MAX_PAGE_CHARACTERS: Final = 200_000
+"""Characters of a page that are read; text beyond them is dropped."""
+
+_OCR_SHARE: Final = 0.2  # share of visible characters below which the invisible ones are the recognised text of a scan
+_SKEW: Final = 5  # degrees
+_object_at = ctypes.CFUNCTYPE(_POINTER, _POINTER, ctypes.c_int)(
+    ctypes.cast(pdfium.FPDFText_GetTextObject, _POINTER).value or 0
+)  # with plain integers for pointers, calls take a third of the time
+
 
 class Font(NamedTuple):
     """Font of a run.
@@ -79,11 +130,6 @@ def classify_font(name: str, flags: int = 0, weight: int = 0) -> Font:
     )
     mono = not math and bool(flags & _FIXED_PITCH or _MONO.search(name))
     return Font(name, bold, bool(flags & _ITALIC_FLAG or _ITALIC.search(name)), mono, math)
-
-
-_TEXT: Final = (pdfium.FPDF_FORMFIELD_TEXTFIELD, pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LISTBOX)
-_XFA: Final = (pdfium.FORMTYPE_XFA_FULL, pdfium.FORMTYPE_XFA_FOREGROUND)
-_HIDDEN: Final = 2
 
 
 @contextmanager
@@ -159,18 +205,6 @@ def _has_fields(document: Handle, number: int) -> bool:
         pdfium.FPDFPage_CloseAnnot(annotation)
     pdfium.FPDF_ClosePage(page)
     return found
-
-
-_INVISIBLE = (3, 7)  # render modes without and with clipping
-_TINY: Final = 2.0  # points
-_WHITE: Final = 250  # of 255
-_OPTIONAL_CONTENT: Final = "OC\0".encode("utf-16-le")  # name of a mark
-_MAX_NAME: Final = 256  # characters of the name of a layer
-_PICTURE: Final = 800  # pixels of the longer side of a page
-_MAX_OBJECTS: Final = 2000  # of a page that are searched for dark areas
-
-Box = tuple[float, float, float, float]
-"""Left, bottom, right and top of an area in points."""
 
 
 class PageBackground:
@@ -266,37 +300,6 @@ def _dark_boxes(page: Handle) -> list[Box]:
         if pdfium.FPDFPageObj_GetBounds(area, *edges):
             boxes.append((edges[0].value, edges[1].value, edges[2].value, edges[3].value))
     return boxes
-
-
-COMBINING: Final = dict(
-    zip(
-        "\u00b4`\u02c6^\u02dc~\u00a8\u02c7\u02da\u02d8\u02d9\u02dd\u00af\u00b8",
-        "\u0301\u0300\u0302\u0302\u0303\u0303\u0308\u030c\u030a\u0306\u0307\u030b\u0304\u0327",
-        strict=True,
-    )
-)
-"""Combining character of each accent."""
-
-_ACCENTS = re.compile(f"[{re.escape(''.join(COMBINING))}]")
-_NOTHING: Final = "\x00"
-_DOTLESS = {"\u0131": "i", "\u0237": "j"}
-_REACH: Final = 3  # characters between an accent and its letter in the order of drawing
-_MAX_ACCENTS: Final = 5000  # on a page
-
-_WIDE_GAP: Final = 0.9  # font sizes
-_SPACE: Final = 0.15  # font sizes
-_SHORT: Final = 8  # characters of a word that may hide a gap
-_LETTER_SPACED: Final = 5  # characters with a space behind each that are a letter-spaced word
-_WORD_GAP: Final = 1.5  # gap between letter-spaced words, in gaps between their letters
-
-_SPACES = re.compile(r"[ \u00a0\t]+")
-_POINTER = ctypes.c_void_p
-_box_at = ctypes.CFUNCTYPE(ctypes.c_int, _POINTER, ctypes.c_int, _POINTER)(
-    ctypes.cast(pdfium.FPDFText_GetLooseCharBox, _POINTER).value or 0
-)  # with plain integers for pointers, calls take a third of the time
-
-DIRECTIONS: Final = {0: (1, 0), 90: (0, 1), 180: (-1, 0), 270: (0, -1)}
-"""Cosine and sine of each direction of text in degrees."""
 
 
 def turn(box: Handle, direction: int) -> tuple[float, float, float, float]:
@@ -436,18 +439,6 @@ def _close_gaps(text_page: Handle, characters: list[str], index: int) -> None:
         _, right, bottom, top = _box(text_page, before)
         if _box(text_page, behind)[0] - right <= _SPACE * (top - bottom):
             characters[space] = _NOTHING
-
-
-MAX_PAGE_CHARACTERS: Final = 200_000
-"""Characters of a page that are read; text beyond them is dropped."""
-
-_OCR_SHARE: Final = 0.2  # share of visible characters below which the invisible ones are the recognised text of a scan
-_SKEW: Final = 5  # degrees
-
-
-_object_at = ctypes.CFUNCTYPE(_POINTER, _POINTER, ctypes.c_int)(
-    ctypes.cast(pdfium.FPDFText_GetTextObject, _POINTER).value or 0
-)  # with plain integers for pointers, calls take a third of the time
 
 
 class Run(NamedTuple):

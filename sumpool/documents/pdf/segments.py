@@ -26,6 +26,33 @@ _MAX_LETTERS: Final = 200  # of a page that are looked at
 _WORDS: Final = frozenset("AÀIOÓEÉYUÚ\u0412\u0418\u041a\u041e\u0421\u0423\u042f")
 """Letters that are words in some language."""
 
+GAP: Final = 0.9
+"""Widest gap between two words of a segment, in font sizes."""
+
+_SPACE: Final = 0.14  # narrowest space between two words, in font sizes
+_SEEN_SPACE: Final = 0.06  # the same where PDFium sees a space
+_OVERLAP: Final = 0.85  # widest step backwards, as after an accent, in font sizes
+_HOSTS: Final = 12  # segments of one height that a later one may continue
+_LEVEL: Final = 0.15  # largest distance between the baselines of one line, in font sizes
+_RAISED: Final = 0.65  # largest distance of a raised or lowered character from its line, in font sizes
+_SMALL: Final = 0.87  # largest size of a raised or lowered character, in sizes of its line
+
+_SUPERSCRIPTS = str.maketrans("0123456789+-\u2212n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻ⁿ")
+_NOTE_MARK = re.compile(r"[\d,;\u2217*†‡§¶‖\s\u2013-]+|[a-z](,[a-z])*|\[\d+\]")
+_EXPONENT = re.compile(r"[+\u2212-]?\d{1,3}|n")
+_DENOMINATOR = re.compile(r"\s*[/\u2044]\s*\d")
+_WORD_END = re.compile(r"(\w\w|[.,;:!?)\]”\"'\u2019])$")
+_QUANTITY_END = re.compile(r"(\d|\b\w|[)\]])$")
+_ACCENT = re.compile(r"([\u00b4¨\u02c6\u02dcˇ˚˘˙˝¯]) ?([A-Za-z\u0131])")
+_LOOSE_ACCENTS = re.compile(r"[\u00b4¨\u02c6\u02dcˇ˚˘˙˝¯`\s]*")
+_CEDILLA = re.compile(r"([A-Za-z]) ?(\u00b8)")
+_LIGATURES = {"\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl", "\ufb05": "st"}
+_CHARACTERS = str.maketrans(_LIGATURES | {"\ufffe": "-", "\x02": "-", "\u2010": "-", "\u00a0": " ", "\u2028": " "})
+_COMPATIBLE = re.compile(
+    "[\U0001d400-\U0001d7ff\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\ufb13-\ufb4f\ufb50-\ufdff\ufe70-\ufefc]"
+)
+_CONTROL = re.compile(r"[\x00-\x08\x10-\x1a\x7f-\x9f]")
+
 
 def lower_initials(runs: Sequence[Run]) -> list[Run]:
     """Return the runs of a page with each initial at the start of the first of the lines beside it."""
@@ -76,34 +103,8 @@ def _lines_beside(initial: Run, runs: Sequence[Run]) -> list[list[Run]]:
     return [line for line in lines if edge <= line[0].x0 <= initial.x1 + _GAP * line[0].size]
 
 
-GAP: Final = 0.9
-"""Widest gap between two words of a segment, in font sizes."""
-
-_SPACE: Final = 0.14  # narrowest space between two words, in font sizes
-_SEEN_SPACE: Final = 0.06  # the same where PDFium sees a space
-_OVERLAP: Final = 0.85  # widest step backwards, as after an accent, in font sizes
-_HOSTS: Final = 12  # segments of one height that a later one may continue
-_LEVEL: Final = 0.15  # largest distance between the baselines of one line, in font sizes
-_RAISED: Final = 0.65  # largest distance of a raised or lowered character from its line, in font sizes
-_SMALL: Final = 0.87  # largest size of a raised or lowered character, in sizes of its line
-
-_SUPERSCRIPTS = str.maketrans("0123456789+-\u2212n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻ⁿ")
-_NOTE_MARK = re.compile(r"[\d,;\u2217*†‡§¶‖\s\u2013-]+|[a-z](,[a-z])*|\[\d+\]")
-_EXPONENT = re.compile(r"[+\u2212-]?\d{1,3}|n")
-_DENOMINATOR = re.compile(r"\s*[/\u2044]\s*\d")
-_WORD_END = re.compile(r"(\w\w|[.,;:!?)\]”\"'\u2019])$")
-_QUANTITY_END = re.compile(r"(\d|\b\w|[)\]])$")
-_ACCENT = re.compile(r"([\u00b4¨\u02c6\u02dcˇ˚˘˙˝¯]) ?([A-Za-z\u0131])")
-_LOOSE_ACCENTS = re.compile(r"[\u00b4¨\u02c6\u02dcˇ˚˘˙˝¯`\s]*")
-_CEDILLA = re.compile(r"([A-Za-z]) ?(\u00b8)")
-_LIGATURES = {"\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl", "\ufb05": "st"}
 _LIGATURES |= {"\ufb06": "st", "\x0b": "ff", "\x0c": "fi", "\r": "fl", "\x0e": "ffi", "\x0f": "ffl"}
 _LIGATURES |= {"\x1b": "ff", "\x1c": "fi", "\x1d": "fl", "\x1e": "ffi", "\x1f": "ffl"}
-_CHARACTERS = str.maketrans(_LIGATURES | {"\ufffe": "-", "\x02": "-", "\u2010": "-", "\u00a0": " ", "\u2028": " "})
-_COMPATIBLE = re.compile(
-    "[\U0001d400-\U0001d7ff\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\ufb13-\ufb4f\ufb50-\ufdff\ufe70-\ufefc]"
-)
-_CONTROL = re.compile(r"[\x00-\x08\x10-\x1a\x7f-\x9f]")
 
 
 @dataclass(slots=True)

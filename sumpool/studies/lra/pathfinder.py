@@ -40,6 +40,8 @@ PUBLISHED: Mapping[str, Mapping[str, Any]] = {
 }
 """Statistics of the published images and program, measured with it."""
 
+Window = tuple[slice, slice]
+
 
 @lru_cache(maxsize=64)
 def ring(radius: int, space: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -96,9 +98,6 @@ def translate(place: Pixel, orientation: float, distance: float) -> Pixel:
         math.ceil(place[0] + distance * math.sin(orientation)),
         math.ceil(place[1] + distance * math.cos(orientation)),
     )
-
-
-Window = tuple[slice, slice]
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,19 @@ _REPORT_ROWS = 100
 _SAMPLED_ROWS = 2_000
 """Rows of each split that statistics are of."""
 
+# ListOps: nested operations on digits (Nangia and Bowman, 2018; Tay et al., 2021), by the published generator as a
+# grammar: [MAX 4 3 [MIN 2 3 ] 1 0 [MED 1 5 8 9 2 ] ]  ->  5. Below the greatest depth an expression is an operation
+# with probability 1/4, else a digit. Parentheses, which are in the released files and which its input pipeline removes,
+# are left out.
+_OPERATION_SHARE = 0.25
+OPERATORS: Mapping[str, Callable[[Sequence[int]], int]] = {
+    "[MIN": min,
+    "[MAX": max,
+    "[MED": lambda values: int(median(values)),
+    "[SM": lambda values: sum(values) % 10,
+}
+CLOSE = "]"
+
 
 def read_copy(task: LraTask, folder: Path | None, split: str) -> Iterator[tuple[Any, ...]]:
     """Read the inputs of each row of a split, one document or two, and its label.
@@ -207,20 +220,6 @@ def _write(
         return statistics | pathfinder.statistics(task, sample)
     lengths = [len(row[0]) for row in sample]
     return statistics | {"mean length": sum(lengths) / max(len(lengths), 1)}
-
-
-# ListOps: nested operations on digits (Nangia and Bowman, 2018; Tay et al., 2021), by the published generator as a
-# grammar: [MAX 4 3 [MIN 2 3 ] 1 0 [MED 1 5 8 9 2 ] ]  ->  5. Below the greatest depth an expression is an operation
-# with probability 1/4, else a digit. Parentheses, which are in the released files and which its input pipeline removes,
-# are left out.
-_OPERATION_SHARE = 0.25
-OPERATORS: Mapping[str, Callable[[Sequence[int]], int]] = {
-    "[MIN": min,
-    "[MAX": max,
-    "[MED": lambda values: int(median(values)),
-    "[SM": lambda values: sum(values) % 10,
-}
-CLOSE = "]"
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,12 @@ from sumpool.training.hardware import autocast, choose_precision
 _READ_AHEAD = 256
 """Documents that are encoded before they are classified in batches of similar length."""
 
+OpenRows = Callable[[Mapping[str, str]], SummaryFile]
+"""Opens the file of the rows, given the settings that they depend on."""
+_ROWS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson")
+_SCORED_AT_ONCE = 512
+"""Documents between two reports of progress."""
+
 
 @dataclass(frozen=True)
 class LoadedClassifier(LoadedRun):
@@ -205,13 +211,6 @@ def _tokens(item: Item, loaded: LoadedClassifier) -> int:
 def _tokens_read(item: Item, loaded: LoadedClassifier) -> int:
     parts, most = split_pair(item, loaded.tokenizer.special_tokens.pad), loaded.recipe.model.source_length
     return sum(min(len(part.ids), most) for part in parts)
-
-
-OpenRows = Callable[[Mapping[str, str]], SummaryFile]
-"""Opens the file of the rows, given the settings that they depend on."""
-_ROWS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson")
-_SCORED_AT_ONCE = 512
-"""Documents between two reports of progress."""
 
 
 def classify(

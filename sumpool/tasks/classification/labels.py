@@ -40,6 +40,14 @@ _PARQUET = ".parquet"
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 LABEL_FIELDS = ("label", "class", "category", "target", "topic", "rating")
 
+LABELS = "labels.json"
+"""File of prepared data and of a run folder."""
+_SHOWN_LABELS = 30
+"""Labels of the table of a report."""
+MAX_LABELS = 10_000
+"""More labels are a sign of a field that holds something else."""
+_ADVICE = "prepare the data again"
+
 
 @final
 class LabelledSourceConfig(FilesSourceConfig):
@@ -121,15 +129,6 @@ def label_of(fields: Mapping[str, object], name: str) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int) else " ".join(text_of(fields, name).split())
-
-
-LABELS = "labels.json"
-"""File of prepared data and of a run folder."""
-_SHOWN_LABELS = 30
-"""Labels of the table of a report."""
-MAX_LABELS = 10_000
-"""More labels are a sign of a field that holds something else."""
-_ADVICE = "prepare the data again"
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ from sumpool.tasks.language_modeling.running_text import RunningTextConfig
 from sumpool.tasks.language_modeling.sources._base import TextSourceConfig
 from sumpool.training.config import TrainConfig
 
+Vocabulary = Literal["characters", "bytes", "subwords"]
+
 
 class LanguageModelConfig(Settings):
     """Transformer over characters, bytes or subwords, whose middle layers may see one vector per segment.
@@ -90,9 +92,6 @@ class LanguageModelConfig(Settings):
                     f"boundaries[{level}] must need no targets, only boundaries[0] has any, got kind {boundaries.kind}"
                 )
         return self
-
-
-Vocabulary = Literal["characters", "bytes", "subwords"]
 
 
 class TextSampling(Settings):

@@ -46,6 +46,14 @@ _CONTINUATION: Final = range(0x80, 0xC0)
 """Bytes that continue a character of UTF-8."""
 _WHITESPACE = b" \t\n\r\v\f"
 
+RELEASED_STREAMS, RELEASED_STEPS = 16, 500
+"""Parallel streams and most windows of each in the released code: twice its training batch, and its cap."""
+IN_THE_RUN = Results()
+"""Results in the run folder, from the beginning."""
+_LINE = TypeAdapter(ScoredWindow)
+_REPORTED = 16
+"""Windows between two reports of progress."""
+
 
 @dataclass(frozen=True)
 class TextWindow:
@@ -186,17 +194,6 @@ def _scored(
         boundaries=len(lengths),
         lengths=dict(Counter(lengths.tolist())),
     )
-
-
-RELEASED_STREAMS, RELEASED_STEPS = 16, 500
-"""Parallel streams and most windows of each in the released code: twice its training batch, and its cap."""
-
-
-IN_THE_RUN = Results()
-"""Results in the run folder, from the beginning."""
-_LINE = TypeAdapter(ScoredWindow)
-_REPORTED = 16
-"""Windows between two reports of progress."""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,9 @@ from sumpool.tasks.language_modeling.student import TTest, paired_t_test
 _LONGEST_BAR: Final = 16
 """Lengths of segments with a count of their own in the table; longer ones share one."""
 
+DIFFERENCE_COLUMNS = ("models", "BPC", "95 % interval", "t-test", "Holm", "bootstrap", "randomised", "fewer", "more")
+"""Titles of the columns of `LanguageModelDifference.row`."""
+
 
 @dataclass(frozen=True)
 class ScoredWindow:
@@ -286,10 +289,6 @@ class LanguageModelDifference:
             f"{self.bpc.losses:,}",
             f"{self.bpc.wins:,}",
         ]
-
-
-DIFFERENCE_COLUMNS = ("models", "BPC", "95 % interval", "t-test", "Holm", "bootstrap", "randomised", "fewer", "more")
-"""Titles of the columns of `LanguageModelDifference.row`."""
 
 
 def format_p_value(p_value: float | None) -> str:

@@ -39,6 +39,8 @@ from sumpool.tasks.language_modeling.config import LanguageModelConfig
 Biases = tuple[Tensor, Tensor] | None
 """Biases of contents and of positions, (heads, head_dim), shared by all layers; None without relative positions."""
 
+INIT_STD = 0.02
+
 
 @final
 class TextCache:
@@ -350,9 +352,6 @@ def as_tokens(states: Tensor, ids: Tensor, mask: Tensor, phrases: Tensor | None 
         phrases: (batch, length), segment numbers of a teacher.
     """
     return Tokens.from_source(states, mask, ids, ids, ids, phrases)
-
-
-INIT_STD = 0.02
 
 
 @final

@@ -42,6 +42,17 @@ _WHOLE: Final = "whole"
 """Name of the file that is divided by position."""
 _TASK: Final = "prepare: read"
 
+SUBWORDS = "subwords.model"
+_THREADS = 2
+"""Threads that train vocabularies; a constant because the model files depend on it."""
+_UNITS: dict[str, Units] = {"characters": "characters", "bytes": "bytes"}
+_TEMPORARY = "text"
+
+Encode = Callable[[str], np.ndarray]
+"""Ids (tokens,) of a part of a text."""
+_LONGEST_WORD = 1 << 22
+"""Characters without a space after which a text is cut anywhere."""
+
 
 @dataclass(frozen=True)
 class TextFiles:
@@ -231,16 +242,6 @@ class TextReport(PreparedReport):
         return {**counts, "vocabulary": f"{self.vocabulary:,} tokens"}
 
 
-SUBWORDS = "subwords.model"
-_THREADS = 2
-"""Threads that train vocabularies; a constant because the model files depend on it."""
-_UNITS: dict[str, Units] = {"characters": "characters", "bytes": "bytes"}
-_TEMPORARY = "text"
-
-Encode = Callable[[str], np.ndarray]
-"""Ids (tokens,) of a part of a text."""
-
-
 def prepare_text(config: TextDataConfig, folder: Path, *, skip_bad_rows: bool, report: Report, check: Check) -> None:
     """Prepare running text in an empty folder, except for its manifest.
 
@@ -362,10 +363,6 @@ def _whole_words(texts: Iterator[str]) -> Iterator[str]:
             rest = ""
     if rest:
         yield rest
-
-
-_LONGEST_WORD = 1 << 22
-"""Characters without a space after which a text is cut anywhere."""
 
 
 def find_or_prepare_text(

@@ -34,6 +34,14 @@ SCRIPTS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Beginnings of the names of the letters of a script."""
 
+_Form = Literal["", "NFC", "NFKC", "NFD", "NFKD"]
+_DIGITS: Final = "0123456789"
+_CAPITALS: Final = {"ß": "ẞ"}
+"""Capitals that Python writes with two letters."""
+_LAST_CLUSTER: Final = 64
+"""Characters at the end of a chunk that normalization may join with those of the next one."""
+_SPACES = re.compile(r"[ \n]+")
+
 
 @dataclass(frozen=True)
 class Alphabet:
@@ -85,14 +93,6 @@ def letters_of(script: str) -> frozenset[str]:
     beginnings = SCRIPTS[script]
     characters = map(chr, range(sys.maxunicode + 1))
     return frozenset(letter for letter in characters if unicodedata.name(letter, "").startswith(beginnings))
-
-
-_Form = Literal["", "NFC", "NFKC", "NFD", "NFKD"]
-_DIGITS: Final = "0123456789"
-_CAPITALS: Final = {"ß": "ẞ"}
-"""Capitals that Python writes with two letters."""
-_LAST_CLUSTER: Final = 64
-"""Characters at the end of a chunk that normalization may join with those of the next one."""
 
 
 class RunningTextConfig(Settings):
@@ -213,9 +213,6 @@ class _Table(dict[int, str]):
 
     def __missing__(self, key: int) -> str:
         return " "
-
-
-_SPACES = re.compile(r"[ \n]+")
 
 
 def _continues(character: str) -> bool:

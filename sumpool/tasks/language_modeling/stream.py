@@ -30,6 +30,9 @@ _ADVICE = "run sumpool prepare again"
 _TOKENS: dict[str, np.dtype] = {"uint16": np.dtype("<u2"), "int32": np.dtype("<i4")}
 _BOUNDARY = np.dtype("u1")
 
+PADDING = -1
+"""Segment number of padding."""
+
 
 class TextStreamWriter(ExitStack):
     """Context manager that writes a stream part by part.
@@ -131,10 +134,6 @@ class TextStream:
                 f"from token {start:,}; {_ADVICE}"
             )
         return ids, None if self.boundaries is None else np.asarray(self.boundaries[at])
-
-
-PADDING = -1
-"""Segment number of padding."""
 
 
 class TextWindows:

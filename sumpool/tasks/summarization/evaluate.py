@@ -25,6 +25,8 @@ from sumpool.runs.run_folder import evaluation_folder, prepared_data_of, spread
 from sumpool.settings import Settings
 from sumpool.tasks.summarization.document_files import read_as_file
 
+_DEFAULT_RESULTS = Results()
+
 
 def prepared_folder(run: Path, recipe: Recipe, check: Check) -> Path:
     """Return the verified prepared data of a model; an imported model has none unless the settings name it."""
@@ -34,9 +36,6 @@ def prepared_folder(run: Path, recipe: Recipe, check: Check) -> Path:
             "documents of its own; name some with --set data.prepared=FOLDER"
         )
     return prepared_data_of(run, recipe, check)
-
-
-_DEFAULT_RESULTS = Results()
 
 
 def evaluate_run(
