@@ -12,7 +12,7 @@ from sumpool.data.config import DataConfig
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.ranking.config import RankingConfig
 from sumpool.settings import Settings
-from sumpool.training.config import TrainConfig
+from sumpool.training.config import LAYER_LOSSES, TrainConfig
 
 DEFAULT = "summarization"
 """Task of a recipe that names none."""
@@ -114,6 +114,8 @@ class Recipe(BaseRecipe):
     @model_validator(mode="after")
     def _weights_name_losses(self) -> Self:
         losses = self.model.encoder_losses | (self.model.decoder_losses if self.has_decoder else frozenset())
+        if self.train.distillation == "word":
+            losses |= frozenset(LAYER_LOSSES)
         unknown = sorted(self.train.loss_weights.keys() - losses)
         if unknown:
             raise ValueError(

@@ -14,6 +14,9 @@ SELECTION_DOCUMENTS = 100
 MIN_SELECTION_DOCUMENTS = 50
 """Documents below which the choice by ROUGE is mostly noise: the standard error of a mean is then about 2 points."""
 
+LAYER_LOSSES = ("hidden_states", "attention_maps")
+"""Losses that compare the layers of an encoder with those of a teacher, in distillation by word."""
+
 
 class ScheduleConfig(Settings):
     """Learning-rate schedule after the linear warm-up."""
@@ -76,7 +79,8 @@ class TrainConfig(Settings):
     """Tokens that share this fraction equally: all that can be generated, or the others than the target, as in Eq. 4 of
     "Convolutional and Neighborhood Attention"."""
     loss_weights: dict[str, Annotated[float, Field(ge=0, le=1_000_000)]] = Field(default_factory=dict)
-    """Weights of auxiliary losses by name; losses that are not listed have weight 0."""
+    """Weights of auxiliary losses by name; losses that are not listed have weight 0. In distillation by word,
+    `hidden_states` and `attention_maps` compare the encoder with that of the teacher layer by layer (TinyBERT)."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     """Precision of training: bf16 uses autocast with fp32 weights; auto is bf16 on hardware with fast bf16, else
     fp32."""

@@ -25,7 +25,7 @@ from sumpool.training.hardware import autocast, choose_device, choose_precision,
 from sumpool.training.journal import JOURNAL, Journal, PendingUpdate, UpdateLog
 from sumpool.training.processes import Processes, current_processes
 from sumpool.training.update import BatchDivision, Updater, count_target_tokens, schedule_factor
-from sumpool.training.weights import export
+from sumpool.training.weights import IMITATION, export
 
 STANDARD_ERROR = "_standard_error"
 """Suffix of the name of a metric's standard error."""
@@ -86,6 +86,8 @@ def fit(
             with finishing():
                 loop.save()
             raise
+    if hasattr(model, IMITATION):
+        delattr(model, IMITATION)
     return loop.state
 
 

@@ -28,6 +28,7 @@ from sumpool.recipe.task import find_task
 from sumpool.runs.training_setup import TrainingSetup
 from sumpool.text.load import same_tokenizer
 from sumpool.text.tokenizer import id_dtype
+from sumpool.training.config import LAYER_LOSSES
 from sumpool.training.data_order import ItemSource, TrainingData
 from sumpool.training.distillation import Teacher
 
@@ -61,7 +62,9 @@ def data_with_teacher(recipe: BaseRecipe, setup: TrainingSetup, run: Path | None
         return setup.data
     assert isinstance(recipe, Recipe), "recipes of other tasks have no teacher"
     model = _load_word_teacher(folder, recipe, setup)
-    return replace(setup.data, teacher=Teacher(model, config.distillation_temperature, config.distillation_weight))
+    losses = tuple(name for name in LAYER_LOSSES if name in config.loss_weights)
+    teacher = Teacher(model, config.distillation_temperature, config.distillation_weight, losses)
+    return replace(setup.data, teacher=teacher)
 
 
 def begin_teaching(

@@ -23,6 +23,7 @@ from tests.tasks.classification.test_classify import write_recipe
 from tests.training.toy import trace
 
 WORD = ("train.distillation=word",)
+LAYERS = (*WORD, "train.loss_weights={hidden_states: 1, attention_maps: 0.5}")
 SEQUENCE = ("train.distillation=sequence",)
 
 
@@ -44,7 +45,7 @@ def journal(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
 
 
-@pytest.mark.parametrize("changes", [WORD, SEQUENCE])
+@pytest.mark.parametrize("changes", [WORD, LAYERS, SEQUENCE])
 def test_a_run_with_a_teacher_resumes_exactly(trained: Path, tmp_path: Path, changes: tuple[str, ...]) -> None:
     recipe = recipe_of(trained, *changes)
     calls = 0
