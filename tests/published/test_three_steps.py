@@ -1,5 +1,7 @@
 """Three training steps of recipes of the papers, on tiny data in the published layouts."""
 
+import lzma
+import re
 from pathlib import Path
 
 import pyarrow
@@ -7,6 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from sumpool.recipe.load import load_any_recipe
+from sumpool.tasks.language_modeling.generation import load_language_model, split_of
 from sumpool.workflows.train import train
 from tests.published.test_podcasts import make
 from tests.test_recipes import RECIPES
@@ -58,3 +61,49 @@ def test_cnn_dailymail_with_the_sparsity_loss(tmp_path: Path, monkeypatch: pytes
         }
         pyarrow.parquet.write_table(pyarrow.table(rows), f"cnn_dailymail/{split}-00000-of-00001.parquet")
     assert '"sparsity"' in metrics_of("bart/cnn_dailymail-sparse", *BART, FROM_SCRATCH)
+
+
+LANGUAGE_MODEL = ("model.dim=16", "model.heads=2", "model.feed_forward=32", "model.layers=[1,1,1]", "model.length=64")
+
+
+@pytest.mark.parametrize(
+    ("code", "article"),
+    [
+        ("en", "The Battle of 1066 was fought between H\u0430rold and William."),
+        ("fi", "Helsinki on Suomen pääkaupunki ja sen suurin kaupunki, perustettu 1550."),
+        ("he", "ירושלים היא עיר הבירה של מדינת ישראל, נוסדה לפני 5000 שנה."),
+        ("vi", "Hà Nội là thủ đô của nước Cộng hòa xã hội chủ nghĩa Việt Nam, năm 1010."),
+    ],
+)
+def test_wiki40b(code: str, article: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The Parquet files of the hub, whose texts are Python literals of bytes."""
+    monkeypatch.chdir(tmp_path)
+    folder = Path("wiki40b") / code
+    folder.mkdir(parents=True)
+    marked = "\n_START_ARTICLE_\n{0}\n_START_SECTION_\n{0}\n_START_PARAGRAPH_\n{0}_NEWLINE_{0}"
+    for split, articles in (("train", 30), ("validation", 8), ("test", 8)):
+        texts = [str(marked.format(article).encode()) for _ in range(articles)]
+        table = pyarrow.table({"wikidata_id": ["Q1"] * articles, "text": texts, "version_id": ["1"] * articles})
+        pyarrow.parquet.write_table(table, folder / f"{split}-00000-of-00001.parquet")
+    metrics = metrics_of(f"language_models/wiki40b-{code}", *LANGUAGE_MODEL, "data.subwords=60")
+    assert '"boundaries"' in metrics
+    text = training_text(f"wiki40b-{code}")
+    assert "start" not in text
+    assert not re.search(r"\d", text)
+
+
+def test_cc100(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("cc100").mkdir()
+    with lzma.open("cc100/en.txt.xz", "wt", encoding="utf-8") as file:
+        file.write("Some pages have prices of 20 dollars.\nThey are sold at once.\n\n" * 60)
+    shares = ("data.validation_share=0.2", "data.test_share=0.2")
+    assert '"boundaries"' in metrics_of("language_models/cc100-en", *LANGUAGE_MODEL, *shares, "data.subwords=60")
+    assert "two zero dollars" in training_text("cc100-en")
+
+
+def training_text(name: str) -> str:
+    """Return the beginning of the training text of a run."""
+    loaded = load_language_model(Path("runs") / name)
+    text = split_of(loaded, "train")
+    return b"".join(text.token_bytes[token] for token in text.ids[:300]).decode()

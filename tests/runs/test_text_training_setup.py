@@ -16,7 +16,9 @@ from sumpool.text.load import load_tokenizer
 from sumpool.text.units import UnitTokenizer
 
 PAPER = Path("recipes/papers/language_models").absolute()
-MODELS = sorted(path.stem for path in PAPER.glob("*.yaml"))
+NAMES = sorted(path.stem for path in PAPER.glob("*.yaml"))
+MODELS = [name for name in NAMES if "-" not in name]
+"""Recipes of text8; names of others end with their language."""
 
 
 def recipe(name: str, *overrides: str) -> LanguageModelRecipe:
@@ -36,6 +38,19 @@ def test_models_have_the_published_number_of_parameters() -> None:
 
 def test_every_boundary_has_a_recipe() -> None:
     assert set(MODELS) == {"vanilla", "none", "random", "fixed", "whitespace", "unigram", "entropy", "gumbel"}
+
+
+def test_other_texts_have_the_settings_of_text8() -> None:
+    """Those of the model and the training; subwords and letters are those of the language."""
+    text8 = recipe("unigram")
+    others = {name: recipe(name) for name in NAMES if name not in MODELS}
+    for other in others.values():
+        assert (other.model, other.train, other.evaluate) == (text8.model, text8.train, text8.evaluate)
+        assert other.data.clean
+        assert other.data.clean.lines
+    assert {name: other.data.subwords for name, other in others.items()} == {
+        "cc100-en": 10_000, "wiki40b-en": 10_000, "wiki40b-fi": 200, "wiki40b-he": 200, "wiki40b-vi": 10_000
+    }  # fmt: skip
 
 
 def test_white_space_ends_words(tmp_path: Path) -> None:

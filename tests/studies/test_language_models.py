@@ -1,5 +1,6 @@
 import json
 import random
+import re
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,9 @@ from sumpool.studies.language_models import (
 from sumpool.studies.run import run_study
 from sumpool.studies.training import TIMES
 from sumpool.tasks.language_modeling.measures import ScoredWindow, bits
+from tests.test_recipes import RECIPES as ALL_RECIPES
+
+RECIPES = ALL_RECIPES / "papers" / "language_models"
 
 
 def names(study: LanguageModelTable, rows: tuple[str, ...] = ()) -> list[str]:
@@ -126,15 +130,31 @@ def test_one_seed_is_tested_over_windows() -> None:
 
 
 def test_published_figures_stand_beside_rows_of_the_same_name() -> None:
-    assert set(PUBLISHED) == {*names("boundaries"), *names("pooling")}
-    assert [PUBLISHED[f"fixed-{size}"][1] for size in (2, 3, 4)] == [2, 3, 4]
-    bits_of = {name: published[0] for name, published in PUBLISHED.items()}
+    text8 = PUBLISHED["text8"]
+    assert set(text8) == {*names("boundaries"), *names("pooling")}
+    assert [text8[f"fixed-{size}"][1] for size in (2, 3, 4)] == [2, 3, 4]
+    bits_of = {name: published[0] for name, published in text8.items()}
     assert sorted(bits_of, key=bits_of.__getitem__)[:2] == ["whitespace", "unigram-10000"]  # "the lowest BPC"
     table = study_table("Table 1", study_rows(runs()), difference_rows(runs()), [])
     place = table.headings().index("paper, text8")
     assert {cells[0]: cells[place : place + 2] for cells in table.cells()} == {
         "vanilla": ("1.143", "1.0"), "fixed": ("-", "-"), "whitespace": ("1.133", "5.7"), "entropy": ("1.138", "4.1")
     }  # fmt: skip
+
+
+def test_each_language_has_its_published_figures() -> None:
+    """Texts are named as the recipes, whose comments have the settings of their rows."""
+    for name in PUBLISHED.keys() - {"text8"}:
+        comments = (RECIPES / f"{name}.yaml").read_text()
+        vocabulary, prior = (
+            float(re.findall(rf"study\.{key}=([\d.]+)", comments)[0]) for key in ("vocabulary", "prior")
+        )
+        config = LanguageModelsConfig(vocabulary=int(vocabulary), prior=prior)
+        assert set(PUBLISHED[name]) == {row.name for row in study_grid(config)}
+    finnish = study_rows(runs("wiki40b-fi"))
+    table = study_table("Table 1", finnish, [], [])
+    place = table.headings().index("paper, wiki40b-fi")
+    assert {cells[0]: cells[place] for cells in table.cells()}["whitespace"] == "0.955"
 
 
 def test_the_table_has_columns_of_each_text() -> None:

@@ -153,6 +153,8 @@ class TextDataConfig(PreparedDataConfig):
         unused = {"max_bytes", "max_ratio"}
         source = self.source.model_dump(mode="json", exclude=unused)
         settings = self.model_dump(mode="json", exclude={"source", "tokenizer", "prepared", "verify"})
+        if self.clean and not self.clean.homoglyphs:
+            del settings["clean"]["homoglyphs"]  # absent, so that older fingerprints stay valid
         return {"task": "language_modeling", "source": source, **settings}
 
 

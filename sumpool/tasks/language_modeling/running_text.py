@@ -95,6 +95,11 @@ def letters_of(script: str) -> frozenset[str]:
     return frozenset(letter for letter in characters if unicodedata.name(letter, "").startswith(beginnings))
 
 
+_ALIKE = "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧανορυАВЕЅІЈКМНОРСТУХаеѕіјорсухһԁԛԝıɑɡ"  # noqa: RUF001 - they are meant
+HOMOGLYPHS: Final = dict(zip(_ALIKE, "ABEZHIKMNOPTYXavopuABESIJKMHOPCTYXaesijopcyxhdqwiag", strict=True))
+"""Latin letters that Greek, Cyrillic and phonetic ones look like; wide and mathematical ones are left to NFKC."""
+
+
 class RunningTextConfig(Settings):
     """Normalization of running text in the manner of text8."""
 
@@ -112,6 +117,8 @@ class RunningTextConfig(Settings):
     """Whether upper-case letters become lower-case ones; otherwise both are kept."""
     lines: bool = False
     """Whether line ends are kept, one for a run of them; otherwise they are spaces."""
+    homoglyphs: bool = False
+    """Whether letters of other scripts that look like Latin ones become these, unless the alphabet has them itself."""
     normalization: _Form | None = None
     """Unicode normalization before letters are compared; by default that of the language, else NFC."""
 
@@ -171,6 +178,8 @@ class RunningText:
         if config.digits != "drop":
             words = config.words if config.digits == "words" else ()
             table.update({digit: f" {words[int(digit)]} " if words else digit for digit in _DIGITS})
+        if config.homoglyphs:
+            table = {glyph: table[letter] for glyph, letter in HOMOGLYPHS.items() if letter in table} | table
         if config.lines:
             table["\n"] = "\n"
         self._table = _Table({ord(character): text for character, text in table.items()})

@@ -47,6 +47,16 @@ def test_a_text_does_not_depend_on_its_pieces() -> None:
         assert not re.search("[ \n]{2}", whole)
 
 
+def test_letters_that_look_alike_become_those_of_the_alphabet() -> None:
+    """A Cyrillic word of Latin looks, a Greek capital, a wide and a mathematical letter; none with another alphabet."""
+    text = "\u0441\u0430\u0442 \u0396\uff41\U0001d555 \u0431"
+    alike = RunningTextConfig(language="fi", homoglyphs=True, normalization="NFKC")
+    assert normalize(alike, text) == "ca zad "
+    assert normalize(RunningTextConfig(language="fi"), text) == ""
+    russian = RunningTextConfig(language="ru", homoglyphs=True)
+    assert normalize(russian, "\u0441\u0430\u0442") == "\u0441\u0430\u0442"
+
+
 def test_digits_have_words_of_the_alphabet() -> None:
     for language in ALPHABETS:
         words = ALPHABETS[language].digits.split()
