@@ -1,7 +1,11 @@
-"""The model and its search on an emulated GPU: results of the CPU, and a budget of synchronisations."""
+"""The model and its search on an emulated GPU: results of the CPU, fused kernels, and a budget of synchronisations.
+
+PyTorch checks what its fused kernels take in ATen/native/transformers/sdp_utils_cpp.h, and computes all weights in
+float32 otherwise.
+"""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +13,8 @@ import pytest
 import torch
 import yaml
 from torch import Tensor
+from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
 
 from sumpool.core.decoding.beam import sample, search
 from sumpool.core.decoding.config import Lengths, Ranking
@@ -20,7 +26,8 @@ from sumpool.core.model.summarizer import DecoderState, SummarizationModel
 from sumpool.core.tokens import Tokens
 from sumpool.settings import kinds
 from tests.core.attention.test_contract import build, over
-from tests.core.emulated_gpu import CUDA, GpuTensor, emulated_gpu, on_gpu
+from tests.core.batches import make_tokens
+from tests.core.emulated_gpu import GpuTensor, emulated_gpu, on_gpu
 from tests.core.model.test_summarizer import VOCAB, make_documents, make_model
 
 RECIPES = Path(__file__).parents[2] / "recipes/variants"
@@ -39,56 +46,49 @@ FAST = ("pooling/halving", "scoring/attention_mass", "boundaries/gumbel", "selec
 """Variants tested without --slow: one of every family that the host could wait for."""
 
 
-@pytest.mark.parametrize(
-    ("cause", "wait"),
-    [
-        ("item", lambda tensor: tensor.sum().item()),
-        ("item", lambda tensor: bool((tensor > 0).any())),
-        ("item", lambda tensor: range(tensor.sum())),
-        ("copy to host", lambda tensor: tensor.tolist()),
-        ("copy to host", lambda tensor: tensor.cpu()),
-        ("nonzero", lambda tensor: tensor.nonzero()),
-        ("mask as index", lambda tensor: tensor[tensor > 1]),
-        ("unique", lambda tensor: tensor.unique()),
-        ("repeat_interleave", lambda tensor: tensor.repeat_interleave(tensor)),
-        ("copy to device", lambda tensor: tensor[[0, 1]]),
-        ("copy to device", lambda tensor: tensor.new_tensor([1, 2])),
-        ("copy to device", lambda tensor: torch.tensor([1, 2], device=tensor.device)),
-        ("copy to device", lambda tensor: torch.ones(2).to(tensor.device)),
-        ("copy of pageable memory", lambda tensor: torch.ones(2).to(tensor.device, non_blocking=True)),
-        (None, lambda tensor: torch.ones(2).pin_memory().to(tensor.device, non_blocking=True)),
-        (None, lambda tensor: tensor.masked_fill(tensor > 1, 0).topk(2)),
-        (None, lambda tensor: tensor + torch.tensor(1)),
-        (None, lambda tensor: tensor.index_select(0, torch.zeros(2, dtype=torch.long, device=tensor.device))),
-    ],
-)
-def test_the_device_counts_what_the_host_waits_for(cause: str | None, wait: Callable[[Tensor], object]) -> None:
-    with emulated_gpu() as gpu:
-        wait(GpuTensor(torch.tensor([1, 2, 3])))
-    assert gpu.synchronisations == ({f"caller: {cause}": 1} if cause else {})
+class AttentionCalls(TorchFunctionMode):
+    """Records what no fused kernel of a GPU takes.
 
+    Attributes:
+        calls: Number of calls.
+        unfused: Shapes of the queries of such calls, and strides of their masks.
+    """
 
-def test_the_device_refuses_tensors_of_the_host() -> None:
-    with emulated_gpu():
-        tensor = torch.ones(3, device=CUDA)
-        assert (tensor.device, tensor.is_cuda) == (CUDA, True)
-        with pytest.raises(RuntimeError, match=r"add.Tensor must have all tensors on one device, got \[\(3,\)\]"):
-            tensor + torch.ones(3)
-        with pytest.raises(RuntimeError, match="index must have all tensors on one device"):
-            torch.ones(3)[torch.zeros(2, dtype=torch.long, device=CUDA)]
-    with pytest.raises(RuntimeError, match="must run inside emulated_gpu"):
-        tensor + 1
+    def __init__(self) -> None:
+        TorchFunctionMode.__init__(self)
+        self.calls = 0
+        self.unfused: list[tuple[object, ...]] = []
+
+    def __torch_function__(
+        self, func: object, types: object, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> object:
+        given = kwargs or {}
+        if func is F.scaled_dot_product_attention:
+            self.calls += 1
+            self._check(*args, **given)
+        return func(*args, **given)  # type: ignore[operator]
+
+    def _check(self, *tensors: Tensor | None, **named: Tensor | None) -> None:
+        given = [tensor for tensor in (*tensors, named.get("attn_mask")) if tensor is not None]
+        if any(tensor.dim() != 4 or tensor.stride(-1) != 1 for tensor in given):
+            self.unfused.append((given[0].shape, given[-1].stride()))
 
 
 @over(kinds("sumpool.core.attention"))
-def test_synchronisations_of_a_layer(variant: str, make_tokens: Callable[..., Tokens]) -> None:
-    attention, tokens = build(variant).train(), make_tokens(150, 70)
-    with emulated_gpu() as gpu:
+def test_layers_take_fused_kernels_and_wait_for_nothing(variant: str) -> None:
+    attention, tokens = build(variant), make_tokens(150, 70)
+    expected = attention(tokens.with_lengths([150, 70]))
+    with emulated_gpu() as gpu, AttentionCalls() as attentions:
         source = map(GpuTensor, (tokens.states, tokens.mask, tokens.sentences, tokens.words, tokens.ids))
         moved = Tokens.from_source(*source).with_lengths([150, 70])
-        mixed = on_gpu(attention)(moved.with_states(moved.states.requires_grad_()))
+        actual = on_gpu(attention)(moved)
+        mixed = attention.train()(moved.with_states(moved.states.requires_grad_()))
         (mixed.sum() + attention.attention_received(moved, include_self=True).sum()).backward()
     assert not gpu.synchronisations
+    assert not attentions.unfused
+    assert isinstance(actual, GpuTensor)
+    real = tokens.mask[..., None]
+    torch.testing.assert_close(actual.memory * real, expected * real, atol=1e-9, rtol=0)
 
 
 def small_model(variant: str) -> SummarizationModel:
@@ -151,6 +151,14 @@ def test_losses_and_steps_are_those_of_the_cpu(variant: str) -> None:
     segments = "segments" in str(type(model.encoder.poolers["0"])).lower()
     assert of_loss.total() == by_sentence + segments, of_loss
     assert not of_step, of_step
+
+
+def test_attention_over_pooled_states_takes_fused_kernels() -> None:
+    documents = make_documents(70, 40)
+    with emulated_gpu(), AttentionCalls() as attentions, torch.no_grad():
+        on_gpu(small_model("pooling/distilling")).encode(*map(GpuTensor, documents), lengths=[70, 40])
+    assert attentions.calls
+    assert not attentions.unfused
 
 
 def test_a_gpu_has_its_own_budget_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:

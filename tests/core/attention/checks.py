@@ -43,6 +43,26 @@ def assert_equals_naive(attention: Attention, tokens: Tokens, naive: Callable[[T
             assert (part[number, real:] == 0).all()
 
 
+def assert_equals_masked(attention: Attention, tokens: Tokens, visible: Callable[[int], Tensor]) -> None:
+    """Assert that an attention is the softmax over the visible keys alone, with the attention's positions if any.
+
+    Args:
+        visible: Function of the length of a document, whose visible pairs ([heads,] queries, keys) it returns.
+    """
+
+    def naive(states: Tensor) -> tuple[Tensor, Tensor]:
+        query, key, value = project(attention, states)
+        scores, positions = query @ key.mT / 2, getattr(attention, "positions", None)
+        if positions is not None:
+            source = torch.arange(len(states))[None]
+            query, key = (positions.rotate(part[None], source)[0] for part in (query, key))
+            bias = positions.bias(source)
+            scores = query @ key.mT / 2 + (0.0 if bias is None else bias[0])
+        return weigh(attention, scores.masked_fill(~visible(len(states)), -torch.inf).softmax(2), value)
+
+    assert_equals_naive(attention, tokens, naive)
+
+
 def assert_exact_gradient(attention: Attention, tokens: Tokens) -> None:
     """Assert that the gradient of the outputs to the states, padding included, is that of finite differences.
 

@@ -1,13 +1,11 @@
-from collections.abc import Callable
-
 import pytest
 import torch
 from torch import Tensor
 
 from sumpool.core.attention.bigbird import BigbirdAttention, BigbirdAttentionConfig
 from sumpool.core.nn import numerics
-from sumpool.core.tokens import Tokens
 from tests.core.attention.checks import assert_equals_naive, project, weigh
+from tests.core.batches import make_tokens
 
 
 def pattern(attention: BigbirdAttention, blocks: int) -> Tensor:
@@ -16,7 +14,7 @@ def pattern(attention: BigbirdAttention, blocks: int) -> Tensor:
     return torch.nn.functional.one_hot(indices + 1, blocks + 1).sum(2)[..., 1:]
 
 
-def test_equals_explicit_weights(make_tokens: Callable[..., Tokens]) -> None:
+def test_equals_explicit_weights() -> None:
     attention = BigbirdAttentionConfig(block=4, random_blocks=2).build(16, 4).double()
     tokens = make_tokens(62, 41, 11, 1, pad=1e3)
 

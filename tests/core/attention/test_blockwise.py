@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -8,7 +7,7 @@ from sumpool.core.attention.blockwise import BlockwiseAttention
 from sumpool.core.attention.vanilla import VanillaAttention
 from sumpool.core.nn.positions import PositionsKind
 from sumpool.core.tokens import Tokens
-from tests.core.attention.checks import assert_exact_gradient
+from tests.core.batches import make_tokens
 
 
 def build_pair(block: int, positions: PositionsKind) -> tuple[BlockwiseAttention, VanillaAttention]:
@@ -23,9 +22,7 @@ def build_pair(block: int, positions: PositionsKind) -> tuple[BlockwiseAttention
 
 @pytest.mark.parametrize("positions", ["none", "rotary", "relative"])
 @pytest.mark.parametrize("block", [1, 7, 32, 100])
-def test_equals_full_attention_in_each_block(
-    block: int, positions: PositionsKind, make_tokens: Callable[..., Tokens]
-) -> None:
+def test_equals_full_attention_in_each_block(block: int, positions: PositionsKind) -> None:
     attention, vanilla = build_pair(block, positions)
     tokens = make_tokens(75)
     positions_in_source = torch.randint(0, 5000, (1, 75)).sort(1).values
@@ -43,14 +40,7 @@ def test_equals_full_attention_in_each_block(
     )
 
 
-def test_one_block_is_vanilla(make_tokens: Callable[..., Tokens]) -> None:
-    attention, vanilla = build_pair(64, "none")
-    tokens = make_tokens(64, 20)
-    expected = vanilla(tokens)
-    torch.testing.assert_close(attention(tokens)[tokens.mask], expected[tokens.mask])
-
-
-def test_blocks_of_padding_are_skipped(make_tokens: Callable[..., Tokens]) -> None:
+def test_blocks_of_padding_are_skipped() -> None:
     attention = BlockwiseAttention(16, 4, 8).double()
     batch_sizes: list[int] = []
     attention.project.register_forward_pre_hook(lambda _, args: batch_sizes.append(args[0].size(0)))
@@ -58,9 +48,3 @@ def test_blocks_of_padding_are_skipped(make_tokens: Callable[..., Tokens]) -> No
     attention(tokens)
     attention.attention_received(tokens, include_self=True)
     assert batch_sizes == [10 + 1 + 3] * 2
-
-
-def test_gradient_is_exact(make_tokens: Callable[..., Tokens]) -> None:
-    attention = BlockwiseAttention(16, 4, 4).double()
-    tokens = make_tokens(6, 1)
-    assert_exact_gradient(attention, tokens)

@@ -1,6 +1,5 @@
 """Causal attention, tested on every variant that has the setting: tokens attend to earlier tokens only."""
 
-from collections.abc import Callable
 from typing import get_args
 
 import pytest
@@ -13,6 +12,7 @@ from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class, kinds
 from tests.core.attention.checks import assert_exact_gradient
 from tests.core.attention.test_contract import FAST
+from tests.core.batches import make_tokens
 
 SMALL = {"block": 4, "window": 6, "bucket": 4, "stride": 4, "columns": 2, "features": 8, "length": 160}
 """Settings with which a document of 16 tokens has several blocks, windows, rows and chunks."""
@@ -67,9 +67,7 @@ def weights_of(attention: Attention, states: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize(("kind", "settings"), [case for case in CAUSAL if case[0] != "lsh"])
-def test_causal_weights_are_those_of_earlier_tokens(
-    kind: str, settings: dict[str, object], make_tokens: Callable[..., Tokens]
-) -> None:
+def test_causal_weights_are_those_of_earlier_tokens(kind: str, settings: dict[str, object]) -> None:
     """Except LSH, with which the weight of a token on itself depends on others; it is tested with the variant."""
     causal, full = (build(kind, settings, is_causal) for is_causal in (True, False))
     full.load_state_dict(causal.state_dict())
@@ -79,9 +77,7 @@ def test_causal_weights_are_those_of_earlier_tokens(
 
 
 @pytest.mark.parametrize(("kind", "settings"), CAUSAL)
-def test_later_tokens_change_no_causal_output(
-    kind: str, settings: dict[str, object], make_tokens: Callable[..., Tokens]
-) -> None:
+def test_later_tokens_change_no_causal_output(kind: str, settings: dict[str, object]) -> None:
     attention, tokens = build(kind, settings, causal=True), make_tokens(150, 21)
     states = tokens.states.clone().requires_grad_()
     mixed = attention(tokens.with_states(states))
@@ -101,8 +97,6 @@ def test_later_tokens_change_no_causal_output(
     ("kind", "settings"),
     [pytest.param(*case, marks=[] if case in CAUSAL_FAST else pytest.mark.slow) for case in CAUSAL],
 )
-def test_the_causal_gradient_is_exact(
-    kind: str, settings: dict[str, object], make_tokens: Callable[..., Tokens]
-) -> None:
+def test_the_causal_gradient_is_exact(kind: str, settings: dict[str, object]) -> None:
     """Hashes of LSH attention carry no gradient, and are constant around these states."""
     assert_exact_gradient(build(kind, settings, causal=True), make_tokens(6, 1))

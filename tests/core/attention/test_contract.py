@@ -1,6 +1,6 @@
 """Contract of self-attention, tested on every variant in the package."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -11,6 +11,8 @@ from torch import nn
 from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class, kinds
+from tests.core.attention.checks import assert_exact_gradient
+from tests.core.batches import alone, make_tokens
 
 KINDS = kinds("sumpool.core.attention")
 WITH_POSITIONS = ("vanilla", "blockwise", "dilated", "sliding_window")
@@ -72,30 +74,21 @@ def over(variants: Sequence[str]) -> pytest.MarkDecorator:
         if variant not in FAST
     ],
 )
-def test_output_is_independent_of_padding_and_batch_mates(
-    variant: str, lengths: tuple[int, ...], make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
-) -> None:
-    check_independence(build(variant), lengths, make_tokens, alone)
+def test_output_is_independent_of_padding_and_batch_mates(variant: str, lengths: tuple[int, ...]) -> None:
+    check_independence(build(variant), lengths)
 
 
 @over(KINDS)
-def test_output_of_training_is_independent_of_padding_and_batch_mates(
-    variant: str, make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
-) -> None:
+def test_output_of_training_is_independent_of_padding_and_batch_mates(variant: str) -> None:
     def seed(*_: object) -> None:
         torch.manual_seed(3)
 
     attention = build(variant).train()
     attention.register_forward_pre_hook(seed)
-    check_independence(attention, (75, 133, 20), make_tokens, alone)
+    check_independence(attention, (75, 133, 20))
 
 
-def check_independence(
-    attention: Attention,
-    lengths: tuple[int, ...],
-    make_tokens: Callable[..., Tokens],
-    alone: Callable[[Tokens, int], Tokens],
-) -> None:
+def check_independence(attention: Attention, lengths: tuple[int, ...]) -> None:
     """Assert that documents have the same output alone, among batch mates, and beside values in the padding."""
     together = make_tokens(*lengths)
     noisy = make_tokens(*lengths, length=max(lengths) + 50, pad=1e3)
@@ -109,7 +102,7 @@ def check_independence(
 
 
 @over(VARIANTS)
-def test_no_mask_equals_a_full_mask(variant: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_no_mask_equals_a_full_mask(variant: str) -> None:
     attention = build(variant)
     for length in (1, 37, 128, 275):
         tokens = make_tokens(length, length)
@@ -119,7 +112,7 @@ def test_no_mask_equals_a_full_mask(variant: str, make_tokens: Callable[..., Tok
         )
 
 
-def test_documents_can_be_split_at_blocks(make_tokens: Callable[..., Tokens]) -> None:
+def test_documents_can_be_split_at_blocks() -> None:
     tokens = make_tokens(275)
     split = {variant: attention for variant in VARIANTS if (attention := build(variant)).block is not None}
     assert "blockwise" in split
@@ -134,7 +127,7 @@ def test_documents_can_be_split_at_blocks(make_tokens: Callable[..., Tokens]) ->
 
 
 @over(VARIANTS)
-def test_every_parameter_gets_a_finite_gradient(variant: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_every_parameter_gets_a_finite_gradient(variant: str) -> None:
     attention = build(variant)
     tokens = make_tokens(175, 40)
     attention(tokens)[tokens.mask].square().sum().backward()
@@ -146,7 +139,7 @@ def test_every_parameter_gets_a_finite_gradient(variant: str, make_tokens: Calla
 
 
 @over(VARIANTS)
-def test_float32_agrees_with_float64(variant: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_float32_agrees_with_float64(variant: str) -> None:
     attention = build(variant)
     tokens = make_tokens(150, 25)
     expected = attention(tokens)
@@ -157,7 +150,7 @@ def test_float32_agrees_with_float64(variant: str, make_tokens: Callable[..., To
 
 
 @pytest.mark.parametrize("variant", [variant for variant in VARIANTS if variant not in WITHOUT_WEIGHTS])
-def test_attention_received_sums_the_weights(variant: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_attention_received_sums_the_weights(variant: str) -> None:
     """One-hot values, the same in every head, turn the output into the weights: four tokens, four features."""
     attention, tokens = build(variant), make_tokens(4, length=6)
     project, out = attention.get_submodule("project"), attention.get_submodule("out")
@@ -176,9 +169,7 @@ def test_attention_received_sums_the_weights(variant: str, make_tokens: Callable
 
 
 @over(VARIANTS)
-def test_attention_received_is_independent_of_padding_and_batch_mates(
-    variant: str, make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
-) -> None:
+def test_attention_received_is_independent_of_padding_and_batch_mates(variant: str) -> None:
     attention, lengths = build(variant), (133, 40, 3, 1, 0)
     batches = make_tokens(*lengths), make_tokens(*lengths, length=140, pad=1e3)
     for include_self in (True, False):
@@ -196,7 +187,7 @@ def test_attention_received_is_independent_of_padding_and_batch_mates(
 
 
 @over(VARIANTS)
-def test_output_is_invariant_to_shifted_positions(variant: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_output_is_invariant_to_shifted_positions(variant: str) -> None:
     attention, tokens = build(variant), make_tokens(133, 20)
     mixed = attention(tokens)
     shifted = attention(replace(tokens, positions=tokens.positions + 4321))
@@ -204,7 +195,7 @@ def test_output_is_invariant_to_shifted_positions(variant: str, make_tokens: Cal
 
 
 @pytest.mark.parametrize("variant", POSITION_VARIANTS)
-def test_output_depends_on_position_gaps(variant: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_output_depends_on_position_gaps(variant: str) -> None:
     attention, tokens = build(variant), make_tokens(30)
     mixed = attention(tokens)
     pooled = attention(replace(tokens, positions=tokens.positions * 4))
@@ -212,9 +203,7 @@ def test_output_depends_on_position_gaps(variant: str, make_tokens: Callable[...
 
 
 @over(VARIANTS)
-def test_half_precision_agrees_with_float64(
-    variant: str, half_precision: torch.dtype, make_tokens: Callable[..., Tokens]
-) -> None:
+def test_half_precision_agrees_with_float64(variant: str, half_precision: torch.dtype) -> None:
     attention, tokens = build(variant), make_tokens(40, 7)
     expected = attention(tokens)
     received = attention.attention_received(tokens, include_self=True)
@@ -228,7 +217,7 @@ def test_half_precision_agrees_with_float64(
 
 
 @over(VARIANTS)
-def test_lengths_on_the_host_change_nothing(variant: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_lengths_on_the_host_change_nothing(variant: str) -> None:
     attention, lengths = build(variant), [133, 90, 20, 0]
     tokens = make_tokens(*lengths)
     known = tokens.with_lengths(lengths)
@@ -269,7 +258,42 @@ def build_with_settings(variant: str) -> Attention:
     return configure(kind, chosen).build(16, 4).double().eval()
 
 
-def test_a_document_without_tokens_has_finite_gradients(make_tokens: Callable[..., Tokens]) -> None:
+WITH_EXACT_GRADIENTS = [
+    "blockwise block=4",
+    "convolutional",
+    "convolutional per_head=true",
+    "convolutional stride=1 radius=1",
+    "dilated window=2",
+    "global_tokens window=2 tokens=3",
+    "informer factor=1.1",
+    "kernelized normalize=false",
+    "kernelized normalize=true",
+    "linformer rank=7 sharing=none unreduced=false",
+    "linformer rank=7 sharing=none unreduced=true",
+    "longformer window=2 global_tokens=2 separate=false",
+    "longformer window=2 global_tokens=2 separate=true",
+    "lsh bucket=2 hashes=2 local_heads=1",
+    "neighborhood radius=2 edges=cut",
+    "neighborhood radius=2 edges=shift",
+    "nystrom landmarks=3 kernel=0",
+    "nystrom landmarks=3 kernel=3",
+    "routing clusters=4 cluster_tokens=3 decay=0.9",
+    "sinkhorn block=2",
+    *(f"skeinformer samples=3 sampling=uniform row_normalization={kind}" for kind in ("adaptive", "simple", "none")),
+    "skyformer landmarks=5 normalize=false",
+    "skyformer landmarks=5 normalize=true",
+    "sliding_window window=2 global_first=false",
+    "sliding_window window=2 global_first=true",
+]
+
+
+@pytest.mark.parametrize("variant", WITH_EXACT_GRADIENTS)
+def test_gradient_is_exact(variant: str) -> None:
+    """Draws, hashes and clusters have no gradient, and are constant around these states."""
+    assert_exact_gradient(build_with_settings(variant), make_tokens(6, 1))
+
+
+def test_a_document_without_tokens_has_finite_gradients() -> None:
     for variant in VARIANTS + WITH_PARAMETERS_OF_HEADS:
         attention, tokens = build_with_settings(variant), make_tokens(9, 0)
         states = tokens.states.requires_grad_()
@@ -288,7 +312,7 @@ def test_a_document_without_tokens_has_finite_gradients(make_tokens: Callable[..
         "skyformer redraw=true landmarks=8",
     ],
 )
-def test_draws_are_new_in_training_only(variant: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_draws_are_new_in_training_only(variant: str) -> None:
     attention, tokens = build_with_settings(variant).train(), make_tokens(300)
     first, second = (attention(tokens) for _ in range(2))
     assert not torch.equal(first, second)

@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -7,8 +6,8 @@ from torch import Tensor
 
 from sumpool.core.attention.efficient import EfficientAttention, EfficientAttentionConfig
 from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
-from sumpool.core.tokens import Tokens
 from tests.core.attention.checks import assert_equals_naive
+from tests.core.batches import make_tokens
 
 
 def naive(attention: EfficientAttention, states: Tensor) -> tuple[Tensor, Tensor]:
@@ -19,14 +18,14 @@ def naive(attention: EfficientAttention, states: Tensor) -> tuple[Tensor, Tensor
 
 
 @pytest.mark.parametrize("pad", [0.0, 1e3])
-def test_equals_explicit_weights(pad: float, make_tokens: Callable[..., Tokens]) -> None:
+def test_equals_explicit_weights(pad: float) -> None:
     attention = EfficientAttentionConfig().build(16, 4).double()
     tokens = make_tokens(30, 11, 1, pad=pad)
     assert_equals_naive(attention, tokens, partial(naive, attention))
 
 
 @pytest.mark.parametrize("local_heads", [1, 3])
-def test_local_heads_attend_within_a_window(local_heads: int, make_tokens: Callable[..., Tokens]) -> None:
+def test_local_heads_attend_within_a_window(local_heads: int) -> None:
     attention = EfficientAttentionConfig(local_heads=local_heads, window=6).build(16, 4).double()
     whole = EfficientAttentionConfig().build(16, 4).double()
     near = SlidingWindowAttentionConfig(window=6).build(16, 4).double()

@@ -1,16 +1,14 @@
-from collections.abc import Callable
-
 import pytest
 import torch
 from torch import Tensor
 
 from sumpool.core.attention.permuted_blocks import PermutedBlocksAttentionConfig
-from sumpool.core.tokens import Tokens
 from tests.core.attention.checks import assert_equals_naive, project, weigh
+from tests.core.batches import make_tokens
 
 
 @pytest.mark.parametrize("block", [4, 7, 50])
-def test_equals_explicit_weights(block: int, make_tokens: Callable[..., Tokens]) -> None:
+def test_equals_explicit_weights(block: int) -> None:
     attention = PermutedBlocksAttentionConfig(block=block, shifted=3).build(16, 4).double()
     tokens = make_tokens(30, 11, 1, pad=1e3)
 

@@ -1,15 +1,13 @@
-from collections.abc import Callable
 from functools import partial
 
 import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.attention.kernelized import KernelizedAttentionConfig
 from sumpool.core.attention.skyformer import SkyformerAttention, SkyformerAttentionConfig
 from sumpool.core.nn.low_rank import iterate_pseudo_inverse
-from sumpool.core.tokens import Tokens
-from tests.core.attention.checks import assert_equals_naive, assert_exact_gradient, project, weigh
+from tests.core.attention.checks import assert_equals_naive, project, weigh
+from tests.core.batches import make_tokens
 
 
 def inverse_of(matrix: Tensor, config: SkyformerAttentionConfig) -> Tensor:
@@ -40,30 +38,7 @@ def naive(attention: SkyformerAttention, states: Tensor) -> tuple[Tensor, Tensor
 
 
 @pytest.mark.parametrize("normalize", [False, True])
-def test_equals_explicit_weights(normalize: bool, make_tokens: Callable[..., Tokens]) -> None:
+def test_equals_explicit_weights(normalize: bool) -> None:
     config = SkyformerAttentionConfig(landmarks=15, normalize=normalize)
     attention, tokens = config.build(16, 4).double(), make_tokens(30, 14, 11, 5, 1, pad=1e3)
     assert_equals_naive(attention, tokens, partial(naive, attention))
-
-
-def test_more_landmarks_approximate_kernelized_attention(make_tokens: Callable[..., Tokens]) -> None:
-    tokens, full = make_tokens(60, 48), KernelizedAttentionConfig().build(16, 2).double()
-    expected = full(tokens)[tokens.mask]
-
-    def error(landmarks: int) -> float:
-        config = SkyformerAttentionConfig(landmarks=landmarks, regularization=1e-4, iterations=40)
-        attention = config.build(16, 2).double()
-        attention.load_state_dict(full.state_dict())
-        mixed = attention(tokens)[tokens.mask]
-        return float(((mixed - expected).norm() / expected.norm()).detach())
-
-    errors = [error(landmarks) for landmarks in (8, 32, 120)]
-    assert errors[1] < errors[0] / 2
-    assert errors[2] < 1e-3  # all queries and keys
-
-
-@pytest.mark.parametrize("normalize", [True, pytest.param(False, marks=pytest.mark.slow)])
-def test_gradients(normalize: bool, make_tokens: Callable[..., Tokens]) -> None:
-    config = SkyformerAttentionConfig(landmarks=5, normalize=normalize)
-    attention, tokens = config.build(16, 4).double(), make_tokens(6, 1)
-    assert_exact_gradient(attention, tokens)

@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from typing import Literal
 
 import pytest
@@ -7,15 +6,13 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from sumpool.core.attention.sparse import SparseAttentionConfig
-from sumpool.core.tokens import Tokens
 from tests.core.attention.checks import assert_equals_naive, project, weigh
+from tests.core.batches import make_tokens
 
 
 @pytest.mark.parametrize("pattern", ["strided", "fixed"])
 @pytest.mark.parametrize("stride", [1, 5, 8, 50])
-def test_equals_explicit_weights(
-    pattern: Literal["strided", "fixed"], stride: int, make_tokens: Callable[..., Tokens]
-) -> None:
+def test_equals_explicit_weights(pattern: Literal["strided", "fixed"], stride: int) -> None:
     columns = min(2, stride)
     attention = SparseAttentionConfig(pattern=pattern, stride=stride, columns=columns).build(16, 4).double()
     tokens = make_tokens(43, 11, 1, pad=1e3)

@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from typing import get_args
 
 import pytest
@@ -6,8 +5,8 @@ import torch
 from torch import Tensor
 
 from sumpool.core.attention.synthesizer import SynthesizerAttention, SynthesizerAttentionConfig, SynthesizerKind
-from sumpool.core.tokens import Tokens
 from tests.core.attention.checks import assert_equals_naive, weigh
+from tests.core.batches import make_tokens
 
 KINDS: tuple[SynthesizerKind, ...] = get_args(SynthesizerKind)
 
@@ -30,7 +29,7 @@ def naive_scores(attention: SynthesizerAttention, states: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("scores", KINDS)
-def test_equals_explicit_weights(scores: SynthesizerKind, make_tokens: Callable[..., Tokens]) -> None:
+def test_equals_explicit_weights(scores: SynthesizerKind) -> None:
     attention = SynthesizerAttentionConfig(scores=scores, length=31).build(16, 4).double()
     tokens = make_tokens(30, 11, 1, pad=1e3)
 
@@ -42,7 +41,7 @@ def test_equals_explicit_weights(scores: SynthesizerKind, make_tokens: Callable[
 
 
 @pytest.mark.parametrize("scores", KINDS)
-def test_every_form_has_gradients(scores: SynthesizerKind, make_tokens: Callable[..., Tokens]) -> None:
+def test_every_form_has_gradients(scores: SynthesizerKind) -> None:
     attention, tokens = SynthesizerAttentionConfig(scores=scores, length=31).build(16, 4).double(), make_tokens(30, 0)
     attention(tokens)[tokens.mask].square().sum().backward()
     for name, parameter in attention.named_parameters():

@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -7,7 +6,7 @@ from torch import Tensor
 
 from sumpool.core.attention.vanilla import VanillaAttention
 from sumpool.core.nn.positions import PositionsKind
-from sumpool.core.tokens import Tokens
+from tests.core.batches import make_tokens
 
 
 def naive(attention: VanillaAttention, states: Tensor, source_positions: Tensor) -> tuple[Tensor, Tensor]:
@@ -29,7 +28,7 @@ def naive(attention: VanillaAttention, states: Tensor, source_positions: Tensor)
 
 
 @pytest.mark.parametrize("positions", ["none", "rotary", "relative"])
-def test_equals_loops_over_heads_and_pairs(positions: PositionsKind, make_tokens: Callable[..., Tokens]) -> None:
+def test_equals_loops_over_heads_and_pairs(positions: PositionsKind) -> None:
     attention = VanillaAttention(16, 4, positions).double()
     for parameter in attention.positions.parameters():
         torch.nn.init.normal_(parameter)

@@ -1,6 +1,5 @@
 """Contract of boundary predictors, tested on every variant in the package."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 
@@ -9,8 +8,8 @@ import torch
 from torch import nn
 
 from sumpool.core.pooling.segments import SegmentsPooler, SegmentsPoolerConfig
-from sumpool.core.tokens import Tokens
 from sumpool.settings import kinds
+from tests.core.batches import alone, make_tokens
 
 KINDS = kinds("sumpool.core.boundaries")
 
@@ -21,7 +20,7 @@ def build(kind: str) -> SegmentsPooler:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_any_length_gives_segments_in_source_order(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_any_length_gives_segments_in_source_order(kind: str) -> None:
     for length, training in product((1, 37, 64, 1000), (True, False)):
         pooled = build(kind).train(training)(make_tokens(length, 1, 0, length=length + 3)).tokens
         segments = pooled.mask.sum(1)
@@ -34,9 +33,7 @@ def test_any_length_gives_segments_in_source_order(kind: str, make_tokens: Calla
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("lengths", [(1000, 130, 61), (8, 500)])
-def test_segments_are_independent_of_padding_and_batch_mates(
-    kind: str, lengths: tuple[int, ...], make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
-) -> None:
+def test_segments_are_independent_of_padding_and_batch_mates(kind: str, lengths: tuple[int, ...]) -> None:
     pooler = build(kind).eval()
     together = pooler(make_tokens(*lengths)).tokens
     for number in range(len(lengths)):
@@ -49,9 +46,7 @@ def test_segments_are_independent_of_padding_and_batch_mates(
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("training", [True, False])
-def test_segments_are_bitwise_independent_of_padding_values(
-    kind: str, training: bool, make_tokens: Callable[..., Tokens]
-) -> None:
+def test_segments_are_bitwise_independent_of_padding_values(kind: str, training: bool) -> None:
     pooler = build(kind).train(training)
     outputs = []
     for pad in (0.0, torch.nan):
@@ -65,9 +60,7 @@ def test_segments_are_bitwise_independent_of_padding_values(
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("lengths", [(1,), (300, 5)])
-def test_every_parameter_gets_a_finite_gradient(
-    kind: str, lengths: tuple[int, ...], make_tokens: Callable[..., Tokens]
-) -> None:
+def test_every_parameter_gets_a_finite_gradient(kind: str, lengths: tuple[int, ...]) -> None:
     pooler = build(kind).train()
     tokens = make_tokens(*lengths, pad=torch.nan)
     states = tokens.states.clone().requires_grad_()
@@ -84,9 +77,7 @@ def test_every_parameter_gets_a_finite_gradient(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_losses_are_means_over_documents(
-    kind: str, make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
-) -> None:
+def test_losses_are_means_over_documents(kind: str) -> None:
     pooler = build(kind).train()
     tokens = make_tokens(37, 64, length=70)
     torch.manual_seed(5)

@@ -1,6 +1,5 @@
 """Boundaries without parameters: fixed, whitespace, sentence."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -11,18 +10,18 @@ from sumpool.core.boundaries._base import run_ends
 from sumpool.core.boundaries.fixed import FixedBoundariesConfig
 from sumpool.core.boundaries.sentence import SentenceBoundariesConfig
 from sumpool.core.boundaries.whitespace import WhitespaceBoundariesConfig
-from sumpool.core.tokens import Tokens
+from tests.core.batches import make_tokens
 
 EMBEDDING = nn.Embedding(50, 16)
 
 
 @pytest.mark.parametrize("size", [1, 3, 100])
-def test_fixed_segments_end_at_multiples_of_the_size(size: int, make_tokens: Callable[..., Tokens]) -> None:
+def test_fixed_segments_end_at_multiples_of_the_size(size: int) -> None:
     ends = FixedBoundariesConfig(size=size).build(EMBEDDING)(make_tokens(10)).ends
     assert ends.nonzero()[:, 1].tolist() == list(range(size - 1, 10, size))
 
 
-def test_words_and_sentences_end_where_their_index_changes(make_tokens: Callable[..., Tokens]) -> None:
+def test_words_and_sentences_end_where_their_index_changes() -> None:
     tokens = replace(
         make_tokens(6), words=torch.tensor([[1, 1, 2, 3, 3, 4]]), sentences=torch.tensor([[0, 0, 0, 0, 2, 2]])
     )

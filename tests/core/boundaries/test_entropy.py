@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -8,7 +7,7 @@ from torch.nn import functional as F
 
 from sumpool.core.boundaries import entropy
 from sumpool.core.boundaries.entropy import ConvolutionalLanguageModel, EntropyBoundariesConfig, entropy_spikes
-from sumpool.core.tokens import Tokens
+from tests.core.batches import make_tokens
 
 
 def test_spikes_exceed_the_preceding_tokens() -> None:
@@ -50,7 +49,7 @@ def test_the_language_model_is_causal_and_equal_in_any_chunks(context: int, monk
         torch.testing.assert_close(grad, grads[0])
 
 
-def test_losses_count_real_tokens_only(make_tokens: Callable[..., Tokens]) -> None:
+def test_losses_count_real_tokens_only() -> None:
     boundaries = EntropyBoundariesConfig(hidden=8).build(nn.Embedding(50, 16)).double()
     tokens = make_tokens(12, 1, 7)
     losses = boundaries(tokens).losses
@@ -66,9 +65,7 @@ def test_losses_count_real_tokens_only(make_tokens: Callable[..., Tokens]) -> No
 
 
 @pytest.mark.slow
-def test_the_language_model_learns_and_is_not_used_in_evaluation(
-    make_tokens: Callable[..., Tokens], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_language_model_learns_and_is_not_used_in_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
     boundaries = EntropyBoundariesConfig(hidden=8).build(nn.Embedding(50, 16)).double()
     ids = torch.stack([(torch.arange(60) * 7) % 50, (torch.arange(60) * 7 + 3) % 50])
     tokens = replace(make_tokens(60, 60), ids=ids)

@@ -1,5 +1,4 @@
 import math
-from collections.abc import Callable
 
 import pytest
 import torch
@@ -7,7 +6,7 @@ from scipy.stats import binom
 from torch import nn
 
 from sumpool.core.boundaries.gumbel import GumbelBoundaries, GumbelBoundariesConfig, count_nll, most_likely_ends
-from sumpool.core.tokens import Tokens
+from tests.core.batches import make_tokens
 
 
 def build(**settings: object) -> GumbelBoundaries:
@@ -34,9 +33,7 @@ def test_the_prior_is_binomial() -> None:
 
 
 @pytest.mark.parametrize(("logit", "sign"), [(1.0, 1), (-3.0, -1)])
-def test_the_prior_pulls_the_number_of_ends_towards_its_rate(
-    logit: float, sign: int, make_tokens: Callable[..., Tokens]
-) -> None:
+def test_the_prior_pulls_the_number_of_ends_towards_its_rate(logit: float, sign: int) -> None:
     boundaries = build(rate=0.3).train()
     set_logit(boundaries, logit)
     boundaries(make_tokens(500)).losses["boundaries"].backward()
@@ -45,7 +42,7 @@ def test_the_prior_pulls_the_number_of_ends_towards_its_rate(
 
 
 @pytest.mark.slow
-def test_training_samples_from_the_predicted_probabilities(make_tokens: Callable[..., Tokens]) -> None:
+def test_training_samples_from_the_predicted_probabilities() -> None:
     tokens, logit = make_tokens(20000), -2.0
     probability = torch.tensor(logit).sigmoid().item()
     for boundaries in (build().train(), build(inference="sample").eval()):
@@ -56,7 +53,7 @@ def test_training_samples_from_the_predicted_probabilities(make_tokens: Callable
         assert not torch.equal(ends > 0.5, boundaries(tokens).ends > 0.5)
 
 
-def test_hard_inference_thresholds_at_one_half(make_tokens: Callable[..., Tokens]) -> None:
+def test_hard_inference_thresholds_at_one_half() -> None:
     boundaries = build().eval()
     tokens = make_tokens(300)
     ends = boundaries(tokens).ends
@@ -71,7 +68,7 @@ def test_the_number_of_most_likely_ends_is_the_expected_number() -> None:
     assert most_likely_ends(logits + 1, mask).int().sum(1).tolist() == [3, 2, 0]
 
 
-def test_expected_inference_ends_segments_at_low_probabilities(make_tokens: Callable[..., Tokens]) -> None:
+def test_expected_inference_ends_segments_at_low_probabilities() -> None:
     tokens = make_tokens(400, 100, length=450, pad=torch.nan)
     expected, hard = build(inference="expected").eval(), build().eval()
     for boundaries in (expected, hard):
@@ -81,7 +78,7 @@ def test_expected_inference_ends_segments_at_low_probabilities(make_tokens: Call
     assert ends.sum(1).tolist() == [round(400 / (1 + math.e)), round(100 / (1 + math.e))]
 
 
-def test_the_gradient_is_that_of_the_relaxed_sample(make_tokens: Callable[..., Tokens]) -> None:
+def test_the_gradient_is_that_of_the_relaxed_sample() -> None:
     boundaries = build(temperature=0.7).eval()
     tokens = make_tokens(9)
     weights = torch.randn(1, 9, dtype=torch.float64)

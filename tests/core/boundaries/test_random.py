@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from dataclasses import replace
 
 import torch
@@ -6,7 +5,7 @@ from torch import nn
 
 from sumpool.core.boundaries._base import uniform_draws
 from sumpool.core.boundaries.random import RandomBoundaries, RandomBoundariesConfig
-from sumpool.core.tokens import Tokens
+from tests.core.batches import make_tokens
 
 
 def build(rate: float, seed: int) -> RandomBoundaries:
@@ -14,7 +13,7 @@ def build(rate: float, seed: int) -> RandomBoundaries:
     return config.build_causal(nn.Embedding(50, 16), torch.zeros(50, dtype=torch.bool), seed)
 
 
-def test_draws_have_their_rate_and_follow_seed_index_and_id(make_tokens: Callable[..., Tokens]) -> None:
+def test_draws_have_their_rate_and_follow_seed_index_and_id() -> None:
     tokens = make_tokens(20000)
     ends = build(0.3, 1).eval()(tokens).ends
     assert abs(ends.mean().item() - 0.3) < 0.01
@@ -24,7 +23,7 @@ def test_draws_have_their_rate_and_follow_seed_index_and_id(make_tokens: Callabl
     assert not torch.equal(build(0.3, 1).train()(tokens).ends, build(0.3, 1).train()(tokens).ends)
 
 
-def test_draws_of_a_part_equal_those_of_the_whole(make_tokens: Callable[..., Tokens]) -> None:
+def test_draws_of_a_part_equal_those_of_the_whole() -> None:
     tokens = make_tokens(300)
     whole = uniform_draws(tokens, 7)
     part = {name: getattr(tokens, name)[:, 100:150] for name in ("states", "mask", "ids")}
@@ -34,7 +33,7 @@ def test_draws_of_a_part_equal_those_of_the_whole(make_tokens: Callable[..., Tok
     assert abs(torch.corrcoef(torch.stack([whole[0, 1:], whole[0, :-1]]))[0, 1].item()) < 0.2
 
 
-def test_neighbouring_draws_are_uncorrelated_where_all_ids_are_equal(make_tokens: Callable[..., Tokens]) -> None:
+def test_neighbouring_draws_are_uncorrelated_where_all_ids_are_equal() -> None:
     tokens = make_tokens(20000)
     draws = uniform_draws(replace(tokens, ids=torch.full_like(tokens.ids, 3)), 0)[0]
     for lag in (1, 2, 3, 7):

@@ -1,7 +1,5 @@
 """Contract of cross-attentions, tested on every variant in the folder."""
 
-from collections.abc import Callable
-
 import pytest
 import torch
 from torch import Tensor
@@ -11,6 +9,7 @@ from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class, kinds
+from tests.core.batches import alone, make_tokens
 
 KINDS = kinds("sumpool.core.cross_attention")
 
@@ -30,9 +29,7 @@ def precompute(attention: CrossAttention, kind: str, tokens: Tokens) -> dict[str
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("lengths", [(1, 37), (64, 1000, 3)])
-def test_padding_and_batch_mates_do_not_change_results(
-    kind: str, lengths: tuple[int, ...], make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
-) -> None:
+def test_padding_and_batch_mates_do_not_change_results(kind: str, lengths: tuple[int, ...]) -> None:
     attention = build(kind)
     queries = torch.randn(len(lengths), 6, 16, dtype=torch.float64)
     tokens = make_tokens(*lengths, length=max(lengths) + 8, pad=torch.nan)
@@ -45,7 +42,7 @@ def test_padding_and_batch_mates_do_not_change_results(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_queries_are_independent(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_queries_are_independent(kind: str) -> None:
     attention = build(kind)
     queries = torch.randn(2, 6, 16, dtype=torch.float64)
     precomputed = precompute(attention, kind, make_tokens(40, 22))
@@ -56,7 +53,7 @@ def test_queries_are_independent(kind: str, make_tokens: Callable[..., Tokens]) 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_parameter_gets_a_finite_gradient(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_every_parameter_gets_a_finite_gradient(kind: str) -> None:
     attention = build(kind)
     queries = torch.randn(2, 6, 16, dtype=torch.float64)
     attention(queries, precompute(attention, kind, make_tokens(30, 7))).states.square().sum().backward()
@@ -66,7 +63,7 @@ def test_every_parameter_gets_a_finite_gradient(kind: str, make_tokens: Callable
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_attention_weights_reproduce_the_output(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_attention_weights_reproduce_the_output(kind: str) -> None:
     attention = build(kind)
     queries = torch.randn(3, 6, 16, dtype=torch.float64)
     tokens = make_tokens(150, 22, 1)
@@ -80,9 +77,7 @@ def test_attention_weights_reproduce_the_output(kind: str, make_tokens: Callable
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_half_precision_agrees_with_float64(
-    kind: str, half_precision: torch.dtype, make_tokens: Callable[..., Tokens]
-) -> None:
+def test_half_precision_agrees_with_float64(kind: str, half_precision: torch.dtype) -> None:
     attention, queries, tokens = build(kind), torch.randn(3, 6, 16, dtype=torch.float64), make_tokens(40, 7, 0)
     expected = attention(queries, precompute(attention, kind, tokens)).states
     config = config_class("sumpool.core.cross_attention", kind)()

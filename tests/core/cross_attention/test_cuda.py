@@ -1,6 +1,5 @@
 """Cross-attention on a GPU, against the CPU: whole summaries, single steps, and gradients in bf16."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +13,7 @@ from sumpool.core.cross_attention.hepos import HeposCrossAttentionConfig
 from sumpool.core.cross_attention.sentence import SentenceCrossAttentionConfig
 from sumpool.core.tokens import Tokens
 from sumpool.settings import kinds
+from tests.core.batches import make_tokens
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
 
@@ -38,7 +38,7 @@ def to_gpu(tokens: Tokens) -> Tokens:
 
 
 @every_config
-def test_gpu_and_cpu_agree(config: CrossAttentionConfig, make_tokens: Callable[..., Tokens]) -> None:
+def test_gpu_and_cpu_agree(config: CrossAttentionConfig) -> None:
     tokens = make_tokens(120, 61, 7, length=128)
     queries = torch.randn(3, 5, 16, dtype=torch.float64)
     layer, memory_encoder = config.build(16, 4).double().eval(), config.build_memory_encoder(16).double().eval()
@@ -51,7 +51,7 @@ def test_gpu_and_cpu_agree(config: CrossAttentionConfig, make_tokens: Callable[.
 
 
 @every_config
-def test_gradients_under_bf16_are_finite(config: CrossAttentionConfig, make_tokens: Callable[..., Tokens]) -> None:
+def test_gradients_under_bf16_are_finite(config: CrossAttentionConfig) -> None:
     tokens = to_gpu(make_tokens(120, 61, 7, length=128, dtype=torch.float32))
     layer, memory_encoder = config.build(16, 4).cuda(), config.build_memory_encoder(16).cuda()
     with torch.autocast("cuda", torch.bfloat16):

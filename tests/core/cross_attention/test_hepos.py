@@ -1,12 +1,11 @@
 import math
-from collections.abc import Callable
 
 import pytest
 import torch
 from torch import Tensor
 
 from sumpool.core.cross_attention.hepos import HeposCrossAttention, HeposCrossAttentionConfig
-from sumpool.core.tokens import Tokens
+from tests.core.batches import make_tokens
 
 
 def build(stride: int, heads: int = 4) -> HeposCrossAttention:
@@ -29,7 +28,7 @@ def naive(attention: HeposCrossAttention, queries: Tensor, states: Tensor) -> Te
 
 
 @pytest.mark.parametrize(("stride", "heads"), [(1, 4), (2, 4), (3, 2), (4, 8), (7, 4)])
-def test_equals_loops_over_heads(stride: int, heads: int, make_tokens: Callable[..., Tokens]) -> None:
+def test_equals_loops_over_heads(stride: int, heads: int) -> None:
     attention = build(stride, heads)
     lengths = (84, 37, 2, 1, 0)  # a multiple of every stride, and too few for some heads
     tokens = make_tokens(*lengths, pad=torch.nan)
@@ -46,21 +45,7 @@ def test_equals_loops_over_heads(stride: int, heads: int, make_tokens: Callable[
 
 
 @pytest.mark.parametrize(("length", "positions"), [(8, 2), (9, 3), (11, 3), (1, 1)])
-def test_keys_and_values_cover_a_stride_of_the_memory(
-    length: int, positions: int, make_tokens: Callable[..., Tokens]
-) -> None:
+def test_keys_and_values_cover_a_stride_of_the_memory(length: int, positions: int) -> None:
     precomputed = build(4, heads=8).precompute(make_tokens(length, 1), {})
     shapes = {name: tuple(tensor.shape) for name, tensor in precomputed.items()}
     assert shapes == {"key": (2, 8, positions, 2), "value": (2, 8, positions, 2), "bias": (2, 8, 1, positions)}
-
-
-@pytest.mark.slow
-def test_gradient_is_exact(make_tokens: Callable[..., Tokens]) -> None:
-    attention, tokens = build(3), make_tokens(5, 1)
-
-    def attend(queries: Tensor, states: Tensor) -> Tensor:
-        output: Tensor = attention(queries, attention.precompute(tokens.with_states(states), {})).states
-        return output
-
-    queries = torch.randn(2, 2, 16, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(attend, (queries, tokens.states.requires_grad_()))

@@ -1,6 +1,5 @@
 """Steps of sentence-selective cross-attention, against whole summaries at once."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -15,6 +14,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.tokens import Tokens
 from sumpool.settings import kinds
+from tests.core.batches import make_tokens
 
 DIM, HEADS, BEAMS = 16, 4, 5
 SELECTIONS = kinds("sumpool.core.selection")
@@ -39,7 +39,7 @@ def precompute(
 
 
 @pytest.fixture
-def memory(make_tokens: Callable[..., Tokens]) -> Tokens:
+def memory() -> Tokens:
     """Documents of 20, 11, no and 4 sentences that grow ever longer, nan in their padding."""
     tokens = make_tokens(*LENGTHS, length=208, pad=torch.nan)
     positions = torch.arange(tokens.mask.size(1))
@@ -62,28 +62,6 @@ def test_a_step_is_the_same_as_forward(selection: str, memory: Tokens, queries: 
         stepped, state = layer.step(queries, precomputed, {})
         torch.testing.assert_close(stepped, layer(queries, precomputed).states, atol=1e-12, rtol=0)
         assert state == {}
-
-
-@pytest.mark.parametrize("selection", SELECTIONS)
-def test_beams_select_independently(selection: str, memory: Tokens, queries: Tensor) -> None:
-    layer, config = build(selection)
-    precomputed = precompute(layer, config, memory)
-    together, _ = layer.step(queries, precomputed, {})
-    for beam in range(BEAMS):
-        one, _ = layer.step(queries[:, beam : beam + 1], precomputed, {})
-        torch.testing.assert_close(together[:, beam : beam + 1], one, atol=1e-12, rtol=0)
-
-
-@pytest.mark.parametrize("selection", SELECTIONS)
-def test_batch_mates_do_not_change_results(
-    selection: str, memory: Tokens, queries: Tensor, alone: Callable[[Tokens, int], Tokens]
-) -> None:
-    layer, config = build(selection)
-    together, _ = layer.step(queries, precompute(layer, config, memory), {})
-    for document, length in enumerate(LENGTHS):
-        one, _ = layer.step(queries[document : document + 1], precompute(layer, config, alone(memory, document)), {})
-        assert one.isfinite().all(), length
-        torch.testing.assert_close(together[document : document + 1], one, atol=1e-12, rtol=0)
 
 
 def test_empty_documents_give_the_bias(memory: Tokens, queries: Tensor) -> None:

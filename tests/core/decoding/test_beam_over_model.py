@@ -1,6 +1,5 @@
 """Beam search over a model: log-probabilities are those of the model, and batch mates do not change results."""
 
-import copy
 import math
 from collections.abc import Sequence
 
@@ -101,13 +100,3 @@ def test_log_probabilities_are_those_of_the_model(
             scores[-1] = torch.logaddexp(scores[-1], torch.tensor(math.log(0.02)))
             assert hypothesis.log_prob == pytest.approx(float(scores.sum()), abs=1e-4)
             assert hypothesis.score == pytest.approx(hypothesis.log_prob / (len(hypothesis.tokens) + 1))
-
-
-def test_half_precision_gives_log_probabilities_of_the_model(
-    model: SummarizationModel, documents: list[torch.Tensor], half_precision: torch.dtype
-) -> None:
-    half = copy.deepcopy(model).to(half_precision)
-    for hypotheses in summaries(half, documents[:4], beams=3):
-        for hypothesis in hypotheses:
-            assert LENGTHS.minimum <= len(hypothesis.tokens) <= LENGTHS.maximum
-            assert -math.inf < hypothesis.score < 0

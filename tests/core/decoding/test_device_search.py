@@ -1,6 +1,5 @@
 """The search on tensors finds the hypotheses of the search on the host, bit by bit."""
 
-import itertools
 import random
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +10,7 @@ from torch import Tensor
 
 from sumpool.core.decoding import beam as decoding_beam
 from sumpool.core.decoding.beam import search
-from sumpool.core.decoding.config import Hypothesis, Lengths, Ranking
+from sumpool.core.decoding.config import Lengths, Ranking
 from sumpool.core.decoding.constraints import (
     Constraint,
     LengthLimits,
@@ -157,27 +156,8 @@ def test_nan_of_a_finished_document_is_ignored() -> None:
     assert found == search_on_device(model.step, start(2, 2), lengths, Ranking(2), Rules(), device="cpu")
 
 
-def test_no_pair_of_words_is_repeated() -> None:
-    model, surfaces = RandomModel(5, 1_009, -9.0), TokenSurfaces(SURFACES)
-    rules = Rules((), [NoRepeatWords(2, surfaces)])
-    for hypotheses in search_on_device(model.step, start(8, 3), [Lengths(30, 30)] * 8, Ranking(3), rules, device="cpu"):
-        for pairs in map(pairs_of_words, hypotheses):
-            assert len(set(pairs)) == len(pairs) > 2
-    free = search_on_device(model.step, start(8, 3), [Lengths(30, 30)] * 8, Ranking(3), Rules(), device="cpu")
-    assert any(len(set(pairs)) < len(pairs) for hypotheses in free for pairs in map(pairs_of_words, hypotheses))
-
-
-def pairs_of_words(hypothesis: Hypothesis) -> list[tuple[bytes, bytes]]:
-    words = b"".join(SURFACES[token] for token in hypothesis.tokens if token < len(SURFACES)).split()
-    return list(itertools.pairwise(words))
-
-
 def test_other_constraints_take_the_host() -> None:
     surfaces = TokenSurfaces(SURFACES)
     assert can_apply_on_device(Rules((), [NoRepeatWords(1, surfaces), NoRepeatTokens(2)]), [[], []])
     assert not can_apply_on_device(Rules(), [[LengthLimits(1, 5, surfaces, EOS)], []])
     assert not can_apply_on_device(Rules((), [LengthLimits(1, 5, surfaces, EOS)]), ())
-
-
-def test_an_empty_batch_has_no_summaries() -> None:
-    assert search_on_device(RandomModel(1, 5, 0.0).step, start(0, 2), [], Ranking(2), Rules([4]), device="cpu") == []

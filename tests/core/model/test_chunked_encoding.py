@@ -1,4 +1,4 @@
-"""Chunked encoding, against the plain loop of the encoder."""
+"""Chunked encoding, against the plain loop; states recomputed beyond the memory budget, against stored ones."""
 
 from typing import Any
 
@@ -10,18 +10,22 @@ from sumpool.core.model import chunked_encoding
 from sumpool.core.model.chunked_encoding import LayerGroup, MemoryBudget, group_layers
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.encoder import Encoder, EncoderOutput
-from sumpool.core.model.summarizer import SummarizationModel
+from sumpool.core.model.summarizer import Memory, SummarizationModel
 from sumpool.core.tokens import Tokens
 from tests.core.model.test_summarizer import VOCAB, make_documents
 
 LENGTHS = (130, 48, 0, 7, 100, 1)
 
 
-def make_encoder(*layers: dict[str, object], **settings: object) -> Encoder:
+def make_encoder_model(*layers: dict[str, object], **settings: object) -> SummarizationModel:
     torch.manual_seed(1)
     sizes = {"dim": 16, "heads": 2, "feed_forward": 32, "source_length": 200, "dropout": 0.0}
     config = ModelConfig.model_validate({**sizes, "encoder": layers, **settings})
-    encoder = SummarizationModel(config, VOCAB).double().encoder
+    return SummarizationModel(config, VOCAB).double()
+
+
+def make_encoder(*layers: dict[str, object], **settings: object) -> Encoder:
+    encoder = make_encoder_model(*layers, **settings).encoder
     for name, parameter in encoder.named_parameters():
         if ".positions." in name:
             torch.nn.init.normal_(parameter)
@@ -172,3 +176,78 @@ def test_empty_documents_stay_empty() -> None:
             memory = module(torch.zeros_like(sentences), torch.zeros_like(mask), sentences).memory
         assert not memory.mask.any()
         assert memory.states.isfinite().all()
+
+
+def make_model(pool: dict[str, object], **settings: object) -> SummarizationModel:
+    layers = [blockwise(8, "relative"), {**blockwise(8, "relative"), "pool": pool}, VANILLA]
+    return make_encoder_model(*layers, **settings).eval()
+
+
+def encode(model: SummarizationModel, documents: tuple[Tensor, Tensor, Tensor], budget: MemoryBudget) -> Memory:
+    with pytest.MonkeyPatch.context() as patch, torch.no_grad():
+        patch.setattr(chunked_encoding, "CPU_BUDGET", budget)
+        return model.encode(*documents)
+
+
+def assert_same_memory(actual: Memory, expected: Memory) -> None:
+    assert_same_tokens(actual.tokens, expected.tokens)
+    assert_same_tokens(actual.source, expected.source)
+    assert actual.tokens.metrics.keys() == expected.tokens.metrics.keys()
+    (mixture,), (expected_mixture,) = ([mixture() for mixture in memory.mixtures] for memory in (actual, expected))
+    torch.testing.assert_close(mixture.matrix(130), expected_mixture.matrix(130), atol=1e-12, rtol=0)
+
+
+SCORERS = ["linear", "nonlinear", "coordinate", "strided", "random", "attention_mass"]
+STREAMED: list[dict[str, object]] = [
+    {"kind": "halving"},
+    {"kind": "halving", "inference": "hard"},
+    {"kind": "hard"},
+    {"kind": "iterative"},
+    {"kind": "iterative", "weights": "softmax"},
+]
+
+
+@pytest.mark.parametrize(
+    ("pool", "scorer", "keep", "output"),
+    [
+        pytest.param(
+            pool,
+            scorer,
+            (20, 0.3, 130)[(row + column) % 3],
+            ("tied", "pointer")[(row + column) % 2],
+            marks=[] if scorer in ("linear", "attention_mass") else pytest.mark.slow,
+        )
+        for row, pool in enumerate(STREAMED)
+        for column, scorer in enumerate(SCORERS)
+    ],
+)
+def test_recomputed_and_stored_states_equal_those_with_gradients(
+    pool: dict[str, object], scorer: str, keep: float, output: str
+) -> None:
+    """Every pooler with every scorer, and both with every number of states and every output."""
+    model = make_model({**pool, "keep": keep, "scorer": {"kind": scorer}}, output={"kind": output})
+    documents = make_documents(*LENGTHS)
+    expected = model.encode(*documents)
+    for stored in (2**20, 1):
+        assert_same_memory(encode(model, documents, MemoryBudget(chunk=24 * 16 * 8, document=stored)), expected)
+
+
+@pytest.mark.parametrize("pool", [{"kind": "funnel"}, {"kind": "segments"}, {"kind": "halving", "keep": 20}])
+@pytest.mark.parametrize("restore", [True, False])
+def test_states_are_stored_where_the_pooler_needs_all(pool: dict[str, object], restore: bool) -> None:
+    model, documents = make_model(pool, restore=restore), make_documents(*LENGTHS)
+    expected = model.encode(*documents).tokens
+    actual = encode(model, documents, MemoryBudget(chunk=24 * 16 * 8, document=1)).tokens
+    torch.testing.assert_close(actual.states[actual.mask], expected.states[expected.mask], atol=1e-12, rtol=0)
+
+
+def test_only_documents_beyond_the_budget_are_encoded_twice() -> None:
+    model, documents = make_model({"kind": "halving", "keep": 20}), make_documents(*LENGTHS)
+    for stored, passes in ((130 * 16 * 8, 1), (130 * 16 * 8 - 1, 2)):
+        computed: list[int] = []
+        hook = model.encoder.layers[1].register_forward_pre_hook(
+            lambda _, tokens, computed=computed: computed.append(int(tokens[0].mask.sum()))
+        )
+        encode(model, documents, MemoryBudget(chunk=24 * 16 * 8, document=stored))
+        hook.remove()
+        assert sum(computed) == passes * sum(LENGTHS)

@@ -7,11 +7,6 @@ from sumpool.core.model.config import ModelConfig
 LAYER = {"attention": {"kind": "vanilla"}}
 
 
-def test_heads_must_divide_dim() -> None:
-    with pytest.raises(ValidationError, match="heads must divide dim = 64, got 7"):
-        ModelConfig.model_validate({"dim": 64, "heads": 7, "encoder": [LAYER]})
-
-
 def test_attentions_of_a_bounded_length_must_suit_documents() -> None:
     layers = [LAYER, {"attention": {"kind": "synthesizer", "length": 63}}]
     message = r"encoder\[1\].attention.length must be at least source_length = 64, got 63"
@@ -20,9 +15,13 @@ def test_attentions_of_a_bounded_length_must_suit_documents() -> None:
     assert ModelConfig.model_validate({"source_length": 63, "encoder": layers}).source_length == 63
 
 
-def test_dim_must_be_even() -> None:
-    with pytest.raises(ValidationError, match="dim must be even for sinusoidal positions, got 9"):
-        ModelConfig.model_validate({"dim": 9, "heads": 3, "encoder": [LAYER]})
+def test_dim_must_suit_heads_and_positions() -> None:
+    for dim, heads, message in (
+        (64, 7, "heads must divide dim = 64, got 7"),
+        (9, 3, "dim must be even for sinusoidal positions, got 9"),
+    ):
+        with pytest.raises(ValidationError, match=message):
+            ModelConfig.model_validate({"dim": dim, "heads": heads, "encoder": [LAYER]})
 
 
 def test_a_variant_keeps_its_settings_through_a_dump() -> None:

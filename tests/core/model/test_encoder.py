@@ -1,6 +1,6 @@
 """The plain loop of the encoder, restoring, metrics and word numbers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -13,6 +13,7 @@ from sumpool.core.nn.states import Mixture
 from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class, kinds
 from tests.core.attention.test_contract import over
+from tests.core.batches import make_tokens
 from tests.core.model.test_summarizer import VOCAB, make_documents
 
 TWO_POOLINGS = [
@@ -110,7 +111,7 @@ def test_words_are_counted_by_the_tokens_that_begin_them(starts: list[int]) -> N
     assert words.tolist() == [expected]
 
 
-def test_unpadded_documents_need_no_mask(make_tokens: Callable[..., Tokens]) -> None:
+def test_unpadded_documents_need_no_mask() -> None:
     config = ModelConfig.model_validate(
         {"dim": 16, "heads": 2, "feed_forward": 32, "encoder": [{"attention": {"kind": "blockwise", "block": 7}}]}
     )

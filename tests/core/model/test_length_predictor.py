@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import LengthPredictor
-from sumpool.core.model.summarizer import DecoderState, Memory, SummarizationModel
+from sumpool.core.model.summarizer import Memory, SummarizationModel
 from sumpool.core.nn.positions import sinusoid
 from sumpool.core.nn.quantization import Precision, has_int8, quantize
 from sumpool.special_tokens import BOS, EOS, PAD
@@ -103,41 +103,3 @@ def test_a_quantized_model_predicts_similar_lengths(precision: Precision) -> Non
     torch.testing.assert_close(predicted.float(), expected, rtol=0.05, atol=0)
     log_probs, _ = model.step(torch.full((4,), BOS), model.start(memory, 2))
     assert log_probs.isfinite().all()
-
-
-@pytest.mark.slow
-def test_summaries_have_the_predicted_lengths() -> None:
-    """Documents of one kind have short summaries, those of the other long ones, of the same token over and over."""
-    model = make_model().train()
-    target = targets(4, 12)
-    optimizer = torch.optim.AdamW(model.parameters(), 3e-3)
-    for _ in range(150):
-        memory = encode(model)
-        scores = model.score(memory, target)
-        (scores.nll / 16 + scores.losses["length"]).backward()
-        optimizer.step()
-        optimizer.zero_grad()
-    model.eval()
-    with torch.no_grad():
-        memory = encode(model)
-        predicted = model.predict_lengths(memory)
-        assert predicted is not None
-        torch.testing.assert_close(predicted, torch.tensor([4.0, 12.0]), rtol=0.15, atol=0)
-        state = model.start(memory, 1)
-        swapped = model.start(memory, 1)
-        assert swapped.predicted_lengths is not None
-        swapped.predicted_lengths.copy_(torch.tensor([12.0, 4.0]))
-        lengths, swapped_lengths = _greedy_lengths(model, state), _greedy_lengths(model, swapped)
-    assert lengths == [4, 12]
-    assert swapped_lengths[0] > 8 > swapped_lengths[1], "the predicted length, not the document, determines the end"
-
-
-def _greedy_lengths(model: SummarizationModel, state: DecoderState) -> list[int]:
-    """Decode greedily; return the number of tokens of each summary, EOS included."""
-    last, lengths = torch.full((2,), BOS), [0, 0]
-    for position in range(1, 20):
-        log_probs, state = model.step(last, state)
-        last = log_probs.argmax(-1)
-        for row in range(2):
-            lengths[row] = lengths[row] or position * int(last[row] == EOS)
-    return lengths

@@ -1,14 +1,13 @@
-from collections.abc import Callable
 from dataclasses import replace
 from typing import final
 
 import torch
-from torch import Tensor
 
-from sumpool.core.model.encoder import PoolingTrace, drop_features, identity
+from sumpool.core.model.encoder import PoolingTrace, identity
 from sumpool.core.nn.states import States
 from sumpool.core.pooling._base import Pooled, Pooler, keep_all
 from sumpool.core.tokens import Tokens
+from tests.core.batches import make_tokens
 
 
 @final
@@ -25,7 +24,7 @@ class PoolerWithLoss(Pooler):
         return replace(pooled, tokens=replace(pooled.tokens, losses={"loss": value}, metrics={"calls": value}))
 
 
-def test_losses_are_summed_and_metrics_named_after_layers(make_tokens: Callable[..., Tokens]) -> None:
+def test_losses_are_summed_and_metrics_named_after_layers() -> None:
     trace, pooler = PoolingTrace(identity, keep_inputs=False), PoolerWithLoss()
     tokens = trace.pool(pooler, make_tokens(9, 4), layer=0)
     tokens = trace.pool(pooler, tokens, layer=3)
@@ -33,17 +32,3 @@ def test_losses_are_summed_and_metrics_named_after_layers(make_tokens: Callable[
     assert trace.losses == {"loss": torch.tensor(3.0)}
     assert trace.metrics == {"layer_1.calls": torch.tensor(1.0), "layer_4.calls": torch.tensor(2.0)}
     assert len(trace.mixtures) == 2
-
-
-def test_the_source_is_the_projection_before_the_first_pooling(make_tokens: Callable[..., Tokens]) -> None:
-    def double(states: Tensor) -> Tensor:
-        return 2 * states
-
-    trace, tokens = PoolingTrace(double, keep_inputs=False), make_tokens(9, 4, pad=torch.nan)
-    pooled = trace.pool(PoolerWithLoss(), tokens, layer=0)
-    trace.pool(PoolerWithLoss(), pooled.with_states(pooled.states + 1), layer=1)
-    assert trace.source is not None
-    expected = 2 * tokens.states.masked_fill(~tokens.mask[..., None], 0.0)
-    assert torch.equal(trace.source.states, expected)
-    assert trace.restore(tokens) is tokens
-    assert drop_features(tokens.states).shape == (2, 9, 0)

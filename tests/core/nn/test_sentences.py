@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -9,6 +8,7 @@ from sumpool.core.nn.sentences import Sentences, divergence, entropy, mean_over_
 from sumpool.core.pooling._base import PoolerConfig
 from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class
+from tests.core.batches import make_tokens
 
 
 def check(sentences: Sentences, memory: Tokens) -> None:
@@ -25,7 +25,7 @@ def check(sentences: Sentences, memory: Tokens) -> None:
         assert not member[~mask].any()
 
 
-def test_sentences_are_ranges_of_equal_numbers(make_tokens: Callable[..., Tokens]) -> None:
+def test_sentences_are_ranges_of_equal_numbers() -> None:
     tokens = make_tokens(40, 17, 1, 0, length=45)
     numbers = torch.randint(0, 3, tokens.mask.shape).cumsum(1) + torch.tensor([[0], [5], [0], [2]])
     memory = replace(tokens, sentences=numbers)
@@ -37,14 +37,14 @@ def test_sentences_are_ranges_of_equal_numbers(make_tokens: Callable[..., Tokens
         assert torch.equal(getattr(sentences, name), getattr(again, name)), name
 
 
-def test_batches_without_sentences_have_one_absent_sentence(make_tokens: Callable[..., Tokens]) -> None:
+def test_batches_without_sentences_have_one_absent_sentence() -> None:
     for length in (0, 4):
         sentences = Sentences.find(make_tokens(0, 0, length=length))
         assert sentences.mask.tolist() == [[False], [False]]
 
 
 @pytest.mark.parametrize("kind", ["halving", "hard", "funnel"])
-def test_sentences_of_a_pooled_memory_have_a_state(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_sentences_of_a_pooled_memory_have_a_state(kind: str) -> None:
     settings = {"window": 7, "stride": 7} if kind == "funnel" else {"keep": 9}
     config = config_class("sumpool.core.pooling", kind).model_validate(settings)
     assert isinstance(config, PoolerConfig)

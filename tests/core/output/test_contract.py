@@ -1,7 +1,5 @@
 """Contract of output heads, tested on every variant in the folder."""
 
-from collections.abc import Callable
-
 import pytest
 import torch
 from torch import Tensor, nn
@@ -11,6 +9,7 @@ from sumpool.core.pooling.funnel import FunnelPoolerConfig
 from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class, kinds
 from sumpool.special_tokens import PAD
+from tests.core.batches import alone, make_tokens
 from tests.core.output.sources import project
 
 KINDS = kinds("sumpool.core.output")
@@ -32,7 +31,7 @@ def make_input(tokens: Tokens, target: int = 9) -> tuple[Tensor, Tensor, Tensor,
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_probabilities_sum_to_one(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_probabilities_sum_to_one(kind: str) -> None:
     head, tokens = build(kind), make_tokens(37, 5, 0)
     ids, states, history, _ = make_input(tokens)
     log_probs = head(states, history, head.precompute(ids, project(head, tokens), tokens, ()))
@@ -41,7 +40,7 @@ def test_probabilities_sum_to_one(kind: str, make_tokens: Callable[..., Tokens])
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_score_agrees_with_the_whole_distribution(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_score_agrees_with_the_whole_distribution(kind: str) -> None:
     head, tokens = build(kind), make_tokens(37, 5, 0)
     ids, states, history, target = make_input(tokens)
     precomputed = head.precompute(ids, project(head, tokens), tokens, ())
@@ -53,9 +52,7 @@ def test_score_agrees_with_the_whole_distribution(kind: str, make_tokens: Callab
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_padding_and_batch_mates_do_not_change_scores(
-    kind: str, make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
-) -> None:
+def test_padding_and_batch_mates_do_not_change_scores(kind: str) -> None:
     head, tokens = build(kind), make_tokens(37, 5, 20, pad=torch.nan)
     ids, states, history, target = make_input(tokens)
     scores = head.score(states, history, head.precompute(ids, project(head, tokens), tokens, ()), target)
@@ -68,7 +65,7 @@ def test_padding_and_batch_mates_do_not_change_scores(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_parameter_gets_a_finite_gradient(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_every_parameter_gets_a_finite_gradient(kind: str) -> None:
     head, tokens = build(kind), make_tokens(37, 5, 0)
     ids, states, history, target = make_input(tokens)
     scores = head.score(states, history, head.precompute(ids, project(head, tokens), tokens, ()), target)
@@ -81,9 +78,7 @@ def test_every_parameter_gets_a_finite_gradient(kind: str, make_tokens: Callable
 
 @pytest.mark.parametrize("copies", ["source", "memory"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_half_precision_agrees_with_float64(
-    kind: str, copies: str, half_precision: torch.dtype, make_tokens: Callable[..., Tokens]
-) -> None:
+def test_half_precision_agrees_with_float64(kind: str, copies: str, half_precision: torch.dtype) -> None:
     settings = {"copies": copies} if kind == "pointer" else {}
     config = config_class("sumpool.core.output", kind).model_validate(settings)
     assert isinstance(config, OutputConfig)

@@ -11,6 +11,7 @@ from sumpool.core.nn.states import Mixture
 from sumpool.core.output.pointer import PointerOutput, PointerOutputConfig
 from sumpool.core.tokens import Tokens
 from sumpool.special_tokens import PAD
+from tests.core.batches import make_tokens
 from tests.core.output.sources import project
 
 
@@ -47,7 +48,7 @@ def naive(head: PointerOutput, tokens: Tokens, ids: Tensor, states: Tensor, hist
 
 
 @pytest.mark.parametrize("length", [12, 2, 1])
-def test_equals_the_mixture_by_hand(length: int, make_tokens: Callable[..., Tokens]) -> None:
+def test_equals_the_mixture_by_hand(length: int) -> None:
     head, tokens = make_head(), make_tokens(length)
     ids = torch.randint(5, 12, (1, length))
     states = torch.randn(1, 4, 16, dtype=torch.float64)
@@ -69,17 +70,6 @@ def test_the_untrained_head_points_behind_a_generated_bigram() -> None:
     assert attention.argmax(-1).tolist() == [positions.tolist()]
 
 
-def test_tokens_outside_the_source_are_not_copied(make_tokens: Callable[..., Tokens]) -> None:
-    head, tokens = make_head(), make_tokens(6)
-    ids = torch.full((1, 6), 7)
-    states, history = torch.randn(1, 1, 16, dtype=torch.float64), torch.zeros(1, 1, 2, dtype=torch.long)
-    generated = torch.nn.functional.logsigmoid(head.gate(states)) + head._vocabulary(states)
-    log_probs = head(states, history, head.precompute(ids, project(head, tokens), tokens, ()))
-    elsewhere = torch.arange(40) != 7
-    torch.testing.assert_close(log_probs[..., elsewhere], generated[..., elsewhere])
-    assert log_probs[0, 0, 7] > generated[0, 0, 7]
-
-
 def make_memory_head(head: PointerOutput) -> PointerOutput:
     memory_head = PointerOutput(head.embedding, PointerOutputConfig(key=8, preceding=64, copies="memory")).double()
     memory_head.load_state_dict(head.state_dict())
@@ -98,7 +88,7 @@ def make_mixtures(length: int, *keeps: int) -> list[Callable[[], Mixture]]:
     return mixtures
 
 
-def test_copying_from_the_memory_uses_pooling_weights(make_tokens: Callable[..., Tokens]) -> None:
+def test_copying_from_the_memory_uses_pooling_weights() -> None:
     head, tokens, memory = make_head(), make_tokens(12), make_tokens(4)
     from_memory, mixtures = make_memory_head(head), make_mixtures(12, 6, 4)
     ids = torch.randint(5, 12, (1, 12))
@@ -116,7 +106,7 @@ def test_copying_from_the_memory_uses_pooling_weights(make_tokens: Callable[...,
         torch.testing.assert_close(row, expected)
 
 
-def test_scores_with_copies_from_the_memory_agree_and_train_pooling_weights(make_tokens: Callable[..., Tokens]) -> None:
+def test_scores_with_copies_from_the_memory_agree_and_train_pooling_weights() -> None:
     head, tokens, memory = make_memory_head(make_head()), make_tokens(12), make_tokens(4)
     mixtures = make_mixtures(12, 4)
     ids, target = torch.randint(5, 12, (1, 12)), torch.randint(5, 20, (1, 9))
@@ -132,7 +122,7 @@ def test_scores_with_copies_from_the_memory_agree_and_train_pooling_weights(make
     assert (gradient != 0).any(-1).all()
 
 
-def test_without_a_pooling_the_memory_is_the_source(make_tokens: Callable[..., Tokens]) -> None:
+def test_without_a_pooling_the_memory_is_the_source() -> None:
     head, tokens = make_head(), make_tokens(12)
     ids = torch.randint(5, 40, (1, 12))
     heads = (head, make_memory_head(head))
@@ -142,7 +132,7 @@ def test_without_a_pooling_the_memory_is_the_source(make_tokens: Callable[..., T
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_gradients_equal_those_of_the_whole_distribution(smoothing: float, make_tokens: Callable[..., Tokens]) -> None:
+def test_gradients_equal_those_of_the_whole_distribution(smoothing: float) -> None:
     head, tokens = make_head(), make_tokens(12, 5, 0)
     ids = torch.randint(5, 12, (3, 12)).masked_fill(~tokens.mask, PAD)
     states, history = torch.randn(3, 9, 16, dtype=torch.float64), torch.randint(5, 12, (3, 9, 2))

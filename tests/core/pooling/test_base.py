@@ -1,6 +1,5 @@
 import math
 
-import pytest
 import torch
 from torch import Tensor
 
@@ -20,18 +19,6 @@ def test_mixture_equals_a_matrix_product() -> None:
         return Mixture(members, weights, mask).combine(states)
 
     assert torch.autograd.gradcheck(combine, (states, weights))
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_mixture_combines_half_precision(dtype: torch.dtype) -> None:
-    mixture = Mixture(torch.tensor([[[0, 1]]]), torch.tensor([[[0.25, 0.75]]]), torch.tensor([[True]]))
-    states = torch.tensor([[[4.0, 0.0], [0.0, 4.0]]], dtype=dtype, requires_grad=True)
-    mixed = mixture.combine(states)
-    mixed.sum().backward()
-    assert mixed.dtype == dtype
-    assert mixed.tolist() == [[[1.0, 3.0]]]
-    assert states.grad is not None
-    assert states.grad.tolist() == [[[0.25, 0.25], [0.75, 0.75]]]
 
 
 def test_keep_counts_are_numbers_or_fractions_rounded_up() -> None:

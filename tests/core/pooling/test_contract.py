@@ -1,6 +1,5 @@
 """Contract of poolers, tested on every variant in the package."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 
@@ -11,6 +10,7 @@ from torch import Tensor, nn
 from sumpool.core.pooling._base import Keep, Pooled, Pooler, PoolerConfig
 from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class, kinds
+from tests.core.batches import alone, make_tokens
 
 FAMILY = "sumpool.core.pooling"
 KINDS = kinds(FAMILY)
@@ -68,7 +68,7 @@ def keeps_of(kind: str, *keeps: Keep) -> tuple[Keep, ...]:
 
 
 @every_case
-def test_any_length_and_keep(kind: str, case: dict[str, object], make_tokens: Callable[..., Tokens]) -> None:
+def test_any_length_and_keep(kind: str, case: dict[str, object]) -> None:
     for length, keep in product((1, 37, 64, 1000), keeps_of(kind, 24, 1, 5, 999, 0.25)):
         pooled = build(kind, keep, case)(make_tokens(length)).tokens
         if kind in WITH_KEEP:
@@ -84,9 +84,7 @@ def test_any_length_and_keep(kind: str, case: dict[str, object], make_tokens: Ca
 
 
 @every_case
-def test_mixture_reproduces_the_pooled_vectors(
-    kind: str, case: dict[str, object], make_tokens: Callable[..., Tokens]
-) -> None:
+def test_mixture_reproduces_the_pooled_vectors(kind: str, case: dict[str, object]) -> None:
     tokens = make_tokens(1, 37, 0, 320, 24)
     for keep in keeps_of(kind, 1, 24, 400, 0.25):
         pooled = build(kind, keep, case)(tokens)
@@ -104,9 +102,7 @@ def test_mixture_reproduces_the_pooled_vectors(
 
 
 @every_case
-def test_pooling_is_independent_of_the_order_of_documents(
-    kind: str, case: dict[str, object], make_tokens: Callable[..., Tokens]
-) -> None:
+def test_pooling_is_independent_of_the_order_of_documents(kind: str, case: dict[str, object]) -> None:
     def reorder(tokens: Tokens) -> Tokens:
         fields = ("states", "mask", *NAMES)
         return replace(tokens, **{name: getattr(tokens, name)[[2, 0, 3, 1]] for name in fields})
@@ -117,7 +113,7 @@ def test_pooling_is_independent_of_the_order_of_documents(
 
 
 @every_case_with_keep
-def test_short_documents_pass_unchanged(kind: str, case: dict[str, object], make_tokens: Callable[..., Tokens]) -> None:
+def test_short_documents_pass_unchanged(kind: str, case: dict[str, object]) -> None:
     pooler = build(kind, 20, case)
     short = make_tokens(20, 11)
     pooled = pooler(short).tokens
@@ -130,11 +126,7 @@ def test_short_documents_pass_unchanged(kind: str, case: dict[str, object], make
 @every_case
 @pytest.mark.parametrize("lengths", [(37, 64), (500, 130, 8)])
 def test_pooling_is_independent_of_padding_and_batch_mates(
-    kind: str,
-    case: dict[str, object],
-    lengths: tuple[int, ...],
-    make_tokens: Callable[..., Tokens],
-    alone: Callable[[Tokens, int], Tokens],
+    kind: str, case: dict[str, object], lengths: tuple[int, ...]
 ) -> None:
     for keep in keeps_of(kind, 24, 0.25):
         pooler = build(kind, keep, case)
@@ -148,9 +140,7 @@ def test_pooling_is_independent_of_padding_and_batch_mates(
 
 
 @every_case
-def test_pooling_is_bitwise_independent_of_padding_values(
-    kind: str, case: dict[str, object], make_tokens: Callable[..., Tokens]
-) -> None:
+def test_pooling_is_bitwise_independent_of_padding_values(kind: str, case: dict[str, object]) -> None:
     pooler = build(kind, 24, case)
     clean = pooler(make_tokens(37, 80, 0)).tokens
     noisy = pooler(make_tokens(37, 80, 0, pad=torch.nan)).tokens
@@ -161,9 +151,7 @@ def test_pooling_is_bitwise_independent_of_padding_values(
 
 
 @every_case
-def test_every_parameter_gets_a_finite_gradient(
-    kind: str, case: dict[str, object], make_tokens: Callable[..., Tokens]
-) -> None:
+def test_every_parameter_gets_a_finite_gradient(kind: str, case: dict[str, object]) -> None:
     pooler = build(kind, 10, case).train()
     tokens = make_tokens(100, 13, 4, pad=torch.nan)
     states = tokens.states.detach().requires_grad_()
@@ -183,9 +171,7 @@ def test_every_parameter_gets_a_finite_gradient(
 
 
 @every_case
-def test_the_host_knows_the_pooled_lengths(
-    kind: str, case: dict[str, object], make_tokens: Callable[..., Tokens]
-) -> None:
+def test_the_host_knows_the_pooled_lengths(kind: str, case: dict[str, object]) -> None:
     lengths = [50, 37, 10, 3, 1, 0]
     for keep in keeps_of(kind, 10, 0.3):
         pooled = build(kind, keep, case)(make_tokens(*lengths).with_lengths(lengths)).tokens
@@ -195,7 +181,7 @@ def test_the_host_knows_the_pooled_lengths(
 
 
 @every_case
-def test_phrases_are_pooled(kind: str, case: dict[str, object], make_tokens: Callable[..., Tokens]) -> None:
+def test_phrases_are_pooled(kind: str, case: dict[str, object]) -> None:
     tokens = make_tokens(50, 37)
     pooled = build(kind, 10, case)(replace(tokens, phrases=tokens.positions // 3)).tokens
     assert pooled.phrases is not None
@@ -204,7 +190,7 @@ def test_phrases_are_pooled(kind: str, case: dict[str, object], make_tokens: Cal
 
 @every_case
 def test_half_precision_pools_finite_vectors_with_finite_gradients(
-    kind: str, case: dict[str, object], half_precision: torch.dtype, make_tokens: Callable[..., Tokens]
+    kind: str, case: dict[str, object], half_precision: torch.dtype
 ) -> None:
     pooler = build(kind, 10, case).train().to(half_precision)
     tokens = make_tokens(40, 13, 0, dtype=half_precision)

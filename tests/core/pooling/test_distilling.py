@@ -1,16 +1,14 @@
-from collections.abc import Callable
-
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional as F
 
 from sumpool.core.pooling.distilling import DistillingPoolerConfig
-from sumpool.core.tokens import Tokens
+from tests.core.batches import make_tokens
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 30, 31])
-def test_equals_convolution_and_max_pooling(length: int, make_tokens: Callable[..., Tokens]) -> None:
+def test_equals_convolution_and_max_pooling(length: int) -> None:
     pooler = DistillingPoolerConfig().build(nn.Embedding(5, 16)).double()
     tokens = make_tokens(length, 12, pad=1e3)
     pooled = pooler(tokens).tokens
@@ -24,15 +22,3 @@ def test_equals_convolution_and_max_pooling(length: int, make_tokens: Callable[.
         origin = pooled.origin[number, :count]
         assert torch.equal(origin // 2, torch.arange(count))
         assert (origin < real).all()
-
-
-@pytest.mark.slow
-def test_gradients(make_tokens: Callable[..., Tokens]) -> None:
-    pooler, tokens = DistillingPoolerConfig().build(nn.Embedding(5, 16)).double(), make_tokens(5, 3)
-
-    def forward(states: Tensor) -> Tensor:
-        pooled = pooler(tokens.with_states(states)).tokens
-        kept: Tensor = pooled.states[pooled.mask]
-        return kept
-
-    assert torch.autograd.gradcheck(forward, tokens.states.requires_grad_())

@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from typing import Literal
 
 import pytest
@@ -6,14 +5,12 @@ import torch
 from torch import nn
 
 from sumpool.core.pooling.funnel import FunnelPoolerConfig
-from sumpool.core.tokens import Tokens
+from tests.core.batches import make_tokens
 
 
 @pytest.mark.parametrize("combine", ["mean", "max"])
 @pytest.mark.parametrize(("window", "stride"), [(4, 4), (3, 1), (5, 2), (1, 1), (1, 4), (2, 3), (40, 7)])
-def test_equals_window_by_window(
-    window: int, stride: int, combine: Literal["mean", "max"], make_tokens: Callable[..., Tokens]
-) -> None:
+def test_equals_window_by_window(window: int, stride: int, combine: Literal["mean", "max"]) -> None:
     lengths = [37, 1, 2, 3, 4, 5, 6, 7, 8, 12]
     tokens = make_tokens(*lengths, pad=torch.nan)
     config = FunnelPoolerConfig(window=window, stride=stride, combine=combine)
@@ -28,12 +25,12 @@ def test_equals_window_by_window(
         torch.testing.assert_close(pooled.states[number][pooled.mask[number]], torch.stack(rows))
 
 
-def test_a_mean_has_the_position_of_the_middle_token(make_tokens: Callable[..., Tokens]) -> None:
+def test_a_mean_has_the_position_of_the_middle_token() -> None:
     pooled = FunnelPoolerConfig().build(nn.Embedding(9, 16))(make_tokens(11, 4)).tokens
     assert pooled.origin[pooled.mask].tolist() == [1, 5, 9, 1]
 
 
-def test_a_maximum_has_the_position_of_the_token_with_most_features(make_tokens: Callable[..., Tokens]) -> None:
+def test_a_maximum_has_the_position_of_the_token_with_most_features() -> None:
     tokens = make_tokens(6)
     states = torch.zeros_like(tokens.states)
     states[0, 2, :10] = 1
@@ -42,13 +39,3 @@ def test_a_maximum_has_the_position_of_the_token_with_most_features(make_tokens:
     pooled = FunnelPoolerConfig(combine="max").build(nn.Embedding(9, 16))(tokens.with_states(states))
     assert pooled.tokens.origin.tolist() == [[2, 5]]
     assert pooled.mixture().weights.tolist() == [[[0, 0.375, 0.625, 0], [0, 1, 0, 0]]]
-
-
-@pytest.mark.parametrize("combine", ["mean", "max"])
-def test_half_precision_weights_still_sum_to_one(
-    combine: Literal["mean", "max"], make_tokens: Callable[..., Tokens]
-) -> None:
-    tokens = make_tokens(23, dtype=torch.bfloat16)
-    pooled = FunnelPoolerConfig(window=7, stride=7, combine=combine).build(nn.Embedding(9, 16))(tokens)
-    assert pooled.tokens.states.dtype == torch.bfloat16
-    torch.testing.assert_close(pooled.mixture().weights.sum(2), torch.ones(1, 4))

@@ -1,5 +1,4 @@
 import math
-from collections.abc import Callable
 from itertools import product
 from typing import get_args
 
@@ -8,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.core.pooling.halving import HalvingPooler, HalvingPoolerConfig, Peak, Sort, halve
-from sumpool.core.tokens import Tokens
+from tests.core.batches import make_tokens
 
 PEAK = Peak()
 
@@ -93,17 +92,6 @@ def test_the_other_peaks() -> None:
     assert scaled == pytest.approx(1 / (1 + math.exp(-2)), abs=1e-6)
 
 
-@pytest.mark.parametrize(("keep", "expected"), [(512, 0.986), (32, 0.921)])
-def test_survivors_resemble_the_best_as_in_the_paper(keep: int, expected: float) -> None:
-    scores = torch.rand(16, 2048).sort(dim=1, descending=True).values
-    states = torch.rand(16, 2048, 32) * 2 - 1
-    survivors = halve(scores, full_mask(scores), keep, PEAK).mixture.combine(states)
-    best = torch.nn.functional.normalize(states[:, :keep], dim=-1)
-    pooled = torch.nn.functional.normalize(survivors, dim=-1)
-    nccs = (best @ pooled.transpose(1, 2)).amax(-1).mean().item()
-    assert nccs == pytest.approx(expected, abs=0.008)
-
-
 @pytest.mark.parametrize("sort", get_args(Sort))
 def test_gradient_is_exact(sort: Sort) -> None:
     scores = torch.rand(2, 11, dtype=torch.float64, requires_grad=True)
@@ -116,26 +104,6 @@ def test_gradient_is_exact(sort: Sort) -> None:
     assert torch.autograd.gradcheck(pool, (states, scores))
 
 
-def test_survivors_are_in_source_order_after_any_number_of_rounds() -> None:
-    for keep in (960, 480, 240, 120, 60, 30):
-        scores = torch.rand(8, 1000)
-        survivors = halve(scores, full_mask(scores), keep, PEAK).heaviest
-        assert survivors.shape == (8, keep)
-        assert (survivors.diff(dim=1) > 0).all()
-
-
-def test_weights_sum_to_one_and_every_token_has_one_survivor() -> None:
-    scores = torch.rand(3, 100, dtype=torch.float64)
-    mask = torch.arange(100)[None] < torch.tensor([100, 40, 7])[:, None]
-    tournament = halve(scores, mask, 12, PEAK)
-    sums = tournament.mixture.weights.sum(-1)
-    torch.testing.assert_close(sums, tournament.mixture.mask.double())
-    for number, length in enumerate([100, 40, 7]):
-        members = tournament.mixture.members[number][tournament.mixture.weights[number] > 0]
-        assert len(members) == len(members.unique())
-        assert members.max() < length
-
-
 @pytest.mark.parametrize("sort", ["each_round", "once"])
 def test_hard_is_top_k(sort: Sort) -> None:
     scores = torch.rand(4, 301)
@@ -145,7 +113,7 @@ def test_hard_is_top_k(sort: Sort) -> None:
     assert set(tournament.mixture.weights.unique().tolist()) == {0.0, 1.0}
 
 
-def test_hard_inference_keeps_training_soft(make_tokens: Callable[..., Tokens]) -> None:
+def test_hard_inference_keeps_training_soft() -> None:
     pooler = HalvingPoolerConfig(keep=5, inference="hard").build(nn.Embedding(9, 16)).double()
     assert isinstance(pooler, HalvingPooler)
     tokens = make_tokens(40)

@@ -1,5 +1,3 @@
-from collections.abc import Callable
-
 import pytest
 import torch
 from torch import nn
@@ -7,6 +5,7 @@ from torch import nn
 from sumpool.core.pooling.hard import HardPooler, HardPoolerConfig
 from sumpool.core.scoring._base import Scorer
 from sumpool.core.tokens import Tokens
+from tests.core.batches import make_tokens
 
 
 def build(config: HardPoolerConfig) -> HardPooler:
@@ -24,7 +23,7 @@ class ConstantScorer(Scorer):
         return self.scores.expand(tokens.mask.shape)
 
 
-def test_the_best_vectors_are_kept_unchanged(make_tokens: Callable[..., Tokens]) -> None:
+def test_the_best_vectors_are_kept_unchanged() -> None:
     tokens = make_tokens(60, 13)
     pooler = build(HardPoolerConfig(keep=7))
     pooled = pooler(tokens)
@@ -39,7 +38,7 @@ def test_the_best_vectors_are_kept_unchanged(make_tokens: Callable[..., Tokens])
 
 
 @pytest.mark.parametrize("gradient", ["none", "straight_through"])
-def test_scorer_gradient_is_that_of_a_factor(gradient: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_scorer_gradient_is_that_of_a_factor(gradient: str) -> None:
     tokens = make_tokens(5)
     scores = torch.tensor([0.3, 0.9, 0.1, 0.5, 0.2], dtype=torch.float64)
     pooler = HardPooler(
@@ -58,7 +57,7 @@ def test_scorer_gradient_is_that_of_a_factor(gradient: str, make_tokens: Callabl
     torch.testing.assert_close(pooler.scorer.scores.grad, factor.grad[None])
 
 
-def test_scores_of_zero_and_one_are_allowed(make_tokens: Callable[..., Tokens]) -> None:
+def test_scores_of_zero_and_one_are_allowed() -> None:
     tokens = make_tokens(6, dtype=torch.float32)
     pooler = HardPooler(HardPoolerConfig(keep=3), ConstantScorer(0, 1, 0, 1, 0, 0)).float()
     pooled = pooler(tokens).tokens

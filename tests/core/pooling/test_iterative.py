@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from sumpool.core.pooling._base import Keep, top_k
 from sumpool.core.pooling.iterative import IterativePoolerConfig, WeightKind, iterate, step_weights, suffix_means
-from sumpool.core.tokens import Tokens
+from tests.core.batches import make_tokens
 
 LENGTHS = [100, 41, 1, 0]
 
@@ -82,9 +82,7 @@ def test_gradient_is_exact(weights: WeightKind) -> None:
 
 
 @pytest.mark.parametrize("weights", ["distance", "softmax"])
-def test_outputs_have_the_position_of_their_heaviest_vector(
-    make_tokens: Callable[..., Tokens], weights: WeightKind
-) -> None:
+def test_outputs_have_the_position_of_their_heaviest_vector(weights: WeightKind) -> None:
     tokens = make_tokens(60, 9)
     pooler = IterativePoolerConfig(keep=12, sharpness=5, weights=weights).build(nn.Embedding(9, 16)).double()
     pooled = pooler(tokens).tokens

@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -9,6 +8,7 @@ from sumpool.core.boundaries._base import Boundaries, Segmentation
 from sumpool.core.nn.segments import Segments, memberships
 from sumpool.core.pooling.segments import SegmentsPooler, SegmentsPoolerConfig
 from sumpool.core.tokens import Tokens
+from tests.core.batches import make_tokens
 
 
 class ConstantBoundaries(Boundaries):
@@ -61,33 +61,6 @@ def test_value_and_gradient_are_those_of_the_dense_form(lengths: tuple[int, ...]
         torch.testing.assert_close(states.grad[row, :length], vectors.grad)
 
 
-def test_the_gradient_is_that_of_finite_differences() -> None:
-    """Weights are differentiated as functions of the counts, with fixed segments."""
-    mask = mask_of(11, 6)
-    hard = (torch.rand(mask.shape) < 0.4).double()
-    segments = Segments.from_ends(hard, mask)
-    states = torch.randn(*mask.shape, 3, dtype=torch.float64, requires_grad=True)
-    soft_ends = torch.rand(mask.shape, dtype=torch.float64, requires_grad=True)
-
-    def pool(states: Tensor, soft_ends: Tensor) -> Tensor:
-        weights = (1 + soft_ends.cumsum(1) - soft_ends).masked_fill(~mask, 0.0)
-        return segments.mean(states * mask[..., None], weights)
-
-    assert torch.autograd.gradcheck(pool, (states, soft_ends))
-
-
-def test_gradient_vanishes_at_ends_and_favours_splits_within_segments() -> None:
-    ends = torch.tensor([[0.0, 0, 0, 1, 0, 1]], dtype=torch.float64, requires_grad=True)
-    states = torch.tensor([[[0.0], [0], [8], [8], [5], [7]]], dtype=torch.float64)
-    mask = mask_of(6)
-    pooled = Segments.from_ends(ends, mask).mean(states, memberships(ends, mask))
-    assert pooled.flatten().tolist() == [4, 6]
-    (grad,) = torch.autograd.grad(pooled[0, 0, 0], ends)
-    # fraction of tokens after the end, times the distance of their mean from the segment's
-    expected = [3 / 4 * (16 / 3 - 4), 2 / 4 * (8 - 4), 1 / 4 * (8 - 4), 0, 0, 0]
-    torch.testing.assert_close(grad[0], torch.tensor(expected, dtype=torch.float64))
-
-
 def test_weights_are_exactly_one_where_sums_are_rounded() -> None:
     soft = torch.rand(2, 4000)
     ends = (soft > 0.3).float() + soft - soft.detach()
@@ -96,9 +69,7 @@ def test_weights_are_exactly_one_where_sums_are_rounded() -> None:
 
 
 @pytest.mark.parametrize("combine", ["mean", "last"])
-def test_segments_become_means_or_last_vectors_with_the_position_of_the_last_token(
-    combine: str, make_tokens: Callable[..., Tokens]
-) -> None:
+def test_segments_become_means_or_last_vectors_with_the_position_of_the_last_token(combine: str) -> None:
     tokens = make_tokens(5, 3)
     ends = torch.tensor([[0.0, 1, 0, 0, 0], [1, 1, 0, torch.nan, 1]])
     result = SegmentsPooler(SegmentsPoolerConfig.model_validate({"combine": combine}), ConstantBoundaries(ends))(tokens)
@@ -118,17 +89,7 @@ def test_segments_become_means_or_last_vectors_with_the_position_of_the_last_tok
     assert [row[weight > 0].tolist() for row, weight in zip(members, weights, strict=True)] == expected
 
 
-@pytest.mark.parametrize("combine", ["mean", "last"])
-def test_empty_documents_stay_empty(combine: str, make_tokens: Callable[..., Tokens]) -> None:
-    pooler = SegmentsPoolerConfig.model_validate({"combine": combine}).build(nn.Embedding(50, 16))
-    for lengths in ((9, 0), (0, 0)):
-        pooled = pooler(make_tokens(*lengths, length=9, pad=torch.nan))
-        assert pooled.tokens.mask.sum(1).tolist() == [-(-length // 4) for length in lengths]
-        assert pooled.tokens.states.isfinite().all()
-        assert not pooled.mixture().weights[1].any()
-
-
-def test_half_precision_sums_in_single(make_tokens: Callable[..., Tokens]) -> None:
+def test_half_precision_sums_in_single() -> None:
     tokens = make_tokens(1000, dtype=torch.bfloat16)
     config = SegmentsPoolerConfig.model_validate({"boundaries": {"kind": "fixed", "size": 1000}})
     pooled = config.build(nn.Embedding(50, 16))(tokens).tokens
@@ -136,7 +97,7 @@ def test_half_precision_sums_in_single(make_tokens: Callable[..., Tokens]) -> No
     torch.testing.assert_close(pooled.states[0, 0], tokens.states[0].double().mean(0).bfloat16())
 
 
-def test_attention_received_is_dropped(make_tokens: Callable[..., Tokens]) -> None:
+def test_attention_received_is_dropped() -> None:
     tokens = replace(make_tokens(9), phrases=torch.arange(9)[None] // 2)
     pooled = SegmentsPoolerConfig().build(nn.Embedding(50, 16))(tokens).tokens
     assert pooled.attention_received is None

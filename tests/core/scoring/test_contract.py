@@ -13,6 +13,7 @@ from sumpool.core.nn.masking import zero_padding
 from sumpool.core.scoring._base import Scorer, ScorerConfig
 from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class, kinds
+from tests.core.batches import alone, make_tokens
 
 KINDS = kinds("sumpool.core.scoring")
 
@@ -37,9 +38,7 @@ def attended() -> Callable[[Tokens], Tokens]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_scores_are_in_the_unit_interval(
-    kind: str, make_tokens: Callable[..., Tokens], attended: Callable[[Tokens], Tokens]
-) -> None:
+def test_scores_are_in_the_unit_interval(kind: str, attended: Callable[[Tokens], Tokens]) -> None:
     for length, training in product((1, 37, 64, 1000), (True, False)):
         tokens = attended(make_tokens(length, 1 + length // 2, length=length + 9))
         scores = build(kind).train(training)(tokens)
@@ -50,11 +49,7 @@ def test_scores_are_in_the_unit_interval(
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("lengths", [(1, 37), (64, 64, 3), (700, 1000, 20)])
 def test_scores_are_independent_of_padding_and_batch_mates(
-    kind: str,
-    lengths: tuple[int, ...],
-    make_tokens: Callable[..., Tokens],
-    attended: Callable[[Tokens], Tokens],
-    alone: Callable[[Tokens, int], Tokens],
+    kind: str, lengths: tuple[int, ...], attended: Callable[[Tokens], Tokens]
 ) -> None:
     scorer = build(kind)
     together = make_tokens(*lengths)
@@ -67,9 +62,7 @@ def test_scores_are_independent_of_padding_and_batch_mates(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_parameter_gets_a_finite_gradient(
-    kind: str, make_tokens: Callable[..., Tokens], attended: Callable[[Tokens], Tokens]
-) -> None:
+def test_every_parameter_gets_a_finite_gradient(kind: str, attended: Callable[[Tokens], Tokens]) -> None:
     scorer = build(kind).train()
     tokens = attended(make_tokens(100, 13))
     states = tokens.states.requires_grad_()

@@ -1,6 +1,5 @@
 """Formula of each scorer."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -12,10 +11,10 @@ from sumpool.core.scoring.coordinate import CoordinateScorerConfig
 from sumpool.core.scoring.nonlinear import NonlinearScorer
 from sumpool.core.scoring.random import RandomScorer
 from sumpool.core.scoring.strided import StridedScorerConfig
-from sumpool.core.tokens import Tokens
+from tests.core.batches import make_tokens
 
 
-def test_nonlinear_is_a_hidden_layer_of_tanh(make_tokens: Callable[..., Tokens]) -> None:
+def test_nonlinear_is_a_hidden_layer_of_tanh() -> None:
     scorer = NonlinearScorer(16).double()
     tokens = make_tokens(9)
     hidden = torch.tanh(tokens.states @ scorer.hidden.weight.T + scorer.hidden.bias)
@@ -23,7 +22,7 @@ def test_nonlinear_is_a_hidden_layer_of_tanh(make_tokens: Callable[..., Tokens])
     torch.testing.assert_close(scorer(tokens), expected)
 
 
-def test_coordinate_reads_one_feature(make_tokens: Callable[..., Tokens]) -> None:
+def test_coordinate_reads_one_feature() -> None:
     tokens = make_tokens(9)
     scores = CoordinateScorerConfig(feature=15).build(16)(tokens)
     torch.testing.assert_close(scores, 1 / (1 + torch.exp(-tokens.states[:, :, 15])))
@@ -34,12 +33,12 @@ def test_coordinate_must_exist() -> None:
         CoordinateScorerConfig(feature=16).build(16)
 
 
-def test_strided_scores_the_first_token_of_every_stride(make_tokens: Callable[..., Tokens]) -> None:
+def test_strided_scores_the_first_token_of_every_stride() -> None:
     assert StridedScorerConfig(every=3).build(16)(make_tokens(7)).tolist() == [[1, 0, 0, 1, 0, 0, 1]]
     assert StridedScorerConfig(every=1).build(16)(make_tokens(2)).tolist() == [[1, 1]]
 
 
-def test_random_draws_from_torchs_generator_in_training(make_tokens: Callable[..., Tokens]) -> None:
+def test_random_draws_from_torchs_generator_in_training() -> None:
     scorer, tokens = RandomScorer(), make_tokens(50, 50)
     torch.manual_seed(3)
     first, second = scorer(tokens), scorer(tokens)
@@ -49,7 +48,7 @@ def test_random_draws_from_torchs_generator_in_training(make_tokens: Callable[..
     assert not torch.equal(first[0], first[1])
 
 
-def test_random_is_constant_and_uniform_in_evaluation(make_tokens: Callable[..., Tokens]) -> None:
+def test_random_is_constant_and_uniform_in_evaluation() -> None:
     scorer, tokens = RandomScorer().eval(), make_tokens(10_000, 20)
     scores = scorer(tokens)[0]
     assert torch.equal(scores, scorer(tokens)[0])
@@ -60,9 +59,7 @@ def test_random_is_constant_and_uniform_in_evaluation(make_tokens: Callable[...,
 
 
 @pytest.mark.parametrize(("itself", "expected"), [(True, [0.0, 0.5, 0.75]), (False, [0.0, 0.0, 0.5])])
-def test_attention_mass_bounds_the_attention_received(
-    itself: bool, expected: list[float], make_tokens: Callable[..., Tokens]
-) -> None:
+def test_attention_mass_bounds_the_attention_received(itself: bool, expected: list[float]) -> None:
     def received(include_self: bool) -> Tensor:
         return torch.tensor([[0.0, 1.0, 3.0]]) if include_self else torch.tensor([[0.0, 0.0, 1.0]])
 
@@ -70,7 +67,7 @@ def test_attention_mass_bounds_the_attention_received(
     assert AttentionMassScorerConfig(itself=itself).build(16)(tokens).tolist() == [expected]
 
 
-def test_attention_mass_without_an_attention_layer_is_an_error(make_tokens: Callable[..., Tokens]) -> None:
+def test_attention_mass_without_an_attention_layer_is_an_error() -> None:
     with pytest.raises(
         ValueError, match=r"tokens\.attention_received must come from an attention layer, got None; score after"
     ):

@@ -1,6 +1,5 @@
 """Contract of selections, tested on every variant in the folder."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 
@@ -8,8 +7,8 @@ import pytest
 import torch
 
 from sumpool.core.nn.sentences import Sentences
-from sumpool.core.tokens import Tokens
 from sumpool.settings import kinds
+from tests.core.batches import alone, make_tokens
 from tests.core.selection.selecting import DIM, HEADS, SelectionWithEncoder, in_sentences
 
 KINDS = kinds("sumpool.core.selection")
@@ -19,9 +18,7 @@ every_content_kind = pytest.mark.parametrize("kind", [kind for kind in KINDS if 
 
 @every_kind
 @pytest.mark.parametrize("lengths", [(1, 37), (64, 300, 3, 0)])
-def test_padding_and_batch_mates_do_not_change_results(
-    kind: str, lengths: tuple[int, ...], make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
-) -> None:
+def test_padding_and_batch_mates_do_not_change_results(kind: str, lengths: tuple[int, ...]) -> None:
     selection = SelectionWithEncoder(kind).double().eval()
     together = in_sentences(make_tokens(*lengths))
     poisoned = in_sentences(make_tokens(*lengths, length=max(lengths) + 50, pad=torch.nan))
@@ -38,7 +35,7 @@ def test_padding_and_batch_mates_do_not_change_results(
 
 
 @every_kind
-def test_weights_sum_to_one_over_existing_sentences(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_weights_sum_to_one_over_existing_sentences(kind: str) -> None:
     tokens = in_sentences(make_tokens(64, 300, 1, 0))
     exists = Sentences.find(tokens).mask
     for training, scale in product((True, False), (1.0, 1e4)):
@@ -52,7 +49,7 @@ def test_weights_sum_to_one_over_existing_sentences(kind: str, make_tokens: Call
 
 
 @every_kind
-def test_nan_in_the_padding_changes_no_bit(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_nan_in_the_padding_changes_no_bit(kind: str) -> None:
     selection = SelectionWithEncoder(kind).eval()
     states = torch.randn(2, 6, DIM)
     zero, poisoned = (in_sentences(make_tokens(40, 7, pad=pad, dtype=torch.float32)) for pad in (0.0, torch.nan))
@@ -60,7 +57,7 @@ def test_nan_in_the_padding_changes_no_bit(kind: str, make_tokens: Callable[...,
 
 
 @every_kind
-def test_queries_are_independent(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_queries_are_independent(kind: str) -> None:
     selection = SelectionWithEncoder(kind).double().eval()
     tokens = in_sentences(make_tokens(40, 22))
     states = torch.randn(2, 6, DIM, dtype=torch.float64)
@@ -71,7 +68,7 @@ def test_queries_are_independent(kind: str, make_tokens: Callable[..., Tokens]) 
 
 
 @every_content_kind
-def test_permuted_sentences_have_permuted_weights(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_permuted_sentences_have_permuted_weights(kind: str) -> None:
     selection = SelectionWithEncoder(kind).double().eval()
     tokens = in_sentences(make_tokens(66))
     sentences = Sentences.find(tokens)
@@ -86,7 +83,7 @@ def test_permuted_sentences_have_permuted_weights(kind: str, make_tokens: Callab
 
 
 @every_kind
-def test_every_parameter_gets_a_finite_gradient(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_every_parameter_gets_a_finite_gradient(kind: str) -> None:
     selection = SelectionWithEncoder(kind).double().train()
     tokens = in_sentences(make_tokens(40, 13, 0))
     log_weights = selection(torch.randn(3, 6, DIM, dtype=torch.float64), tokens)
@@ -102,7 +99,7 @@ def test_every_parameter_gets_a_finite_gradient(kind: str, make_tokens: Callable
 
 
 @every_kind
-def test_half_precision_gives_weights_in_single_precision(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_half_precision_gives_weights_in_single_precision(kind: str) -> None:
     tokens = in_sentences(make_tokens(40, 13, dtype=torch.float32))
     with torch.autocast("cpu", torch.bfloat16):
         log_weights = SelectionWithEncoder(kind).eval()(torch.randn(2, 6, DIM), tokens)

@@ -1,19 +1,17 @@
 """Selections, against naive implementations."""
 
-from collections.abc import Callable
-
 import torch
 from torch.nn import functional as F
 
 from sumpool.core.nn.sentences import Sentences
 from sumpool.core.selection.approximate import ApproximateSelection
-from sumpool.core.tokens import Tokens
+from tests.core.batches import make_tokens
 from tests.core.selection.selecting import DIM, HEADS, SelectionWithEncoder, in_sentences
 
 SIZE = DIM // HEADS
 
 
-def test_ideal_sums_the_attention_to_the_words_of_a_sentence(make_tokens: Callable[..., Tokens]) -> None:
+def test_ideal_sums_the_attention_to_the_words_of_a_sentence() -> None:
     selection, tokens = SelectionWithEncoder("ideal").double(), in_sentences(make_tokens(36))
     states = torch.randn(1, 5, DIM, dtype=torch.float64)
     log_weights = selection(states, tokens)
@@ -26,14 +24,14 @@ def test_ideal_sums_the_attention_to_the_words_of_a_sentence(make_tokens: Callab
             torch.testing.assert_close(log_weights[0, head, :, index], expected, atol=1e-12, rtol=0)
 
 
-def test_weights_that_underflow_have_finite_logarithms(make_tokens: Callable[..., Tokens]) -> None:
+def test_weights_that_underflow_have_finite_logarithms() -> None:
     selection, tokens = SelectionWithEncoder("ideal"), in_sentences(make_tokens(36, 4, dtype=torch.float32))
     log_weights = selection(1e4 * torch.randn(2, 5, DIM), tokens)
     assert (log_weights[0] < -80).any()
     assert log_weights[0].isfinite().all()
 
 
-def test_model_free_uses_features_instead_of_the_exponential(make_tokens: Callable[..., Tokens]) -> None:
+def test_model_free_uses_features_instead_of_the_exponential() -> None:
     selection, tokens = SelectionWithEncoder("model_free").double(), in_sentences(make_tokens(36))
     states = torch.randn(1, 5, DIM, dtype=torch.float64)
     log_weights = selection(states, tokens)
@@ -59,7 +57,7 @@ def test_approximate_splits_heads_before_sentences() -> None:
         torch.testing.assert_close(log_weights[0, head], expected, atol=1e-12, rtol=0)
 
 
-def test_random_selects_every_sentence_equally_often(make_tokens: Callable[..., Tokens]) -> None:
+def test_random_selects_every_sentence_equally_often() -> None:
     """Similar states select independently: 5 of 20 have 1.25 in common on average."""
     selection, tokens = SelectionWithEncoder("random").eval(), make_tokens(100, dtype=torch.float32)
     common = torch.randn(DIM)
@@ -71,14 +69,14 @@ def test_random_selects_every_sentence_equally_often(make_tokens: Callable[..., 
     assert abs(float((selected[1:] * selected[:-1]).sum(-1).mean()) - 1.25) < 0.15
 
 
-def test_random_is_robust_to_rounding(make_tokens: Callable[..., Tokens]) -> None:
+def test_random_is_robust_to_rounding() -> None:
     selection, tokens = SelectionWithEncoder("random").eval(), make_tokens(100, dtype=torch.float32)
     states = torch.randn(1, 1000, DIM)
     noisy = selection(states * (1 + 1e-7 * torch.randn_like(states)), tokens)
     torch.testing.assert_close(noisy, selection(states, tokens), atol=2e-5, rtol=0)
 
 
-def test_random_draws_from_the_generator_in_training(make_tokens: Callable[..., Tokens]) -> None:
+def test_random_draws_from_the_generator_in_training() -> None:
     selection, tokens = SelectionWithEncoder("random").train(), make_tokens(100, dtype=torch.float32)
     states = torch.randn(1, 3, DIM)
     draws = []

@@ -1,6 +1,5 @@
 """Contract of sentence encoders, tested on every variant in the folder."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -10,6 +9,7 @@ from sumpool.core.nn.sentences import Sentences
 from sumpool.core.sentence_encoding._base import SentenceEncoder, SentenceEncoderConfig
 from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class, kinds
+from tests.core.batches import alone, make_tokens
 
 KINDS = kinds("sumpool.core.sentence_encoding")
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -29,9 +29,7 @@ def in_growing_sentences(tokens: Tokens) -> Tokens:
 
 @every_kind
 @pytest.mark.parametrize("lengths", [(1, 37), (64, 300, 3, 0)])
-def test_padding_and_batch_mates_do_not_change_results(
-    kind: str, lengths: tuple[int, ...], make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
-) -> None:
+def test_padding_and_batch_mates_do_not_change_results(kind: str, lengths: tuple[int, ...]) -> None:
     encoder = build(kind)
     together = in_growing_sentences(make_tokens(*lengths))
     poisoned = in_growing_sentences(make_tokens(*lengths, length=max(lengths) + 50, pad=torch.nan))
@@ -49,7 +47,7 @@ def test_padding_and_batch_mates_do_not_change_results(
 
 
 @every_kind
-def test_nan_in_the_padding_changes_no_bit(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_nan_in_the_padding_changes_no_bit(kind: str) -> None:
     encoder = build(kind).float()
     zero, poisoned = (
         in_growing_sentences(make_tokens(40, 7, pad=pad, dtype=torch.float32)) for pad in (0.0, torch.nan)
@@ -59,9 +57,7 @@ def test_nan_in_the_padding_changes_no_bit(kind: str, make_tokens: Callable[...,
 
 
 @every_kind
-def test_sentences_are_encoded_independently(
-    kind: str, make_tokens: Callable[..., Tokens], alone: Callable[[Tokens, int], Tokens]
-) -> None:
+def test_sentences_are_encoded_independently(kind: str) -> None:
     encoder = build(kind)
     tokens = in_growing_sentences(make_tokens(60))
     sentences = Sentences.find(tokens)
@@ -75,7 +71,7 @@ def test_sentences_are_encoded_independently(
 
 
 @every_kind
-def test_documents_without_tokens_have_no_sentences(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_documents_without_tokens_have_no_sentences(kind: str) -> None:
     tokens = make_tokens(0, 0, length=4, pad=torch.nan)
     vectors = build(kind)(tokens, Sentences.find(tokens))
     assert vectors.shape[::2] == (2, 16)
@@ -83,7 +79,7 @@ def test_documents_without_tokens_have_no_sentences(kind: str, make_tokens: Call
 
 
 @every_kind
-def test_every_parameter_gets_a_finite_gradient(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_every_parameter_gets_a_finite_gradient(kind: str) -> None:
     encoder = build(kind).train()
     tokens = in_growing_sentences(make_tokens(40, 13))
     states = tokens.states.requires_grad_()
@@ -98,7 +94,7 @@ def test_every_parameter_gets_a_finite_gradient(kind: str, make_tokens: Callable
 
 
 @every_kind
-def test_half_precision_gives_finite_vectors(kind: str, make_tokens: Callable[..., Tokens]) -> None:
+def test_half_precision_gives_finite_vectors(kind: str) -> None:
     tokens = make_tokens(40, 13, dtype=torch.float32)
     with torch.autocast("cpu", torch.bfloat16):
         assert build(kind).float()(tokens, Sentences.find(tokens)).isfinite().all()

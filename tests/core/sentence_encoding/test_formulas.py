@@ -1,16 +1,14 @@
 """Sentence encoders, against naive implementations."""
 
-from collections.abc import Callable
-
 import torch
 
 from sumpool.core.nn.sentences import Sentences
 from sumpool.core.sentence_encoding.attention import AttentionSentenceEncoder
 from sumpool.core.sentence_encoding.gru import GruSentenceEncoder
-from sumpool.core.tokens import Tokens
+from tests.core.batches import make_tokens
 
 
-def test_gru_concatenates_final_states_of_both_directions(make_tokens: Callable[..., Tokens]) -> None:
+def test_gru_concatenates_final_states_of_both_directions() -> None:
     encoder = GruSentenceEncoder(16, 0.0).double()
     tokens = make_tokens(33, 12)
     sentences = Sentences.find(tokens)
@@ -22,7 +20,7 @@ def test_gru_concatenates_final_states_of_both_directions(make_tokens: Callable[
         torch.testing.assert_close(vectors[document, index], expected, atol=1e-12, rtol=0)
 
 
-def test_attention_pooling_is_a_weighted_mean(make_tokens: Callable[..., Tokens]) -> None:
+def test_attention_pooling_is_a_weighted_mean() -> None:
     encoder = AttentionSentenceEncoder(16).double()
     tokens = make_tokens(33, 12)
     sentences = Sentences.find(tokens)

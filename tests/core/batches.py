@@ -1,0 +1,40 @@
+"""Documents of random states, with padding and batch mates."""
+
+import torch
+from torch import Tensor
+
+from sumpool.core.tokens import Tokens
+
+DIM = 16
+
+
+def make_tokens(*lengths: int, length: int = 0, pad: float = 0.0, dtype: torch.dtype = torch.float64) -> Tokens:
+    """Make documents of the given real lengths, padded to the longest or to `length`, with `pad` in the padding."""
+    generator = torch.Generator().manual_seed(7)
+    length = max(length, *lengths)
+    states = torch.full((len(lengths), length, DIM), pad, dtype=dtype)
+    for row, real in enumerate(lengths):
+        states[row, :real] = torch.randn(real, DIM, generator=generator, dtype=dtype)
+    mask = torch.arange(length)[None] < torch.tensor(lengths)[:, None]
+    positions = torch.arange(length)
+    indices = (positions // 5, positions // 2, positions % 50)
+    sentences, words, ids = (values.expand(mask.shape) for values in indices)
+    return Tokens.from_source(states, mask, sentences, words, ids)
+
+
+def alone(tokens: Tokens, number: int) -> Tokens:
+    """Take one document out of its batch, without padding."""
+    real = int(tokens.mask[number].sum())
+
+    def cut(value: Tensor) -> Tensor:
+        return value[number : number + 1, :real]
+
+    return Tokens(
+        states=cut(tokens.states),
+        mask=cut(tokens.mask),
+        positions=cut(tokens.positions),
+        sentences=cut(tokens.sentences),
+        words=cut(tokens.words),
+        ids=cut(tokens.ids),
+        origin=cut(tokens.origin),
+    )
