@@ -19,7 +19,7 @@ from sumpool.training.config import ScheduleConfig, TrainConfig
 from sumpool.training.data_order import TrainingData
 from sumpool.training.fit import fit
 from sumpool.training.update import halve
-from tests.training.toy import VOCABULARY, new_run, trace
+from tests.training.toy import VOCABULARY, new_run
 
 CLASSES = 3
 CONFIG = TrainConfig(
@@ -80,20 +80,6 @@ def test_a_classifier_learns_its_documents(pairs: bool, tmp_path: Path) -> None:
     first, *_, last = validations(run)
     assert first["accuracy"] < last["accuracy"] == 1.0
     assert last["nats"] < 0.3
-
-
-@pytest.mark.slow
-def test_a_resumed_run_equals_an_uninterrupted_one(tmp_path: Path) -> None:
-    def stop(progress: object) -> None:
-        if getattr(progress, "done", 0) == 40:
-            raise KeyboardInterrupt
-
-    whole, run = new_run(tmp_path / "whole"), new_run(tmp_path / "run")
-    fit(new_model(pairs=True), CONFIG, data(pairs=True), whole)
-    with pytest.raises(KeyboardInterrupt):
-        fit(new_model(pairs=True), CONFIG, data(pairs=True), run, report=stop)
-    fit(new_model(pairs=True), CONFIG, data(pairs=True), run)
-    assert trace(run) == trace(whole)
 
 
 def test_accumulated_batches_weigh_rows_equally(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import pytest
 from sumpool.errors import CheckpointError
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Progress
-from sumpool.training.checkpoint import TrainingState
 from sumpool.training.config import ScheduleConfig
 from sumpool.training.fit import fit
 from tests.training.toy import CONFIG, DATA, new_model, new_run, trace
@@ -80,13 +79,3 @@ def test_the_highest_rouge_is_selected_and_stops_early(tmp_path: Path) -> None:
     notes = [report.note for report in reports if "validation" in report.note]
     assert "rouge1 50, rouge2 20 ± 1.2 (best so far)" in notes[0]
     assert notes[1].endswith("rouge1 50, rouge2 20 ± 1.2")
-
-
-def test_state_of_the_best_weights() -> None:
-    state = TrainingState(step=5).after_validation(2.0, 10.0)
-    assert (state.best_loss, state.best_score, state.best_step) == (2.0, 10.0, 5)
-    worse = state.after_validation(1.0, 9.0)
-    assert (worse.best_loss, worse.best_score, worse.stale_validations) == (2.0, 10.0, 1)
-    better = worse.after_validation(3.0, 11.0)
-    assert (better.best_loss, better.best_score, better.stale_validations) == (3.0, 11.0, 0)
-    assert TrainingState().after_validation(2.0).after_validation(1.0).best_loss == 1.0

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import torch
 
-from sumpool.errors import CheckpointError, Interrupted, NonFiniteError
+from sumpool.errors import Interrupted, NonFiniteError
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Progress, interruptible
 from sumpool.training import fit as fitting
-from sumpool.training.checkpoint import Checkpoints, TrainingState
+from sumpool.training.checkpoint import Checkpoints
 from sumpool.training.fit import fit
 from sumpool.training.weights import load_weights, weights_of
 from tests.training.toy import CONFIG, DATA, new_model, new_run, trace
@@ -192,9 +192,3 @@ def test_a_non_finite_validation_loss_exports_no_weights(run: Path, monkeypatch:
     with pytest.raises(NonFiniteError, match="the validation loss after step 6 must be finite, got nan"):
         fit(new_model(), CONFIG, DATA, run)
     assert not (run / "model.safetensors").exists()
-
-
-def test_an_invalid_state_is_an_error() -> None:
-    for entries in ({}, {"position": {}, "speed": 1}, {"position": 3}):
-        with pytest.raises(CheckpointError, match="a checkpoint must hold the state of a run, got"):
-            TrainingState.from_json(entries)

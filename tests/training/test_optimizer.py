@@ -67,11 +67,6 @@ def test_warm_up_is_linear_and_decay_is_monotonic() -> None:
         assert min(factors) > 0
 
 
-def test_one_step_of_warm_up_halves_the_first_learning_rate() -> None:
-    for kind in KINDS:
-        assert rates(kind, warmup=1)[:2] == pytest.approx([0.5, 1.0])
-
-
 def test_decay_shapes() -> None:
     shapes: dict[Kind, tuple[float, float]] = {
         "constant": (1.0, 1.0),
