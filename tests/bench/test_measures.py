@@ -1,5 +1,6 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from random import Random
@@ -237,18 +238,13 @@ def attention_input(requires_grad: bool = False) -> Tensor:
     return torch.randn(BATCH, HEADS, KEYS, HEAD_DIM, requires_grad=requires_grad)
 
 
-@pytest.mark.parametrize("context", [torch.enable_grad, torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize(
+    "context", [torch.enable_grad, torch.no_grad, torch.inference_mode, partial(torch.autocast, "cpu", torch.bfloat16)]
+)
 def test_linear_layer(context: Callable[[], AbstractContextManager[None]]) -> None:
     layer = nn.Linear(8, 5)
     states = torch.randn(3, 7, 8)
     with context():
-        assert count(lambda: layer(states)) == 2 * 3 * 7 * 8 * 5
-
-
-def test_linear_layer_under_autocast() -> None:
-    layer = nn.Linear(8, 5)
-    states = torch.randn(3, 7, 8)
-    with torch.autocast("cpu", torch.bfloat16):
         assert count(lambda: layer(states)) == 2 * 3 * 7 * 8 * 5
 
 

@@ -2,7 +2,9 @@ import json
 import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, count, repeat
+from operator import eq
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -229,30 +231,21 @@ def test_only_what_grows_is_taken_to_grow(monkeypatch: pytest.MonkeyPatch) -> No
     assert alone.attempt(lambda: ran.append(3), 8192, counted=True)[1] == "may need 32.0 GiB, 20.0 GiB are free"
 
 
-def nobody(name: str) -> bool:
-    return name == ""
-
-
 def test_what_is_left() -> None:
     ticks = count(100, 7)
     budget = Budget(10, lambda: float(next(ticks)))
     assert (budget.left(), budget.left()) == (3, -4)
 
 
-def test_the_cheap_goes_before_the_costly() -> None:
-    assert afford({"a": 4.0, "b": 1.0, "c": 2.0}, 9, nobody) == {"b", "c"}  # three repetitions of each
-
-
-def test_what_goes_first_is_not_weighed() -> None:
-    assert afford({"a": 3.0, "b": 1.0}, 9, lambda name: name == "a") == {"a"}
-
-
-def test_what_costs_too_much_makes_room_for_what_does_not() -> None:
-    assert afford({"a": 4.0, "b": 1.0}, 9, lambda name: name == "a") == {"b"}
-
-
-def test_nothing_is_known_of_what_was_not_tried() -> None:
-    assert afford({"a": 0.0, "b": 1.0}, -5, nobody) == {"a"}
+def test_what_is_afforded() -> None:
+    """Three repetitions of each: the cheap before the costly, what goes first whatever else would fit, the unknown."""
+    for costs, left, first, chosen in (
+        ({"a": 4.0, "b": 1.0, "c": 2.0}, 9, "", {"b", "c"}),
+        ({"a": 3.0, "b": 1.0}, 9, "a", {"a"}),
+        ({"a": 4.0, "b": 1.0}, 9, "a", {"b"}),
+        ({"a": 0.0, "b": 1.0}, -5, "", {"a"}),
+    ):
+        assert afford(costs, left, partial(eq, first)) == chosen
 
 
 pytestmark = pytest.mark.usefixtures("small_probes")

@@ -86,31 +86,6 @@ def test_only_prose_of_the_body_is_kept() -> None:
     ]
 
 
-def test_contents_without_page_numbers_are_removed() -> None:
-    text = RFC.replace(" .", "").replace("1.  Introduction  1", "1.  Introduction")
-    assert clean_body(text) == clean_body(RFC)
-
-
-def test_early_rfc_keeps_its_paragraphs() -> None:
-    text = """
-Network Working Group            J. Doe
-RFC 9                            May 1972
-
-     A SHORT NOTE
-
-This is the first paragraph of a note without any indentation
-or sections.
-
-A POINT
-
-And this is the second.
-"""
-    assert clean_body(text).split("\n\n") == [
-        "This is the first paragraph of a note without any indentation or sections.",
-        "And this is the second.",
-    ]
-
-
 def document(*blocks: str) -> str:
     body = (
         "1.  Introduction",

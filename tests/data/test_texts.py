@@ -65,8 +65,3 @@ def test_wrong_size_is_an_error(tmp_path: Path) -> None:
         (tmp_path / "array").write_bytes(bytes(size))
         with pytest.raises(DataError, match=rf"array must have \d+ bytes, got {size}; the file is damaged"):
             open_array(tmp_path / "array", INT32, length)
-
-
-def test_missing_file_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"array must exist in prepared data, got No such file"):
-        open_array(tmp_path / "array", INT32)

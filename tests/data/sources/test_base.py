@@ -29,10 +29,6 @@ def test_files_lists_all_paths_among_the_settings(tmp_path: Path) -> None:
     assert files == ["file", "folder/b.txt", "folder/deep/a.txt", "one", "two"]
 
 
-def test_notes_are_empty_by_default(tmp_path: Path) -> None:
-    assert not list(ScatteredConfig(file=tmp_path, folder=tmp_path, several=()).notes())
-
-
 def test_hash_split_matches_the_fractions() -> None:
     counts = Counter(hash_split(f"document {number}", 0.1, 0.2) for number in range(10_000))
     assert abs(counts["validation"] - 1000) < 100

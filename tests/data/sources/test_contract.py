@@ -103,6 +103,12 @@ def test_rows_are_read_twice_alike_and_none_is_lost(kind: str, tmp_path: Path) -
     assert texts == {(row["id"], row["document"], row["summary"]) for row in ROWS}
 
 
+@pytest.mark.parametrize("kind", ["csv", "datasets", "jsonl", "parquet", "tsv"])
+def test_fields_with_usual_names_are_noted(kind: str, tmp_path: Path) -> None:
+    (note,) = config(kind, WRITERS[kind](tmp_path / "data")).notes()
+    assert note.endswith(": read 'document' as document, 'summary' as summary and 'id' as id")
+
+
 @pytest.mark.parametrize("kind", WRITERS)
 def test_a_changed_file_changes_the_fingerprint(kind: str, tmp_path: Path) -> None:
     path = WRITERS[kind](tmp_path / "data")

@@ -18,14 +18,6 @@ def rows(path: Path, **settings: object) -> list[Example | Reject]:
     return list(CsvSourceConfig.model_validate({"train": path, **settings}).rows())
 
 
-def test_columns_are_guessed_by_their_names(tmp_path: Path) -> None:
-    path = write(tmp_path / "x.csv", "title,article,highlights,article_id\nt,A long text.,Short.,7\n")
-    assert rows(path) == [Example("7", "A long text.", "Short.", "train")]
-    assert list(CsvSourceConfig(train=path).notes()) == [
-        f"{path}: read 'article' as document, 'highlights' as summary and 'article_id' as id"
-    ]
-
-
 def test_quoted_cells_keep_separators_quotes_and_line_breaks(tmp_path: Path) -> None:
     content = 'id,text,summary\r\n1,"One, ""two"".\r\n\r\nThree.",Short.\r\n\r\n2,Four.,"S; t\n"\r\n'
     assert rows(write(tmp_path / "x.csv", content)) == [

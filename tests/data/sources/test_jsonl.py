@@ -102,11 +102,6 @@ def test_repeated_id_is_rejected_across_splits(tmp_path: Path) -> None:
     assert list(config.rows())[1] == Reject(f"{tmp_path / 'b'}:1", "id must be unique, got '1' a second time")
 
 
-def test_missing_file_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"none\.jsonl must be a file that can be read"):
-        list(JsonlSourceConfig(path=tmp_path / "none.jsonl").rows())
-
-
 def test_fields_without_usual_names_are_an_error(tmp_path: Path) -> None:
     for fields, missing in [({"summary": "s"}, "document"), ({"text": "t"}, "summary")]:
         path = write(tmp_path / "x", {"other": "o", **fields})

@@ -90,18 +90,3 @@ def test_unusable_rows_are_rejected(tmp_path: Path) -> None:
     ]:
         path = write(tmp_path / "rows.jsonl", {"text": "A text.", "label": 1}, row)
         assert read(path)[1] == Reject(f"{path}:2", reason)
-
-
-def test_a_repeated_id_is_rejected(tmp_path: Path) -> None:
-    row = {"id": "a", "text": "A text.", "label": 1}
-    path = write(tmp_path / "rows.jsonl", row, row)
-    assert read(path)[1] == Reject(f"{path}:2", "id must be unique, got 'a' a second time")
-
-
-def test_a_file_without_usual_names_is_refused(tmp_path: Path) -> None:
-    for row, missing in [({"text": "A.", "sentiment": 1}, "label"), ({"review": "A.", "label": 1}, "text")]:
-        path = write(tmp_path / "rows.jsonl", row)
-        with pytest.raises(
-            DataError, match=rf"looks like a {missing}, got .*; set data\.source\.{missing} to its name"
-        ):
-            read(path)

@@ -61,15 +61,6 @@ def test_pattern_can_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert list(ParquetSourceConfig(path=Path("?.parquet")).files()) == [Path("a.parquet")]
 
 
-def test_usual_column_names_are_guessed_and_noted(tmp_path: Path) -> None:
-    path = write(tmp_path / "x.parquet", {"title": "t", "article": "Text.", "highlights": "Short.", "article_id": 7})
-    config = ParquetSourceConfig(train=path)
-    assert list(config.rows()) == [Example("7", "Text.", "Short.", "train")]
-    assert list(config.notes()) == [
-        f"{path}: read 'article' as document, 'highlights' as summary and 'article_id' as id"
-    ]
-
-
 def test_row_number_is_the_default_id(tmp_path: Path) -> None:
     path = write(tmp_path / "x.parquet", *({"text": f"Text {n}.", "summary": "S."} for n in range(200)), group=70)
     assert [example.id for example in ParquetSourceConfig(train=path).rows() if isinstance(example, Example)] == [
