@@ -55,6 +55,76 @@ _PRECISIONS = ("float32", "bfloat16")
 OURS, SHIPPED = "sumpool", "sumpool, as shipped"
 
 
+def bench_corpus(run: Path | None, overrides: Sequence[str], peers: bool, report: Report, check: Check) -> BenchReport:
+    """Measure documents per second, time to the first summary, memory and energy of whole processes.
+
+    Args:
+        run: The run folder; None takes the newest run, or the shipped model if there is none.
+        overrides: Settings of the benchmark, like `bench.documents=8`.
+        peers: Whether models of transformers and CTranslate2 in the sizes of the run's model take part.
+        report: Called with progress.
+        check: Called while processes run; when it raises, nothing is kept.
+
+    Raises:
+        CheckpointError: If there is no model, or it is damaged.
+        RecipeError: If a setting is wrong.
+        Interrupted: If a signal has come.
+    """
+    with told_when_stopped(UNFINISHED), TemporaryDirectory() as name:
+        work = Path(name)
+        # 1. Check settings and model, and choose the documents.
+        config = load_settings("bench corpus", BenchSettings[CorpusConfig], overrides, {"bench": {}}).bench
+        unknown = [name for name in config.peers if name not in NAMES]
+        if unknown:
+            raise RecipeError(f"bench.peers must name some of {', '.join(NAMES)}, got {', '.join(unknown)}")
+        names = (config.peers or NAMES) if peers else ()
+        folder, recipe = find_model(run)
+        rows = choose_documents(config.documents)
+        device = choose_device(recipe.summarize.device)
+        conditions = Conditions(load_tokenizer(folder).vocab_size, device, torch.float32, recipe.seed)
+        meter = EnergyMeter()
+        execute = partial(run_process, meter=meter, check=check)
+        documents = write_documents(work / "documents.jsonl", rows)
+        # 2. Write the weights of the peers, and choose precision and batch of each.
+        trial = PeerJob(
+            library="",
+            model=str(work),
+            precision="",
+            device=device.type,
+            threads=torch.get_num_threads(),
+            tokenizer=str(folder.resolve()),
+            documents=str(write_documents(work / "trial.jsonl", spread(rows, min(config.trial, len(rows))))),
+            source_length=recipe.model.source_length,
+            beams=config.beams,
+            generate=config.generate,
+            batches=tuple(sorted(set(config.batches))),
+            is_trial=True,
+        )
+        precision = _precision(recipe, conditions)
+        ours: dict[str, object] = {"precision": precision, "batch": f"{recipe.summarize.batch_tokens:,} tokens"}
+        commands, labels = our_commands(documents, folder, config), {OURS: ours, SHIPPED: ours}
+        left_out: dict[str, str] = {}
+        for place, peer in enumerate(names):
+            report(Progress("bench", place, len(names), note=f"{peer}: choosing precision and batch"))
+            job = prepare_peer(peer, recipe.model, conditions, trial, config.memory * 2**30, execute)
+            if isinstance(job, str):
+                left_out[peer] = job
+                continue
+            commands[peer] = peer_command(replace(job, documents=str(documents)), work / f"{peer}.json")
+            labels[peer] = {"precision": _SHORT.get(job.precision, job.precision), "batch": job.batches[0]}
+        # 3. Run all systems in turns, and lay out.
+        runs = measure_systems(commands, config, execute, report)
+    words = [len(row.document.split()) for row in rows]
+    facts = config.model_dump(include={"documents", "beams", "generate"})
+    facts |= {"shortest": min(words), "longest": max(words), "source_length": recipe.model.source_length}
+    measured = [_row(name, runs[name], labels[name], meter) for name in runs]
+    result = corpus_result(measured, left_out, facts, meter)
+    kept = {"bench": config.model_dump(), "model": recipe.model.model_dump(), "documents": [row.id for row in rows]}
+    composed = make_report(recipe.name, "corpus", conditions, kept, result)
+    versions = composed.versions | (library_versions() if peers else {})
+    return replace(composed, precision=f"{precision}{', the fastest of each peer' * peers}", versions=versions)
+
+
 @dataclass(frozen=True)
 class ProcessRun:
     """One run of a system.
@@ -138,84 +208,32 @@ def _last_line(errors: IO[bytes]) -> str:
     return next((line.strip()[:_LONGEST_REASON] for line in reversed(lines) if line.strip()), "")
 
 
+def _precision(recipe: Recipe, conditions: Conditions) -> str:
+    """Precisions that `sumpool summarize` takes on this machine."""
+    setting = recipe.summarize.precision
+    decoder = choose_generation_precision(setting, conditions.device)
+    encoder = choose_encoder_precision(setting, decoder, conditions.device)
+    return decoder if encoder == decoder else f"{encoder} encoder, {decoder} decoder"
+
+
+def our_commands(documents: Path, run: Path, config: CorpusConfig) -> dict[str, list[str]]:
+    """Commands of `sumpool summarize` by the name of the row: with as much work as the peers, and as users run it."""
+    command = [sys.executable, "-m", "sumpool", "summarize", str(documents), "--model", str(run), "--json"]
+    settings = {
+        "mode": "abstractive",
+        "mbr": "false",
+        "factuality": "any",
+        "no_repeat_words": 0,
+        "beams": config.beams,
+        "min_length": config.generate,
+        "max_length": config.generate,
+    }
+    changes = [part for name, value in settings.items() for part in ("--set", f"summarize.{name}={value}")]
+    return {OURS: [*command, *changes], SHIPPED: command}
+
+
 Run = Callable[[Sequence[str]], ProcessRun]
 """Runs a command to its end."""
-
-
-def bench_corpus(run: Path | None, overrides: Sequence[str], peers: bool, report: Report, check: Check) -> BenchReport:
-    """Measure documents per second, time to the first summary, memory and energy of whole processes.
-
-    Args:
-        run: The run folder; None takes the newest run, or the shipped model if there is none.
-        overrides: Settings of the benchmark, like `bench.documents=8`.
-        peers: Whether models of transformers and CTranslate2 in the sizes of the run's model take part.
-        report: Called with progress.
-        check: Called while processes run; when it raises, nothing is kept.
-
-    Raises:
-        CheckpointError: If there is no model, or it is damaged.
-        RecipeError: If a setting is wrong.
-        Interrupted: If a signal has come.
-    """
-    with told_when_stopped(UNFINISHED), TemporaryDirectory() as name:
-        work = Path(name)
-        # 1. Check settings and model, and choose the documents.
-        config = load_settings("bench corpus", BenchSettings[CorpusConfig], overrides, {"bench": {}}).bench
-        unknown = [name for name in config.peers if name not in NAMES]
-        if unknown:
-            raise RecipeError(f"bench.peers must name some of {', '.join(NAMES)}, got {', '.join(unknown)}")
-        names = (config.peers or NAMES) if peers else ()
-        folder, recipe = find_model(run)
-        rows = choose_documents(config.documents)
-        device = choose_device(recipe.summarize.device)
-        conditions = Conditions(load_tokenizer(folder).vocab_size, device, torch.float32, recipe.seed)
-        meter = EnergyMeter()
-        execute = partial(run_process, meter=meter, check=check)
-        documents = write_documents(work / "documents.jsonl", rows)
-        # 2. Write the weights of the peers, and choose precision and batch of each.
-        trial = PeerJob(
-            library="",
-            model=str(work),
-            precision="",
-            device=device.type,
-            threads=torch.get_num_threads(),
-            tokenizer=str(folder.resolve()),
-            documents=str(write_documents(work / "trial.jsonl", spread(rows, min(config.trial, len(rows))))),
-            source_length=recipe.model.source_length,
-            beams=config.beams,
-            generate=config.generate,
-            batches=tuple(sorted(set(config.batches))),
-            is_trial=True,
-        )
-        precision = _precision(recipe, conditions)
-        ours: dict[str, object] = {"precision": precision, "batch": f"{recipe.summarize.batch_tokens:,} tokens"}
-        commands, labels = our_commands(documents, folder, config), {OURS: ours, SHIPPED: ours}
-        left_out: dict[str, str] = {}
-        for place, peer in enumerate(names):
-            report(Progress("bench", place, len(names), note=f"{peer}: choosing precision and batch"))
-            job = prepare_peer(peer, recipe.model, conditions, trial, config.memory * 2**30, execute)
-            if isinstance(job, str):
-                left_out[peer] = job
-                continue
-            commands[peer] = peer_command(replace(job, documents=str(documents)), work / f"{peer}.json")
-            labels[peer] = {"precision": _SHORT.get(job.precision, job.precision), "batch": job.batches[0]}
-        # 3. Run all systems in turns, and lay out.
-        runs = measure_systems(commands, config, execute, report)
-    words = [len(row.document.split()) for row in rows]
-    facts = config.model_dump(include={"documents", "beams", "generate"})
-    facts |= {"shortest": min(words), "longest": max(words), "source_length": recipe.model.source_length}
-    measured = [_row(name, runs[name], labels[name], meter) for name in runs]
-    result = corpus_result(measured, left_out, facts, meter)
-    kept = {"bench": config.model_dump(), "model": recipe.model.model_dump(), "documents": [row.id for row in rows]}
-    composed = make_report(recipe.name, "corpus", conditions, kept, result)
-    versions = composed.versions | (library_versions() if peers else {})
-    return replace(composed, precision=f"{precision}{', the fastest of each peer' * peers}", versions=versions)
-
-
-def peer_command(job: PeerJob, path: Path) -> list[str]:
-    """Write a job to a file; returns the command that does it."""
-    path.write_text(json.dumps(asdict(job)))
-    return [sys.executable, "-m", "sumpool.bench.peer_process", str(path)]
 
 
 def prepare_peer(
@@ -272,20 +290,10 @@ def _write_weights(name: str, config: ModelConfig, conditions: Conditions, kind:
     return path
 
 
-def our_commands(documents: Path, run: Path, config: CorpusConfig) -> dict[str, list[str]]:
-    """Commands of `sumpool summarize` by the name of the row: with as much work as the peers, and as users run it."""
-    command = [sys.executable, "-m", "sumpool", "summarize", str(documents), "--model", str(run), "--json"]
-    settings = {
-        "mode": "abstractive",
-        "mbr": "false",
-        "factuality": "any",
-        "no_repeat_words": 0,
-        "beams": config.beams,
-        "min_length": config.generate,
-        "max_length": config.generate,
-    }
-    changes = [part for name, value in settings.items() for part in ("--set", f"summarize.{name}={value}")]
-    return {OURS: [*command, *changes], SHIPPED: command}
+def peer_command(job: PeerJob, path: Path) -> list[str]:
+    """Write a job to a file; returns the command that does it."""
+    path.write_text(json.dumps(asdict(job)))
+    return [sys.executable, "-m", "sumpool.bench.peer_process", str(path)]
 
 
 def measure_systems(
@@ -305,18 +313,6 @@ def measure_systems(
             runs[name].append(result)
     report(Progress("bench", total, total))
     return runs
-
-
-def corpus_result(
-    measured: Sequence[Row], left_out: Mapping[str, str], facts: Mapping[str, object], meter: EnergyMeter
-) -> Result:
-    """Rows, ours first, and their table; `left_out` are reasons of the systems that could not run."""
-    rows = [row.also({"times": quotient(row["median"], measured[0]["median"])}) for row in measured]
-    rows += [Row({"system": name, "energy": meter.problem}, note=reason) for name, reason in left_out.items()]
-    notes = [f"{row['system']} is left out: {row.note}" for row in rows if row.note]
-    counts = sorted({len(row.timing.seconds) for row in rows if row.timing})
-    notes.append(f"medians of {' or '.join(map(str, counts))} runs in turns; spread: slowest over fastest")
-    return Result({"corpus": rows}, [make_table("corpus", rows, facts, notes=notes)])
 
 
 def _row(name: str, runs: Sequence[ProcessRun], labels: Mapping[str, object], meter: EnergyMeter) -> Row:
@@ -341,9 +337,13 @@ def _row(name: str, runs: Sequence[ProcessRun], labels: Mapping[str, object], me
     return Row({"system": name, **labels, **values}, timing)
 
 
-def _precision(recipe: Recipe, conditions: Conditions) -> str:
-    """Precisions that `sumpool summarize` takes on this machine."""
-    setting = recipe.summarize.precision
-    decoder = choose_generation_precision(setting, conditions.device)
-    encoder = choose_encoder_precision(setting, decoder, conditions.device)
-    return decoder if encoder == decoder else f"{encoder} encoder, {decoder} decoder"
+def corpus_result(
+    measured: Sequence[Row], left_out: Mapping[str, str], facts: Mapping[str, object], meter: EnergyMeter
+) -> Result:
+    """Rows, ours first, and their table; `left_out` are reasons of the systems that could not run."""
+    rows = [row.also({"times": quotient(row["median"], measured[0]["median"])}) for row in measured]
+    rows += [Row({"system": name, "energy": meter.problem}, note=reason) for name, reason in left_out.items()]
+    notes = [f"{row['system']} is left out: {row.note}" for row in rows if row.note]
+    counts = sorted({len(row.timing.seconds) for row in rows if row.timing})
+    notes.append(f"medians of {' or '.join(map(str, counts))} runs in turns; spread: slowest over fastest")
+    return Result({"corpus": rows}, [make_table("corpus", rows, facts, notes=notes)])

@@ -99,224 +99,94 @@ Cell = tuple[Workload, str]
 """A workload and the name of a system."""
 
 
-def model_result(
-    rows: Sequence[Row], machine: Sequence[Row], generate: int, beams: int, facts: dict[str, Any] | None = None
-) -> Result:
-    """Tables of measured rows: the machine, the models, each workload, decoding steps, and growth."""
-    rows = [row.also({"utilization": _utilization(row, machine)}) for row in rows]
-    tables = [make_table("machine_speed", [*_machine_rows(machine)])] if machine else []
-    longest = {row["model"]: row for row in sorted(rows, key=lambda row: row["length"]) if row["output_lengths"]}
-    if longest:
-        tables.append(make_table("models", [longest[name] for name in unique(rows, "model") if name in longest]))
-    for workload, title in TITLES.items():
-        measured = where(rows, {"workload": workload})
-        if measured:
-            tables.append(_workload_table(title.format(generate=generate, beams=beams), measured))
-    steps = [*step_rows(rows, machine, generate)]
-    if steps:
-        tables.append(make_table("steps", _compared(steps), {"batch": steps[0]["batch"]}, notes=_noise(steps)))
-    growth = [*growth_rows(rows)]
-    if growth:
-        tables.append(make_table("growth", growth))
-    return Result({"models": rows, "machine_speed": machine}, tables, facts or {})
+def bench(
+    target: str | Path | BenchReport | None = None,
+    *,
+    overrides: Sequence[str] = (),
+    lengths: Sequence[int] = (),
+    peers: bool = False,
+    report: Report = no_op,
+    check: Check = no_op,
+) -> BenchReport:
+    """Measure a model beside its baselines and peers: encoding, a training step and generation by length.
 
+    Weights and documents are random.
 
-def step_rows(rows: Sequence[Row], machine: Sequence[Row], tokens: int) -> Iterator[Row]:
-    """Decoding steps: what generation takes more than encoding, per token, where both were measured."""
-    encoded = {(row["model"], row["length"]): row for row in where(rows, {"workload": "encode"})}
-    for row in where(rows, {"workload": "generate"}):
-        encoding = encoded.get((row["model"], row["length"]))
-        if not encoding or not row.timing or not encoding.timing or row["median"] <= encoding["median"]:
-            continue
-        seconds, needed = (row["median"] - encoding["median"]) / tokens, row["step_bytes"]
-        values = {name: row[name] for name in ("model", "length", "batch", "step_bytes")}
-        bandwidth = quotient(quotient(needed, seconds), _speed(machine, row["length"], READ, COPY))
-        spread = max(row["spread"], encoding["spread"])
-        yield Row({**values, "median": seconds, "spread": spread, "bandwidth": bandwidth})
+    Args:
+        target: A recipe, a run folder, or an earlier benchmark, whose model and settings are taken. None takes the
+            newest run, or a small built-in model.
+        overrides: Settings to change, each like `bench.batch=8`.
+        lengths: Source tokens; by default those of the `bench` section.
+        peers: Whether models of transformers and CTranslate2 in the same sizes take part.
+        report: Receives progress.
+        check: Called between repetitions; when it raises, nothing is kept.
 
-
-def growth_rows(rows: Sequence[Row]) -> Iterator[Row]:
-    """Exponents of time, memory and operations of each workload, for models measured at three lengths or more."""
-    for workload, model in dict.fromkeys((row["workload"], row["model"]) for row in rows):
-        values: dict[str, Any] = {}
-        measured = where(rows, {"workload": workload, "model": model})
-        for cost, name in _COSTS.items():
-            points = {row["length"]: row[name] for row in measured if row[name] is not None}
-            exponent = growth_exponent(list(points), list(points.values()))
-            if exponent is not None:
-                values = {"lengths": f"{min(points):,} to {max(points):,}"} | values | {cost: exponent}
-        if values:
-            yield Row({"workload": workload, "model": model, **values})
-
-
-def _utilization(row: Row, machine: Sequence[Row]) -> float | None:
-    """Operations per second over those of a large product in the same precision and the same turns."""
-    speed = _speed(machine, row["length"], product_name(row["precision"]))
-    return quotient(quotient(row["operations"], row["median"]), speed)
-
-
-def _speed(machine: Sequence[Row], length: int, *rates: str) -> float | None:
-    """Highest of some rates, per second, while a length was measured; None if none of them was measured."""
-    speeds = (row["amount"] / row["median"] for row in where(machine, {"length": length}) if row["rate"] in rates)
-    return max(speeds, default=None)
-
-
-def _machine_rows(machine: Sequence[Row]) -> Iterator[Row]:
-    """Speed of the machine, medians over all lengths."""
-    for rate in unique(machine, "rate"):
-        measured = where(machine, {"rate": rate})
-        timing = pooled(measured)
-        unit = "Gop/s" if rate.endswith("products") else "GB/s"
-        speed = f"{significant(measured[0]['amount'] / timing.median / 1e9)} {unit}"
-        yield Row({"rate": rate, "speed": speed}, timing)
-
-
-def _workload_table(title: str, rows: Sequence[Row]) -> Table:
-    """One workload, by length and system."""
-    timed = []
-    for row in rows:
-        if row.timing:
-            documents = row["batch"] / row["median"]
-            speeds = {"documents_per_second": documents, "tokens_per_second": documents * row["length"]}
-            timed.append(row.also({**speeds, "memory_over_weights": quotient(row["memory"], row["weights"])}))
-    notes = [*_left_out(rows)]
-    if timed:
-        counts = sorted({len(row.timing.seconds) for row in timed if row.timing})
-        medians = f"medians of {counts[0]}{f' to {counts[-1]}' if len(counts) > 1 else ''} repetitions"
-        notes.append(f"{medians if counts[-1] > 1 else 'single repetitions'}; x {MODEL}: time over that of the {MODEL}")
-    if any(row["utilization"] is not None for row in timed):
-        notes.append("utilization: operations per second over those of a large product in the same precision")
-    notes += _precisions(timed)
-    facts = {"title": title, "batch": rows[0]["batch"]}
-    return make_table("workload", _compared(timed), facts, notes=[*notes, *_noise(timed)])
-
-
-def _compared(rows: Sequence[Row]) -> list[Row]:
-    """Add times over those of the model, and whether noise may explain them."""
-    base = {row["length"]: row for row in where(rows, {"model": MODEL})}
-    compared = []
-    for row in rows:
-        model = base.get(row["length"])
-        times = None
-        if model:
-            noisy = row["model"] != MODEL and max(row["spread"], model["spread"]) > NOISY
-            times = (row["median"] / model["median"], noisy)
-        compared.append(row.also({"times": times}))
-    return compared
-
-
-def _precisions(rows: Sequence[Row]) -> list[str]:
-    """Return the precision of each system, where they differ."""
-    systems = {row["model"]: row["precision"] for row in rows if row["precision"]}
-    named = (f"{name} {precision}" for name, precision in systems.items())
-    return [f"precision: {', '.join(named)}"] if len(set(systems.values())) > 1 else []
-
-
-def _noise(rows: Sequence[Row]) -> list[str]:
-    return [_NOISY] if any(row["spread"] > NOISY for row in rows) else []
-
-
-def _left_out(rows: Sequence[Row]) -> Iterator[str]:
-    """Missing lengths of each system and the reason; where all longer ones are missing too, the shortest says it."""
-    for model in unique((row for row in rows if row.note), "model"):
-        lengths = where(rows, {"model": model})
-        missing = [row for row in lengths if row.note]
-        if len(missing) == len(lengths):
-            place = ""
-        elif len(missing) > 1 and missing == lengths[-len(missing) :]:
-            place = f" from {missing[0]['length']:,} tokens on"
-        else:
-            place = f" at {', '.join(format(row['length'], ',') for row in missing)} tokens"
-        yield f"{model} was left out{place}: {missing[0].note}"
-
-
-@dataclass
-class Budget:
-    """Seconds that may be spent from now on; `now` is the current time."""
-
-    seconds: float
-    now: Callable[[], float] = time.perf_counter
-    _start: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._start = self.now()
-
-    def left(self) -> float:
-        """Seconds that are left; below zero when more were spent."""
-        return self._start + self.seconds - self.now()
-
-
-def afford(costs: Mapping[Name, float], seconds: float, first: Callable[[Name], bool]) -> set[Name]:
-    """Choose what there is time for, the cheap before the costly, so that many rows outweigh one."""
-    chosen = set()
-    for name in sorted(costs, key=lambda name: (not first(name), costs[name])):
-        needed = (1 + FEWEST) * costs[name]
-        if needed <= max(seconds, 0):
-            chosen.add(name)
-            seconds -= needed
-    return chosen
-
-
-@dataclass
-class CostModel:
-    """Measured costs of one system in one workload, by length, and their extrapolation to longer documents.
-
-    `peak` runs a work on the device and returns its peak memory, `seconds` are those of a repetition, `memory` peak
-    bytes, and `least` those with a tiny document, as of gradients.
+    Raises:
+        RecipeError: If the recipe or a setting is wrong, or does not fit the machine; or if a library is missing.
+        DataError: If a tokenizer is missing or damaged.
+        Interrupted: If a signal has come; nothing is kept.
     """
+    named = find_recipe(Path(target)) if isinstance(target, str | Path) else target
+    changes = [*overrides, *([f"bench.lengths={list(lengths)}"] if lengths else [])]
+    with told_when_stopped(UNFINISHED):
+        return _bench(named, changes, peers, report, check)
 
-    peak: Peak
-    device: torch.device
-    seconds: dict[int, float] = field(default_factory=dict)
-    memory: dict[int, int] = field(default_factory=dict)
-    least: int = 0
 
-    def predict(self, length: int) -> float:
-        """Seconds of a repetition: as measured, or as the last two lengths grew; 0 if nothing is known."""
-        if not self.seconds or length in self.seconds:
-            return self.seconds.get(length, 0.0)
-        *before, last = sorted(self.seconds)
-        exponent = 1.0
-        if before:
-            grown = self.seconds[last] / max(self.seconds[before[-1]], 1e-9)
-            exponent = math.log(max(grown, 1e-9)) / math.log(last / before[-1])
-        growth: float = (length / last) ** min(max(exponent, 1.0), 2.0)
-        return self.seconds[last] * growth
+def _bench(
+    target: Path | BenchReport | None, overrides: Sequence[str], peers: bool, report: Report, check: Check
+) -> BenchReport:
+    changes, of_recipe = split_overrides(overrides, ("bench.",))
+    recipe = _recipe(target, of_recipe, report)
+    settings = load_settings(recipe.name, BenchSettings[BenchConfig], changes, {"bench": recipe.bench or {}}).bench
+    device = choose_device(recipe.train.device)
+    vocabulary = vocabulary_size(recipe)
+    conditions = Conditions(vocabulary, device, choose_precision(recipe.train.precision, device), recipe.seed)
+    contenders, libraries = {}, {}
+    if peers:
+        from sumpool.bench.peers import chosen_peers, library_versions
 
-    def warm_up(self, work: Work) -> None:
-        """Run twice with a short document: what libraries keep from their first call is no memory of a model."""
-        with suppress(NotImplementedError, MemoryError):  # the first attempt reports either
-            work()
-            self.least = self.peak(work, self.device) or 0
+        contenders, libraries = chosen_peers(recipe.model, settings, conditions, report), library_versions()
+    generation = choose_generation_precision(settings.precision, device, "bench.precision")
+    packed = settings.model_copy(update={"precision": generation})
+    result = measure_models(recipe.model, packed, conditions, contenders, report, check)
+    kept = {
+        "bench": settings.model_dump(),
+        "model": recipe.model.model_dump(),
+        "vocabulary": vocabulary,
+        "recipe": recipe.model_dump(mode="json", exclude_none=True, exclude={"bench"}),
+    }
+    composed = make_report(recipe.name, "model", conditions, kept, result)
+    precision = composed.precision
+    if generation != precision:
+        others = ", the fastest of each peer" if peers else ""
+        precision = f"{generation} of encoding and generation, {precision} of training{others}"
+    return replace(composed, precision=precision, versions=composed.versions | libraries)
 
-    def attempt(self, work: Work, length: int, *, counted: bool) -> tuple[dict[str, Any], str]:
-        """Run once for memory and seconds, and for operations if they are counted.
 
-        A length whose memory may not suffice is not tried: what the longest one so far took, beyond that of the tiny
-        document, grows at most with the square.
+def _recipe(target: Path | BenchReport | None, overrides: Sequence[str], report: Report) -> Recipe:
+    """Recipe of what is measured."""
+    if isinstance(target, BenchReport):
+        kept = target.settings
+        tree = {"name": target.recipe, **kept.get("recipe", {}), "model": kept["model"], "bench": kept["bench"]}
+        tree["data"] = {"phrases": tree.get("data", {}).get("phrases", 0), "vocabulary": kept["vocabulary"]}
+        return make_recipe(tree, overrides, Path(target.recipe))
+    if target is not None:
+        return load_recipe(target, overrides)
+    try:
+        folder = newest_run(RUNS)
+    except CheckpointError:
+        report(Progress("bench", note=f"there is no run in {RUNS}: measuring the model of the quickstart"))
+        return load_recipe(find_recipe(Path("quickstart")), overrides)
+    report(Progress("bench", note=f"measuring the newest run, {folder}"))
+    return load_recipe(folder, overrides)
 
-        Returns:
-            `memory` and `operations`, where they are known; and why it was not measured, empty if it was.
-        """
-        if self.memory:
-            last = max(self.memory)
-            grown, free = max(0, self.memory[last] - self.least), available(self.device)
-            needed = self.least + grown * (length / last) ** 2
-            if needed > HEADROOM * free:
-                return {}, f"may need {needed / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free"
-        operations: list[int] = []
-        seconds: list[float] = []
-        once = (lambda: operations.append(count(work))) if counted else work
-        try:
-            memory, note = try_peak(lambda: seconds.append(clock(once, self.device)), self.device, self.peak)
-        except NotImplementedError as error:
-            return {}, str(error)
-        if note:
-            return {}, note
-        self.seconds[length] = seconds[0]
-        if memory is not None:
-            self.memory[length] = memory
-        return {"memory": memory, "operations": operations[0] or None if operations else None}, ""
+
+def vocabulary_size(recipe: Recipe) -> int:
+    """Return the number of tokens of a recipe's vocabulary."""
+    if recipe.data.vocabulary is not None:
+        return recipe.data.vocabulary
+    assert recipe.data.tokenizer, "one of the two is set"
+    return load_tokenizer(recipe.data.tokenizer).vocab_size
 
 
 def measure_models(
@@ -353,6 +223,22 @@ def measure_models(
     rows = sorted(sweep.rows, key=lambda row: (WORKLOADS.index(row["workload"]), row["length"]))
     spent = {"total_seconds": seconds - budget.left()}
     return model_result(rows, sweep.machine, settings.generate, settings.beams, spent)
+
+
+@dataclass
+class Budget:
+    """Seconds that may be spent from now on; `now` is the current time."""
+
+    seconds: float
+    now: Callable[[], float] = time.perf_counter
+    _start: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._start = self.now()
+
+    def left(self) -> float:
+        """Seconds that are left; below zero when more were spent."""
+        return self._start + self.seconds - self.now()
 
 
 @final
@@ -496,9 +382,66 @@ class LengthSweep:
         self.done += unit
 
 
-def _is_model(key: tuple[Cell, int]) -> bool:
-    """Whether it is the model, which goes before all others."""
-    return key[0][1] == MODEL
+@dataclass
+class CostModel:
+    """Measured costs of one system in one workload, by length, and their extrapolation to longer documents.
+
+    `peak` runs a work on the device and returns its peak memory, `seconds` are those of a repetition, `memory` peak
+    bytes, and `least` those with a tiny document, as of gradients.
+    """
+
+    peak: Peak
+    device: torch.device
+    seconds: dict[int, float] = field(default_factory=dict)
+    memory: dict[int, int] = field(default_factory=dict)
+    least: int = 0
+
+    def predict(self, length: int) -> float:
+        """Seconds of a repetition: as measured, or as the last two lengths grew; 0 if nothing is known."""
+        if not self.seconds or length in self.seconds:
+            return self.seconds.get(length, 0.0)
+        *before, last = sorted(self.seconds)
+        exponent = 1.0
+        if before:
+            grown = self.seconds[last] / max(self.seconds[before[-1]], 1e-9)
+            exponent = math.log(max(grown, 1e-9)) / math.log(last / before[-1])
+        growth: float = (length / last) ** min(max(exponent, 1.0), 2.0)
+        return self.seconds[last] * growth
+
+    def warm_up(self, work: Work) -> None:
+        """Run twice with a short document: what libraries keep from their first call is no memory of a model."""
+        with suppress(NotImplementedError, MemoryError):  # the first attempt reports either
+            work()
+            self.least = self.peak(work, self.device) or 0
+
+    def attempt(self, work: Work, length: int, *, counted: bool) -> tuple[dict[str, Any], str]:
+        """Run once for memory and seconds, and for operations if they are counted.
+
+        A length whose memory may not suffice is not tried: what the longest one so far took, beyond that of the tiny
+        document, grows at most with the square.
+
+        Returns:
+            `memory` and `operations`, where they are known; and why it was not measured, empty if it was.
+        """
+        if self.memory:
+            last = max(self.memory)
+            grown, free = max(0, self.memory[last] - self.least), available(self.device)
+            needed = self.least + grown * (length / last) ** 2
+            if needed > HEADROOM * free:
+                return {}, f"may need {needed / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free"
+        operations: list[int] = []
+        seconds: list[float] = []
+        once = (lambda: operations.append(count(work))) if counted else work
+        try:
+            memory, note = try_peak(lambda: seconds.append(clock(once, self.device)), self.device, self.peak)
+        except NotImplementedError as error:
+            return {}, str(error)
+        if note:
+            return {}, note
+        self.seconds[length] = seconds[0]
+        if memory is not None:
+            self.memory[length] = memory
+        return {"memory": memory, "operations": operations[0] or None if operations else None}, ""
 
 
 def with_steps(lengths: Sequence[int]) -> list[int]:
@@ -512,91 +455,148 @@ def with_steps(lengths: Sequence[int]) -> list[int]:
     return steps
 
 
-def bench(
-    target: str | Path | BenchReport | None = None,
-    *,
-    overrides: Sequence[str] = (),
-    lengths: Sequence[int] = (),
-    peers: bool = False,
-    report: Report = no_op,
-    check: Check = no_op,
-) -> BenchReport:
-    """Measure a model beside its baselines and peers: encoding, a training step and generation by length.
-
-    Weights and documents are random.
-
-    Args:
-        target: A recipe, a run folder, or an earlier benchmark, whose model and settings are taken. None takes the
-            newest run, or a small built-in model.
-        overrides: Settings to change, each like `bench.batch=8`.
-        lengths: Source tokens; by default those of the `bench` section.
-        peers: Whether models of transformers and CTranslate2 in the same sizes take part.
-        report: Receives progress.
-        check: Called between repetitions; when it raises, nothing is kept.
-
-    Raises:
-        RecipeError: If the recipe or a setting is wrong, or does not fit the machine; or if a library is missing.
-        DataError: If a tokenizer is missing or damaged.
-        Interrupted: If a signal has come; nothing is kept.
-    """
-    named = find_recipe(Path(target)) if isinstance(target, str | Path) else target
-    changes = [*overrides, *([f"bench.lengths={list(lengths)}"] if lengths else [])]
-    with told_when_stopped(UNFINISHED):
-        return _bench(named, changes, peers, report, check)
+def afford(costs: Mapping[Name, float], seconds: float, first: Callable[[Name], bool]) -> set[Name]:
+    """Choose what there is time for, the cheap before the costly, so that many rows outweigh one."""
+    chosen = set()
+    for name in sorted(costs, key=lambda name: (not first(name), costs[name])):
+        needed = (1 + FEWEST) * costs[name]
+        if needed <= max(seconds, 0):
+            chosen.add(name)
+            seconds -= needed
+    return chosen
 
 
-def _bench(
-    target: Path | BenchReport | None, overrides: Sequence[str], peers: bool, report: Report, check: Check
-) -> BenchReport:
-    changes, of_recipe = split_overrides(overrides, ("bench.",))
-    recipe = _recipe(target, of_recipe, report)
-    settings = load_settings(recipe.name, BenchSettings[BenchConfig], changes, {"bench": recipe.bench or {}}).bench
-    device = choose_device(recipe.train.device)
-    vocabulary = vocabulary_size(recipe)
-    conditions = Conditions(vocabulary, device, choose_precision(recipe.train.precision, device), recipe.seed)
-    contenders, libraries = {}, {}
-    if peers:
-        from sumpool.bench.peers import chosen_peers, library_versions
-
-        contenders, libraries = chosen_peers(recipe.model, settings, conditions, report), library_versions()
-    generation = choose_generation_precision(settings.precision, device, "bench.precision")
-    packed = settings.model_copy(update={"precision": generation})
-    result = measure_models(recipe.model, packed, conditions, contenders, report, check)
-    kept = {
-        "bench": settings.model_dump(),
-        "model": recipe.model.model_dump(),
-        "vocabulary": vocabulary,
-        "recipe": recipe.model_dump(mode="json", exclude_none=True, exclude={"bench"}),
-    }
-    composed = make_report(recipe.name, "model", conditions, kept, result)
-    precision = composed.precision
-    if generation != precision:
-        others = ", the fastest of each peer" if peers else ""
-        precision = f"{generation} of encoding and generation, {precision} of training{others}"
-    return replace(composed, precision=precision, versions=composed.versions | libraries)
+def _is_model(key: tuple[Cell, int]) -> bool:
+    """Whether it is the model, which goes before all others."""
+    return key[0][1] == MODEL
 
 
-def vocabulary_size(recipe: Recipe) -> int:
-    """Return the number of tokens of a recipe's vocabulary."""
-    if recipe.data.vocabulary is not None:
-        return recipe.data.vocabulary
-    assert recipe.data.tokenizer, "one of the two is set"
-    return load_tokenizer(recipe.data.tokenizer).vocab_size
+def model_result(
+    rows: Sequence[Row], machine: Sequence[Row], generate: int, beams: int, facts: dict[str, Any] | None = None
+) -> Result:
+    """Tables of measured rows: the machine, the models, each workload, decoding steps, and growth."""
+    rows = [row.also({"utilization": _utilization(row, machine)}) for row in rows]
+    tables = [make_table("machine_speed", [*_machine_rows(machine)])] if machine else []
+    longest = {row["model"]: row for row in sorted(rows, key=lambda row: row["length"]) if row["output_lengths"]}
+    if longest:
+        tables.append(make_table("models", [longest[name] for name in unique(rows, "model") if name in longest]))
+    for workload, title in TITLES.items():
+        measured = where(rows, {"workload": workload})
+        if measured:
+            tables.append(_workload_table(title.format(generate=generate, beams=beams), measured))
+    steps = [*step_rows(rows, machine, generate)]
+    if steps:
+        tables.append(make_table("steps", _compared(steps), {"batch": steps[0]["batch"]}, notes=_noise(steps)))
+    growth = [*growth_rows(rows)]
+    if growth:
+        tables.append(make_table("growth", growth))
+    return Result({"models": rows, "machine_speed": machine}, tables, facts or {})
 
 
-def _recipe(target: Path | BenchReport | None, overrides: Sequence[str], report: Report) -> Recipe:
-    """Recipe of what is measured."""
-    if isinstance(target, BenchReport):
-        kept = target.settings
-        tree = {"name": target.recipe, **kept.get("recipe", {}), "model": kept["model"], "bench": kept["bench"]}
-        tree["data"] = {"phrases": tree.get("data", {}).get("phrases", 0), "vocabulary": kept["vocabulary"]}
-        return make_recipe(tree, overrides, Path(target.recipe))
-    if target is not None:
-        return load_recipe(target, overrides)
-    try:
-        folder = newest_run(RUNS)
-    except CheckpointError:
-        report(Progress("bench", note=f"there is no run in {RUNS}: measuring the model of the quickstart"))
-        return load_recipe(find_recipe(Path("quickstart")), overrides)
-    report(Progress("bench", note=f"measuring the newest run, {folder}"))
-    return load_recipe(folder, overrides)
+def _utilization(row: Row, machine: Sequence[Row]) -> float | None:
+    """Operations per second over those of a large product in the same precision and the same turns."""
+    speed = _speed(machine, row["length"], product_name(row["precision"]))
+    return quotient(quotient(row["operations"], row["median"]), speed)
+
+
+def _speed(machine: Sequence[Row], length: int, *rates: str) -> float | None:
+    """Highest of some rates, per second, while a length was measured; None if none of them was measured."""
+    speeds = (row["amount"] / row["median"] for row in where(machine, {"length": length}) if row["rate"] in rates)
+    return max(speeds, default=None)
+
+
+def _machine_rows(machine: Sequence[Row]) -> Iterator[Row]:
+    """Speed of the machine, medians over all lengths."""
+    for rate in unique(machine, "rate"):
+        measured = where(machine, {"rate": rate})
+        timing = pooled(measured)
+        unit = "Gop/s" if rate.endswith("products") else "GB/s"
+        speed = f"{significant(measured[0]['amount'] / timing.median / 1e9)} {unit}"
+        yield Row({"rate": rate, "speed": speed}, timing)
+
+
+def _workload_table(title: str, rows: Sequence[Row]) -> Table:
+    """One workload, by length and system."""
+    timed = []
+    for row in rows:
+        if row.timing:
+            documents = row["batch"] / row["median"]
+            speeds = {"documents_per_second": documents, "tokens_per_second": documents * row["length"]}
+            timed.append(row.also({**speeds, "memory_over_weights": quotient(row["memory"], row["weights"])}))
+    notes = [*_left_out(rows)]
+    if timed:
+        counts = sorted({len(row.timing.seconds) for row in timed if row.timing})
+        medians = f"medians of {counts[0]}{f' to {counts[-1]}' if len(counts) > 1 else ''} repetitions"
+        notes.append(f"{medians if counts[-1] > 1 else 'single repetitions'}; x {MODEL}: time over that of the {MODEL}")
+    if any(row["utilization"] is not None for row in timed):
+        notes.append("utilization: operations per second over those of a large product in the same precision")
+    notes += _precisions(timed)
+    facts = {"title": title, "batch": rows[0]["batch"]}
+    return make_table("workload", _compared(timed), facts, notes=[*notes, *_noise(timed)])
+
+
+def _left_out(rows: Sequence[Row]) -> Iterator[str]:
+    """Missing lengths of each system and the reason; where all longer ones are missing too, the shortest says it."""
+    for model in unique((row for row in rows if row.note), "model"):
+        lengths = where(rows, {"model": model})
+        missing = [row for row in lengths if row.note]
+        if len(missing) == len(lengths):
+            place = ""
+        elif len(missing) > 1 and missing == lengths[-len(missing) :]:
+            place = f" from {missing[0]['length']:,} tokens on"
+        else:
+            place = f" at {', '.join(format(row['length'], ',') for row in missing)} tokens"
+        yield f"{model} was left out{place}: {missing[0].note}"
+
+
+def _precisions(rows: Sequence[Row]) -> list[str]:
+    """Return the precision of each system, where they differ."""
+    systems = {row["model"]: row["precision"] for row in rows if row["precision"]}
+    named = (f"{name} {precision}" for name, precision in systems.items())
+    return [f"precision: {', '.join(named)}"] if len(set(systems.values())) > 1 else []
+
+
+def _compared(rows: Sequence[Row]) -> list[Row]:
+    """Add times over those of the model, and whether noise may explain them."""
+    base = {row["length"]: row for row in where(rows, {"model": MODEL})}
+    compared = []
+    for row in rows:
+        model = base.get(row["length"])
+        times = None
+        if model:
+            noisy = row["model"] != MODEL and max(row["spread"], model["spread"]) > NOISY
+            times = (row["median"] / model["median"], noisy)
+        compared.append(row.also({"times": times}))
+    return compared
+
+
+def _noise(rows: Sequence[Row]) -> list[str]:
+    return [_NOISY] if any(row["spread"] > NOISY for row in rows) else []
+
+
+def step_rows(rows: Sequence[Row], machine: Sequence[Row], tokens: int) -> Iterator[Row]:
+    """Decoding steps: what generation takes more than encoding, per token, where both were measured."""
+    encoded = {(row["model"], row["length"]): row for row in where(rows, {"workload": "encode"})}
+    for row in where(rows, {"workload": "generate"}):
+        encoding = encoded.get((row["model"], row["length"]))
+        if not encoding or not row.timing or not encoding.timing or row["median"] <= encoding["median"]:
+            continue
+        seconds, needed = (row["median"] - encoding["median"]) / tokens, row["step_bytes"]
+        values = {name: row[name] for name in ("model", "length", "batch", "step_bytes")}
+        bandwidth = quotient(quotient(needed, seconds), _speed(machine, row["length"], READ, COPY))
+        spread = max(row["spread"], encoding["spread"])
+        yield Row({**values, "median": seconds, "spread": spread, "bandwidth": bandwidth})
+
+
+def growth_rows(rows: Sequence[Row]) -> Iterator[Row]:
+    """Exponents of time, memory and operations of each workload, for models measured at three lengths or more."""
+    for workload, model in dict.fromkeys((row["workload"], row["model"]) for row in rows):
+        values: dict[str, Any] = {}
+        measured = where(rows, {"workload": workload, "model": model})
+        for cost, name in _COSTS.items():
+            points = {row["length"]: row[name] for row in measured if row[name] is not None}
+            exponent = growth_exponent(list(points), list(points.values()))
+            if exponent is not None:
+                values = {"lengths": f"{min(points):,} to {max(points):,}"} | values | {cost: exponent}
+        if values:
+            yield Row({"workload": workload, "model": model, **values})

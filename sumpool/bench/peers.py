@@ -58,59 +58,58 @@ LIBRARIES = ("transformers", "ctranslate2")
 _INSTALL = "pip install 'sumpool[peers]'"
 
 
-@final
-class TransformersPeer(Contender):
-    """A model of transformers as a contender.
+def chosen_peers(
+    config: ModelConfig, settings: BenchConfig, conditions: Conditions, report: Report
+) -> dict[str, Contender]:
+    """Build the installed peers that the settings name, or all of them.
 
-    Its weights are created when they are first needed, and freed with it. They have the precision of the conditions, in
-    training too: nothing is faster for it.
+    Raises:
+        RecipeError: If there are none, or one that is asked for is not among them.
     """
+    for sentence in require_peers():
+        report(Progress("bench", note=sentence))
+    peers = build_peers(config, settings, conditions)
+    unknown = [name for name in settings.peers if name not in peers]
+    if unknown:
+        raise RecipeError(f"bench.peers must name some of {', '.join(peers)}, got {', '.join(unknown)}")
+    return {name: peers[name] for name in settings.peers or peers}
 
-    def __init__(self, build: Build, config: ModelConfig, conditions: Conditions) -> None:
-        self.build, self.config, self.conditions = build, config, conditions
 
-    @cached_property
-    def model(self) -> Any:  # noqa: ANN401 - a type of transformers
-        """The model, on the device."""
-        torch.manual_seed(self.conditions.seed)
-        model = self.build(self.config, self.conditions.vocabulary)
-        return model.to(self.conditions.device, self.conditions.precision)
+def require_peers() -> tuple[str, ...]:
+    """Make sure, before anything is measured, that there are peers.
 
-    def precision_of(self, workload: Workload) -> str:
-        """Precision of all workloads."""
-        del workload
-        return NAMES[self.conditions.precision]
+    Returns:
+        A sentence for each library whose peers are missing.
 
-    def train(self, documents: Documents) -> None:
-        """Run forward and backward of one training step."""
-        self.model.train()
-        output = self.model(input_ids=documents.ids, labels=documents.target, use_cache=False)
-        output.loss.backward()
-        self.model.zero_grad(set_to_none=True)
+    Raises:
+        RecipeError: If there are none at all; those of CTranslate2 are made from those of transformers.
+    """
+    if find_spec("transformers") is None:
+        raise RecipeError(f"--peers must have transformers and ctranslate2, transformers is not installed: {_INSTALL}")
+    if find_spec("ctranslate2") is None:
+        return (f"CTranslate2 is left out, ctranslate2 is not installed: {_INSTALL}",)
+    return ()
 
-    def encode(self, documents: Documents) -> Tensor:
-        """Encode the documents, (batch, length, dim)."""
-        self.model.eval()
-        with torch.inference_mode():
-            states: Tensor = self.model.get_encoder()(documents.ids).last_hidden_state
-        return states
 
-    def generate(self, documents: Documents, beams: int, tokens: int) -> Tensor:
-        """Encode the documents and generate exactly `tokens` tokens for each: (batch, tokens)."""
-        from transformers import GenerationConfig
-
-        self.model.eval()
-        settings = GenerationConfig(
-            num_beams=beams,
-            do_sample=False,
-            use_cache=True,
-            min_new_tokens=tokens,
-            max_new_tokens=tokens,
-            **TOKEN_IDS,
+def build_peers(config: ModelConfig, settings: BenchConfig, conditions: Conditions) -> dict[str, Contender]:
+    """Build all peers that are installed, by name, each to run in its fastest precision."""
+    target = max(settings.generate, settings.target, config.target_length)
+    long = config.model_copy(update={"source_length": max(settings.lengths), "target_length": target})
+    trial = Documents.random(settings.batch, min(*settings.lengths, _TRIAL), settings.target, conditions)
+    written = min(settings.generate, _TRIAL_WRITTEN)
+    peers: dict[str, Contender] = {}
+    for name, build in BUILDS.items():
+        models: dict[str, Callable[[], Contender]] = {
+            precision: partial(TransformersPeer, build, long, replace(conditions, precision=dtype))
+            for dtype, precision in NAMES.items()
+        }
+        peers[name] = FastestPeer(models, trial, settings.beams, written)
+    if find_spec("ctranslate2") is not None:
+        threads = torch.get_num_threads()
+        peers["CTranslate2"] = PeerProcess(
+            partial(_ctranslate2, long, conditions, threads, trial, settings.beams, written)
         )
-        with torch.inference_mode():
-            summaries: Tensor = self.model.generate(documents.ids, generation_config=settings)
-        return summaries[:, 1:]  # without BOS
+    return peers
 
 
 def led(config: ModelConfig, vocabulary: int) -> Any:  # noqa: ANN401 - a type of transformers
@@ -206,6 +205,110 @@ def _sizes(config: ModelConfig, vocabulary: int) -> dict[str, Any]:
 
 
 @final
+class TransformersPeer(Contender):
+    """A model of transformers as a contender.
+
+    Its weights are created when they are first needed, and freed with it. They have the precision of the conditions, in
+    training too: nothing is faster for it.
+    """
+
+    def __init__(self, build: Build, config: ModelConfig, conditions: Conditions) -> None:
+        self.build, self.config, self.conditions = build, config, conditions
+
+    @cached_property
+    def model(self) -> Any:  # noqa: ANN401 - a type of transformers
+        """The model, on the device."""
+        torch.manual_seed(self.conditions.seed)
+        model = self.build(self.config, self.conditions.vocabulary)
+        return model.to(self.conditions.device, self.conditions.precision)
+
+    def precision_of(self, workload: Workload) -> str:
+        """Precision of all workloads."""
+        del workload
+        return NAMES[self.conditions.precision]
+
+    def train(self, documents: Documents) -> None:
+        """Run forward and backward of one training step."""
+        self.model.train()
+        output = self.model(input_ids=documents.ids, labels=documents.target, use_cache=False)
+        output.loss.backward()
+        self.model.zero_grad(set_to_none=True)
+
+    def encode(self, documents: Documents) -> Tensor:
+        """Encode the documents, (batch, length, dim)."""
+        self.model.eval()
+        with torch.inference_mode():
+            states: Tensor = self.model.get_encoder()(documents.ids).last_hidden_state
+        return states
+
+    def generate(self, documents: Documents, beams: int, tokens: int) -> Tensor:
+        """Encode the documents and generate exactly `tokens` tokens for each: (batch, tokens)."""
+        from transformers import GenerationConfig
+
+        self.model.eval()
+        settings = GenerationConfig(
+            num_beams=beams,
+            do_sample=False,
+            use_cache=True,
+            min_new_tokens=tokens,
+            max_new_tokens=tokens,
+            **TOKEN_IDS,
+        )
+        with torch.inference_mode():
+            summaries: Tensor = self.model.generate(documents.ids, generation_config=settings)
+        return summaries[:, 1:]  # without BOS
+
+
+@final
+class FastestPeer(Contender):
+    """One of several precisions of a system for each workload, chosen when it is first asked for.
+
+    Weights of a precision that no workload has chosen so far are freed after a trial.
+    """
+
+    def __init__(
+        self, precisions: Mapping[str, Callable[[], Contender]], trial: Documents, beams: int, tokens: int
+    ) -> None:
+        """Prepare; nothing is built before it is needed.
+
+        Args:
+            precisions: For each precision the function that builds the system, at least one.
+            trial: Documents that all of them process.
+            beams: Beams of a generation.
+            tokens: Tokens of a generation in the trial; steps may be slow in a precision in which encoding is fast.
+        """
+        self._builds, self._trial, self._beams, self._tokens = precisions, trial, beams, tokens
+        self._built: dict[str, Contender] = {}
+        self._chosen: dict[Workload, str] = {}
+
+    def precision_of(self, workload: Workload) -> str | None:
+        """Precision that was the fastest in a workload; None before it has run."""
+        return self._chosen.get(workload)
+
+    def run(self, workload: Workload, documents: Documents, *sizes: int) -> object:
+        """Run a workload in the precision that is the fastest in it.
+
+        Raises:
+            NotImplementedError: If the system does not have the workload.
+        """
+        if workload not in self._chosen:
+            trial = (self._beams, self._tokens) if sizes else ()
+            seconds: dict[str, float] = {}
+            for name in self._builds:
+                work = partial(self._peer(name).run, workload, self._trial, *trial)
+                work()  # the first call allocates memory and selects kernels
+                seconds[name] = min(clock(work, self._trial.ids.device) for _ in range(_REPEATS))
+            self._chosen[workload] = min(seconds, key=seconds.__getitem__)
+            self._built = {name: self._built[name] for name in {*self._chosen.values()}}
+        return self._peer(self._chosen[workload]).run(workload, documents, *sizes)
+
+    def _peer(self, name: str) -> Contender:
+        if name not in self._built:
+            self._built[name] = self._builds[name]()
+        return self._built[name]
+
+
+@final
 class PeerProcess(Contender):
     """A contender whose process starts with its first workload, and ends with it."""
 
@@ -250,6 +353,16 @@ def _runner(build: Callable[[], Contender]) -> Callable[[_Call], _Answer]:
         return contender.precision_of(workload), peak
 
     return run
+
+
+def _ctranslate2(
+    config: ModelConfig, conditions: Conditions, threads: int, trial: Documents, beams: int, written: int
+) -> Contender:
+    """CTranslate2 in its process, where torch has one thread: it only creates the weights."""
+    torch.set_num_threads(1)
+    kinds = compute_types(conditions.device)
+    engines = {kind: partial(CTranslate2Peer, config, conditions, kind, threads) for kind in kinds}
+    return FastestPeer(engines, trial, beams, written)
 
 
 def compute_types(device: torch.device) -> tuple[str, ...]:
@@ -327,119 +440,6 @@ class CTranslate2Peer(Contender):
         return specification
 
 
-@final
-class FastestPeer(Contender):
-    """One of several precisions of a system for each workload, chosen when it is first asked for.
-
-    Weights of a precision that no workload has chosen so far are freed after a trial.
-    """
-
-    def __init__(
-        self, precisions: Mapping[str, Callable[[], Contender]], trial: Documents, beams: int, tokens: int
-    ) -> None:
-        """Prepare; nothing is built before it is needed.
-
-        Args:
-            precisions: For each precision the function that builds the system, at least one.
-            trial: Documents that all of them process.
-            beams: Beams of a generation.
-            tokens: Tokens of a generation in the trial; steps may be slow in a precision in which encoding is fast.
-        """
-        self._builds, self._trial, self._beams, self._tokens = precisions, trial, beams, tokens
-        self._built: dict[str, Contender] = {}
-        self._chosen: dict[Workload, str] = {}
-
-    def precision_of(self, workload: Workload) -> str | None:
-        """Precision that was the fastest in a workload; None before it has run."""
-        return self._chosen.get(workload)
-
-    def run(self, workload: Workload, documents: Documents, *sizes: int) -> object:
-        """Run a workload in the precision that is the fastest in it.
-
-        Raises:
-            NotImplementedError: If the system does not have the workload.
-        """
-        if workload not in self._chosen:
-            trial = (self._beams, self._tokens) if sizes else ()
-            seconds: dict[str, float] = {}
-            for name in self._builds:
-                work = partial(self._peer(name).run, workload, self._trial, *trial)
-                work()  # the first call allocates memory and selects kernels
-                seconds[name] = min(clock(work, self._trial.ids.device) for _ in range(_REPEATS))
-            self._chosen[workload] = min(seconds, key=seconds.__getitem__)
-            self._built = {name: self._built[name] for name in {*self._chosen.values()}}
-        return self._peer(self._chosen[workload]).run(workload, documents, *sizes)
-
-    def _peer(self, name: str) -> Contender:
-        if name not in self._built:
-            self._built[name] = self._builds[name]()
-        return self._built[name]
-
-
-def require_peers() -> tuple[str, ...]:
-    """Make sure, before anything is measured, that there are peers.
-
-    Returns:
-        A sentence for each library whose peers are missing.
-
-    Raises:
-        RecipeError: If there are none at all; those of CTranslate2 are made from those of transformers.
-    """
-    if find_spec("transformers") is None:
-        raise RecipeError(f"--peers must have transformers and ctranslate2, transformers is not installed: {_INSTALL}")
-    if find_spec("ctranslate2") is None:
-        return (f"CTranslate2 is left out, ctranslate2 is not installed: {_INSTALL}",)
-    return ()
-
-
 def library_versions() -> dict[str, str]:
     """Versions of the installed libraries of peers, by name."""
     return {name: version(name) for name in LIBRARIES if find_spec(name)}
-
-
-def chosen_peers(
-    config: ModelConfig, settings: BenchConfig, conditions: Conditions, report: Report
-) -> dict[str, Contender]:
-    """Build the installed peers that the settings name, or all of them.
-
-    Raises:
-        RecipeError: If there are none, or one that is asked for is not among them.
-    """
-    for sentence in require_peers():
-        report(Progress("bench", note=sentence))
-    peers = build_peers(config, settings, conditions)
-    unknown = [name for name in settings.peers if name not in peers]
-    if unknown:
-        raise RecipeError(f"bench.peers must name some of {', '.join(peers)}, got {', '.join(unknown)}")
-    return {name: peers[name] for name in settings.peers or peers}
-
-
-def build_peers(config: ModelConfig, settings: BenchConfig, conditions: Conditions) -> dict[str, Contender]:
-    """Build all peers that are installed, by name, each to run in its fastest precision."""
-    target = max(settings.generate, settings.target, config.target_length)
-    long = config.model_copy(update={"source_length": max(settings.lengths), "target_length": target})
-    trial = Documents.random(settings.batch, min(*settings.lengths, _TRIAL), settings.target, conditions)
-    written = min(settings.generate, _TRIAL_WRITTEN)
-    peers: dict[str, Contender] = {}
-    for name, build in BUILDS.items():
-        models: dict[str, Callable[[], Contender]] = {
-            precision: partial(TransformersPeer, build, long, replace(conditions, precision=dtype))
-            for dtype, precision in NAMES.items()
-        }
-        peers[name] = FastestPeer(models, trial, settings.beams, written)
-    if find_spec("ctranslate2") is not None:
-        threads = torch.get_num_threads()
-        peers["CTranslate2"] = PeerProcess(
-            partial(_ctranslate2, long, conditions, threads, trial, settings.beams, written)
-        )
-    return peers
-
-
-def _ctranslate2(
-    config: ModelConfig, conditions: Conditions, threads: int, trial: Documents, beams: int, written: int
-) -> Contender:
-    """CTranslate2 in its process, where torch has one thread: it only creates the weights."""
-    torch.set_num_threads(1)
-    kinds = compute_types(conditions.device)
-    engines = {kind: partial(CTranslate2Peer, config, conditions, kind, threads) for kind in kinds}
-    return FastestPeer(engines, trial, beams, written)

@@ -44,138 +44,6 @@ _NAMED_DIGITS = 8
 """Digits of a fingerprint in the name of a folder."""
 
 
-def fingerprint(config: PreparedDataConfig, *, times: bool = True) -> str:
-    """Return a digest of what prepared data depends on: settings, source files (names, sizes, times), version."""
-    source = config.require_source()
-    about = {
-        "schema": _SCHEMA,
-        "sumpool": sumpool.__version__,
-        **config.described(),
-        **({"tokenizer": _digest(config.tokenizer)} if config.tokenizer else {}),
-        **({"revision": source.revision()} if source.revision() else {}),
-        "files": [_file_state(path)[: 3 if times else 2] for path in source.files()],
-    }
-    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
-
-
-def source_digest(config: PreparedDataConfig, check: Check) -> str:
-    """Return a digest of the content of all source files; empty if a file cannot be read."""
-    try:
-        digests = [FileDigest.of(path, check).sha256 for path in config.require_source().files()]
-    except OSError:
-        return ""  # the source reports a missing file
-    return hashlib.sha256("".join(digests).encode()).hexdigest()
-
-
-def origin(config: PreparedDataConfig, check: Check) -> dict[str, str]:
-    """Return the facts about the origin of prepared data for its manifest."""
-    return {
-        "fingerprint": fingerprint(config),
-        "without_times": fingerprint(config, times=False),
-        "source": source_digest(config, check),
-    }
-
-
-def write_manifest(folder: Path, facts: Mapping[str, str], check: Check) -> None:
-    """Write the manifest of a folder of prepared data that is otherwise complete, with the facts of `origin`."""
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    files = {path.relative_to(folder).as_posix(): FileDigest.of(path, check) for path in paths}
-    Manifest(files, facts, kind="prepared data").write(folder)
-
-
-def read_origin(folder: Path) -> Mapping[str, str]:
-    """Return the facts about the origin of prepared data; empty if the folder holds none."""
-    try:
-        return Manifest.read(folder, "prepared data").facts
-    except DataError:
-        return {}
-
-
-def content_digest(prepared: Path) -> str:
-    """Return a digest of the files of prepared data, independent of where and when the data was prepared.
-
-    Raises:
-        DataError: If the folder has no manifest of prepared data.
-    """
-    files = Manifest.read(prepared, "prepared data").files
-    entries = {name: {"sha256": digest.sha256, "size": digest.size} for name, digest in files.items()}
-    return hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
-
-
-def _file_state(path: Path) -> tuple[str, int, int]:
-    try:
-        status = path.stat()
-    except OSError:
-        return str(path), -1, -1  # the source reports a missing file, in better words
-    return str(path), status.st_size, status.st_mtime_ns
-
-
-def _digest(folder: Path) -> str:
-    try:
-        return hashlib.sha256(b"".join(path.read_bytes() for path in tokenizer_files(folder))).hexdigest()
-    except OSError:
-        return ""  # loading the tokenizer reports a missing file
-
-
-def verify_prepared(folder: Path, *, full: bool = False, check: Check = no_op) -> None:
-    """Compare the files of prepared data with their manifest.
-
-    Args:
-        folder: The folder.
-        full: Whether to hash the files that this machine has hashed before, too.
-        check: Called after every mebibyte that is hashed.
-
-    Raises:
-        DataError: If the folder is no prepared data, or a file is missing or changed.
-    """
-    manifest = Manifest.read(folder, "prepared data")
-    cache = _cache_file(folder)
-    cached = {} if full else _read(cache)
-    verified: dict[str, _State] = {}
-    for name, digest in manifest.files.items():
-        state = _state(folder / name, digest.sha256)
-        if state[0] != digest.size or state != cached.get(name):
-            manifest.verify(folder, [name], check)
-            if state != _state(folder / name, digest.sha256) or _is_recent(folder / name):
-                continue
-        verified[name] = state
-    if verified != cached:
-        with suppress(OSError):
-            cache.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(cache, json.dumps({"folder": str(folder.resolve()), "files": verified}).encode())
-
-
-def _cache_file(folder: Path) -> Path:
-    root = os.environ.get(CACHE) or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "sumpool"
-    name = hashlib.sha256(str(folder.resolve()).encode(errors="surrogatepass")).hexdigest()[:32]
-    with suppress(RuntimeError):  # a user without a home
-        root = Path(root).expanduser()
-    return Path(root) / "verified" / f"{name}.json"
-
-
-def _read(cache: Path) -> Mapping[str, _State]:
-    """Read the cached states; empty if there are none or the file is damaged."""
-    try:
-        files = parse_json(read_regular(cache))["files"]
-    except (OSError, ValueError, LookupError, TypeError):
-        return {}
-    return files if isinstance(files, dict) else {}
-
-
-def _state(path: Path, sha256: str) -> _State:
-    """Return what changes with the content of a file, its size first; a missing file has no size."""
-    try:
-        status = path.stat()
-    except OSError:
-        return [-1]
-    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev, sha256]
-
-
-def _is_recent(path: Path) -> bool:
-    """Return whether a change at this moment could leave the time of a file as it is."""
-    return time.time() - path.stat().st_mtime < SETTLED_SECONDS
-
-
 def find_or_prepare(
     config: DataConfig,
     default: Path,
@@ -277,25 +145,37 @@ def find_prepared(config: PreparedDataConfig, preferred: Path, check: Check) -> 
     return folder
 
 
-def _save_fingerprint(folder: Path, digest: str) -> None:
-    """Save the fingerprint with the new times of the source files, unless the folder is read-only."""
-    manifest = Manifest.read(folder, "prepared data")
-    with suppress(OSError):
-        Manifest(manifest.files, {**manifest.facts, "fingerprint": digest}, kind="prepared data").write(folder)
+def fingerprint(config: PreparedDataConfig, *, times: bool = True) -> str:
+    """Return a digest of what prepared data depends on: settings, source files (names, sizes, times), version."""
+    source = config.require_source()
+    about = {
+        "schema": _SCHEMA,
+        "sumpool": sumpool.__version__,
+        **config.described(),
+        **({"tokenizer": _digest(config.tokenizer)} if config.tokenizer else {}),
+        **({"revision": source.revision()} if source.revision() else {}),
+        "files": [_file_state(path)[: 3 if times else 2] for path in source.files()],
+    }
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 
-def _free_name(config: PreparedDataConfig, preferred: Path) -> Path:
-    """Return the folder for new data; that of other data is never chosen, but a name with digits of the fingerprint."""
-    return _beside(config, preferred) if read_origin(preferred) else preferred
+def _digest(folder: Path) -> str:
+    try:
+        return hashlib.sha256(b"".join(path.read_bytes() for path in tokenizer_files(folder))).hexdigest()
+    except OSError:
+        return ""  # loading the tokenizer reports a missing file
+
+
+def _file_state(path: Path) -> tuple[str, int, int]:
+    try:
+        status = path.stat()
+    except OSError:
+        return str(path), -1, -1  # the source reports a missing file, in better words
+    return str(path), status.st_size, status.st_mtime_ns
 
 
 def _beside(config: PreparedDataConfig, preferred: Path) -> Path:
     return preferred.with_name(f"{preferred.name}-{fingerprint(config)[:_NAMED_DIGITS]}")
-
-
-def _note_other_name(folder: Path, preferred: Path, report: Report) -> None:
-    if folder != preferred:
-        report(Progress("prepare", note=f"the prepared data of these documents and settings is {folder}"))
 
 
 def prepared_folders(root: Path) -> list[Path]:
@@ -303,15 +183,97 @@ def prepared_folders(root: Path) -> list[Path]:
     return sorted(path.parent for path in root.glob(f"*/{NAME}") if read_origin(path.parent))
 
 
-def find_by_content(digest: str, root: Path) -> Path | None:
-    """Return the folder of prepared data with a content digest; None if there is none in the folder."""
-    for folder in prepared_folders(root):
-        try:
-            if content_digest(folder) == digest:
-                return folder
-        except DataError:
-            continue
-    return None
+def read_origin(folder: Path) -> Mapping[str, str]:
+    """Return the facts about the origin of prepared data; empty if the folder holds none."""
+    try:
+        return Manifest.read(folder, "prepared data").facts
+    except DataError:
+        return {}
+
+
+def source_digest(config: PreparedDataConfig, check: Check) -> str:
+    """Return a digest of the content of all source files; empty if a file cannot be read."""
+    try:
+        digests = [FileDigest.of(path, check).sha256 for path in config.require_source().files()]
+    except OSError:
+        return ""  # the source reports a missing file
+    return hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
+def _save_fingerprint(folder: Path, digest: str) -> None:
+    """Save the fingerprint with the new times of the source files, unless the folder is read-only."""
+    manifest = Manifest.read(folder, "prepared data")
+    with suppress(OSError):
+        Manifest(manifest.files, {**manifest.facts, "fingerprint": digest}, kind="prepared data").write(folder)
+
+
+def verify_prepared(folder: Path, *, full: bool = False, check: Check = no_op) -> None:
+    """Compare the files of prepared data with their manifest.
+
+    Args:
+        folder: The folder.
+        full: Whether to hash the files that this machine has hashed before, too.
+        check: Called after every mebibyte that is hashed.
+
+    Raises:
+        DataError: If the folder is no prepared data, or a file is missing or changed.
+    """
+    manifest = Manifest.read(folder, "prepared data")
+    cache = _cache_file(folder)
+    cached = {} if full else _read(cache)
+    verified: dict[str, _State] = {}
+    for name, digest in manifest.files.items():
+        state = _state(folder / name, digest.sha256)
+        if state[0] != digest.size or state != cached.get(name):
+            manifest.verify(folder, [name], check)
+            if state != _state(folder / name, digest.sha256) or _is_recent(folder / name):
+                continue
+        verified[name] = state
+    if verified != cached:
+        with suppress(OSError):
+            cache.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(cache, json.dumps({"folder": str(folder.resolve()), "files": verified}).encode())
+
+
+def _cache_file(folder: Path) -> Path:
+    root = os.environ.get(CACHE) or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "sumpool"
+    name = hashlib.sha256(str(folder.resolve()).encode(errors="surrogatepass")).hexdigest()[:32]
+    with suppress(RuntimeError):  # a user without a home
+        root = Path(root).expanduser()
+    return Path(root) / "verified" / f"{name}.json"
+
+
+def _read(cache: Path) -> Mapping[str, _State]:
+    """Read the cached states; empty if there are none or the file is damaged."""
+    try:
+        files = parse_json(read_regular(cache))["files"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
+    return files if isinstance(files, dict) else {}
+
+
+def _state(path: Path, sha256: str) -> _State:
+    """Return what changes with the content of a file, its size first; a missing file has no size."""
+    try:
+        status = path.stat()
+    except OSError:
+        return [-1]
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev, sha256]
+
+
+def _is_recent(path: Path) -> bool:
+    """Return whether a change at this moment could leave the time of a file as it is."""
+    return time.time() - path.stat().st_mtime < SETTLED_SECONDS
+
+
+def _free_name(config: PreparedDataConfig, preferred: Path) -> Path:
+    """Return the folder for new data; that of other data is never chosen, but a name with digits of the fingerprint."""
+    return _beside(config, preferred) if read_origin(preferred) else preferred
+
+
+def _note_other_name(folder: Path, preferred: Path, report: Report) -> None:
+    if folder != preferred:
+        report(Progress("prepare", note=f"the prepared data of these documents and settings is {folder}"))
 
 
 def fill_prepared(
@@ -352,3 +314,41 @@ def is_prepared(config: PreparedDataConfig, folder: Path, check: Check) -> bool:
     except DataError:
         return False
     return True
+
+
+def origin(config: PreparedDataConfig, check: Check) -> dict[str, str]:
+    """Return the facts about the origin of prepared data for its manifest."""
+    return {
+        "fingerprint": fingerprint(config),
+        "without_times": fingerprint(config, times=False),
+        "source": source_digest(config, check),
+    }
+
+
+def write_manifest(folder: Path, facts: Mapping[str, str], check: Check) -> None:
+    """Write the manifest of a folder of prepared data that is otherwise complete, with the facts of `origin`."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    files = {path.relative_to(folder).as_posix(): FileDigest.of(path, check) for path in paths}
+    Manifest(files, facts, kind="prepared data").write(folder)
+
+
+def content_digest(prepared: Path) -> str:
+    """Return a digest of the files of prepared data, independent of where and when the data was prepared.
+
+    Raises:
+        DataError: If the folder has no manifest of prepared data.
+    """
+    files = Manifest.read(prepared, "prepared data").files
+    entries = {name: {"sha256": digest.sha256, "size": digest.size} for name, digest in files.items()}
+    return hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
+
+
+def find_by_content(digest: str, root: Path) -> Path | None:
+    """Return the folder of prepared data with a content digest; None if there is none in the folder."""
+    for folder in prepared_folders(root):
+        try:
+            if content_digest(folder) == digest:
+                return folder
+        except DataError:
+            continue
+    return None

@@ -22,11 +22,6 @@ _URI = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _WILDCARD = re.compile(r"[*\[]")
 
 
-def is_uri(name: str) -> bool:
-    """Return whether a name is that of a file or a folder in an object store."""
-    return bool(_URI.match(name)) and not is_address(name)
-
-
 def list_files(name: str, options: ReadOptions, notice: Callable[[str], None]) -> list[str]:
     """List the documents and files of rows that an argument names, in alphabetical order.
 
@@ -67,14 +62,9 @@ def list_files(name: str, options: ReadOptions, notice: Callable[[str], None]) -
     return matching
 
 
-def _locate(uri: str) -> tuple[Any, str]:
-    """Return the file system of a URI, and the path in it, where no character has a meaning, as in names of files."""
-    from pyarrow import fs
-
-    scheme, _, place = uri.partition("://")
-    store, _, path = place.partition("/")
-    system, root = fs.FileSystem.from_uri(f"{scheme}://{store}/")
-    return system, f"{root.rstrip('/')}/{path}".rstrip("/")
+def is_uri(name: str) -> bool:
+    """Return whether a name is that of a file or a folder in an object store."""
+    return bool(_URI.match(name)) and not is_address(name)
 
 
 def _require_plain(uri: str) -> None:
@@ -91,6 +81,16 @@ def _require_plain(uri: str) -> None:
         raise DataError(
             f"{scheme}://{place}?... must have no options: leave them out, and set AWS_ENDPOINT_URL and AWS_REGION"
         )
+
+
+def _locate(uri: str) -> tuple[Any, str]:
+    """Return the file system of a URI, and the path in it, where no character has a meaning, as in names of files."""
+    from pyarrow import fs
+
+    scheme, _, place = uri.partition("://")
+    store, _, path = place.partition("/")
+    system, root = fs.FileSystem.from_uri(f"{scheme}://{store}/")
+    return system, f"{root.rstrip('/')}/{path}".rstrip("/")
 
 
 def open_file(name: str) -> Any:  # noqa: ANN401 - pyarrow is untyped
@@ -130,13 +130,6 @@ def read_rows(name: str, options: ReadOptions) -> Iterator[tuple[Document, Field
         yield Document(name, "", error), {"id": name}
 
 
-def row_kind(name: str) -> str:
-    """Return "parquet" or "jsonl" for files of rows that are read one at a time; empty for others."""
-    path = Path(name)
-    kind = ROWS.get(uncompressed_suffix(path), "")
-    return kind if kind == "jsonl" or (kind == "parquet" and path.suffix not in COMPRESSIONS) else ""
-
-
 def _read_parquet(name: str, options: ReadOptions) -> Iterator[tuple[Document, Fields]]:
     from pyarrow import parquet
 
@@ -158,6 +151,13 @@ def _read_lines(name: str, options: ReadOptions) -> Iterator[tuple[Document, Fie
         for line in parse_lines(name, read_lines_limited(lines, options.limits, name)):
             document = row_document(line, options)
             yield document, dict(line.fields) if isinstance(line, Line) else {"id": document.id}
+
+
+def row_kind(name: str) -> str:
+    """Return "parquet" or "jsonl" for files of rows that are read one at a time; empty for others."""
+    path = Path(name)
+    kind = ROWS.get(uncompressed_suffix(path), "")
+    return kind if kind == "jsonl" or (kind == "parquet" and path.suffix not in COMPRESSIONS) else ""
 
 
 def _read_documents(name: str, options: ReadOptions) -> Iterator[tuple[Document, Fields]]:

@@ -57,11 +57,6 @@ def decode_text(content: bytes) -> DecodedText:
     return DecodedText(text, (*((f"read as {encoding}",) if encoding else ()), *invisible_note(invisible)))
 
 
-def invisible_note(count: int) -> tuple[str, ...]:
-    """Return the note about removed invisible characters; none if there were none."""
-    return (f"{count:,} invisible character{'s' if count > 1 else ''} removed",) if count else ()
-
-
 def _decode(content: bytes) -> tuple[str, str]:
     """Return the text and the name of an encoding other than UTF-8."""
     for mark, encoding in _MARKS:
@@ -103,18 +98,6 @@ def unmarked_utf16(content: bytes) -> str:
     return max(orders, key=lambda encoding: orders[encoding], default="")
 
 
-def _damaged_utf8(content: bytes) -> tuple[str, str]:
-    """Decode UTF-8 with few wrong bytes, which become spaces; empty if most bytes beyond ASCII are wrong."""
-    text = content.decode("utf-8", "replace")
-    wrong = text.count("\ufffd") - content.count("\ufffd".encode())
-    if _MIN_RIGHT * wrong > sum(character > "\x7f" for character in text):
-        return "", ""
-    first = len(text.partition("\ufffd")[0].encode())
-    return text.replace(
-        "\ufffd", " "
-    ), f"UTF-8 without {wrong:,} wrong bytes, the first 0x{content[first]:02x} at {first}"
-
-
 def _guess(content: bytes, error: ValueError) -> tuple[str, str]:
     """Decode with the most probable encoding.
 
@@ -140,3 +123,20 @@ def _guess(content: bytes, error: ValueError) -> tuple[str, str]:
             f"must be text in one encoding, got byte 0x{content[wrong.start]:02x} at position {wrong.start}, which is "
             f"not {encoding}; convert it"
         ) from wrong
+
+
+def _damaged_utf8(content: bytes) -> tuple[str, str]:
+    """Decode UTF-8 with few wrong bytes, which become spaces; empty if most bytes beyond ASCII are wrong."""
+    text = content.decode("utf-8", "replace")
+    wrong = text.count("\ufffd") - content.count("\ufffd".encode())
+    if _MIN_RIGHT * wrong > sum(character > "\x7f" for character in text):
+        return "", ""
+    first = len(text.partition("\ufffd")[0].encode())
+    return text.replace(
+        "\ufffd", " "
+    ), f"UTF-8 without {wrong:,} wrong bytes, the first 0x{content[first]:02x} at {first}"
+
+
+def invisible_note(count: int) -> tuple[str, ...]:
+    """Return the note about removed invisible characters; none if there were none."""
+    return (f"{count:,} invisible character{'s' if count > 1 else ''} removed",) if count else ()

@@ -30,6 +30,58 @@ STDIN: Final = "-"
 _ZIP = b"PK\x03\x04"
 
 
+def ignore_notice(notice: str) -> None:
+    """Discard a notice."""
+
+
+def read_documents(
+    name: str,
+    options: ReadOptions = DEFAULT_OPTIONS,
+    stdin: BinaryIO | None = None,
+    notice: Callable[[str], None] = ignore_notice,
+) -> Iterator[Document]:
+    """Read the documents of one command-line argument; the files of a folder in alphabetical order.
+
+    Args:
+        name: File, folder, http(s) address or "-".
+        options: Options of reading.
+        stdin: Stream read for "-"; by default standard input.
+        notice: Called with a sentence about the files of a folder that are passed over.
+    """
+    if name == STDIN:
+        stream = stdin or sys.stdin.buffer
+        yield from parse_documents(STDIN, "", lambda: read_up_to(stream, options.limits), options)
+    elif is_address(name):
+        yield from WORKERS.read(name, name, "", b"", options, is_address=True)
+    elif Path(name).is_dir():
+        for file in files_of(Path(name), options, notice):
+            yield from _file_documents(file, options)
+    else:
+        yield from _file_documents(Path(name), options)
+
+
+def parse_documents(name: str, suffix: str, read: Callable[[], bytes], options: ReadOptions) -> Iterator[Document]:
+    """Read the documents of one content, by a process of its own; what prevents it is the error of a document.
+
+    Args:
+        name: Name of the content.
+        suffix: Suffix of its format in lower case.
+        read: Returns the content.
+        options: Options of reading.
+    """
+    subject = "stdin" if name == STDIN else name
+
+    def documents() -> Iterator[Document]:
+        yield from WORKERS.read(name, subject, suffix, read(), options)
+
+    return with_errors(name, subject, documents())
+
+
+def is_address(name: str) -> bool:
+    """Return whether an argument is an http(s) address."""
+    return name.lower().startswith(("http://", "https://"))
+
+
 def files_of(folder: Path, options: ReadOptions, notice: Callable[[str], None]) -> Iterator[Path]:
     """Yield the documents in a folder and its subfolders in alphabetical order, except hidden ones.
 
@@ -76,39 +128,26 @@ def _is_document(path: Path) -> bool:
     return not manual or kind in ("man", "mdoc")
 
 
-def is_address(name: str) -> bool:
-    """Return whether an argument is an http(s) address."""
-    return name.lower().startswith(("http://", "https://"))
+def _file_documents(path: Path, options: ReadOptions) -> Iterator[Document]:
+    suffix = uncompressed_suffix(path)
+    if suffix in (".jsonl", ".ndjson"):
+        from sumpool.documents.rows import json_line_documents  # as most documents are files
 
-
-def ignore_notice(notice: str) -> None:
-    """Discard a notice."""
-
-
-def read_documents(
-    name: str,
-    options: ReadOptions = DEFAULT_OPTIONS,
-    stdin: BinaryIO | None = None,
-    notice: Callable[[str], None] = ignore_notice,
-) -> Iterator[Document]:
-    """Read the documents of one command-line argument; the files of a folder in alphabetical order.
-
-    Args:
-        name: File, folder, http(s) address or "-".
-        options: Options of reading.
-        stdin: Stream read for "-"; by default standard input.
-        notice: Called with a sentence about the files of a folder that are passed over.
-    """
-    if name == STDIN:
-        stream = stdin or sys.stdin.buffer
-        yield from parse_documents(STDIN, "", lambda: read_up_to(stream, options.limits), options)
-    elif is_address(name):
-        yield from WORKERS.read(name, name, "", b"", options, is_address=True)
-    elif Path(name).is_dir():
-        for file in files_of(Path(name), options, notice):
-            yield from _file_documents(file, options)
+        try:
+            yield from some(str(path), json_line_documents(path, options))
+        except DataError as error:
+            yield Document(str(path), "", str(error))
     else:
-        yield from _file_documents(Path(name), options)
+        yield from parse_documents(str(path), suffix, lambda: _read(path, options.limits), options)
+
+
+def _read(path: Path, limits: Limits) -> bytes:
+    try:
+        file = open_input(path)
+    except OSError as error:
+        raise DataError(f"{path} must be a file that can be read, got: {error.strerror}; check the path") from error
+    with file:
+        return read_up_to(file, limits)
 
 
 def read_all(
@@ -132,18 +171,6 @@ def read_all(
     return _CountedDocuments(islice(documents, limit), count if limit is None else min(count, limit))
 
 
-@final
-class _CountedDocuments(Sized, Iterable[Document]):
-    def __init__(self, documents: Iterator[Document], count: int) -> None:
-        self._documents, self._count = documents, count
-
-    def __iter__(self) -> Iterator[Document]:
-        return self._documents
-
-    def __len__(self) -> int:
-        return self._count
-
-
 def _count(names: Sequence[str], options: ReadOptions) -> int | None:
     """Return the number of documents; None if a file may hold several or an argument is a stream."""
     files: list[Path] = []
@@ -155,43 +182,16 @@ def _count(names: Sequence[str], options: ReadOptions) -> int | None:
     return None if any(uncompressed_suffix(file) in (*ROWS, ".mbox") for file in files) else len(files)
 
 
-def _file_documents(path: Path, options: ReadOptions) -> Iterator[Document]:
-    suffix = uncompressed_suffix(path)
-    if suffix in (".jsonl", ".ndjson"):
-        from sumpool.documents.rows import json_line_documents  # as most documents are files
+@final
+class _CountedDocuments(Sized, Iterable[Document]):
+    def __init__(self, documents: Iterator[Document], count: int) -> None:
+        self._documents, self._count = documents, count
 
-        try:
-            yield from some(str(path), json_line_documents(path, options))
-        except DataError as error:
-            yield Document(str(path), "", str(error))
-    else:
-        yield from parse_documents(str(path), suffix, lambda: _read(path, options.limits), options)
+    def __iter__(self) -> Iterator[Document]:
+        return self._documents
 
-
-def _read(path: Path, limits: Limits) -> bytes:
-    try:
-        file = open_input(path)
-    except OSError as error:
-        raise DataError(f"{path} must be a file that can be read, got: {error.strerror}; check the path") from error
-    with file:
-        return read_up_to(file, limits)
-
-
-def parse_documents(name: str, suffix: str, read: Callable[[], bytes], options: ReadOptions) -> Iterator[Document]:
-    """Read the documents of one content, by a process of its own; what prevents it is the error of a document.
-
-    Args:
-        name: Name of the content.
-        suffix: Suffix of its format in lower case.
-        read: Returns the content.
-        options: Options of reading.
-    """
-    subject = "stdin" if name == STDIN else name
-
-    def documents() -> Iterator[Document]:
-        yield from WORKERS.read(name, subject, suffix, read(), options)
-
-    return with_errors(name, subject, documents())
+    def __len__(self) -> int:
+        return self._count
 
 
 def check_arguments(names: Sequence[str], options: ReadOptions = DEFAULT_OPTIONS) -> None:

@@ -81,140 +81,6 @@ class Distribution:
     worst: Sequence[ExtremeDocument]
 
 
-def read_distribution(folder: Path, references: Iterable[ReferenceDocument], count: int) -> Distribution:
-    """Read the scores in a folder of results.
-
-    Args:
-        folder: The folder.
-        references: The documents with their references, for the texts of the extremes.
-        count: Number of documents among the best, and among the worst; fewer if there are fewer documents.
-
-    Raises:
-        DataError: If the scores are damaged.
-    """
-    ids: list[str] = []
-    words: list[int] = []
-    rouge: dict[str, list[float]] = {name: [] for name in TYPES}
-    lead: dict[str, list[float]] = {name: [] for name in TYPES}
-    for scored in read_scores(folder / SCORES):
-        ids.append(scored.id)
-        words.append(scored.systems["model"].words)
-        for name in TYPES:
-            rouge[name].append(scored.systems["model"].rouge[name].f1)
-            if "lead" in scored.systems:
-                lead[name].append(scored.systems["lead"].rouge[name].f1)
-    means = {id: fmean(rouge[name][index] for name in _RANKED_BY) for index, id in enumerate(ids)}
-    ranked = sorted(ids, key=means.__getitem__, reverse=True)
-    count = min(count, (len(ids) + 1) // 2)
-    best, worst = ranked[:count], ranked[count:][::-1][:count]
-    extremes = {*best, *worst}
-    scores = {scored.id: scored for scored in read_scores(folder / SCORES) if scored.id in extremes}
-    texts = {
-        reference.id: ExtremeDocument(
-            id=reference.id,
-            rouge={name: scores[reference.id].systems["model"].rouge[name].f1 for name in TYPES},
-            summary=scores[reference.id].summary,
-            reference=reference.reference,
-            document=reference.document,
-        )
-        for reference in references
-        if reference.id in scores
-    }
-    return Distribution(
-        rouge=rouge,
-        lead=lead if lead[TYPES[0]] else {},
-        words=words,
-        best=[texts[id] for id in best if id in texts],
-        worst=[texts[id] for id in worst if id in texts],
-    )
-
-
-def histogram(
-    title: str, values: Sequence[float], other: Sequence[float] = (), *, top: float | None = None, unit: str = ""
-) -> str:
-    """Draw the distribution of values as bars, and that of another system as an outline over them.
-
-    Args:
-        title: Description of the values; the label of the image.
-        values: The values, from 0.
-        other: Values of the other system; none draws no outline.
-        top: End of the axis; None takes the highest value.
-        unit: Unit after the numbers of the axis.
-    """
-    top = top or max([*values, *other, 1e-9])
-    bars, outline = (np.histogram(data, bins=_BINS, range=(0, top))[0] for data in (values, other))
-    highest = max(int(bars.max()), int(outline.max()), 1)
-    width = _WIDTH / _BINS
-    scale = _HEIGHT / highest
-    shapes = [
-        f'<rect class="bar" x="{index * width:.1f}" y="{_HEIGHT - count * scale:.1f}" width="{width - 1:.1f}" '
-        f'height="{count * scale:.1f}"/>'
-        for index, count in enumerate(bars.tolist())
-        if count
-    ]
-    if len(other):
-        steps = [f"H{index * width:.1f}V{_HEIGHT - count * scale:.1f}" for index, count in enumerate(outline.tolist())]
-        shapes.append(f'<path class="outline" d="M0 {_HEIGHT}{"".join(steps)}H{_WIDTH}V{_HEIGHT}"/>')
-    mean = float(np.mean(values)) if len(values) else 0.0
-    position = min(_WIDTH * mean / top, _WIDTH)
-    shapes.append(f'<path class="mean" d="M{position:.1f} 0V{_HEIGHT}"/>')
-    label = f"{title}: {len(values):,} documents, mean {_number(mean)}{unit}, highest bar {highest:,} documents"
-    return (
-        f'<svg role="img" aria-label="{escape_html(label)}" viewBox="0 -2 {_WIDTH} {_HEIGHT + _MARGIN + 2}">'
-        f"{''.join(shapes)}"
-        f'<path class="axis" d="M0 {_HEIGHT}H{_WIDTH}"/><text x="0" y="{_HEIGHT + 14}">0</text>'
-        f'<text class="end" x="{_WIDTH}" y="{_HEIGHT + 14}">{_number(top)}{escape_html(unit)}</text></svg>'
-    )
-
-
-def _number(value: float) -> str:
-    return f"{value:.0f}" if value >= 10 else f"{value:.1f}"
-
-
-@dataclass(frozen=True)
-class MarkedSegment:
-    """Part of a text.
-
-    Attributes:
-        text: The text.
-        shared: `SEQUENCE` in a sequence of words that the other text has too, 1 for a shared word alone, otherwise 0.
-    """
-
-    text: str
-    shared: int
-
-
-def mark_shared(text: str, other: str, tokenizer: WordTokenizer) -> list[MarkedSegment]:
-    """Split a text into parts that another text shares and parts that it does not.
-
-    Args:
-        text: The text; the segments joined are equal to it.
-        other: The text that it is compared with.
-        tokenizer: Tokenizer of the words that are compared.
-    """
-    spans = list(tokenizer.spans(text))
-    words, others = (
-        [" ".join(tokenizer.tokenize(source[start:end])) for start, end in found]
-        for source, found in ((text, spans), (other, tokenizer.spans(other)))
-    )
-    runs = overlap(others, words).runs  # lengths of the shared sequences that end with each word
-    segments: list[MarkedSegment] = []
-
-    def append(part: str, shared: int) -> None:
-        if segments and segments[-1].shared == shared != 1:
-            segments[-1] = MarkedSegment(segments[-1].text + part, shared)
-        elif part:
-            segments.append(MarkedSegment(part, shared))
-
-    end = 0
-    for (start, stop), run, following in zip(spans, runs, [*runs, 0][1:], strict=True):
-        append(text[end:start], SEQUENCE if run >= SEQUENCE else 0)
-        append(text[start:stop], SEQUENCE if following >= SEQUENCE else min(run, SEQUENCE))
-        end = stop
-    append(text[end:], 0)
-    return segments
-
-
 def to_html(
     report: EvaluationReport,
     distribution: Distribution,
@@ -300,6 +166,48 @@ def _plots(distribution: Distribution, report: EvaluationReport) -> str:
     return f'<div class="plots">\n{shown}\n</div>'
 
 
+def histogram(
+    title: str, values: Sequence[float], other: Sequence[float] = (), *, top: float | None = None, unit: str = ""
+) -> str:
+    """Draw the distribution of values as bars, and that of another system as an outline over them.
+
+    Args:
+        title: Description of the values; the label of the image.
+        values: The values, from 0.
+        other: Values of the other system; none draws no outline.
+        top: End of the axis; None takes the highest value.
+        unit: Unit after the numbers of the axis.
+    """
+    top = top or max([*values, *other, 1e-9])
+    bars, outline = (np.histogram(data, bins=_BINS, range=(0, top))[0] for data in (values, other))
+    highest = max(int(bars.max()), int(outline.max()), 1)
+    width = _WIDTH / _BINS
+    scale = _HEIGHT / highest
+    shapes = [
+        f'<rect class="bar" x="{index * width:.1f}" y="{_HEIGHT - count * scale:.1f}" width="{width - 1:.1f}" '
+        f'height="{count * scale:.1f}"/>'
+        for index, count in enumerate(bars.tolist())
+        if count
+    ]
+    if len(other):
+        steps = [f"H{index * width:.1f}V{_HEIGHT - count * scale:.1f}" for index, count in enumerate(outline.tolist())]
+        shapes.append(f'<path class="outline" d="M0 {_HEIGHT}{"".join(steps)}H{_WIDTH}V{_HEIGHT}"/>')
+    mean = float(np.mean(values)) if len(values) else 0.0
+    position = min(_WIDTH * mean / top, _WIDTH)
+    shapes.append(f'<path class="mean" d="M{position:.1f} 0V{_HEIGHT}"/>')
+    label = f"{title}: {len(values):,} documents, mean {_number(mean)}{unit}, highest bar {highest:,} documents"
+    return (
+        f'<svg role="img" aria-label="{escape_html(label)}" viewBox="0 -2 {_WIDTH} {_HEIGHT + _MARGIN + 2}">'
+        f"{''.join(shapes)}"
+        f'<path class="axis" d="M0 {_HEIGHT}H{_WIDTH}"/><text x="0" y="{_HEIGHT + 14}">0</text>'
+        f'<text class="end" x="{_WIDTH}" y="{_HEIGHT + 14}">{_number(top)}{escape_html(unit)}</text></svg>'
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if value >= 10 else f"{value:.1f}"
+
+
 def _percent(values: Iterable[float]) -> list[float]:
     return [100 * value for value in values]
 
@@ -331,6 +239,19 @@ def _article(document: ExtremeDocument, tokenizer: WordTokenizer) -> str:
 </article>"""
 
 
+@dataclass(frozen=True)
+class MarkedSegment:
+    """Part of a text.
+
+    Attributes:
+        text: The text.
+        shared: `SEQUENCE` in a sequence of words that the other text has too, 1 for a shared word alone, otherwise 0.
+    """
+
+    text: str
+    shared: int
+
+
 def _marked(segments: Sequence[MarkedSegment]) -> str:
     tags = {0: ("", ""), 1: ('<span class="word">', "</span>"), SEQUENCE: ("<mark>", "</mark>")}
     return "".join(
@@ -338,6 +259,37 @@ def _marked(segments: Sequence[MarkedSegment]) -> str:
         for segment in segments
         for opening, closing in [tags[segment.shared]]
     )
+
+
+def mark_shared(text: str, other: str, tokenizer: WordTokenizer) -> list[MarkedSegment]:
+    """Split a text into parts that another text shares and parts that it does not.
+
+    Args:
+        text: The text; the segments joined are equal to it.
+        other: The text that it is compared with.
+        tokenizer: Tokenizer of the words that are compared.
+    """
+    spans = list(tokenizer.spans(text))
+    words, others = (
+        [" ".join(tokenizer.tokenize(source[start:end])) for start, end in found]
+        for source, found in ((text, spans), (other, tokenizer.spans(other)))
+    )
+    runs = overlap(others, words).runs  # lengths of the shared sequences that end with each word
+    segments: list[MarkedSegment] = []
+
+    def append(part: str, shared: int) -> None:
+        if segments and segments[-1].shared == shared != 1:
+            segments[-1] = MarkedSegment(segments[-1].text + part, shared)
+        elif part:
+            segments.append(MarkedSegment(part, shared))
+
+    end = 0
+    for (start, stop), run, following in zip(spans, runs, [*runs, 0][1:], strict=True):
+        append(text[end:start], SEQUENCE if run >= SEQUENCE else 0)
+        append(text[start:stop], SEQUENCE if following >= SEQUENCE else min(run, SEQUENCE))
+        end = stop
+    append(text[end:], 0)
+    return segments
 
 
 def _settings(config: EvaluationConfig, identity: Mapping[str, str]) -> str:
@@ -350,3 +302,51 @@ def _shown(value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(map(str, value)) or "none"
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+
+
+def read_distribution(folder: Path, references: Iterable[ReferenceDocument], count: int) -> Distribution:
+    """Read the scores in a folder of results.
+
+    Args:
+        folder: The folder.
+        references: The documents with their references, for the texts of the extremes.
+        count: Number of documents among the best, and among the worst; fewer if there are fewer documents.
+
+    Raises:
+        DataError: If the scores are damaged.
+    """
+    ids: list[str] = []
+    words: list[int] = []
+    rouge: dict[str, list[float]] = {name: [] for name in TYPES}
+    lead: dict[str, list[float]] = {name: [] for name in TYPES}
+    for scored in read_scores(folder / SCORES):
+        ids.append(scored.id)
+        words.append(scored.systems["model"].words)
+        for name in TYPES:
+            rouge[name].append(scored.systems["model"].rouge[name].f1)
+            if "lead" in scored.systems:
+                lead[name].append(scored.systems["lead"].rouge[name].f1)
+    means = {id: fmean(rouge[name][index] for name in _RANKED_BY) for index, id in enumerate(ids)}
+    ranked = sorted(ids, key=means.__getitem__, reverse=True)
+    count = min(count, (len(ids) + 1) // 2)
+    best, worst = ranked[:count], ranked[count:][::-1][:count]
+    extremes = {*best, *worst}
+    scores = {scored.id: scored for scored in read_scores(folder / SCORES) if scored.id in extremes}
+    texts = {
+        reference.id: ExtremeDocument(
+            id=reference.id,
+            rouge={name: scores[reference.id].systems["model"].rouge[name].f1 for name in TYPES},
+            summary=scores[reference.id].summary,
+            reference=reference.reference,
+            document=reference.document,
+        )
+        for reference in references
+        if reference.id in scores
+    }
+    return Distribution(
+        rouge=rouge,
+        lead=lead if lead[TYPES[0]] else {},
+        words=words,
+        best=[texts[id] for id in best if id in texts],
+        worst=[texts[id] for id in worst if id in texts],
+    )

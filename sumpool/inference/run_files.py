@@ -118,18 +118,19 @@ class RunFiles:
         return language if isinstance(language, str) else ENGLISH
 
 
-def require_own_recipe(folder: Path) -> None:
-    """Raise a CheckpointError if the recipe of a run folder is wrong without any override."""
-    from sumpool.recipe.load import load_any_recipe  # as the schema needs torch
+def _settings(tree: Mapping[str, Any], overrides: Sequence[str]) -> DecodingConfig:
+    """Validate the section `summarize` of a recipe, changed by the overrides.
 
-    try:
-        load_any_recipe(folder)
-    except RecipeError as error:
-        problems = " ".join(str(error).split())
-        raise CheckpointError(
-            f"{folder} must hold a recipe of this version of sumpool, got {problems}; if a newer version wrote it, "
-            "update sumpool"
-        ) from error
+    Raises:
+        ValueError: If a setting is wrong, or one of another section.
+    """
+    section = dict(tree.get("summarize") or {})
+    for assignment in overrides:
+        name, _, value = assignment.partition("=")
+        if not name.strip().startswith(_SECTION):
+            raise ValueError(assignment)
+        section[name.strip().removeprefix(_SECTION)] = parse(value)
+    return DecodingConfig.model_validate(section)
 
 
 def _whole_recipe(folder: Path, tree: object, overrides: Sequence[str]) -> "Recipe":
@@ -146,16 +147,15 @@ def _whole_recipe(folder: Path, tree: object, overrides: Sequence[str]) -> "Reci
         raise
 
 
-def _settings(tree: Mapping[str, Any], overrides: Sequence[str]) -> DecodingConfig:
-    """Validate the section `summarize` of a recipe, changed by the overrides.
+def require_own_recipe(folder: Path) -> None:
+    """Raise a CheckpointError if the recipe of a run folder is wrong without any override."""
+    from sumpool.recipe.load import load_any_recipe  # as the schema needs torch
 
-    Raises:
-        ValueError: If a setting is wrong, or one of another section.
-    """
-    section = dict(tree.get("summarize") or {})
-    for assignment in overrides:
-        name, _, value = assignment.partition("=")
-        if not name.strip().startswith(_SECTION):
-            raise ValueError(assignment)
-        section[name.strip().removeprefix(_SECTION)] = parse(value)
-    return DecodingConfig.model_validate(section)
+    try:
+        load_any_recipe(folder)
+    except RecipeError as error:
+        problems = " ".join(str(error).split())
+        raise CheckpointError(
+            f"{folder} must hold a recipe of this version of sumpool, got {problems}; if a newer version wrote it, "
+            "update sumpool"
+        ) from error

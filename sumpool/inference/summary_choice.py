@@ -60,14 +60,6 @@ _MIN_WORDS = 5
 _CACHED_TEXTS = 1 << 12
 
 
-class _Word(NamedTuple):
-    """Word of a sentence: its surface, its form for comparison, and whether a negation precedes it."""
-
-    surface: str
-    form: str
-    is_negated: bool
-
-
 @dataclass(frozen=True)
 class FactCheck:
     """Comparison of a generated sentence with its document.
@@ -83,111 +75,6 @@ class FactCheck:
     sources: tuple[int, ...]
     copied: float
     spliced: int
-
-
-@final
-class FactChecker:
-    """Compares generated sentences with the sentences of a document."""
-
-    def __init__(self, sentences: Sequence[str]) -> None:
-        """Index the trigrams of the document.
-
-        Args:
-            sentences: All sentences of the document.
-        """
-        self._sentences = [list(_words(sentence)) for sentence in sentences]
-        self._places: dict[tuple[str, ...], list[tuple[int, int]]] = defaultdict(list)
-        lower: set[str] = set()
-        inner: set[str] = set()
-        for index, sentence in enumerate(self._sentences):
-            for start, ngram in enumerate(_ngrams(sentence)):
-                self._places[ngram].append((index, start))
-            lower.update(word.form for word in sentence if word.surface[:1].islower())
-            inner.update(word.form for word in sentence[1:] if word.surface[:1].isupper())
-        self._names = inner - lower
-        """Words that the document never writes in lower case, not even within a sentence."""
-
-    def check(self, sentence: str) -> FactCheck:
-        """Compare a generated sentence with its sources."""
-        words = list(_words(sentence))
-        # for each source sentence, the places of the words that it shares, and whether a negation precedes them
-        shared: dict[int, dict[int, set[bool]]] = defaultdict(lambda: defaultdict(set))
-        for start, ngram in enumerate(_ngrams(words)):
-            for index, place in self._places.get(ngram, ()):
-                for offset in range(len(ngram)):
-                    shared[index][start + offset].add(self._sentences[index][place + offset].is_negated)
-        sources = _sources({index: set(negations) for index, negations in shared.items()})
-        forms = {word.form for index in sources for word in self._sentences[index]}
-        facts = (word for place, word in enumerate(words) if self._is_fact(word, place))
-        unfounded = [word.surface for word in facts if word.form not in forms]
-        unfounded += self._changed_negations(words, sources, [shared[index] for index in sources])
-        return FactCheck(
-            unfounded=tuple(unfounded),
-            sources=tuple(sources),
-            copied=len(shared[sources[0]]) / len(words) if sources else 0.0,
-            spliced=sum(ngram not in self._places for ngram in _ngrams(words)),
-        )
-
-    def _is_fact(self, word: _Word, place: int) -> bool:
-        """Return whether a word is a number or a name, as the first word if the document has it as a name alone."""
-        surface = word.surface
-        if word.form.isdigit() or any(map(str.isdigit, surface)) or sum(map(str.isupper, surface)) > 1:
-            return True
-        return surface[0].isupper() and len(surface) > 1 and (place > 0 or word.form in self._names)
-
-    def _changed_negations(
-        self, words: Sequence[_Word], sources: Sequence[int], shared: Sequence[Mapping[int, Set[bool]]]
-    ) -> Iterator[str]:
-        """Yield the words that a negation precedes in the sentence or in its sources alone."""
-        has_negation = any(word.is_negated for index in sources for word in self._sentences[index])
-        for place, word in enumerate(words):
-            negations = [values[place] for values in shared if place in values]
-            if any(word.is_negated in values for values in negations):
-                continue
-            if negations or (word.is_negated and not has_negation):
-                yield f"not {word.surface}"
-
-
-def _sources(covered: dict[int, set[int]]) -> list[int]:
-    """Choose source sentences greedily by the words that each adds, earlier ones first among equals."""
-    chosen: list[int] = []
-    rest = dict(covered)
-    while rest:
-        index = min(rest, key=lambda index: (-len(rest[index]), -len(covered[index]), index))
-        words = rest.pop(index)
-        if chosen and len(words) < _MIN_COPIED:
-            break
-        chosen.append(index)
-        rest = {index: others - words for index, others in rest.items()}
-    return chosen
-
-
-def _words(sentence: str) -> Iterator[_Word]:
-    """Split a sentence into words; negations become a property of the next word."""
-    is_negated = False
-    for match in _WORD.finditer(sentence):
-        surface = match.group()
-        stem = _CONTRACTION.sub("", surface)
-        if not stem or surface.lower() in _NEGATIONS:  # no stem: "n't" by itself, torn from its verb
-            is_negated = True
-            continue
-        yield _Word(stem, _form(stem), is_negated)
-        is_negated = stem != surface
-
-
-def _form(surface: str) -> str:
-    """Form of a word for comparison: lower case, numbers as digits, names without plural and possessive."""
-    base = surface.replace("\u2019", "'").removesuffix("'s").removesuffix("'")
-    if base[-1:] == "s" and base[:-1].isupper():
-        base = base[:-1]
-    lower = base.lower()
-    return _NUMBERS.get(lower, lower)
-
-
-def _ngrams(words: Sequence[_Word]) -> Iterator[tuple[str, ...]]:
-    forms = [word.form for word in words]
-    size = min(_NGRAM, len(forms))
-    return zip(*(forms[offset : len(forms) - size + 1 + offset] for offset in range(size)), strict=True)
 
 
 @final
@@ -292,6 +179,16 @@ class SummaryChooser:
         return agreements
 
 
+def _copied(text: str, sentences: Sequence[SourceSentence], splitter: SentenceSplitter) -> Extraction:
+    """Return the sentences of a generated text if all of them are sentences of the document."""
+    numbers = {sentence.text: index for index, sentence in reversed(list(enumerate(sentences)))}
+    indices = {numbers.get(" ".join(part.split()), -1) for part in splitter.split(text)}
+    if -1 in indices or not indices:
+        return NO_EXTRACTION
+    ordered = sorted(indices)
+    return Extraction(tuple(sentences[index].text for index in ordered), tuple(ordered))
+
+
 def length_fault(target: LengthTarget, document: str, summary: str, splitter: SentenceSplitter) -> str:
     """Return why a written summary cannot serve for a target; empty if it has the target's length."""
     written, total = (_length(text, target, splitter) for text in (summary, document))
@@ -306,11 +203,114 @@ def _length(text: str, target: LengthTarget, splitter: SentenceSplitter) -> int:
     return len(splitter.split(text)) if target.in_sentences else word_count(text)
 
 
-def _copied(text: str, sentences: Sequence[SourceSentence], splitter: SentenceSplitter) -> Extraction:
-    """Return the sentences of a generated text if all of them are sentences of the document."""
-    numbers = {sentence.text: index for index, sentence in reversed(list(enumerate(sentences)))}
-    indices = {numbers.get(" ".join(part.split()), -1) for part in splitter.split(text)}
-    if -1 in indices or not indices:
-        return NO_EXTRACTION
-    ordered = sorted(indices)
-    return Extraction(tuple(sentences[index].text for index in ordered), tuple(ordered))
+class _Word(NamedTuple):
+    """Word of a sentence: its surface, its form for comparison, and whether a negation precedes it."""
+
+    surface: str
+    form: str
+    is_negated: bool
+
+
+@final
+class FactChecker:
+    """Compares generated sentences with the sentences of a document."""
+
+    def __init__(self, sentences: Sequence[str]) -> None:
+        """Index the trigrams of the document.
+
+        Args:
+            sentences: All sentences of the document.
+        """
+        self._sentences = [list(_words(sentence)) for sentence in sentences]
+        self._places: dict[tuple[str, ...], list[tuple[int, int]]] = defaultdict(list)
+        lower: set[str] = set()
+        inner: set[str] = set()
+        for index, sentence in enumerate(self._sentences):
+            for start, ngram in enumerate(_ngrams(sentence)):
+                self._places[ngram].append((index, start))
+            lower.update(word.form for word in sentence if word.surface[:1].islower())
+            inner.update(word.form for word in sentence[1:] if word.surface[:1].isupper())
+        self._names = inner - lower
+        """Words that the document never writes in lower case, not even within a sentence."""
+
+    def check(self, sentence: str) -> FactCheck:
+        """Compare a generated sentence with its sources."""
+        words = list(_words(sentence))
+        # for each source sentence, the places of the words that it shares, and whether a negation precedes them
+        shared: dict[int, dict[int, set[bool]]] = defaultdict(lambda: defaultdict(set))
+        for start, ngram in enumerate(_ngrams(words)):
+            for index, place in self._places.get(ngram, ()):
+                for offset in range(len(ngram)):
+                    shared[index][start + offset].add(self._sentences[index][place + offset].is_negated)
+        sources = _sources({index: set(negations) for index, negations in shared.items()})
+        forms = {word.form for index in sources for word in self._sentences[index]}
+        facts = (word for place, word in enumerate(words) if self._is_fact(word, place))
+        unfounded = [word.surface for word in facts if word.form not in forms]
+        unfounded += self._changed_negations(words, sources, [shared[index] for index in sources])
+        return FactCheck(
+            unfounded=tuple(unfounded),
+            sources=tuple(sources),
+            copied=len(shared[sources[0]]) / len(words) if sources else 0.0,
+            spliced=sum(ngram not in self._places for ngram in _ngrams(words)),
+        )
+
+    def _is_fact(self, word: _Word, place: int) -> bool:
+        """Return whether a word is a number or a name, as the first word if the document has it as a name alone."""
+        surface = word.surface
+        if word.form.isdigit() or any(map(str.isdigit, surface)) or sum(map(str.isupper, surface)) > 1:
+            return True
+        return surface[0].isupper() and len(surface) > 1 and (place > 0 or word.form in self._names)
+
+    def _changed_negations(
+        self, words: Sequence[_Word], sources: Sequence[int], shared: Sequence[Mapping[int, Set[bool]]]
+    ) -> Iterator[str]:
+        """Yield the words that a negation precedes in the sentence or in its sources alone."""
+        has_negation = any(word.is_negated for index in sources for word in self._sentences[index])
+        for place, word in enumerate(words):
+            negations = [values[place] for values in shared if place in values]
+            if any(word.is_negated in values for values in negations):
+                continue
+            if negations or (word.is_negated and not has_negation):
+                yield f"not {word.surface}"
+
+
+def _words(sentence: str) -> Iterator[_Word]:
+    """Split a sentence into words; negations become a property of the next word."""
+    is_negated = False
+    for match in _WORD.finditer(sentence):
+        surface = match.group()
+        stem = _CONTRACTION.sub("", surface)
+        if not stem or surface.lower() in _NEGATIONS:  # no stem: "n't" by itself, torn from its verb
+            is_negated = True
+            continue
+        yield _Word(stem, _form(stem), is_negated)
+        is_negated = stem != surface
+
+
+def _form(surface: str) -> str:
+    """Form of a word for comparison: lower case, numbers as digits, names without plural and possessive."""
+    base = surface.replace("\u2019", "'").removesuffix("'s").removesuffix("'")
+    if base[-1:] == "s" and base[:-1].isupper():
+        base = base[:-1]
+    lower = base.lower()
+    return _NUMBERS.get(lower, lower)
+
+
+def _ngrams(words: Sequence[_Word]) -> Iterator[tuple[str, ...]]:
+    forms = [word.form for word in words]
+    size = min(_NGRAM, len(forms))
+    return zip(*(forms[offset : len(forms) - size + 1 + offset] for offset in range(size)), strict=True)
+
+
+def _sources(covered: dict[int, set[int]]) -> list[int]:
+    """Choose source sentences greedily by the words that each adds, earlier ones first among equals."""
+    chosen: list[int] = []
+    rest = dict(covered)
+    while rest:
+        index = min(rest, key=lambda index: (-len(rest[index]), -len(covered[index]), index))
+        words = rest.pop(index)
+        if chosen and len(words) < _MIN_COPIED:
+            break
+        chosen.append(index)
+        rest = {index: others - words for index, others in rest.items()}
+    return chosen

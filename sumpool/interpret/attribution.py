@@ -35,6 +35,45 @@ Method = Literal["attention", "pointer", "both"]
 """Cross-attention alone, the copy posterior alone, or attention for what was not copied."""
 
 
+def source_weights(model: SummarizationModel, chunk: Item, target: Sequence[Sequence[int]]) -> npt.NDArray[np.float64]:
+    """Attribute the sentences of a summary to the sentences of what the model has read.
+
+    Args:
+        model: Model in evaluation mode.
+        chunk: What the model has read, with special tokens.
+        target: Token ids of each summary sentence.
+
+    Returns:
+        (summary sentences, sentences of the chunk); rows sum to 1, or to 0 where no sentence has a weight.
+    """
+    config, prefix = model.config, model.special_tokens.prefix
+    weights = np.zeros((len(target), int(chunk.sentences[-1]) + 1))
+    sentences = torch.from_numpy(chunk.sentences.astype(np.int64))
+    start = 0
+    while start < len(target):
+        end, size = start + 1, len(target[start])  # a longer sentence is cut
+        while end < len(target) and size + len(target[end]) < config.target_length:
+            size += len(target[end])
+            end += 1
+        ids = np.array([*prefix, *chain.from_iterable(target[start:end])], dtype=np.int64)
+        numbers = torch.tensor([number for number, part in enumerate(target[start:end]) for _ in part])
+        batch = collate(
+            [replace(chunk, target=ids)],
+            config.source_length,
+            config.target_length,
+            special_tokens=model.special_tokens,
+        )
+        (attribution,) = attribute(model, batch.to(model.embedding.weight.device))
+        tokens = slice(len(prefix), min(len(prefix) + len(numbers), len(attribution.log_prob)))
+        by_token = attribution.weights()[tokens] * content_tokens(model, chunk)
+        summed = sum_by_sentence(by_token, numbers[: len(by_token)], sentences)
+        weights[start : start + len(summed)] = summed.numpy()
+        start = end
+    totals = weights.sum(axis=1, keepdims=True)
+    np.divide(weights, totals, out=weights, where=totals > 0)
+    return weights
+
+
 @dataclass(frozen=True)
 class Attribution:
     """Source weights of the tokens of one summary, in double precision and without padding.
@@ -109,52 +148,6 @@ def attribute(model: SummarizationModel, batch: Batch) -> list[Attribution]:
     return attributions
 
 
-@torch.inference_mode()
-def pooling_weights(model: SummarizationModel, chunk: Item) -> tuple[Tensor, ...]:
-    """Return the weight of each token of a chunk after each pooling, first to last, (length,) each."""
-    batch = collate([chunk], model.config.source_length, 1, special_tokens=model.special_tokens)
-    batch = batch.to(model.embedding.weight.device)
-    return kept_weights(model.encode(batch.ids, batch.mask, batch.sentences), 0)
-
-
-def kept_weights(memory: Memory, row: int) -> tuple[Tensor, ...]:
-    """Return the weight of each source token of a document in the states after each pooling, (source,) each.
-
-    A token that a pooling keeps alone has the weight 1, and one that it drops 0.
-    """
-    mixtures = [mixture() for mixture in memory.mixtures]
-    source = int(memory.source.mask[row].sum())
-    composed = (compose_mixtures(mixtures[:count], row, source) for count in range(1, len(mixtures) + 1))
-    return tuple(
-        weights.values().new_zeros(source).index_add(0, weights.indices()[1], weights.values()) for weights in composed
-    )
-
-
-def sum_by_sentence(weights: Tensor, target: Tensor, source: Tensor) -> Tensor:
-    """Sum weights over the tokens of each summary sentence and of each source sentence.
-
-    Args:
-        weights: (target, source).
-        target: (target,), sentence number of each summary token.
-        source: (source,), sentence number of each source token.
-
-    Returns:
-        (summary sentences, source sentences), as many as the largest numbers say.
-    """
-    rows = weights.new_zeros(int(target.max()) + 1, weights.size(1)).index_add(0, target, weights)
-    return rows.new_zeros(len(rows), int(source.max()) + 1).index_add(1, source, rows)
-
-
-def content_tokens(model: SummarizationModel, chunk: Item) -> Tensor:
-    """Return 0 at the special tokens around a chunk and 1 elsewhere, (length,)."""
-    special_tokens = model.special_tokens
-    content = torch.ones(len(chunk.ids), dtype=torch.float64)
-    content[: len(special_tokens.prefix)] = 0
-    if special_tokens.suffix and chunk.ids[-1] == special_tokens.suffix[-1]:
-        content[-len(special_tokens.suffix) :] = 0
-    return content
-
-
 def provenance(memory: Memory) -> list[Tensor]:
     """Source weights of the memory vectors.
 
@@ -186,16 +179,8 @@ def compose_mixtures(mixtures: Sequence[Mixture], row: int, tokens: int) -> Tens
     return weights
 
 
-def _pooling_weights(mixture: Mixture, row: int, length: int) -> Tensor:
-    """Sparse weights of one pooling of one document, (vectors, length)."""
-    vectors = int(mixture.mask[row].sum())
-    members = mixture.members[row, :vectors].detach().cpu()  # (vectors, members)
-    weights = mixture.weights[row, :vectors].detach().cpu().double()  # (vectors, members)
-    # In single precision sums are a rounding error away from one, which a product of poolings would accumulate.
-    weights = weights / weights.sum(1, keepdim=True)
-    positive = weights > 0
-    rows = torch.arange(vectors)[:, None].expand_as(members)
-    return _sparse(rows[positive], members[positive], weights[positive], (vectors, length))
+def _sparse(rows: Tensor, columns: Tensor, weights: Tensor, shape: tuple[int, int]) -> Tensor:
+    return torch.sparse_coo_tensor(torch.stack([rows, columns]), weights, shape, check_invariants=False).coalesce()
 
 
 def _product(left: Tensor, right: Tensor) -> Tensor:
@@ -211,44 +196,59 @@ def _product(left: Tensor, right: Tensor) -> Tensor:
     return _sparse(rows[entries], columns[partners], weights, (left.size(0), right.size(1)))
 
 
-def _sparse(rows: Tensor, columns: Tensor, weights: Tensor, shape: tuple[int, int]) -> Tensor:
-    return torch.sparse_coo_tensor(torch.stack([rows, columns]), weights, shape, check_invariants=False).coalesce()
+def _pooling_weights(mixture: Mixture, row: int, length: int) -> Tensor:
+    """Sparse weights of one pooling of one document, (vectors, length)."""
+    vectors = int(mixture.mask[row].sum())
+    members = mixture.members[row, :vectors].detach().cpu()  # (vectors, members)
+    weights = mixture.weights[row, :vectors].detach().cpu().double()  # (vectors, members)
+    # In single precision sums are a rounding error away from one, which a product of poolings would accumulate.
+    weights = weights / weights.sum(1, keepdim=True)
+    positive = weights > 0
+    rows = torch.arange(vectors)[:, None].expand_as(members)
+    return _sparse(rows[positive], members[positive], weights[positive], (vectors, length))
 
 
-def source_weights(model: SummarizationModel, chunk: Item, target: Sequence[Sequence[int]]) -> npt.NDArray[np.float64]:
-    """Attribute the sentences of a summary to the sentences of what the model has read.
+def kept_weights(memory: Memory, row: int) -> tuple[Tensor, ...]:
+    """Return the weight of each source token of a document in the states after each pooling, (source,) each.
+
+    A token that a pooling keeps alone has the weight 1, and one that it drops 0.
+    """
+    mixtures = [mixture() for mixture in memory.mixtures]
+    source = int(memory.source.mask[row].sum())
+    composed = (compose_mixtures(mixtures[:count], row, source) for count in range(1, len(mixtures) + 1))
+    return tuple(
+        weights.values().new_zeros(source).index_add(0, weights.indices()[1], weights.values()) for weights in composed
+    )
+
+
+def content_tokens(model: SummarizationModel, chunk: Item) -> Tensor:
+    """Return 0 at the special tokens around a chunk and 1 elsewhere, (length,)."""
+    special_tokens = model.special_tokens
+    content = torch.ones(len(chunk.ids), dtype=torch.float64)
+    content[: len(special_tokens.prefix)] = 0
+    if special_tokens.suffix and chunk.ids[-1] == special_tokens.suffix[-1]:
+        content[-len(special_tokens.suffix) :] = 0
+    return content
+
+
+def sum_by_sentence(weights: Tensor, target: Tensor, source: Tensor) -> Tensor:
+    """Sum weights over the tokens of each summary sentence and of each source sentence.
 
     Args:
-        model: Model in evaluation mode.
-        chunk: What the model has read, with special tokens.
-        target: Token ids of each summary sentence.
+        weights: (target, source).
+        target: (target,), sentence number of each summary token.
+        source: (source,), sentence number of each source token.
 
     Returns:
-        (summary sentences, sentences of the chunk); rows sum to 1, or to 0 where no sentence has a weight.
+        (summary sentences, source sentences), as many as the largest numbers say.
     """
-    config, prefix = model.config, model.special_tokens.prefix
-    weights = np.zeros((len(target), int(chunk.sentences[-1]) + 1))
-    sentences = torch.from_numpy(chunk.sentences.astype(np.int64))
-    start = 0
-    while start < len(target):
-        end, size = start + 1, len(target[start])  # a longer sentence is cut
-        while end < len(target) and size + len(target[end]) < config.target_length:
-            size += len(target[end])
-            end += 1
-        ids = np.array([*prefix, *chain.from_iterable(target[start:end])], dtype=np.int64)
-        numbers = torch.tensor([number for number, part in enumerate(target[start:end]) for _ in part])
-        batch = collate(
-            [replace(chunk, target=ids)],
-            config.source_length,
-            config.target_length,
-            special_tokens=model.special_tokens,
-        )
-        (attribution,) = attribute(model, batch.to(model.embedding.weight.device))
-        tokens = slice(len(prefix), min(len(prefix) + len(numbers), len(attribution.log_prob)))
-        by_token = attribution.weights()[tokens] * content_tokens(model, chunk)
-        summed = sum_by_sentence(by_token, numbers[: len(by_token)], sentences)
-        weights[start : start + len(summed)] = summed.numpy()
-        start = end
-    totals = weights.sum(axis=1, keepdims=True)
-    np.divide(weights, totals, out=weights, where=totals > 0)
-    return weights
+    rows = weights.new_zeros(int(target.max()) + 1, weights.size(1)).index_add(0, target, weights)
+    return rows.new_zeros(len(rows), int(source.max()) + 1).index_add(1, source, rows)
+
+
+@torch.inference_mode()
+def pooling_weights(model: SummarizationModel, chunk: Item) -> tuple[Tensor, ...]:
+    """Return the weight of each token of a chunk after each pooling, first to last, (length,) each."""
+    batch = collate([chunk], model.config.source_length, 1, special_tokens=model.special_tokens)
+    batch = batch.to(model.embedding.weight.device)
+    return kept_weights(model.encode(batch.ids, batch.mask, batch.sentences), 0)

@@ -205,76 +205,6 @@ class GenerationSettings(BaseModel):
     """Unsupported settings of the file."""
 
 
-def read_generation(folder: Path, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the settings of `generate` of a folder, given its `config.json` without null values.
-
-    They are those of `generation_config.json`, or if there is none of `config.json`, where those of all tasks outrank
-    those of summarization. Defaults are those of `generate`, except for the maximum length, 20 tokens there.
-
-    Returns:
-        Values of `GenerationSettings`.
-
-    Raises:
-        CheckpointError: If `generation_config.json` is there and damaged.
-    """
-    if (folder / GENERATION).is_file():
-        settings = read_json(folder / GENERATION)
-    else:
-        tasks = config.get("task_specific_params")
-        task = tasks.get("summarization") if isinstance(tasks, dict) else None
-        settings = {**(task if isinstance(task, dict) else {}), **config}
-    settings = {name: value for name, value in settings.items() if value is not None}
-    if settings.get("bad_words_ids") == [[config.get("pad_token_id")]]:
-        del settings["bad_words_ids"]  # padding is never generated
-    left_out = tuple(name for name, usual in _WITHOUT_EFFECT.items() if settings.get(name, usual) != usual)
-    return {**settings, "left_out": left_out}
-
-
-def to_decoding_config(generation: GenerationSettings, target_length: int) -> DecodingConfig:
-    """Convert the settings of `generate`.
-
-    Args:
-        generation: The settings.
-        target_length: Maximum length of a summary of the model in tokens, EOS included.
-
-    Raises:
-        ValueError: If a value is not supported; also as pydantic's `ValidationError`.
-    """
-    forced = generation.forced_eos_token_id is not None
-    limits = [target_length - 1]
-    if generation.max_new_tokens is not None:
-        limits.append(generation.max_new_tokens - forced)
-    elif generation.max_length is not None:
-        limits.append(generation.max_length - 1 - forced)
-    maximum = min(limits)
-    minimum = generation.min_new_tokens
-    if minimum is None:
-        minimum = max(0, generation.min_length - 1)
-    forced_bos = generation.forced_bos_token_id
-    return DecodingConfig(
-        beams=generation.num_beams,
-        length_penalty=generation.length_penalty,
-        length_formula="sumpool" if generation.early_stopping == "never" else "transformers",
-        early_stopping=generation.early_stopping is True,
-        min_length=min(maximum, minimum),
-        max_length=maximum,
-        force_end=forced,
-        begin_with=() if forced_bos is None else (forced_bos,),
-        no_repeat_words=0,
-        no_repeat_tokens=generation.no_repeat_ngram_size,
-        repair=False,
-    )
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object.
-
-    Raises:
-        CheckpointError: If the file is missing, damaged or holds anything else.
-    """
-    return bounded.read_json(path, CheckpointError, "download it again")
-
-
 class PretrainedConfig(BaseModel):
     """Fields of `config.json`; defaults that differ by family are in `Family.defaults`."""
 
@@ -325,23 +255,6 @@ class PretrainedConfig(BaseModel):
         return int(getattr(self, self.family.lengths[1]))
 
 
-@dataclass(frozen=True)
-class ImportOptions:
-    """Changes to an imported model.
-
-    Attributes:
-        attention: Attention of the encoder: that of the original, or another one with the same projections.
-        window: Tokens of a block, or width of a sliding window without the token itself; None keeps the attention.
-        positions: Length of the encoder's input in tokens; None keeps it.
-        extend: How positions beyond the learned ones are made, see `sumpool.pretrained.weights`.
-    """
-
-    attention: Literal["keep", "sliding_window", "blockwise"] = "keep"
-    window: int | None = None
-    positions: int | None = None
-    extend: Literal["repeat", "flip"] = "repeat"
-
-
 def read_config(folder: Path) -> PretrainedConfig:
     """Read and check `config.json`.
 
@@ -367,6 +280,40 @@ def read_config(folder: Path) -> PretrainedConfig:
     return config
 
 
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON object.
+
+    Raises:
+        CheckpointError: If the file is missing, damaged or holds anything else.
+    """
+    return bounded.read_json(path, CheckpointError, "download it again")
+
+
+def read_generation(folder: Path, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the settings of `generate` of a folder, given its `config.json` without null values.
+
+    They are those of `generation_config.json`, or if there is none of `config.json`, where those of all tasks outrank
+    those of summarization. Defaults are those of `generate`, except for the maximum length, 20 tokens there.
+
+    Returns:
+        Values of `GenerationSettings`.
+
+    Raises:
+        CheckpointError: If `generation_config.json` is there and damaged.
+    """
+    if (folder / GENERATION).is_file():
+        settings = read_json(folder / GENERATION)
+    else:
+        tasks = config.get("task_specific_params")
+        task = tasks.get("summarization") if isinstance(tasks, dict) else None
+        settings = {**(task if isinstance(task, dict) else {}), **config}
+    settings = {name: value for name, value in settings.items() if value is not None}
+    if settings.get("bad_words_ids") == [[config.get("pad_token_id")]]:
+        del settings["bad_words_ids"]  # padding is never generated
+    left_out = tuple(name for name, usual in _WITHOUT_EFFECT.items() if settings.get(name, usual) != usual)
+    return {**settings, "left_out": left_out}
+
+
 def _check_special_tokens(config: PretrainedConfig, path: Path) -> None:
     generation = config.generation
     named = {
@@ -383,6 +330,23 @@ def _check_special_tokens(config: PretrainedConfig, path: Path) -> None:
             f"{path}: forced_eos_token_id must be eos_token_id = {config.eos_token_id}, "
             f"got {generation.forced_eos_token_id}"
         )
+
+
+@dataclass(frozen=True)
+class ImportOptions:
+    """Changes to an imported model.
+
+    Attributes:
+        attention: Attention of the encoder: that of the original, or another one with the same projections.
+        window: Tokens of a block, or width of a sliding window without the token itself; None keeps the attention.
+        positions: Length of the encoder's input in tokens; None keeps it.
+        extend: How positions beyond the learned ones are made, see `sumpool.pretrained.weights`.
+    """
+
+    attention: Literal["keep", "sliding_window", "blockwise"] = "keep"
+    window: int | None = None
+    positions: int | None = None
+    extend: Literal["repeat", "flip"] = "repeat"
 
 
 def to_model_config(config: PretrainedConfig, options: ImportOptions, folder: Path) -> ModelConfig:
@@ -441,3 +405,39 @@ def _attentions(config: PretrainedConfig, options: ImportOptions) -> list[Mappin
             f"got {len(listed)}"
         )
     return [{"kind": "sliding_window", "window": window, "global_first": True} for window in listed]
+
+
+def to_decoding_config(generation: GenerationSettings, target_length: int) -> DecodingConfig:
+    """Convert the settings of `generate`.
+
+    Args:
+        generation: The settings.
+        target_length: Maximum length of a summary of the model in tokens, EOS included.
+
+    Raises:
+        ValueError: If a value is not supported; also as pydantic's `ValidationError`.
+    """
+    forced = generation.forced_eos_token_id is not None
+    limits = [target_length - 1]
+    if generation.max_new_tokens is not None:
+        limits.append(generation.max_new_tokens - forced)
+    elif generation.max_length is not None:
+        limits.append(generation.max_length - 1 - forced)
+    maximum = min(limits)
+    minimum = generation.min_new_tokens
+    if minimum is None:
+        minimum = max(0, generation.min_length - 1)
+    forced_bos = generation.forced_bos_token_id
+    return DecodingConfig(
+        beams=generation.num_beams,
+        length_penalty=generation.length_penalty,
+        length_formula="sumpool" if generation.early_stopping == "never" else "transformers",
+        early_stopping=generation.early_stopping is True,
+        min_length=min(maximum, minimum),
+        max_length=maximum,
+        force_end=forced,
+        begin_with=() if forced_bos is None else (forced_bos,),
+        no_repeat_words=0,
+        no_repeat_tokens=generation.no_repeat_ngram_size,
+        repair=False,
+    )

@@ -43,6 +43,22 @@ _MAX_COMPUTED_POSITIONS = 1 << 17
 """Positions that are computed, at most: no file vouches for their number."""
 
 
+def load_pretrained(
+    folder: Path, pretrained: PretrainedConfig, config: ModelConfig, special_tokens: SpecialTokens, extend: Extension
+) -> SummarizationModel:
+    """Build a model with the weights of a pretrained one of the same sizes.
+
+    Raises:
+        CheckpointError: If weights are missing, damaged or others.
+    """
+    weights = convert_weights(Tensors(folder), pretrained, config, extend)
+    with torch.device("meta"), SkipInit():  # random weights would be overwritten
+        model = SummarizationModel(config, pretrained.vocab_size, special_tokens=special_tokens)
+    model.to_empty(device="cpu")
+    set_weights(model, weights, str(folder))
+    return model
+
+
 class Tensors:
     """Tensors of a folder by name, each read when it is taken, so that the model is never in memory twice.
 
@@ -110,6 +126,32 @@ class Tensors:
         return tensor
 
 
+def convert_weights(
+    tensors: Tensors, pretrained: PretrainedConfig, model: ModelConfig, extension: Extension
+) -> dict[str, Tensor]:
+    """Convert all weights to those of a model of the same sizes; all tensors are taken.
+
+    Returns:
+        Tensors by the names of `sumpool.training.weights.weights_of`, in float32.
+
+    Raises:
+        CheckpointError: If a tensor is missing, left over, of another shape or not finite, or embedding and output are
+            not one matrix.
+    """
+    weights = _vocabulary(tensors, pretrained)
+    for half, length in zip(_HALVES, (model.source_length, model.target_length), strict=True):
+        weights[f"{half}.embed.positions.weight"] = _positions(tensors, pretrained, half, length, extension)
+    for module, parts in _modules(pretrained):
+        weights |= _module(tensors, pretrained, module, parts)
+    left = tensors.names()
+    if left:
+        raise CheckpointError(
+            f"{tensors.folder} must hold the weights of {pretrained.family.name} with its language head and no "
+            f"others, got {left[0]}{f' and {len(left) - 1} more' if left[1:] else ''}"
+        )
+    return weights
+
+
 def _weight_files(folder: Path) -> list[Path]:
     """Return the files with weights, in order."""
     if (folder / WEIGHTS).is_file():
@@ -129,6 +171,38 @@ def _weight_files(folder: Path) -> list[Path]:
             ".save_pretrained(...)"
         )
     raise CheckpointError(f"{folder} must hold {WEIGHTS}, or {INDEX} and its parts, got neither")
+
+
+def _vocabulary(tensors: Tensors, pretrained: PretrainedConfig) -> dict[str, Tensor]:
+    """Return the matrix of embedding and output, and the output's bias."""
+    shape = pretrained.vocab_size, pretrained.d_model
+    first, *others = [name for name in _EMBEDDING if name in tensors] or _EMBEDDING[:1]
+    embedding = tensors.take(first, shape)
+    for name in others:
+        if not torch.equal(tensors.take(name, shape), embedding):
+            raise CheckpointError(f"{tensors.folder}: {name} must be the same matrix as {first}, got another")
+    bias = torch.zeros(1, pretrained.vocab_size)
+    if "final_logits_bias" in tensors:
+        bias = tensors.take("final_logits_bias", (1, pretrained.vocab_size), allow_minus_inf=True)
+    return {"embedding.weight": embedding, "output.bias": bias[0]}
+
+
+def _positions(tensors: Tensors, pretrained: PretrainedConfig, half: str, length: int, extension: Extension) -> Tensor:
+    """Return the positions of a half, (length, dim); sinusoidal ones continue beyond those of the file."""
+    name, shape = _positions_entry(pretrained, half)
+    if pretrained.family.positions == "learned":
+        return extend_positions(tensors.take(name, shape)[pretrained.family.unused_positions :], length, extension)
+    computed = sinusoidal_positions(length, pretrained.d_model)
+    if name not in tensors:
+        return computed
+    stored = tensors.take(name, shape)[:length]
+    return torch.cat([stored, computed[len(stored) :]])
+
+
+def _positions_entry(pretrained: PretrainedConfig, half: str) -> tuple[str, tuple[int, ...]]:
+    """Return name and shape of the positions of a half."""
+    length = pretrained.source_length if half == "encoder" else pretrained.target_length
+    return f"{half}.embed_positions.weight", (pretrained.family.unused_positions + length, pretrained.d_model)
 
 
 def extend_positions(learned: Tensor, length: int, extension: Extension) -> Tensor:
@@ -161,85 +235,6 @@ def sinusoidal_positions(length: int, dim: int) -> Tensor:
     return torch.cat([angle.sin(), angle.cos()], dim=-1).to(torch.float32)
 
 
-def load_pretrained(
-    folder: Path, pretrained: PretrainedConfig, config: ModelConfig, special_tokens: SpecialTokens, extend: Extension
-) -> SummarizationModel:
-    """Build a model with the weights of a pretrained one of the same sizes.
-
-    Raises:
-        CheckpointError: If weights are missing, damaged or others.
-    """
-    weights = convert_weights(Tensors(folder), pretrained, config, extend)
-    with torch.device("meta"), SkipInit():  # random weights would be overwritten
-        model = SummarizationModel(config, pretrained.vocab_size, special_tokens=special_tokens)
-    model.to_empty(device="cpu")
-    set_weights(model, weights, str(folder))
-    return model
-
-
-def check_shapes(tensors: Tensors, pretrained: PretrainedConfig) -> None:
-    """Compare the sizes in `config.json` with the headers of the weights, before anything of these sizes is made.
-
-    Raises:
-        CheckpointError: If a tensor is missing or of another shape.
-    """
-    embedding = next((name for name in _EMBEDDING if name in tensors), _EMBEDDING[0])
-    tensors.require(embedding, (pretrained.vocab_size, pretrained.d_model))
-    for half in _HALVES:
-        name, shape = _positions_entry(pretrained, half)
-        if name in tensors or pretrained.family.positions == "learned":
-            tensors.require(name, shape)
-        elif shape[0] > _MAX_COMPUTED_POSITIONS:
-            raise CheckpointError(
-                f"{tensors.folder}: max_position_embeddings must be at most {_MAX_COMPUTED_POSITIONS:,} without a "
-                f"tensor {name}, got {shape[0]:,}; correct config.json"
-            )
-    for module, parts in _modules(pretrained):
-        for sources in _sources(pretrained, module, parts).values():
-            for name, shape in sources:
-                tensors.require(name, shape)
-
-
-def convert_weights(
-    tensors: Tensors, pretrained: PretrainedConfig, model: ModelConfig, extension: Extension
-) -> dict[str, Tensor]:
-    """Convert all weights to those of a model of the same sizes; all tensors are taken.
-
-    Returns:
-        Tensors by the names of `sumpool.training.weights.weights_of`, in float32.
-
-    Raises:
-        CheckpointError: If a tensor is missing, left over, of another shape or not finite, or embedding and output are
-            not one matrix.
-    """
-    weights = _vocabulary(tensors, pretrained)
-    for half, length in zip(_HALVES, (model.source_length, model.target_length), strict=True):
-        weights[f"{half}.embed.positions.weight"] = _positions(tensors, pretrained, half, length, extension)
-    for module, parts in _modules(pretrained):
-        weights |= _module(tensors, pretrained, module, parts)
-    left = tensors.names()
-    if left:
-        raise CheckpointError(
-            f"{tensors.folder} must hold the weights of {pretrained.family.name} with its language head and no "
-            f"others, got {left[0]}{f' and {len(left) - 1} more' if left[1:] else ''}"
-        )
-    return weights
-
-
-def _vocabulary(tensors: Tensors, pretrained: PretrainedConfig) -> dict[str, Tensor]:
-    """Return the matrix of embedding and output, and the output's bias."""
-    shape = pretrained.vocab_size, pretrained.d_model
-    first, *others = [name for name in _EMBEDDING if name in tensors] or _EMBEDDING[:1]
-    embedding = tensors.take(first, shape)
-    for name in others:
-        if not torch.equal(tensors.take(name, shape), embedding):
-            raise CheckpointError(f"{tensors.folder}: {name} must be the same matrix as {first}, got another")
-    bias = torch.zeros(1, pretrained.vocab_size)
-    if "final_logits_bias" in tensors:
-        bias = tensors.take("final_logits_bias", (1, pretrained.vocab_size), allow_minus_inf=True)
-    return {"embedding.weight": embedding, "output.bias": bias[0]}
-
-
 def _modules(pretrained: PretrainedConfig) -> Iterator[tuple[str, Parts]]:
     """Iterate over the names and parts of encoder and decoder and their layers."""
     family = pretrained.family
@@ -248,24 +243,6 @@ def _modules(pretrained: PretrainedConfig) -> Iterator[tuple[str, Parts]]:
         yield half, family.outer_parts
         for layer in range(count):
             yield f"{half}.layers.{layer}", parts
-
-
-def _positions_entry(pretrained: PretrainedConfig, half: str) -> tuple[str, tuple[int, ...]]:
-    """Return name and shape of the positions of a half."""
-    length = pretrained.source_length if half == "encoder" else pretrained.target_length
-    return f"{half}.embed_positions.weight", (pretrained.family.unused_positions + length, pretrained.d_model)
-
-
-def _positions(tensors: Tensors, pretrained: PretrainedConfig, half: str, length: int, extension: Extension) -> Tensor:
-    """Return the positions of a half, (length, dim); sinusoidal ones continue beyond those of the file."""
-    name, shape = _positions_entry(pretrained, half)
-    if pretrained.family.positions == "learned":
-        return extend_positions(tensors.take(name, shape)[pretrained.family.unused_positions :], length, extension)
-    computed = sinusoidal_positions(length, pretrained.d_model)
-    if name not in tensors:
-        return computed
-    stored = tensors.take(name, shape)[:length]
-    return torch.cat([stored, computed[len(stored) :]])
 
 
 def _module(tensors: Tensors, pretrained: PretrainedConfig, module: str, parts: Parts) -> dict[str, Tensor]:
@@ -289,3 +266,26 @@ def _sources(pretrained: PretrainedConfig, module: str, parts: Parts) -> dict[st
                 for source, shape in zip(sources, source_shapes, strict=True)
             ]
     return listed
+
+
+def check_shapes(tensors: Tensors, pretrained: PretrainedConfig) -> None:
+    """Compare the sizes in `config.json` with the headers of the weights, before anything of these sizes is made.
+
+    Raises:
+        CheckpointError: If a tensor is missing or of another shape.
+    """
+    embedding = next((name for name in _EMBEDDING if name in tensors), _EMBEDDING[0])
+    tensors.require(embedding, (pretrained.vocab_size, pretrained.d_model))
+    for half in _HALVES:
+        name, shape = _positions_entry(pretrained, half)
+        if name in tensors or pretrained.family.positions == "learned":
+            tensors.require(name, shape)
+        elif shape[0] > _MAX_COMPUTED_POSITIONS:
+            raise CheckpointError(
+                f"{tensors.folder}: max_position_embeddings must be at most {_MAX_COMPUTED_POSITIONS:,} without a "
+                f"tensor {name}, got {shape[0]:,}; correct config.json"
+            )
+    for module, parts in _modules(pretrained):
+        for sources in _sources(pretrained, module, parts).values():
+            for name, shape in sources:
+                tensors.require(name, shape)

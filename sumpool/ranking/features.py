@@ -96,6 +96,59 @@ FEATURES: Final = (
 
 
 @dataclass(frozen=True)
+class SentenceFeatures:
+    """Features of the candidates of a document.
+
+    Attributes:
+        values: (candidates, features), by the names in `FEATURES`; NaN where unknown.
+        words: Lower-case words of each candidate, function words included.
+        headings: Lower-case words of the heading of each candidate's section.
+    """
+
+    values: NDArray[np.float32]
+    words: SentenceWords
+    headings: tuple[tuple[str, ...], ...]
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def part(self, rows: NDArray[np.int64]) -> "SentenceFeatures":
+        """Return the features of some of the candidates."""
+        return SentenceFeatures(self.values[rows], self.words.part(rows), tuple(self.headings[row] for row in rows))
+
+
+def sentence_features(
+    sentences: Sequence[SourceSentence], candidates: Sequence[int], title: str, language: str = ENGLISH
+) -> SentenceFeatures:
+    """Compute the features of the candidates of a document.
+
+    Args:
+        sentences: Sentences of the document, see `source_sentences`.
+        candidates: Indices of the candidates, which are sentences of prose.
+        title: Title of the document; empty if it has none.
+        language: Code of its language.
+    """
+    structure = outline(sentences)
+    texts = [sentences[index].text for index in structure.indices.tolist()]
+    words = SentenceWords(split_words(text, language) for text in texts)
+    headings = [tuple(split_words(heading, language)) for heading in structure.headings]
+    rows = np.searchsorted(structure.indices, candidates)
+    values = np.empty((len(rows), len(FEATURES)), np.float32)
+
+    def fill(group: Mapping[str, Values]) -> None:
+        for name, column in group.items():
+            values[:, FEATURES.index(name)] = column[rows]
+
+    # some at a time, as a book has a hundred thousand sentences
+    fill(_structure(structure))
+    fill(style_features(texts, words))
+    deque(map(fill, lexical_features(words, headings, split_words(title, language), structure, language)), maxlen=0)
+    return SentenceFeatures(
+        values, words.part(rows), tuple(headings[section] for section in structure.section[rows].tolist())
+    )
+
+
+@dataclass(frozen=True)
 class Outline:
     """Structure around the sentences of prose of a document; every array is (prose,).
 
@@ -156,6 +209,33 @@ def _runs(values: Indices) -> Indices:
     return np.cumsum(changes) - 1
 
 
+def _structure(structure: Outline) -> dict[str, Values]:
+    count = len(structure.indices)
+    order = np.arange(count, dtype=np.float64)
+    sizes = np.bincount(structure.section, minlength=len(structure.headings)).astype(np.float64)
+    paragraph_sizes = np.bincount(structure.paragraph).astype(np.float64) if count else np.zeros(0)
+    used, section = np.unique(structure.section, return_inverse=True)
+    return {
+        "position": order / max(count, 1),
+        "log_index": np.log1p(order),
+        "log_index_from_end": np.log1p(count - 1 - order),
+        "index_in_section": structure.in_section.astype(np.float64),
+        "log_paragraph_in_section": np.log1p(structure.paragraph_in_section),
+        "log_paragraph": np.log1p(structure.paragraph),
+        "index_in_paragraph": structure.in_paragraph.astype(np.float64),
+        "paragraph_size": paragraph_sizes[structure.paragraph],
+        "from_end_of_paragraph": paragraph_sizes[structure.paragraph] - 1 - structure.in_paragraph,
+        "is_list_item": structure.is_item.astype(np.float64),
+        "section_position": section / max(len(used), 1),
+        "log_section": np.log1p(section),
+        "log_section_size": np.log1p(sizes[structure.section]),
+        "section_share": sizes[structure.section] / max(count, 1),
+        "is_before_headings": (structure.section == 0).astype(np.float64),
+        "log_sections": np.full(count, np.log(max(len(used), 1))),
+        "log_sentences": np.full(count, np.log(max(count, 1))),
+    }
+
+
 def style_features(texts: Sequence[str], words: Iterable[Sequence[str]]) -> dict[str, Values]:
     """Measure the characters and the length of sentences.
 
@@ -184,6 +264,10 @@ def style_features(texts: Sequence[str], words: Iterable[Sequence[str]]) -> dict
         "log_document_words": np.full(len(texts), np.log1p(sizes.sum())),
         "mean_words": np.full(len(texts), sizes.mean() if len(texts) else 0.0),
     }
+
+
+def _counts(items: Iterable[Item], count: Callable[[Item], float]) -> Values:
+    return np.fromiter(map(count, items), np.float64)
 
 
 def lexical_features(
@@ -224,6 +308,13 @@ def lexical_features(
     }
 
 
+def _members(columns: dict[str, int], words: Sequence[str]) -> Values:
+    """Return 1 for each of the words, (words,), 0 for others."""
+    members = np.zeros(len(columns))
+    members[[columns[word] for word in words if word in columns]] = 1.0
+    return members
+
+
 def _centralities(graph: WordGraph, structure: Outline) -> dict[str, Values]:
     count = graph.sentences
     position = np.arange(count) / max(count, 1)
@@ -242,6 +333,13 @@ def _centralities(graph: WordGraph, structure: Outline) -> dict[str, Values]:
         "is_in_frame": frame.astype(np.float64),
         "paragraph_centrality": (np.bincount(structure.paragraph, centrality) / sizes)[structure.paragraph],
     }
+
+
+def ranks(values: Values) -> Values:
+    """Return the share of smaller values, from 0 to 1."""
+    ranks = np.empty(len(values))
+    ranks[np.argsort(values, kind="stable")] = np.arange(len(values)) / max(len(values) - 1, 1)
+    return ranks
 
 
 def _frequencies(graph: WordGraph) -> dict[str, Values]:
@@ -264,6 +362,11 @@ def _frequencies(graph: WordGraph) -> dict[str, Values]:
     }
 
 
+def _mean(graph: WordGraph, values: Values) -> Values:
+    """Return the mean over the distinct words of each sentence, from the values of edges."""
+    return graph.sum_by_sentence(values) / np.maximum(np.bincount(graph.sentence, minlength=graph.sentences), 1)
+
+
 def _openings(
     graph: WordGraph, columns: dict[str, int], content: Iterable[Sequence[str]], title: Values
 ) -> dict[str, Values]:
@@ -274,6 +377,10 @@ def _openings(
         "title_in_opening": _counts(openings, lambda numbers: float(title[numbers].sum()) / _OPENING),
         "frequency_in_opening": _counts(openings, lambda numbers: float(logarithm[numbers].sum()) / _OPENING),
     }
+
+
+def _share(graph: WordGraph, members: NDArray[np.generic]) -> Values:
+    return _mean(graph, members.astype(np.float64)[graph.word])
 
 
 def _section_overlap(
@@ -292,110 +399,3 @@ def _section_overlap(
     shared = graph.sum_by_sentence(np.isin(edges, cells).astype(np.float64))
     sizes = np.array([max(len(set(content_prefixes(heading, language))), 2) for heading in headings])
     return np.asarray(shared / sizes[structure.section])
-
-
-def _members(columns: dict[str, int], words: Sequence[str]) -> Values:
-    """Return 1 for each of the words, (words,), 0 for others."""
-    members = np.zeros(len(columns))
-    members[[columns[word] for word in words if word in columns]] = 1.0
-    return members
-
-
-def _share(graph: WordGraph, members: NDArray[np.generic]) -> Values:
-    return _mean(graph, members.astype(np.float64)[graph.word])
-
-
-def _mean(graph: WordGraph, values: Values) -> Values:
-    """Return the mean over the distinct words of each sentence, from the values of edges."""
-    return graph.sum_by_sentence(values) / np.maximum(np.bincount(graph.sentence, minlength=graph.sentences), 1)
-
-
-def ranks(values: Values) -> Values:
-    """Return the share of smaller values, from 0 to 1."""
-    ranks = np.empty(len(values))
-    ranks[np.argsort(values, kind="stable")] = np.arange(len(values)) / max(len(values) - 1, 1)
-    return ranks
-
-
-def _counts(items: Iterable[Item], count: Callable[[Item], float]) -> Values:
-    return np.fromiter(map(count, items), np.float64)
-
-
-@dataclass(frozen=True)
-class SentenceFeatures:
-    """Features of the candidates of a document.
-
-    Attributes:
-        values: (candidates, features), by the names in `FEATURES`; NaN where unknown.
-        words: Lower-case words of each candidate, function words included.
-        headings: Lower-case words of the heading of each candidate's section.
-    """
-
-    values: NDArray[np.float32]
-    words: SentenceWords
-    headings: tuple[tuple[str, ...], ...]
-
-    def __len__(self) -> int:
-        return len(self.words)
-
-    def part(self, rows: NDArray[np.int64]) -> "SentenceFeatures":
-        """Return the features of some of the candidates."""
-        return SentenceFeatures(self.values[rows], self.words.part(rows), tuple(self.headings[row] for row in rows))
-
-
-def sentence_features(
-    sentences: Sequence[SourceSentence], candidates: Sequence[int], title: str, language: str = ENGLISH
-) -> SentenceFeatures:
-    """Compute the features of the candidates of a document.
-
-    Args:
-        sentences: Sentences of the document, see `source_sentences`.
-        candidates: Indices of the candidates, which are sentences of prose.
-        title: Title of the document; empty if it has none.
-        language: Code of its language.
-    """
-    structure = outline(sentences)
-    texts = [sentences[index].text for index in structure.indices.tolist()]
-    words = SentenceWords(split_words(text, language) for text in texts)
-    headings = [tuple(split_words(heading, language)) for heading in structure.headings]
-    rows = np.searchsorted(structure.indices, candidates)
-    values = np.empty((len(rows), len(FEATURES)), np.float32)
-
-    def fill(group: Mapping[str, Values]) -> None:
-        for name, column in group.items():
-            values[:, FEATURES.index(name)] = column[rows]
-
-    # some at a time, as a book has a hundred thousand sentences
-    fill(_structure(structure))
-    fill(style_features(texts, words))
-    deque(map(fill, lexical_features(words, headings, split_words(title, language), structure, language)), maxlen=0)
-    return SentenceFeatures(
-        values, words.part(rows), tuple(headings[section] for section in structure.section[rows].tolist())
-    )
-
-
-def _structure(structure: Outline) -> dict[str, Values]:
-    count = len(structure.indices)
-    order = np.arange(count, dtype=np.float64)
-    sizes = np.bincount(structure.section, minlength=len(structure.headings)).astype(np.float64)
-    paragraph_sizes = np.bincount(structure.paragraph).astype(np.float64) if count else np.zeros(0)
-    used, section = np.unique(structure.section, return_inverse=True)
-    return {
-        "position": order / max(count, 1),
-        "log_index": np.log1p(order),
-        "log_index_from_end": np.log1p(count - 1 - order),
-        "index_in_section": structure.in_section.astype(np.float64),
-        "log_paragraph_in_section": np.log1p(structure.paragraph_in_section),
-        "log_paragraph": np.log1p(structure.paragraph),
-        "index_in_paragraph": structure.in_paragraph.astype(np.float64),
-        "paragraph_size": paragraph_sizes[structure.paragraph],
-        "from_end_of_paragraph": paragraph_sizes[structure.paragraph] - 1 - structure.in_paragraph,
-        "is_list_item": structure.is_item.astype(np.float64),
-        "section_position": section / max(len(used), 1),
-        "log_section": np.log1p(section),
-        "log_section_size": np.log1p(sizes[structure.section]),
-        "section_share": sizes[structure.section] / max(count, 1),
-        "is_before_headings": (structure.section == 0).astype(np.float64),
-        "log_sections": np.full(count, np.log(max(len(used), 1))),
-        "log_sentences": np.full(count, np.log(max(count, 1))),
-    }

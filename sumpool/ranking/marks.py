@@ -136,114 +136,6 @@ def sentence_hashes(sentences: Iterable[SourceSentence]) -> tuple[str, ...]:
     return tuple(hashlib.sha256(text.encode()).hexdigest()[:_HASH_DIGITS] for text in words)
 
 
-def shown_indices(sentences: Sequence[SourceSentence]) -> list[int]:
-    """Return the indices of the sentences that a sheet shows with numbers: of long documents beginning and end."""
-    marked = [index for index, sentence in enumerate(sentences) if sentence.kind in MARKED_KINDS]
-    return marked if len(marked) <= HEAD + TAIL else [*marked[:HEAD], *marked[-TAIL:]]
-
-
-def sheet(document: Document, sentences: Sequence[SourceSentence], path: Path) -> str:
-    """Return the sheet of a document: the fields to fill in, and its sentences with their numbers.
-
-    Args:
-        document: The document.
-        sentences: Its sentences, see `source_sentences`.
-        path: Its file.
-    """
-    fields = (f"document: {path}", *(f"{name}:" for name in ("kind", "says", *CHOICES, *ROLES)))
-    title = f"title: {document.title}\n\n" if document.title else ""
-    return "\n".join([*fields, "", f"{title}{numbered_text(sentences)}"])
-
-
-def marked_document(text: str) -> str:
-    """Return the path of the document of a sheet; empty if it names none."""
-    return _fields(text).get("document", "")
-
-
-def is_filled(text: str) -> bool:
-    """Return whether a reader has filled in a sheet."""
-    return any(_fields(text).get(name) for name in CHOICES)
-
-
-def numbered_text(sentences: Sequence[SourceSentence]) -> str:
-    """Return the text of a document with a number before each sentence, and its headings without."""
-    numbers = shown_indices(sentences)
-    shown, last = set(numbers), numbers[-1] if numbers else -1
-    lines: list[str] = []
-    block, is_omitted = -1, False
-    for index, sentence in enumerate(sentences[: last + 1]):
-        if index not in shown:
-            if sentence.kind in MARKED_KINDS:
-                lines += [] if is_omitted else ["", "[...]"]
-                is_omitted = True
-                continue
-            if sentence.kind != "heading" or is_omitted:
-                continue
-        is_omitted = False
-        lines += [""] if sentence.block != block and (sentence.kind != "list_item" or not lines) else []
-        block = sentence.block
-        words = sentence.text.split()
-        text = " ".join(words[:_SHOWN_WORDS]) + (" ..." if len(words) > _SHOWN_WORDS else "")
-        mark = {"heading": "## ", "list_item": "- ", "caption": "(caption) ", "notice": "(notice) "}
-        number = "" if sentence.kind == "heading" else f"{index}: "
-        lines.append(f"{number}{mark.get(sentence.kind, '')}{text}")
-    return "\n".join(lines).strip("\n") + "\n"
-
-
-def parse_sheet(text: str, sentences: Sequence[SourceSentence]) -> Marks:
-    """Return the marks in the fields of a sheet that was filled in.
-
-    Args:
-        text: The sheet, or its fields alone: lines like `best: 4 17` or `junk: 1-3 40`; further lines after an empty
-            one are not read.
-        sentences: Sentences of its document.
-
-    Raises:
-        ValueError: If a field is unknown, has something else than numbers, or no sentence is `best`.
-    """
-    fields = _fields(text)
-    unknown = fields.keys() - {"document", "kind", "says", *CHOICES, *ROLES}
-    if unknown:
-        raise ValueError(f"must have fields such as `best: 4 17`, got {min(unknown)[:60]!r}")
-    shown = frozenset(shown_indices(sentences))
-    numbers = {name: _numbers(name, fields.get(name, ""), len(sentences), shown) for name in (*CHOICES, *ROLES)}
-    best, good, dep, junk = (numbers[name] for name in CHOICES)
-    roles = {role: numbers[role] for role in ROLES if numbers[role]}
-    if not best:
-        raise ValueError("must name at least one sentence after best:, got none")
-    return Marks(
-        best,
-        good,
-        dep,
-        junk,
-        roles,
-        kind=fields.get("kind", ""),
-        says=fields.get("says", ""),
-        hashes=sentence_hashes(sentences),
-    )
-
-
-def _fields(text: str) -> dict[str, str]:
-    """Return the fields of a sheet, which are the lines before the first empty one."""
-    lines = text.strip("\n").partition("\n\n")[0].splitlines()
-    return {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-
-
-def _numbers(name: str, value: str, sentences: int, shown: frozenset[int]) -> tuple[int, ...]:
-    """Return the numbers of a field; those of sentences that have none in the sheet, such as headings, are dropped."""
-    found: dict[int, None] = {}
-    for word in value.replace(",", " ").split():
-        start, dash, end = word.partition("-")
-        end = end if dash else start
-        is_range = start.isdecimal() and end.isdecimal() and len(word) <= _RANGE_CHARACTERS
-        first, last = (int(start), int(end)) if is_range else (0, -1)
-        if not first <= last < sentences:
-            rule = f"numbers of sentences, at most {sentences - 1}, such as 4 or 10-12"
-            raise ValueError(f"{name}: must be {rule}, got {word[:40]!r}")
-        found |= dict.fromkeys(index for index in range(first, last + 1) if index in shown)
-    return tuple(found)
-
-
 @dataclass(frozen=True)
 class MarkedExample:
     """A document with marks of a reader.
@@ -264,32 +156,6 @@ class MarkedExample:
     junk: NDArray[np.bool_]
     shown: NDArray[np.bool_]
     judged: NDArray[np.bool_]
-
-
-def marked_example(
-    document: Document, sentences: Sequence[SourceSentence], marks: Marks, language: str
-) -> MarkedExample:
-    """Return a document with marks as an example.
-
-    Args:
-        document: The document.
-        sentences: Its sentences, see `source_sentences`.
-        marks: The marks.
-        language: Code of its language.
-    """
-    marks = marks.moved_to(sentences)
-    indices = np.array(find_candidates(sentences), np.int64)
-    values = dict.fromkeys(marks.good, GOOD) | dict.fromkeys(marks.best, FURTHER) | dict.fromkeys(marks.best[:1], 1.0)
-    shown = shown_indices(sentences)
-    junk = np.isin(indices, marks.junk)
-    return MarkedExample(
-        sentence_features(sentences, indices.tolist(), document_title(document), language),
-        np.array([values.get(index, 0.0) for index in indices.tolist()], np.float64),
-        np.isin(indices, marks.dep) & ~np.isin(indices, marks.best),
-        junk,
-        np.isin(indices, shown),
-        np.isin(indices, [*shown[: marks.judged], *marks.best, *marks.good]) & ~junk,
-    )
 
 
 def write_sheets(documents: Iterable[Document], folder: Path, notice: Callable[[str], None]) -> int:
@@ -326,6 +192,67 @@ def write_sheets(documents: Iterable[Document], folder: Path, notice: Callable[[
     return written
 
 
+def marked_document(text: str) -> str:
+    """Return the path of the document of a sheet; empty if it names none."""
+    return _fields(text).get("document", "")
+
+
+def _fields(text: str) -> dict[str, str]:
+    """Return the fields of a sheet, which are the lines before the first empty one."""
+    lines = text.strip("\n").partition("\n\n")[0].splitlines()
+    return {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+def split_document(document: Document) -> tuple[tuple[SourceSentence, ...], str]:
+    """Return the sentences of a document as a sheet numbers them, and the code of its language."""
+    language = detect_language(document.text)
+    return source_sentences(document, SentenceSplitter(language or ENGLISH)), language
+
+
+def shown_indices(sentences: Sequence[SourceSentence]) -> list[int]:
+    """Return the indices of the sentences that a sheet shows with numbers: of long documents beginning and end."""
+    marked = [index for index, sentence in enumerate(sentences) if sentence.kind in MARKED_KINDS]
+    return marked if len(marked) <= HEAD + TAIL else [*marked[:HEAD], *marked[-TAIL:]]
+
+
+def sheet(document: Document, sentences: Sequence[SourceSentence], path: Path) -> str:
+    """Return the sheet of a document: the fields to fill in, and its sentences with their numbers.
+
+    Args:
+        document: The document.
+        sentences: Its sentences, see `source_sentences`.
+        path: Its file.
+    """
+    fields = (f"document: {path}", *(f"{name}:" for name in ("kind", "says", *CHOICES, *ROLES)))
+    title = f"title: {document.title}\n\n" if document.title else ""
+    return "\n".join([*fields, "", f"{title}{numbered_text(sentences)}"])
+
+
+def numbered_text(sentences: Sequence[SourceSentence]) -> str:
+    """Return the text of a document with a number before each sentence, and its headings without."""
+    numbers = shown_indices(sentences)
+    shown, last = set(numbers), numbers[-1] if numbers else -1
+    lines: list[str] = []
+    block, is_omitted = -1, False
+    for index, sentence in enumerate(sentences[: last + 1]):
+        if index not in shown:
+            if sentence.kind in MARKED_KINDS:
+                lines += [] if is_omitted else ["", "[...]"]
+                is_omitted = True
+                continue
+            if sentence.kind != "heading" or is_omitted:
+                continue
+        is_omitted = False
+        lines += [""] if sentence.block != block and (sentence.kind != "list_item" or not lines) else []
+        block = sentence.block
+        words = sentence.text.split()
+        text = " ".join(words[:_SHOWN_WORDS]) + (" ..." if len(words) > _SHOWN_WORDS else "")
+        mark = {"heading": "## ", "list_item": "- ", "caption": "(caption) ", "notice": "(notice) "}
+        number = "" if sentence.kind == "heading" else f"{index}: "
+        lines.append(f"{number}{mark.get(sentence.kind, '')}{text}")
+    return "\n".join(lines).strip("\n") + "\n"
+
+
 def marked_examples(folder: Path) -> Iterator[MarkedExample]:
     """Read the sheets of a folder that a reader has filled in, and their documents, as examples.
 
@@ -350,7 +277,80 @@ def marked_examples(folder: Path) -> Iterator[MarkedExample]:
         yield marked_example(document, sentences, marks, language)
 
 
-def split_document(document: Document) -> tuple[tuple[SourceSentence, ...], str]:
-    """Return the sentences of a document as a sheet numbers them, and the code of its language."""
-    language = detect_language(document.text)
-    return source_sentences(document, SentenceSplitter(language or ENGLISH)), language
+def is_filled(text: str) -> bool:
+    """Return whether a reader has filled in a sheet."""
+    return any(_fields(text).get(name) for name in CHOICES)
+
+
+def parse_sheet(text: str, sentences: Sequence[SourceSentence]) -> Marks:
+    """Return the marks in the fields of a sheet that was filled in.
+
+    Args:
+        text: The sheet, or its fields alone: lines like `best: 4 17` or `junk: 1-3 40`; further lines after an empty
+            one are not read.
+        sentences: Sentences of its document.
+
+    Raises:
+        ValueError: If a field is unknown, has something else than numbers, or no sentence is `best`.
+    """
+    fields = _fields(text)
+    unknown = fields.keys() - {"document", "kind", "says", *CHOICES, *ROLES}
+    if unknown:
+        raise ValueError(f"must have fields such as `best: 4 17`, got {min(unknown)[:60]!r}")
+    shown = frozenset(shown_indices(sentences))
+    numbers = {name: _numbers(name, fields.get(name, ""), len(sentences), shown) for name in (*CHOICES, *ROLES)}
+    best, good, dep, junk = (numbers[name] for name in CHOICES)
+    roles = {role: numbers[role] for role in ROLES if numbers[role]}
+    if not best:
+        raise ValueError("must name at least one sentence after best:, got none")
+    return Marks(
+        best,
+        good,
+        dep,
+        junk,
+        roles,
+        kind=fields.get("kind", ""),
+        says=fields.get("says", ""),
+        hashes=sentence_hashes(sentences),
+    )
+
+
+def _numbers(name: str, value: str, sentences: int, shown: frozenset[int]) -> tuple[int, ...]:
+    """Return the numbers of a field; those of sentences that have none in the sheet, such as headings, are dropped."""
+    found: dict[int, None] = {}
+    for word in value.replace(",", " ").split():
+        start, dash, end = word.partition("-")
+        end = end if dash else start
+        is_range = start.isdecimal() and end.isdecimal() and len(word) <= _RANGE_CHARACTERS
+        first, last = (int(start), int(end)) if is_range else (0, -1)
+        if not first <= last < sentences:
+            rule = f"numbers of sentences, at most {sentences - 1}, such as 4 or 10-12"
+            raise ValueError(f"{name}: must be {rule}, got {word[:40]!r}")
+        found |= dict.fromkeys(index for index in range(first, last + 1) if index in shown)
+    return tuple(found)
+
+
+def marked_example(
+    document: Document, sentences: Sequence[SourceSentence], marks: Marks, language: str
+) -> MarkedExample:
+    """Return a document with marks as an example.
+
+    Args:
+        document: The document.
+        sentences: Its sentences, see `source_sentences`.
+        marks: The marks.
+        language: Code of its language.
+    """
+    marks = marks.moved_to(sentences)
+    indices = np.array(find_candidates(sentences), np.int64)
+    values = dict.fromkeys(marks.good, GOOD) | dict.fromkeys(marks.best, FURTHER) | dict.fromkeys(marks.best[:1], 1.0)
+    shown = shown_indices(sentences)
+    junk = np.isin(indices, marks.junk)
+    return MarkedExample(
+        sentence_features(sentences, indices.tolist(), document_title(document), language),
+        np.array([values.get(index, 0.0) for index in indices.tolist()], np.float64),
+        np.isin(indices, marks.dep) & ~np.isin(indices, marks.best),
+        junk,
+        np.isin(indices, shown),
+        np.isin(indices, [*shown[: marks.judged], *marks.best, *marks.good]) & ~junk,
+    )

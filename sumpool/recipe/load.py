@@ -20,6 +20,52 @@ _MAX_LISTED = 20
 """Problems listed one by one; a longer list is usually the result of one mistake."""
 
 
+def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
+    """Load a recipe of a task that reads documents.
+
+    Args:
+        path: A YAML file, or a run folder with `recipe.yaml`.
+        overrides: Settings to change, such as `train.steps=100` or `model.encoder[0].attention.block=128`.
+
+    Raises:
+        RecipeError: If the file cannot be read or any setting is invalid; lists all problems.
+    """
+    path = path / "recipe.yaml" if path.is_dir() else path
+    return make_recipe(read_tree(path), overrides, path)
+
+
+def make_recipe(tree: dict[str, Any], overrides: Sequence[str], path: Path) -> Recipe:
+    """Validate a tree of settings from a path as a recipe of a task that reads documents.
+
+    Raises:
+        RecipeError: If any setting is invalid; lists all problems.
+    """
+    recipe = make_any_recipe(tree, overrides, path)
+    if not isinstance(recipe, Recipe):
+        raise RecipeError(
+            f"{path}: task must be {DEFAULT}, or another one that reads documents, for this command, got {recipe.task}"
+        )
+    return recipe
+
+
+def make_any_recipe(tree: dict[str, Any], overrides: Sequence[str], path: Path) -> BaseRecipe:
+    """Validate a tree of settings from a path as a recipe of its task; the overrides change the tree in place.
+
+    Raises:
+        RecipeError: If any setting is invalid; lists all problems.
+    """
+    problems = override_all(tree, overrides)
+    try:
+        schema = recipe_schema(tree.get("task", DEFAULT))
+    except ValueError as error:
+        problems.append(str(error))
+        schema, tree = Recipe, {**tree, "task": DEFAULT}
+    recipe = validate(schema, tree, problems)
+    if problems or not recipe:
+        raise RecipeError(list_problems(path, problems))
+    return recipe
+
+
 def override_all(tree: dict[str, Any], assignments: Iterable[str]) -> list[str]:
     """Apply `override` for each assignment and return the messages of those that fail."""
     problems = []
@@ -86,56 +132,17 @@ def _require_entry(container: object, step: str | int, prefix: str) -> None:
         raise ValueError(f"{prefix} must be a section to have a setting {step}, got {container!r}")
 
 
-def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
-    """Load a recipe of a task that reads documents.
-
-    Args:
-        path: A YAML file, or a run folder with `recipe.yaml`.
-        overrides: Settings to change, such as `train.steps=100` or `model.encoder[0].attention.block=128`.
+def recipe_schema(name: object) -> type[BaseRecipe]:
+    """Return the schema of the recipes of a task.
 
     Raises:
-        RecipeError: If the file cannot be read or any setting is invalid; lists all problems.
+        ValueError: If there is no such task.
     """
-    path = path / "recipe.yaml" if path.is_dir() else path
-    return make_recipe(read_tree(path), overrides, path)
+    if name == DEFAULT:
+        return Recipe  # which needs nothing of a training
+    from sumpool.recipe.task import find_task
 
-
-def load_any_recipe(path: Path, overrides: Sequence[str] = ()) -> BaseRecipe:
-    """Load a recipe of any task; arguments and errors are those of `load_recipe`."""
-    path = path / "recipe.yaml" if path.is_dir() else path
-    return make_any_recipe(read_tree(path), overrides, path)
-
-
-def make_recipe(tree: dict[str, Any], overrides: Sequence[str], path: Path) -> Recipe:
-    """Validate a tree of settings from a path as a recipe of a task that reads documents.
-
-    Raises:
-        RecipeError: If any setting is invalid; lists all problems.
-    """
-    recipe = make_any_recipe(tree, overrides, path)
-    if not isinstance(recipe, Recipe):
-        raise RecipeError(
-            f"{path}: task must be {DEFAULT}, or another one that reads documents, for this command, got {recipe.task}"
-        )
-    return recipe
-
-
-def make_any_recipe(tree: dict[str, Any], overrides: Sequence[str], path: Path) -> BaseRecipe:
-    """Validate a tree of settings from a path as a recipe of its task; the overrides change the tree in place.
-
-    Raises:
-        RecipeError: If any setting is invalid; lists all problems.
-    """
-    problems = override_all(tree, overrides)
-    try:
-        schema = recipe_schema(tree.get("task", DEFAULT))
-    except ValueError as error:
-        problems.append(str(error))
-        schema, tree = Recipe, {**tree, "task": DEFAULT}
-    recipe = validate(schema, tree, problems)
-    if problems or not recipe:
-        raise RecipeError(list_problems(path, problems))
-    return recipe
+    return find_task(name).recipe
 
 
 def validate(schema: type[Section], tree: dict[str, Any], problems: list[str]) -> Section | None:
@@ -149,17 +156,14 @@ def validate(schema: type[Section], tree: dict[str, Any], problems: list[str]) -
         return None
 
 
-def recipe_schema(name: object) -> type[BaseRecipe]:
-    """Return the schema of the recipes of a task.
-
-    Raises:
-        ValueError: If there is no such task.
-    """
-    if name == DEFAULT:
-        return Recipe  # which needs nothing of a training
-    from sumpool.recipe.task import find_task
-
-    return find_task(name).recipe
+def list_problems(path: Path, problems: Sequence[str]) -> str:
+    """Join all problems of a file into one error message."""
+    if len(problems) == 1:
+        return f"{path}: {problems[0]}"
+    lines = [f"  - {problem}" for problem in problems[:_MAX_LISTED]]
+    if len(problems) > _MAX_LISTED:
+        lines.append(f"  - and {len(problems) - _MAX_LISTED} more")
+    return "\n".join([f"{path}: {len(problems)} problems", *lines])
 
 
 def read_tree(path: Path) -> dict[str, Any]:
@@ -177,26 +181,6 @@ def read_tree(path: Path) -> dict[str, Any]:
 
         raise RecipeError(f"{path} must be a mapping of settings, got {format_value(tree)}")
     return tree
-
-
-def list_problems(path: Path, problems: Sequence[str]) -> str:
-    """Join all problems of a file into one error message."""
-    if len(problems) == 1:
-        return f"{path}: {problems[0]}"
-    lines = [f"  - {problem}" for problem in problems[:_MAX_LISTED]]
-    if len(problems) > _MAX_LISTED:
-        lines.append(f"  - and {len(problems) - _MAX_LISTED} more")
-    return "\n".join([f"{path}: {len(problems)} problems", *lines])
-
-
-def dump_recipe(recipe: BaseRecipe) -> str:
-    """Serialize a recipe with all its settings as YAML that loads to an equal recipe, one line per encoder layer."""
-    tree = recipe.model_dump(exclude_none=True)
-    if tree["task"] == DEFAULT:
-        del tree["task"]
-    if recipe.train.teacher is None:
-        tree["train"] = {key: value for key, value in tree["train"].items() if not key.startswith("distillation_")}
-    return write(_to_yaml(tree, inline=False))
 
 
 def read_text(path: Path) -> str:
@@ -226,6 +210,22 @@ def read_text(path: Path) -> str:
         raise RecipeError(f"{path} must be UTF-8 text, got byte {content[error.start]:#04x}") from error
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise RecipeError(f"{path} must be a recipe that can be read, got: {error}") from error
+
+
+def load_any_recipe(path: Path, overrides: Sequence[str] = ()) -> BaseRecipe:
+    """Load a recipe of any task; arguments and errors are those of `load_recipe`."""
+    path = path / "recipe.yaml" if path.is_dir() else path
+    return make_any_recipe(read_tree(path), overrides, path)
+
+
+def dump_recipe(recipe: BaseRecipe) -> str:
+    """Serialize a recipe with all its settings as YAML that loads to an equal recipe, one line per encoder layer."""
+    tree = recipe.model_dump(exclude_none=True)
+    if tree["task"] == DEFAULT:
+        del tree["task"]
+    if recipe.train.teacher is None:
+        tree["train"] = {key: value for key, value in tree["train"].items() if not key.startswith("distillation_")}
+    return write(_to_yaml(tree, inline=False))
 
 
 def _to_yaml(value: object, *, inline: bool) -> object:

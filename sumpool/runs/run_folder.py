@@ -52,92 +52,6 @@ ENDLESS_SCHEDULES = ("constant", "inverse_sqrt")
 """Schedules that do not depend on train.steps, which may then also be lowered; it may always be raised."""
 
 
-def copied_files(task: str) -> tuple[str, ...]:
-    """Files that run folders of a task copy from prepared data to be usable without it; each has one tokenizer."""
-    return (*TOKENIZER_FILES, REPORT_FILE, *find_task(task).files)
-
-
-def require_run_folder(run: Path) -> None:
-    """Check that a folder may hold a run: it is new, empty, or has the manifest of a run.
-
-    Raises:
-        RecipeError: If it is a file or holds something else; nothing is changed.
-    """
-    other = other_content(run, "run", _WITHOUT_MANIFEST)
-    if other:
-        raise RecipeError(f"{run} must be new, empty or the folder of a run, got {other}: name another with --out")
-
-
-def require_new(folder: Path) -> None:
-    """Check that a folder is new or empty.
-
-    Raises:
-        RecipeError: If there is something in it, or it cannot be replaced.
-    """
-    if not is_free(folder, "name another folder"):
-        raise RecipeError(f"{folder} must be new or an empty folder, got other content; name another folder")
-
-
-@contextmanager
-def new_folder(folder: Path) -> Iterator[Path]:
-    """Make a folder, new or empty, that appears when it is complete.
-
-    Yields:
-        The folder to fill.
-
-    Raises:
-        RecipeError: If there is something in it by now, or another process makes it.
-        ResourceError: If the disk is full or fails.
-    """
-    with disk_errors(folder):
-        folder.resolve().parent.mkdir(parents=True, exist_ok=True)
-    with locked_for_writing(folder, "name another folder"):
-        require_new(folder)
-        with disk_errors(folder), replace_folder(folder.resolve()) as new:
-            yield new
-
-
-@contextmanager
-def exclusive(run: Path) -> Iterator[None]:
-    """Lock a run folder for the duration of a block.
-
-    Raises:
-        CheckpointError: If another process holds the lock.
-    """
-
-    def refuse(holder: str) -> None:
-        raise CheckpointError(
-            f"{run} must be used by one run at a time, but process {holder} is training there: "
-            "wait for it, stop it, or give another folder with --out"
-        )
-
-    with locked(run / LOCK, refuse):
-        yield
-
-
-def open_run(run: Path, recipe: BaseRecipe, prepared: Path) -> Manifest:
-    """Begin the run of a recipe with its data, or open the run that they have begun.
-
-    Args:
-        run: The folder, checked by `require_run_folder`.
-        recipe: The recipe; changed settings are saved if they may change.
-        prepared: Folder of the prepared data.
-
-    Raises:
-        RecipeError: If the folder holds the run of another recipe.
-        DataError: If it holds a run with other data, or the prepared data is damaged.
-        CheckpointError: If it is damaged.
-        ResourceError: If the disk is full or fails.
-    """
-    with disk_errors(run):
-        remove_temporary(run)
-        if (run / MANIFEST).exists() and Manifest.read(run).files:
-            _refuse_another_run(run, recipe, prepared)
-        else:
-            _begin(run, recipe, prepared)
-    return Manifest.read(run)
-
-
 @contextmanager
 def opened(run: Path, recipe: BaseRecipe, prepared: Path, processes: Processes, report: Report) -> Iterator[bool]:
     """Lock a run folder for the duration of a block, and begin or open its run.
@@ -164,6 +78,35 @@ def opened(run: Path, recipe: BaseRecipe, prepared: Path, processes: Processes, 
             run.mkdir(parents=True, exist_ok=True)
     with exclusive(run) if processes.is_main else nullcontext():
         yield processes.from_main(lambda: _open(run, recipe, prepared, report))
+
+
+def require_run_folder(run: Path) -> None:
+    """Check that a folder may hold a run: it is new, empty, or has the manifest of a run.
+
+    Raises:
+        RecipeError: If it is a file or holds something else; nothing is changed.
+    """
+    other = other_content(run, "run", _WITHOUT_MANIFEST)
+    if other:
+        raise RecipeError(f"{run} must be new, empty or the folder of a run, got {other}: name another with --out")
+
+
+@contextmanager
+def exclusive(run: Path) -> Iterator[None]:
+    """Lock a run folder for the duration of a block.
+
+    Raises:
+        CheckpointError: If another process holds the lock.
+    """
+
+    def refuse(holder: str) -> None:
+        raise CheckpointError(
+            f"{run} must be used by one run at a time, but process {holder} is training there: "
+            "wait for it, stop it, or give another folder with --out"
+        )
+
+    with locked(run / LOCK, refuse):
+        yield
 
 
 def _open(run: Path, recipe: BaseRecipe, prepared: Path, report: Report) -> bool:
@@ -201,31 +144,27 @@ def is_finished(manifest: Manifest, recipe: BaseRecipe) -> bool:
     return bool(facts["finished"] >= recipe.train.steps or 0 < recipe.train.patience <= stale)
 
 
-def finish(run: Path, state: TrainingState) -> None:
-    """Record in the manifest that a run has ended.
+def open_run(run: Path, recipe: BaseRecipe, prepared: Path) -> Manifest:
+    """Begin the run of a recipe with its data, or open the run that they have begun.
+
+    Args:
+        run: The folder, checked by `require_run_folder`.
+        recipe: The recipe; changed settings are saved if they may change.
+        prepared: Folder of the prepared data.
 
     Raises:
-        CheckpointError: If the manifest is broken.
+        RecipeError: If the folder holds the run of another recipe.
+        DataError: If it holds a run with other data, or the prepared data is damaged.
+        CheckpointError: If it is damaged.
         ResourceError: If the disk is full or fails.
     """
-    manifest = Manifest.read(run)
-    facts = {**manifest.facts, "finished": state.step, "stale_validations": state.stale_validations}
     with disk_errors(run):
-        Manifest(manifest.files, facts, manifest.incoming).write(run)
-
-
-def differences(before: BaseRecipe, now: BaseRecipe) -> list[str]:
-    """List the changed settings of a run that must not change, with both values."""
-    old, new = (dict(_settings(recipe.model_dump(mode="json"))) for recipe in (before, now))
-    mutable = set(MUTABLE_SETTINGS)
-    if now.train.steps > before.train.steps or now.train.schedule.kind in ENDLESS_SCHEDULES:
-        mutable.add("train.steps")
-    if now.train.select_by != "loss":
-        mutable.remove("train.rouge_documents")  # scores of other documents cannot be compared
-    changed = [key for key in (*old, *(new.keys() - old.keys())) if old.get(key) != new.get(key)]
-    return [
-        f"{key} {new.get(key)!r} instead of {old.get(key)!r}" for key in changed if not key.startswith(tuple(mutable))
-    ]
+        remove_temporary(run)
+        if (run / MANIFEST).exists() and Manifest.read(run).files:
+            _refuse_another_run(run, recipe, prepared)
+        else:
+            _begin(run, recipe, prepared)
+    return Manifest.read(run)
 
 
 def _refuse_another_run(run: Path, recipe: BaseRecipe, prepared: Path) -> None:
@@ -249,15 +188,18 @@ def _refuse_another_run(run: Path, recipe: BaseRecipe, prepared: Path) -> None:
         replace_listed_file(run / RECIPE, {})
 
 
-def _begin(run: Path, recipe: BaseRecipe, prepared: Path) -> None:
-    """Fill the folder; the manifest lists its files as incoming ones until they are complete."""
-    copied = (*(path.name for path in tokenizer_files(prepared)), REPORT_FILE, *find_task(recipe.task).files)
-    contents = {RECIPE: dump_recipe(recipe).encode(), **{name: (prepared / name).read_bytes() for name in copied}}
-    files = {name: FileDigest.of_bytes(content) for name, content in contents.items()}
-    Manifest({}, incoming=files).write(run)
-    for name, content in contents.items():
-        replace_file(run / name, content)
-    Manifest(files, {"data": content_digest(prepared)}).write(run)
+def differences(before: BaseRecipe, now: BaseRecipe) -> list[str]:
+    """List the changed settings of a run that must not change, with both values."""
+    old, new = (dict(_settings(recipe.model_dump(mode="json"))) for recipe in (before, now))
+    mutable = set(MUTABLE_SETTINGS)
+    if now.train.steps > before.train.steps or now.train.schedule.kind in ENDLESS_SCHEDULES:
+        mutable.add("train.steps")
+    if now.train.select_by != "loss":
+        mutable.remove("train.rouge_documents")  # scores of other documents cannot be compared
+    changed = [key for key in (*old, *(new.keys() - old.keys())) if old.get(key) != new.get(key)]
+    return [
+        f"{key} {new.get(key)!r} instead of {old.get(key)!r}" for key in changed if not key.startswith(tuple(mutable))
+    ]
 
 
 def _settings(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - any JSON
@@ -271,6 +213,64 @@ def _settings(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: 
                 yield from _settings(value, f"{path}[{number}]")
         case _:
             yield path, tree
+
+
+def _begin(run: Path, recipe: BaseRecipe, prepared: Path) -> None:
+    """Fill the folder; the manifest lists its files as incoming ones until they are complete."""
+    copied = (*(path.name for path in tokenizer_files(prepared)), REPORT_FILE, *find_task(recipe.task).files)
+    contents = {RECIPE: dump_recipe(recipe).encode(), **{name: (prepared / name).read_bytes() for name in copied}}
+    files = {name: FileDigest.of_bytes(content) for name, content in contents.items()}
+    Manifest({}, incoming=files).write(run)
+    for name, content in contents.items():
+        replace_file(run / name, content)
+    Manifest(files, {"data": content_digest(prepared)}).write(run)
+
+
+def copied_files(task: str) -> tuple[str, ...]:
+    """Files that run folders of a task copy from prepared data to be usable without it; each has one tokenizer."""
+    return (*TOKENIZER_FILES, REPORT_FILE, *find_task(task).files)
+
+
+def require_new(folder: Path) -> None:
+    """Check that a folder is new or empty.
+
+    Raises:
+        RecipeError: If there is something in it, or it cannot be replaced.
+    """
+    if not is_free(folder, "name another folder"):
+        raise RecipeError(f"{folder} must be new or an empty folder, got other content; name another folder")
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """Make a folder, new or empty, that appears when it is complete.
+
+    Yields:
+        The folder to fill.
+
+    Raises:
+        RecipeError: If there is something in it by now, or another process makes it.
+        ResourceError: If the disk is full or fails.
+    """
+    with disk_errors(folder):
+        folder.resolve().parent.mkdir(parents=True, exist_ok=True)
+    with locked_for_writing(folder, "name another folder"):
+        require_new(folder)
+        with disk_errors(folder), replace_folder(folder.resolve()) as new:
+            yield new
+
+
+def finish(run: Path, state: TrainingState) -> None:
+    """Record in the manifest that a run has ended.
+
+    Raises:
+        CheckpointError: If the manifest is broken.
+        ResourceError: If the disk is full or fails.
+    """
+    manifest = Manifest.read(run)
+    facts = {**manifest.facts, "finished": state.step, "stale_validations": state.stale_validations}
+    with disk_errors(run):
+        Manifest(manifest.files, facts, manifest.incoming).write(run)
 
 
 def prepared_data_of(run: Path, recipe: BaseRecipe, check: Check = no_op) -> Path:

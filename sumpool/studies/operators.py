@@ -72,6 +72,165 @@ AT_ONCE = 2**24
 """Cosines, at most, that are computed at once."""
 
 
+def measure_operators(
+    settings: OperatorsConfig, conditions: Conditions, report: Report = no_op, check: Check = no_op
+) -> Result:
+    """Measure every operator at every length and number kept, those of one cell in turns."""
+    cells = [(length, keep) for length in sorted(set(settings.lengths)) for keep in _kept(length)]
+    rows: list[Row] = []
+    for done, (length, keep) in enumerate(cells, start=1):
+        left_out = _too_long(rows, length, keep, PATIENCE * settings.seconds)
+        rows += _measure(length, keep, settings, conditions, left_out, check)
+        report(Progress("bench", done, len(cells), {"vectors": f"{length:,} to {keep:,}"}))
+    crossings, sharpness = {}, list[Row]()
+    for length in sorted(set(settings.lengths)):
+        crossings[length] = _crossing(length, settings, conditions, check)
+        sharpness += _by_sharpness(length, settings, conditions, check)
+        report(
+            Progress("bench", len(cells), len(cells), {f"vectors of {settings.model_dim:,} features": f"{length:,}"})
+        )
+    return operators_result(rows, settings.model_dim, crossings, sharpness)
+
+
+def _kept(length: int) -> Iterator[int]:
+    """Powers of two from 2 to half of the length."""
+    return (2**power for power in range(1, int(math.log2(length // 2)) + 1))
+
+
+def _too_long(rows: list[Row], length: int, keep: int, most: float) -> dict[str, str]:
+    """Operators that are left out and why: the loop takes at most in proportion to length * keep."""
+    last = next((row for row in reversed(where(rows, {"operator": LOOP})) if row.timing), None)
+    predicted = last["fastest"] * (length * keep) / (last["length"] * last["keep"]) if last else 0.0
+    return {LOOP: f"would take {predicted:.1f} s"} if predicted > most else {}
+
+
+def _measure(
+    length: int, keep: int, settings: OperatorsConfig, conditions: Conditions, left_out: Mapping[str, str], check: Check
+) -> Iterator[Row]:
+    """Measure all operators at one length and number kept."""
+    pools = {name: pool for name, pool in OPERATORS.items() if name not in left_out}
+    draws = list(_draw(length, keep, settings.dim, settings.batch, conditions))
+    similarities = {}
+    with torch.inference_mode():
+        tasks = {name: partial(pool, *draws[0], keep) for name, pool in pools.items()}
+        timings = interleave(tasks, settings.repeats, conditions.device, check, settings.seconds)
+        for name, pool in pools.items():
+            check()
+            similarities[name] = _similarity(pool, draws, keep, timings[name], settings.seconds)
+    sizes = {"length": length, "keep": keep, "batch": settings.batch, "rounds": math.ceil(math.log2(length / keep))}
+    for name in OPERATORS:
+        values = {"operator": name, **sizes, "similarity": similarities.get(name)}
+        yield Row(values, timings.get(name), left_out.get(name, ""))
+
+
+def _iterate(states: Tensor, scores: Tensor, keep: int, pool: Callable[..., Tensor]) -> Tensor:
+    return pool(states, scores, torch.ones_like(scores, dtype=torch.bool), keep, SHARPNESS)
+
+
+def _all_steps(states: Tensor, scores: Tensor, mask: Tensor, keep: int, sharpness: float) -> Tensor:
+    return step_weights(scores, mask, *top_k(scores, mask, keep), sharpness) @ states
+
+
+def _halve(states: Tensor, scores: Tensor, keep: int, sort: Sort, hard: bool = False) -> Tensor:
+    mask = torch.ones_like(scores, dtype=torch.bool)
+    return halve(scores, mask, keep, Peak(), hard, sort).mixture.combine(states)
+
+
+def _by_document(states: Tensor, scores: Tensor, keep: int) -> Tensor:
+    """Halve one document after the other, as the released code does."""
+    pairs = zip(states.split(1), scores.split(1), strict=True)
+    return torch.cat([_halve(*document, keep, "each_round") for document in pairs])
+
+
+OPERATORS: Mapping[str, Pool] = {
+    SORTED: partial(_halve, sort="each_round"),
+    ONCE: partial(_halve, sort="once"),
+    NEVER: partial(_halve, sort="never"),
+    HARD: partial(_halve, sort="each_round", hard=True),
+    BY_DOCUMENT: _by_document,
+    LOOP: partial(_iterate, pool=iterate),
+    STEPS: partial(_iterate, pool=_all_steps),
+    SUMS: partial(_iterate, pool=suffix_means),
+}
+
+
+def _draw(length: int, keep: int, dim: int, batch: int, conditions: Conditions) -> Iterator[tuple[Tensor, Tensor]]:
+    """Draw as many batches as it takes for ROWS best-scored vectors."""
+    generator = torch.Generator().manual_seed(conditions.seed)
+    for _ in range(min(DRAWS, math.ceil(ROWS / (batch * keep)))):
+        states = torch.rand(batch, length, dim, generator=generator) * 2 - 1
+        scores = torch.rand(batch, length, generator=generator)
+        yield states.to(conditions.device), scores.to(conditions.device)
+
+
+def _similarity(pool: Pool, draws: list[tuple[Tensor, Tensor]], keep: int, timing: Timing, seconds: float) -> float:
+    """Average over the draws, over as many as the time allows, and over about ROWS vectors of each."""
+    documents = max(1, ROWS // keep)
+    affordable = max(1, int(PATIENCE * seconds / max(timing.fastest, 1e-9)))
+    similarities = [
+        similarity(states[:documents], scores[:documents], pool(states[:documents], scores[:documents], keep))
+        for states, scores in draws[:affordable]
+    ]
+    return float(torch.cat(similarities).mean())
+
+
+def similarity(states: Tensor, scores: Tensor, left: Tensor) -> Tensor:
+    """Compare the vectors that are left with exact top-k.
+
+    Args:
+        states: (batch, length, dim).
+        scores: (batch, length).
+        left: (batch, keep, dim).
+
+    Returns:
+        (batch,), in [-1, 1]; 1 where every one of the best vectors is left.
+    """
+    keep = left.size(1)
+    best = scores.topk(keep).indices  # (batch, keep)
+    target = F.normalize(states.gather(1, best[..., None].expand(-1, -1, states.size(2))), dim=-1)  # (batch, keep, dim)
+    left = F.normalize(left, dim=-1).transpose(1, 2)  # (batch, dim, keep)
+    parts = target.split(max(1, AT_ONCE // (len(left) * keep)), dim=1)
+    return torch.cat([(part @ left).amax(-1) for part in parts], dim=1).mean(-1)
+
+
+def _crossing(length: int, settings: OperatorsConfig, conditions: Conditions, check: Check) -> int | None:
+    """Find the smallest number kept at which halving is faster than the loop, with the features of a model.
+
+    The loop's time grows with the number kept and halving's does not, so that the first one is the answer.
+    """
+    with torch.inference_mode():
+        for keep in _kept(length):
+            states, scores = next(_draw(length, keep, settings.model_dim, settings.batch, conditions))
+            tasks = {name: partial(OPERATORS[name], states, scores, keep) for name in (SORTED, LOOP)}
+            timings = interleave(tasks, settings.repeats, conditions.device, check, settings.seconds)
+            if timings[SORTED].fastest < timings[LOOP].fastest:
+                return keep
+    return None
+
+
+def _by_sharpness(length: int, settings: OperatorsConfig, conditions: Conditions, check: Check) -> Iterator[Row]:
+    """Measure the similarity of iterative pooling by weights and sharpness, at the numbers kept that are printed."""
+    kept = [*_kept(length)]
+    with torch.inference_mode():
+        for keep in (keep for keep in kept if keep in (*SHOWN, kept[-1])):
+            draws = [*_draw(length, keep, settings.dim, min(settings.batch, max(1, ROWS // keep)), conditions)]
+            mask = torch.ones_like(draws[0][1], dtype=torch.bool)
+            for (weights, pool), sharpness in product(WEIGHTS.items(), dict.fromkeys(settings.sharpness)):
+                check()
+                similarities = [
+                    similarity(states, scores, pool(states, scores, mask, keep, sharpness)) for states, scores in draws
+                ]
+                labels = {"length": length, "keep": keep, "weights": weights, "sharpness": sharpness}
+                yield Row({**labels, "similarity": float(torch.cat(similarities).mean())})
+
+
+WEIGHTS: Mapping[WeightKind, Callable[[Tensor, Tensor, Tensor, int, float], Tensor]] = {
+    "distance": _all_steps,
+    "softmax": suffix_means,
+}
+"""Iterative pooling by the kind of its weights; takes vectors, scores, mask, how many to keep, and the sharpness."""
+
+
 def operators_result(
     rows: Sequence[Row], model_dim: int, crossings: Mapping[int, int | None], sharpness: Sequence[Row] = ()
 ) -> Result:
@@ -107,30 +266,8 @@ def by_cell(rows: Sequence[Row]) -> dict[tuple[int, int], dict[str, Row]]:
     return cells
 
 
-def crossing(cells: Cells, length: int) -> int | None:
-    """Smallest number kept from which on halving is faster than the iterative loop; None if it never is.
-
-    A loop that was left out because it would take too long counts as slower.
-    """
-    smallest = None
-    for (vectors, keep), rows in sorted(cells.items(), reverse=True):
-        if vectors != length:
-            continue
-        halving, loop = rows[SORTED].timing, rows[LOOP].timing
-        if halving is None or (loop is not None and loop.fastest <= halving.fastest):
-            break
-        smallest = keep
-    return smallest
-
-
-def overhead(cells: Cells, operator: str) -> float:
-    """Time that sorting costs over `operator`: mean over the cells of the share that it adds."""
-    return fmean(rows[SORTED]["fastest"] / rows[operator]["fastest"] - 1 for rows in cells.values())
-
-
-def saving(cells: Cells, operator: str) -> float:
-    """Error that sorting saves over `operator`: mean over the cells of the share of 1 - similarity."""
-    return fmean(1 - _error(rows[SORTED]) / _error(rows[operator]) for rows in cells.values())
+def _seconds_per_round(row: Row) -> float:
+    return float(row["fastest"] / row["rounds"])
 
 
 def _operator_columns(rows: Sequence[Row], style: str, unit: str = "") -> list[Column]:
@@ -153,6 +290,22 @@ def _length_rows(cells: Cells, crossings: Mapping[int, int | None]) -> Iterator[
         yield Row(values)
 
 
+def crossing(cells: Cells, length: int) -> int | None:
+    """Smallest number kept from which on halving is faster than the iterative loop; None if it never is.
+
+    A loop that was left out because it would take too long counts as slower.
+    """
+    smallest = None
+    for (vectors, keep), rows in sorted(cells.items(), reverse=True):
+        if vectors != length:
+            continue
+        halving, loop = rows[SORTED].timing, rows[LOOP].timing
+        if halving is None or (loop is not None and loop.fastest <= halving.fastest):
+            break
+        smallest = keep
+    return smallest
+
+
 def _sorting_rows(cells: Cells) -> list[Row]:
     compared = {"each round against never": NEVER, "each round against once": ONCE}
     rows = [
@@ -162,168 +315,15 @@ def _sorting_rows(cells: Cells) -> list[Row]:
     return [*rows, Row({"sorting": "published", "overhead": 0.073, "saving": 0.452})]
 
 
-def _seconds_per_round(row: Row) -> float:
-    return float(row["fastest"] / row["rounds"])
+def overhead(cells: Cells, operator: str) -> float:
+    """Time that sorting costs over `operator`: mean over the cells of the share that it adds."""
+    return fmean(rows[SORTED]["fastest"] / rows[operator]["fastest"] - 1 for rows in cells.values())
+
+
+def saving(cells: Cells, operator: str) -> float:
+    """Error that sorting saves over `operator`: mean over the cells of the share of 1 - similarity."""
+    return fmean(1 - _error(rows[SORTED]) / _error(rows[operator]) for rows in cells.values())
 
 
 def _error(row: Row) -> float:
     return max(1 - float(row["similarity"]), 1e-9)
-
-
-def measure_operators(
-    settings: OperatorsConfig, conditions: Conditions, report: Report = no_op, check: Check = no_op
-) -> Result:
-    """Measure every operator at every length and number kept, those of one cell in turns."""
-    cells = [(length, keep) for length in sorted(set(settings.lengths)) for keep in _kept(length)]
-    rows: list[Row] = []
-    for done, (length, keep) in enumerate(cells, start=1):
-        left_out = _too_long(rows, length, keep, PATIENCE * settings.seconds)
-        rows += _measure(length, keep, settings, conditions, left_out, check)
-        report(Progress("bench", done, len(cells), {"vectors": f"{length:,} to {keep:,}"}))
-    crossings, sharpness = {}, list[Row]()
-    for length in sorted(set(settings.lengths)):
-        crossings[length] = _crossing(length, settings, conditions, check)
-        sharpness += _by_sharpness(length, settings, conditions, check)
-        report(
-            Progress("bench", len(cells), len(cells), {f"vectors of {settings.model_dim:,} features": f"{length:,}"})
-        )
-    return operators_result(rows, settings.model_dim, crossings, sharpness)
-
-
-def similarity(states: Tensor, scores: Tensor, left: Tensor) -> Tensor:
-    """Compare the vectors that are left with exact top-k.
-
-    Args:
-        states: (batch, length, dim).
-        scores: (batch, length).
-        left: (batch, keep, dim).
-
-    Returns:
-        (batch,), in [-1, 1]; 1 where every one of the best vectors is left.
-    """
-    keep = left.size(1)
-    best = scores.topk(keep).indices  # (batch, keep)
-    target = F.normalize(states.gather(1, best[..., None].expand(-1, -1, states.size(2))), dim=-1)  # (batch, keep, dim)
-    left = F.normalize(left, dim=-1).transpose(1, 2)  # (batch, dim, keep)
-    parts = target.split(max(1, AT_ONCE // (len(left) * keep)), dim=1)
-    return torch.cat([(part @ left).amax(-1) for part in parts], dim=1).mean(-1)
-
-
-def _iterate(states: Tensor, scores: Tensor, keep: int, pool: Callable[..., Tensor]) -> Tensor:
-    return pool(states, scores, torch.ones_like(scores, dtype=torch.bool), keep, SHARPNESS)
-
-
-def _all_steps(states: Tensor, scores: Tensor, mask: Tensor, keep: int, sharpness: float) -> Tensor:
-    return step_weights(scores, mask, *top_k(scores, mask, keep), sharpness) @ states
-
-
-def _halve(states: Tensor, scores: Tensor, keep: int, sort: Sort, hard: bool = False) -> Tensor:
-    mask = torch.ones_like(scores, dtype=torch.bool)
-    return halve(scores, mask, keep, Peak(), hard, sort).mixture.combine(states)
-
-
-def _by_document(states: Tensor, scores: Tensor, keep: int) -> Tensor:
-    """Halve one document after the other, as the released code does."""
-    pairs = zip(states.split(1), scores.split(1), strict=True)
-    return torch.cat([_halve(*document, keep, "each_round") for document in pairs])
-
-
-OPERATORS: Mapping[str, Pool] = {
-    SORTED: partial(_halve, sort="each_round"),
-    ONCE: partial(_halve, sort="once"),
-    NEVER: partial(_halve, sort="never"),
-    HARD: partial(_halve, sort="each_round", hard=True),
-    BY_DOCUMENT: _by_document,
-    LOOP: partial(_iterate, pool=iterate),
-    STEPS: partial(_iterate, pool=_all_steps),
-    SUMS: partial(_iterate, pool=suffix_means),
-}
-
-
-WEIGHTS: Mapping[WeightKind, Callable[[Tensor, Tensor, Tensor, int, float], Tensor]] = {
-    "distance": _all_steps,
-    "softmax": suffix_means,
-}
-"""Iterative pooling by the kind of its weights; takes vectors, scores, mask, how many to keep, and the sharpness."""
-
-
-def _by_sharpness(length: int, settings: OperatorsConfig, conditions: Conditions, check: Check) -> Iterator[Row]:
-    """Measure the similarity of iterative pooling by weights and sharpness, at the numbers kept that are printed."""
-    kept = [*_kept(length)]
-    with torch.inference_mode():
-        for keep in (keep for keep in kept if keep in (*SHOWN, kept[-1])):
-            draws = [*_draw(length, keep, settings.dim, min(settings.batch, max(1, ROWS // keep)), conditions)]
-            mask = torch.ones_like(draws[0][1], dtype=torch.bool)
-            for (weights, pool), sharpness in product(WEIGHTS.items(), dict.fromkeys(settings.sharpness)):
-                check()
-                similarities = [
-                    similarity(states, scores, pool(states, scores, mask, keep, sharpness)) for states, scores in draws
-                ]
-                labels = {"length": length, "keep": keep, "weights": weights, "sharpness": sharpness}
-                yield Row({**labels, "similarity": float(torch.cat(similarities).mean())})
-
-
-def _kept(length: int) -> Iterator[int]:
-    """Powers of two from 2 to half of the length."""
-    return (2**power for power in range(1, int(math.log2(length // 2)) + 1))
-
-
-def _too_long(rows: list[Row], length: int, keep: int, most: float) -> dict[str, str]:
-    """Operators that are left out and why: the loop takes at most in proportion to length * keep."""
-    last = next((row for row in reversed(where(rows, {"operator": LOOP})) if row.timing), None)
-    predicted = last["fastest"] * (length * keep) / (last["length"] * last["keep"]) if last else 0.0
-    return {LOOP: f"would take {predicted:.1f} s"} if predicted > most else {}
-
-
-def _measure(
-    length: int, keep: int, settings: OperatorsConfig, conditions: Conditions, left_out: Mapping[str, str], check: Check
-) -> Iterator[Row]:
-    """Measure all operators at one length and number kept."""
-    pools = {name: pool for name, pool in OPERATORS.items() if name not in left_out}
-    draws = list(_draw(length, keep, settings.dim, settings.batch, conditions))
-    similarities = {}
-    with torch.inference_mode():
-        tasks = {name: partial(pool, *draws[0], keep) for name, pool in pools.items()}
-        timings = interleave(tasks, settings.repeats, conditions.device, check, settings.seconds)
-        for name, pool in pools.items():
-            check()
-            similarities[name] = _similarity(pool, draws, keep, timings[name], settings.seconds)
-    sizes = {"length": length, "keep": keep, "batch": settings.batch, "rounds": math.ceil(math.log2(length / keep))}
-    for name in OPERATORS:
-        values = {"operator": name, **sizes, "similarity": similarities.get(name)}
-        yield Row(values, timings.get(name), left_out.get(name, ""))
-
-
-def _crossing(length: int, settings: OperatorsConfig, conditions: Conditions, check: Check) -> int | None:
-    """Find the smallest number kept at which halving is faster than the loop, with the features of a model.
-
-    The loop's time grows with the number kept and halving's does not, so that the first one is the answer.
-    """
-    with torch.inference_mode():
-        for keep in _kept(length):
-            states, scores = next(_draw(length, keep, settings.model_dim, settings.batch, conditions))
-            tasks = {name: partial(OPERATORS[name], states, scores, keep) for name in (SORTED, LOOP)}
-            timings = interleave(tasks, settings.repeats, conditions.device, check, settings.seconds)
-            if timings[SORTED].fastest < timings[LOOP].fastest:
-                return keep
-    return None
-
-
-def _draw(length: int, keep: int, dim: int, batch: int, conditions: Conditions) -> Iterator[tuple[Tensor, Tensor]]:
-    """Draw as many batches as it takes for ROWS best-scored vectors."""
-    generator = torch.Generator().manual_seed(conditions.seed)
-    for _ in range(min(DRAWS, math.ceil(ROWS / (batch * keep)))):
-        states = torch.rand(batch, length, dim, generator=generator) * 2 - 1
-        scores = torch.rand(batch, length, generator=generator)
-        yield states.to(conditions.device), scores.to(conditions.device)
-
-
-def _similarity(pool: Pool, draws: list[tuple[Tensor, Tensor]], keep: int, timing: Timing, seconds: float) -> float:
-    """Average over the draws, over as many as the time allows, and over about ROWS vectors of each."""
-    documents = max(1, ROWS // keep)
-    affordable = max(1, int(PATIENCE * seconds / max(timing.fastest, 1e-9)))
-    similarities = [
-        similarity(states[:documents], scores[:documents], pool(states[:documents], scores[:documents], keep))
-        for states, scores in draws[:affordable]
-    ]
-    return float(torch.cat(similarities).mean())

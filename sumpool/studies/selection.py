@@ -55,166 +55,6 @@ Cache = dict[str, Tensor]
 """What a cross-attention precomputes of the documents."""
 
 
-def selection_result(steps: list[Row], reused: list[Row], generations: list[Row], settings: SelectionConfig) -> Result:
-    """Tables of steps, reused selections and generations."""
-    for rows in (steps, generations):
-        rows[:] = [row.also({"speedup": quotient(_time(_full(rows, row)), _time(row))}) for row in rows]
-    sizes = settings.model_dump()
-    base = {row["length"]: row["median"] for row in where(reused, {"reselect_every": 1})}
-    reused = [row.also({"ratio": quotient(row["median"], base[row["length"]])}) for row in reused]
-    similar, independent = (where(steps, {"independent": value}) for value in (False, True))
-    faster = [
-        f"{count} sentences {_break_even(similar, {'selection': APPROXIMATE, 'sentences': count})}"
-        for count in settings.sentences
-    ]
-    whole = [
-        f"{name} {_break_even(generations, {'selection': name})}"
-        for name in unique(generations, "selection")
-        if name != FULL
-    ]
-    tables = [
-        _step_table(similar, sizes, "similar", [f"a step of {APPROXIMATE} is faster than full: {'; '.join(faster)}"]),
-        _step_table(independent, sizes, "independent", []),
-        make_table("reused", reused, sizes),
-        make_table("generations", generations, sizes, notes=[f"all of it is faster than full: {'; '.join(whole)}"]),
-    ]
-    return Result({"steps": steps, "reused": reused, "generations": generations}, tables)
-
-
-def break_even(lengths: Sequence[int], full: Sequence[float], selected: Sequence[float]) -> float | None:
-    """Find the length from which on selecting is faster, by linear interpolation between those measured.
-
-    Returns:
-        The first length where it is faster at all of them; None where it is not at the last.
-    """
-    saved = [full_time - time for full_time, time in zip(full, selected, strict=True)]
-    if saved[-1] <= 0:
-        return None
-    for (shorter, lost), (longer, won) in reversed(list(pairwise(zip(lengths, saved, strict=True)))):
-        if lost <= 0:
-            return shorter + (longer - shorter) * lost / (lost - won)
-    return float(lengths[0])
-
-
-def _time(row: Row) -> float:
-    return float(row["median"] if row.timing else row["total"])
-
-
-def _full(rows: Sequence[Row], row: Row) -> Row:
-    """The row of full cross-attention at the same length and with the same hypotheses."""
-    (full,) = where(rows, {"length": row["length"], "selection": FULL, "independent": row["independent"]})
-    return full
-
-
-def _step_table(steps: list[Row], sizes: Mapping[str, Any], kind: str, notes: Sequence[str]) -> Table:
-    """Steps of the approximate selection, and how many times faster than full every selection is."""
-    names = [name for name in unique(steps, "selection") if name != FULL]
-    lines = []
-    for row in where(steps, {"selection": APPROXIMATE}):
-        full = _full(steps, row)
-        same = where(steps, {"length": row["length"], "sentences": row["sentences"]})
-        speedups = {f"{other['selection']} speedup": other["speedup"] for other in same}
-        lines.append(row.also({"full_bytes": full["bytes"], "full_seconds": full["median"], **speedups}))
-    columns = [Column(name, f"{name} speedup", ",.1f") for name in names]
-    return make_table("selection_steps", lines, {**sizes, "kind": kind}, columns=columns, notes=notes)
-
-
-def _break_even(rows: list[Row], labels: dict[str, object]) -> str:
-    """Say from which length on the rows of these labels are faster than full cross-attention."""
-    selected = where(rows, labels)
-    lengths = [row["length"] for row in selected]
-    length = break_even(lengths, [_time(_full(rows, row)) for row in selected], [_time(row) for row in selected])
-    if length is None:
-        return f"nowhere up to {lengths[-1]:,} tokens"
-    return f"at every length from {lengths[0]:,}" if length == lengths[0] else f"from about {length:,.0f} tokens"
-
-
-def measure_generations(
-    systems: Mapping[str, CrossAttentionConfig],
-    memory: Tokens,
-    settings: SelectionConfig,
-    conditions: Conditions,
-    progress: Steps,
-) -> list[Row]:
-    """Generate `settings.generate` tokens for the same documents with every system."""
-    decodings: dict[str, _Decoding] = {}
-    for name, config in systems.items():
-        progress.check()
-        decodings[name] = _Decoding(_decoder(config, settings, conditions), memory, settings.beams, conditions.device)
-    for layer in range(settings.layers):
-        for decoding in decodings.values():
-            progress.check()
-            decoding.precompute(layer)
-    generator = torch.Generator().manual_seed(conditions.seed)
-    rows = settings.batch * settings.beams
-    first = torch.arange(settings.batch).repeat_interleave(settings.beams) * settings.beams
-    for _ in range(settings.generate):
-        progress()
-        tokens = torch.randint(PARAGRAPH + 1, _VOCABULARY, (settings.batch, settings.beams), generator=generator)
-        origins = (first + torch.randint(settings.beams, (rows,), generator=generator)).to(conditions.device)
-        for decoding in decodings.values():
-            decoding.step(tokens.to(conditions.device), origins)
-    length = memory.states.size(1)
-    return [Row({"length": length, "selection": name, **decoding.seconds()}) for name, decoding in decodings.items()]
-
-
-def _decoder(config: CrossAttentionConfig, settings: SelectionConfig, conditions: Conditions) -> Decoder:
-    """Build a decoder with random weights; what all cross-attentions have in common costs the same in each."""
-    torch.manual_seed(conditions.seed)
-    embedding = nn.Embedding(_VOCABULARY, settings.dim, padding_idx=PAD)
-    with torch.no_grad():
-        centre = torch.randn(settings.dim)
-        noise = settings.state_noise * torch.randn_like(embedding.weight)
-        embedding.weight.copy_((centre + noise) * settings.dim**-0.5)
-    model = ModelConfig.model_validate(
-        {
-            **settings.model_dump(include={"dim", "heads", "feed_forward"}),
-            "target_length": settings.generate,
-            "encoder": [{"attention": {"kind": "vanilla"}}],
-            "decoder": {"layers": settings.layers, "cross_attention": config.model_dump()},
-        }
-    )
-    return Decoder(model, embedding).to(conditions.device).eval()
-
-
-@final
-class _Decoding:
-    """One decoder at work, and its seconds."""
-
-    def __init__(self, decoder: Decoder, memory: Tokens, beams: int, device: torch.device) -> None:
-        self.decoder, self.memory, self.device = decoder, memory, device
-        self.shared: dict[str, Tensor] = {}
-        self.cross_caches: list[dict[str, Tensor]] = []
-        self.self_cache = CompactingCache.empty(len(memory.mask), beams, device)
-        self.sentence_encoding = clock(lambda: self.shared.update(decoder.memory_encoder(memory)), device)
-        self.projection = 0.0
-        self.steps: list[float] = []
-
-    def precompute(self, number: int) -> None:
-        """Project the documents in one layer."""
-        layer = self.decoder.layers[number]
-        assert isinstance(layer, DecoderLayer)
-        project = partial(layer.cross_attention.precompute, self.memory, self.shared)
-        self.projection += clock(lambda: self.cross_caches.append(project()), self.device)
-
-    def step(self, tokens: Tensor, origins: Tensor) -> None:
-        """Append tokens (batch, beams), each to row origins[i] of (batch * beams,)."""
-
-        def append() -> None:
-            _, self.self_cache = self.decoder.step(tokens, self.self_cache.reorder(origins), self.cross_caches)
-
-        self.steps.append(clock(append, self.device))
-
-    def seconds(self) -> dict[str, object]:
-        """Seconds of the sentences, of keys and values, of all steps, of everything, and of each step."""
-        parts = {
-            "sentence_encoding": self.sentence_encoding,
-            "projection": self.projection,
-            "decoding": sum(self.steps),
-        }
-        return {**parts, "total": sum(parts.values()), "step_seconds": tuple(self.steps)}
-
-
 def measure_selection(
     settings: SelectionConfig, conditions: Conditions, report: Report = no_op, check: Check = no_op
 ) -> Result:
@@ -336,3 +176,163 @@ def _search(layer: SentenceCrossAttention, queries: list[Tensor], cache: Cache) 
     state: StepState = {}
     for query in queries:
         _, state = layer.step(query, cache, state)
+
+
+def measure_generations(
+    systems: Mapping[str, CrossAttentionConfig],
+    memory: Tokens,
+    settings: SelectionConfig,
+    conditions: Conditions,
+    progress: Steps,
+) -> list[Row]:
+    """Generate `settings.generate` tokens for the same documents with every system."""
+    decodings: dict[str, _Decoding] = {}
+    for name, config in systems.items():
+        progress.check()
+        decodings[name] = _Decoding(_decoder(config, settings, conditions), memory, settings.beams, conditions.device)
+    for layer in range(settings.layers):
+        for decoding in decodings.values():
+            progress.check()
+            decoding.precompute(layer)
+    generator = torch.Generator().manual_seed(conditions.seed)
+    rows = settings.batch * settings.beams
+    first = torch.arange(settings.batch).repeat_interleave(settings.beams) * settings.beams
+    for _ in range(settings.generate):
+        progress()
+        tokens = torch.randint(PARAGRAPH + 1, _VOCABULARY, (settings.batch, settings.beams), generator=generator)
+        origins = (first + torch.randint(settings.beams, (rows,), generator=generator)).to(conditions.device)
+        for decoding in decodings.values():
+            decoding.step(tokens.to(conditions.device), origins)
+    length = memory.states.size(1)
+    return [Row({"length": length, "selection": name, **decoding.seconds()}) for name, decoding in decodings.items()]
+
+
+@final
+class _Decoding:
+    """One decoder at work, and its seconds."""
+
+    def __init__(self, decoder: Decoder, memory: Tokens, beams: int, device: torch.device) -> None:
+        self.decoder, self.memory, self.device = decoder, memory, device
+        self.shared: dict[str, Tensor] = {}
+        self.cross_caches: list[dict[str, Tensor]] = []
+        self.self_cache = CompactingCache.empty(len(memory.mask), beams, device)
+        self.sentence_encoding = clock(lambda: self.shared.update(decoder.memory_encoder(memory)), device)
+        self.projection = 0.0
+        self.steps: list[float] = []
+
+    def precompute(self, number: int) -> None:
+        """Project the documents in one layer."""
+        layer = self.decoder.layers[number]
+        assert isinstance(layer, DecoderLayer)
+        project = partial(layer.cross_attention.precompute, self.memory, self.shared)
+        self.projection += clock(lambda: self.cross_caches.append(project()), self.device)
+
+    def step(self, tokens: Tensor, origins: Tensor) -> None:
+        """Append tokens (batch, beams), each to row origins[i] of (batch * beams,)."""
+
+        def append() -> None:
+            _, self.self_cache = self.decoder.step(tokens, self.self_cache.reorder(origins), self.cross_caches)
+
+        self.steps.append(clock(append, self.device))
+
+    def seconds(self) -> dict[str, object]:
+        """Seconds of the sentences, of keys and values, of all steps, of everything, and of each step."""
+        parts = {
+            "sentence_encoding": self.sentence_encoding,
+            "projection": self.projection,
+            "decoding": sum(self.steps),
+        }
+        return {**parts, "total": sum(parts.values()), "step_seconds": tuple(self.steps)}
+
+
+def _decoder(config: CrossAttentionConfig, settings: SelectionConfig, conditions: Conditions) -> Decoder:
+    """Build a decoder with random weights; what all cross-attentions have in common costs the same in each."""
+    torch.manual_seed(conditions.seed)
+    embedding = nn.Embedding(_VOCABULARY, settings.dim, padding_idx=PAD)
+    with torch.no_grad():
+        centre = torch.randn(settings.dim)
+        noise = settings.state_noise * torch.randn_like(embedding.weight)
+        embedding.weight.copy_((centre + noise) * settings.dim**-0.5)
+    model = ModelConfig.model_validate(
+        {
+            **settings.model_dump(include={"dim", "heads", "feed_forward"}),
+            "target_length": settings.generate,
+            "encoder": [{"attention": {"kind": "vanilla"}}],
+            "decoder": {"layers": settings.layers, "cross_attention": config.model_dump()},
+        }
+    )
+    return Decoder(model, embedding).to(conditions.device).eval()
+
+
+def selection_result(steps: list[Row], reused: list[Row], generations: list[Row], settings: SelectionConfig) -> Result:
+    """Tables of steps, reused selections and generations."""
+    for rows in (steps, generations):
+        rows[:] = [row.also({"speedup": quotient(_time(_full(rows, row)), _time(row))}) for row in rows]
+    sizes = settings.model_dump()
+    base = {row["length"]: row["median"] for row in where(reused, {"reselect_every": 1})}
+    reused = [row.also({"ratio": quotient(row["median"], base[row["length"]])}) for row in reused]
+    similar, independent = (where(steps, {"independent": value}) for value in (False, True))
+    faster = [
+        f"{count} sentences {_break_even(similar, {'selection': APPROXIMATE, 'sentences': count})}"
+        for count in settings.sentences
+    ]
+    whole = [
+        f"{name} {_break_even(generations, {'selection': name})}"
+        for name in unique(generations, "selection")
+        if name != FULL
+    ]
+    tables = [
+        _step_table(similar, sizes, "similar", [f"a step of {APPROXIMATE} is faster than full: {'; '.join(faster)}"]),
+        _step_table(independent, sizes, "independent", []),
+        make_table("reused", reused, sizes),
+        make_table("generations", generations, sizes, notes=[f"all of it is faster than full: {'; '.join(whole)}"]),
+    ]
+    return Result({"steps": steps, "reused": reused, "generations": generations}, tables)
+
+
+def _time(row: Row) -> float:
+    return float(row["median"] if row.timing else row["total"])
+
+
+def _full(rows: Sequence[Row], row: Row) -> Row:
+    """The row of full cross-attention at the same length and with the same hypotheses."""
+    (full,) = where(rows, {"length": row["length"], "selection": FULL, "independent": row["independent"]})
+    return full
+
+
+def _break_even(rows: list[Row], labels: dict[str, object]) -> str:
+    """Say from which length on the rows of these labels are faster than full cross-attention."""
+    selected = where(rows, labels)
+    lengths = [row["length"] for row in selected]
+    length = break_even(lengths, [_time(_full(rows, row)) for row in selected], [_time(row) for row in selected])
+    if length is None:
+        return f"nowhere up to {lengths[-1]:,} tokens"
+    return f"at every length from {lengths[0]:,}" if length == lengths[0] else f"from about {length:,.0f} tokens"
+
+
+def break_even(lengths: Sequence[int], full: Sequence[float], selected: Sequence[float]) -> float | None:
+    """Find the length from which on selecting is faster, by linear interpolation between those measured.
+
+    Returns:
+        The first length where it is faster at all of them; None where it is not at the last.
+    """
+    saved = [full_time - time for full_time, time in zip(full, selected, strict=True)]
+    if saved[-1] <= 0:
+        return None
+    for (shorter, lost), (longer, won) in reversed(list(pairwise(zip(lengths, saved, strict=True)))):
+        if lost <= 0:
+            return shorter + (longer - shorter) * lost / (lost - won)
+    return float(lengths[0])
+
+
+def _step_table(steps: list[Row], sizes: Mapping[str, Any], kind: str, notes: Sequence[str]) -> Table:
+    """Steps of the approximate selection, and how many times faster than full every selection is."""
+    names = [name for name in unique(steps, "selection") if name != FULL]
+    lines = []
+    for row in where(steps, {"selection": APPROXIMATE}):
+        full = _full(steps, row)
+        same = where(steps, {"length": row["length"], "sentences": row["sentences"]})
+        speedups = {f"{other['selection']} speedup": other["speedup"] for other in same}
+        lines.append(row.also({"full_bytes": full["bytes"], "full_seconds": full["median"], **speedups}))
+    columns = [Column(name, f"{name} speedup", ",.1f") for name in names]
+    return make_table("selection_steps", lines, {**sizes, "kind": kind}, columns=columns, notes=notes)

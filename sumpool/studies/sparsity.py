@@ -53,92 +53,6 @@ _SHOWN = (1, 2, 3, 5, 10, 15, 20, 25, 30)
 """Numbers of sentences in the table; JSON and picture have all."""
 
 
-def validation_attention(loaded: LoadedModel, documents: int) -> Iterator[list[Tensor]]:
-    """Attention to sentences in validation summaries, evenly spread.
-
-    Yields for each document, for each layer of the decoder, shares (target, sentences).
-
-    Raises:
-        DataError: If the prepared data is missing, or has no validation document.
-        RecipeError: If the cross-attention has no query and key of each word.
-    """
-    for batch in validation_batches(loaded, documents):
-        try:
-            (layers,) = sentence_attention(loaded.model, batch.to(loaded.device))
-        except ValueError as error:
-            raise RecipeError(f"study sparsity: {error}") from error
-        yield layers
-
-
-def selection_losses(loaded: LoadedModel, documents: int, sentences: Sequence[int], check: Check) -> Iterator[Row]:
-    """Validation losses where a token sees selected sentences only, selection by selection.
-
-    Yields `selection` and `nats` by number of sentences; full attention first, and last the model's own selection, if
-    it has one that learns. The weights of the word attention serve all selections.
-
-    Raises:
-        DataError: If the prepared data is missing, or has no validation document.
-        RecipeError: If the cross-attention has no query and key of each word.
-    """
-    selections: dict[str, SelectionConfig] = {
-        config.kind: config for config in (IdealSelectionConfig(), RandomSelectionConfig(), ModelFreeSelectionConfig())
-    }
-    learned = loaded.recipe.model.decoder.cross_attention
-    if isinstance(learned, SentenceCrossAttentionConfig):
-        selections[learned.selection.kind] = learned.selection
-    shard, config = validation_shard(loaded), loaded.recipe.model
-    lengths = (config.source_length, config.target_length)
-    special_tokens = loaded.model.special_tokens
-    data = TrainingData(shard, shard, *lengths, loaded.recipe.seed, special_tokens=special_tokens)
-    settings = loaded.recipe.train.model_copy(update={"validate_documents": documents})
-
-    def loss(cross_attention: CrossAttentionConfig) -> float:
-        return validate(_with(loaded, cross_attention), data, settings, loaded.device, check)[0]
-
-    yield Row({"selection": "full", "nats": dict.fromkeys(sentences, loss(FullCrossAttentionConfig()))})
-    for kind, selection in selections.items():
-        configs = {seen: SentenceCrossAttentionConfig(sentences=seen, selection=selection) for seen in sentences}
-        yield Row({"selection": kind, "nats": {seen: loss(attention) for seen, attention in configs.items()}})
-
-
-def _with(loaded: LoadedModel, cross_attention: CrossAttentionConfig) -> SummarizationModel:
-    """Build the model with another cross-attention and the same weights."""
-    config = loaded.recipe.model
-    decoder = config.decoder.model_copy(update={"cross_attention": cross_attention})
-    with torch.device(loaded.device):
-        model = SummarizationModel(
-            config.model_copy(update={"decoder": decoder}),
-            loaded.model.vocabulary,
-            loaded.model.encoder.word_starts,
-            loaded.model.special_tokens,
-        )
-    set_weights(model, needed_weights(model, weights_of(loaded.model)), str(loaded.folder))
-    return model
-
-
-def validation_shard(loaded: LoadedModel) -> Shard:
-    """Open the validation documents of a run.
-
-    Raises:
-        DataError: If the prepared data is missing, or has no validation document.
-    """
-    prepared = prepared_data_of(loaded.folder, loaded.recipe)
-    shard = Shard.open(prepared, "validation")
-    if not len(shard):
-        raise DataError(f"{prepared / 'validation'} must hold a document with a summary, got none: prepare more data")
-    return shard
-
-
-def validation_batches(loaded: LoadedModel, documents: int) -> Iterator[Batch]:
-    """Validation documents of a run, evenly spread, each as a batch; errors are those of `validation_shard`."""
-    shard, config = validation_shard(loaded), loaded.recipe.model
-    count = min(documents, len(shard))
-    for number in range(count):
-        item = shard[number * len(shard) // count]
-        lengths = (config.source_length, config.target_length)
-        yield collate([item], *lengths, special_tokens=loaded.model.special_tokens)
-
-
 def measure_sparsity(
     attention: Iterable[Sequence[Tensor]],
     losses: Iterable[Row],
@@ -172,6 +86,44 @@ def measure_sparsity(
     mean = sum(layers[0].size(1) for layers in documents) / len(documents)
     facts = {"documents": len(documents), "mean_sentences": mean}
     return sparsity_result(kept, compared, times, facts, settings)
+
+
+def _kept(number: int, documents: Sequence[Tensor], settings: SparsityConfig) -> Row:
+    """Attention that the best sentences of one layer hold, and the agreement of reused selections."""
+    most = max(shares.size(1) for shares in documents)
+    total = torch.zeros(most, dtype=torch.float64)
+    for shares in documents:
+        best = shares.double().sort(dim=1, descending=True).values.cumsum(1).mean(0).cpu()  # (sentences,)
+        total += torch.cat([best, torch.ones(most - len(best))])
+    selected = [
+        torch.zeros_like(shares, dtype=torch.bool).scatter(1, shares.topk(settings.sentences).indices, value=True)
+        for shares in documents
+        if shares.size(1) > settings.sentences
+    ]
+    agreement = {}
+    for interval in settings.reselect_every:
+        agreed = [reuse_agreement(sentences, interval) for sentences in selected]
+        agreement[interval] = sum(agreed) / len(agreed) if agreed else None
+    return Row({"layer": number, "kept": tuple((total / len(documents)).tolist()), "agreement": agreement})
+
+
+def reuse_agreement(selected: Tensor, interval: int) -> float:
+    """Share of the sentences selected at every step, (steps, ...) bool, that the last reused selection has too."""
+    reused = selected[torch.arange(len(selected), device=selected.device) // interval * interval]
+    return float((selected & reused).sum() / selected.sum())
+
+
+def _times(
+    tasks: Mapping[str, Callable[[Documents], None]], lengths: Sequence[int], settings: SparsityConfig, steps: Steps,
+    conditions: Conditions,
+) -> list[Row]:  # fmt: skip
+    """Time some modes at all lengths of the summary and these of the document."""
+    turns: dict[tuple[str, int, int], Work] = {}
+    for target, length in product(settings.targets, lengths):
+        documents = Documents.random(settings.batch, length, target, conditions)
+        turns |= {(mode, target, length): partial(work, documents) for mode, work in tasks.items()}
+    timings = interleave(turns, settings.repeats, conditions.device, steps)
+    return [Row(dict(zip(("mode", "target", "length"), key, strict=True)), timing) for key, timing in timings.items()]
 
 
 def sparsity_result(
@@ -235,42 +187,44 @@ def mode_row(mode: str, times: Sequence[Row]) -> Row:
     return Row({"mode": mode, **values, **paper})
 
 
-def reuse_agreement(selected: Tensor, interval: int) -> float:
-    """Share of the sentences selected at every step, (steps, ...) bool, that the last reused selection has too."""
-    reused = selected[torch.arange(len(selected), device=selected.device) // interval * interval]
-    return float((selected & reused).sum() / selected.sum())
+def validation_attention(loaded: LoadedModel, documents: int) -> Iterator[list[Tensor]]:
+    """Attention to sentences in validation summaries, evenly spread.
+
+    Yields for each document, for each layer of the decoder, shares (target, sentences).
+
+    Raises:
+        DataError: If the prepared data is missing, or has no validation document.
+        RecipeError: If the cross-attention has no query and key of each word.
+    """
+    for batch in validation_batches(loaded, documents):
+        try:
+            (layers,) = sentence_attention(loaded.model, batch.to(loaded.device))
+        except ValueError as error:
+            raise RecipeError(f"study sparsity: {error}") from error
+        yield layers
 
 
-def _kept(number: int, documents: Sequence[Tensor], settings: SparsityConfig) -> Row:
-    """Attention that the best sentences of one layer hold, and the agreement of reused selections."""
-    most = max(shares.size(1) for shares in documents)
-    total = torch.zeros(most, dtype=torch.float64)
-    for shares in documents:
-        best = shares.double().sort(dim=1, descending=True).values.cumsum(1).mean(0).cpu()  # (sentences,)
-        total += torch.cat([best, torch.ones(most - len(best))])
-    selected = [
-        torch.zeros_like(shares, dtype=torch.bool).scatter(1, shares.topk(settings.sentences).indices, value=True)
-        for shares in documents
-        if shares.size(1) > settings.sentences
-    ]
-    agreement = {}
-    for interval in settings.reselect_every:
-        agreed = [reuse_agreement(sentences, interval) for sentences in selected]
-        agreement[interval] = sum(agreed) / len(agreed) if agreed else None
-    return Row({"layer": number, "kept": tuple((total / len(documents)).tolist()), "agreement": agreement})
+def validation_batches(loaded: LoadedModel, documents: int) -> Iterator[Batch]:
+    """Validation documents of a run, evenly spread, each as a batch; errors are those of `validation_shard`."""
+    shard, config = validation_shard(loaded), loaded.recipe.model
+    count = min(documents, len(shard))
+    for number in range(count):
+        item = shard[number * len(shard) // count]
+        lengths = (config.source_length, config.target_length)
+        yield collate([item], *lengths, special_tokens=loaded.model.special_tokens)
 
 
-def _times(
-    tasks: Mapping[str, Callable[[Documents], None]], lengths: Sequence[int], settings: SparsityConfig, steps: Steps,
-    conditions: Conditions,
-) -> list[Row]:  # fmt: skip
-    """Time some modes at all lengths of the summary and these of the document."""
-    turns: dict[tuple[str, int, int], Work] = {}
-    for target, length in product(settings.targets, lengths):
-        documents = Documents.random(settings.batch, length, target, conditions)
-        turns |= {(mode, target, length): partial(work, documents) for mode, work in tasks.items()}
-    timings = interleave(turns, settings.repeats, conditions.device, steps)
-    return [Row(dict(zip(("mode", "target", "length"), key, strict=True)), timing) for key, timing in timings.items()]
+def validation_shard(loaded: LoadedModel) -> Shard:
+    """Open the validation documents of a run.
+
+    Raises:
+        DataError: If the prepared data is missing, or has no validation document.
+    """
+    prepared = prepared_data_of(loaded.folder, loaded.recipe)
+    shard = Shard.open(prepared, "validation")
+    if not len(shard):
+        raise DataError(f"{prepared / 'validation'} must hold a document with a summary, got none: prepare more data")
+    return shard
 
 
 @torch.inference_mode()
@@ -326,3 +280,49 @@ def _sentence_weights(query: Tensor, key_value: nn.Linear, memory: Tokens, sente
     scores = query @ key.transpose(2, 3) / query.size(-1) ** 0.5  # (batch, heads, target, length)
     membership = sentences.membership(memory.mask, scores.dtype)
     return sum_over_sentences(scores, memory.mask, membership).exp().mean(1)
+
+
+def selection_losses(loaded: LoadedModel, documents: int, sentences: Sequence[int], check: Check) -> Iterator[Row]:
+    """Validation losses where a token sees selected sentences only, selection by selection.
+
+    Yields `selection` and `nats` by number of sentences; full attention first, and last the model's own selection, if
+    it has one that learns. The weights of the word attention serve all selections.
+
+    Raises:
+        DataError: If the prepared data is missing, or has no validation document.
+        RecipeError: If the cross-attention has no query and key of each word.
+    """
+    selections: dict[str, SelectionConfig] = {
+        config.kind: config for config in (IdealSelectionConfig(), RandomSelectionConfig(), ModelFreeSelectionConfig())
+    }
+    learned = loaded.recipe.model.decoder.cross_attention
+    if isinstance(learned, SentenceCrossAttentionConfig):
+        selections[learned.selection.kind] = learned.selection
+    shard, config = validation_shard(loaded), loaded.recipe.model
+    lengths = (config.source_length, config.target_length)
+    special_tokens = loaded.model.special_tokens
+    data = TrainingData(shard, shard, *lengths, loaded.recipe.seed, special_tokens=special_tokens)
+    settings = loaded.recipe.train.model_copy(update={"validate_documents": documents})
+
+    def loss(cross_attention: CrossAttentionConfig) -> float:
+        return validate(_with(loaded, cross_attention), data, settings, loaded.device, check)[0]
+
+    yield Row({"selection": "full", "nats": dict.fromkeys(sentences, loss(FullCrossAttentionConfig()))})
+    for kind, selection in selections.items():
+        configs = {seen: SentenceCrossAttentionConfig(sentences=seen, selection=selection) for seen in sentences}
+        yield Row({"selection": kind, "nats": {seen: loss(attention) for seen, attention in configs.items()}})
+
+
+def _with(loaded: LoadedModel, cross_attention: CrossAttentionConfig) -> SummarizationModel:
+    """Build the model with another cross-attention and the same weights."""
+    config = loaded.recipe.model
+    decoder = config.decoder.model_copy(update={"cross_attention": cross_attention})
+    with torch.device(loaded.device):
+        model = SummarizationModel(
+            config.model_copy(update={"decoder": decoder}),
+            loaded.model.vocabulary,
+            loaded.model.encoder.word_starts,
+            loaded.model.special_tokens,
+        )
+    set_weights(model, needed_weights(model, weights_of(loaded.model)), str(loaded.folder))
+    return model

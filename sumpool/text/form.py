@@ -50,6 +50,26 @@ def sentence_faults(sentence: str, language: str = ENGLISH) -> tuple[Fault, ...]
     return tuple(faults)
 
 
+def _lacks_capital(sentence: str) -> bool:
+    """Return whether a sentence begins in lower case, and not with a name such as iSCSI or sha256."""
+    word = sentence.lstrip(OPENING_MARKS).partition(" ")[0].rstrip(".,;:!?)\"'")
+    return word[:1].islower() and word.islower() and word.isalpha()
+
+
+def _is_heading(sentence: str, language: str) -> bool:
+    """Return whether a text is a heading, a number or a name rather than a sentence."""
+    words = [word for word in find_words(sentence) if is_alphabetic(word)]
+    if len(words) < _MIN_SENTENCE_WORDS or sentence.isupper():
+        return True
+    if len(words) > _MAX_HEADING_WORDS:
+        return False
+    long = [word for word in words if len(word) > 3]
+    profile = function_words(language)
+    lacks_function_words = len(words) > _MIN_SENTENCE_WORDS and not any(word.lower() in profile for word in words)
+    is_title = language == ENGLISH and len(long) > 1 and all(word[0].isupper() for word in long)
+    return bool(profile) and (is_title or lacks_function_words)
+
+
 def text_faults(sentences: Sequence[str], document: str = "", language: str = ENGLISH) -> list[tuple[Fault, ...]]:
     """Return the faults of each sentence of a summary.
 
@@ -66,6 +86,14 @@ def text_faults(sentences: Sequence[str], document: str = "", language: str = EN
         faults.append((*sentence_faults(sentence, language), *(("no predecessor",) if is_alone else ())))
         before = sentence
     return faults
+
+
+def _precedes(before: str, sentence: str, document: str) -> bool:
+    """Return whether a sentence stands behind the one that it refers to, or begins its document."""
+    place = document.find(sentence) if document else -1
+    if place == 0 or not before:
+        return place == 0
+    return place < 0 or document[:place].rstrip().endswith(before) or before not in document
 
 
 def repair_text(sentences: Sequence[str], language: str = ENGLISH, document: str = "") -> list[str]:
@@ -110,42 +138,6 @@ def repair_sentence(sentence: str, language: str = ENGLISH) -> str:
     return "" if sentence_faults(text, language) else text
 
 
-def _lacks_capital(sentence: str) -> bool:
-    """Return whether a sentence begins in lower case, and not with a name such as iSCSI or sha256."""
-    word = sentence.lstrip(OPENING_MARKS).partition(" ")[0].rstrip(".,;:!?)\"'")
-    return word[:1].islower() and word.islower() and word.isalpha()
-
-
-def _is_heading(sentence: str, language: str) -> bool:
-    """Return whether a text is a heading, a number or a name rather than a sentence."""
-    words = [word for word in find_words(sentence) if is_alphabetic(word)]
-    if len(words) < _MIN_SENTENCE_WORDS or sentence.isupper():
-        return True
-    if len(words) > _MAX_HEADING_WORDS:
-        return False
-    long = [word for word in words if len(word) > 3]
-    profile = function_words(language)
-    lacks_function_words = len(words) > _MIN_SENTENCE_WORDS and not any(word.lower() in profile for word in words)
-    is_title = language == ENGLISH and len(long) > 1 and all(word[0].isupper() for word in long)
-    return bool(profile) and (is_title or lacks_function_words)
-
-
-def _precedes(before: str, sentence: str, document: str) -> bool:
-    """Return whether a sentence stands behind the one that it refers to, or begins its document."""
-    place = document.find(sentence) if document else -1
-    if place == 0 or not before:
-        return place == 0
-    return place < 0 or document[:place].rstrip().endswith(before) or before not in document
-
-
-def _with_full_stop(text: str) -> str:
-    words = text.rstrip(_LOOSE_MARKS).split(" ")
-    while words and (words[-1].lower() in loose_words() or not words[-1].strip(_LOOSE_MARKS)):
-        words.pop()
-    text = " ".join(words).rstrip(_LOOSE_MARKS)
-    return text if not text or ends_sentence(text) else f"{text}."
-
-
 def _best_fragment(sentences: Sequence[str]) -> list[str]:
     """Return the longest fragment as a sentence; nothing if there is no word."""
     fragments = [tidy_sentence(sentence).translate(_PAIRED).strip() for sentence in sentences]
@@ -154,3 +146,11 @@ def _best_fragment(sentences: Sequence[str]) -> list[str]:
         return []
     longest = max(fragments, key=len)
     return [capitalise(_with_full_stop(longest) or longest)]
+
+
+def _with_full_stop(text: str) -> str:
+    words = text.rstrip(_LOOSE_MARKS).split(" ")
+    while words and (words[-1].lower() in loose_words() or not words[-1].strip(_LOOSE_MARKS)):
+        words.pop()
+    text = " ".join(words).rstrip(_LOOSE_MARKS)
+    return text if not text or ends_sentence(text) else f"{text}."

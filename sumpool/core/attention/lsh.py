@@ -139,24 +139,13 @@ class LshAttention(Attention):
         return bucket.argsort(dim=2, stable=True)
 
 
-def _split_chunks(order: Tensor, size: int, look_ahead: bool, causal: bool) -> _HashRound:
-    """Split tokens in this order (batch, heads, length) into chunks.
-
-    Visible are the chunk itself, the chunk before it and, with `look_ahead`, the chunk after it.
-    """
-    queries = order.unflatten(2, (-1, size))
-    missing = torch.full_like(queries[:, :, :1], -1)
-    before = torch.cat([missing, queries[:, :, :-1]], dim=2)
-    after = [torch.cat([queries[:, :, 1:], missing], dim=2)] if look_ahead else []
-    return _HashRound(queries, torch.cat([before, queries, *after], dim=3), order.argsort(dim=2), causal)
-
-
-def _take(values: Tensor, index: Tensor) -> Tensor:
-    """Gather from (batch, heads, length, ...) by index (batch, heads, ...); undefined at index -1."""
-    flat = index.clamp(min=0).flatten(2)
-    if values.dim() == 4:
-        flat = flat[..., None].expand(-1, -1, -1, values.size(3))
-    return values.gather(2, flat).view(*index.shape, *values.shape[3:])
+def _attend(query: Tensor, value: Tensor, mask: Tensor, rounds: list[_HashRound]) -> Tensor:
+    """Weighted sums of the values, (batch, heads, length, head_dim)."""
+    mixed = torch.zeros_like(value)
+    for layout, weights in zip(rounds, _weights(query, mask, rounds), strict=True):
+        chunks = weights.to(value.dtype) @ _take(value, layout.keys)  # (batch, heads, chunks, size, head_dim)
+        mixed = mixed + _take(chunks.flatten(2, 3), layout.rank)
+    return mixed
 
 
 def _weights(query: Tensor, mask: Tensor, rounds: list[_HashRound]) -> list[Tensor]:
@@ -184,6 +173,14 @@ def _weights(query: Tensor, mask: Tensor, rounds: list[_HashRound]) -> list[Tens
     return [(part - _take(total, layout.queries)[..., None]).exp() for part, layout in zip(scores, rounds, strict=True)]
 
 
+def _take(values: Tensor, index: Tensor) -> Tensor:
+    """Gather from (batch, heads, length, ...) by index (batch, heads, ...); undefined at index -1."""
+    flat = index.clamp(min=0).flatten(2)
+    if values.dim() == 4:
+        flat = flat[..., None].expand(-1, -1, -1, values.size(3))
+    return values.gather(2, flat).view(*index.shape, *values.shape[3:])
+
+
 def _has_others(layout: _HashRound, visible: Tensor) -> Tensor:
     """Whether a token sees another one in this round, (batch, heads, length).
 
@@ -208,15 +205,6 @@ def _count_rounds(layout: _HashRound, rounds: list[_HashRound]) -> Tensor:
     return count
 
 
-def _attend(query: Tensor, value: Tensor, mask: Tensor, rounds: list[_HashRound]) -> Tensor:
-    """Weighted sums of the values, (batch, heads, length, head_dim)."""
-    mixed = torch.zeros_like(value)
-    for layout, weights in zip(rounds, _weights(query, mask, rounds), strict=True):
-        chunks = weights.to(value.dtype) @ _take(value, layout.keys)  # (batch, heads, chunks, size, head_dim)
-        mixed = mixed + _take(chunks.flatten(2, 3), layout.rank)
-    return mixed
-
-
 def _attention_received(query: Tensor, mask: Tensor, rounds: list[_HashRound], include_self: bool) -> Tensor:
     """Attention received by each token in each head, (batch, heads, length)."""
     real = mask[:, None].expand(query.shape[:3])
@@ -228,3 +216,15 @@ def _attention_received(query: Tensor, mask: Tensor, rounds: list[_HashRound], i
         sums = weights.masked_fill(~counted, 0.0).sum(3)  # (batch, heads, chunks, window)
         received = received.scatter_add(2, layout.keys.clamp(min=0).flatten(2), sums.flatten(2))
     return received
+
+
+def _split_chunks(order: Tensor, size: int, look_ahead: bool, causal: bool) -> _HashRound:
+    """Split tokens in this order (batch, heads, length) into chunks.
+
+    Visible are the chunk itself, the chunk before it and, with `look_ahead`, the chunk after it.
+    """
+    queries = order.unflatten(2, (-1, size))
+    missing = torch.full_like(queries[:, :, :1], -1)
+    before = torch.cat([missing, queries[:, :, :-1]], dim=2)
+    after = [torch.cat([queries[:, :, 1:], missing], dim=2)] if look_ahead else []
+    return _HashRound(queries, torch.cat([before, queries, *after], dim=3), order.argsort(dim=2), causal)

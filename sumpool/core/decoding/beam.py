@@ -53,179 +53,84 @@ class SearchState(Protocol):
 
 
 StateT = TypeVar("StateT", bound=SearchState)
+
+
 Step = Callable[[Tensor, StateT], tuple[Tensor, StateT]]
 """Maps the last tokens (batch * beams,) and a state to log-probabilities (batch * beams, vocab), which the search
 overwrites, and the next state."""
 
 
-def is_host(device: torch.device | str) -> bool:
-    """Return whether hypotheses on a device are values of Python."""
-    return torch.device(device).type in HOST_DEVICES
-
-
-def forbid(
-    log_probs: Tensor,
-    length: int,
-    lengths: Sequence[Lengths],
-    constraints: Sequence[Sequence[Sequence[Constraint]]],
-    special_tokens: SpecialTokens,
-) -> None:
-    """Set the log-probabilities of forbidden tokens to -inf, without waiting for their device.
-
-    Args:
-        log_probs: (documents * rows, vocab), overwritten.
-        length: Tokens of every hypothesis.
-        lengths: Length bounds of each document.
-        constraints: Constraints of the first rows of each document.
-        special_tokens: Ids of the end of a summary and of suppressed tokens.
-    """
-    eos = special_tokens.eos
-    log_probs.index_fill_(1, to_device(special_tokens.suppressed, log_probs, torch.long), -math.inf)
-    by_document = log_probs.view(len(lengths), -1, log_probs.size(-1))
-    rows: list[int] = []
-    tokens: list[int] = []
-    for index, (bounds, document) in enumerate(zip(lengths, constraints, strict=True)):
-        first, after = index * by_document.size(1), (index + 1) * by_document.size(1)
-        if length < bounds.minimum:
-            rows.extend(range(first, after))
-            tokens.extend([eos] * (after - first))
-        if length >= bounds.maximum:
-            by_document[index, :, :eos] = -math.inf
-            by_document[index, :, eos + 1 :] = -math.inf
-        for row, hypothesis in enumerate(document, first):
-            for constraint in hypothesis:
-                forbidden = constraint.forbidden()
-                rows.extend([row] * len(forbidden))
-                tokens.extend(forbidden)
-    if rows:
-        indices = to_device([rows, tokens], log_probs)
-        log_probs[indices[0], indices[1]] = -math.inf
-
-
-def feed_prefix(
-    step: Step[StateT], state: StateT, rows: int, rules: Rules, device: torch.device | str
-) -> tuple[Tensor, StateT]:
-    """Feed the prefix of all summaries to a model; return the last token of each row (rows,) and the state."""
-    last = torch.full((rows,), rules.special_tokens.decoder_start, device=device)
-    for token in rules.prefix if rows else ():
-        _, state = step(last, state)
-        last = torch.full_like(last, token)
-    return last, state
-
-
-def documents_to_keep(unfinished: Sequence[bool], device: torch.device | str) -> list[int]:
-    """Return the indices of documents that stay in the batch: unfinished ones, or all while few are finished."""
-    remaining = [index for index, is_unfinished in enumerate(unfinished) if is_unfinished]
-    keep_all = len(remaining) > COMPACT_BELOW.get(torch.device(device).type, 1.0) * len(unfinished)
-    return list(range(len(unfinished))) if keep_all else remaining
-
-
-@dataclass
-class _Sample:
-    tokens: tuple[int, ...]
-    constraints: tuple[Constraint, ...]
-    eos: int
-    ended: bool = False
-
-    def advance(self, token: int) -> int:
-        """Append a token unless the sample has ended; return the next input of the model."""
-        self.ended = self.ended or token == self.eos
-        if self.ended:
-            return self.eos
-        self.tokens = (*self.tokens, token)
-        self.constraints = after_all(self.constraints, [token])
-        return token
-
-
 @torch.inference_mode()
-def sample(
+def search(
     step: Step[StateT],
     state: StateT,
     lengths: Sequence[Lengths],
-    draws: Tensor,
-    temperature: float,
+    ranking: Ranking,
     rules: Rules = NO_RULES,
-) -> list[list[tuple[int, ...]]]:
-    """Sample summaries of a batch of documents.
+    *,
+    limits: Sequence[Sequence[Constraint]] = (),
+    on_step: Callable[[list[tuple[int, ...]]], None] | None = None,
+    device: torch.device | str = "cpu",
+) -> list[list[Hypothesis]]:
+    """Search the best summaries of a batch of documents.
 
-    Where constraints forbid every token, the sample ends.
+    Constraints take precedence over the minimum length: where they forbid every token, the best hypothesis ends.
+    Of equal candidates the one with the lower beam, then the lower token id, comes first.
 
     Args:
         step: Computes log-probabilities of the next token.
-        state: State before the first token, one row per sample, those of a document side by side.
+        state: State before the first token, `ranking.beams` rows for each document.
         lengths: Length bounds of each document.
-        draws: (documents, samples, steps), uniform random numbers in [0, 1) in float32, on the device of `step`: the
-            token is drawn at which the cumulative distribution exceeds the number. There is one step more than the
-            maximum length.
-        temperature: Above 0; 1 samples from the model's distribution, less sharpens it.
+        ranking: Number of beams, scores and stopping criterion.
         rules: Prefix, constraints and special tokens of every summary.
+        limits: For each document, further constraints of its summary; empty if none has any.
+        on_step: Called after each step with the tokens of the best hypothesis of each document so far.
+        device: Device of the input of `step`.
 
     Returns:
-        For each document its samples, without BOS and EOS.
+        For each document one to `ranking.beams` hypotheses, best first.
 
     Raises:
-        ValueError: If `step` returns NaN.
+        ValueError: If a length is out of its range, or `step` returns NaN.
     """
-    if not is_host(draws.device) and can_apply_on_device(rules):
-        # Imported here, as most samples are those of a CPU.
-        from sumpool.core.decoding.device_search import sample_on_device
+    for bounds in lengths:
+        if not 0 <= bounds.minimum <= bounds.maximum:
+            raise ValueError(f"lengths must keep 0 <= minimum <= maximum, got {bounds.minimum} and {bounds.maximum}")
+    if not is_host(device) and not on_step and can_apply_on_device(rules, limits):
+        # Imported here, as most searches are those of a CPU.
+        from sumpool.core.decoding.device_search import search_on_device
 
-        return sample_on_device(step, state, lengths, draws, temperature, rules)
-    rows, device = draws.size(1), draws.device
+        return search_on_device(step, state, lengths, ranking, rules, device=device)
+    beams = ranking.beams
     eos = rules.special_tokens.eos
-    initial = after_all(rules.constraints, rules.prefix)
-    samples = [_Sample(tuple(rules.prefix), initial, eos) for _ in range(len(lengths) * rows)]
-    active = [list(range(rows * index, rows * (index + 1))) for index in range(len(lengths))]  # samples in the batch
-    last, state = feed_prefix(step, state, len(samples), rules, device)
-    length = len(rules.prefix)
+    documents = []
+    for bounds, further in zip(lengths, limits or [()] * len(lengths), strict=True):
+        constraints = after_all([*rules.constraints, *further], rules.prefix)
+        first = _LiveHypothesis(tuple(rules.prefix), 0.0, constraints)
+        documents.append(_DocumentSearch(bounds, ranking, first, eos))
+    active = documents
+    last, state = feed_prefix(step, state, len(documents) * beams, rules, device)
     while active:
         log_probs, state = step(last, state)
-        bounds = [lengths[indices[0] // rows] for indices in active]
-        constraints = [[samples[index].constraints for index in indices] for indices in active]
-        forbid(log_probs, length, bounds, constraints, rules.special_tokens)
-        order = list(chain.from_iterable(active))
-        numbers = draws[..., length].flatten()[to_device(order, draws)]
-        tokens = draw_tokens(log_probs, numbers, temperature, eos).tolist()
-        if NAN in tokens:
-            raise ValueError("step must return log-probabilities, got NaN")
-        inputs = {index: samples[index].advance(token) for index, token in zip(order, tokens, strict=True)}
-        length += 1
-        active, state = _drop_ended(active, [sample.ended for sample in samples], state, last)
-        last = to_device([inputs[index] for index in chain.from_iterable(active)], last, torch.long)
-    return [[sample.tokens for sample in samples[first : first + rows]] for first in range(0, len(samples), rows)]
+        origins = _advance(active, log_probs.float(), ranking, rules.special_tokens)
+        if on_step:
+            on_step([document.best for document in documents])
+        keep = documents_to_keep([not document.finished for document in active], device)
+        if not keep:
+            break
+        if len(keep) < len(active):
+            active = [active[index] for index in keep]
+            state = state.select(to_device(keep, last))
+        rows = [beams * index + row for index, previous in enumerate(keep) for row in origins[previous]]
+        if rows != list(range(len(rows))):
+            state = state.reorder(to_device(rows, last))
+        last = to_device([token for document in active for token in document.last_tokens], last)
+    return [document.ended for document in documents]
 
 
-def _drop_ended(
-    active: list[list[int]], ended: Sequence[bool], state: StateT, last: Tensor
-) -> tuple[list[list[int]], StateT]:
-    """Drop documents whose samples have all ended, then as many ended samples of each as all documents have."""
-    keep = documents_to_keep([not all(ended[index] for index in indices) for indices in active], last.device)
-    if 0 < len(keep) < len(active):
-        state = state.select(to_device(keep, last))
-    active = [active[document] for document in keep]
-    if not active:
-        return active, state
-    unfinished = max(sum(not ended[index] for index in indices) for indices in active)
-    width = round_up(unfinished, ROWS_MULTIPLE)  # which depends on batch mates
-    if width >= len(active[0]):
-        return active, state
-    fewer = [sorted(indices, key=lambda index: ended[index])[:width] for indices in active]  # unfinished ones first
-    rows = [
-        document * len(indices) + indices.index(index)
-        for document, (indices, remaining) in enumerate(zip(active, fewer, strict=True))
-        for index in remaining
-    ]
-    return fewer, state.reorder(to_device(rows, last))
-
-
-def draw_tokens(log_probs: Tensor, draws: Tensor, temperature: float, eos: int) -> Tensor:
-    """Draw a token for every row of log_probs (rows, vocab) by draws (rows,): EOS where all are forbidden, or `NAN`."""
-    best = log_probs.amax(-1, keepdim=True)
-    weights = ((log_probs - best) / temperature).exp_()  # (rows, vocab)
-    sums = weights.cumsum(-1, dtype=torch.double)  # of thousands of tokens
-    tokens = torch.searchsorted(sums, draws[:, None] * sums[:, -1:], right=True).squeeze(-1)
-    best = best.squeeze(-1)  # NaN if any of the row is
-    return tokens.where(best > -torch.inf, eos).where(~best.isnan(), NAN)
+def is_host(device: torch.device | str) -> bool:
+    """Return whether hypotheses on a device are values of Python."""
+    return torch.device(device).type in HOST_DEVICES
 
 
 @dataclass(frozen=True)
@@ -300,72 +205,15 @@ class _DocumentSearch:
         del self.ended[self._ranking.beams :]
 
 
-@torch.inference_mode()
-def search(
-    step: Step[StateT],
-    state: StateT,
-    lengths: Sequence[Lengths],
-    ranking: Ranking,
-    rules: Rules = NO_RULES,
-    *,
-    limits: Sequence[Sequence[Constraint]] = (),
-    on_step: Callable[[list[tuple[int, ...]]], None] | None = None,
-    device: torch.device | str = "cpu",
-) -> list[list[Hypothesis]]:
-    """Search the best summaries of a batch of documents.
-
-    Constraints take precedence over the minimum length: where they forbid every token, the best hypothesis ends.
-    Of equal candidates the one with the lower beam, then the lower token id, comes first.
-
-    Args:
-        step: Computes log-probabilities of the next token.
-        state: State before the first token, `ranking.beams` rows for each document.
-        lengths: Length bounds of each document.
-        ranking: Number of beams, scores and stopping criterion.
-        rules: Prefix, constraints and special tokens of every summary.
-        limits: For each document, further constraints of its summary; empty if none has any.
-        on_step: Called after each step with the tokens of the best hypothesis of each document so far.
-        device: Device of the input of `step`.
-
-    Returns:
-        For each document one to `ranking.beams` hypotheses, best first.
-
-    Raises:
-        ValueError: If a length is out of its range, or `step` returns NaN.
-    """
-    for bounds in lengths:
-        if not 0 <= bounds.minimum <= bounds.maximum:
-            raise ValueError(f"lengths must keep 0 <= minimum <= maximum, got {bounds.minimum} and {bounds.maximum}")
-    if not is_host(device) and not on_step and can_apply_on_device(rules, limits):
-        # Imported here, as most searches are those of a CPU.
-        from sumpool.core.decoding.device_search import search_on_device
-
-        return search_on_device(step, state, lengths, ranking, rules, device=device)
-    beams = ranking.beams
-    eos = rules.special_tokens.eos
-    documents = []
-    for bounds, further in zip(lengths, limits or [()] * len(lengths), strict=True):
-        constraints = after_all([*rules.constraints, *further], rules.prefix)
-        first = _LiveHypothesis(tuple(rules.prefix), 0.0, constraints)
-        documents.append(_DocumentSearch(bounds, ranking, first, eos))
-    active = documents
-    last, state = feed_prefix(step, state, len(documents) * beams, rules, device)
-    while active:
-        log_probs, state = step(last, state)
-        origins = _advance(active, log_probs.float(), ranking, rules.special_tokens)
-        if on_step:
-            on_step([document.best for document in documents])
-        keep = documents_to_keep([not document.finished for document in active], device)
-        if not keep:
-            break
-        if len(keep) < len(active):
-            active = [active[index] for index in keep]
-            state = state.select(to_device(keep, last))
-        rows = [beams * index + row for index, previous in enumerate(keep) for row in origins[previous]]
-        if rows != list(range(len(rows))):
-            state = state.reorder(to_device(rows, last))
-        last = to_device([token for document in active for token in document.last_tokens], last)
-    return [document.ended for document in documents]
+def feed_prefix(
+    step: Step[StateT], state: StateT, rows: int, rules: Rules, device: torch.device | str
+) -> tuple[Tensor, StateT]:
+    """Feed the prefix of all summaries to a model; return the last token of each row (rows,) and the state."""
+    last = torch.full((rows,), rules.special_tokens.decoder_start, device=device)
+    for token in rules.prefix if rows else ():
+        _, state = step(last, state)
+        last = torch.full_like(last, token)
+    return last, state
 
 
 def _advance(
@@ -405,6 +253,45 @@ def _advance(
     return origins
 
 
+def forbid(
+    log_probs: Tensor,
+    length: int,
+    lengths: Sequence[Lengths],
+    constraints: Sequence[Sequence[Sequence[Constraint]]],
+    special_tokens: SpecialTokens,
+) -> None:
+    """Set the log-probabilities of forbidden tokens to -inf, without waiting for their device.
+
+    Args:
+        log_probs: (documents * rows, vocab), overwritten.
+        length: Tokens of every hypothesis.
+        lengths: Length bounds of each document.
+        constraints: Constraints of the first rows of each document.
+        special_tokens: Ids of the end of a summary and of suppressed tokens.
+    """
+    eos = special_tokens.eos
+    log_probs.index_fill_(1, to_device(special_tokens.suppressed, log_probs, torch.long), -math.inf)
+    by_document = log_probs.view(len(lengths), -1, log_probs.size(-1))
+    rows: list[int] = []
+    tokens: list[int] = []
+    for index, (bounds, document) in enumerate(zip(lengths, constraints, strict=True)):
+        first, after = index * by_document.size(1), (index + 1) * by_document.size(1)
+        if length < bounds.minimum:
+            rows.extend(range(first, after))
+            tokens.extend([eos] * (after - first))
+        if length >= bounds.maximum:
+            by_document[index, :, :eos] = -math.inf
+            by_document[index, :, eos + 1 :] = -math.inf
+        for row, hypothesis in enumerate(document, first):
+            for constraint in hypothesis:
+                forbidden = constraint.forbidden()
+                rows.extend([row] * len(forbidden))
+                tokens.extend(forbidden)
+    if rows:
+        indices = to_device([rows, tokens], log_probs)
+        log_probs[indices[0], indices[1]] = -math.inf
+
+
 def _top(scores: Tensor, count: int) -> tuple[list[list[float]], list[list[float]]]:
     """Copy the `count` highest scores of each row (batch, candidates) and their indices to the host.
 
@@ -423,3 +310,118 @@ def _top(scores: Tensor, count: int) -> tuple[list[list[float]], list[list[float
             stable = scores[row].sort(stable=True, descending=True)
             values[row], columns[row] = stable.values[:count].tolist(), stable.indices[:count].tolist()
     return [row[:count] for row in values], [row[:count] for row in columns]
+
+
+def documents_to_keep(unfinished: Sequence[bool], device: torch.device | str) -> list[int]:
+    """Return the indices of documents that stay in the batch: unfinished ones, or all while few are finished."""
+    remaining = [index for index, is_unfinished in enumerate(unfinished) if is_unfinished]
+    keep_all = len(remaining) > COMPACT_BELOW.get(torch.device(device).type, 1.0) * len(unfinished)
+    return list(range(len(unfinished))) if keep_all else remaining
+
+
+@torch.inference_mode()
+def sample(
+    step: Step[StateT],
+    state: StateT,
+    lengths: Sequence[Lengths],
+    draws: Tensor,
+    temperature: float,
+    rules: Rules = NO_RULES,
+) -> list[list[tuple[int, ...]]]:
+    """Sample summaries of a batch of documents.
+
+    Where constraints forbid every token, the sample ends.
+
+    Args:
+        step: Computes log-probabilities of the next token.
+        state: State before the first token, one row per sample, those of a document side by side.
+        lengths: Length bounds of each document.
+        draws: (documents, samples, steps), uniform random numbers in [0, 1) in float32, on the device of `step`: the
+            token is drawn at which the cumulative distribution exceeds the number. There is one step more than the
+            maximum length.
+        temperature: Above 0; 1 samples from the model's distribution, less sharpens it.
+        rules: Prefix, constraints and special tokens of every summary.
+
+    Returns:
+        For each document its samples, without BOS and EOS.
+
+    Raises:
+        ValueError: If `step` returns NaN.
+    """
+    if not is_host(draws.device) and can_apply_on_device(rules):
+        # Imported here, as most samples are those of a CPU.
+        from sumpool.core.decoding.device_search import sample_on_device
+
+        return sample_on_device(step, state, lengths, draws, temperature, rules)
+    rows, device = draws.size(1), draws.device
+    eos = rules.special_tokens.eos
+    initial = after_all(rules.constraints, rules.prefix)
+    samples = [_Sample(tuple(rules.prefix), initial, eos) for _ in range(len(lengths) * rows)]
+    active = [list(range(rows * index, rows * (index + 1))) for index in range(len(lengths))]  # samples in the batch
+    last, state = feed_prefix(step, state, len(samples), rules, device)
+    length = len(rules.prefix)
+    while active:
+        log_probs, state = step(last, state)
+        bounds = [lengths[indices[0] // rows] for indices in active]
+        constraints = [[samples[index].constraints for index in indices] for indices in active]
+        forbid(log_probs, length, bounds, constraints, rules.special_tokens)
+        order = list(chain.from_iterable(active))
+        numbers = draws[..., length].flatten()[to_device(order, draws)]
+        tokens = draw_tokens(log_probs, numbers, temperature, eos).tolist()
+        if NAN in tokens:
+            raise ValueError("step must return log-probabilities, got NaN")
+        inputs = {index: samples[index].advance(token) for index, token in zip(order, tokens, strict=True)}
+        length += 1
+        active, state = _drop_ended(active, [sample.ended for sample in samples], state, last)
+        last = to_device([inputs[index] for index in chain.from_iterable(active)], last, torch.long)
+    return [[sample.tokens for sample in samples[first : first + rows]] for first in range(0, len(samples), rows)]
+
+
+@dataclass
+class _Sample:
+    tokens: tuple[int, ...]
+    constraints: tuple[Constraint, ...]
+    eos: int
+    ended: bool = False
+
+    def advance(self, token: int) -> int:
+        """Append a token unless the sample has ended; return the next input of the model."""
+        self.ended = self.ended or token == self.eos
+        if self.ended:
+            return self.eos
+        self.tokens = (*self.tokens, token)
+        self.constraints = after_all(self.constraints, [token])
+        return token
+
+
+def draw_tokens(log_probs: Tensor, draws: Tensor, temperature: float, eos: int) -> Tensor:
+    """Draw a token for every row of log_probs (rows, vocab) by draws (rows,): EOS where all are forbidden, or `NAN`."""
+    best = log_probs.amax(-1, keepdim=True)
+    weights = ((log_probs - best) / temperature).exp_()  # (rows, vocab)
+    sums = weights.cumsum(-1, dtype=torch.double)  # of thousands of tokens
+    tokens = torch.searchsorted(sums, draws[:, None] * sums[:, -1:], right=True).squeeze(-1)
+    best = best.squeeze(-1)  # NaN if any of the row is
+    return tokens.where(best > -torch.inf, eos).where(~best.isnan(), NAN)
+
+
+def _drop_ended(
+    active: list[list[int]], ended: Sequence[bool], state: StateT, last: Tensor
+) -> tuple[list[list[int]], StateT]:
+    """Drop documents whose samples have all ended, then as many ended samples of each as all documents have."""
+    keep = documents_to_keep([not all(ended[index] for index in indices) for indices in active], last.device)
+    if 0 < len(keep) < len(active):
+        state = state.select(to_device(keep, last))
+    active = [active[document] for document in keep]
+    if not active:
+        return active, state
+    unfinished = max(sum(not ended[index] for index in indices) for indices in active)
+    width = round_up(unfinished, ROWS_MULTIPLE)  # which depends on batch mates
+    if width >= len(active[0]):
+        return active, state
+    fewer = [sorted(indices, key=lambda index: ended[index])[:width] for indices in active]  # unfinished ones first
+    rows = [
+        document * len(indices) + indices.index(index)
+        for document, (indices, remaining) in enumerate(zip(active, fewer, strict=True))
+        for index in remaining
+    ]
+    return fewer, state.reorder(to_device(rows, last))

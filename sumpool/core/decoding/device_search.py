@@ -36,269 +36,33 @@ _LOW_BITS = 32
 _LAST_INDEX = (1 << _LOW_BITS) - 1
 
 
-@final
-class RepeatedTokens:
-    """No n-gram of tokens occurs twice; see `NoRepeatTokens`."""
-
-    def __init__(self, length: int, rows: int, room: int, like: Tensor) -> None:
-        """Begin with empty hypotheses.
-
-        Args:
-            length: Tokens of an n-gram, at least 1.
-            rows: Number of hypotheses.
-            room: Most tokens of a hypothesis.
-            like: Integers on the device.
-        """
-        self._context = length - 1
-        self._tokens = like.new_zeros(rows, room)
-
-    def append(self, rows: Tensor, tokens: Tensor, length: Tensor) -> None:
-        """Continue previous rows (rows,) of `length` tokens () by tokens (rows,)."""
-        self._tokens = self._tokens.index_select(0, rows).index_copy_(1, length.view(1), tokens[:, None])
-
-    def select(self, rows: Tensor) -> None:
-        """Continue with these rows only, (fewer,) indices."""
-        self._tokens = self._tokens.index_select(0, rows)
-
-    def forbidden(self, vocab: int, length: Tensor) -> Tensor:
-        """Return which of the tokens may not come next, (rows, vocab), after `length` tokens ()."""
-        follows = _follow(self._tokens, length.expand(len(self._tokens)), self._context)
-        return _marked(self._tokens[:, self._context :], follows, vocab)
+def search_on_device(
+    step: Step[StateT],
+    state: StateT,
+    lengths: Sequence[Lengths],
+    ranking: Ranking,
+    rules: Rules,
+    *,
+    device: torch.device | str,
+) -> list[list[Hypothesis]]:
+    """Search the best summaries of a batch of documents; see `sumpool.core.decoding.beam.search`."""
+    last, state = feed_prefix(step, state, len(lengths) * ranking.beams, rules, device)
+    beams = DeviceBeams(lengths, ranking, rules, last)
+    return _run(step, last, state, beams, rules, len(lengths))
 
 
-@final
-class RepeatedWords:
-    """No n-gram of words occurs twice; see `NoRepeatWords`.
-
-    A word is compared by the 64-bit polynomial hash of its bytes, which is computed token by token, and its length.
-    """
-
-    def __init__(self, length: int, surfaces: TokenSurfaces, rows: int, room: int, like: Tensor) -> None:
-        """Begin with empty hypotheses.
-
-        Args:
-            length: Words of an n-gram, at least 1.
-            surfaces: Surface forms of the vocabulary.
-            rows: Number of hypotheses.
-            room: Most tokens of a hypothesis.
-            like: Integers on the device.
-        """
-        self._context = length - 1
-        tables = _tables(surfaces)
-        self._parts = to_device(tables.parts, like)
-        self._powers = to_device(tables.powers, like)
-        self._continuing = tables.continuing.to(like)
-        self._starting = tables.starting.to(like)
-        self._words = like.new_zeros(2, rows, room + 1)
-        """Hashes and lengths of the complete words, then of the current one, which is empty after white space."""
-        self._complete = like.new_zeros(rows)
-
-    def append(self, rows: Tensor, tokens: Tensor, length: Tensor) -> None:
-        """Continue previous rows (rows,) of `length` tokens () by tokens (rows,)."""
-        del length
-        self.select(rows)
-        starts, part, part_length = self._parts.index_select(1, tokens)
-        current, current_length = self._current()
-        starts = starts.bool()
-        place = self._complete + (starts & (current_length > 0))
-        word = torch.where(starts, 0, current) * self._powers.index_select(0, part_length) + part
-        word_length = torch.where(starts, 0, current_length) + part_length
-        self._words.scatter_(2, place.expand(2, -1)[..., None], torch.stack([word, word_length])[..., None])
-        self._complete = place
-
-    def select(self, rows: Tensor) -> None:
-        """Continue with these rows only, (fewer,) indices."""
-        self._words, self._complete = self._words.index_select(1, rows), self._complete.index_select(0, rows)
-
-    def forbidden(self, vocab: int, length: Tensor) -> Tensor:
-        """Return which of the tokens may not come next, (rows, vocab), after `length` tokens ()."""
-        del length
-        current, current_length = self._current()
-        words, lengths = self._words[..., self._context :]
-        # Tokens that continue the current word to one that has followed the words before it
-        rest = lengths - current_length[:, None]
-        power = self._powers[rest.clamp(0, len(self._powers) - 1)]
-        follows = _follow(self._words[0], self._complete, self._context) & (rest > 0)
-        forbidden = self._continuing.tokens(words - current[:, None] * power, rest, follows, vocab)
-        # Tokens that begin a word that has followed the words before it, the current one included
-        follows = _follow(self._words[0], self._complete + (current_length > 0), self._context)
-        return forbidden | self._starting.tokens(words, lengths, follows, vocab)
-
-    def _current(self) -> Tensor:
-        """Return hash and length of the current word of each row, (2, rows)."""
-        return self._words.gather(2, self._complete.expand(2, -1)[..., None])[..., 0]
-
-
-def _follow(values: Tensor, end: Tensor, context: int) -> Tensor:
-    """Return where in a sequence the values follow that its last ones have been followed by before.
-
-    Args:
-        values: Sequences, (rows, width).
-        end: Length of each, (rows,).
-        context: Number of the last values.
-
-    Returns:
-        For each position from `context` on, whether the `context` values before it equal the last ones,
-        (rows, width - context).
-    """
-    positions = torch.arange(values.size(1), device=values.device)[context:]
-    follows = (positions < end[:, None]) & (end >= context)[:, None]
-    if context and len(positions):
-        recent = (end[:, None] - torch.arange(context, 0, -1, device=values.device)).clamp(min=0)
-        last = values.gather(1, recent)
-        follows &= (values.unfold(1, context, 1)[:, : len(positions)] == last[:, None]).all(2)
-    return follows
-
-
-def _marked(indices: Tensor, is_marked: Tensor, size: int) -> Tensor:
-    """Return a mask (rows, size) that is True at the indices (rows, count) that are marked; these may repeat."""
-    marks = torch.zeros(len(indices), size, dtype=torch.int8, device=indices.device)
-    return marks.scatter_reduce_(1, indices, is_marked.to(torch.int8), "amax").bool()
-
-
-@final
-class _Dictionary(NamedTuple):
-    """Parts of words by hash, and the tokens of each.
-
-    Attributes:
-        hashes: Ascending, (parts,).
-        lengths: Bytes of each part, (parts,).
-        part_of: By token, the index of its part; the number of parts if it has none.
-    """
-
-    hashes: Tensor
-    lengths: Tensor
-    part_of: Tensor
-
-    def to(self, like: Tensor) -> "_Dictionary":
-        """Copy to the device of a tensor."""
-        return _Dictionary(*(to_device(column, like) for column in self))
-
-    def tokens(self, hashes: Tensor, lengths: Tensor, is_wanted: Tensor, vocab: int) -> Tensor:
-        """Return the tokens (rows, vocab) whose part has one of the wanted hashes (rows, count) and its length."""
-        none = len(self.hashes)
-        part = torch.searchsorted(self.hashes, hashes.contiguous()).clamp(max=none - 1)
-        is_part = is_wanted & (self.hashes[part] == hashes) & (self.lengths[part] == lengths)
-        marks = _marked(torch.where(is_part, part, none), is_part, none + 1)
-        marked = marks.index_select(1, self.part_of[:vocab])
-        return torch.nn.functional.pad(marked, (0, vocab - marked.size(1)))
-
-
-class _Tables(NamedTuple):
-    """Tables of a vocabulary on the host.
-
-    Attributes:
-        parts: By token, whether it begins with white space, and hash and length of its part of a word.
-        powers: Powers of the base of the hash, up to the longest part.
-        continuing: Parts that continue a word.
-        starting: Parts that begin one.
-    """
-
-    parts: Sequence[Sequence[int]]
-    powers: Sequence[int]
-    continuing: _Dictionary
-    starting: _Dictionary
-
-
-@lru_cache(maxsize=2)
-def _tables(surfaces: TokenSurfaces) -> _Tables:
-    """Hash the parts of a vocabulary."""
-    lengths = [len(part) for part in surfaces.parts]
-    powers = [pow(_BASE, length, _MASK + 1) for length in range(max(lengths, default=0) + 1)]
-    hashes = list(map(_hash, surfaces.parts))
-    dictionaries = (_dictionary(table, len(hashes)) for table in (surfaces.continuing, surfaces.starting))
-    return _Tables([list(map(int, surfaces.starts)), hashes, lengths], list(map(_signed, powers)), *dictionaries)
-
-
-def _dictionary(table: Mapping[bytes, Sequence[int]], tokens: int) -> _Dictionary:
-    entries = sorted((_hash(part), len(part), ids) for part, ids in table.items())
-    part_of = torch.full((tokens,), len(entries))
-    for index, (_, _, ids) in enumerate(entries):
-        part_of[list(ids)] = index
-    # A dictionary without parts has one that no word equals.
-    columns = [(entry[0], entry[1]) for entry in entries] or [(0, -1)]
-    return _Dictionary(torch.tensor([one[0] for one in columns]), torch.tensor([one[1] for one in columns]), part_of)
-
-
-def _hash(part: bytes) -> int:
-    """Return the polynomial hash of bytes modulo 2^64, as a signed integer."""
-    value = 0
-    for byte in part:
-        value = (value * _BASE + byte + 1) & _MASK
-    return _signed(value)
-
-
-def _signed(value: int) -> int:
-    return value - (1 << 64) if value >> 63 else value
-
-
-@final
-class DeviceRules:
-    """Length bounds and constraints of the hypotheses of a batch, all of which have the same length.
-
-    Attributes:
-        minima: Minimum length of each document, (documents,).
-        maxima: Maximum length of each document, (documents,).
-        length: Tokens of every hypothesis, ().
-        room: Most tokens of a hypothesis, EOS included.
-    """
-
-    def __init__(self, lengths: Sequence[Lengths], rules: Rules, rows: int, like: Tensor) -> None:
-        """Begin with empty hypotheses.
-
-        Args:
-            lengths: Length bounds of each document.
-            rules: Constraints and special tokens.
-            rows: Hypotheses of a document.
-            like: Integers on the device.
-        """
-        room = self.room = max([len(rules.prefix), *(bounds.maximum for bounds in lengths)]) + 1
-        bounds = [[bound.minimum for bound in lengths], [bound.maximum for bound in lengths]]
-        self.minima, self.maxima = to_device(bounds, like, torch.long)
-        self.length = like.new_zeros(())
-        self._rows = rows
-        self._eos = rules.special_tokens.eos
-        self._suppressed = to_device(rules.special_tokens.suppressed, like, torch.long)
-        total = len(lengths) * rows
-        self._constraints: list[RepeatedTokens | RepeatedWords] = [
-            RepeatedTokens(one.length, total, room, like)
-            if isinstance(one, NoRepeatTokens)
-            else RepeatedWords(one.length, one.surfaces, total, room, like)
-            for one in rules.constraints
-            if isinstance(one, NoRepeatTokens | NoRepeatWords)
-        ]
-
-    def forbid(self, log_probs: Tensor, *, forced_end_is_free: bool = False) -> None:
-        """Set forbidden tokens of log_probs (documents * rows, vocab) to -inf.
-
-        Args:
-            log_probs: Of the next token.
-            forced_end_is_free: Whether EOS has probability 1 at the maximum length.
-        """
-        log_probs.index_fill_(1, self._suppressed, -math.inf)
-        for constraint in self._constraints:
-            log_probs.masked_fill_(constraint.forbidden(log_probs.size(1), self.length), -math.inf)
-        by_document = log_probs.unflatten(0, (-1, self._rows))
-        is_full = (self.maxima <= self.length)[:, None]
-        of_eos = by_document[..., self._eos].masked_fill((self.minima > self.length)[:, None], -math.inf)
-        if forced_end_is_free:
-            of_eos = of_eos.masked_fill(is_full, 0.0)
-        by_document.masked_fill_(is_full[..., None], -math.inf)
-        by_document[..., self._eos] = of_eos
-
-    def append(self, rows: Tensor, tokens: Tensor) -> None:
-        """Continue previous rows (documents * rows,) by tokens."""
-        for constraint in self._constraints:
-            constraint.append(rows, tokens, self.length)
-        self.length = self.length + 1
-
-    def select(self, documents: Tensor) -> Tensor:
-        """Continue with these documents only, (fewer,) indices; return the indices of their rows."""
-        rows = (documents[:, None] * self._rows + torch.arange(self._rows, device=documents.device)).flatten()
-        self.minima, self.maxima = self.minima.index_select(0, documents), self.maxima.index_select(0, documents)
-        for constraint in self._constraints:
-            constraint.select(rows)
-        return rows
+def sample_on_device(
+    step: Step[StateT],
+    state: StateT,
+    lengths: Sequence[Lengths],
+    draws: Tensor,
+    temperature: float,
+    rules: Rules,
+) -> list[list[tuple[int, ...]]]:
+    """Sample summaries of a batch of documents; see `sumpool.core.decoding.beam.sample`."""
+    last, state = feed_prefix(step, state, len(lengths) * draws.size(1), rules, draws.device)
+    samples = DeviceSamples(lengths, draws, temperature, rules, last)
+    return _run(step, last, state, samples, rules, len(lengths))
 
 
 @final
@@ -466,18 +230,6 @@ class DeviceBeams:
         self._finished = finished | is_enough
 
 
-def _top(totals: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return the highest totals of each row and their indices, best first; of equal ones the first.
-
-    `topk` may take any of equal totals. Integers that order as total, then index, are all different.
-    """
-    bits = (totals + 0.0).view(torch.int32)  # -0.0 and 0.0 are equal
-    ordered = torch.where(bits < 0, bits ^ 0x7FFFFFFF, bits).long()
-    positions = torch.arange(_LAST_INDEX, _LAST_INDEX - totals.size(1), -1, device=totals.device)
-    indices = _LAST_INDEX - ((ordered << _LOW_BITS) + positions).topk(count).values.bitwise_and_(_LAST_INDEX)
-    return totals.gather(1, indices), indices
-
-
 @final
 class DeviceSamples:
     """Samples of a batch of documents, those of a document side by side, (documents * samples, ...)."""
@@ -540,35 +292,6 @@ class DeviceSamples:
         self.rules.append(torch.arange(len(tokens), device=tokens.device), tokens)
 
 
-def search_on_device(
-    step: Step[StateT],
-    state: StateT,
-    lengths: Sequence[Lengths],
-    ranking: Ranking,
-    rules: Rules,
-    *,
-    device: torch.device | str,
-) -> list[list[Hypothesis]]:
-    """Search the best summaries of a batch of documents; see `sumpool.core.decoding.beam.search`."""
-    last, state = feed_prefix(step, state, len(lengths) * ranking.beams, rules, device)
-    beams = DeviceBeams(lengths, ranking, rules, last)
-    return _run(step, last, state, beams, rules, len(lengths))
-
-
-def sample_on_device(
-    step: Step[StateT],
-    state: StateT,
-    lengths: Sequence[Lengths],
-    draws: Tensor,
-    temperature: float,
-    rules: Rules,
-) -> list[list[tuple[int, ...]]]:
-    """Sample summaries of a batch of documents; see `sumpool.core.decoding.beam.sample`."""
-    last, state = feed_prefix(step, state, len(lengths) * draws.size(1), rules, draws.device)
-    samples = DeviceSamples(lengths, draws, temperature, rules, last)
-    return _run(step, last, state, samples, rules, len(lengths))
-
-
 def _run(
     step: Step[StateT],
     last: Tensor,
@@ -608,3 +331,280 @@ def _run(
             group.select(kept)
             active = [active[index] for index in keep]
     return results
+
+
+@final
+class DeviceRules:
+    """Length bounds and constraints of the hypotheses of a batch, all of which have the same length.
+
+    Attributes:
+        minima: Minimum length of each document, (documents,).
+        maxima: Maximum length of each document, (documents,).
+        length: Tokens of every hypothesis, ().
+        room: Most tokens of a hypothesis, EOS included.
+    """
+
+    def __init__(self, lengths: Sequence[Lengths], rules: Rules, rows: int, like: Tensor) -> None:
+        """Begin with empty hypotheses.
+
+        Args:
+            lengths: Length bounds of each document.
+            rules: Constraints and special tokens.
+            rows: Hypotheses of a document.
+            like: Integers on the device.
+        """
+        room = self.room = max([len(rules.prefix), *(bounds.maximum for bounds in lengths)]) + 1
+        bounds = [[bound.minimum for bound in lengths], [bound.maximum for bound in lengths]]
+        self.minima, self.maxima = to_device(bounds, like, torch.long)
+        self.length = like.new_zeros(())
+        self._rows = rows
+        self._eos = rules.special_tokens.eos
+        self._suppressed = to_device(rules.special_tokens.suppressed, like, torch.long)
+        total = len(lengths) * rows
+        self._constraints: list[RepeatedTokens | RepeatedWords] = [
+            RepeatedTokens(one.length, total, room, like)
+            if isinstance(one, NoRepeatTokens)
+            else RepeatedWords(one.length, one.surfaces, total, room, like)
+            for one in rules.constraints
+            if isinstance(one, NoRepeatTokens | NoRepeatWords)
+        ]
+
+    def forbid(self, log_probs: Tensor, *, forced_end_is_free: bool = False) -> None:
+        """Set forbidden tokens of log_probs (documents * rows, vocab) to -inf.
+
+        Args:
+            log_probs: Of the next token.
+            forced_end_is_free: Whether EOS has probability 1 at the maximum length.
+        """
+        log_probs.index_fill_(1, self._suppressed, -math.inf)
+        for constraint in self._constraints:
+            log_probs.masked_fill_(constraint.forbidden(log_probs.size(1), self.length), -math.inf)
+        by_document = log_probs.unflatten(0, (-1, self._rows))
+        is_full = (self.maxima <= self.length)[:, None]
+        of_eos = by_document[..., self._eos].masked_fill((self.minima > self.length)[:, None], -math.inf)
+        if forced_end_is_free:
+            of_eos = of_eos.masked_fill(is_full, 0.0)
+        by_document.masked_fill_(is_full[..., None], -math.inf)
+        by_document[..., self._eos] = of_eos
+
+    def append(self, rows: Tensor, tokens: Tensor) -> None:
+        """Continue previous rows (documents * rows,) by tokens."""
+        for constraint in self._constraints:
+            constraint.append(rows, tokens, self.length)
+        self.length = self.length + 1
+
+    def select(self, documents: Tensor) -> Tensor:
+        """Continue with these documents only, (fewer,) indices; return the indices of their rows."""
+        rows = (documents[:, None] * self._rows + torch.arange(self._rows, device=documents.device)).flatten()
+        self.minima, self.maxima = self.minima.index_select(0, documents), self.maxima.index_select(0, documents)
+        for constraint in self._constraints:
+            constraint.select(rows)
+        return rows
+
+
+@final
+class RepeatedTokens:
+    """No n-gram of tokens occurs twice; see `NoRepeatTokens`."""
+
+    def __init__(self, length: int, rows: int, room: int, like: Tensor) -> None:
+        """Begin with empty hypotheses.
+
+        Args:
+            length: Tokens of an n-gram, at least 1.
+            rows: Number of hypotheses.
+            room: Most tokens of a hypothesis.
+            like: Integers on the device.
+        """
+        self._context = length - 1
+        self._tokens = like.new_zeros(rows, room)
+
+    def append(self, rows: Tensor, tokens: Tensor, length: Tensor) -> None:
+        """Continue previous rows (rows,) of `length` tokens () by tokens (rows,)."""
+        self._tokens = self._tokens.index_select(0, rows).index_copy_(1, length.view(1), tokens[:, None])
+
+    def select(self, rows: Tensor) -> None:
+        """Continue with these rows only, (fewer,) indices."""
+        self._tokens = self._tokens.index_select(0, rows)
+
+    def forbidden(self, vocab: int, length: Tensor) -> Tensor:
+        """Return which of the tokens may not come next, (rows, vocab), after `length` tokens ()."""
+        follows = _follow(self._tokens, length.expand(len(self._tokens)), self._context)
+        return _marked(self._tokens[:, self._context :], follows, vocab)
+
+
+def _follow(values: Tensor, end: Tensor, context: int) -> Tensor:
+    """Return where in a sequence the values follow that its last ones have been followed by before.
+
+    Args:
+        values: Sequences, (rows, width).
+        end: Length of each, (rows,).
+        context: Number of the last values.
+
+    Returns:
+        For each position from `context` on, whether the `context` values before it equal the last ones,
+        (rows, width - context).
+    """
+    positions = torch.arange(values.size(1), device=values.device)[context:]
+    follows = (positions < end[:, None]) & (end >= context)[:, None]
+    if context and len(positions):
+        recent = (end[:, None] - torch.arange(context, 0, -1, device=values.device)).clamp(min=0)
+        last = values.gather(1, recent)
+        follows &= (values.unfold(1, context, 1)[:, : len(positions)] == last[:, None]).all(2)
+    return follows
+
+
+def _marked(indices: Tensor, is_marked: Tensor, size: int) -> Tensor:
+    """Return a mask (rows, size) that is True at the indices (rows, count) that are marked; these may repeat."""
+    marks = torch.zeros(len(indices), size, dtype=torch.int8, device=indices.device)
+    return marks.scatter_reduce_(1, indices, is_marked.to(torch.int8), "amax").bool()
+
+
+@final
+class RepeatedWords:
+    """No n-gram of words occurs twice; see `NoRepeatWords`.
+
+    A word is compared by the 64-bit polynomial hash of its bytes, which is computed token by token, and its length.
+    """
+
+    def __init__(self, length: int, surfaces: TokenSurfaces, rows: int, room: int, like: Tensor) -> None:
+        """Begin with empty hypotheses.
+
+        Args:
+            length: Words of an n-gram, at least 1.
+            surfaces: Surface forms of the vocabulary.
+            rows: Number of hypotheses.
+            room: Most tokens of a hypothesis.
+            like: Integers on the device.
+        """
+        self._context = length - 1
+        tables = _tables(surfaces)
+        self._parts = to_device(tables.parts, like)
+        self._powers = to_device(tables.powers, like)
+        self._continuing = tables.continuing.to(like)
+        self._starting = tables.starting.to(like)
+        self._words = like.new_zeros(2, rows, room + 1)
+        """Hashes and lengths of the complete words, then of the current one, which is empty after white space."""
+        self._complete = like.new_zeros(rows)
+
+    def append(self, rows: Tensor, tokens: Tensor, length: Tensor) -> None:
+        """Continue previous rows (rows,) of `length` tokens () by tokens (rows,)."""
+        del length
+        self.select(rows)
+        starts, part, part_length = self._parts.index_select(1, tokens)
+        current, current_length = self._current()
+        starts = starts.bool()
+        place = self._complete + (starts & (current_length > 0))
+        word = torch.where(starts, 0, current) * self._powers.index_select(0, part_length) + part
+        word_length = torch.where(starts, 0, current_length) + part_length
+        self._words.scatter_(2, place.expand(2, -1)[..., None], torch.stack([word, word_length])[..., None])
+        self._complete = place
+
+    def select(self, rows: Tensor) -> None:
+        """Continue with these rows only, (fewer,) indices."""
+        self._words, self._complete = self._words.index_select(1, rows), self._complete.index_select(0, rows)
+
+    def forbidden(self, vocab: int, length: Tensor) -> Tensor:
+        """Return which of the tokens may not come next, (rows, vocab), after `length` tokens ()."""
+        del length
+        current, current_length = self._current()
+        words, lengths = self._words[..., self._context :]
+        # Tokens that continue the current word to one that has followed the words before it
+        rest = lengths - current_length[:, None]
+        power = self._powers[rest.clamp(0, len(self._powers) - 1)]
+        follows = _follow(self._words[0], self._complete, self._context) & (rest > 0)
+        forbidden = self._continuing.tokens(words - current[:, None] * power, rest, follows, vocab)
+        # Tokens that begin a word that has followed the words before it, the current one included
+        follows = _follow(self._words[0], self._complete + (current_length > 0), self._context)
+        return forbidden | self._starting.tokens(words, lengths, follows, vocab)
+
+    def _current(self) -> Tensor:
+        """Return hash and length of the current word of each row, (2, rows)."""
+        return self._words.gather(2, self._complete.expand(2, -1)[..., None])[..., 0]
+
+
+@final
+class _Dictionary(NamedTuple):
+    """Parts of words by hash, and the tokens of each.
+
+    Attributes:
+        hashes: Ascending, (parts,).
+        lengths: Bytes of each part, (parts,).
+        part_of: By token, the index of its part; the number of parts if it has none.
+    """
+
+    hashes: Tensor
+    lengths: Tensor
+    part_of: Tensor
+
+    def to(self, like: Tensor) -> "_Dictionary":
+        """Copy to the device of a tensor."""
+        return _Dictionary(*(to_device(column, like) for column in self))
+
+    def tokens(self, hashes: Tensor, lengths: Tensor, is_wanted: Tensor, vocab: int) -> Tensor:
+        """Return the tokens (rows, vocab) whose part has one of the wanted hashes (rows, count) and its length."""
+        none = len(self.hashes)
+        part = torch.searchsorted(self.hashes, hashes.contiguous()).clamp(max=none - 1)
+        is_part = is_wanted & (self.hashes[part] == hashes) & (self.lengths[part] == lengths)
+        marks = _marked(torch.where(is_part, part, none), is_part, none + 1)
+        marked = marks.index_select(1, self.part_of[:vocab])
+        return torch.nn.functional.pad(marked, (0, vocab - marked.size(1)))
+
+
+class _Tables(NamedTuple):
+    """Tables of a vocabulary on the host.
+
+    Attributes:
+        parts: By token, whether it begins with white space, and hash and length of its part of a word.
+        powers: Powers of the base of the hash, up to the longest part.
+        continuing: Parts that continue a word.
+        starting: Parts that begin one.
+    """
+
+    parts: Sequence[Sequence[int]]
+    powers: Sequence[int]
+    continuing: _Dictionary
+    starting: _Dictionary
+
+
+@lru_cache(maxsize=2)
+def _tables(surfaces: TokenSurfaces) -> _Tables:
+    """Hash the parts of a vocabulary."""
+    lengths = [len(part) for part in surfaces.parts]
+    powers = [pow(_BASE, length, _MASK + 1) for length in range(max(lengths, default=0) + 1)]
+    hashes = list(map(_hash, surfaces.parts))
+    dictionaries = (_dictionary(table, len(hashes)) for table in (surfaces.continuing, surfaces.starting))
+    return _Tables([list(map(int, surfaces.starts)), hashes, lengths], list(map(_signed, powers)), *dictionaries)
+
+
+def _hash(part: bytes) -> int:
+    """Return the polynomial hash of bytes modulo 2^64, as a signed integer."""
+    value = 0
+    for byte in part:
+        value = (value * _BASE + byte + 1) & _MASK
+    return _signed(value)
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >> 63 else value
+
+
+def _dictionary(table: Mapping[bytes, Sequence[int]], tokens: int) -> _Dictionary:
+    entries = sorted((_hash(part), len(part), ids) for part, ids in table.items())
+    part_of = torch.full((tokens,), len(entries))
+    for index, (_, _, ids) in enumerate(entries):
+        part_of[list(ids)] = index
+    # A dictionary without parts has one that no word equals.
+    columns = [(entry[0], entry[1]) for entry in entries] or [(0, -1)]
+    return _Dictionary(torch.tensor([one[0] for one in columns]), torch.tensor([one[1] for one in columns]), part_of)
+
+
+def _top(totals: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Return the highest totals of each row and their indices, best first; of equal ones the first.
+
+    `topk` may take any of equal totals. Integers that order as total, then index, are all different.
+    """
+    bits = (totals + 0.0).view(torch.int32)  # -0.0 and 0.0 are equal
+    ordered = torch.where(bits < 0, bits ^ 0x7FFFFFFF, bits).long()
+    positions = torch.arange(_LAST_INDEX, _LAST_INDEX - totals.size(1), -1, device=totals.device)
+    indices = _LAST_INDEX - ((ordered << _LOW_BITS) + positions).topk(count).values.bitwise_and_(_LAST_INDEX)
+    return totals.gather(1, indices), indices

@@ -56,6 +56,33 @@ _ANCHOR = re.compile(r"(?<!\s)\s*\{#[\w-]+\}\s*$|(?<!\s)\s+#+$|^[=~-]{3,} ")
 """What a heading is without: its anchor, its closing marks, and the line above it in reStructuredText."""
 
 
+def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
+    """Read Markdown.
+
+    Raises:
+        ValueError: If the content is not text in a known encoding.
+    """
+    from markdown_it import MarkdownIt
+
+    del options
+    text, notes = decode_text(content)
+    text = text.replace("\r\n", "\n").replace("\b", "").replace("\x1b", "").replace("\f", "\n")
+    front = _FRONT_MATTER.match(text)
+    title = ""
+    if front and _FIRST_FIELD.match(front["fields"]):
+        field = _TITLE_FIELD.search(front["fields"])
+        title = field["title"].strip("\"'") if field else ""
+        text = "\n" * front[0].count("\n") + text[front.end() :]
+    captions: list[TextBlock] = []
+    if any(mark in text for mark in _BOX_MARKS):
+        text, captions = without_boxes(text)
+    text = _EXPONENT.sub(lambda tag: "^" if tag[0][3] in "pP" else "_", text)
+    tokens = MarkdownIt("commonmark", {"maxNesting": 30}).enable(["table", "strikethrough"]).parse(text)
+    blocks = tuple(sorted((*captions, *_Blocks(tokens).read()), key=lambda block: block.line or 0))
+    first = opening_heading(blocks)
+    return ParsedDocument(blocks, title or first, notes)
+
+
 def without_boxes(text: str) -> tuple[str, list[TextBlock]]:
     """Return a text without the marks of boxes, line by line, and the titles of the boxes.
 
@@ -65,16 +92,6 @@ def without_boxes(text: str) -> tuple[str, list[TextBlock]]:
     reader = _Reader()
     lines = [reader.line(number, line) for number, line in enumerate(text.split("\n"), 1)]
     return "\n".join(lines), reader.captions
-
-
-def _indented_title(line: str) -> str | None:
-    """Return the title in the mark of a box whose text is indented, which may be empty; None for other lines."""
-    if not (mark := _INDENTED.match(line + " ")):
-        return None
-    name, quote, title = line[mark.end("mark") :].partition('"')
-    if not _NAME.fullmatch(name) or (quote and not title.endswith('"')) or not (quote or name.strip()):
-        return None
-    return title.rstrip('"') if quote or mark["mark"][0] != "=" else None
 
 
 class _Reader:
@@ -135,31 +152,14 @@ class _Reader:
             self.captions.append(TextBlock(title, "caption", line=number))
 
 
-def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
-    """Read Markdown.
-
-    Raises:
-        ValueError: If the content is not text in a known encoding.
-    """
-    from markdown_it import MarkdownIt
-
-    del options
-    text, notes = decode_text(content)
-    text = text.replace("\r\n", "\n").replace("\b", "").replace("\x1b", "").replace("\f", "\n")
-    front = _FRONT_MATTER.match(text)
-    title = ""
-    if front and _FIRST_FIELD.match(front["fields"]):
-        field = _TITLE_FIELD.search(front["fields"])
-        title = field["title"].strip("\"'") if field else ""
-        text = "\n" * front[0].count("\n") + text[front.end() :]
-    captions: list[TextBlock] = []
-    if any(mark in text for mark in _BOX_MARKS):
-        text, captions = without_boxes(text)
-    text = _EXPONENT.sub(lambda tag: "^" if tag[0][3] in "pP" else "_", text)
-    tokens = MarkdownIt("commonmark", {"maxNesting": 30}).enable(["table", "strikethrough"]).parse(text)
-    blocks = tuple(sorted((*captions, *_Blocks(tokens).read()), key=lambda block: block.line or 0))
-    first = opening_heading(blocks)
-    return ParsedDocument(blocks, title or first, notes)
+def _indented_title(line: str) -> str | None:
+    """Return the title in the mark of a box whose text is indented, which may be empty; None for other lines."""
+    if not (mark := _INDENTED.match(line + " ")):
+        return None
+    name, quote, title = line[mark.end("mark") :].partition('"')
+    if not _NAME.fullmatch(name) or (quote and not title.endswith('"')) or not (quote or name.strip()):
+        return None
+    return title.rstrip('"') if quote or mark["mark"][0] != "=" else None
 
 
 class _Blocks:
@@ -219,40 +219,6 @@ class _Blocks:
             yield TextBlock(text, kind, self.depth if kind == "list_item" else 0, line=line)
 
 
-def _text(token: "Token") -> str:
-    """Return the text of inline content, without images and the targets of links."""
-    parts: list[str] = []
-    for child in token.children or ():
-        if child.type in ("text", "code_inline"):
-            parts.append(child.content)
-        elif child.type in ("softbreak", "hardbreak") or (child.type == "html_inline" and _BREAK.match(child.content)):
-            parts.append(" ")
-    return " ".join(_FOOTNOTE.sub("", "".join(parts)).split())
-
-
-def _is_badge(token: "Token") -> bool:
-    """Return whether inline content is images alone, or links to images."""
-    children = token.children or ()
-    images = sum(child.type == "image" for child in children)
-    return images > 0 and not _text(token).strip(" |\u00b7-")
-
-
-def _is_bold_heading(token: "Token", text: str) -> bool:
-    """Return whether a paragraph is a bold line without a stop, as those write headings who do not mark them."""
-    types = [child.type for child in token.children or () if child.type != "text" or child.content.strip()]
-    is_bold = types[:1] == ["strong_open"] and types[-1:] == ["strong_close"] and types.count("strong_open") == 1
-    return is_bold and "softbreak" not in types and len(text.split()) <= _MAX_HEADING_WORDS and text[-1:] not in ".!?;,"
-
-
-def _is_contents_entry(token: "Token") -> bool:
-    """Return whether an item is a link into the document and nothing else."""
-    children = [child for child in token.children or () if child.type != "softbreak"]
-    if not children or children[0].type != "link_open" or children[-1].type != "link_close":
-        return False
-    opened = [child for child in children if child.type == "link_open"]
-    return len(opened) == 1 and str(opened[0].attrs.get("href", "")).startswith("#")
-
-
 def _html_blocks(content: str, line: int | None) -> Iterator[TextBlock]:
     """Yield the text of an HTML block, a paragraph per element, and what is preformatted as code."""
     for number, markup in enumerate(_PREFORMATTED.split(_HIDDEN.sub("", _COMMENT.sub("", content)))):
@@ -264,3 +230,37 @@ def _html_blocks(content: str, line: int | None) -> Iterator[TextBlock]:
             text = " ".join(html.unescape(part).split())
             if any(character.isalnum() for character in text):
                 yield TextBlock(text, line=line)
+
+
+def _text(token: "Token") -> str:
+    """Return the text of inline content, without images and the targets of links."""
+    parts: list[str] = []
+    for child in token.children or ():
+        if child.type in ("text", "code_inline"):
+            parts.append(child.content)
+        elif child.type in ("softbreak", "hardbreak") or (child.type == "html_inline" and _BREAK.match(child.content)):
+            parts.append(" ")
+    return " ".join(_FOOTNOTE.sub("", "".join(parts)).split())
+
+
+def _is_bold_heading(token: "Token", text: str) -> bool:
+    """Return whether a paragraph is a bold line without a stop, as those write headings who do not mark them."""
+    types = [child.type for child in token.children or () if child.type != "text" or child.content.strip()]
+    is_bold = types[:1] == ["strong_open"] and types[-1:] == ["strong_close"] and types.count("strong_open") == 1
+    return is_bold and "softbreak" not in types and len(text.split()) <= _MAX_HEADING_WORDS and text[-1:] not in ".!?;,"
+
+
+def _is_badge(token: "Token") -> bool:
+    """Return whether inline content is images alone, or links to images."""
+    children = token.children or ()
+    images = sum(child.type == "image" for child in children)
+    return images > 0 and not _text(token).strip(" |\u00b7-")
+
+
+def _is_contents_entry(token: "Token") -> bool:
+    """Return whether an item is a link into the document and nothing else."""
+    children = [child for child in token.children or () if child.type != "softbreak"]
+    if not children or children[0].type != "link_open" or children[-1].type != "link_close":
+        return False
+    opened = [child for child in children if child.type == "link_open"]
+    return len(opened) == 1 and str(opened[0].attrs.get("href", "")).startswith("#")

@@ -110,48 +110,48 @@ class Font(NamedTuple):
     math: bool = False
 
 
-def read_font(text_object: Handle) -> Font:
-    """Read the font of a text object of PDFium."""
-    font = pdfium.FPDFTextObj_GetFont(text_object)
-    if not font:
-        return Font("")
-    buffer = ctypes.create_string_buffer(256)
-    length = pdfium.FPDFFont_GetBaseFontName(font, buffer, 256)
-    name = _SUBSET.sub("", buffer.raw[: max(min(length, 256) - 1, 0)].decode("latin-1"))
-    flags, weight = pdfium.FPDFFont_GetFlags(font), pdfium.FPDFFont_GetWeight(font)
-    return classify_font(name, max(flags, 0), weight)
+class Run(NamedTuple):
+    """Characters that one operator draws, without wide gaps.
 
-
-def classify_font(name: str, flags: int = 0, weight: int = 0) -> Font:
-    """Classify a font by its PostScript name, the flags of its descriptor and its weight (400 is regular)."""
-    math = bool(_MATH.search(name))
-    bold = not _NOT_BOLD.search(name) and bool(
-        flags & _FORCE_BOLD or (weight >= _BOLD_WEIGHT and _OPAQUE.fullmatch(name)) or _BOLD.search(name)
-    )
-    mono = not math and bool(flags & _FIXED_PITCH or _MONO.search(name))
-    return Font(name, bold, bool(flags & _ITALIC_FLAG or _ITALIC.search(name)), mono, math)
-
-
-@contextmanager
-def open_form(document: Handle) -> Iterator[Handle | None]:
-    """Open the form of a document; None if it has none.
-
-    Raises:
-        ValueError: If the form is one whose pages only ask the reader to wait; the message lacks the subject.
+    Attributes:
+        text: Characters.
+        x0: Left edge in points from the left edge of the page.
+        x1: Right edge in points.
+        y: Baseline in points from the top of the page.
+        size: Font size in points.
+        font: Font.
+        spaced: Whether PDFium sees a space before the run.
     """
-    kind = pdfium.FPDF_GetFormType(document)
-    if kind == pdfium.FORMTYPE_NONE:
-        yield None
-        return
-    if kind in _XFA and not any(_has_fields(document, number) for number in range(pdfium.FPDF_GetPageCount(document))):
-        raise ValueError("must have its text on its pages, got an XFA form; print it to a new PDF file first")
-    callbacks = pdfium.FPDF_FORMFILLINFO(version=2)  # must live as long as the form
-    form = pdfium.FPDFDOC_InitFormFillEnvironment(document, callbacks)
+
+    text: str
+    x0: float
+    x1: float
+    y: float
+    size: float
+    font: Font
+    spaced: bool = False
+
+
+def read_runs(document: Handle, number: int, form: Handle | None, layers: dict[str, bool]) -> tuple[float, list[Run]]:
+    """Return the height of a page and its runs that stand in its principal direction and are visible.
+
+    The height in points is that of the page as its text stands; the runs are in the order in which they are drawn.
+
+    Args:
+        document: Document of PDFium.
+        number: Number of the page, from 1.
+        form: Form of the document; None if it has none.
+        layers: Whether each layer of the document is on, as far as known; it grows.
+    """
+    page = load_page(document, form, number - 1)
+    if not page:
+        return 0.0, []
+    text_page = pdfium.FPDFText_LoadPage(page)
     try:
-        yield form or None
+        return _read_page(page, text_page, layers) if text_page else (0.0, [])
     finally:
-        if form:
-            pdfium.FPDFDOC_ExitFormFillEnvironment(form)
+        pdfium.FPDFText_ClosePage(text_page)
+        pdfium.FPDF_ClosePage(page)
 
 
 def load_page(document: Handle, form: Handle | None, number: int) -> Handle:
@@ -195,16 +195,97 @@ def _prepare(page: Handle, form: Handle | None) -> bool:
     return found
 
 
-def _has_fields(document: Handle, number: int) -> bool:
-    page = pdfium.FPDF_LoadPage(document, number)
-    if not page:
-        return False
-    annotations = [pdfium.FPDFPage_GetAnnot(page, index) for index in range(pdfium.FPDFPage_GetAnnotCount(page))]
-    found = any(pdfium.FPDFAnnot_GetSubtype(annotation) == pdfium.FPDF_ANNOT_WIDGET for annotation in annotations)
-    for annotation in annotations:
-        pdfium.FPDFPage_CloseAnnot(annotation)
-    pdfium.FPDF_ClosePage(page)
-    return found
+def _read_page(page: Handle, text_page: Handle, layers: dict[str, bool]) -> tuple[float, list[Run]]:
+    text = _characters(text_page)
+    spans = list(_spans(text_page, text, PageBackground(page, layers)))
+    lengths = Counter[int]()
+    for span in spans:
+        lengths[span.direction] += span.end - span.start
+    lengths.pop(-1, None)
+    direction = max(lengths, key=lambda angle: (lengths[angle], -angle), default=0)
+    spans = [span for span in spans if span.direction == direction]
+    shown = sum(span.end - span.start for span in spans if span.visible)
+    recognised = shown < _OCR_SHARE * lengths[direction]
+    box = pdfium.FS_RECTF()
+    pdfium.FPDF_GetPageBoundingBox(page, box)
+    x0, x1, y0, y1 = turn(box, direction)
+    runs: list[Run] = []
+    for span in spans:
+        if span.visible or recognised:
+            runs += _runs(text_page, text, span, (x0, y0))
+    width, height = x1 - x0, y1 - y0
+    return height, [run for run in runs if run.x1 > 0 and run.x0 < width and 0 < run.y < height + run.size]
+
+
+def _characters(text_page: Handle) -> str:
+    """Return the text of a page in units of UTF-16, one per character of PDFium."""
+    count = min(pdfium.FPDFText_CountChars(text_page), MAX_PAGE_CHARACTERS)
+    if count <= 0:
+        return ""
+    buffer = (ctypes.c_uint16 * (count + 1))()
+    units = pdfium.FPDFText_GetText(text_page, 0, count, buffer)
+    if units != count + 1:
+        buffer[:count] = [pdfium.FPDFText_GetUnicode(text_page, index) & 0xFFFF for index in range(count)]
+    return compose_accents(text_page, "".join(map(chr, buffer[:count])))
+
+
+def compose_accents(text_page: Handle, text: str) -> str:
+    """Return the text of a page with the accents on its letters; a null character takes the place of the accent.
+
+    Args:
+        text_page: Text of the page.
+        text: Characters of the page.
+    """
+    characters = list(text)
+    for match in list(_ACCENTS.finditer(text))[:_MAX_ACCENTS]:
+        index = match.start()
+        letter = _letter_under(text_page, text, index)
+        if letter < 0:
+            continue
+        base = _DOTLESS.get(text[letter], text[letter])
+        composed = unicodedata.normalize("NFC", base + COMBINING[text[index]])
+        if len(composed) == 1:
+            characters[letter], characters[index] = composed, _NOTHING
+            _close_gaps(text_page, characters, index)
+    return "".join(characters)
+
+
+def _letter_under(text_page: Handle, text: str, index: int) -> int:
+    """Return the letter above or below which an accent stands, -1 if it stands alone."""
+    left, right, bottom, top = _box(text_page, index)
+    middle = (left + right) / 2
+    near = [index + step for distance in range(1, _REACH + 1) for step in (distance, -distance)]
+    near.append(pdfium.FPDFText_GetCharIndexAtPos(text_page, middle, bottom + 0.4 * (top - bottom), 1.0, 1.0))
+    for letter in near:
+        if 0 <= letter < len(text) and text[letter].isalpha():
+            x0, x1, y0, y1 = _box(text_page, letter)
+            if x0 < middle < x1 and bottom < (y0 + y1) / 2 < top:
+                return letter
+    return -1
+
+
+def _box(text_page: Handle, index: int) -> tuple[float, float, float, float]:
+    """Return left, right, bottom and top of a character."""
+    box = pdfium.FS_RECTF()
+    pdfium.FPDFText_GetLooseCharBox(text_page, index, box)
+    return box.left, box.right, box.bottom, box.top
+
+
+def _close_gaps(text_page: Handle, characters: list[str], index: int) -> None:
+    """Remove the spaces beside an accent between letters that adjoin."""
+    for space in (index - 1, index + 1):
+        if not 0 < space < len(characters) - 1 or not characters[space].isspace():
+            continue
+        before, behind = (space - 1, space + 1)
+        if before == index:
+            before -= 1
+        if behind == index:
+            behind += 1
+        if before < 0 or behind >= len(characters):
+            continue
+        _, right, bottom, top = _box(text_page, before)
+        if _box(text_page, behind)[0] - right <= _SPACE * (top - bottom):
+            characters[space] = _NOTHING
 
 
 class PageBackground:
@@ -255,6 +336,38 @@ class PageBackground:
         return whole != without
 
 
+class _Span(NamedTuple):
+    """Characters of one text object: their range, how they are drawn and their direction in degrees."""
+
+    start: int
+    end: int
+    font: Font
+    size: float
+    direction: int
+    visible: bool
+
+
+def _spans(text_page: Handle, text: str, background: PageBackground) -> Iterator[_Span]:
+    """Yield the ranges of characters that belong to one text object; spaces between objects belong to none."""
+    handle = ctypes.cast(text_page, _POINTER).value
+    fonts: dict[int, Font] = {}
+    matrix = pdfium.FS_MATRIX()
+    start, count = 0, len(text)
+    while start < count:
+        drawn = _object_at(handle, start)
+        end = _end_of_object(handle, drawn, start, count)
+        if drawn and text[start:end].strip(" \r\n\x00"):
+            text_object = ctypes.cast(drawn, pdfium.FPDF_PAGEOBJECT)
+            pointer = ctypes.cast(pdfium.FPDFTextObj_GetFont(text_object), _POINTER).value or 0
+            if pointer not in fonts:
+                fonts[pointer] = read_font(text_object)
+            pdfium.FPDFText_GetMatrix(text_page, start, matrix)
+            size = pdfium.FPDFText_GetFontSize(text_page, start) * math.hypot(matrix.c, matrix.d)
+            visible = background.shows(text_object, text_page, start, size)
+            yield _Span(start, end, fonts[pointer], size, _direction(matrix), visible)
+        start = end
+
+
 def _layer(drawn: Handle) -> str:
     """Return the name of the optional content to which an object belongs; empty if there is none."""
     for index in range(pdfium.FPDFPageObj_CountMarks(drawn)):
@@ -267,19 +380,6 @@ def _layer(drawn: Handle) -> str:
         if pdfium.FPDFPageObjMark_GetParamStringValue(mark, b"Name", buffer, size, length):
             return bytes(buffer)[: length.value].decode("utf-16-le", "replace")
     return ""
-
-
-def _render(page: Handle) -> bytes:
-    """Return a small picture of a page."""
-    width, height = pdfium.FPDF_GetPageWidthF(page), pdfium.FPDF_GetPageHeightF(page)
-    scale = _PICTURE / max(width, height, 1)
-    across, down = max(int(width * scale), 1), max(int(height * scale), 1)
-    bitmap = pdfium.FPDFBitmap_Create(across, down, 0)
-    pdfium.FPDFBitmap_FillRect(bitmap, 0, 0, across, down, 0xFFFFFFFF)
-    pdfium.FPDF_RenderPageBitmap(bitmap, page, 0, 0, across, down, 0, 0)
-    content = ctypes.string_at(pdfium.FPDFBitmap_GetBuffer(bitmap), pdfium.FPDFBitmap_GetStride(bitmap) * down)
-    pdfium.FPDFBitmap_Destroy(bitmap)
-    return content
 
 
 def _is_pale(drawn: Handle) -> bool:
@@ -302,12 +402,88 @@ def _dark_boxes(page: Handle) -> list[Box]:
     return boxes
 
 
+def _render(page: Handle) -> bytes:
+    """Return a small picture of a page."""
+    width, height = pdfium.FPDF_GetPageWidthF(page), pdfium.FPDF_GetPageHeightF(page)
+    scale = _PICTURE / max(width, height, 1)
+    across, down = max(int(width * scale), 1), max(int(height * scale), 1)
+    bitmap = pdfium.FPDFBitmap_Create(across, down, 0)
+    pdfium.FPDFBitmap_FillRect(bitmap, 0, 0, across, down, 0xFFFFFFFF)
+    pdfium.FPDF_RenderPageBitmap(bitmap, page, 0, 0, across, down, 0, 0)
+    content = ctypes.string_at(pdfium.FPDFBitmap_GetBuffer(bitmap), pdfium.FPDFBitmap_GetStride(bitmap) * down)
+    pdfium.FPDFBitmap_Destroy(bitmap)
+    return content
+
+
+def _end_of_object(handle: int | None, drawn: int | None, start: int, count: int) -> int:
+    """Return the index behind the last character of an object, by doubling steps and bisection."""
+    if not drawn:  # white space between two objects
+        return start + 1
+    low, step = start, 1
+    while low + step < count and _object_at(handle, low + step) == drawn:
+        low, step = low + step, step * 2
+    high = min(low + step, count)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _object_at(handle, middle) == drawn:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def read_font(text_object: Handle) -> Font:
+    """Read the font of a text object of PDFium."""
+    font = pdfium.FPDFTextObj_GetFont(text_object)
+    if not font:
+        return Font("")
+    buffer = ctypes.create_string_buffer(256)
+    length = pdfium.FPDFFont_GetBaseFontName(font, buffer, 256)
+    name = _SUBSET.sub("", buffer.raw[: max(min(length, 256) - 1, 0)].decode("latin-1"))
+    flags, weight = pdfium.FPDFFont_GetFlags(font), pdfium.FPDFFont_GetWeight(font)
+    return classify_font(name, max(flags, 0), weight)
+
+
+def classify_font(name: str, flags: int = 0, weight: int = 0) -> Font:
+    """Classify a font by its PostScript name, the flags of its descriptor and its weight (400 is regular)."""
+    math = bool(_MATH.search(name))
+    bold = not _NOT_BOLD.search(name) and bool(
+        flags & _FORCE_BOLD or (weight >= _BOLD_WEIGHT and _OPAQUE.fullmatch(name)) or _BOLD.search(name)
+    )
+    mono = not math and bool(flags & _FIXED_PITCH or _MONO.search(name))
+    return Font(name, bold, bool(flags & _ITALIC_FLAG or _ITALIC.search(name)), mono, math)
+
+
+def _direction(matrix: Handle) -> int:
+    """Return the direction of text in degrees, -1 if it is skewed."""
+    angle = math.degrees(math.atan2(matrix.b, matrix.a)) % 360
+    nearest = round(angle / 90) * 90
+    return nearest % 360 if abs(angle - nearest) <= _SKEW else -1
+
+
 def turn(box: Handle, direction: int) -> tuple[float, float, float, float]:
     """Return left, right, top and bottom of a box in a page turned so that its text is upright."""
     cosine, sine = DIRECTIONS[direction]
     along = (box.left * cosine + box.bottom * sine, box.right * cosine + box.top * sine)
     down = (box.left * sine - box.bottom * cosine, box.right * sine - box.top * cosine)
     return min(along), max(along), min(down), max(down)
+
+
+def _runs(text_page: Handle, text: str, span: _Span, corner: tuple[float, float]) -> Iterator[Run]:
+    """Yield the parts of a span between wide gaps."""
+    x, y = ctypes.c_double(), ctypes.c_double()
+    pdfium.FPDFText_GetCharOrigin(text_page, span.start, x, y)
+    cosine, sine = DIRECTIONS[span.direction]
+    baseline = x.value * sine - y.value * cosine - corner[1]
+    part = text[span.start : span.end]
+    start = span.start + len(part) - len(part.lstrip())
+    end = span.start + len(part.rstrip())
+    spaced = start > 0 and text[start - 1].isspace()
+    edges = CharacterEdges(text_page, span.direction)
+    for words, left, right in split_words(text, start, end, edges, span.size):
+        words = _join_surrogates(words)
+        yield Run(words, left - corner[0], right - corner[0], baseline, span.size, span.font, spaced)
+        spaced = True
 
 
 class CharacterEdges:
@@ -352,20 +528,6 @@ def split_words(
     yield text[start:end], left, edges[end - 1][1]
 
 
-def _gaps(text: str, start: int, end: int, edges: CharacterEdges, size: float) -> list[tuple[int, int]]:
-    """Return where a text may have gaps: its spaces, or in short words between all characters.
-
-    PDFium takes a single gap between two characters for letter spacing and writes no space.
-    """
-    gaps = [gap.span() for gap in _SPACES.finditer(text, start, end)]
-    if gaps or not 2 <= end - start <= _SHORT:
-        return gaps
-    steps = [edges[index][0] - edges[index - 1][1] for index in range(start + 1, end)]
-    if len(steps) > 2 and min(steps) > _SPACE * size:
-        return []
-    return [(start + number, start + number) for number, step in enumerate(steps, 1) if step > _SPACE * size]
-
-
 def _is_letter_spaced(text: str) -> bool:
     letters = text[::2]
     return len(letters) >= _LETTER_SPACED and text[1::2].isspace() and letters.isalpha()
@@ -382,152 +544,18 @@ def _join_letters(text: str, start: int, end: int, edges: CharacterEdges) -> tup
     return joined, boxes[0][0], boxes[-1][1]
 
 
-def compose_accents(text_page: Handle, text: str) -> str:
-    """Return the text of a page with the accents on its letters; a null character takes the place of the accent.
+def _gaps(text: str, start: int, end: int, edges: CharacterEdges, size: float) -> list[tuple[int, int]]:
+    """Return where a text may have gaps: its spaces, or in short words between all characters.
 
-    Args:
-        text_page: Text of the page.
-        text: Characters of the page.
+    PDFium takes a single gap between two characters for letter spacing and writes no space.
     """
-    characters = list(text)
-    for match in list(_ACCENTS.finditer(text))[:_MAX_ACCENTS]:
-        index = match.start()
-        letter = _letter_under(text_page, text, index)
-        if letter < 0:
-            continue
-        base = _DOTLESS.get(text[letter], text[letter])
-        composed = unicodedata.normalize("NFC", base + COMBINING[text[index]])
-        if len(composed) == 1:
-            characters[letter], characters[index] = composed, _NOTHING
-            _close_gaps(text_page, characters, index)
-    return "".join(characters)
-
-
-def _box(text_page: Handle, index: int) -> tuple[float, float, float, float]:
-    """Return left, right, bottom and top of a character."""
-    box = pdfium.FS_RECTF()
-    pdfium.FPDFText_GetLooseCharBox(text_page, index, box)
-    return box.left, box.right, box.bottom, box.top
-
-
-def _letter_under(text_page: Handle, text: str, index: int) -> int:
-    """Return the letter above or below which an accent stands, -1 if it stands alone."""
-    left, right, bottom, top = _box(text_page, index)
-    middle = (left + right) / 2
-    near = [index + step for distance in range(1, _REACH + 1) for step in (distance, -distance)]
-    near.append(pdfium.FPDFText_GetCharIndexAtPos(text_page, middle, bottom + 0.4 * (top - bottom), 1.0, 1.0))
-    for letter in near:
-        if 0 <= letter < len(text) and text[letter].isalpha():
-            x0, x1, y0, y1 = _box(text_page, letter)
-            if x0 < middle < x1 and bottom < (y0 + y1) / 2 < top:
-                return letter
-    return -1
-
-
-def _close_gaps(text_page: Handle, characters: list[str], index: int) -> None:
-    """Remove the spaces beside an accent between letters that adjoin."""
-    for space in (index - 1, index + 1):
-        if not 0 < space < len(characters) - 1 or not characters[space].isspace():
-            continue
-        before, behind = (space - 1, space + 1)
-        if before == index:
-            before -= 1
-        if behind == index:
-            behind += 1
-        if before < 0 or behind >= len(characters):
-            continue
-        _, right, bottom, top = _box(text_page, before)
-        if _box(text_page, behind)[0] - right <= _SPACE * (top - bottom):
-            characters[space] = _NOTHING
-
-
-class Run(NamedTuple):
-    """Characters that one operator draws, without wide gaps.
-
-    Attributes:
-        text: Characters.
-        x0: Left edge in points from the left edge of the page.
-        x1: Right edge in points.
-        y: Baseline in points from the top of the page.
-        size: Font size in points.
-        font: Font.
-        spaced: Whether PDFium sees a space before the run.
-    """
-
-    text: str
-    x0: float
-    x1: float
-    y: float
-    size: float
-    font: Font
-    spaced: bool = False
-
-
-class _Span(NamedTuple):
-    """Characters of one text object: their range, how they are drawn and their direction in degrees."""
-
-    start: int
-    end: int
-    font: Font
-    size: float
-    direction: int
-    visible: bool
-
-
-def read_runs(document: Handle, number: int, form: Handle | None, layers: dict[str, bool]) -> tuple[float, list[Run]]:
-    """Return the height of a page and its runs that stand in its principal direction and are visible.
-
-    The height in points is that of the page as its text stands; the runs are in the order in which they are drawn.
-
-    Args:
-        document: Document of PDFium.
-        number: Number of the page, from 1.
-        form: Form of the document; None if it has none.
-        layers: Whether each layer of the document is on, as far as known; it grows.
-    """
-    page = load_page(document, form, number - 1)
-    if not page:
-        return 0.0, []
-    text_page = pdfium.FPDFText_LoadPage(page)
-    try:
-        return _read_page(page, text_page, layers) if text_page else (0.0, [])
-    finally:
-        pdfium.FPDFText_ClosePage(text_page)
-        pdfium.FPDF_ClosePage(page)
-
-
-def _read_page(page: Handle, text_page: Handle, layers: dict[str, bool]) -> tuple[float, list[Run]]:
-    text = _characters(text_page)
-    spans = list(_spans(text_page, text, PageBackground(page, layers)))
-    lengths = Counter[int]()
-    for span in spans:
-        lengths[span.direction] += span.end - span.start
-    lengths.pop(-1, None)
-    direction = max(lengths, key=lambda angle: (lengths[angle], -angle), default=0)
-    spans = [span for span in spans if span.direction == direction]
-    shown = sum(span.end - span.start for span in spans if span.visible)
-    recognised = shown < _OCR_SHARE * lengths[direction]
-    box = pdfium.FS_RECTF()
-    pdfium.FPDF_GetPageBoundingBox(page, box)
-    x0, x1, y0, y1 = turn(box, direction)
-    runs: list[Run] = []
-    for span in spans:
-        if span.visible or recognised:
-            runs += _runs(text_page, text, span, (x0, y0))
-    width, height = x1 - x0, y1 - y0
-    return height, [run for run in runs if run.x1 > 0 and run.x0 < width and 0 < run.y < height + run.size]
-
-
-def _characters(text_page: Handle) -> str:
-    """Return the text of a page in units of UTF-16, one per character of PDFium."""
-    count = min(pdfium.FPDFText_CountChars(text_page), MAX_PAGE_CHARACTERS)
-    if count <= 0:
-        return ""
-    buffer = (ctypes.c_uint16 * (count + 1))()
-    units = pdfium.FPDFText_GetText(text_page, 0, count, buffer)
-    if units != count + 1:
-        buffer[:count] = [pdfium.FPDFText_GetUnicode(text_page, index) & 0xFFFF for index in range(count)]
-    return compose_accents(text_page, "".join(map(chr, buffer[:count])))
+    gaps = [gap.span() for gap in _SPACES.finditer(text, start, end)]
+    if gaps or not 2 <= end - start <= _SHORT:
+        return gaps
+    steps = [edges[index][0] - edges[index - 1][1] for index in range(start + 1, end)]
+    if len(steps) > 2 and min(steps) > _SPACE * size:
+        return []
+    return [(start + number, start + number) for number, step in enumerate(steps, 1) if step > _SPACE * size]
 
 
 def _join_surrogates(text: str) -> str:
@@ -537,63 +565,35 @@ def _join_surrogates(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def _spans(text_page: Handle, text: str, background: PageBackground) -> Iterator[_Span]:
-    """Yield the ranges of characters that belong to one text object; spaces between objects belong to none."""
-    handle = ctypes.cast(text_page, _POINTER).value
-    fonts: dict[int, Font] = {}
-    matrix = pdfium.FS_MATRIX()
-    start, count = 0, len(text)
-    while start < count:
-        drawn = _object_at(handle, start)
-        end = _end_of_object(handle, drawn, start, count)
-        if drawn and text[start:end].strip(" \r\n\x00"):
-            text_object = ctypes.cast(drawn, pdfium.FPDF_PAGEOBJECT)
-            pointer = ctypes.cast(pdfium.FPDFTextObj_GetFont(text_object), _POINTER).value or 0
-            if pointer not in fonts:
-                fonts[pointer] = read_font(text_object)
-            pdfium.FPDFText_GetMatrix(text_page, start, matrix)
-            size = pdfium.FPDFText_GetFontSize(text_page, start) * math.hypot(matrix.c, matrix.d)
-            visible = background.shows(text_object, text_page, start, size)
-            yield _Span(start, end, fonts[pointer], size, _direction(matrix), visible)
-        start = end
+@contextmanager
+def open_form(document: Handle) -> Iterator[Handle | None]:
+    """Open the form of a document; None if it has none.
+
+    Raises:
+        ValueError: If the form is one whose pages only ask the reader to wait; the message lacks the subject.
+    """
+    kind = pdfium.FPDF_GetFormType(document)
+    if kind == pdfium.FORMTYPE_NONE:
+        yield None
+        return
+    if kind in _XFA and not any(_has_fields(document, number) for number in range(pdfium.FPDF_GetPageCount(document))):
+        raise ValueError("must have its text on its pages, got an XFA form; print it to a new PDF file first")
+    callbacks = pdfium.FPDF_FORMFILLINFO(version=2)  # must live as long as the form
+    form = pdfium.FPDFDOC_InitFormFillEnvironment(document, callbacks)
+    try:
+        yield form or None
+    finally:
+        if form:
+            pdfium.FPDFDOC_ExitFormFillEnvironment(form)
 
 
-def _end_of_object(handle: int | None, drawn: int | None, start: int, count: int) -> int:
-    """Return the index behind the last character of an object, by doubling steps and bisection."""
-    if not drawn:  # white space between two objects
-        return start + 1
-    low, step = start, 1
-    while low + step < count and _object_at(handle, low + step) == drawn:
-        low, step = low + step, step * 2
-    high = min(low + step, count)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _object_at(handle, middle) == drawn:
-            low = middle
-        else:
-            high = middle
-    return high
-
-
-def _direction(matrix: Handle) -> int:
-    """Return the direction of text in degrees, -1 if it is skewed."""
-    angle = math.degrees(math.atan2(matrix.b, matrix.a)) % 360
-    nearest = round(angle / 90) * 90
-    return nearest % 360 if abs(angle - nearest) <= _SKEW else -1
-
-
-def _runs(text_page: Handle, text: str, span: _Span, corner: tuple[float, float]) -> Iterator[Run]:
-    """Yield the parts of a span between wide gaps."""
-    x, y = ctypes.c_double(), ctypes.c_double()
-    pdfium.FPDFText_GetCharOrigin(text_page, span.start, x, y)
-    cosine, sine = DIRECTIONS[span.direction]
-    baseline = x.value * sine - y.value * cosine - corner[1]
-    part = text[span.start : span.end]
-    start = span.start + len(part) - len(part.lstrip())
-    end = span.start + len(part.rstrip())
-    spaced = start > 0 and text[start - 1].isspace()
-    edges = CharacterEdges(text_page, span.direction)
-    for words, left, right in split_words(text, start, end, edges, span.size):
-        words = _join_surrogates(words)
-        yield Run(words, left - corner[0], right - corner[0], baseline, span.size, span.font, spaced)
-        spaced = True
+def _has_fields(document: Handle, number: int) -> bool:
+    page = pdfium.FPDF_LoadPage(document, number)
+    if not page:
+        return False
+    annotations = [pdfium.FPDFPage_GetAnnot(page, index) for index in range(pdfium.FPDFPage_GetAnnotCount(page))]
+    found = any(pdfium.FPDFAnnot_GetSubtype(annotation) == pdfium.FPDF_ANNOT_WIDGET for annotation in annotations)
+    for annotation in annotations:
+        pdfium.FPDFPage_CloseAnnot(annotation)
+    pdfium.FPDF_ClosePage(page)
+    return found

@@ -63,71 +63,6 @@ OPERATORS: Mapping[str, Callable[[Sequence[int]], int]] = {
 CLOSE = "]"
 
 
-def read_copy(task: LraTask, folder: Path | None, split: str) -> Iterator[tuple[Any, ...]]:
-    """Read the inputs of each row of a split, one document or two, and its label.
-
-    Raises:
-        DataError: If the folder lacks a file, or a file is damaged.
-    """
-    readers = {"text": (_text, _TEXT), "retrieval": (_retrieval, _RETRIEVAL), "image": (_image, _IMAGE)}
-    reader, expected = readers[task]
-    if folder is None or not folder.is_dir():
-        got = folder or "nothing"
-        raise DataError(f"study.data must be {expected}, got {got}; set it with --set study.data=FOLDER")
-    try:
-        yield from reader(folder, split)
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"study.data must be {expected}, got {folder}: {error}") from error
-
-
-def _text(folder: Path, split: str) -> Iterator[tuple[str, int]]:
-    """Read reviews, negative and positive ones by turns."""
-    part = folder / ("train" if split == "train" else "test")
-    sides = [sorted((part / side).glob("*.txt")) for side in ("neg", "pos")]
-    if not all(sides):
-        raise DataError(
-            f"study.data must be {_TEXT}, got {folder} without reviews in {part.name}/neg or {part.name}/pos"
-        )
-    for pair in zip_longest(*sides):
-        yield from ((path.read_text("utf-8"), label) for label, path in enumerate(pair) if path is not None)
-
-
-def _retrieval(folder: Path, split: str) -> Iterator[tuple[str, str, int]]:
-    """Read pairs of papers: label, both ids and both texts in a line."""
-    path = folder / f"new_aan_pairs.{'eval' if split == 'validation' else split}.tsv"
-    with path.open(encoding="utf-8", newline="\n") as file:
-        for number, line in enumerate(file, 1):
-            match line.rstrip("\n").split("\t"):
-                case [label, _, _, first, second] if label in ("0", "1", "0.0", "1.0"):
-                    yield first, second, int(float(label))
-                case cells:
-                    raise DataError(
-                        f"{path}:{number} must have a label, two ids and two texts, got {len(cells)} cells beginning "
-                        f"with {cells[0][:20]!r}"
-                    )
-
-
-def _image(folder: Path, split: str) -> Iterator[tuple[str, int]]:
-    """Read images in grey scale; the last 5,000 of the training images are the validation rows."""
-    names = ["test_batch.bin"] if split == "test" else [f"data_batch_{number}.bin" for number in range(1, 6)]
-    total = 0
-    for name in names:
-        size = (folder / name).stat().st_size
-        if size % _IMAGE_BYTES:
-            raise DataError(f"{folder / name} must have {_IMAGE_BYTES:,} bytes per image, got {size:,} bytes")
-        total += size // _IMAGE_BYTES
-    first_validation = max(0, total - _VALIDATION_IMAGES)
-    number = 0
-    for name in names:
-        for row in np.fromfile(folder / name, np.uint8).reshape(-1, _IMAGE_BYTES):
-            is_validation = split != "test" and number >= first_validation
-            number += 1
-            if is_validation != (split == "validation"):
-                continue
-            grey = np.tensordot(_GREY, row[1:].reshape(3, -1).astype(np.float64), 1)
-            yield " ".join(map(str, np.round(grey).astype(np.uint8).tolist())), int(row[0])
-
-
 def make_data(config: LraConfig, seed: int, folder: Path, report: Report, check: Check) -> Mapping[str, Any]:
     """Generate the rows of a task, or read the user's copy, unless the folder holds the same ones.
 
@@ -193,6 +128,136 @@ def _rows(config: LraConfig, split: str, seed: str) -> Iterator[tuple[Any, ...]]
         yield from read_copy(config.task, config.data, split)
 
 
+@dataclass(frozen=True)
+class Grammar:
+    """Limits of expressions; the published ones by default.
+
+    Attributes:
+        shortest: Number of symbols that an expression exceeds.
+        longest: Number of symbols that an expression stays below.
+        arguments: Maximum arguments of an operation.
+        depth: Greatest depth of an expression; the outermost one has depth 1.
+    """
+
+    shortest: int = 500
+    longest: int = 2000
+    arguments: int = 10
+    depth: int = 10
+
+
+PUBLISHED = Grammar()
+
+
+def expressions(seed: str, grammar: Grammar = PUBLISHED) -> Iterator[tuple[list[str], int]]:
+    """Generate different expressions with their values, without end; equal seeds give equal expressions."""
+    draw = random.Random(seed)
+    seen: set[int] = set()
+    while True:
+        symbols: list[str] = []
+        try:
+            value = _expression(draw, grammar, 1, symbols)
+        except _TooLongError:
+            continue
+        digest = hash(tuple(map(_code, symbols)))
+        if len(symbols) > grammar.shortest and digest not in seen:
+            seen.add(digest)
+            yield symbols, value
+
+
+def _expression(draw: random.Random, grammar: Grammar, depth: int, symbols: list[str]) -> int:
+    """Append the symbols of a random expression, and return its value."""
+    if depth >= grammar.depth or draw.random() > _OPERATION_SHARE:
+        value = int(10 * draw.random())
+        symbols.append(str(value))
+        return value
+    operator = draw.choice(tuple(OPERATORS))
+    symbols.append(operator)
+    count = draw.randint(2, grammar.arguments)
+    values = []
+    for _ in range(count):
+        if len(symbols) >= grammar.longest:
+            raise _TooLongError
+        values.append(_expression(draw, grammar, depth + 1, symbols))
+    symbols.append(CLOSE)
+    if len(symbols) >= grammar.longest:
+        raise _TooLongError
+    return OPERATORS[operator](values)
+
+
+class _TooLongError(Exception):
+    """Raised where an expression has reached the maximum length."""
+
+
+def _code(symbol: str) -> int:
+    """Number of a symbol, the same in every process, unlike the hash of a text."""
+    return int(symbol) if symbol.isdecimal() else 10 + [*OPERATORS, CLOSE].index(symbol)
+
+
+def read_copy(task: LraTask, folder: Path | None, split: str) -> Iterator[tuple[Any, ...]]:
+    """Read the inputs of each row of a split, one document or two, and its label.
+
+    Raises:
+        DataError: If the folder lacks a file, or a file is damaged.
+    """
+    readers = {"text": (_text, _TEXT), "retrieval": (_retrieval, _RETRIEVAL), "image": (_image, _IMAGE)}
+    reader, expected = readers[task]
+    if folder is None or not folder.is_dir():
+        got = folder or "nothing"
+        raise DataError(f"study.data must be {expected}, got {got}; set it with --set study.data=FOLDER")
+    try:
+        yield from reader(folder, split)
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"study.data must be {expected}, got {folder}: {error}") from error
+
+
+def _text(folder: Path, split: str) -> Iterator[tuple[str, int]]:
+    """Read reviews, negative and positive ones by turns."""
+    part = folder / ("train" if split == "train" else "test")
+    sides = [sorted((part / side).glob("*.txt")) for side in ("neg", "pos")]
+    if not all(sides):
+        raise DataError(
+            f"study.data must be {_TEXT}, got {folder} without reviews in {part.name}/neg or {part.name}/pos"
+        )
+    for pair in zip_longest(*sides):
+        yield from ((path.read_text("utf-8"), label) for label, path in enumerate(pair) if path is not None)
+
+
+def _retrieval(folder: Path, split: str) -> Iterator[tuple[str, str, int]]:
+    """Read pairs of papers: label, both ids and both texts in a line."""
+    path = folder / f"new_aan_pairs.{'eval' if split == 'validation' else split}.tsv"
+    with path.open(encoding="utf-8", newline="\n") as file:
+        for number, line in enumerate(file, 1):
+            match line.rstrip("\n").split("\t"):
+                case [label, _, _, first, second] if label in ("0", "1", "0.0", "1.0"):
+                    yield first, second, int(float(label))
+                case cells:
+                    raise DataError(
+                        f"{path}:{number} must have a label, two ids and two texts, got {len(cells)} cells beginning "
+                        f"with {cells[0][:20]!r}"
+                    )
+
+
+def _image(folder: Path, split: str) -> Iterator[tuple[str, int]]:
+    """Read images in grey scale; the last 5,000 of the training images are the validation rows."""
+    names = ["test_batch.bin"] if split == "test" else [f"data_batch_{number}.bin" for number in range(1, 6)]
+    total = 0
+    for name in names:
+        size = (folder / name).stat().st_size
+        if size % _IMAGE_BYTES:
+            raise DataError(f"{folder / name} must have {_IMAGE_BYTES:,} bytes per image, got {size:,} bytes")
+        total += size // _IMAGE_BYTES
+    first_validation = max(0, total - _VALIDATION_IMAGES)
+    number = 0
+    for name in names:
+        for row in np.fromfile(folder / name, np.uint8).reshape(-1, _IMAGE_BYTES):
+            is_validation = split != "test" and number >= first_validation
+            number += 1
+            if is_validation != (split == "validation"):
+                continue
+            grey = np.tensordot(_GREY, row[1:].reshape(3, -1).astype(np.float64), 1)
+            yield " ".join(map(str, np.round(grey).astype(np.uint8).tolist())), int(row[0])
+
+
 def _write(
     path: Path, rows: Iterable[tuple[Any, ...]], task: LraTask, total: int | None, report: Report, check: Check
 ) -> dict[str, Any]:
@@ -222,46 +287,6 @@ def _write(
     return statistics | {"mean length": sum(lengths) / max(len(lengths), 1)}
 
 
-@dataclass(frozen=True)
-class Grammar:
-    """Limits of expressions; the published ones by default.
-
-    Attributes:
-        shortest: Number of symbols that an expression exceeds.
-        longest: Number of symbols that an expression stays below.
-        arguments: Maximum arguments of an operation.
-        depth: Greatest depth of an expression; the outermost one has depth 1.
-    """
-
-    shortest: int = 500
-    longest: int = 2000
-    arguments: int = 10
-    depth: int = 10
-
-
-PUBLISHED = Grammar()
-
-
-class _TooLongError(Exception):
-    """Raised where an expression has reached the maximum length."""
-
-
-def expressions(seed: str, grammar: Grammar = PUBLISHED) -> Iterator[tuple[list[str], int]]:
-    """Generate different expressions with their values, without end; equal seeds give equal expressions."""
-    draw = random.Random(seed)
-    seen: set[int] = set()
-    while True:
-        symbols: list[str] = []
-        try:
-            value = _expression(draw, grammar, 1, symbols)
-        except _TooLongError:
-            continue
-        digest = hash(tuple(map(_code, symbols)))
-        if len(symbols) > grammar.shortest and digest not in seen:
-            seen.add(digest)
-            yield symbols, value
-
-
 def listops_statistics(rows: Sequence[tuple[list[str], int]], grammar: Grammar = PUBLISHED) -> dict[str, Any]:
     """Describe expressions: lengths, depths, arguments, operators and values, beside the limits of the grammar."""
     lengths = [len(symbols) for symbols, _ in rows]
@@ -283,26 +308,6 @@ def listops_statistics(rows: Sequence[tuple[list[str], int]], grammar: Grammar =
     }
 
 
-def _expression(draw: random.Random, grammar: Grammar, depth: int, symbols: list[str]) -> int:
-    """Append the symbols of a random expression, and return its value."""
-    if depth >= grammar.depth or draw.random() > _OPERATION_SHARE:
-        value = int(10 * draw.random())
-        symbols.append(str(value))
-        return value
-    operator = draw.choice(tuple(OPERATORS))
-    symbols.append(operator)
-    count = draw.randint(2, grammar.arguments)
-    values = []
-    for _ in range(count):
-        if len(symbols) >= grammar.longest:
-            raise _TooLongError
-        values.append(_expression(draw, grammar, depth + 1, symbols))
-    symbols.append(CLOSE)
-    if len(symbols) >= grammar.longest:
-        raise _TooLongError
-    return OPERATORS[operator](values)
-
-
 def _shape(symbols: Sequence[str]) -> tuple[int, int]:
     """Return depth, as the grammar counts it, and most arguments of an expression."""
     counts, depth, most = [0], 1, 0
@@ -315,8 +320,3 @@ def _shape(symbols: Sequence[str]) -> tuple[int, int]:
             counts.append(0)
         depth = max(depth, len(counts))
     return depth, most
-
-
-def _code(symbol: str) -> int:
-    """Number of a symbol, the same in every process, unlike the hash of a text."""
-    return int(symbol) if symbol.isdecimal() else 10 + [*OPERATORS, CLOSE].index(symbol)

@@ -45,34 +45,6 @@ _SCORED_AT_ONCE = 512
 
 
 @dataclass(frozen=True)
-class LoadedClassifier(LoadedRun):
-    """A trained classifier with everything that it needs.
-
-    Attributes:
-        splitter: The run's sentence splitter.
-        labels: Label of each class.
-    """
-
-    recipe: ClassificationRecipe
-    model: ClassificationModel
-    splitter: SentenceSplitter
-    labels: Labels
-
-
-@dataclass(frozen=True)
-class LabelledText:
-    """A document to classify, or a pair.
-
-    Attributes:
-        document: The document; its id is that of a pair.
-        second: Second document of a pair; empty without one.
-    """
-
-    document: Document
-    second: str = ""
-
-
-@dataclass(frozen=True)
 class Prediction:
     """Label of a document.
 
@@ -118,101 +90,6 @@ class Prediction:
         return json.dumps(entries, ensure_ascii=False, allow_nan=False)
 
 
-def load_classifier(folder: Path | None = None, overrides: Sequence[str] = ()) -> LoadedClassifier:
-    """Load the run folder of a classifier.
-
-    Args:
-        folder: The run folder; None takes the newest run with a classifier.
-        overrides: Settings to change, each like `train.device=cpu`.
-
-    Raises:
-        CheckpointError: If the folder has no classifier, or a file is damaged or belongs to another model.
-        RecipeError: If an override is wrong.
-    """
-    run = load_run_of_task(folder, overrides, "classification", ClassificationRecipe)
-    try:
-        splitter, labels = SentenceSplitter(DataReport.load(run.folder).language), Labels.load(run.folder)
-    except DataError as error:  # of a file that prepared data has too
-        raise CheckpointError(str(error)) from error
-    return LoadedClassifier(**vars(run), splitter=splitter, labels=labels)
-
-
-def classify_texts(texts: Iterable[LabelledText], loaded: LoadedClassifier, check: Check) -> Iterator[Prediction]:
-    """Classify documents in their order, in batches of similar length; `check` is called between batches.
-
-    Raises:
-        ResourceError: If memory runs out.
-    """
-    texts = iter(texts)
-    while ahead := list(islice(texts, _READ_AHEAD)):
-        items = [_encode(text, loaded) for text in ahead]
-        readable = [item for item in items if isinstance(item, Item)]
-        log_probs = iter(classify_items(readable, loaded, check))
-        for text, item in zip(ahead, items, strict=True):
-            yield _prediction(text.document, item, next(log_probs) if isinstance(item, Item) else (), loaded)
-
-
-@torch.no_grad()
-def classify_items(items: Sequence[Item], loaded: LoadedClassifier, check: Check) -> np.ndarray:
-    """Return the log-probabilities (items, classes) of encoded documents; `check` is called between batches."""
-    config, special_tokens = loaded.recipe, loaded.tokenizer.special_tokens
-    lengths = np.array([_tokens_read(item, loaded) for item in items], np.int64)
-    log_probs = np.zeros((len(items), len(loaded.labels)))
-    precision = choose_precision(config.train.precision, loaded.device)
-    order = np.argsort(lengths, kind="stable").tolist()
-    for indices in fill_batches(order, lengths, config.train.batch_tokens):
-        check()
-        batch = collate_labelled([items[i] for i in indices], config.model.source_length, 1, None, special_tokens)
-        batch = batch.to(loaded.device)
-        with autocast(loaded.device, precision):
-            logits = loaded.model.logits(batch.ids, batch.mask, batch.sentences)
-        log_probs[indices] = logits.double().log_softmax(1).cpu().numpy()
-    return log_probs
-
-
-def is_truncated(item: Item, loaded: LoadedClassifier) -> bool:
-    """Return whether the model reads only the beginning of a document."""
-    return _tokens_read(item, loaded) < _tokens(item, loaded)
-
-
-def _encode(text: LabelledText, loaded: LoadedClassifier) -> Item | str:
-    """Encode a document or a pair; return why it cannot be."""
-    document = text.document
-    if document.error:
-        return document.error
-    pad = loaded.tokenizer.special_tokens.pad
-    try:
-        parts = [
-            encode_item(document.id, part, loaded.tokenizer, loaded.splitter)
-            for part in (document.text, text.second)[: loaded.model.towers]
-        ]
-    except DataError as error:  # pixels that are none
-        return f"{document.id}: {error}"
-    if not all(len(part.ids) for part in parts):
-        return f"{document.id} must contain text{' in both documents' if len(parts) > 1 else ''}, got none"
-    return join_pair(parts[0], parts[1], pad) if len(parts) > 1 else parts[0]
-
-
-def _prediction(
-    document: Document, item: Item | str, log_probs: Sequence[float], loaded: LoadedClassifier
-) -> Prediction:
-    names = loaded.labels.names
-    if isinstance(item, str):
-        return Prediction(document.id, "", (), names, 0, 0, item, document.notes)
-    label = names[int(np.argmax(log_probs))]
-    read, total = _tokens_read(item, loaded), _tokens(item, loaded)
-    return Prediction(document.id, label, tuple(log_probs), names, read, total, "", document.notes)
-
-
-def _tokens(item: Item, loaded: LoadedClassifier) -> int:
-    return sum(len(part.ids) for part in split_pair(item, loaded.tokenizer.special_tokens.pad))
-
-
-def _tokens_read(item: Item, loaded: LoadedClassifier) -> int:
-    parts, most = split_pair(item, loaded.tokenizer.special_tokens.pad), loaded.recipe.model.source_length
-    return sum(min(len(part.ids), most) for part in parts)
-
-
 def classify(
     names: Sequence[str],
     folder: Path | None = None,
@@ -248,6 +125,188 @@ def classify(
     texts = _read_texts(names, loaded, options, report)
     # 2. Classify documents as they are asked for, and save each row before it is given.
     return _deliver(texts, loaded, output, report, check)
+
+
+@dataclass(frozen=True)
+class LoadedClassifier(LoadedRun):
+    """A trained classifier with everything that it needs.
+
+    Attributes:
+        splitter: The run's sentence splitter.
+        labels: Label of each class.
+    """
+
+    recipe: ClassificationRecipe
+    model: ClassificationModel
+    splitter: SentenceSplitter
+    labels: Labels
+
+
+def load_classifier(folder: Path | None = None, overrides: Sequence[str] = ()) -> LoadedClassifier:
+    """Load the run folder of a classifier.
+
+    Args:
+        folder: The run folder; None takes the newest run with a classifier.
+        overrides: Settings to change, each like `train.device=cpu`.
+
+    Raises:
+        CheckpointError: If the folder has no classifier, or a file is damaged or belongs to another model.
+        RecipeError: If an override is wrong.
+    """
+    run = load_run_of_task(folder, overrides, "classification", ClassificationRecipe)
+    try:
+        splitter, labels = SentenceSplitter(DataReport.load(run.folder).language), Labels.load(run.folder)
+    except DataError as error:  # of a file that prepared data has too
+        raise CheckpointError(str(error)) from error
+    return LoadedClassifier(**vars(run), splitter=splitter, labels=labels)
+
+
+def _identity(loaded: LoadedClassifier) -> dict[str, str]:
+    """Return what predictions depend on, by name."""
+    listed = Manifest.read(loaded.folder).files
+    files = [(name, digest.sha256) for name, digest in sorted(listed.items()) if name in (MODEL, LABELS)]
+    settings = loaded.recipe.model_dump_json(include={"model"})
+    return {"model": sha256(json.dumps([*files, settings]).encode()).hexdigest()}
+
+
+@dataclass(frozen=True)
+class LabelledText:
+    """A document to classify, or a pair.
+
+    Attributes:
+        document: The document; its id is that of a pair.
+        second: Second document of a pair; empty without one.
+    """
+
+    document: Document
+    second: str = ""
+
+
+def _read_texts(
+    names: Sequence[str], loaded: LoadedClassifier, options: ReadOptions, report: Report
+) -> Iterator[LabelledText]:
+    """Read documents of any format, and rows of JSON lines by the field names of the run's data."""
+    source = loaded.recipe.data.source
+    assert isinstance(source, LabelledSourceConfig), "a classifier has labelled data"
+    for name in names:
+        if name.endswith(_ROWS) and not Path(name).is_dir():
+            yield from _read_rows(Path(name), source, options)
+        elif source.second:
+            raise DataError(f"{name} must be JSON lines with two documents per row, got a file of another kind")
+        else:
+            for document in read_documents(name, options, notice=lambda note: report(Progress("classify", note=note))):
+                yield LabelledText(document)
+
+
+def _read_rows(path: Path, source: LabelledSourceConfig, options: ReadOptions) -> Iterator[LabelledText]:
+    for line in read_lines(path, options.limits):
+        if not isinstance(line, Line):
+            yield LabelledText(Document(line.where, "", f"{line.where} {line.reason}"))
+            continue
+        value = line.fields.get(source.id or guess_field(line.fields, ID_FIELDS) or "")
+        name = str(value) if isinstance(value, str | int) and str(value).strip() else line.where
+        trained = options.trained_field if options.trained_field in line.fields else None
+        try:
+            text = units_of(line.fields, options.field or trained or source.text or "text")
+            second = units_of(line.fields, source.second) if source.second else ""
+        except ValueError as error:
+            yield LabelledText(Document(name, "", f"{line.where} {error}"))
+        else:
+            yield LabelledText(Document(name, text), second)
+
+
+def _deliver(
+    texts: Iterable[LabelledText],
+    loaded: LoadedClassifier,
+    output: SummaryFile | None,
+    report: Report,
+    check: Check,
+) -> Iterator[Prediction]:
+    """Save and yield predictions; documents whose rows the file has are passed over."""
+    with output or nullcontext():
+        waiting = (text for text in texts if output is None or output.take(_whole(text)))
+        for done, prediction in enumerate(classify_texts(waiting, loaded, check), 1):
+            if output:
+                output.save(prediction)
+            report(Progress("classify", done))
+            yield prediction
+
+
+def _whole(text: LabelledText) -> Document:
+    """Return a document with the texts of a pair, whose digest is that of the row."""
+    document = text.document
+    return Document(document.id, f"{document.text}\n\n{text.second}" if text.second else document.text, document.error)
+
+
+def classify_texts(texts: Iterable[LabelledText], loaded: LoadedClassifier, check: Check) -> Iterator[Prediction]:
+    """Classify documents in their order, in batches of similar length; `check` is called between batches.
+
+    Raises:
+        ResourceError: If memory runs out.
+    """
+    texts = iter(texts)
+    while ahead := list(islice(texts, _READ_AHEAD)):
+        items = [_encode(text, loaded) for text in ahead]
+        readable = [item for item in items if isinstance(item, Item)]
+        log_probs = iter(classify_items(readable, loaded, check))
+        for text, item in zip(ahead, items, strict=True):
+            yield _prediction(text.document, item, next(log_probs) if isinstance(item, Item) else (), loaded)
+
+
+def _encode(text: LabelledText, loaded: LoadedClassifier) -> Item | str:
+    """Encode a document or a pair; return why it cannot be."""
+    document = text.document
+    if document.error:
+        return document.error
+    pad = loaded.tokenizer.special_tokens.pad
+    try:
+        parts = [
+            encode_item(document.id, part, loaded.tokenizer, loaded.splitter)
+            for part in (document.text, text.second)[: loaded.model.towers]
+        ]
+    except DataError as error:  # pixels that are none
+        return f"{document.id}: {error}"
+    if not all(len(part.ids) for part in parts):
+        return f"{document.id} must contain text{' in both documents' if len(parts) > 1 else ''}, got none"
+    return join_pair(parts[0], parts[1], pad) if len(parts) > 1 else parts[0]
+
+
+@torch.no_grad()
+def classify_items(items: Sequence[Item], loaded: LoadedClassifier, check: Check) -> np.ndarray:
+    """Return the log-probabilities (items, classes) of encoded documents; `check` is called between batches."""
+    config, special_tokens = loaded.recipe, loaded.tokenizer.special_tokens
+    lengths = np.array([_tokens_read(item, loaded) for item in items], np.int64)
+    log_probs = np.zeros((len(items), len(loaded.labels)))
+    precision = choose_precision(config.train.precision, loaded.device)
+    order = np.argsort(lengths, kind="stable").tolist()
+    for indices in fill_batches(order, lengths, config.train.batch_tokens):
+        check()
+        batch = collate_labelled([items[i] for i in indices], config.model.source_length, 1, None, special_tokens)
+        batch = batch.to(loaded.device)
+        with autocast(loaded.device, precision):
+            logits = loaded.model.logits(batch.ids, batch.mask, batch.sentences)
+        log_probs[indices] = logits.double().log_softmax(1).cpu().numpy()
+    return log_probs
+
+
+def _tokens_read(item: Item, loaded: LoadedClassifier) -> int:
+    parts, most = split_pair(item, loaded.tokenizer.special_tokens.pad), loaded.recipe.model.source_length
+    return sum(min(len(part.ids), most) for part in parts)
+
+
+def _prediction(
+    document: Document, item: Item | str, log_probs: Sequence[float], loaded: LoadedClassifier
+) -> Prediction:
+    names = loaded.labels.names
+    if isinstance(item, str):
+        return Prediction(document.id, "", (), names, 0, 0, item, document.notes)
+    label = names[int(np.argmax(log_probs))]
+    read, total = _tokens_read(item, loaded), _tokens(item, loaded)
+    return Prediction(document.id, label, tuple(log_probs), names, read, total, "", document.notes)
+
+
+def _tokens(item: Item, loaded: LoadedClassifier) -> int:
+    return sum(len(part.ids) for part in split_pair(item, loaded.tokenizer.special_tokens.pad))
 
 
 def evaluate_classifier(
@@ -312,72 +371,13 @@ def evaluate_classifier(
     return scores
 
 
+def is_truncated(item: Item, loaded: LoadedClassifier) -> bool:
+    """Return whether the model reads only the beginning of a document."""
+    return _tokens_read(item, loaded) < _tokens(item, loaded)
+
+
 def _row(name: str, label: int, log_probs: np.ndarray, loaded: LoadedClassifier) -> str:
     names = loaded.labels.names
     predicted = int(log_probs.argmax())
     row = {"id": name, "label": names[label], "predicted": names[predicted], "nats": -round(float(log_probs[label]), 6)}
     return json.dumps(row, ensure_ascii=False)
-
-
-def _identity(loaded: LoadedClassifier) -> dict[str, str]:
-    """Return what predictions depend on, by name."""
-    listed = Manifest.read(loaded.folder).files
-    files = [(name, digest.sha256) for name, digest in sorted(listed.items()) if name in (MODEL, LABELS)]
-    settings = loaded.recipe.model_dump_json(include={"model"})
-    return {"model": sha256(json.dumps([*files, settings]).encode()).hexdigest()}
-
-
-def _read_texts(
-    names: Sequence[str], loaded: LoadedClassifier, options: ReadOptions, report: Report
-) -> Iterator[LabelledText]:
-    """Read documents of any format, and rows of JSON lines by the field names of the run's data."""
-    source = loaded.recipe.data.source
-    assert isinstance(source, LabelledSourceConfig), "a classifier has labelled data"
-    for name in names:
-        if name.endswith(_ROWS) and not Path(name).is_dir():
-            yield from _read_rows(Path(name), source, options)
-        elif source.second:
-            raise DataError(f"{name} must be JSON lines with two documents per row, got a file of another kind")
-        else:
-            for document in read_documents(name, options, notice=lambda note: report(Progress("classify", note=note))):
-                yield LabelledText(document)
-
-
-def _read_rows(path: Path, source: LabelledSourceConfig, options: ReadOptions) -> Iterator[LabelledText]:
-    for line in read_lines(path, options.limits):
-        if not isinstance(line, Line):
-            yield LabelledText(Document(line.where, "", f"{line.where} {line.reason}"))
-            continue
-        value = line.fields.get(source.id or guess_field(line.fields, ID_FIELDS) or "")
-        name = str(value) if isinstance(value, str | int) and str(value).strip() else line.where
-        trained = options.trained_field if options.trained_field in line.fields else None
-        try:
-            text = units_of(line.fields, options.field or trained or source.text or "text")
-            second = units_of(line.fields, source.second) if source.second else ""
-        except ValueError as error:
-            yield LabelledText(Document(name, "", f"{line.where} {error}"))
-        else:
-            yield LabelledText(Document(name, text), second)
-
-
-def _deliver(
-    texts: Iterable[LabelledText],
-    loaded: LoadedClassifier,
-    output: SummaryFile | None,
-    report: Report,
-    check: Check,
-) -> Iterator[Prediction]:
-    """Save and yield predictions; documents whose rows the file has are passed over."""
-    with output or nullcontext():
-        waiting = (text for text in texts if output is None or output.take(_whole(text)))
-        for done, prediction in enumerate(classify_texts(waiting, loaded, check), 1):
-            if output:
-                output.save(prediction)
-            report(Progress("classify", done))
-            yield prediction
-
-
-def _whole(text: LabelledText) -> Document:
-    """Return a document with the texts of a pair, whose digest is that of the row."""
-    document = text.document
-    return Document(document.id, f"{document.text}\n\n{text.second}" if text.second else document.text, document.error)

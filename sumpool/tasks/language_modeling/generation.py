@@ -29,158 +29,6 @@ Ids = npt.NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True)
-class EncodedText:
-    """Running text as ids.
-
-    Attributes:
-        ids: (tokens,).
-        token_bytes: UTF-8 bytes of every token of the vocabulary.
-    """
-
-    ids: Ids
-    token_bytes: Sequence[bytes]
-
-
-@dataclass(frozen=True)
-class LoadedLanguageModel(LoadedRun):
-    """A trained language model with everything that it needs.
-
-    Attributes:
-        token_bytes: UTF-8 bytes of every token; special tokens are empty.
-    """
-
-    recipe: LanguageModelRecipe
-    model: LanguageModel
-    token_bytes: Sequence[bytes]
-
-    @property
-    def forbidden(self) -> list[int]:
-        """Ids of special tokens, which are never generated."""
-        return [token for token, data in enumerate(self.token_bytes) if not data]
-
-
-def load_language_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> LoadedLanguageModel:
-    """Load the run folder of a language model.
-
-    Args:
-        folder: The run folder; None takes the newest run of a language model.
-        overrides: Settings to change, each like `train.device=cpu`.
-
-    Raises:
-        CheckpointError: If the folder has no language model, or a file is damaged or belongs to another model.
-        RecipeError: If an override is wrong.
-    """
-    run = load_run_of_task(folder, overrides, "language_modeling", LanguageModelRecipe)
-    return LoadedLanguageModel(**vars(run), token_bytes=run.tokenizer.token_bytes())
-
-
-def split_of(loaded: LoadedLanguageModel, split: Split, check: Check = no_op) -> EncodedText:
-    """Open the text of a split of a run's data, after verifying its files.
-
-    Raises:
-        DataError: If the prepared data is missing or damaged, or has ids that the vocabulary lacks.
-    """
-    prepared = prepared_data_of(loaded.folder, loaded.recipe, check)
-    stream = TextStream.open(prepared, split, loaded.tokenizer.vocab_size)
-    return EncodedText(stream.read(0, len(stream))[0], loaded.token_bytes)
-
-
-def encode_prompt(prompt: str, loaded: LoadedLanguageModel) -> tuple[list[int], str, int]:
-    """Normalise and encode a prompt as the training text was.
-
-    Args:
-        prompt: The prompt; may be empty.
-        loaded: The model.
-
-    Returns:
-        Its ids, or that of white space for an empty one; the prompt as the model reads it; and the number of its
-        characters that the vocabulary lacks.
-    """
-    clean = loaded.recipe.data.clean
-    if clean:
-        text = RunningText(clean)
-        prompt = text.add(prompt) + text.finish()
-    ids = loaded.tokenizer.encode_batch([prompt])[0] if prompt else []
-    if not ids:
-        spaces = [loaded.token_bytes.index(data) for data in _STARTS if data in loaded.token_bytes]
-        first = next(token for token, data in enumerate(loaded.token_bytes) if data)
-        return [*spaces, first][:1], "", 0
-    return ids, prompt, ids.count(UNK)
-
-
-@torch.inference_mode()
-def segments_of(loaded: LoadedLanguageModel, ids: Ids) -> tuple[str, ...]:
-    """Return the segments of a text as the model decides them; the last one may be unfinished."""
-    if not len(ids):
-        return ()
-    row = torch.from_numpy(np.asarray(ids).astype(np.int64))[None].to(loaded.device)
-    ends = loaded.model.boundaries_of(row, torch.ones_like(row, dtype=torch.bool))[0].tolist()
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a boundary may divide a character of several bytes
-    segments, data = [], b""
-    for token, is_end in zip(ids.tolist(), ends, strict=True):
-        data += loaded.token_bytes[token]
-        if is_end:
-            segments.append(decoder.decode(data))
-            data = b""
-    return tuple(text for text in (*segments, decoder.decode(data, final=True)) if text)
-
-
-@torch.inference_mode()
-def generate_tokens(
-    model: LanguageModel,
-    prompt: Sequence[int],
-    sampling: TextSampling,
-    forbidden: Sequence[int],
-    device: torch.device,
-    check: Check = no_op,
-) -> Iterator[int]:
-    """Generate the tokens that follow a prompt.
-
-    Args:
-        model: The model, on the device, in evaluation mode.
-        prompt: Ids of the prompt; at least one.
-        sampling: Settings.
-        forbidden: Tokens that are never generated, such as special tokens.
-        device: Device of the model.
-        check: Called before each token.
-
-    Yields:
-        One token after the other, `sampling.length` in all.
-
-    Raises:
-        ValueError: If the prompt is empty, or the model returns NaN.
-    """
-    if not prompt:
-        raise ValueError("prompt must have at least one token, got none")
-    random = torch.Generator().manual_seed(sampling.seed)
-    cache = model.start(1)
-    for token in prompt:
-        check()
-        logits, cache = model.step(torch.tensor([token], device=device), cache)
-    for place in range(sampling.length):
-        row = logits[0].double().cpu()
-        row[list(forbidden)] = -torch.inf
-        token = draw_token(row, sampling, float(torch.rand((), generator=random, dtype=torch.float64)))
-        yield token
-        check()
-        if place + 1 < sampling.length:
-            logits, cache = model.step(torch.tensor([token], device=device), cache)
-
-
-def decode_stream(tokens: Iterator[int], token_bytes: Sequence[bytes]) -> Iterator[str]:
-    """Decode tokens as they come; a character that several tokens make is given when it is complete.
-
-    Bytes that are not UTF-8 are replaced by U+FFFD.
-    """
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    for token in tokens:
-        if text := decoder.decode(token_bytes[token]):
-            yield text
-    if text := decoder.decode(b"", final=True):
-        yield text
-
-
-@dataclass(frozen=True)
 class WrittenText:
     """Text as a language model writes it.
 
@@ -236,10 +84,108 @@ def generate(
         yield _write(loaded, ids, shown, number, check)
 
 
+@dataclass(frozen=True)
+class LoadedLanguageModel(LoadedRun):
+    """A trained language model with everything that it needs.
+
+    Attributes:
+        token_bytes: UTF-8 bytes of every token; special tokens are empty.
+    """
+
+    recipe: LanguageModelRecipe
+    model: LanguageModel
+    token_bytes: Sequence[bytes]
+
+    @property
+    def forbidden(self) -> list[int]:
+        """Ids of special tokens, which are never generated."""
+        return [token for token, data in enumerate(self.token_bytes) if not data]
+
+
+def load_language_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> LoadedLanguageModel:
+    """Load the run folder of a language model.
+
+    Args:
+        folder: The run folder; None takes the newest run of a language model.
+        overrides: Settings to change, each like `train.device=cpu`.
+
+    Raises:
+        CheckpointError: If the folder has no language model, or a file is damaged or belongs to another model.
+        RecipeError: If an override is wrong.
+    """
+    run = load_run_of_task(folder, overrides, "language_modeling", LanguageModelRecipe)
+    return LoadedLanguageModel(**vars(run), token_bytes=run.tokenizer.token_bytes())
+
+
+def encode_prompt(prompt: str, loaded: LoadedLanguageModel) -> tuple[list[int], str, int]:
+    """Normalise and encode a prompt as the training text was.
+
+    Args:
+        prompt: The prompt; may be empty.
+        loaded: The model.
+
+    Returns:
+        Its ids, or that of white space for an empty one; the prompt as the model reads it; and the number of its
+        characters that the vocabulary lacks.
+    """
+    clean = loaded.recipe.data.clean
+    if clean:
+        text = RunningText(clean)
+        prompt = text.add(prompt) + text.finish()
+    ids = loaded.tokenizer.encode_batch([prompt])[0] if prompt else []
+    if not ids:
+        spaces = [loaded.token_bytes.index(data) for data in _STARTS if data in loaded.token_bytes]
+        first = next(token for token, data in enumerate(loaded.token_bytes) if data)
+        return [*spaces, first][:1], "", 0
+    return ids, prompt, ids.count(UNK)
+
+
 def _write(loaded: LoadedLanguageModel, ids: Sequence[int], shown: str, number: int, check: Check) -> WrittenText:
     sampling = loaded.recipe.generate.model_copy(update={"seed": loaded.recipe.generate.seed + number})
     tokens = generate_tokens(loaded.model, ids, sampling, loaded.forbidden, loaded.device, check)
     return WrittenText(shown, sampling.seed, sampling.length, decode_stream(tokens, loaded.token_bytes))
+
+
+@torch.inference_mode()
+def generate_tokens(
+    model: LanguageModel,
+    prompt: Sequence[int],
+    sampling: TextSampling,
+    forbidden: Sequence[int],
+    device: torch.device,
+    check: Check = no_op,
+) -> Iterator[int]:
+    """Generate the tokens that follow a prompt.
+
+    Args:
+        model: The model, on the device, in evaluation mode.
+        prompt: Ids of the prompt; at least one.
+        sampling: Settings.
+        forbidden: Tokens that are never generated, such as special tokens.
+        device: Device of the model.
+        check: Called before each token.
+
+    Yields:
+        One token after the other, `sampling.length` in all.
+
+    Raises:
+        ValueError: If the prompt is empty, or the model returns NaN.
+    """
+    if not prompt:
+        raise ValueError("prompt must have at least one token, got none")
+    random = torch.Generator().manual_seed(sampling.seed)
+    cache = model.start(1)
+    for token in prompt:
+        check()
+        logits, cache = model.step(torch.tensor([token], device=device), cache)
+    for place in range(sampling.length):
+        row = logits[0].double().cpu()
+        row[list(forbidden)] = -torch.inf
+        token = draw_token(row, sampling, float(torch.rand((), generator=random, dtype=torch.float64)))
+        yield token
+        check()
+        if place + 1 < sampling.length:
+            logits, cache = model.step(torch.tensor([token], device=device), cache)
 
 
 def draw_token(logits: Tensor, sampling: TextSampling, draw: float) -> int:
@@ -269,3 +215,57 @@ def draw_token(logits: Tensor, sampling: TextSampling, draw: float) -> int:
     kept = int((sums < sampling.top_p * sums[-1]).sum()) + 1  # the token that reaches p is kept
     place = int((sums[:kept] <= draw * sums[kept - 1 : kept]).sum())
     return int(tokens[min(place, kept - 1)])
+
+
+def decode_stream(tokens: Iterator[int], token_bytes: Sequence[bytes]) -> Iterator[str]:
+    """Decode tokens as they come; a character that several tokens make is given when it is complete.
+
+    Bytes that are not UTF-8 are replaced by U+FFFD.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    for token in tokens:
+        if text := decoder.decode(token_bytes[token]):
+            yield text
+    if text := decoder.decode(b"", final=True):
+        yield text
+
+
+@dataclass(frozen=True)
+class EncodedText:
+    """Running text as ids.
+
+    Attributes:
+        ids: (tokens,).
+        token_bytes: UTF-8 bytes of every token of the vocabulary.
+    """
+
+    ids: Ids
+    token_bytes: Sequence[bytes]
+
+
+def split_of(loaded: LoadedLanguageModel, split: Split, check: Check = no_op) -> EncodedText:
+    """Open the text of a split of a run's data, after verifying its files.
+
+    Raises:
+        DataError: If the prepared data is missing or damaged, or has ids that the vocabulary lacks.
+    """
+    prepared = prepared_data_of(loaded.folder, loaded.recipe, check)
+    stream = TextStream.open(prepared, split, loaded.tokenizer.vocab_size)
+    return EncodedText(stream.read(0, len(stream))[0], loaded.token_bytes)
+
+
+@torch.inference_mode()
+def segments_of(loaded: LoadedLanguageModel, ids: Ids) -> tuple[str, ...]:
+    """Return the segments of a text as the model decides them; the last one may be unfinished."""
+    if not len(ids):
+        return ()
+    row = torch.from_numpy(np.asarray(ids).astype(np.int64))[None].to(loaded.device)
+    ends = loaded.model.boundaries_of(row, torch.ones_like(row, dtype=torch.bool))[0].tolist()
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a boundary may divide a character of several bytes
+    segments, data = [], b""
+    for token, is_end in zip(ids.tolist(), ends, strict=True):
+        data += loaded.token_bytes[token]
+        if is_end:
+            segments.append(decoder.decode(data))
+            data = b""
+    return tuple(text for text in (*segments, decoder.decode(data, final=True)) if text)
