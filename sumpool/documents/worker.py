@@ -28,7 +28,7 @@ _MAIN: Final = "import sys; sys.path[:] = {paths!r}; from sumpool.documents.work
 _LENGTH_BYTES: Final = 8
 _SECONDS: Final = 4
 """Processor time of a content; papers and books take a fifth of this and the next."""
-_SECONDS_PER_MEBIBYTE: Final = 4
+_SECONDS_PER_MEBIBYTE: Final = 6
 _MEMORY: Final = 3 * 2**28
 """Address space beside eight times the bytes of a content."""
 _MEMORY_PER_BYTE: Final = 8
