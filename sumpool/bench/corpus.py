@@ -104,8 +104,8 @@ def bench_corpus(run: Path | None, overrides: Sequence[str], peers: bool, report
         ours: dict[str, object] = {"precision": precision, "batch": f"{recipe.summarize.batch_tokens:,} tokens"}
         commands, labels = our_commands(documents, folder, config), {OURS: ours, SHIPPED: ours}
         left_out: dict[str, str] = {}
-        for place, peer in enumerate(names):
-            report(Progress("bench", place, len(names), note=f"{peer}: choosing precision and batch"))
+        for index, peer in enumerate(names):
+            report(Progress("bench", index, len(names), note=f"{peer}: choosing precision and batch"))
             job = prepare_peer(peer, recipe.model, conditions, trial, config.memory * 2**30, execute)
             if isinstance(job, str):
                 left_out[peer] = job
@@ -303,8 +303,8 @@ def measure_systems(
     runs: dict[str, list[ProcessRun]] = {name: [] for name in commands}
     total = config.repeats * len(commands)
     for turn in range(config.repeats):
-        for place, (name, command) in enumerate(commands.items()):
-            report(Progress("bench", turn * len(commands) + place, total, {"system": name}))
+        for index, (name, command) in enumerate(commands.items()):
+            report(Progress("bench", turn * len(commands) + index, total, {"system": name}))
             if any(result.problem for result in runs[name]):
                 continue
             result = run(command)

@@ -200,8 +200,8 @@ def orderings(first: int, second: int) -> list[int]:
     counts[0] = 1
     for step in range(1, first + 1):  # times (1 - q ** (second + step)) / (1 - q ** step)
         counts[second + step :] -= counts[: max(0, size - second - step)].copy()
-        for place in range(step, size):
-            counts[place] += counts[place - step]
+        for index in range(step, size):
+            counts[index] += counts[index - step]
     return [int(count) for count in counts]
 
 

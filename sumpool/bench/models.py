@@ -289,9 +289,9 @@ class LengthSweep:
         turns = {length: 1 + self.settings.repeats * (length in self.wanted) for length in lengths}
         ends = {length: units[length] * turns[length] * len(self.costs) for length in lengths}
         self.total = sum(ends.values())
-        for place, length in enumerate(lengths, 1):
+        for index, length in enumerate(lengths, 1):
             self._measure(length, units[length])
-            self.done = sum(ends[shorter] for shorter in lengths[:place])
+            self.done = sum(ends[shorter] for shorter in lengths[:index])
         self.report(Progress("bench", self.total, self.total))
 
     def _measure(self, length: int, unit: int) -> None:
@@ -541,12 +541,12 @@ def _left_out(rows: Sequence[Row]) -> Iterator[str]:
         lengths = where(rows, {"model": model})
         missing = [row for row in lengths if row.note]
         if len(missing) == len(lengths):
-            place = ""
+            suffix = ""
         elif len(missing) > 1 and missing == lengths[-len(missing) :]:
-            place = f" from {missing[0]['length']:,} tokens on"
+            suffix = f" from {missing[0]['length']:,} tokens on"
         else:
-            place = f" at {', '.join(format(row['length'], ',') for row in missing)} tokens"
-        yield f"{model} was left out{place}: {missing[0].note}"
+            suffix = f" at {', '.join(format(row['length'], ',') for row in missing)} tokens"
+        yield f"{model} was left out{suffix}: {missing[0].note}"
 
 
 def _precisions(rows: Sequence[Row]) -> list[str]:

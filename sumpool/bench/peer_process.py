@@ -42,7 +42,7 @@ def spread(rows: list[Example], number: int) -> list[Example]:
     """Return some documents at equal distances in the order of their lengths."""
     ordered = sorted(rows, key=lambda row: (len(row.document.split()), row.id))
     last = max(number - 1, 1)
-    return [ordered[round(place * (len(ordered) - 1) / last)] for place in range(number)]
+    return [ordered[round(index * (len(ordered) - 1) / last)] for index in range(number)]
 
 
 def write_documents(path: Path, rows: list[Example]) -> Path:

@@ -83,9 +83,9 @@ def _draw(axes: "Axes", panel: Panel) -> None:
     octaves = panel.axis != "sentences"
     handles: list[Line2D] = []
     for (label, style), line_points in panel.lines.items():
-        place = colours.index(label)
-        line = _STYLES[styles.index(style) if style else place // len(COLOURS) % len(_STYLES)]
-        look = Line2D([], [], label=label, color=COLOURS[place % len(COLOURS)], linestyle=line)
+        number = colours.index(label)
+        line = _STYLES[styles.index(style) if style else number // len(COLOURS) % len(_STYLES)]
+        look = Line2D([], [], label=label, color=COLOURS[number % len(COLOURS)], linestyle=line)
         if label not in [handle.get_label() for handle in handles]:
             handles.append(look)
         x, y = zip(*line_points, strict=True) if line_points else ((), ())
@@ -93,16 +93,16 @@ def _draw(axes: "Axes", panel: Panel) -> None:
     if len(styles) > 1:
         handles += [Line2D([], [], label=style, color="black", linestyle=_STYLES[n]) for n, style in enumerate(styles)]
     legend = axes.legend(handles=handles, frameon=False, fontsize="small")
-    if len(handles) > len(COLOURS):  # many lines leave no place for their names
+    if len(handles) > len(COLOURS):  # many lines leave no room for their names
         legend.set_loc("center left")
         legend.set_bbox_to_anchor((1, 0.5))
     axes.set_title(panel.title, fontsize="medium")
     axes.set_xlabel(panel.axis)
     axes.grid(alpha=0.3)
     if octaves:
-        places = sorted({x for points in panel.lines.values() for x, _ in points})
+        positions = sorted({x for points in panel.lines.values() for x, _ in points})
         axes.set_xscale("log", base=2)
-        axes.set_xticks(places, [f"{place:g}" for place in places])
+        axes.set_xticks(positions, [f"{number:g}" for number in positions])
     if panel.log:
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))

@@ -150,8 +150,8 @@ def _tables(package: str) -> dict[str, Any]:
 
 def text_table(title: str, headings: Sequence[str], lines: Iterable[Sequence[str]], notes: Sequence[str] = ()) -> Table:
     """Table of texts that are already written."""
-    rows = [Row({str(place): text for place, text in enumerate(line)}) for line in lines]
-    return Table(title, [Column(heading, str(place)) for place, heading in enumerate(headings)], rows, notes)
+    rows = [Row({str(index): text for index, text in enumerate(line)}) for line in lines]
+    return Table(title, [Column(heading, str(index)) for index, heading in enumerate(headings)], rows, notes)
 
 
 def where(rows: Iterable[Row], labels: Mapping[str, Any]) -> list[Row]:
@@ -168,8 +168,8 @@ def pivot(rows: Iterable[Row], index: Sequence[str], across: str, value: str) ->
     """One row for each combination of the index values, with `value` of every row under its value of `across`."""
     lines: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows:
-        place = tuple(row[name] for name in index)
-        lines.setdefault(place, dict(zip(index, place, strict=True)))[str(row[across])] = row[value]
+        key = tuple(row[name] for name in index)
+        lines.setdefault(key, dict(zip(index, key, strict=True)))[str(row[across])] = row[value]
     return [Row(values) for values in lines.values()]
 
 
@@ -185,8 +185,8 @@ def quotient(value: float | None, base: float | None) -> float | None:
 
 def significant(value: float, digits: int = 3) -> str:
     """Write a number with significant digits, and no digit of a whole number left out: 0.0123, 4.56, 12,345."""
-    places = digits - 1 - math.floor(math.log10(abs(value))) if value else 0
-    return f"{value:,.{max(places, 0)}f}"
+    decimals = digits - 1 - math.floor(math.log10(abs(value))) if value else 0
+    return f"{value:,.{max(decimals, 0)}f}"
 
 
 def _short(value: float) -> str:

@@ -234,10 +234,10 @@ def _flatten(tree: object, path: str = "") -> dict[str, object]:
         case dict():
             inner = [(f"{path}.{name}" if path else name, value) for name, value in tree.items()]
         case list() if any(isinstance(value, dict) for value in tree):
-            inner = [(f"{path}[{place}]", value) for place, value in enumerate(tree)]
+            inner = [(f"{path}[{index}]", value) for index, value in enumerate(tree)]
         case _:
             return {path: tree}
-    return {name: value for place, branch in inner for name, value in _flatten(branch, place).items()}
+    return {name: value for index, branch in inner for name, value in _flatten(branch, index).items()}
 
 
 def _name(row: Row) -> str:

@@ -244,21 +244,21 @@ def _print(
     return count, failed
 
 
-def _require_summaries(count: int, failed: Sequence[str], before: Sequence[str], place: Path | None) -> None:
+def _require_summaries(count: int, failed: Sequence[str], before: Sequence[str], destination: Path | None) -> None:
     """Check that every document has a summary.
 
     Args:
         count: Number of documents that were summarised.
         failed: Ids of those that have no summary.
         before: Ids of documents that were passed over although they have none.
-        place: Destination that has the reasons of the latter.
+        destination: Destination that has the reasons of the latter.
 
     Raises:
         DataError: If a document has no summary.
     """
     if before:
         names = name_documents([*before, *failed])
-        raise DataError(f"{len(before) + len(failed):,} documents have no summary: {names}; {place} has why")
+        raise DataError(f"{len(before) + len(failed):,} documents have no summary: {names}; {destination} has why")
     if failed and len(failed) == count:
         raise DataError("no document could be summarised; see the reasons above")
     if failed:

@@ -39,8 +39,8 @@ def list_files(name: str, options: ReadOptions, notice: Callable[[str], None]) -
     from pyarrow import ArrowException, fs
 
     _require_plain(name)
-    scheme, _, place = name.rstrip("/").partition("://")
-    parts = place.split("/")
+    scheme, _, location = name.rstrip("/").partition("://")
+    parts = location.split("/")
     plain = next((index for index, part in enumerate(parts) if _WILDCARD.search(part)), len(parts))
     folder, pattern = f"{scheme}://{'/'.join(parts[:plain])}", "/".join(parts[plain:])
     try:
@@ -69,17 +69,17 @@ def is_uri(name: str) -> bool:
 
 def _require_plain(uri: str) -> None:
     """Refuse a password and options in a URI, which would be shown and written with its name."""
-    scheme, _, place = uri.partition("://")
-    user, at, store = place.rpartition("@")
+    scheme, _, location = uri.partition("://")
+    user, at, store = location.rpartition("@")
     if at and ":" in user:
         raise DataError(
             f"{scheme}://...@{store} must have no password: leave it out, and set AWS_ACCESS_KEY_ID and "
             "AWS_SECRET_ACCESS_KEY, or what the store reads"
         )
-    if "?" in place:
-        place = place.partition("?")[0]
+    if "?" in location:
+        location = location.partition("?")[0]
         raise DataError(
-            f"{scheme}://{place}?... must have no options: leave them out, and set AWS_ENDPOINT_URL and AWS_REGION"
+            f"{scheme}://{location}?... must have no options: leave them out, and set AWS_ENDPOINT_URL and AWS_REGION"
         )
 
 
@@ -87,8 +87,8 @@ def _locate(uri: str) -> tuple[Any, str]:
     """Return the file system of a URI, and the path in it, where no character has a meaning, as in names of files."""
     from pyarrow import fs
 
-    scheme, _, place = uri.partition("://")
-    store, _, path = place.partition("/")
+    scheme, _, location = uri.partition("://")
+    store, _, path = location.partition("/")
     system, root = fs.FileSystem.from_uri(f"{scheme}://{store}/")
     return system, f"{root.rstrip('/')}/{path}".rstrip("/")
 

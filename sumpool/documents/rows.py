@@ -86,11 +86,11 @@ def _separated(where: str, text: str, delimiter: str) -> Iterator[Line | Reject]
         reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter or max(_DELIMITERS, key=header.count))
         names = next(reader, [])
         for row in reader:
-            place = f"{where}:{reader.line_num}"
+            location = f"{where}:{reader.line_num}"
             if len(row) > len(names):
-                yield Reject(place, f"must have {len(names)} columns, got {len(row)}")
+                yield Reject(location, f"must have {len(names)} columns, got {len(row)}")
             elif row:
-                yield Line(place, dict(zip(names, row, strict=False)))
+                yield Line(location, dict(zip(names, row, strict=False)))
     except csv.Error as error:
         yield Reject(where, f"must be separated values, got: {error}")
 

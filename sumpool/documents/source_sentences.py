@@ -66,14 +66,14 @@ def locate_sentences(text: str, sentences: Iterable[str]) -> list[tuple[int, int
 def _locate_words(text: str, sentences: Sequence[str]) -> list[tuple[int, int] | None]:
     """Locate sentences of whole words, all there are in the text; empty if one has others."""
     spans: list[tuple[int, int] | None] = []
-    words, places = text.split(), [word.span() for word in _WORD.finditer(text)]
+    words, word_spans = text.split(), [word.span() for word in _WORD.finditer(text)]
     position = 0
     for sentence in sentences:
         expected = sentence.split()
         end = position + len(expected)
         if not expected or words[position:end] != expected:
             return []
-        spans.append((places[position][0], places[end - 1][1]))
+        spans.append((word_spans[position][0], word_spans[end - 1][1]))
         position = end
     return spans
 

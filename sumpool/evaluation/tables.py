@@ -75,9 +75,9 @@ def score_table(report: EvaluationReport) -> Table:
     if not any(row.bertscore for row in report.rows):
         return columns, rows
     cells = [_interval(row.bertscore) if row.bertscore else "" for row in report.rows]
-    place = columns.index("documents")
-    inserted = [(*row[:place], cell, *row[place:]) for row, cell in zip(rows, cells, strict=True)]
-    return (*columns[:place], "BERTScore", *columns[place:]), inserted
+    position = columns.index("documents")
+    inserted = [(*row[:position], cell, *row[position:]) for row, cell in zip(rows, cells, strict=True)]
+    return (*columns[:position], "BERTScore", *columns[position:]), inserted
 
 
 def length_table(report: EvaluationReport) -> Table:

@@ -236,9 +236,9 @@ def _read(documents: Iterable[str | Path | Document]) -> Iterator[Document]:
 
 
 def _result(summary: Summary) -> SummaryResult:
-    """Return a summary with the places of its extracted sentences in the text of the document."""
-    places = (summary.source[index] for index in summary.extraction.indices)
-    spans = [(place.start, place.end) for place in places]
+    """Return a summary with the spans of its extracted sentences in the text of the document."""
+    extracted = (summary.source[index] for index in summary.extraction.indices)
+    spans = [(sentence.start, sentence.end) for sentence in extracted]
     return SummaryResult(
         id=summary.id,
         text=summary.summary,

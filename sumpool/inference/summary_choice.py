@@ -222,12 +222,12 @@ class FactChecker:
             sentences: All sentences of the document.
         """
         self._sentences = [list(_words(sentence)) for sentence in sentences]
-        self._places: dict[tuple[str, ...], list[tuple[int, int]]] = defaultdict(list)
+        self._positions: dict[tuple[str, ...], list[tuple[int, int]]] = defaultdict(list)
         lower: set[str] = set()
         inner: set[str] = set()
         for index, sentence in enumerate(self._sentences):
             for start, ngram in enumerate(_ngrams(sentence)):
-                self._places[ngram].append((index, start))
+                self._positions[ngram].append((index, start))
             lower.update(word.form for word in sentence if word.surface[:1].islower())
             inner.update(word.form for word in sentence[1:] if word.surface[:1].isupper())
         self._names = inner - lower
@@ -236,38 +236,38 @@ class FactChecker:
     def check(self, sentence: str) -> FactCheck:
         """Compare a generated sentence with its sources."""
         words = list(_words(sentence))
-        # for each source sentence, the places of the words that it shares, and whether a negation precedes them
+        # for each source sentence, the positions of the words that it shares, and whether a negation precedes them
         shared: dict[int, dict[int, set[bool]]] = defaultdict(lambda: defaultdict(set))
         for start, ngram in enumerate(_ngrams(words)):
-            for index, place in self._places.get(ngram, ()):
+            for index, position in self._positions.get(ngram, ()):
                 for offset in range(len(ngram)):
-                    shared[index][start + offset].add(self._sentences[index][place + offset].is_negated)
+                    shared[index][start + offset].add(self._sentences[index][position + offset].is_negated)
         sources = _sources({index: set(negations) for index, negations in shared.items()})
         forms = {word.form for index in sources for word in self._sentences[index]}
-        facts = (word for place, word in enumerate(words) if self._is_fact(word, place))
+        facts = (word for position, word in enumerate(words) if self._is_fact(word, position))
         unfounded = [word.surface for word in facts if word.form not in forms]
         unfounded += self._changed_negations(words, sources, [shared[index] for index in sources])
         return FactCheck(
             unfounded=tuple(unfounded),
             sources=tuple(sources),
             copied=len(shared[sources[0]]) / len(words) if sources else 0.0,
-            spliced=sum(ngram not in self._places for ngram in _ngrams(words)),
+            spliced=sum(ngram not in self._positions for ngram in _ngrams(words)),
         )
 
-    def _is_fact(self, word: _Word, place: int) -> bool:
+    def _is_fact(self, word: _Word, position: int) -> bool:
         """Return whether a word is a number or a name, as the first word if the document has it as a name alone."""
         surface = word.surface
         if word.form.isdigit() or any(map(str.isdigit, surface)) or sum(map(str.isupper, surface)) > 1:
             return True
-        return surface[0].isupper() and len(surface) > 1 and (place > 0 or word.form in self._names)
+        return surface[0].isupper() and len(surface) > 1 and (position > 0 or word.form in self._names)
 
     def _changed_negations(
         self, words: Sequence[_Word], sources: Sequence[int], shared: Sequence[Mapping[int, Set[bool]]]
     ) -> Iterator[str]:
         """Yield the words that a negation precedes in the sentence or in its sources alone."""
         has_negation = any(word.is_negated for index in sources for word in self._sentences[index])
-        for place, word in enumerate(words):
-            negations = [values[place] for values in shared if place in values]
+        for position, word in enumerate(words):
+            negations = [values[position] for values in shared if position in values]
             if any(word.is_negated in values for values in negations):
                 continue
             if negations or (word.is_negated and not has_negation):

@@ -37,7 +37,7 @@ class GgufTensor:
 
 
 def parse_gguf(data: mmap.mmap) -> tuple[Mapping[str, Any], Mapping[str, GgufTensor]]:
-    """Return metadata and places of the tensors of a GGUF file.
+    """Return metadata and offsets of the tensors of a GGUF file.
 
     Raises:
         ValueError, LookupError, struct.error, OverflowError: If it is damaged or of another version.

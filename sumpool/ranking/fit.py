@@ -211,10 +211,10 @@ def frequent_cues(
         counts[group].update(set(chain.from_iterable(map(sentence_cues, sentences))))
     sizes = Counter(groups)
     shares: dict[str, float] = {}
-    place = min(len(counts), 2) - 1
+    index = min(len(counts), 2) - 1
     for cue in set(chain.from_iterable(counts.values())):
         values = sorted(((counts[group][cue], group) for group in counts), reverse=True)
-        count, group = values[place]
+        count, group = values[index]
         if count >= minimum:
             shares[cue] = count / sizes[group]
     return sorted(shares, key=lambda cue: (-shares[cue], cue))[:maximum]

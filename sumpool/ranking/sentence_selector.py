@@ -154,7 +154,7 @@ class SentenceSelector:
         choice = self.readers.predict_choice(candidates.inputs, states)
         preferences = choice.combine(candidates.scores)
         wanted = _wanted(texts, preferences, 2 * budget if target else 0)
-        wanted_texts = [texts[place] for place in wanted]
+        wanted_texts = [texts[row] for row in wanted]
         chosen: list[int] = []
         headings: list[tuple[int, str]] = []
         if is_like_references:
@@ -170,15 +170,15 @@ class SentenceSelector:
         elif not chosen:  # few sentences rather than some that are not worth their words
             if (choice.preference - choice.costs).max() <= _MAX_UNWANTED:
                 has_content = np.flatnonzero(choice.junk < _JUNK).tolist()
-                by_index = {candidates.indices[place]: float(preferences[place]) for place in has_content}
+                by_index = {candidates.indices[row]: float(preferences[row]) for row in has_content}
                 headings = table_of_contents(document, sentences, by_index, self.readers.common_headings, language)
             words_left = budget if len(headings) < MANY_HEADINGS else 1  # the best sentence alone
             minimum = _MIN_FURTHER * float(preferences.max())
             chosen = select(texts, preferences, words_left, language, minimum=minimum)
         if target:
-            indices = [wanted.index(place) for place in chosen]
+            indices = [wanted.index(row) for row in chosen]
             chosen = [wanted[index] for index in adjust_length(indices, wanted_texts, preferences[wanted], target)]
-        selected = {candidates.indices[place]: texts[place] for place in sorted(chosen)}
+        selected = {candidates.indices[row]: texts[row] for row in sorted(chosen)}
         for index, text in selected.items():
             if index - 1 not in selected:
                 selected[index] = without_connective(text, language)
@@ -188,7 +188,7 @@ class SentenceSelector:
 def _wanted(texts: Sequence[str], preferences: Values, words: int) -> list[int]:
     """Return the sentences that a reader wants, or all if those have too few words."""
     wanted: list[int] = np.flatnonzero(preferences >= _WANTED * preferences.max()).tolist()
-    return wanted if sum(word_count(texts[place]) for place in wanted) >= words else list(range(len(texts)))
+    return wanted if sum(word_count(texts[index]) for index in wanted) >= words else list(range(len(texts)))
 
 
 def _lead(sentences: Sequence[SourceSentence], words: int) -> list[tuple[int, str]]:

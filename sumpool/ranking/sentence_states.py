@@ -90,8 +90,8 @@ class SentenceStates:
         texts, indices = [f"{document_title(document)}\n\n"], [-1]
         for index, sentence in enumerate(sentences):
             if sentence.kind in _KINDS:
-                goes_on = index + 1 < len(sentences) and sentences[index + 1].block == sentence.block
-                texts.append(f"{sentence.text}{' ' if goes_on else 2 * chr(10)}")
+                continues = index + 1 < len(sentences) and sentences[index + 1].block == sentence.block
+                texts.append(f"{sentence.text}{' ' if continues else 2 * chr(10)}")
                 indices.append(index)
         ids: list[list[int]] = []
         for text in texts:

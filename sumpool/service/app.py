@@ -219,8 +219,8 @@ def _add_errors(app: FastAPI, metrics: _Metrics) -> None:
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: ValidationError | RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"] if part not in ("body", "query"))
-        return answer(422, f"{place or 'the body'}: {first['msg']}")
+        location = ".".join(str(part) for part in first["loc"] if part not in ("body", "query"))
+        return answer(422, f"{location or 'the body'}: {first['msg']}")
 
     @app.exception_handler(HTTPException)
     async def refused(_: Request, error: HTTPException) -> JSONResponse:

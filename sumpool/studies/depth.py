@@ -94,7 +94,7 @@ def pyramid(length: int, keep: int, layers: int) -> Mapping[int, int]:
 
 def _expected(name: str, length: int, layers: int, seconds: Mapping[tuple[str, int, int], float]) -> float:
     """Seconds of a step at most, from a shallower model, else from a shorter document; 0 where neither is known."""
-    known = [place for place in seconds if place[0] == name]
-    shallower = [seconds[place] * layers / place[2] for place in known if place[1] == length]
-    shorter = [seconds[place] * (length / place[1]) ** (_GROWTH / 2) for place in known if place[2] == layers]
+    known = [cell for cell in seconds if cell[0] == name]
+    shallower = [seconds[cell] * layers / cell[2] for cell in known if cell[1] == length]
+    shorter = [seconds[cell] * (length / cell[1]) ** (_GROWTH / 2) for cell in known if cell[2] == layers]
     return min([*shallower, *shorter], default=0.0)

@@ -107,11 +107,11 @@ def generation_seconds(
     seconds: dict[int, float] = {}
     synchronize(device)
     start = time.perf_counter()
-    for place in range(max(lengths)):
-        if place % _CHECKED == 0:
+    for index in range(max(lengths)):
+        if index % _CHECKED == 0:
             check()
-        _, cache = model.step(tokens[place, None], cache)
-        if place + 1 in lengths:
+        _, cache = model.step(tokens[index, None], cache)
+        if index + 1 in lengths:
             synchronize(device)
-            seconds[place + 1] = time.perf_counter() - start
+            seconds[index + 1] = time.perf_counter() - start
     return seconds

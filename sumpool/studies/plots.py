@@ -57,8 +57,8 @@ def _operators(result: Result, settings: Mapping[str, Any]) -> Iterator[Panel]:
 
 def _shortening(result: Result, _: Mapping[str, Any]) -> Iterator[Panel]:
     """Figure 5 of Nawrot et al.: time and memory in proportion to no shortening."""
-    for place, cost in enumerate(("time", "memory")):
-        published = [(factor, both[place]) for factor, both in PUBLISHED.items()]
+    for index, cost in enumerate(("time", "memory")):
+        published = [(factor, both[index]) for factor, both in PUBLISHED.items()]
         measured = points(result.rows["shortening"], {}, "factor", f"{cost}_ratio")
         lines = {("measured", ""): measured, ("published", ""): published}
         yield Panel(f"{cost} of a training step / no shortening", "shortening factor", lines)

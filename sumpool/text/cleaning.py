@@ -53,12 +53,12 @@ def remove_invisible(text: str, layout: bool = False) -> tuple[str, int]:
 
 def spelling(invisible: re.Match[str]) -> str:
     """Return those of the characters without a shape in a match that the words or emoji around it need."""
-    text, place, end = invisible.string, *invisible.span()
+    text, position, end = invisible.string, *invisible.span()
     kept = ""
-    while place < end:
-        match = _SPELLING.match(text, place)
+    while position < end:
+        match = _SPELLING.match(text, position)
         kept += match[0] if match else ""
-        place = match.end() if match else place + 1
+        position = match.end() if match else position + 1
     return kept
 
 

@@ -90,10 +90,10 @@ def text_faults(sentences: Sequence[str], document: str = "", language: str = EN
 
 def _precedes(before: str, sentence: str, document: str) -> bool:
     """Return whether a sentence stands behind the one that it refers to, or begins its document."""
-    place = document.find(sentence) if document else -1
-    if place == 0 or not before:
-        return place == 0
-    return place < 0 or document[:place].rstrip().endswith(before) or before not in document
+    start = document.find(sentence) if document else -1
+    if start == 0 or not before:
+        return start == 0
+    return start < 0 or document[:start].rstrip().endswith(before) or before not in document
 
 
 def repair_text(sentences: Sequence[str], language: str = ENGLISH, document: str = "") -> list[str]:

@@ -56,8 +56,8 @@ def without_connective(sentence: str, language: str = ENGLISH) -> str:
 
 def capitalise(text: str) -> str:
     """Return a text with a capital behind its opening quotation marks and brackets."""
-    place = len(text) - len(text.lstrip(OPENING_MARKS))
-    return f"{text[:place]}{text[place : place + 1].upper()}{text[place + 1 :]}"
+    start = len(text) - len(text.lstrip(OPENING_MARKS))
+    return f"{text[:start]}{text[start : start + 1].upper()}{text[start + 1 :]}"
 
 
 def is_balanced(sentence: str) -> bool:

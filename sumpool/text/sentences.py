@@ -171,11 +171,11 @@ class SentenceSplitter:
         yield from _pieces(" ".join(clause) if clause else text)
 
     def _is_end(self, text: str, start: int, match: re.Match[str]) -> bool:
-        mark, place = match[0], match.end()
+        mark, end = match[0], match.end()
         is_full_stop = not _UNAMBIGUOUS.isdisjoint(mark)
-        if not is_full_stop and text[place] != " ":
+        if not is_full_stop and text[end] != " ":
             return False
-        rest = text[place : place + _CONTEXT].lstrip()
+        rest = text[end : end + _CONTEXT].lstrip()
         if rest[0] in _CONTINUED and not rest.startswith("..."):
             return False
         if is_full_stop:
@@ -193,7 +193,7 @@ class SentenceSplitter:
             return mark == "." and is_word and not self._is_abbreviation(name, word)
         if mark[0] != "." or mark[1:2] == ".":
             return True
-        if place - start < _CONTEXT and is_list_mark(text[start:place]):
+        if end - start < _CONTEXT and is_list_mark(text[start:end]):
             return False
         is_open = self._is_abbreviation(name, word) or _is_initials(name)
         if not is_open and not is_ordinal:

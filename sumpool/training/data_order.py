@@ -120,9 +120,9 @@ class TrainingData:
         if not self.rotate:
             return [(1.0, 0.0)] * count
         pairs = (torch.rand(2, dtype=torch.float64).tolist() for _ in range(count))
-        return [(chance, place) for chance, place in pairs]
+        return [(chance, offset) for chance, offset in pairs]
 
-    def _rotate(self, item: Item, chance: float, place: float) -> Item:
+    def _rotate(self, item: Item, chance: float, offset: float) -> Item:
         """Rotate the part of a document that the model reads, with probability `rotate`.
 
         A model that has seen summaries of such documents looks for what they are about beyond their beginning.
@@ -130,7 +130,7 @@ class TrainingData:
         if chance >= self.rotate or not len(item.ids):
             return item
         document = EncodedDocument(item.ids, item.sentences).truncate(self.source_length, self.special_tokens)
-        document = document.rotate(int(place * len(document.ids)), self.special_tokens)
+        document = document.rotate(int(offset * len(document.ids)), self.special_tokens)
         return replace(item, ids=document.ids, sentences=document.sentences)
 
 

@@ -82,8 +82,8 @@ class ParallelUpdater(Updater):
         self._imbalance = imbalance(lengths, shares)
         self._is_idle = not share
         batches = [
-            data.batch(data.training, [documents[place] for place in places], [rotations[place] for place in places])
-            for places in fill_batches(share or [int(np.argmin(lengths))], lengths, self.config.batch_tokens)
+            data.batch(data.training, [documents[index] for index in chosen], [rotations[index] for index in chosen])
+            for chosen in fill_batches(share or [int(np.argmin(lengths))], lengths, self.config.batch_tokens)
         ]
         reseed(data.seed, step, self._processes.rank)
         return batches
@@ -163,16 +163,16 @@ class ParallelUpdater(Updater):
         gets a gradient of zeros, and one that none has used gets none.
         """
         parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]  # whole ones now
-        places = {id(parameter): place for place, parameter in enumerate(parameters)}
-        self._reached |= {places[variable] for variable in _reached_variables(loss) if variable in places}
+        indices = {id(parameter): index for index, parameter in enumerate(parameters)}
+        self._reached |= {indices[variable] for variable in _reached_variables(loss) if variable in indices}
         sharded.set_requires_gradient_sync(is_last)
         sharded.set_reshard_after_backward(is_last)
         if is_last:
             counts = torch.zeros(len(parameters), device=loss.device)
             counts[list(self._reached)] = 1
-            for place, count in enumerate(self._processes.sum(counts).tolist()):
-                if count and place not in self._reached:
-                    loss = loss + 0 * parameters[place].sum()
+            for index, count in enumerate(self._processes.sum(counts).tolist()):
+                if count and index not in self._reached:
+                    loss = loss + 0 * parameters[index].sum()
             self._reached.clear()
         return loss
 

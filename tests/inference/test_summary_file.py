@@ -62,8 +62,8 @@ def test_failed_documents_are_summarised_again(tmp_path: Path) -> None:
     with SummaryFile(path, SETTINGS, resume=True, retry=False) as file:
         assert not file.take(broken)
     with SummaryFile(path, SETTINGS, resume=True) as file:
-        mended = Document("broken", "mended")
-        assert file.take(mended)
+        repaired = Document("broken", "repaired")
+        assert file.take(repaired)
         assert not file.take(fine)
         file.save(summary("broken"))
     assert [(row["id"], row["reason"]) for row in rows(path)] == [("fine", ""), ("broken", "")]

@@ -126,10 +126,10 @@ class DeviceBeams:
         is_end = token == eos
         if not self._ranking.force_end:
             is_end |= (self.rules.maxima == self.rules.length + 1)[:, None]
-        goes_on = exists & ~is_end
+        continues = exists & ~is_end
         # Candidates that go on, best first; beams without one repeat the first.
-        order = (~goes_on).to(torch.uint8).argsort(dim=1, stable=True)[:, :beams]
-        is_live = goes_on.gather(1, order)
+        order = (~continues).to(torch.uint8).argsort(dim=1, stable=True)[:, :beams]
+        is_live = continues.gather(1, order)
         self._end(beam[:, :beams], token[:, :beams], scores[:, :beams], (exists & is_end)[:, :beams])
         self._end_at_once(log_probs_at_once, ~is_live[:, 0])
         order = torch.where(is_live, order, order[:, :1])
@@ -493,11 +493,11 @@ class RepeatedWords:
         starts, part, part_length = self._parts.index_select(1, tokens)
         current, current_length = self._current()
         starts = starts.bool()
-        place = self._complete + (starts & (current_length > 0))
+        slot = self._complete + (starts & (current_length > 0))
         word = torch.where(starts, 0, current) * self._powers.index_select(0, part_length) + part
         word_length = torch.where(starts, 0, current_length) + part_length
-        self._words.scatter_(2, place.expand(2, -1)[..., None], torch.stack([word, word_length])[..., None])
-        self._complete = place
+        self._words.scatter_(2, slot.expand(2, -1)[..., None], torch.stack([word, word_length])[..., None])
+        self._complete = slot
 
     def select(self, rows: Tensor) -> None:
         """Continue with these rows only, (fewer,) indices."""

@@ -69,7 +69,7 @@ def sample_keys_of_queries(mask: Tensor, count: int, seed: int) -> Tensor:
 
     Args:
         mask: (batch, length), True at real tokens.
-        count: Number of draws for each place.
+        count: Number of draws for each position.
         seed: Seed, less than 2**31.
 
     Returns:

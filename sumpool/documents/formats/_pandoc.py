@@ -333,8 +333,8 @@ def _run_on_manual(name: str, text: str) -> str:
         try:
             return _run(name, "\n".join(lines).encode("utf-8", "replace"))
         except ValueError as error:
-            place = _ERROR_LINE.search(str(error))
-            number = min(int(place[1]) if place else 0, len(lines)) - 1
+            match = _ERROR_LINE.search(str(error))
+            number = min(int(match[1]) if match else 0, len(lines)) - 1
             while number >= 0 and (not lines[number].startswith(".") or _KEPT_MACRO.match(lines[number])):
                 number -= 1  # to the macro whose end is missing
             if number < 0:

@@ -67,7 +67,7 @@ def written_blocks(blocks: Iterable[TextBlock]) -> Iterator[TextBlock]:
         del written[-1]
     written = [_as_prose(block) for block in written]
     last = range(max(1, len(written) - _MAX_CLOSING_BLOCKS), len(written))
-    end = next((place for place in last if _closes(written[place:])), len(written) - _contact_blocks(written))
+    end = next((index for index in last if _closes(written[index:])), len(written) - _contact_blocks(written))
     yield from written[:end]
     yield from (TextBlock(" ".join(block.text.split()), "notice", line=block.line) for block in written[end:])
 

@@ -81,7 +81,7 @@ def _date_styles(archive: DocumentArchive) -> frozenset[str]:
         is_date = _DATE.search(_NO_DATE.sub("", value(shown, "formatCode")))
         (numbers.add if is_date else numbers.discard)(value(shown, "numFmtId"))
     styles = [style for group in root.iter("{*}cellXfs") for style in group]
-    return frozenset(str(place) for place, style in enumerate(styles) if value(style, "numFmtId") in numbers)
+    return frozenset(str(index) for index, style in enumerate(styles) if value(style, "numFmtId") in numbers)
 
 
 def _text(element: "_Element") -> str:

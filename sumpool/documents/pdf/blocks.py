@@ -171,8 +171,8 @@ def group_lines(lines: Sequence[PrintedLine], kinds: Sequence[LineKind], body: B
     groups: list[Group] = []
     for number, (line, kind) in enumerate(zip(lines, kinds, strict=True)):
         previous = number - 1 if number and _same_column(lines[number - 1], line) else None
-        goes_on = previous is not None and _is_same_flow(kinds[previous], kind)
-        if goes_on and _continues(groups[-1], lines, number, kind, body):
+        continues = previous is not None and _is_same_flow(kinds[previous], kind)
+        if continues and _continues(groups[-1], lines, number, kind, body):
             groups[-1].lines.append(line)
         elif kind in _KINDS:
             groups.append(Group(_KINDS[kind], [line]))

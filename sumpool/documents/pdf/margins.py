@@ -80,16 +80,16 @@ def remove_margins(pages: Sequence[PageSegments]) -> tuple[list[PageSegments], i
 def _repeated_rows(pages: Sequence[PageSegments], top: bool, largest: float) -> set[int]:
     """Return the ids of the segments in headers (or footers) of all pages, in fonts up to a size."""
     ends = [(page.number, list(_small_rows(_end_rows(page, top), largest))) for page in pages]
-    places: dict[str, list[tuple[float, int]]] = defaultdict(list)
+    positions: dict[str, list[tuple[float, int]]] = defaultdict(list)
     for number, rows in ends:
         for row in rows:
             for key in _keys(row, number):
-                places[key].append((row.distance, number))
+                positions[key].append((row.distance, number))
     removed: set[int] = set()
     heights = Counter[int]()
     rest: list[tuple[_EndRow, ...]] = []
     for number, rows in ends:
-        depth = _header_depth(rows, number, places)
+        depth = _header_depth(rows, number, positions)
         for row in rows[:depth]:
             removed |= {id(segment) for segment in row.segments}
             heights[round(row.distance / _NEAR)] += 1
@@ -111,11 +111,11 @@ def _small_rows(rows: Sequence[_EndRow], largest: float) -> Iterator[_EndRow]:
         yield row
 
 
-def _header_depth(rows: Sequence[_EndRow], page: int, places: dict[str, list[tuple[float, int]]]) -> int:
+def _header_depth(rows: Sequence[_EndRow], page: int, positions: dict[str, list[tuple[float, int]]]) -> int:
     """Return how many of the outermost rows are headers, the last of them apart from the text."""
     depth = 0
     for row in rows:
-        if not _is_repeated(row, page, places) and not (depth == 0 and _is_page_number(row)):
+        if not _is_repeated(row, page, positions) and not (depth == 0 and _is_page_number(row)):
             break
         depth += 1
     while depth and rows[depth - 1].gap < _APART:
@@ -159,9 +159,9 @@ def _keys(row: _EndRow, page: int) -> Iterator[str]:
             yield f"{alone}#{int(match[1] or match[2]) - page}"
 
 
-def _is_repeated(row: _EndRow, page: int, places: dict[str, list[tuple[float, int]]]) -> bool:
+def _is_repeated(row: _EndRow, page: int, positions: dict[str, list[tuple[float, int]]]) -> bool:
     for key in _keys(row, page):
-        others = {number for distance, number in places[key] if abs(distance - row.distance) <= _NEAR}
+        others = {number for distance, number in positions[key] if abs(distance - row.distance) <= _NEAR}
         if len(others) >= (_MANY if key.startswith(_MIXED) else 2):
             return True
     return False

@@ -42,7 +42,7 @@ class Headings:
         self.groups, self.base_indent = groups, _base_indent(groups)
         self.mark = _STARS if is_outline else _HASHES
         self.rules: list[str] = []
-        marked = sum(self._marked(group, place) > 0 for group in groups for place in range(len(group)))
+        marked = sum(self._marked(group, index) > 0 for group in groups for index in range(len(group)))
         self.is_marked = not is_outline and marked >= _MIN_MARKED
 
     def split(self, index: int) -> Iterator[tuple[Heading | None, list[TextRow]]]:

@@ -134,11 +134,11 @@ def _single_spaced(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
     return [
         (number, line)
         for (number, line), (before, _), (_, after) in zip(lines, pairwise(texts), pairwise(texts[1:]), strict=False)
-        if line or not before or not after or not _goes_on(before, after, edge)
+        if line or not before or not after or not _is_continued(before, after, edge)
     ]
 
 
-def _goes_on(before: str, after: str, edge: int) -> bool:
+def _is_continued(before: str, after: str, edge: int) -> bool:
     """Return whether two lines of a double-spaced text belong to one paragraph, given the column of the right edge."""
     if has_columns([before, after]) or list_mark(after.lstrip()):
         return False

@@ -40,7 +40,7 @@ class TextPart(NamedTuple):
 
 
 class TextSpan(NamedTuple):
-    """Part of a text by its place.
+    """Span of a part of a text.
 
     Attributes:
         start: Start in the text, in characters, behind the mark of a list item or a heading.
@@ -70,7 +70,7 @@ def text_blocks(text: str) -> Iterator[TextBlock]:
 
 
 def text_spans(text: str) -> list[TextSpan]:
-    """Return the places of the parts of a text, in order.
+    """Return the spans of the parts of a text, in order.
 
     Rules, page headers and page footers belong to none; a part that they interrupt has a span on each side.
     """
@@ -81,11 +81,11 @@ def text_spans(text: str) -> list[TextSpan]:
 
 
 def _spans(text: str, starts: Sequence[int], rows: Sequence[TextRow]) -> Iterator[tuple[int, int]]:
-    """Yield the places of lines, in one where only white space is between them."""
-    start, end = _place(text, starts, rows[0])
+    """Yield the spans of lines, one where only white space is between them."""
+    start, end = _offsets(text, starts, rows[0])
     start += _mark_length(text[start:end], rows[0])
     for row in rows[1:]:
-        begin, stop = _place(text, starts, row)
+        begin, stop = _offsets(text, starts, row)
         if text[end:begin].strip():
             yield start, end
             start = begin
@@ -93,7 +93,7 @@ def _spans(text: str, starts: Sequence[int], rows: Sequence[TextRow]) -> Iterato
     yield start, end
 
 
-def _place(text: str, starts: Sequence[int], row: TextRow) -> tuple[int, int]:
+def _offsets(text: str, starts: Sequence[int], row: TextRow) -> tuple[int, int]:
     start = starts[row.number - 1]
     line = text[start : starts[row.number]]
     return start + len(line) - len(line.lstrip()), start + len(line.rstrip())

@@ -92,11 +92,11 @@ def dilate(values: np.ndarray, kernel: np.ndarray) -> np.ndarray:
     return dilated
 
 
-def translate(place: Pixel, orientation: float, distance: float) -> Pixel:
+def translate(start: Pixel, orientation: float, distance: float) -> Pixel:
     """Return the pixel at a distance in a direction, rounded up."""
     return (
-        math.ceil(place[0] + distance * math.sin(orientation)),
-        math.ceil(place[1] + distance * math.cos(orientation)),
+        math.ceil(start[0] + distance * math.sin(orientation)),
+        math.ceil(start[1] + distance * math.cos(orientation)),
     )
 
 
@@ -139,7 +139,7 @@ DRAWINGS: Mapping[str, Drawing] = {
 
 @dataclass
 class _Path:
-    """A path that grows: the pivot before its last dash, its orientation, place and margin, and both ends."""
+    """A path that grows: the pivot before its last dash, its orientation, position and margin, and both ends."""
 
     pivot: Pixel
     orientation: float
@@ -167,8 +167,8 @@ class _Canvas:
         """Return the window of a dash in the image, and the dash and its margin there."""
         stamps = stamps_of(orientation, self.drawing.length, self.drawing.thickness, self.space)
         half, size = len(stamps[0]) // 2, self.drawing.size
-        lows = [max(0, place - half) for place in start]
-        highs = [min(size, place + half + 1) for place in start]
+        lows = [max(0, pixel - half) for pixel in start]
+        highs = [min(size, pixel + half + 1) for pixel in start]
         rows, columns = (slice(low, high) for low, high in zip(lows, highs, strict=True))
         parts = [slice(low - at + half, high - at + half) for low, high, at in zip(lows, highs, start, strict=True)]
         dash, margin = (stamp[parts[0], parts[1]] for stamp in stamps)
@@ -179,7 +179,7 @@ class _Canvas:
         self.taken[path.window] = np.maximum(self.taken[path.window], path.margin)
 
     def begin(self, border: int, brightness: float) -> _Path | None:
-        """Begin a path at a random free place, with a free border around the image; None if there is none."""
+        """Begin a path at a random free pixel, with a free border around the image; None if there is none."""
         for _ in range(_DASH_TRIALS):
             orientation = math.radians(self.draw.randrange(-180, 180))
             free = self._free(orientation, border)
@@ -219,7 +219,7 @@ class _Canvas:
         return free
 
     def begin_at(self, origin: Pixel, orientation: float, brightness: float) -> _Path | None:
-        """Begin a path at a place; None if its first dash leaves the image."""
+        """Begin a path at a pixel; None if its first dash leaves the image."""
         head = translate(origin, orientation, self.drawing.length)
         pivot = translate(head, orientation, -(self.drawing.length + self.space))
         if not (self._is_inside(head) and self._is_inside(pivot)):
@@ -275,8 +275,8 @@ class _Canvas:
         taken = self.taken[around[..., 0], around[..., 1]].max(1, initial=0)
         return heads[inside], np.cos(np.minimum(turns, math.pi / 2)) ** 2 * (1 - taken)
 
-    def _is_inside(self, place: Pixel) -> bool:
-        return all(0 <= coordinate < self.drawing.size for coordinate in place)
+    def _is_inside(self, pixel: Pixel) -> bool:
+        return all(0 <= coordinate < self.drawing.size for coordinate in pixel)
 
 
 def images(task: str, seed: str) -> Iterator[tuple[str, int, int]]:

@@ -205,10 +205,10 @@ def join_pair(first: Item, second: Item, pad: int) -> Item:
 
 def split_pair(item: Item, pad: int) -> tuple[Item, ...]:
     """Split an item of two documents; an item of one document stays as it is."""
-    (places,) = np.nonzero(item.ids == pad)
-    if not len(places):
+    (indices,) = np.nonzero(item.ids == pad)
+    if not len(indices):
         return (item,)
-    end = int(places[0])
+    end = int(indices[0])
     ids, sentences = item.ids[end + 1 :], item.sentences[end + 1 :]
     return (
         replace(item, ids=item.ids[:end], sentences=item.sentences[:end]),

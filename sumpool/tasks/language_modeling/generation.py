@@ -178,13 +178,13 @@ def generate_tokens(
     for token in prompt:
         check()
         logits, cache = model.step(torch.tensor([token], device=device), cache)
-    for place in range(sampling.length):
+    for index in range(sampling.length):
         row = logits[0].double().cpu()
         row[list(forbidden)] = -torch.inf
         token = draw_token(row, sampling, float(torch.rand((), generator=random, dtype=torch.float64)))
         yield token
         check()
-        if place + 1 < sampling.length:
+        if index + 1 < sampling.length:
             logits, cache = model.step(torch.tensor([token], device=device), cache)
 
 
@@ -213,8 +213,8 @@ def draw_token(logits: Tensor, sampling: TextSampling, draw: float) -> int:
         probabilities[sampling.top_k :] = 0.0
     sums = probabilities.cumsum(0)
     kept = int((sums < sampling.top_p * sums[-1]).sum()) + 1  # the token that reaches p is kept
-    place = int((sums[:kept] <= draw * sums[kept - 1 : kept]).sum())
-    return int(tokens[min(place, kept - 1)])
+    index = int((sums[:kept] <= draw * sums[kept - 1 : kept]).sum())
+    return int(tokens[min(index, kept - 1)])
 
 
 def decode_stream(tokens: Iterator[int], token_bytes: Sequence[bytes]) -> Iterator[str]:

@@ -59,9 +59,9 @@ class TextCache:
         """Append a state to some rows: key and value (heads, rows, head_dim)."""
         if max(self.lengths[row] for row in rows) == self.capacity:
             self._grow(key, attention)
-        places = [self.lengths[row] for row in rows]
-        self.keys[:, rows, places] = key
-        self.values[:, rows, places] = value
+        slots = [self.lengths[row] for row in rows]
+        self.keys[:, rows, slots] = key
+        self.values[:, rows, slots] = value
         for row in rows:
             self.lengths[row] += 1
 
@@ -129,13 +129,13 @@ class TextAttention(nn.Module):
         query = query * scale
         content, position = (0.0, 0.0) if biases is None else (bias[:, None] * scale for bias in biases)
         scores = torch.einsum("hrd,hrld->hrl", query + content, keys)
-        place = torch.arange(longest, device=states.device)
+        slot = torch.arange(longest, device=states.device)
         last = torch.tensor(lengths, device=states.device)[:, None] - 1
         if self.distance is not None:
-            index = (cache.capacity - 1 - last + place).clamp(max=cache.capacity - 1)  # (rows, longest)
+            index = (cache.capacity - 1 - last + slot).clamp(max=cache.capacity - 1)  # (rows, longest)
             every = torch.einsum("hrd,hcd->hrc", query + position, cache.distances)
             scores = scores + every.gather(2, index.expand(len(every), -1, -1))
-        scores = at_least_float32(scores).masked_fill(place > last, -torch.inf)
+        scores = at_least_float32(scores).masked_fill(slot > last, -torch.inf)
         mixed = torch.einsum("hrl,hrld->rhd", scores.softmax(2).to(values.dtype), values)
         merged: Tensor = self.merge(mixed.flatten(1))
         return merged

@@ -198,12 +198,12 @@ class TextFiles:
         """Read the text of a split part by part; `check` is called before each part."""
         path, start, stop = self.parts[split]
         with _open(path, "r") as file:
-            place = 0
-            while place < stop and (text := file.read(min(_CHUNK, stop - place))):
+            position = 0
+            while position < stop and (text := file.read(min(_CHUNK, stop - position))):
                 check()
-                if place + len(text) > start:
-                    yield text[max(start - place, 0) :]
-                place += len(text)
+                if position + len(text) > start:
+                    yield text[max(start - position, 0) :]
+                position += len(text)
 
 
 def write_text_files(
@@ -358,14 +358,14 @@ def _encoder(tokenizer: Tokenizer) -> Encode:
     """Return the function from text to ids; that of units uses a table."""
     if not isinstance(tokenizer, UnitTokenizer) or tokenizer.units not in _UNITS:
         return lambda text: np.array(tokenizer.encode(text), np.int32)
-    first = next(place for place, token in enumerate(tokenizer.token_bytes()) if token)
+    first = next(index for index, token in enumerate(tokenizer.token_bytes()) if token)
     if tokenizer.units == "bytes":
         return lambda text: np.frombuffer(text.encode(errors="surrogateescape"), np.uint8).astype(np.int32) + first
     tokens = [token.decode() for token in tokenizer.token_bytes()]
     table = np.full(0x110000, UNK, np.int32)
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         if token:
-            table[ord(token)] = place
+            table[ord(token)] = index
     return lambda text: table[np.frombuffer(text.encode("utf-32-le", errors="surrogatepass"), "<u4")]
 
 

@@ -124,9 +124,9 @@ class TextStream:
         Raises:
             DataError: If an id is not in the vocabulary.
         """
-        places = np.arange(start, start + length) % max(len(self), 1)
+        indices = np.arange(start, start + length) % max(len(self), 1)
         wraps = start + length > len(self)
-        at = places if wraps else slice(start, start + length)
+        at = indices if wraps else slice(start, start + length)
         ids = np.asarray(self.ids[at])
         if len(ids) and not 0 <= ids.min() <= ids.max() < self._vocabulary:
             raise DataError(

@@ -68,10 +68,10 @@ class WordSubwords(SentencePieceModel):
         """
         is_boundary = np.zeros(len(text), bool)
         start = 0
-        spaces = [place for place, character in enumerate(text) if character in _SPACES]
+        spaces = [index for index, character in enumerate(text) if character in _SPACES]
         for stop in [*spaces, len(text)]:
             if stop > start:
-                is_boundary[[start + place for place in self._inner_ends(text[start:stop])]] = True
+                is_boundary[[start + index for index in self._inner_ends(text[start:stop])]] = True
             is_boundary[stop : stop + 1] = True
             start = stop + 1
         return is_boundary
