@@ -1,6 +1,6 @@
 """The `data` section of a recipe: the source of documents and their preparation."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -115,7 +115,7 @@ class DataConfig(PreparedDataConfig):
         return DataReport
 
     @property
-    def encoder(self) -> "type[DocumentEncoder]":
+    def encoder(self) -> "Callable[..., DocumentEncoder]":
         """Class that encodes documents with their targets."""
         from sumpool.data.encoding import DocumentEncoder
 

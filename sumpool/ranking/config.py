@@ -1,6 +1,8 @@
-"""Settings of the sentence ranker, section `select` of a recipe."""
+"""Settings of the sentence ranker, section `select` of a recipe, and of the selection of content by one."""
 
+from importlib.resources import files
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
@@ -49,3 +51,20 @@ class RankingConfig(Settings):
     """Folder of sheets that readers have filled in, see `sumpool mark`, from which the ranker learns what to choose."""
     choice: BoostingConfig = BoostingConfig(learning_rate=0.05, min_rows=30, columns=0.4, subsample=0.7)
     """Trees over marks of readers."""
+
+
+class ContentSelectionConfig(Settings):
+    """Reduction of documents that are longer than the input of a model to their best sentences."""
+
+    tokens: int = Field(ge=16, le=10_000_000)
+    """Tokens that a document keeps at most, those of `model.source_length`."""
+    ranker: Path | None = None
+    """Run folder whose sentence ranker chooses the sentences; null takes the shipped one."""
+    training: Literal["reference", "ranker"] = "reference"
+    """Choice of the sentences of training documents: the pairs of words that the reference has too (ROUGE-2 recall), at
+    random where it has none, as published; or the ranker, as for validation and test."""
+
+    @property
+    def ranker_folder(self) -> Path:
+        """Folder of the ranker."""
+        return self.ranker or Path(str(files("sumpool").joinpath("shipped")))

@@ -1,8 +1,10 @@
 """Recipe schema, one section per package; only the command line and the workflows use it as a whole."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -10,9 +12,12 @@ from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.model.config import ModelConfig
 from sumpool.data.config import DataConfig
 from sumpool.evaluation.config import EvaluationConfig
-from sumpool.ranking.config import RankingConfig
+from sumpool.ranking.config import ContentSelectionConfig, RankingConfig
 from sumpool.settings import Settings
 from sumpool.training.config import LAYER_LOSSES, TrainConfig
+
+if TYPE_CHECKING:
+    from sumpool.data.encoding import DocumentEncoder
 
 DEFAULT = "summarization"
 """Task of a recipe that names none."""
@@ -61,12 +66,39 @@ RecipeOf = TypeVar("RecipeOf", bound=BaseRecipe)
 """Recipe of a task."""
 
 
+class SummaryDataConfig(DataConfig):
+    """Source and preparation of documents with summaries, for models that write them."""
+
+    content_selection: ContentSelectionConfig | None = None
+    """Reduction of documents that are longer than the input of the model; null keeps their beginning."""
+
+    def described(self) -> dict[str, Any]:
+        """Return the settings that the prepared data depends on; a setting that is not used is absent."""
+        selection = self.content_selection
+        if not selection:
+            return super().described()
+        from sumpool.ranking.ranker import FILE
+
+        path = selection.ranker_folder / FILE
+        digest = sha256(path.read_bytes()).hexdigest() if path.is_file() else ""  # loading reports a missing file
+        return super().described() | {"content_selection": selection.model_dump(mode="json") | {"ranker": digest}}
+
+    @property
+    def encoder(self) -> "Callable[..., DocumentEncoder]":
+        """Class that encodes documents with their summaries."""
+        if not self.content_selection:
+            return super().encoder
+        from sumpool.recipe.selecting_encoder import SelectingEncoder
+
+        return partial(SelectingEncoder, self.content_selection)
+
+
 class Recipe(BaseRecipe):
     """Complete configuration of a run that learns to summarise documents."""
 
     task: Literal["summarization"] = "summarization"
     """What the model learns, here to summarise documents."""
-    data: DataConfig
+    data: SummaryDataConfig
     """Source of the documents, and their preparation."""
     model: ModelConfig
     """Architecture of the model."""

@@ -17,7 +17,7 @@ from sumpool.documents.read import read_documents
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.errors import CheckpointError, DataError
 from sumpool.inference.loading import LoadedModel, load_model
-from sumpool.inference.model_input import encode_source
+from sumpool.ranking.content_selection import encode_source
 
 MOST_TOKENS = 512
 """Tokens of the document that are drawn; a picture has not more pixels for them."""

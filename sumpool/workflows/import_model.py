@@ -9,7 +9,6 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from sumpool.core.model.config import ModelConfig
-from sumpool.data.config import DataConfig
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.io.atomic import require_space
 from sumpool.io.manifest import MODEL, FileDigest, Manifest
@@ -27,7 +26,7 @@ from sumpool.pretrained.weights import Tensors, check_shapes, load_pretrained
 from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
 from sumpool.recipe.load import dump_recipe
 from sumpool.recipe.problems import error_messages
-from sumpool.recipe.schema import Recipe
+from sumpool.recipe.schema import Recipe, SummaryDataConfig
 from sumpool.runs.model_card import CARD, imported_card
 from sumpool.runs.run_folder import RECIPE, new_folder, require_new
 from sumpool.settings import first_problem
@@ -162,7 +161,7 @@ def _recipe(source: _Source, options: ImportOptions, name: str | None) -> Recipe
     try:
         return Recipe(
             name=re.sub(r"[^A-Za-z0-9._-]+", "-", source.name)[:64] if name is None else name,
-            data=DataConfig(vocabulary=max(_MIN_VOCABULARY, source.tokenizer.vocab_size)),
+            data=SummaryDataConfig(vocabulary=max(_MIN_VOCABULARY, source.tokenizer.vocab_size)),
             model=model,
             train=TrainConfig(learning_rate=_FINE_TUNING_RATE),
             summarize=decoding.model_copy(update={"precision": "fp32"}),  # the original's tokens, to the last one

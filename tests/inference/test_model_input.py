@@ -11,9 +11,10 @@ from sumpool.documents.document import Document, TextBlock
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.inference.extraction import Reading
 from sumpool.inference.loading import LoadedModel, load_model
-from sumpool.inference.model_input import ModelInput, batch_inputs, encode_source, encoded_sentences
+from sumpool.inference.model_input import ModelInput, batch_inputs
 from sumpool.inference.model_summaries import ModelSummaries
 from sumpool.inference.pipeline import Pipeline
+from sumpool.ranking.content_selection import encode_source, encoded_sentences
 from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
 from sumpool.text.load import load_tokenizer
 from sumpool.text.tokenizer import Tokenizer, encode_document, join_sentences
@@ -154,7 +155,7 @@ def test_sentences_are_encoded_in_batches(run_folder: Path, monkeypatch: pytest.
     tokenizer, document = load_tokenizer(run_folder), Document("a", f"{story(1, 20)}\n\n{ODD}")
     sentences = source_sentences(document, SPLITTER)
     whole, whole_indices = encode_source(document, sentences, tokenizer, SPLITTER)
-    monkeypatch.setattr("sumpool.inference.model_input._BATCH_SENTENCES", 3)
+    monkeypatch.setattr("sumpool.ranking.content_selection._BATCH_SENTENCES", 3)
     batched, batched_indices = encode_source(document, sentences, tokenizer, SPLITTER)
     assert batched.ids.tolist() == whole.ids.tolist()
     assert batched.sentences.tolist() == whole.sentences.tolist()

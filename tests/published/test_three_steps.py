@@ -1,5 +1,6 @@
 """Three training steps of recipes of the papers, on tiny data in the published layouts."""
 
+import json
 import lzma
 import re
 from pathlib import Path
@@ -8,8 +9,10 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from sumpool.data.shards import Shard
 from sumpool.recipe.load import load_any_recipe
 from sumpool.tasks.language_modeling.generation import load_language_model, split_of
+from sumpool.text.load import load_tokenizer
 from sumpool.workflows.train import train
 from tests.published.test_podcasts import make
 from tests.test_recipes import RECIPES
@@ -45,6 +48,27 @@ def test_podcasts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "kept" not in metrics_of("bart/podcast-lobart", *BART, FROM_SCRATCH)
     assert '"selection"' in metrics_of("bart/podcast-kl_only", *BART)
     assert '"selection"' in metrics_of("bart/podcast-integrated", *BART)
+
+
+def test_arxiv_keeps_the_best_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Articles of 40 sentences in the files of Cohan et al.; the one of the abstract is in the middle."""
+    monkeypatch.chdir(tmp_path)
+    Path("arxiv-dataset").mkdir()
+    for split in ("train", "val", "test"):
+        lines = []
+        for number in range(8):
+            article = [f"the {split} system has {line} parameters @xmath{line} of importance ." for line in range(40)]
+            article[20] = f"we measure the mass {number} of galaxies ."
+            abstract = [f"<S> we measure the mass {number} of galaxies . </S>"]
+            row = {"article_id": f"{split}{number}", "abstract_text": abstract, "article_text": article}
+            lines.append(json.dumps({**row, "section_names": ["introduction"], "sections": [article]}))
+        Path(f"arxiv-dataset/{split}.txt").write_text("\n".join(lines))
+    settings = ("data.content_selection.tokens=64", "data.vocabulary=400")
+    assert '"loss"' in metrics_of("bart/arxiv-lobart", *BART, FROM_SCRATCH, *settings)
+    shard, tokenizer = Shard.open(Path("prepared/arxiv-bart"), "train"), load_tokenizer(Path("prepared/arxiv-bart"))
+    for number in range(len(shard)):
+        assert len(shard[number].ids) <= 64
+        assert "we measure the mass" in tokenizer.decode(shard[number].ids.tolist())
 
 
 def test_cnn_dailymail_with_the_sparsity_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ class ClassificationRecipe(Recipe):
 
     task: Literal["classification"]  # type: ignore[assignment]  # the only value that differs
     """What the model learns, here to classify documents by the labels of `data.source`."""
-    data: LabelledDataConfig
+    data: LabelledDataConfig  # type: ignore[assignment]  # documents with labels in place of summaries
     """Source of the labelled documents, and their preparation."""
     model: ClassificationModelConfig
     """Architecture of the model."""

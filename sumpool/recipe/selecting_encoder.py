@@ -1,0 +1,73 @@
+"""Encoding of documents for training, in which documents that are too long are reduced to their best sentences."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from sumpool.data.document_stats import text_digest
+from sumpool.data.encoding import DocumentEncoder
+from sumpool.data.shards import Item
+from sumpool.data.sources._base import Example, Split
+from sumpool.documents.document import Document
+from sumpool.documents.source_sentences import SourceSentence, source_sentences
+from sumpool.evaluation.rouge import RougeTokenizer
+from sumpool.ranking.config import ContentSelectionConfig
+from sumpool.ranking.content_selection import best_sentences, encode_source, keep_sentences
+from sumpool.ranking.features import sentence_features
+from sumpool.ranking.ranker import Ranker
+from sumpool.ranking.selection import find_candidates
+
+
+class SelectingEncoder(DocumentEncoder):
+    """Encodes documents, or their best sentences, with their summaries."""
+
+    def __init__(
+        self,
+        config: ContentSelectionConfig,
+        folder: Path,
+        sampled_ngrams: Mapping[Split, np.ndarray],
+        language: str,
+    ) -> None:
+        super().__init__(folder, sampled_ngrams, language)
+        self._config, self._language = config, language
+
+    @cached_property
+    def _ranker(self) -> Ranker:
+        return Ranker.load(self._config.ranker_folder)
+
+    def item(self, example: Example) -> Item:
+        """Encode a document, or its best sentences if it is too long, with its summary."""
+        item = super().item(example)
+        if len(item.ids) <= self._config.tokens:
+            return item
+        special_tokens = self.tokenizer.special_tokens
+        document = Document(example.id, example.document)
+        sentences = source_sentences(document, self.splitter)
+        source, indices = encode_source(document, sentences, self.tokenizer, self.splitter)
+        room = self._config.tokens - len(special_tokens.prefix) - len(special_tokens.suffix)
+        selected = best_sentences(source, indices, self._scores(example, sentences), room)
+        if not selected:
+            return item
+        part = keep_sentences(source, selected).with_special_tokens(special_tokens)
+        return Item(item.id, part.ids, part.sentences, item.target)
+
+    def _scores(self, example: Example, sentences: Sequence[SourceSentence]) -> dict[int, float]:
+        """Return the score of each sentence that may be chosen, by its index."""
+        if example.split == "train" and self._config.training == "reference":
+            random = np.random.default_rng(text_digest(example.id))
+            texts = [sentence.text for sentence in sentences]
+            return dict(enumerate((shared_pairs(texts, example.summary) + random.random(len(texts))).tolist()))
+        candidates = find_candidates(sentences)
+        scores = self._ranker.score(sentence_features(sentences, candidates, "", self._language))
+        return dict(zip(candidates, scores.tolist(), strict=True))
+
+
+def shared_pairs(texts: Sequence[str], reference: str) -> np.ndarray:
+    """Return how many pairs of successive words each text shares with a reference, which orders by ROUGE-2 recall."""
+    tokenize = RougeTokenizer(stemmer=False).tokenize
+    pairs = Counter(pairwise(tokenize(reference)))
+    return np.array([(Counter(pairwise(tokenize(text))) & pairs).total() for text in texts], np.float64)
