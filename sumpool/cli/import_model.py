@@ -10,7 +10,8 @@ from sumpool.cli.options import MOST_TOKENS, choice, whole_number
 from sumpool.cli.text import print_message
 
 Attention = Literal["keep", "sliding_window", "blockwise"]
-Extend = Literal["repeat", "flip"]
+CrossAttention = Literal["keep", "hepos"]
+Extend = Literal["repeat", "flip", "last"]
 
 
 def import_model(
@@ -20,6 +21,10 @@ def import_model(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Run folder to create.")],
     attention: Annotated[
         Attention, choice("--attention", get_args(Attention), "Self-attention of the encoder; all weights are kept.")
+    ] = "keep",
+    cross_attention: Annotated[
+        CrossAttention,
+        choice("--cross-attention", get_args(CrossAttention), "Cross-attention of the decoder; all weights are kept."),
     ] = "keep",
     window: Annotated[
         int | None,
@@ -42,7 +47,7 @@ def import_model(
         choice(
             "--extend",
             get_args(Extend),
-            "New positions: copies of the learned ones, or with every second copy reversed.",
+            "New positions: copies of the learned ones, with every second copy reversed, or of the last one.",
         ),
     ] = "repeat",
     name: Annotated[str | None, typer.Option(help="Name in the recipe; default: the name in PATH.")] = None,
@@ -55,7 +60,7 @@ def import_model(
     from sumpool.pretrained.config import ImportOptions
     from sumpool.workflows.import_model import import_model as run_import
 
-    options = ImportOptions(attention, window, positions, extend)
+    options = ImportOptions(attention, window, positions, extend, cross_attention)
     with working() as output:
         run = run_import(path, out, options, name=name, report=output.report, check=output.check)
     print_message(f"next: sumpool summarize --model {run} doc.txt")

@@ -341,12 +341,14 @@ class ImportOptions:
         window: Tokens of a block, or width of a sliding window without the token itself; None keeps the attention.
         positions: Length of the encoder's input in tokens; None keeps it.
         extend: How positions beyond the learned ones are made, see `sumpool.pretrained.weights`.
+        cross_attention: Cross-attention: that of the original, or HEPOS, which has the same weights.
     """
 
     attention: Literal["keep", "sliding_window", "blockwise"] = "keep"
     window: int | None = None
     positions: int | None = None
-    extend: Literal["repeat", "flip"] = "repeat"
+    extend: Literal["repeat", "flip", "last"] = "repeat"
+    cross_attention: Literal["keep", "hepos"] = "keep"
 
 
 def to_model_config(config: PretrainedConfig, options: ImportOptions, folder: Path) -> ModelConfig:
@@ -370,7 +372,11 @@ def to_model_config(config: PretrainedConfig, options: ImportOptions, folder: Pa
         "source_length": options.positions or config.source_length,
         "target_length": config.target_length,
         "encoder": [{"attention": attention} for attention in attentions],
-        "decoder": {"layers": config.decoder_layers, "positions": "learned"},
+        "decoder": {
+            "layers": config.decoder_layers,
+            "positions": "learned",
+            "cross_attention": {"kind": "full" if options.cross_attention == "keep" else options.cross_attention},
+        },
         "output": {"kind": "tied", "bias": True},
     }
     try:

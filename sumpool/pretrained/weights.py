@@ -28,13 +28,14 @@ _PREFIX = re.compile(r"^(model|led)\.")
 _FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.bin")
 
-Extension = Literal["repeat", "flip"]
+Extension = Literal["repeat", "flip", "last"]
 """Learned positions beyond those of the original; the first ones stay, so that nothing changes for shorter documents.
 
 repeat  The learned positions again from the first, as LED was made from BART (Beltagy et al., 2020). Copies meet in a
         jump.
 flip    Every second copy in reverse order, as in LoBART (Manakul and Gales, 2021): no jump, but the positions on either
         side of a seam are equal.
+last    The last learned position again and again, as in the code of HEPOS (Huang et al., 2021).
 """
 _EMBEDDING = ("shared.weight", "lm_head.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
 """Names of the matrix of embedding and output; a file contains it under one or more of them."""
@@ -220,6 +221,8 @@ def extend_positions(learned: Tensor, length: int, extension: Extension) -> Tens
     copy, index = positions // len(learned), positions % len(learned)
     if extension == "flip":
         index = torch.where(copy % 2 == 1, len(learned) - 1 - index, index)
+    elif extension == "last":
+        index = positions.clamp(max=len(learned) - 1)
     return learned[index]
 
 

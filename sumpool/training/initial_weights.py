@@ -39,9 +39,10 @@ _ATTENTION = {"attention.query_key_value.": "attention.project.", "attention.mer
 def init_weights(model: nn.Module, init_from: Path | Sequence[Path], prepared: Path, report: Report) -> None:
     """Load the best weights of another run, or the mean of several, into a new model; other weights stay random.
 
-    Sentence selections that the other runs lack are initialised from the projections of their cross-attention. An
-    encoder begins with the layers and the boundaries of a language model. Tokens of another vocabulary are initialised
-    with the mean of their subtokens, see `transfer_vocabulary`.
+    Sentence selections that the other runs lack are initialised from the projections of their cross-attention, and the
+    shared queries and keys of LSH attention from queries. An encoder begins with the layers and the boundaries of a
+    language model. Tokens of another vocabulary are initialised with the mean of their subtokens, see
+    `transfer_vocabulary`.
 
     Raises:
         RecipeError: If a run has no model.
@@ -62,7 +63,8 @@ def init_weights(model: nn.Module, init_from: Path | Sequence[Path], prepared: P
     weights = mean_weights(read)
     if is_language_model(weights) and not is_language_model(weights_of(model)):
         weights = as_encoder(weights_of(model), weights)
-    fresh, left_out = adopt_weights(model, select_by_words(weights_of(model), weights), str(runs[0] / MODEL))
+    weights = share_queries(weights_of(model), select_by_words(weights_of(model), weights))
+    fresh, left_out = adopt_weights(model, weights, str(runs[0] / MODEL))
     note = f"began with {describe_init(init_from)}; fresh: {_listed(fresh)}; left out: {_listed(left_out)}"
     report(Progress("train", note=note))
 
@@ -141,6 +143,16 @@ def select_by_words(names: Iterable[str], saved: Mapping[str, Tensor]) -> dict[s
         if projection.startswith(("query.", "key.")) and words is not None:
             added[name] = words.chunk(2)[0] if projection.startswith("key.") else words
     return {**saved, **added}
+
+
+def share_queries(expected: Mapping[str, Tensor], saved: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Leave the keys out of projections to queries, keys and values where a model, as in LSH attention, has no keys."""
+    shared = dict(saved)
+    for name, weights in saved.items():
+        if ".attention.project." in name and name in expected and 3 * len(expected[name]) == 2 * len(weights):
+            query, _, value = weights.chunk(3)
+            shared[name] = torch.cat([query, value])
+    return shared
 
 
 def transfer_vocabulary(

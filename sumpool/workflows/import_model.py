@@ -84,8 +84,8 @@ def import_model(
     if (folder / RECIPE).is_file():
         if options != _UNCHANGED or name:
             raise RecipeError(
-                f"--attention, --window, --positions, --extend and --name must come with a model of Hugging Face, got "
-                f"{source}, a run of sumpool"
+                f"--attention, --cross-attention, --window, --positions, --extend and --name must come with a model of "
+                f"Hugging Face, got {source}, a run of sumpool"
             )
         return _copy_run(folder, out, check)
     # 1. Read and check everything but the weights.
@@ -175,11 +175,14 @@ def _differences(source: _Source, model: ModelConfig, options: ImportOptions) ->
     config, generation = source.config, source.config.generation
     if options.attention != "keep":
         yield f"Encoder attention is {options.attention} over {options.window:,} tokens, with the original's weights."
+    if options.cross_attention == "hepos":
+        yield "Cross-attention is hepos, in which a head attends to every fourth state, with the original's weights."
     if config.model_type == "led":
         yield "The first token of a document attends globally, as it does in transformers on request."
     kind, known, length = config.family.positions, config.source_length, model.source_length
     if length > known:
-        copies = "copies" if options.extend == "repeat" else "copies, every second one reversed"
+        forms = {"repeat": "copies", "flip": "copies, every second one reversed", "last": "copies of the last one"}
+        copies = forms[options.extend]
         others = copies if kind == "learned" else "more of them"
         yield f"Input length is {length:,} tokens: the {known:,} {kind} positions are followed by {others}."
     elif length < known:

@@ -1,7 +1,7 @@
 """Imported models compute what the originals compute."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.errors import CheckpointError
 from sumpool.pretrained.config import ImportOptions
-from sumpool.pretrained.weights import extend_positions
+from sumpool.pretrained.weights import Extension, extend_positions
 from tests.pretrained.originals import (
     CLASSES,
     PAD,
@@ -62,6 +62,28 @@ def farthest(ours: SummarizationModel, theirs: Theirs, batch: Batch) -> float:
     assert their_log_probs[their_log_probs.isfinite()].std() > 0.3
     differences = (log_probs - their_log_probs).nan_to_num()
     return max(float((states - their_states)[batch.mask].abs().max()), float(differences.abs().max()))
+
+
+def test_hepos_is_a_mask_of_each_head_of_the_original(tmp_path: Path) -> None:
+    """Head h of cross-attention attends to the positions p with p mod 4 = h mod 4."""
+    theirs = random_bart(4, **SHAPES[1])
+    theirs.save_pretrained(tmp_path)
+    batch = random_batch(4, (40, 30, 21))
+    offsets = torch.arange(40) % 4 == torch.arange(4)[:, None] % 4  # (heads, length)
+    hidden = ~(offsets[None, :, None] & batch.mask[:, None, None])
+
+    def mask_heads(
+        _: object, args: tuple[Tensor, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Tensor, ...], dict[str, Any]]:
+        bias = torch.zeros(hidden.shape, dtype=args[0].dtype if args else kwargs["hidden_states"].dtype)
+        return args, {**kwargs, "attention_mask": bias.masked_fill(hidden, -torch.inf)}
+
+    for layer in theirs.model.decoder.layers:
+        layer.encoder_attn.register_forward_pre_hook(mask_heads, with_kwargs=True)
+    ours = imported(tmp_path, ImportOptions(cross_attention="hepos"))
+    assert farthest(ours, theirs, batch) < 1e-4
+    assert farthest(ours.double(), theirs.double(), batch) < 1e-11
+    assert farthest(imported(tmp_path).double(), theirs, batch) > 0.1
 
 
 LED_SHAPES: list[dict[str, Any]] = [
@@ -287,17 +309,17 @@ def test_half_precision_is_read(tmp_path: Path) -> None:
     assert farthest(imported(tmp_path), theirs.float(), random_batch(12, (20, 7))) < 1e-4
 
 
-def places(length: int, how: str) -> list[float]:
-    assert how in ("repeat", "flip")
-    return extend_positions(LEARNED, length, "repeat" if how == "repeat" else "flip").flatten().tolist()
+def places(length: int, how: Extension) -> list[float]:
+    return extend_positions(LEARNED, length, how).flatten().tolist()
 
 
 def test_copies_follow_the_learned_positions() -> None:
     assert places(8, "repeat") == [0, 1, 2, 0, 1, 2, 0, 1]
     assert places(8, "flip") == [0, 1, 2, 2, 1, 0, 0, 1]
+    assert places(8, "last") == [0, 1, 2, 2, 2, 2, 2, 2]
 
 
 def test_learned_positions_are_kept_or_truncated() -> None:
-    for how in ("repeat", "flip"):
+    for how in get_args(Extension):
         assert places(3, how) == [0, 1, 2]
         assert places(2, how) == [0, 1]

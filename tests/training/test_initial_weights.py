@@ -26,6 +26,7 @@ from sumpool.training.initial_weights import (
     as_encoder,
     init_weights,
     is_language_model,
+    share_queries,
     split_tokens,
     transfer_vocabulary,
 )
@@ -299,3 +300,13 @@ def test_layers_of_all_levels_follow_each_other() -> None:
 def test_only_language_models_are_renamed() -> None:
     assert is_language_model(weights_of(language_model()))
     assert not is_language_model(weights_of(summarizer()))
+
+
+def test_shared_queries_and_keys_begin_with_queries() -> None:
+    query, key, value = torch.randn(3, 4, 4).unbind()
+    name = "encoder.layers.0.attention.project.weight"
+    saved = {name: torch.cat([query, key, value]), "other": query}
+    shared = share_queries({name: torch.zeros(8, 4), "other": query}, saved)
+    assert torch.equal(shared[name], torch.cat([query, value]))
+    assert shared["other"] is query
+    assert share_queries({name: torch.zeros(12, 4)}, saved) == saved
