@@ -33,13 +33,24 @@ def prune(
             metavar="N", parser=whole_number("--documents"), help="Validation documents to take, the first ones."
         ),
     ] = 100,
+    gates: Annotated[
+        int,
+        typer.Option(
+            metavar="UPDATES", parser=whole_number("--gates", 0), help="Train a gate of every head too; 0: none."
+        ),
+    ] = 0,
+    penalty: Annotated[
+        float,
+        typer.Option(metavar="NATS", parser=share("--penalty"), help="Weight of the expected number of open gates."),
+    ] = 0.01,
     changes: Changes = None,
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object instead of tables.")] = False,
 ) -> None:
     """List the importance of attention heads, and mask the least important ones.
 
     The importance of a head is the mean of |dL/dgate| over validation documents, relative to the other heads of its
-    layer. The new folder works wherever a run folder does; the outputs of masked heads are 0 in it.
+    layer. The new folder works wherever a run folder does; the outputs of masked heads are 0 in it. --gates trains
+    gates with an L0 penalty, and compares the loss without the heads whose gates close.
     """
     from sumpool.workflows.prune import prune_heads
 
@@ -49,6 +60,8 @@ def prune(
             heads,
             out,
             documents=documents,
+            gates=gates,
+            penalty=penalty,
             overrides=changes or (),
             report=output.report,
             check=output.check,
@@ -64,9 +77,10 @@ def _text(result: "HeadPruning") -> str:
     for entry in result.attentions:
         marks = ("*" if head in entry.masked else "" for head in entry.heads)
         cells = (f"{value:.2f}{mark}" for value, mark in zip(entry.importance, marks, strict=True))
-        rows.append([entry.attention.replace(".layers.", " ").replace(".", " "), " ".join(cells)])
-    parts = [table(["attention", "importance of its heads (* masked)"], rows)]
-    models = [("before", result.before), *([("after", result.after)] if result.after else [])]
-    losses = [[name, f"{model.loss:.4f}", str(model.heads)] for name, model in models]
+        gates = " ".join(f"{value:.2f}" for value in entry.open_gates)
+        rows.append([entry.attention.replace(".layers.", " ").replace(".", " "), " ".join(cells), gates])
+    parts = [table(["attention", "importance of its heads (* masked)", "probability of open gates"], rows)]
+    models = {"before": result.before, "after": result.after, "after, by gates": result.by_gates}
+    losses = [[name, f"{model.loss:.4f}", str(model.heads)] for name, model in models.items() if model]
     parts.append(table(["model", "validation loss", "heads"], losses))
     return "\n\n".join([*parts, *([escape_line(result.folder)] if result.folder else [])])

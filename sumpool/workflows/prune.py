@@ -4,8 +4,13 @@ A gate of 1 multiplies the output of every head ahead of the output projection. 
 expectation of |dL / dgate| over documents (arXiv:1905.10650, Equation 2), L being the loss of one document in nats per
 target token, divided by the Euclidean norm of the importances of its attention, as they do after Molchanov et al.
 (2017). A head is masked by a gate of 0, as part of the output projection.
+
+Gates may be trained too (Voita et al., 2019, arXiv:1905.09418): random ones with a Hard Concrete distribution (Louizos
+et al., 2018, arXiv:1712.01312), so that the loss of a document and the expected number of open gates, which is their L0
+norm, have gradients by its parameter. The weights of the model stay as they are; in the paper they learn as well.
 """
 
+import math
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,12 +37,19 @@ from sumpool.runs.model_card import CARD, pruning_section
 from sumpool.runs.run_folder import RECIPE, copied_files, new_folder, require_new
 from sumpool.tasks.summarization.evaluate import prepared_folder
 from sumpool.text.load import same_tokenizer
-from sumpool.training.data_order import TrainingData
+from sumpool.training.data_order import ItemSource, TrainingData
 from sumpool.training.fit import validate
 from sumpool.training.weights import export
 
 DOCUMENTS = 100
 """Validation documents of a call that names no number."""
+
+_LOW, _HIGH, _TEMPERATURE = -0.1, 1.1, 0.33
+"""Limits between which gates are stretched, and temperature, in the code of Voita et al."""
+_GATE_RATE = 0.05
+"""Learning rate of gates."""
+_GATE_START = 2.0
+"""Parameter of gates at first, with which nearly all are open."""
 
 HeadedAttention = Attention | CausalAttention | CrossAttention
 
@@ -64,12 +76,14 @@ class AttentionHeads:
         heads: Indices of the heads that were not masked before.
         importance: Importance of each of them; squares sum to 1.
         masked: Indices of the heads that were masked.
+        open_gates: Probability that the trained gate of each is open; empty if none was trained.
     """
 
     attention: str
     heads: tuple[int, ...]
     importance: tuple[float, ...]
     masked: tuple[int, ...] = ()
+    open_gates: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,6 +96,7 @@ class HeadPruning:
         before: Loss of the model.
         after: Loss with the masked heads; None if none was masked.
         folder: Folder of the model with them; None if none was masked.
+        by_gates: Loss with as many masked that are the least likely to have an open gate; None without gates.
     """
 
     documents: int
@@ -89,6 +104,7 @@ class HeadPruning:
     before: ModelLoss
     after: ModelLoss | None = None
     folder: str | None = None
+    by_gates: ModelLoss | None = None
 
 
 @told_when_stopped("nothing was pruned")
@@ -98,6 +114,8 @@ def prune_heads(
     out: Path | None = None,
     *,
     documents: int = DOCUMENTS,
+    gates: int = 0,
+    penalty: float = 0.01,
     overrides: Sequence[str] = (),
     report: Report = no_op,
     check: Check = no_op,
@@ -109,6 +127,8 @@ def prune_heads(
         share: Share of the heads to mask; None only estimates their importance.
         out: The new folder; may exist if it is empty. By default the run folder's name with "-pruned".
         documents: Validation documents to take, the first ones.
+        gates: Updates that train gates, each with a training document; with 0 there are no trained gates.
+        penalty: Weight of the expected number of open gates, in nats per target token.
         overrides: Settings to change, each like `data.prepared=FOLDER`.
         report: Called with progress.
         check: Called between documents and files.
@@ -138,25 +158,33 @@ def prune_heads(
     settings = loaded.recipe.train.model_copy(update={"validate_documents": documents})
     documents = min(documents, len(data.validation))
     # 2. Estimate the importance of the heads, and choose those to mask.
-    importance = head_importance(loaded.model, _single_documents(data, documents, loaded.device, report), check)
+    single = partial(_single_documents, data, device=loaded.device, report=report)
+    importance = head_importance(loaded.model, single(data.validation, documents), check)
+    trained = train_gates(loaded.model, single(data.training, gates), penalty, check) if gates else {}
     heads = unmasked_heads(loaded.model)
     try:
         masked = {} if share is None else choose_heads(importance, heads, share)
+        closed = {} if share is None or not trained else choose_heads(trained, heads, share)
     except ValueError as error:
         raise RecipeError(f"--heads: {error}") from error
-    listed = tuple(
-        AttentionHeads(name, indices, tuple(importance[name][list(indices)].tolist()), masked.get(name, ()))
-        for name, indices in heads.items()
-    )
+    listed = []
+    for name, indices in heads.items():
+        values, probabilities = (part[name][list(indices)].tolist() if part else [] for part in (importance, trained))
+        listed.append(AttentionHeads(name, indices, tuple(values), masked.get(name, ()), tuple(probabilities)))
     # 3. Measure the loss before and after.
     count = sum(map(len, heads.values()))
-    before = ModelLoss(validate(loaded.model, data, settings, loaded.device, check)[0], count)
+    before, by_gates = ModelLoss(validate(loaded.model, data, settings, loaded.device, check)[0], count), None
     if share is None:
-        return HeadPruning(documents, listed, before)
-    mask_heads(loaded.model, masked)
+        return HeadPruning(documents, tuple(listed), before)
     remaining = count - sum(map(len, masked.values()))
+    if closed:
+        with head_gates(loaded.model) as head_gate:
+            for name, indices in closed.items():
+                head_gate[name][list(indices)] = 0.0
+            by_gates = ModelLoss(validate(loaded.model, data, settings, loaded.device, check)[0], remaining)
+    mask_heads(loaded.model, masked)
     after = ModelLoss(validate(loaded.model, data, settings, loaded.device, check)[0], remaining)
-    result = HeadPruning(documents, listed, before, after, str(out))
+    result = HeadPruning(documents, tuple(listed), before, after, str(out), by_gates)
     # 4. Write a folder that appears when it is complete.
     _write(run, out, loaded, result, names, check)
     return result
@@ -194,11 +222,13 @@ def _validation_data(loaded: LoadedRun, check: Check) -> TrainingData:
     return data
 
 
-def _single_documents(data: TrainingData, documents: int, device: torch.device, report: Report) -> Iterator[Batch]:
-    for index in range(documents):
-        report(Progress("importance of heads", index, documents))
-        yield data.batch(data.validation, [index]).to(device)
-    report(Progress("importance of heads", documents, documents))
+def _single_documents(
+    data: TrainingData, source: ItemSource, count: int, device: torch.device, report: Report
+) -> Iterator[Batch]:
+    for index in range(count):
+        report(Progress("importance of heads", index, count))
+        yield data.batch(source, [index % len(source)]).to(device)
+    report(Progress("importance of heads", count, count))
 
 
 def attentions(model: nn.Module) -> dict[str, HeadedAttention]:
@@ -263,6 +293,52 @@ def head_importance(model: nn.Module, documents: Iterable[Batch], check: Check =
     if not count:
         raise ValueError("documents must not be empty, got none")
     return {name: normalise(total / count) for name, total in sums.items()}
+
+
+def train_gates(
+    model: nn.Module, documents: Iterable[Batch], penalty: float, check: Check = no_op
+) -> dict[str, Tensor]:
+    """Train a Hard Concrete gate of every head, by Adam and an update for each document.
+
+    Args:
+        model: As in `head_importance`.
+        documents: Batches of documents with their references.
+        penalty: Weight of the expected number of open gates, in nats per target token.
+        check: Called before each update.
+
+    Returns:
+        Probability that the gates of each attention are open, by its name, (heads,), on the CPU.
+    """
+    generator = torch.Generator().manual_seed(0)
+    with head_gates(model) as gates:
+        parameters = [torch.full_like(gate, _GATE_START, requires_grad=True) for gate in gates.values()]
+        optimizer = torch.optim.Adam(parameters, lr=_GATE_RATE)
+        for batch in documents:
+            check()
+            assert batch.target is not None, "documents have references"
+            with torch.enable_grad():
+                for gate, parameter in zip(gates.values(), parameters, strict=True):
+                    uniform = torch.rand(gate.shape, generator=generator).to(gate).clamp(1e-6, 1 - 1e-6)
+                    gate.detach_().copy_(hard_concrete(parameter, uniform))
+                scores, *_ = model(batch.ids, batch.mask, batch.sentences, batch.target)
+                loss = scores.nll / (batch.target != batch.pad).sum()
+                loss = loss + penalty * torch.stack([open_probability(part).sum() for part in parameters]).sum()
+                gradients = torch.autograd.grad(loss, parameters)
+            for parameter, gradient in zip(parameters, gradients, strict=True):
+                parameter.grad = gradient
+            optimizer.step()
+        return {name: open_probability(part).detach().cpu() for name, part in zip(gates, parameters, strict=True)}
+
+
+def hard_concrete(parameter: Tensor, uniform: Tensor) -> Tensor:
+    """Return gates in [0, 1] from the logarithms of their locations and uniform random numbers, (heads,) each."""
+    concrete = torch.sigmoid((uniform.logit() + parameter) / _TEMPERATURE)
+    return (concrete * (_HIGH - _LOW) + _LOW).clamp(0, 1)
+
+
+def open_probability(parameter: Tensor) -> Tensor:
+    """Return the probability that a Hard Concrete gate is not 0."""
+    return torch.sigmoid(parameter - _TEMPERATURE * math.log(-_LOW / _HIGH))
 
 
 def normalise(importance: Tensor) -> Tensor:

@@ -1,3 +1,5 @@
+import math
+
 import pytest
 import torch
 from torch import Tensor
@@ -9,10 +11,13 @@ from sumpool.errors import Interrupted
 from sumpool.workflows.prune import (
     attentions,
     choose_heads,
+    hard_concrete,
     head_gates,
     head_importance,
     mask_heads,
     normalise,
+    open_probability,
+    train_gates,
     unmasked_heads,
 )
 
@@ -144,3 +149,50 @@ def test_the_least_important_heads_are_masked() -> None:
 def test_shares_that_cannot_be_masked(heads: dict[str, tuple[int, ...]], share: float, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         choose_heads(importance_of([1, 2, 3, 4], [5, 6, 7, 8]), heads, share)
+
+
+def concrete(parameter: float, uniform: Tensor) -> Tensor:
+    """Equations 10 and 11 of Louizos et al. (2018), with the limits and the temperature of Voita et al. (2019)."""
+    binary = 1 / (1 + torch.exp(-(uniform.log() - (1 - uniform).log() + parameter) / 0.33))
+    return (binary * 1.2 - 0.1).clip(0, 1)
+
+
+@pytest.mark.parametrize("parameter", [-2.0, 0.0, 1.5])
+def test_gates_have_a_hard_concrete_distribution(parameter: float) -> None:
+    uniform = (torch.arange(200_000, dtype=torch.float64) + 0.5) / 200_000
+    gates = hard_concrete(torch.full_like(uniform, parameter), uniform)
+    torch.testing.assert_close(gates, concrete(parameter, uniform), atol=1e-14, rtol=0)
+    probability = float(open_probability(torch.tensor(parameter, dtype=torch.float64)))
+    assert float((gates > 0).double().mean()) == pytest.approx(probability, abs=1e-5)
+
+
+def test_an_update_follows_the_derivative_of_loss_and_expected_open_gates() -> None:
+    """Adam's first update has the learning rate and the sign of the derivative, here by finite differences."""
+    model, batch, penalty = build(), document(20, 5), 0.02
+    draw = torch.Generator().manual_seed(0)
+    uniforms = {name: torch.rand(4, generator=draw).double() for name in NAMES}
+
+    def objective(name: str, head: int, parameter: float) -> float:
+        with head_gates(model) as gates:
+            for other, gate in gates.items():
+                gate.copy_(torch.stack([concrete(2.0, uniform) for uniform in uniforms[other]]))
+            gates[name][head] = concrete(parameter, uniforms[name][head])
+            return loss(model, batch) + penalty / (1 + math.exp(-parameter + 0.33 * math.log(0.1 / 1.1)))
+
+    trained = train_gates(model, [batch], penalty)
+    for name in NAMES:
+        for head in range(4):
+            derivative = (objective(name, head, 2 + 1e-5) - objective(name, head, 2 - 1e-5)) / 2e-5
+            expected = 2 - math.copysign(0.05, derivative)
+            assert float(trained[name][head]) == pytest.approx(
+                1 / (1 + math.exp(-expected + 0.33 * math.log(0.1 / 1.1))), abs=1e-6
+            )
+
+
+def test_gates_of_heads_without_effect_close() -> None:
+    model = build()
+    mask_heads(model, {name: [0, 2] for name in NAMES})
+    trained = train_gates(model, [document(20, 5) for _ in range(150)], 0.01)
+    for probabilities in trained.values():
+        assert probabilities[[0, 2]].max() < 0.1
+    assert max(float(probabilities[[1, 3]].max()) for probabilities in trained.values()) > 0.9

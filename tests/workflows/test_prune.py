@@ -204,3 +204,16 @@ def test_classifiers_are_pruned_too(tmp_path: Path) -> None:
     assert result.after is not None
     assert (result.before.heads, result.after.heads) == (4, 3)
     assert evaluate_classifier(Path(str(result.folder))).documents == evaluate_classifier(run).documents
+
+
+def test_trained_gates_stand_beside_the_importance(workshop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = prune_heads(workshop / "run", 0.3, workshop / "gated", documents=5, gates=20, penalty=0.05)
+    assert result.by_gates is not None
+    assert result.after is not None
+    assert (result.by_gates.heads, result.after.heads) == (17, 17)
+    values = [value for entry in result.attentions for value in entry.open_gates]
+    assert len(values) == 24
+    assert all(0 < value < 1 for value in values)
+    assert len(set(values)) > 1
+    assert exit_code("prune", str(workshop / "run"), "--documents", "2", "--gates", "2") == 0
+    assert "probability of open gates" in capsys.readouterr().out
