@@ -12,6 +12,7 @@ from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.pretrained.config import ImportOptions, read_config, to_model_config
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
+from sumpool.recipe.sweep import load_sweep
 from sumpool.training.config import ScheduleConfig
 from sumpool.training.update import freeze, schedule_factor
 from tests.test_recipes import RECIPES
@@ -63,6 +64,21 @@ def test_the_base_is_what_importing_bart_large_gives(data: str, changes: ImportO
     BartConfig().save_pretrained(tmp_path)  # the sizes are those of BART-large unless told otherwise
     imported = to_model_config(read_config(tmp_path), changes, tmp_path)
     assert fully(recipe(data, "kl_only").model) == imported
+
+
+def test_hepos_with_local_attention_is_what_importing_bart_large_gives(tmp_path: Path) -> None:
+    """The other rows replace the attention of every second layer, or of the decoder."""
+    BartConfig().save_pretrained(tmp_path)
+    changes = ImportOptions("sliding_window", 256, 8192, "last", "hepos")
+    imported = to_model_config(read_config(tmp_path), changes, tmp_path)
+    rows = {row.name: row for row in load_sweep(RECIPES / "papers" / "govreport-hepos.yaml").rows}
+    assert rows["local"].model == imported
+    for kind in ("sinkhorn", "lsh"):
+        kinds = [layer.attention.kind for layer in rows[kind].model.encoder]
+        assert kinds == ["sliding_window", kind] * 6
+        assert rows[kind].model.decoder == imported.decoder
+    assert rows["full-cross-attention"].model == fully(rows["sinkhorn"].model)
+    assert all(row.train.init_from == row.data.tokenizer for row in rows.values())
 
 
 def test_the_selection_has_the_58_8_million_parameters_of_appendix_a() -> None:
