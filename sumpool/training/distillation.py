@@ -69,13 +69,14 @@ class Teacher:
         trace: Trace = {name: [] for name in LAYER_LOSSES}
         encoder = next(module for module in model.modules() if isinstance(module, Encoder))
         chunked, hooks = encoder.chunked, list[RemovableHandle]()
+        inputs: list[tuple[Attention, Tokens]] = []
 
         def note_states(_: nn.Module, args: tuple[Tokens], output: Tokens) -> None:
             before = [] if trace["hidden_states"] else [args[0].states]
             trace["hidden_states"] += [*before, output.states]
 
-        def note_scores(attention: Attention, args: tuple[Tokens]) -> None:
-            trace["attention_maps"].append(attention_scores(attention, args[0]))
+        def note_input(attention: Attention, args: tuple[Tokens]) -> None:
+            inputs.append((attention, args[0]))
 
         for layer in encoder.layers if self.losses else ():
             assert isinstance(layer, EncoderLayer)
@@ -83,13 +84,15 @@ class Teacher:
             if "hidden_states" in self.losses:
                 hooks.append(layer.register_forward_hook(note_states))
             if "attention_maps" in self.losses:
-                hooks.append(layer.attention.register_forward_pre_hook(note_scores))
+                hooks.append(layer.attention.register_forward_pre_hook(note_input))
         try:
             yield trace
         finally:
             encoder.chunked = chunked
             for hook in hooks:
                 hook.remove()
+        # Not in the hooks, which activation checkpointing would have to call twice.
+        trace["attention_maps"] = [attention_scores(*part) for part in inputs]
 
     def layer_losses(self, student: nn.Module, learnt: Trace, taught: Trace, mask: Tensor) -> dict[str, Tensor]:
         """Return the layer losses, means over the documents.

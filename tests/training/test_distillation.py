@@ -159,13 +159,17 @@ def test_the_loss_mixes_references_and_teacher() -> None:
         torch.testing.assert_close(gradient, 0.75 * alone[name] + 0.25 * only[name], atol=1e-10, rtol=1e-8)
 
 
-def test_batches_and_their_halves_have_the_same_gradient() -> None:
-    teacher = Teacher(teacher_model().double(), 2.0)
+@pytest.mark.parametrize("losses", [(), LAYER_LOSSES])
+def test_batches_and_their_halves_have_the_same_gradient(losses: tuple[str, ...]) -> None:
+    teacher = Teacher(teacher_model().double(), 2.0, losses=losses)
+    config = CONFIG.model_copy(update={"loss_weights": dict.fromkeys(losses, 1.0)})
     batch = batch_of(*range(8))
     first, second = halve(batch)
-    together, one = updated(teacher, CONFIG, [batch])
-    apart, two = updated(teacher, CONFIG, [first, second])
-    assert one["distillation"] == pytest.approx(two["distillation"])
+    together, one = updated(teacher, config, [batch])
+    apart, two = updated(teacher, config, [first, second])
+    assert {name: one[name] for name in ("distillation", *losses)} == pytest.approx(
+        {name: two[name] for name in ("distillation", *losses)}
+    )
     for name, gradient in together.items():
         torch.testing.assert_close(apart[name], gradient, rtol=1e-8, atol=1e-11)
 
@@ -259,6 +263,20 @@ def test_layers_are_compared_as_in_tinybert() -> None:
 def updated_by(updater: Updater) -> tuple[dict[str, Tensor], dict[str, float]]:
     metrics = updater.update([batch_of(0, 1, 2, 3)], rate=0.0).read()
     return {name: p.grad for name, p in updater.model.named_parameters() if p.grad is not None}, metrics
+
+
+def test_layers_are_compared_with_activation_checkpointing_too() -> None:
+    teacher = Teacher(blockwise_model(4, dim=32).eval().requires_grad_(False), losses=LAYER_LOSSES)
+    config = CONFIG.model_copy(update={"loss_weights": dict.fromkeys(LAYER_LOSSES, 1.0)})
+    results = []
+    for checkpointed in (False, True):
+        model = blockwise_model(2)
+        model.checkpoint_activations(checkpointed)
+        results.append(updated_by(Updater(model, config, CPU, teacher)))
+    (plain, metrics), (twice, same) = results
+    assert same == metrics
+    for name, gradient in plain.items():
+        assert torch.equal(twice[name], gradient), name
 
 
 def test_layers_of_other_shapes_cannot_be_compared() -> None:
