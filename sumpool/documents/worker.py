@@ -79,21 +79,26 @@ class Workers:
             "name": name, "subject": subject, "suffix": suffix, "size": len(content), "options": asdict(options),
             "is_address": is_address,
         }  # fmt: skip
-        with self._free:
-            with self._taking:
-                process = self._take()
-            is_idle = False
-            try:
-                is_full = False
-                for document in _exchange(process, task, content):
-                    is_full |= document.error.endswith(TOO_LARGE)
-                    yield document
-                is_idle = process.poll() is None and not is_full
-            finally:  # also after an interruption while the process is at work
-                if is_idle:
+        with self._taking:
+            process = self._take()
+        documents, is_working, is_full = _exchange(process, task, content), True, False
+        try:
+            document = self._next(documents)
+            while document:
+                is_full |= document.error.endswith(TOO_LARGE)
+                following = self._next(documents)
+                if not following and not is_full and process.poll() is None:  # free before the last one is used
                     self._idle.append(process)
-                else:
-                    _end(process)
+                    is_working = False
+                yield document
+                document = following
+        finally:  # also after an interruption while the process is at work
+            if is_working:
+                _end(process)
+
+    def _next(self, documents: Iterator[Document]) -> Document | None:
+        with self._free:  # not while the caller has a document, which it may keep for ever
+            return next(documents, None)
 
     def close(self) -> None:
         """End the processes and what they have started, if they are of this process."""

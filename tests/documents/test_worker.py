@@ -2,6 +2,7 @@ import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import BoundedSemaphore
 
 import pytest
 
@@ -42,6 +43,14 @@ def test_documents_are_the_same_as_in_this_process(workers: Workers) -> None:
         assert read(workers, content, suffix) == list(documents_of("a", "it", suffix, content, DEFAULT_OPTIONS))
     (document,) = read(workers, b"no PDF", ".pdf")
     assert document.error == "it must be a PDF file, got a file that starts with b'no PDF'"
+
+
+def test_documents_that_nobody_takes_hold_up_no_other(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = b"id,text\na,One.\nb,Two.\n"
+    monkeypatch.setattr(workers, "_free", BoundedSemaphore(1))
+    left = [workers.read("a", "it", ".csv", rows, DEFAULT_OPTIONS) for _ in range(2)]
+    assert [next(documents).text for documents in left] == ["One.", "One."]
+    assert len(read(workers, rows, ".csv")) == 2
 
 
 def test_the_budget_ends_at_the_document(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
