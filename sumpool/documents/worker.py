@@ -26,6 +26,8 @@ from sumpool.io.bounded import parse_json
 _PACKAGES: Final = Path(__file__).parents[2]
 _MAIN: Final = "import sys; sys.path[:] = {paths!r}; from sumpool.documents.worker import main; main()"
 _LENGTH_BYTES: Final = 8
+_LAST: Final = b"\xff" * _LENGTH_BYTES
+"""Length behind the last document of a process that ends."""
 _SECONDS: Final = 4
 """Processor time of a content; papers and books take a fifth of this and the next."""
 _SECONDS_PER_MEBIBYTE: Final = 6
@@ -150,6 +152,9 @@ def _exchange(process: subprocess.Popen[bytes], task: dict[str, Any], content: b
     while len(length := process.stdout.read(_LENGTH_BYTES)) == _LENGTH_BYTES:
         if not (size := int.from_bytes(length, "little")):
             return
+        if length == _LAST:
+            process.wait()
+            return
         reply = process.stdout.read(size)
         if len(reply) < size:
             break
@@ -177,7 +182,7 @@ def main() -> None:
     """Read documents from stdin until its end, in the process of its own.
 
     A content follows a line of JSON with its size, name and options. A reply is the length and JSON of each document,
-    and a length of zero behind the last.
+    and a length of zero behind the last. A process that has taken half of the memory of the next content ends.
     """
     for number in (signal.SIGINT, signal.SIGTERM):  # those of the terminal; the end of stdin ends this process
         signal.signal(number, signal.SIG_IGN)
@@ -192,8 +197,11 @@ def main() -> None:
                 reply = _encoded(document, task["subject"], len(content))
                 replies.write(len(reply).to_bytes(_LENGTH_BYTES, "little") + reply)
                 replies.flush()
-            replies.write(bytes(_LENGTH_BYTES))
+            is_large = _address_space() > _MEMORY / 2
+            replies.write(_LAST if is_large else bytes(_LENGTH_BYTES))
             replies.flush()
+            if is_large:
+                return
 
 
 def _documents(task: dict[str, Any], content: bytes) -> Iterator[Document]:
@@ -262,6 +270,14 @@ def lift_limits() -> None:
 def ran_out_of_time(status: int) -> bool:
     """Return whether a process has ended because it took more processor time than it may."""
     return sys.platform != "win32" and status == -signal.SIGXCPU
+
+
+def _address_space() -> int:
+    """Return the bytes of the address space of this process, 0 where the system does not tell."""
+    with suppress(OSError):
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+    return 0
 
 
 def _used_time(own: bool = False) -> float:

@@ -1,3 +1,4 @@
+import sys
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ from tests.torture.bombs import BOMBS, pdf_of_pages
 
 TEXT = b"BT /F1 12 Tf 72 700 Td (Hosts send packets to the gateway that is near.) Tj ET\n"
 PDF = pdf_of_pages(TEXT, b"[]")
+LARGE = "kept = bytearray(400 * 2**20)"
 
 
 @pytest.fixture
@@ -51,6 +53,16 @@ def test_documents_that_nobody_takes_hold_up_no_other(workers: Workers, monkeypa
     left = [workers.read("a", "it", ".csv", rows, DEFAULT_OPTIONS) for _ in range(2)]
     assert [next(documents).text for documents in left] == ["One.", "One."]
     assert len(read(workers, rows, ".csv")) == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the address space is read from /proc")
+def test_a_process_that_is_large_ends_before_the_next_document(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "_MAIN", worker._MAIN.replace("; main()", f"; {LARGE}; main()"))
+    for _ in range(2):
+        assert not read(workers, b"One.", ".txt")[0].error
+        assert not workers._idle
 
 
 def test_the_budget_ends_at_the_document(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -186,7 +186,7 @@ def _attachment_note(body: _Body) -> Iterator[str]:
 
 def _header(message: Message, name: str) -> str:
     """Return a field of the header, decoded; empty if there is none."""
-    return _decoded(message.get(name, ""))
+    return _decoded(str(message.get(name, "")))  # a Header where bytes are not ASCII
 
 
 def _decoded(value: str) -> str:

@@ -47,6 +47,8 @@ _ACCENT = re.compile(r"([\u00b4¨\u02c6\u02dcˇ˚˘˙˝¯]) ?([A-Za-z\u0131])")
 _LOOSE_ACCENTS = re.compile(r"[\u00b4¨\u02c6\u02dcˇ˚˘˙˝¯`\s]*")
 _CEDILLA = re.compile(r"([A-Za-z]) ?(\u00b8)")
 _LIGATURES = {"\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl", "\ufb05": "st"}
+_LIGATURES |= {"\ufb06": "st", "\x0b": "ff", "\x0c": "fi", "\r": "fl", "\x0e": "ffi", "\x0f": "ffl"}
+_LIGATURES |= {"\x1b": "ff", "\x1c": "fi", "\x1d": "fl", "\x1e": "ffi", "\x1f": "ffl"}
 _CHARACTERS = str.maketrans(_LIGATURES | {"\ufffe": "-", "\x02": "-", "\u2010": "-", "\u00a0": " ", "\u2028": " "})
 _COMPATIBLE = re.compile(
     "[\U0001d400-\U0001d7ff\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\ufb13-\ufb4f\ufb50-\ufdff\ufe70-\ufefc]"
@@ -101,10 +103,6 @@ def _lines_beside(initial: Run, runs: Sequence[Run]) -> list[list[Run]]:
     lines = [sorted(line, key=lambda run: run.x0) for line in lines]
     # without those above and below the letter, and those of another column
     return [line for line in lines if edge <= line[0].x0 <= initial.x1 + _GAP * line[0].size]
-
-
-_LIGATURES |= {"\ufb06": "st", "\x0b": "ff", "\x0c": "fi", "\r": "fl", "\x0e": "ffi", "\x0f": "ffl"}
-_LIGATURES |= {"\x1b": "ff", "\x1c": "fi", "\x1d": "fl", "\x1e": "ffi", "\x1f": "ffl"}
 
 
 @dataclass(slots=True)

@@ -304,3 +304,8 @@ def test_a_subject_of_many_encoded_words_is_read_in_little_time() -> None:
     parsed = parse(b"From: a@x.org\nSubject: " + b"=?utf-8?q?a?= " * 70_000 + b"\n\nShips wait.\n", DEFAULT_OPTIONS)
     assert parsed.title.startswith("aaa")
     assert process_time() - start < 2
+
+
+def test_a_subject_that_is_not_ascii_is_read() -> None:
+    parsed = parse(b"From: a@x.org\nSubject: Br\xc3\xbccke\n\nShips wait.\n", DEFAULT_OPTIONS)
+    assert parsed.title.startswith("Br")
