@@ -24,20 +24,24 @@ if TYPE_CHECKING:
     from sumpool.recipe.task import Task
 
 Split = Literal["train", "validation", "test"]
+EqualLength = Literal["shortest", "references"]
 
 
 def evaluate(
     targets: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[RUN...|PREDICTIONS]",
-            help="Run folder, or a file of summaries with --references; default: the newest run. Several language "
-            "models are compared.",
+            metavar="[RUN|FILE]...",
+            help="Systems of one table: run folders, and files of summaries (JSON lines, CSV, or one a line); default: "
+            "the newest run.",
         ),
     ] = None,
     split: Annotated[Split, choice("--split", get_args(Split), "Split of the run's data to evaluate.")] = "test",
     references: Annotated[
-        Path | None, typer.Option(metavar="REFS.jsonl", help="References for a file of summaries.")
+        Path | None, typer.Option(metavar="FILE", help="References for files of summaries without a run.")
+    ] = None,
+    names: Annotated[
+        list[str] | None, typer.Option("--as", metavar="NAME", help="Name of a system, in their order; repeatable.")
     ] = None,
     limit: Annotated[
         int | None,
@@ -54,8 +58,14 @@ def evaluate(
         Path | None, typer.Option(metavar="DIR", help="Output folder; default: inside the run folder.")
     ] = None,
     against: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="RUN|DIR", help="Compare with the evaluation of another run, by document; repeatable."),
+        str | None,
+        typer.Option(
+            metavar="SYSTEM", help="System or baseline that the others are tested against; default: the first system."
+        ),
+    ] = None,
+    equal_length: Annotated[
+        EqualLength | None,
+        choice("--equal-length", get_args(EqualLength), "Cut the summaries of a document to one length in the table."),
     ] = None,
     metric: Annotated[
         list[str] | None,
@@ -83,32 +93,27 @@ def evaluate(
     ] = False,
     changes: Changes = None,
 ) -> None:
-    """Score summaries with ROUGE, beside baselines.
+    """Score summaries of one or several systems with ROUGE, beside baselines.
 
-    Prints ROUGE-1, -2, -L and -Lsum (F1, times 100) with 95 % intervals for the summaries, LEAD of three lengths,
+    Prints ROUGE-1, -2, -L and -Lsum (F1, times 100) with 95 % intervals for the systems, LEAD of three lengths,
     LexRank, TextRank, random sentences and an extractive oracle; then lengths, repeated trigrams, and numbers and names
-    that the document does not contain; then wins, ties and losses, and faults of form. Generation settings change
-    with --set, such as --set summarize.beams=1. For a classifier, prints accuracy, macro F1 and the confusion table;
-    for a language model, bits per character, shortening factor, lengths of segments, and the segments of a sample.
+    that the document does not contain; then differences with paired tests, and faults of form. Settings change with
+    --set, such as --set summarize.beams=1. For a classifier, prints accuracy, macro F1 and the confusion table; for a
+    language model, bits per character, shortening factor, lengths of segments, and the segments of a sample.
     """
     from sumpool.evaluation.task import Results
-    from sumpool.recipe.task import DEFAULT, find_task
-    from sumpool.tasks.summarization.evaluate import evaluate_predictions
+    from sumpool.tasks.summarization.evaluate import evaluate_systems
 
-    target = targets[0] if targets else None
-    _require_target(target, references, verify)
+    _require_references(targets or (), references, verify)
     _require_none([files and references], "--files must come with a run folder, got a file of summaries")
-    _require_none(
-        [references and (targets or ())[1:]], "--references must come with one file of summaries, got several"
-    )
     settings = tuple([*(changes or ()), *([VERIFY] if verify else [])])
-    of_summaries = (references, against, metric, html, latex, csv, files)
+    of_summaries = (references, names, against, equal_length, metric, html, latex, csv, files, skip_missing)
     if faithfulness:
         rule = "--faithfulness must come with a run folder, --split, --limit, --json, --verify and --set only"
-        _require_none((*of_summaries, resume, out), rule)
-        _measure_faithfulness(target, split, limit, json, settings)
+        _require_none((*of_summaries, resume, out, (targets or ())[1:]), rule)
+        _measure_faithfulness(targets[0] if targets else None, split, limit, json, settings)
         return
-    task = find_task(DEFAULT) if references else _task_of(targets)
+    task = _task_of(targets or ())
     if task.evaluate_options is not None:
         of_others = {"--resume": resume, "--verify": False}
         others = [value for name, value in of_others.items() if name not in task.evaluate_options]
@@ -118,14 +123,16 @@ def evaluate(
         _require_none((*of_summaries, *others), rule)
     overrides = [*settings, *([f"evaluate.metrics=[{','.join(metric)}]"] if metric else ())]
     overrides += [f"evaluate.files={files}"] if files else []
-    results = Results(folder=out, resume=resume, against=against or (), html=html, latex=latex, csv=csv)
+    results = Results(out, resume, against or "", equal_length, html, latex, csv)
     with working() as output:
-        shared: dict[str, Any] = {"results": results, "report": output.report, "check": output.check}
+        shared: dict[str, Any] = {"overrides": overrides, "limit": limit, "results": results}
+        shared |= {"report": output.report, "check": output.check}
         report: Evaluation
-        if target and references:
-            report = evaluate_predictions(target, references, overrides=overrides, skip_missing=skip_missing, **shared)
+        if task.evaluate_options is None:
+            chosen: dict[str, Any] = {"references": references, "names": names or (), "skip_missing": skip_missing}
+            report = evaluate_systems(targets or (), split, **chosen, **shared)
         else:
-            report = task.evaluate(targets or (), split, overrides=overrides, limit=limit, **shared)
+            report = task.evaluate(targets or (), split, **shared)
     if json:
         output.result(report.to_json().rstrip())
         return
@@ -137,30 +144,32 @@ def evaluate(
     sys.stdout.flush()
 
 
-def _require_target(target: Path | None, references: Path | None, verify: bool) -> None:
-    """Check that the arguments name a run, or summaries with references."""
-    if target and target.is_file() and not references:
-        raise RecipeError(f"{target} must be a run folder, or come with --references REFS.jsonl, got a file alone")
-    if references and not target:
-        raise RecipeError("--references must come with a file of summaries, got none")
+def _require_references(targets: Sequence[Path], references: Path | None, verify: bool) -> None:
+    """Check that references come with files of summaries alone, and these with references or a run."""
+    files = [target for target in targets if target.is_file()]
+    folders = [target for target in targets if target.is_dir()]
+    if files and not folders and not references:
+        raise RecipeError(f"{files[0]} must come with a run folder, or with --references FILE, got a file alone")
+    if references and (not targets or folders):
+        raise RecipeError(f"--references must come with files of summaries, got {folders[0] if folders else 'none'}")
     if references and verify:
         raise RecipeError("--verify must come with a run folder, got a file of summaries, which has no prepared data")
 
 
-def _task_of(runs: Sequence[Path] | None) -> "Task[Any]":
-    """Return the task of run folders, or of the newest run.
+def _task_of(targets: Sequence[Path]) -> "Task[Any]":
+    """Return the task of systems, or of the newest run.
 
     Raises:
-        RecipeError: If there are several runs, and their task does not compare runs.
+        RecipeError: If there are several runs, and their tasks differ or do not compare runs.
     """
     from sumpool.inference.model_choice import RUNS, newest_of_all, task_of
     from sumpool.recipe.task import DEFAULT, find_task
 
-    tasks = {task_of(run) or DEFAULT for run in runs or [newest_of_all(RUNS)]}
+    tasks = {task_of(target) or DEFAULT for target in targets or [newest_of_all(RUNS)]}
     task = find_task(min(tasks))
-    if len(runs or ()) > 1 and (len(tasks) > 1 or not task.compares_runs):
-        names = ", ".join(map(str, runs or ()))
-        raise RecipeError(f"several runs must be language models, got {names}; compare others with --against")
+    if len(targets) > 1 and (len(tasks) > 1 or not task.compares_runs):
+        names = ", ".join(map(str, targets))
+        raise RecipeError(f"several runs must be summarisers or language models, all of one task, got {names}")
     return task
 
 

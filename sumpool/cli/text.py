@@ -10,7 +10,7 @@ from functools import partial
 from itertools import cycle, zip_longest
 from typing import TextIO
 
-from sumpool.text.escaping import escape, escape_line
+from sumpool.text.escaping import Bold, escape, escape_line
 
 _ITEM = "\n  - "
 """Line feed within a message that lists problems."""
@@ -24,6 +24,7 @@ _NUMBER = re.compile(r"[-+]?\d|-?$")
 _STYLES = ("\x1b[30;46m", "\x1b[30;43m")
 """Black on cyan, and black on yellow: spaces are seen, and the text is read on dark and on light terminals."""
 _RESET = "\x1b[0m"
+_BOLD = "\x1b[1m"
 _BAR = "|"
 
 
@@ -76,7 +77,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = ""
         title: Line above the table; none if empty.
         keys: Leading columns that name a row, repeated in every block.
     """
-    cells = [[escape_line(cell) for cell in column] for column in zip(columns, *rows, strict=True)]
+    cells = [[type(cell)(escape_line(cell)) for cell in column] for column in zip(columns, *rows, strict=True)]
     widths = [max(map(len, column)) for column in cells]
     available = max(20, line_width() - sum(width + 2 for width in widths[:keys]))
     blocks, used = [cells[:keys]], 0
@@ -116,7 +117,10 @@ def _align(column: Sequence[str]) -> list[str]:
     """Pad title and cells of a column to equal width."""
     width = max(map(len, column))
     right = all(_NUMBER.match(cell) for cell in column[1:])
-    return [cell.rjust(width) if right else cell.ljust(width) for cell in column]
+    padded = [cell.rjust(width) if right else cell.ljust(width) for cell in column]
+    if not shows_colours():
+        return padded
+    return [_colour(text, _BOLD) if isinstance(cell, Bold) else text for cell, text in zip(column, padded, strict=True)]
 
 
 def wrap(line: str) -> str:

@@ -14,6 +14,8 @@ from sumpool.settings import Settings
 Baseline = Literal["lead", "lead_references", "lead_summaries", "lexrank", "textrank", "random", "oracle"]
 BASELINES: tuple[Baseline, ...] = get_args(Baseline)
 """Baselines in the order of tables."""
+EqualLength = Literal["shortest", "references"]
+"""Length of all summaries of a document: that of the shortest that is not empty, or of the reference."""
 _MIN_THIRDS = 30
 """Documents below which they are not divided into thirds by length."""
 
@@ -34,9 +36,8 @@ class EvaluationConfig(Settings):
     baselines: tuple[Baseline, ...] = BASELINES
     """Baselines beside the summaries. `lead_references` and `lead_summaries` are the beginning of the document, as long
     as the references or the evaluated summaries on average."""
-    lead_words: Annotated[int, Field(ge=1, le=1_000_000)] | Literal["summary"] = 60
-    """Length of the baselines LEAD, LexRank, TextRank and random sentences, in words; `summary` takes as many words as
-    the evaluated summary of the same document has."""
+    lead_words: int = Field(60, ge=1, le=1_000_000)
+    """Length of the baselines LEAD, LexRank, TextRank and random sentences, in words."""
     oracle_sentences: int = Field(3, ge=1, le=1000)
     """Maximum number of sentences of the greedy extractive oracle."""
     low_leak: float = Field(0.2, ge=0, le=1)

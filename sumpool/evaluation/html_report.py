@@ -17,8 +17,9 @@ from sumpool.evaluation.report import EvaluationReport
 from sumpool.evaluation.rouge import TOKENIZERS, TYPES, WordTokenizer
 from sumpool.evaluation.scorer import ReferenceDocument
 from sumpool.evaluation.scores import SCORES, read_scores
-from sumpool.evaluation.tables import difference_table, form_table, length_table, score_table, win_table
+from sumpool.evaluation.tables import compared_system, form_table, length_table, score_table, win_table
 from sumpool.io.html import escape_html, html_page
+from sumpool.text.escaping import Bold
 from sumpool.text.fragments import overlap
 
 _RANKED_BY = ("rouge1", "rouge2", "rougeLsum")
@@ -35,7 +36,7 @@ EXTREMES = 10
 _SHOWN_CHARACTERS = 1500
 """Characters of a document that the report shows."""
 _NAMES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "rougeLsum": "ROUGE-Lsum"}
-_TEXT_COLUMNS = {"slice", "system", "compared", "compared with"}
+_TEXT_COLUMNS = {"slice", "system", "compared with"}
 _NAME = ' class="name"'
 _LEGEND = (
     '<p class="note">Ranked by the mean of ROUGE-1, ROUGE-2 and ROUGE-Lsum. <mark>Marked</mark>: sequences of two or '
@@ -86,6 +87,7 @@ def to_html(
     distribution: Distribution,
     config: EvaluationConfig,
     identity: Mapping[str, str] = MappingProxyType({}),
+    systems: Sequence[str] = (),
 ) -> str:
     """Render a report.
 
@@ -94,15 +96,16 @@ def to_html(
         distribution: Scores of the documents, and the best and worst of them.
         config: Settings of the evaluation.
         identity: Origin of the summaries, such as the SHA-256 of the model and the settings of its search.
+        systems: Names of the evaluated systems for the title; by default the first one alone.
     """
     system = report.rows[0].system if report.rows else "no documents"
-    title = f"Evaluation of {system}"
+    title = f"Evaluation of {', '.join(systems) or system}"
     tokenizer = TOKENIZERS[config.tokenizer](stemmer=config.stemmer)
     body = f"""<main>
 <h1>{escape_html(title)}</h1>
 <p>{report.documents:,} documents. F1 times 100, mean over documents with its 95 % interval.</p>
 {_tables(report)}
-<h2>Distribution over documents</h2>
+<h2>Distribution over documents: {escape_html(system)}</h2>
 {_plots(distribution, report)}
 <h2>Best documents</h2>
 {_LEGEND}
@@ -122,9 +125,8 @@ def _tables(report: EvaluationReport) -> str:
     tables = [
         ("Scores", score_table(report)),
         ("ROUGE-1 / -2 / -Lsum by length of the document", length_table(report)),
-        ("Wins, ties and losses on each document (ROUGE-1 / ROUGE-Lsum)", win_table(report)),
+        (f"{compared_system(report)} minus other systems, on each document", win_table(report)),
         ("Form: sentences with a fault", form_table(report)),
-        ("Differences of systems", difference_table(report.differences)),
     ]
     return "\n".join(_table(caption, *table) for caption, table in tables if table[1])
 
@@ -138,7 +140,7 @@ def _table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) 
     body = "\n".join(
         "<tr>"
         + "".join(
-            f'<th scope="row"{_NAME}>{escape_html(cell)}</th>' if name else f"<td>{escape_html(cell)}</td>"
+            f'<th scope="row"{_NAME}>{escape_html(cell)}</th>' if name else f"<td{_best(cell)}>{escape_html(cell)}</td>"
             for cell, name in zip(row, names, strict=True)
         )
         + "</tr>"
@@ -148,6 +150,10 @@ def _table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) 
         f'<div class="scroll" role="region" tabindex="0" aria-label="{escape_html(caption)}">\n<table>'
         f"<caption>{escape_html(caption)}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>"
     )
+
+
+def _best(cell: str) -> str:
+    return ' class="best"' if isinstance(cell, Bold) else ""
 
 
 def _plots(distribution: Distribution, report: EvaluationReport) -> str:

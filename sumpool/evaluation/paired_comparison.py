@@ -1,19 +1,18 @@
-"""Paired comparison of several systems on the same documents: differences, intervals, tests, wins and losses.
+"""Paired comparison of systems on the same documents: differences, intervals, tests, wins and losses.
 
-Every pair of systems is compared by the paired bootstrap and by approximate randomisation; the p-values of all pairs of
+Pairs of systems are compared by the paired bootstrap and by approximate randomisation; the p-values of all pairs of
 a slice are corrected by Holm's method.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from sumpool.errors import DataError
-from sumpool.evaluation.config import EvaluationConfig, slices
 from sumpool.evaluation.rouge import TYPES
+from sumpool.evaluation.scorer import ScoredDocument
 from sumpool.evaluation.scores import DESCRIBED, SCORES, read_scores, verify_scores
 from sumpool.evaluation.statistics import SEED, Floats, PairedTest, compare, holm
 from sumpool.io.bounded import parse_json, read_regular
@@ -40,66 +39,41 @@ class Difference:
     holm: Mapping[str, float]
 
 
-def find_results(path: Path, split: str) -> Path:
-    """Return the folder of the results of another evaluation.
+def read_common(folders: Mapping[str, Path]) -> dict[str, list[ScoredDocument]]:
+    """Read the scores of the documents that every system summarised.
 
     Args:
-        path: This folder, or the folder of an evaluated run.
-        split: Evaluated split of the run.
+        folders: Results by the name of the system.
+
+    Returns:
+        By ID, the scores of each system in the order of the folders.
 
     Raises:
-        DataError: If there are no results.
+        DataError: If the scores were computed with different settings or from different documents, are damaged, or
+            have no common documents.
     """
-    for folder in (path, path / "evaluation" / split):
-        if (folder / SCORES).is_file():
-            return folder
-    raise DataError(
-        f"{path} must contain the results of an evaluation ({SCORES}) or be a run with those of the same split, got "
-        "neither; evaluate it first"
-    )
-
-
-def compare_results(folders: Mapping[str, Path], config: EvaluationConfig) -> tuple[Difference, ...]:
-    """Compare folders of results pair by pair, document by document.
-
-    Args:
-        folders: Results by the name of the system; documents that any of them lacks are ignored.
-        config: Number of resamples and bound of the slice low-leak.
-
-    Raises:
-        DataError: If the scores were computed with different settings, are damaged, or have no common documents.
-    """
-    (name, folder), *others = folders.items()
+    first, *others = folders.values()
     for path in folders.values():
         verify_scores(path)
-    settings = _settings(folder)
-    for _, other in others:
+    settings = _settings(first)
+    common = {scored.id: [scored] for scored in read_scores(first / SCORES)}
+    for number, other in enumerate(others, 2):
         if (other_settings := _settings(other)) != settings:
             raise DataError(
                 f"{other} must have been evaluated with the same settings, got {other_settings!r} and here {settings!r}"
             )
-    leaks = {scored.id: scored.leak for scored in read_scores(folder / SCORES)}
-    scores = {
-        system: {
-            scored.id: [scored.systems["model"].rouge[name].f1 for name in TYPES]
-            for scored in read_scores(path / SCORES)
-        }
-        for system, path in folders.items()
-    }
-    common = [id for id in scores[name] if all(id in documents for documents in scores.values())]
-    if not common:
-        listed = ", ".join(str(other) for _, other in others)
-        raise DataError(f"{listed} must contain documents that {folder} has too, got none")
-    systems = {system: np.array([documents[id] for id in common]) for system, documents in scores.items()}
-    members = slices(np.array([leaks[id] for id in common], dtype=np.float64), config.low_leak)
-    pairs = list(combinations(systems, 2))
-    return tuple(
-        difference
-        for slice_name, mask in members.items()
-        for difference in compare_systems(
-            slice_name, {system: values[mask] for system, values in systems.items()}, pairs, config.resamples
-        )
-    )
+        for scored in read_scores(other / SCORES):
+            if scored.id in common:
+                common[scored.id].append(replace(scored, systems={"model": scored.systems["model"]}))
+        common = {id: systems for id, systems in common.items() if len(systems) == number}
+        if not common:
+            raise DataError(f"{other} must contain documents that {first} has too, got none")
+    for id, systems in common.items():
+        lengths = {scored.document_words for scored in systems if scored.document_words is not None}
+        if len(lengths) > 1:
+            listed = " and ".join(map(str, sorted(lengths)))
+            raise DataError(f"all systems must have summarised the same documents, got {id} with {listed} words")
+    return common
 
 
 def compare_systems(

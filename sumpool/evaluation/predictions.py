@@ -1,15 +1,20 @@
-"""Summaries and references from two files, joined by ID.
+"""Summaries and references from files, joined by ID or in their order.
 
-Both files are read to the end before anything is scored, so that invalid rows are reported at once. Summaries stay in
-memory; the references, which have the documents, are read again in order.
+A file is JSON lines, CSV or TSV with a header, or text with a summary per line, as the scripts of Hugging Face write
+it; any may be compressed (.gz, .zst). Files are read to the end before anything is scored, so that invalid rows are
+reported at once. Summaries stay in memory; the references, which have the documents, are read again in order.
 """
 
 import json
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from sumpool.data.sources._delimited import read_rows
+from sumpool.data.sources.csv import guess_delimiter
+from sumpool.documents.document import DEFAULT_LIMITS
+from sumpool.documents.files import READ_ERRORS, decode, open_bytes, read_lines_limited, uncompressed_suffix
 from sumpool.documents.json_lines import (
     DOCUMENT_FIELDS,
     ID_FIELDS,
@@ -20,7 +25,7 @@ from sumpool.documents.json_lines import (
     read_lines,
 )
 from sumpool.errors import DataError
-from sumpool.evaluation.scorer import Candidate, ReferenceDocument
+from sumpool.evaluation.scorer import ReferenceDocument
 
 _SUMMARIES = ("summary", "prediction", "predicted", "hypothesis", "generated", "output")
 _REFERENCES = ("reference", *SUMMARY_FIELDS)
@@ -40,84 +45,92 @@ class FieldNames(NamedTuple):
 
 
 @dataclass(frozen=True)
-class JoinedFiles:
-    """References with their summaries by ID, and notes on both files."""
+class References:
+    """Documents with their references.
 
-    references: Path
-    fields: FieldNames
-    summaries: dict[str, str]
-    documents: int
-    notes: list[str]
+    Attributes:
+        source: The file, or the folder of prepared data.
+        fields: Description of the fields, for notes.
+        named: Whether the IDs are names instead of line numbers.
+        ids: ID of each document.
+        read: Reads the documents in the order of the IDs.
+    """
 
-    def candidates(self, done: Set[str] = frozenset()) -> Iterator[Candidate]:
-        """Read references with their summaries, in the order of the references, but for the IDs in `done`.
+    source: Path
+    fields: str
+    named: bool
+    ids: Sequence[str]
+    read: Callable[[], Iterator[ReferenceDocument]]
+
+    @classmethod
+    def of_file(cls, path: Path) -> "References":
+        """Validate a file of rows with a reference and optionally the document.
 
         Raises:
-            DataError: If the file has changed since it was checked.
+            DataError: If a row is invalid or an ID occurs twice; also while the file is read again.
         """
-        for item in self.reference_documents():
-            if item.id not in done:
-                yield Candidate(item.id, self.summaries[item.id], item.reference, item.document)
+        fields, ids = FieldNames(None, ""), list[str]()
+        for fields, line, id in _scan(path, _REFERENCES, DOCUMENT_FIELDS):
+            _text(line, fields.text)
+            if fields.document:
+                _text(line, fields.document)
+            ids.append(id)
 
-    def reference_documents(self) -> Iterator[ReferenceDocument]:
-        """Read the references that have a summary, in their order.
+        def read() -> Iterator[ReferenceDocument]:
+            for number, line in _rows(path):
+                document = None if fields.document is None else _text(line, fields.document)
+                yield ReferenceDocument(_id(line, fields.id, number), _text(line, fields.text), document)
 
-        Raises:
-            DataError: If the file has changed since it was checked.
-        """
-        for line in _rows(self.references):
-            id = _id(line, self.fields.id)
-            if id in self.summaries:
-                document = None if self.fields.document is None else _text(line, self.fields.document)
-                yield ReferenceDocument(id, _text(line, self.fields.text), document)
+        return cls(path, str(fields), fields.id is not None, ids, read)
 
 
-def join(predictions: Path, references: Path, *, skip_missing: bool = False) -> JoinedFiles:
-    """Validate two JSON lines files (optionally .gz or .zst) and join them by ID.
+def join(predictions: Path, references: References, *, skip_missing: bool = False) -> tuple[dict[str, str], list[str]]:
+    """Validate a file of summaries and join it with the references.
 
     Args:
-        predictions: File of rows with a summary.
-        references: File of rows with a reference and optionally the document.
+        predictions: File of rows with a summary. Rows without IDs are joined with named documents in their order.
+        references: The documents with their references.
         skip_missing: Whether references without a summary are left out instead of raising an error.
+
+    Returns:
+        The summary of each document by its ID, and notes on the fields and on rows that are left out.
 
     Raises:
         DataError: If a row is invalid, an ID occurs twice, or a reference has no summary.
     """
-    prediction_fields, summaries = FieldNames(None, ""), dict[str, str]()
-    for prediction_fields, line, id in _scan(predictions, _SUMMARIES):
-        summaries[id] = _text(line, prediction_fields.text)
-    reference_fields, names = FieldNames(None, ""), list[str]()
-    for reference_fields, line, id in _scan(references, _REFERENCES, DOCUMENT_FIELDS):
-        _text(line, reference_fields.text)
-        if reference_fields.document:
-            _text(line, reference_fields.document)
-        names.append(id)
-    missing = [name for name in names if name not in summaries]
-    matched = len(names) - len(missing)
-    if (prediction_fields.id is None) != (reference_fields.id is None):
+    fields, summaries = FieldNames(None, ""), dict[str, str]()
+    for fields, line, id in _scan(predictions, _SUMMARIES):
+        summaries[id] = _text(line, fields.text)
+    ids = references.ids
+    if references.named and fields.id is None and len(summaries) == len(ids):
+        summaries = dict(zip(ids, summaries.values(), strict=True))
+    elif references.named != (fields.id is not None):
         raise DataError(
-            f"{predictions} and {references} must both have ids, or neither, got {prediction_fields} and "
-            f"{reference_fields}"
+            f"{predictions} and {references.source} must both have ids, or neither, or as many rows if the summaries "
+            f"have none, got {len(summaries):,} rows with {fields} and {len(ids):,} with {references.fields}"
         )
-    if not matched or (missing and not skip_missing):
+    missing = [id for id in ids if id not in summaries]
+    if len(missing) == len(ids) or (missing and not skip_missing):
         raise DataError(
-            f"{predictions} must have a summary for every reference of {references}, got none for "
+            f"{predictions} must have a summary for every reference of {references.source}, got none for "
             f"{_examples(missing)}; add them, or skip the missing ones"
         )
-    notes = [f"{predictions.name}: {prediction_fields}", f"{references.name}: {reference_fields}"]
+    notes = [f"{predictions.name}: {fields}"]
+    if references.source.is_file():
+        notes.append(f"{references.source.name}: {references.fields}")
     if missing:
         notes.append(f"references without a summary, left out: {_examples(missing)}")
-    extra = sorted(summaries.keys() - set(names))
+    extra = sorted(summaries.keys() - set(ids))
     if extra:
         notes.append(f"summaries without a reference, left out: {_examples(extra)}")
-    return JoinedFiles(references, reference_fields, summaries, matched, notes)
+    return {id: summaries[id] for id in ids if id in summaries}, notes
 
 
 def _scan(path: Path, texts: Sequence[str], documents: tuple[str, ...] = ()) -> Iterator[tuple[FieldNames, Line, str]]:
     """Yield the rows of a file, which has one at least, with the names of its fields and their IDs, which differ."""
     fields: FieldNames | None = None
     numbers: dict[str, str] = {}
-    for line in _rows(path):
+    for number, line in _rows(path):
         if fields is None:
             text = guess_field(line.fields, tuple(texts))
             if text is None:
@@ -125,7 +138,7 @@ def _scan(path: Path, texts: Sequence[str], documents: tuple[str, ...] = ()) -> 
                 raise DataError(f"{line.where} {rule}")
             strings = {name: value for name, value in line.fields.items() if isinstance(value, str)}
             fields = FieldNames(guess_field(line.fields, ID_FIELDS), text, guess_field(strings, documents))
-        id = _id(line, fields.id)
+        id = _id(line, fields.id, number)
         if id in numbers:
             raise DataError(f"{line.where} must have a unique id, got {id!r} of line {numbers[id]} again")
         numbers[id] = line.where.rpartition(":")[2]
@@ -134,11 +147,44 @@ def _scan(path: Path, texts: Sequence[str], documents: tuple[str, ...] = ()) -> 
         raise DataError(f"{path} must have at least one row, got none")
 
 
-def _rows(path: Path) -> Iterator[Line]:
-    for line in read_lines(path):
+_TABLES = (".csv", ".tsv")
+_JSON_LINES = (".jsonl", ".json", ".ndjson")
+
+
+def _rows(path: Path) -> Iterator[tuple[str, Line]]:
+    """Read the rows of a file by its suffix, or by its first character; a line of text is a field of its row.
+
+    Yields:
+        The number of the line, or of the row of a table, whose cells may have several lines; and the row.
+    """
+    suffix = uncompressed_suffix(path)
+    rows: Iterator[Line | Reject]
+    if suffix in _TABLES:
+        rows = read_rows(path, "\t" if suffix == ".tsv" else guess_delimiter(path))
+    elif suffix in _JSON_LINES or next(_text_lines(path), b"{").startswith(b"{"):
+        rows = read_lines(path)
+    else:
+        rows = (_text_line(f"{path}:{number}", content) for number, content in enumerate(_text_lines(path), 1))
+    for number, line in enumerate(rows, 1):
         if isinstance(line, Reject):
             raise DataError(f"{line.where} {line.reason}")
-        yield line
+        yield str(number) if suffix in _TABLES else line.where.rpartition(":")[2], line
+
+
+def _text_lines(path: Path) -> Iterator[bytes]:
+    """Read the lines of a text, also the empty ones, which are empty summaries."""
+    try:
+        with open_bytes(path) as file:
+            yield from read_lines_limited(file, DEFAULT_LIMITS, str(path))
+    except READ_ERRORS as error:
+        raise DataError(f"{path} must be complete, got: {error}; get the file again") from error
+
+
+def _text_line(where: str, content: bytes) -> Line | Reject:
+    try:
+        return Line(where, {"summary": decode(content).strip()})
+    except ValueError as error:
+        return Reject(where, str(error))
 
 
 def _text(line: Line, field: str) -> str:
@@ -156,10 +202,10 @@ def _text(line: Line, field: str) -> str:
     return value
 
 
-def _id(line: Line, field: str | None) -> str:
-    """Return an ID field, which may be a whole number, or the number of the line."""
+def _id(line: Line, field: str | None, number: str) -> str:
+    """Return an ID field, which may be a whole number, or the number of the row."""
     if field is None:
-        return line.where.rpartition(":")[2]
+        return number
     value = line.fields.get(field)
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)

@@ -10,6 +10,7 @@ from typing import final
 
 import numpy as np
 
+from sumpool.errors import RecipeError
 from sumpool.evaluation.config import EvaluationConfig, length_slices, slices
 from sumpool.evaluation.paired_comparison import Difference, compare_systems
 from sumpool.evaluation.rouge import TYPES
@@ -86,13 +87,12 @@ class EvaluationReport(Evaluation):
     """Results of an evaluation.
 
     Attributes:
-        rows: One row per slice and system, the evaluated system first.
+        rows: One row per slice and system, the evaluated systems first.
         signature: All settings that the scores depend on, in one line.
         documents: Number of scored documents.
         notes: Caveats: truncated documents, empty summaries, missing documents.
         length_rows: The same for the slices by length of the document.
-        baselines: The evaluated system compared with each baseline, by slice.
-        differences: Comparison of the evaluated system and other systems pair by pair, by slice, if any were given.
+        differences: One system, by default the first one, compared with every other row, by slice.
     """
 
     rows: tuple[ReportRow, ...]
@@ -100,7 +100,6 @@ class EvaluationReport(Evaluation):
     documents: int
     notes: tuple[str, ...]
     length_rows: tuple[ReportRow, ...] = ()
-    baselines: tuple[Difference, ...] = ()
     differences: tuple[Difference, ...] = ()
 
     def to_json(self) -> str:
@@ -170,7 +169,12 @@ class ScoreAggregator:
             self._values[system].extend(_to_row(metrics[id]))
 
     def report(
-        self, config: EvaluationConfig, names: Mapping[str, str], signature: str, notes: Sequence[str] = ()
+        self,
+        config: EvaluationConfig,
+        names: Mapping[str, str],
+        signature: str,
+        notes: Sequence[str] = (),
+        against: str = "",
     ) -> EvaluationReport:
         """Aggregate the scores into a report.
 
@@ -179,9 +183,17 @@ class ScoreAggregator:
             names: Displayed names of the systems, in the order of the report.
             signature: Settings of the scores.
             notes: Notes that precede those on the scores.
+            against: Displayed name of the system that the others are compared with; by default the first one.
+
+        Raises:
+            RecipeError: If there is no such system.
         """
         values = self._systems()
         systems = {system: values[system] for system in names if system in values}
+        compared = next((system for system in systems if names[system] == against), "" if against else "model")
+        if not compared:
+            listed = ", ".join(names[system] for system in systems)
+            raise RecipeError(f"--against must be a row of the table ({listed}), got {against}")
         lengths = length_slices(self._words, config.length_bounds)
         members = slices(self._leaks, config.low_leak)
         rows, length_rows = (
@@ -192,13 +204,13 @@ class ScoreAggregator:
             )
             for masks in (members, lengths)
         )
-        baselines = [
+        differences = [
             replace(difference, system=names[difference.system], other=names[difference.other])
             for slice_name, mask in members.items()
             for difference in compare_systems(
                 slice_name,
                 {system: table[mask][:, : len(TYPES)] for system, table in systems.items()},
-                [("model", system) for system in systems if system != "model"],
+                [(compared, system) for system in systems if system != compared],
                 config.resamples,
             )
         ]
@@ -210,7 +222,7 @@ class ScoreAggregator:
             documents=len(self),
             notes=(*notes, *self._notes()),
             length_rows=length_rows,
-            baselines=tuple(baselines),
+            differences=tuple(differences),
         )
 
     def _systems(self) -> dict[str, Floats]:

@@ -4,18 +4,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 
 from sumpool.evaluation.abstractiveness import Copying, copying, repetition
 from sumpool.evaluation.baselines import RANKINGS, oracle, random_ranks, take_sentences
 from sumpool.evaluation.bertscore import BertScorer
-from sumpool.evaluation.config import EvaluationConfig
+from sumpool.evaluation.config import EqualLength, EvaluationConfig
 from sumpool.evaluation.rouge import Rouge, Score, Tokenize, UnicodeTokenizer
 from sumpool.text.form import FAULTS, Fault, text_faults
 from sumpool.text.language import ENGLISH, UNDETECTED, detect_language, split_words
 from sumpool.text.sentences import SentenceSplitter
-
-EQUAL_LENGTH = ", equal length"
-"""End of the names of baselines that are as long as the summary of each document."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ class ScoredDocument:
         leak: Fraction of the reference's 8-grams that occur in the document; None without a document.
         share_read: Fraction of the document that the model read; None if unknown.
         scorable: Whether the reference has any word that ROUGE counts.
-        systems: Metrics of "model" and, with a document, of the baselines.
+        systems: Metrics of "model", of other systems if given and, with a document, of the baselines.
         document_words: Length of the document in words; None without a document.
         mode: "abstractive" or "extractive"; empty if unknown.
     """
@@ -129,7 +127,11 @@ class SummaryScorer:
     """
 
     def __init__(
-        self, config: EvaluationConfig, reference_words: int = 0, bert_scorer: BertScorer | None = None
+        self,
+        config: EvaluationConfig,
+        reference_words: int = 0,
+        bert_scorer: BertScorer | None = None,
+        equal_length: EqualLength | None = None,
     ) -> None:
         """Load the sentence splitter.
 
@@ -138,9 +140,12 @@ class SummaryScorer:
             reference_words: Mean length of the references in words, for the baseline as long as they are; 0 leaves it
                 out.
             bert_scorer: Scores all systems by BERTScore too; None leaves it out.
+            equal_length: Length that all summaries of a document are cut to, but for the oracle's; None cuts none, and
+                gives the baselines the length of the settings.
         """
         self._config = config
         self._bert_scorer = bert_scorer
+        self._equal_length = equal_length
         self.reference_words = reference_words
         self._splitter = SentenceSplitter()
         self.rouge = Rouge(
@@ -151,7 +156,7 @@ class SummaryScorer:
         )
         self._tokenizer = self.rouge.tokenizer
         self._words = self._tokenizer.words if isinstance(self._tokenizer, UnicodeTokenizer) else split_words
-        length = EQUAL_LENGTH if config.lead_words == "summary" else f"-{config.lead_words}"
+        length = "" if equal_length else f"-{config.lead_words}"
         names: dict[str, str] = {
             "lead": f"LEAD{length}",
             "lead_references": f"LEAD-{reference_words}",
@@ -164,18 +169,24 @@ class SummaryScorer:
             del names["lead_references"]
         self.baselines: dict[str, str] = {name: shown for name, shown in names.items() if name in config.baselines}
         described = [self.rouge.signature, *self._describe_baselines()]
+        if equal_length:
+            described.append(f"cut to the {equal_length}")
         if not config.baselines:
             described.append("no baselines")
         if bert_scorer:
             described.append(bert_scorer.signature)
         self.signature = " | ".join(described)
 
-    def score(self, candidate: Candidate) -> ScoredDocument:
-        """Score a summary, and the baselines of its document if known."""
+    def score(self, candidate: Candidate, others: Mapping[str, str] = MappingProxyType({})) -> ScoredDocument:
+        """Score a summary, those of other systems, and the baselines of the document if known."""
         document, reference = candidate.document, candidate.reference
-        texts = {"model": candidate.summary}
+        texts, words = {"model": candidate.summary, **others}, self._config.lead_words
+        if self._equal_length:
+            compared = [reference] if self._equal_length == "references" else texts.values()
+            words = min(filter(None, map(self._tokenizer.count_words, compared)), default=0)
+            texts = {system: self._tokenizer.first_words(text, words) for system, text in texts.items()}
         if document is not None:
-            texts |= self._baseline_texts(candidate, document)
+            texts |= self._baseline_texts(candidate, document, words)
         systems, leak = self._metrics(texts, reference, document)
         return ScoredDocument(
             id=candidate.id,
@@ -197,21 +208,17 @@ class SummaryScorer:
         """Settings of the baselines; the length of the references is a fact of the data and not listed."""
         described = []
         for name in self._config.baselines:
-            if name == "lead_references":
+            if name == "lead_references" and not self._equal_length:
                 described.append("LEAD as long as the references")
             elif name == "oracle":
                 described.append(f"{self.baselines[name]} sentences")
-            elif name != "lead_summaries":
-                unit = " to the summary" if self._config.lead_words == "summary" else " words"
-                described.append(self.baselines[name] + unit)
+            elif name not in ("lead_references", "lead_summaries"):
+                described.append(self.baselines[name] + ("" if self._equal_length else " words"))
         return described
 
-    def _baseline_texts(self, candidate: Candidate, document: str) -> dict[str, str]:
+    def _baseline_texts(self, candidate: Candidate, document: str, count: int) -> dict[str, str]:
         tokenizer = self._tokenizer
         tokenize: Tokenize = cache(tokenizer.tokenize)  # of the sentences of this document
-        count = self._config.lead_words
-        if count == "summary":
-            count = tokenizer.count_words(candidate.summary)
         leads = {"lead": count, "lead_references": self.reference_words}
         texts = {
             name: tokenizer.first_words(document, length) for name, length in leads.items() if name in self.baselines

@@ -12,6 +12,7 @@ from sumpool.evaluation.report import EvaluationReport, TitledTable
 from sumpool.evaluation.rouge import TYPES
 from sumpool.evaluation.statistics import Estimate
 from sumpool.text.cleaning import IGNORABLE
+from sumpool.text.escaping import Bold
 from sumpool.text.form import FAULTS
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
@@ -30,8 +31,16 @@ _COLUMNS = (
     "unsupported",
     "p vs LEAD (1 / Lsum)",
 )
-_WIN_COLUMNS = ("compared with", "won/tied/lost (1)", "won/tied/lost (Lsum)", "p bootstrap", "p permuted", "p Holm")
-_DIFFERENCE_COLUMNS = ("slice", "compared", "ROUGE-1", "ROUGE-2", "ROUGE-L", "ROUGE-Lsum", "documents", "p (1 / Lsum)")
+_WIN_COLUMNS = (
+    "compared with",
+    "ROUGE-1",
+    "ROUGE-Lsum",
+    "won/tied/lost (1)",
+    "won/tied/lost (Lsum)",
+    "p bootstrap",
+    "p permuted",
+    "p Holm",
+)
 _SHOWN = ("rouge1", "rouge2", "rougeLsum")
 
 _FORMULA = re.compile(r"^[=+\-@\t\r\n]")
@@ -53,25 +62,46 @@ _TESTS = ("wins", "ties", "losses", "bootstrap", "permutation", "holm")
 
 def report_tables(report: EvaluationReport) -> list[TitledTable]:
     """Lay out the tables of a report that have rows; the scores in any case."""
-    system = report.rows[0].system if report.rows else ""
     named = [
         (*score_table(report), "", 2),
         (*length_table(report), "ROUGE-1 / -2 / -Lsum by length of the document", 1),
         (*form_table(report), "form: sentences with a fault", 1),
-        (*win_table(report), f"{system} on each document", 1),
-        (*difference_table(report.differences), "differences of systems", 2),
+        (*win_table(report), f"{compared_system(report)} minus other systems, on each document", 1),
     ]
     return [table for table in named if table[1] or not table[2]]
 
 
+def compared_system(report: EvaluationReport) -> str:
+    """Name of the system that the others are compared with; empty if there are no others."""
+    return report.differences[0].system if report.differences else ""
+
+
+def best_scores(report: EvaluationReport) -> set[tuple[str, str, str]]:
+    """Slice, system and score of the best to a tenth of a point; the oracle, an upper bound, does not compete."""
+    highest: dict[tuple[str, str], float] = {}
+    scores = [
+        (row.slice, row.system, name, round(100 * f1.mean, 1))
+        for row in (*report.rows, *report.length_rows)
+        if not row.system.startswith("oracle-")
+        for name, f1 in row.rouge.items()
+    ]
+    for part, _, name, score in scores:
+        highest[part, name] = max(score, highest.get((part, name), 0.0))
+    return {(part, system, name) for part, system, name, score in scores if score == highest[part, name]}
+
+
 def score_table(report: EvaluationReport) -> Table:
     """Scores of all systems by slice, with p-values of ROUGE-1 and ROUGE-Lsum; BERTScore if it was asked for."""
-    columns, rows = _COLUMNS, list[tuple[str, ...]]()
+    columns, rows, best = _COLUMNS, list[tuple[str, ...]](), best_scores(report)
     for row in report.rows:
         p_values = [row.against_lead[name].permutation for name in ("rouge1", "rougeLsum") if row.against_lead]
         unsupported = "" if row.unsupported is None else f"{100 * row.unsupported:.1f} %"
         form = (f"{row.documents:,}", f"{row.words:.0f}", f"{100 * row.repetition:.1f} %", unsupported)
-        rows.append((row.slice, row.system, *map(_interval, row.rouge.values()), *form, _p_values(p_values)))
+        scores = (
+            Bold(_interval(f1)) if (row.slice, row.system, name) in best else _interval(f1)
+            for name, f1 in row.rouge.items()
+        )
+        rows.append((row.slice, row.system, *scores, *form, _p_values(p_values)))
     if not any(row.bertscore for row in report.rows):
         return columns, rows
     cells = [_interval(row.bertscore) if row.bertscore else "" for row in report.rows]
@@ -95,17 +125,19 @@ def length_table(report: EvaluationReport) -> Table:
 
 
 def win_table(report: EvaluationReport) -> Table:
-    """Wins, ties and losses against each baseline on all documents, with p-values of ROUGE-1 and ROUGE-Lsum."""
+    """One system compared with every other on all documents: differences, wins, ties, losses, and p-values."""
     rows: list[tuple[str, ...]] = [
         (
             difference.other,
+            _signed(difference, "rouge1"),
+            _signed(difference, "rougeLsum"),
             _counts(difference, "rouge1"),
             _counts(difference, "rougeLsum"),
             _p_values([difference.rouge[name].bootstrap for name in ("rouge1", "rougeLsum")]),
             _p_values([difference.rouge[name].permutation for name in ("rouge1", "rougeLsum")]),
             _p_values([difference.holm[name] for name in ("rouge1", "rougeLsum")]),
         )
-        for difference in report.baselines
+        for difference in report.differences
         if difference.slice == "all"
     ]
     return _WIN_COLUMNS, rows
@@ -128,33 +160,13 @@ def form_table(report: EvaluationReport) -> Table:
     return ("system", "sentences", *FAULTS, "summaries with faults"), rows
 
 
-def difference_table(differences: Sequence[Difference]) -> Table:
-    """Differences of pairs of systems, with p-values corrected by Holm's method if there are several pairs."""
-    columns = (*_DIFFERENCE_COLUMNS, "won/tied/lost (1, Lsum)")
-    rows = [_difference_cells(difference) for difference in differences]
-    if len({(difference.system, difference.other) for difference in differences}) <= 1:
-        return columns, rows
-    corrected = [_p_values([difference.holm[name] for name in ("rouge1", "rougeLsum")]) for difference in differences]
-    return (*columns, "p Holm"), [(*row, p_values) for row, p_values in zip(rows, corrected, strict=True)]
-
-
-def _difference_cells(difference: Difference) -> tuple[str, ...]:
-    means = [
-        f"{100 * test.difference.mean:+.1f} [{100 * test.difference.low:+.1f}, {100 * test.difference.high:+.1f}]"
-        for test in difference.rouge.values()
-    ]
-    return (
-        difference.slice,
-        f"{difference.system} - {difference.other}",
-        *means,
-        f"{difference.documents:,}",
-        _p_values([difference.rouge[name].permutation for name in ("rouge1", "rougeLsum")]),
-        f"{_counts(difference, 'rouge1')}, {_counts(difference, 'rougeLsum')}",
-    )
-
-
 def _interval(estimate: Estimate) -> str:
     return f"{100 * estimate.mean:.1f} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
+
+
+def _signed(difference: Difference, name: str) -> str:
+    estimate = difference.rouge[name].difference
+    return f"{100 * estimate.mean:+.1f} [{100 * estimate.low:+.1f}, {100 * estimate.high:+.1f}]"
 
 
 def _counts(difference: Difference, name: str) -> str:
@@ -169,7 +181,7 @@ def _p_values(values: Sequence[float]) -> str:
 def to_csv(report: EvaluationReport) -> str:
     """Render a report as CSV: a row per slice and system, unrounded, F1 from 0 to 1.
 
-    Wins, ties, losses and p-values are those of the evaluated system against the system of the row.
+    Wins, ties, losses and p-values are those of the system that the others are compared with against that of the row.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
@@ -177,12 +189,13 @@ def to_csv(report: EvaluationReport) -> str:
     columns += [f"{name}{part}" for name in TYPES for part in ("", "_low", "_high")]
     columns += ["bertscore", "bertscore_low", "bertscore_high"]
     writer.writerow([*columns, *(f"{name}_{test}" for name in TYPES for test in _TESTS)])
-    differences = {(item.slice, item.other): item for item in report.baselines}
+    differences = {(item.slice, item.other): item for item in report.differences}
     for row in (*report.rows, *report.length_rows):
         cells = [guard_cell(row.slice), guard_cell(row.system), *(getattr(row, name) for name in _STATISTICS)]
         cells += [value for name in TYPES for value in astuple(row.rouge[name])]
         cells += astuple(row.bertscore) if row.bertscore else ("", "", "")
-        difference = differences.get((row.slice, row.system)) if row is not report.rows[0] else None
+        named_alike = row.system == compared_system(report)  # also a baseline named like the system
+        difference = None if named_alike else differences.get((row.slice, row.system))
         if difference is None:
             cells += [""] * len(TYPES) * len(_TESTS)
         else:
@@ -196,15 +209,16 @@ def to_csv(report: EvaluationReport) -> str:
 def to_latex(report: EvaluationReport) -> str:
     r"""Render a report as a LaTeX table with `\usepackage{booktabs}`: ROUGE times 100 with intervals.
 
-    A star marks F1 that differs from that of the evaluated system (permutation test, Holm, p < .05).
+    The best F1 of a slice is bold. A star marks F1 that differs from that of the system that the others are compared
+    with (permutation test, Holm, p < .05).
     """
-    comments = [*report.notes, report.signature]
-    if report.baselines:
+    comments, best = [*report.notes, report.signature], best_scores(report)
+    if report.differences:
         tested = "tested on the slices all and low-leak"
-        comments.append(f"*: differs from {report.rows[0].system}, permutation test, Holm, p < {_LEVEL}; {tested}")
+        comments.append(f"*: differs from {compared_system(report)}, permutation test, Holm, p < {_LEVEL}; {tested}")
     stars = {
         (item.slice, item.other, name)
-        for item in report.baselines
+        for item in report.differences
         for name, p_value in item.holm.items()
         if p_value < _LEVEL
     }
@@ -223,7 +237,10 @@ def to_latex(report: EvaluationReport) -> str:
             for name, f1 in row.rouge.items():
                 star = "$^*$" if (slice_name, row.system, name) in stars else ""
                 interval = rf"{{\scriptsize [{100 * f1.low:.1f}, {100 * f1.high:.1f}]}}"
-                scores.append(f"{100 * f1.mean:.1f}{star} {interval}")
+                mean = f"{100 * f1.mean:.1f}"
+                if (slice_name, row.system, name) in best:
+                    mean = rf"\textbf{{{mean}}}"
+                scores.append(f"{mean}{star} {interval}")
             lines.append(rf"{escape_latex(row.system)} & {' & '.join(scores)} & {row.words:.0f} \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 

@@ -1,21 +1,21 @@
-"""Evaluation task: score every document once, resumably, then report."""
+"""Evaluation of systems: score every document of each once, resumably, then make one table."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.bertscore import BertScorer
-from sumpool.evaluation.config import BASELINES, EvaluationConfig
+from sumpool.evaluation.config import BASELINES, EqualLength, EvaluationConfig
 from sumpool.evaluation.html_report import EXTREMES, read_distribution, to_html
-from sumpool.evaluation.paired_comparison import compare_results, find_results
+from sumpool.evaluation.paired_comparison import read_common
 from sumpool.evaluation.report import EvaluationReport, ScoreAggregator
 from sumpool.evaluation.rouge import TOKENIZERS
-from sumpool.evaluation.scorer import EQUAL_LENGTH, Candidate, ReferenceDocument, SummaryScorer
+from sumpool.evaluation.scorer import Candidate, ReferenceDocument, SummaryScorer
 from sumpool.evaluation.scores import (
     append_scores,
     finish_results,
-    incomplete_folder,
     locked_results,
     open_scores,
     read_scores,
@@ -26,20 +26,22 @@ from sumpool.io.manifest import FileDigest
 from sumpool.io.replaceable import require_unlisted
 from sumpool.progress import Check, Progress, Report
 
+_UNSAFE = re.compile(r"[^\w.-]")
+"""Characters of a name that its folder lacks."""
 _CHECK_INTERVAL = 1000
 """References read between two calls of `check`."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """Destination of the results of an evaluation.
+    """Destination of the results of an evaluation, and what its table shows.
 
     Attributes:
-        folder: Folder of `documents.jsonl` and `report.json`, replaced when all documents are scored; None takes a
-            folder beside what is evaluated.
+        folder: Folder of `documents.jsonl` and `report.json`, replaced when all documents are scored, or of such a
+            folder per system if there are several; None takes a folder beside what is evaluated.
         resume: Whether to continue an interrupted evaluation into the same folder.
-        against: Results of other evaluations of the same documents to compare with: their folders, or the run folders
-            that have them.
+        against: Row that the others are compared with, a system or a baseline; empty takes the first system.
+        equal_length: Length that all summaries of a document are cut to in the table; None takes whole summaries.
         html: File for the report as HTML; None writes none.
         latex: File for the report as a LaTeX table; None writes none.
         csv: File for the report as CSV; None writes none.
@@ -47,7 +49,8 @@ class Results:
 
     folder: Path | None = None
     resume: bool = False
-    against: Sequence[Path] = ()
+    against: str = ""
+    equal_length: EqualLength | None = None
     html: Path | None = None
     latex: Path | None = None
     csv: Path | None = None
@@ -67,14 +70,14 @@ class Results:
 
 @dataclass(frozen=True)
 class EvaluationTask:
-    """Summaries to evaluate.
+    """Summaries of a system to evaluate.
 
     Attributes:
-        system: Name of the summaries in the report.
+        system: Name of the system in the report.
         folder: Default folder of the results.
         documents: Number of documents.
-        split: Split of a run's data that the documents are; empty for others.
-        candidates: Returns the documents whose ids are not among the given ones, with their summaries.
+        candidates: Returns the documents whose ids are not among the given ones, with their summaries; None takes the
+            scores in the folder, which are of an earlier evaluation.
         references: Returns all documents with their references, in the same order.
         identity: What the scores depend on, compared when an evaluation is resumed.
         notes: Notes of the report.
@@ -83,20 +86,19 @@ class EvaluationTask:
     system: str
     folder: Path
     documents: int
-    split: str
-    candidates: Callable[[Set[str]], Iterator[Candidate]]
+    candidates: Callable[[Set[str]], Iterator[Candidate]] | None
     references: Callable[[], Iterator[ReferenceDocument]]
     identity: Mapping[str, str]
     notes: Sequence[str] = ()
 
 
-def evaluate_task(
-    task: EvaluationTask, config: EvaluationConfig, results: Results, report: Report, check: Check
+def evaluate_tasks(
+    tasks: Sequence[EvaluationTask], config: EvaluationConfig, results: Results, report: Report, check: Check
 ) -> EvaluationReport:
-    """Score the documents that have no scores yet, and report on all.
+    """Score the documents that have no scores yet, system by system, and make one table of all.
 
     Args:
-        task: The summaries.
+        tasks: The systems, with different names; the first is scored here, and its documents are those of the table.
         config: Settings of the scores.
         results: Destination of the results.
         report: Called with progress.
@@ -104,16 +106,64 @@ def evaluate_task(
 
     Raises:
         RecipeError: If the folder of the results holds anything else or another process writes it, a file cannot be
-            written, or the model of a metric is missing.
+            written, the model of a metric is missing, or there is no row to compare with.
         DataError: If the results to resume or to compare with belong to another evaluation, or are damaged.
         ResourceError: If the disk is full or fails.
     """
-    folder = results.folder or task.folder
     results.require_writable_files()
-    against = [find_results(path, task.split) for path in results.against]
     bert_scorer = _load_bert_scorer(config)
+    folders = _folders(tasks, results.folder)
+    first = tasks[0]
+    # 1. Score each system by itself.
+    for task in tasks:
+        if task.candidates:
+            evaluation = _score(task, folders[task.system], config, bert_scorer, results, report, check)
+    # 2. Make the table of all.
+    if len(tasks) > 1 or results.against or results.equal_length:
+        evaluation = _table(tasks, folders, config, bert_scorer, results, check)
+    # 3. Write it as HTML, LaTeX and CSV where a file is given.
+    texts: list[tuple[Path, str]] = []
+    if results.html:
+        distribution = read_distribution(folders[first.system], first.references(), EXTREMES)
+        texts.append((results.html, to_html(evaluation, distribution, config, first.identity, [*folders])))
+    if results.latex:
+        texts.append((results.latex, to_latex(evaluation)))
+    if results.csv:
+        texts.append((results.csv, to_csv(evaluation)))
+    for path, text in texts:
+        with disk_errors(path):
+            replace_file(path, text.encode(errors="replace"))
+    return evaluation
+
+
+def _folders(tasks: Sequence[EvaluationTask], chosen: Path | None) -> dict[str, Path]:
+    """Folders of the results by system; in a chosen folder of several systems they are numbered."""
+    if chosen and len(tasks) > 1:
+        chosen_folders = [chosen / f"{number}-{_UNSAFE.sub('_', task.system)}" for number, task in enumerate(tasks, 1)]
+    else:
+        chosen_folders = [chosen or task.folder for task in tasks]
+    folders = {
+        task.system: folder if task.candidates else task.folder
+        for task, folder in zip(tasks, chosen_folders, strict=True)
+    }
+    if len({folder.resolve() for folder in folders.values()}) < len(tasks):
+        listed = ", ".join(map(str, folders.values()))
+        raise RecipeError(f"systems must have different folders of results, got {listed}; add --out DIR")
+    return folders
+
+
+def _score(
+    task: EvaluationTask,
+    folder: Path,
+    config: EvaluationConfig,
+    bert_scorer: BertScorer | None,
+    results: Results,
+    report: Report,
+    check: Check,
+) -> EvaluationReport:
+    """Score the documents of a system that have no scores yet, and write its folder of results."""
+    assert task.candidates, "others are scored already"
     with locked_results(folder):
-        # 1. Score the documents that have no scores yet.
         scorer = SummaryScorer(config, _mean_reference_words(task, config, check), bert_scorer)
         scores = ScoreAggregator()
         identity = {**task.identity, "settings": scorer.signature, "rouge": scorer.rouge.signature}
@@ -127,30 +177,51 @@ def evaluate_task(
                 scores.add(scored)
                 report(Progress("evaluate", len(scores), task.documents))
                 check()
-        # 2. Report on all, and compare them with other results.
         names, notes = _add_lead_as_long_as_summaries(scores, task, config, scorer, check)
         shown = {"model": task.system, **names}
         evaluation = scores.report(config, shown, scorer.signature, (*task.notes, *notes))
-        if against:
-            others = [_system_name(path) for path in against]
-            if len({task.system, *others}) <= len(others):  # names repeat
-                others = list(map(str, against))
-            systems = {task.system: incomplete_folder(folder), **dict(zip(others, against, strict=True))}
-            evaluation = replace(evaluation, differences=compare_results(systems, config))
         finish_results(folder, evaluation.to_json(), evaluation.documents)
-        # 3. Write the report as HTML, LaTeX and CSV where a file is given.
-        texts: list[tuple[Path, str]] = []
-        if results.html:
-            distribution = read_distribution(folder, task.references(), EXTREMES)
-            texts.append((results.html, to_html(evaluation, distribution, config, task.identity)))
-        if results.latex:
-            texts.append((results.latex, to_latex(evaluation)))
-        if results.csv:
-            texts.append((results.csv, to_csv(evaluation)))
-        for path, text in texts:
-            with disk_errors(path):
-                replace_file(path, text.encode(errors="replace"))
     return evaluation
+
+
+def _table(
+    tasks: Sequence[EvaluationTask],
+    folders: Mapping[str, Path],
+    config: EvaluationConfig,
+    bert_scorer: BertScorer | None,
+    results: Results,
+    check: Check,
+) -> EvaluationReport:
+    """Make a table of several systems, or of summaries of equal length, from finished results."""
+    first, *others = tasks
+    common = read_common(folders)
+    keys = [f"system {number}" for number in range(2, len(tasks) + 1)]
+    words = 0 if results.equal_length else _mean_reference_words(first, config, check)
+    scorer = SummaryScorer(config, words, bert_scorer, results.equal_length)
+    scores = ScoreAggregator()
+    if results.equal_length:
+        for reference in first.references():
+            check()
+            if systems := common.get(reference.id):
+                texts = {key: scored.summary for key, scored in zip(keys, systems[1:], strict=True)}
+                candidate = Candidate(reference.id, systems[0].summary, reference.reference, reference.document)
+                scores.add(scorer.score(candidate, texts))
+        names, length = scorer.baselines, _LENGTHS[results.equal_length]
+        notes = [f"summaries, but for the oracle's, are cut to as many words as {length} of the document has"]
+    else:
+        for systems in common.values():
+            metrics = {key: scored.systems["model"] for key, scored in zip(keys, systems[1:], strict=True)}
+            merged = replace(systems[0], systems={**systems[0].systems, **metrics})
+            scores.add(replace(merged, share_read=None, mode="") if others else merged)
+        names, notes = _add_lead_as_long_as_summaries(scores, first, config, scorer, check)
+    if len(common) < first.documents:
+        notes.append(f"{first.documents - len(common)} of {first.documents} documents lack a summary of some system")
+    shown = {"model": first.system, **dict(zip(keys, (task.system for task in others), strict=True)), **names}
+    own_notes = dict.fromkeys(note for task in tasks for note in task.notes)
+    return scores.report(config, shown, scorer.signature, (*own_notes, *notes), results.against)
+
+
+_LENGTHS = {"shortest": "the shortest summary", "references": "the reference"}
 
 
 def _load_bert_scorer(config: EvaluationConfig) -> BertScorer | None:
@@ -192,10 +263,7 @@ def _add_lead_as_long_as_summaries(
     if "lead_references" in config.baselines:
         notes.append(f"LEAD-{scorer.reference_words} is as long as the references on average")
     length = round(scores.mean_words)
-    equal = [name for name in names.values() if name.endswith(EQUAL_LENGTH)]
-    if equal:
-        notes.append(f"baselines of equal length have as many words as the summary of {task.system} of each document")
-    if "lead_summaries" in config.baselines and length and names.get("lead") not in equal:
+    if "lead_summaries" in config.baselines and length:
         notes.append(f"LEAD-{length} is as long as the summaries of {task.system} on average")
         if f"LEAD-{length}" not in names.values():
             metrics = {}
@@ -206,12 +274,6 @@ def _add_lead_as_long_as_summaries(
             scores.add_system("lead_summaries", metrics)
             names["lead_summaries"] = f"LEAD-{length}"
     return {name: names[name] for name in BASELINES if name in names}, notes
-
-
-def _system_name(folder: Path) -> str:
-    """Name of the run that a folder of results lies in, or of the folder."""
-    run = folder.resolve().parent.parent
-    return run.name if folder.resolve().parent.name == "evaluation" else folder.resolve().name
 
 
 def file_sha256(path: Path) -> str:

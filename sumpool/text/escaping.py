@@ -19,6 +19,12 @@ _LINE_MARK = re.compile(r"^([ \t]*)(?:([-+])(?=\s)|(\d+)([.)])(?=\s)|([-=])(?=[-
 """Beginnings of lines that Markdown takes for a list item, the rule below a heading, or a break."""
 
 
+class Bold(str):
+    """Text that is set in bold where that is possible, such as the best score of a table."""
+
+    __slots__ = ()
+
+
 def escape(text: str) -> str:
     """Escape control and bidirectional characters, as JSON does; line feeds and tabs stay."""
     return _UNSAFE.sub(lambda match: escape_characters(match.group()), text)

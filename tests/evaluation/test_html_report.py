@@ -102,8 +102,7 @@ def page(text: str, system: str = "tiny") -> str:
         2,
         (f"note {text}",),
         tuple(replace(row, slice=text) for row in rows),
-        (difference,),
-        (replace(difference, other=text),),
+        (difference, replace(difference, other=text)),
     )
     document = ExtremeDocument(text, dict.fromkeys(TYPES, 0.5), f"hosts send {text}", f"{text} hosts send", text * 3000)
     scores = {name: [0.25, 0.5] for name in TYPES}

@@ -1,27 +1,26 @@
 import json
+from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import permutation_test
 
 from sumpool.errors import DataError
 from sumpool.evaluation.abstractiveness import Copying
-from sumpool.evaluation.config import EvaluationConfig
-from sumpool.evaluation.paired_comparison import compare_results, find_results
+from sumpool.evaluation.paired_comparison import compare_systems, read_common
 from sumpool.evaluation.rouge import TYPES, Score
 from sumpool.evaluation.scorer import Form, ScoredDocument, SummaryMetrics
 from sumpool.evaluation.scores import append_scores, finish_results, incomplete_folder, open_scores
 from sumpool.evaluation.statistics import holm
 
-CONFIG = EvaluationConfig(resamples=200)
 
-
-def results(folder: Path, f1s: dict[str, float], settings: str = "usual") -> Path:
+def results(folder: Path, f1s: dict[str, float], settings: str = "usual", words: int | None = None) -> Path:
     with open_scores(folder, {"rouge": settings}, resume=False) as file:
         for number, (name, f1) in enumerate(f1s.items()):
             copying = Copying(0.5, 2.0, 0.25, leak=0.0, facts=0, unsupported=0)
             metrics = SummaryMetrics({kind: Score(0.0, 0.0, f1) for kind in TYPES}, 40, 0.0, copying, Form(0, 0, {}))
-            document = ScoredDocument(name, "text", 0.5 * (number % 2), None, True, {"model": metrics})
+            document = ScoredDocument(name, "text", 0.5 * (number % 2), None, True, {"model": metrics}, words)
             append_scores(file, document)
     finish_results(folder, "{}", documents=len(f1s))
     return folder
@@ -32,55 +31,62 @@ def test_documents_are_matched_by_id(tmp_path: Path) -> None:
     theirs = {f"d{number}": float(random.uniform(0.2, 0.5)) for number in range(40)}
     ours = {name: f1 + 0.05 + float(random.normal(0, 0.01)) for name, f1 in theirs.items()}
     shuffled = dict(reversed(list(theirs.items())))
-    folders = {"a": results(tmp_path / "a", ours), "b": results(tmp_path / "b", {**shuffled, "more": 0.9})}
-    result = compare_results(folders, CONFIG)
-    assert [(difference.slice, difference.documents) for difference in result] == [("all", 40), ("low-leak", 20)]
-    expected = np.mean([ours[name] - theirs[name] for name in theirs])
-    assert result[0].rouge["rouge1"].difference.mean == pytest.approx(expected)
-    assert result[0].rouge["rouge1"].permutation < 0.01
-    assert (result[0].system, result[0].other) == ("a", "b")
-    assert result[0].holm["rouge1"] == result[0].rouge["rouge1"].permutation
+    common = read_common({"a": results(tmp_path / "a", ours), "b": results(tmp_path / "b", {**shuffled, "more": 0.9})})
+    assert list(common) == list(ours)
+    scores = {name: [scored.systems["model"].rouge["rouge1"].f1 for scored in both] for name, both in common.items()}
+    assert scores == {name: [ours[name], theirs[name]] for name in ours}
+    only = read_common({"a": tmp_path / "a", "c": results(tmp_path / "c", {"d7": 0.3, "d3": 0.2}), "b": tmp_path / "b"})
+    assert [(name, len(systems)) for name, systems in only.items()] == [("d3", 3), ("d7", 3)]
 
 
-def test_three_systems_are_compared_pair_by_pair(tmp_path: Path) -> None:
+def test_one_system_is_compared_with_the_others() -> None:
     random = np.random.default_rng(1)
-    folders = {}
-    for name, gain in (("a", 0.0), ("b", 0.003), ("c", 0.05)):
-        f1s = {f"d{number}": 0.3 + gain + float(random.normal(0, 0.02)) for number in range(60)}
-        folders[name] = results(tmp_path / name, f1s)
-    result = [item for item in compare_results(folders, CONFIG) if item.slice == "all"]
-    assert [(item.system, item.other) for item in result] == [("a", "b"), ("a", "c"), ("b", "c")]
-    alone = compare_results({name: folders[name] for name in ("b", "c")}, CONFIG)[0]
-    assert result[2].rouge == alone.rouge
+    systems = {
+        name: 0.3 + gain + random.normal(0, 0.02, (60, 4)) for name, gain in (("a", 0), ("b", 0.003), ("c", 0.05))
+    }
+    result = compare_systems("all", systems, [("b", "a"), ("b", "c")], 200)
+    assert [(item.system, item.other, item.documents) for item in result] == [("b", "a", 60), ("b", "c", 60)]
+    (alone,) = compare_systems("all", systems, [("b", "c")], 200)
+    for name, expected in alone.rouge.items():
+        assert astuple(result[1].rouge[name].difference) == pytest.approx(astuple(expected.difference))
+        assert result[1].rouge[name].permutation == expected.permutation
     p_values = [item.rouge["rouge2"].permutation for item in result]
     assert [item.holm["rouge2"] for item in result] == holm(p_values) != p_values
     test = result[1].rouge["rouge1"]
-    assert test.losses > 50
+    gains = systems["b"][:, 0] - systems["c"][:, 0]
+    assert test.difference.mean == pytest.approx(gains.mean())
+    assert test.losses == (gains < 0).sum() > 50
     assert test.wins + test.ties + test.losses == 60
 
 
-def test_results_are_found_in_runs(tmp_path: Path) -> None:
-    scores = results(tmp_path / "run" / "evaluation" / "test", {"d1": 0.3})
-    assert find_results(tmp_path / "run", "test") == find_results(scores, "test") == scores
-    with pytest.raises(DataError, match=r"run must contain the results of an evaluation \(documents"):
-        find_results(tmp_path / "run", "validation")
+def test_p_values_are_those_of_scipy() -> None:
+    random = np.random.default_rng(2)
+    systems = {name: 0.3 + gain + random.normal(0, 0.02, (60, 4)) for name, gain in (("a", 0), ("b", 0.003))}
+    near = systems["b"][:, 0] - systems["a"][:, 0]
+    exact = permutation_test((near,), np.mean, permutation_type="samples", n_resamples=9999, random_state=0)
+    (precise,) = compare_systems("all", systems, [("b", "a")], 10_000)
+    assert 0.1 < exact.pvalue < 0.9
+    assert precise.rouge["rouge1"].permutation == pytest.approx(exact.pvalue, abs=0.02)
 
 
 def test_incomparable_results_are_refused(tmp_path: Path) -> None:
     ours = results(tmp_path / "a", {"d1": 0.3})
     with pytest.raises(DataError, match="same settings, got 'other' and here 'usual'"):
-        compare_results({"a": ours, "b": results(tmp_path / "b", {"d1": 0.3}, "other")}, CONFIG)
+        read_common({"a": ours, "b": results(tmp_path / "b", {"d1": 0.3}, "other")})
     with pytest.raises(DataError, match=r"must contain documents that .* has too, got none"):
-        compare_results({"a": ours, "b": results(tmp_path / "c", {"d2": 0.3})}, CONFIG)
+        read_common({"a": ours, "b": results(tmp_path / "c", {"d2": 0.3})})
+    lengths = {name: results(tmp_path / name, {"d1": 0.3}, words=words) for name, words in (("x", 70), ("y", 80))}
+    with pytest.raises(DataError, match="must have summarised the same documents, got d1 with 70 and 80 words"):
+        read_common({"a": ours, **lengths})
     with (tmp_path / "c" / "documents.jsonl").open("a") as file:
         file.write("\n")
     with pytest.raises(DataError, match="it is damaged or was changed"):
-        compare_results({"a": ours, "b": tmp_path / "c"}, CONFIG)
+        read_common({"a": ours, "b": tmp_path / "c"})
     (tmp_path / "c" / "manifest.json").unlink()
     with pytest.raises(DataError, match=r"c/manifest\.json must be readable"):
-        compare_results({"a": ours, "b": tmp_path / "c"}, CONFIG)
+        read_common({"a": ours, "b": tmp_path / "c"})
     with open_scores(tmp_path / "d", {"rouge": "usual"}, resume=False):
         unfinished = incomplete_folder(tmp_path / "d")
     (unfinished / "evaluation.json").write_text(json.dumps([]))
     with pytest.raises(DataError, match="must contain the results of an evaluation"):
-        compare_results({"d": unfinished, "a": ours}, CONFIG)
+        read_common({"d": unfinished, "a": ours})

@@ -8,8 +8,22 @@ import pytest
 from backports import zstd
 
 from sumpool.errors import DataError
-from sumpool.evaluation.predictions import join
-from sumpool.evaluation.scorer import Candidate
+from sumpool.evaluation.predictions import References, join
+
+Row = tuple[str, str, str, str | None]
+
+
+def joined_rows(predictions: Path, references: Path, *, skip_missing: bool = False) -> list[Row]:
+    """ID, summary, reference and document of each document that has a summary."""
+    documents = References.of_file(references)
+    summaries, _ = join(predictions, documents, skip_missing=skip_missing)
+    found = [
+        (each.id, summaries[each.id], each.reference, each.document)
+        for each in documents.read()
+        if each.id in summaries
+    ]
+    assert len(found) == len(summaries)
+    return found
 
 
 def write(path: Path, rows: Iterable[dict[str, object]]) -> Path:
@@ -30,19 +44,16 @@ def summaries(tmp_path: Path, names: str) -> Path:
 
 
 def test_rows_are_joined_by_id_in_the_order_of_the_references(tmp_path: Path, references: Path) -> None:
-    joined = join(summaries(tmp_path, "cab"), references)
-    assert joined.documents == 3
-    assert list(joined.candidates()) == [
-        Candidate(name, f"summary {name}", f"reference {name}", f"document {name}") for name in "abc"
+    assert joined_rows(summaries(tmp_path, "cab"), references) == [
+        (name, f"summary {name}", f"reference {name}", f"document {name}") for name in "abc"
     ]
-    assert [candidate.id for candidate in joined.candidates({"a", "c"})] == ["b"]
 
 
 def test_compressed_summaries_are_joined_too(tmp_path: Path, references: Path) -> None:
     plain = summaries(tmp_path, "cab")
     packed = tmp_path / "summaries.jsonl.gz"
     packed.write_bytes(gzip.compress(plain.read_bytes()))
-    assert list(join(packed, references).candidates()) == list(join(plain, references).candidates())
+    assert joined_rows(packed, references) == joined_rows(plain, references)
 
 
 def test_guessed_fields_are_reported(tmp_path: Path) -> None:
@@ -50,9 +61,8 @@ def test_guessed_fields_are_reported(tmp_path: Path) -> None:
     references = write(
         tmp_path / "r.jsonl", [{"article_id": "7", "abstract": "r", "article": "d", "text": "t", "document": 3}]
     )
-    joined = join(summaries, references)
-    assert list(joined.candidates()) == [Candidate("7", "p", "r", "d")]
-    assert joined.notes == [
+    assert joined_rows(summaries, references) == [("7", "p", "r", "d")]
+    assert join(summaries, References.of_file(references))[1] == [
         "s.jsonl: text in 'prediction', id in 'article_id'",
         "r.jsonl: text in 'abstract', id in 'article_id', document in 'article'",
     ]
@@ -61,51 +71,70 @@ def test_guessed_fields_are_reported(tmp_path: Path) -> None:
 def test_files_without_ids_are_joined_by_line(tmp_path: Path) -> None:
     summaries = write(tmp_path / "s.jsonl", [{"summary": "one"}, {"summary": "two"}])
     references = write(tmp_path / "r.jsonl", [{"summary": "first"}, {"summary": "second"}])
-    assert list(join(summaries, references).candidates()) == [
-        Candidate("1", "one", "first", None),
-        Candidate("2", "two", "second", None),
-    ]
+    assert joined_rows(summaries, references) == [("1", "one", "first", None), ("2", "two", "second", None)]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("generated_predictions.txt", "one\ntwo, too\n\nfour"),
+        ("model.hypo", "one\r\ntwo, too\r\n\r\nfour\r\n"),
+        ("rows.csv", 'source,prediction\n"a\nb",one\nc,"two, too"\nd,\ne,four\n'),
+        ("rows.tsv", "prediction\tx\none\t1\ntwo, too\t2\n\t3\nfour\t4\n"),
+        ("rows.csv", "x;prediction\n1;one\n2;two, too\n3;\n4;four\n"),
+        ("rows.txt", "".join(f'{{"prediction": "{text}"}}\n' for text in ("one", "two, too", "", "four"))),
+    ],
+)
+def test_summaries_of_other_programs_are_joined_in_order(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_bytes(content.encode())
+    texts = ["one", "two, too", "", "four"]
+    named = write(tmp_path / "r.jsonl", [{"id": f"d{number}", "summary": "r"} for number in range(4)])
+    rows: list[Row] = [(f"d{number}", text, "r", None) for number, text in enumerate(texts)]
+    assert joined_rows(tmp_path / name, named) == rows
+    (tmp_path / "r.csv").write_text("text,summary\n" + '"d\nd",r\n' * 4)
+    rows = [(str(number), text, "r", "d\nd") for number, text in enumerate(texts, 1)]
+    assert joined_rows(tmp_path / name, tmp_path / "r.csv") == rows
 
 
 def test_ids_are_never_joined_with_line_numbers(tmp_path: Path) -> None:
     with_ids = write(tmp_path / "s.jsonl", [{"id": 1, "summary": "one"}])
     without = write(tmp_path / "r.jsonl", [{"summary": "first"}])
-    for first, second in ((with_ids, without), (without, with_ids)):
-        with pytest.raises(DataError, match=r"must both have ids, or neither, got text in 'summary', .* and text in"):
-            join(first, second)
+    twice = write(tmp_path / "t.jsonl", [{"summary": "first"}, {"summary": "second"}])
+    for first, second in ((with_ids, without), (twice, with_ids)):
+        with pytest.raises(DataError, match=r"must both have ids, or neither, .* rows with text in 'summary', .* and"):
+            joined_rows(first, second)
 
 
 def test_a_missing_summary_is_reported(tmp_path: Path, references: Path) -> None:
     with pytest.raises(DataError, match=r"summaries\.jsonl must have a summary for every .* got none for 2 \(a, c\)"):
-        join(summaries(tmp_path, "b"), references)
-    joined = join(summaries(tmp_path, "b"), references, skip_missing=True)
-    assert [candidate.id for candidate in joined.candidates()] == ["b"]
-    assert joined.documents == 1
-    assert joined.notes[-1] == "references without a summary, left out: 2 (a, c)"
+        joined_rows(summaries(tmp_path, "b"), references)
+    joined, notes = join(summaries(tmp_path, "b"), References.of_file(references), skip_missing=True)
+    assert list(joined) == ["b"]
+    assert notes[-1] == "references without a summary, left out: 2 (a, c)"
 
 
 def test_an_extra_summary_is_noted(tmp_path: Path, references: Path) -> None:
-    joined = join(summaries(tmp_path, "xabyc"), references)
-    assert joined.documents == 3
-    assert joined.notes[-1] == "summaries without a reference, left out: 2 (x, y)"
+    joined, notes = join(summaries(tmp_path, "xabyc"), References.of_file(references))
+    assert len(joined) == 3
+    assert notes[-1] == "summaries without a reference, left out: 2 (x, y)"
 
 
 def test_files_that_share_nothing_are_an_error_even_when_skipping(tmp_path: Path, references: Path) -> None:
     with pytest.raises(DataError, match=r"got none for 3 \(a, b, c\)"):
-        join(summaries(tmp_path, "xyz"), references, skip_missing=True)
+        joined_rows(summaries(tmp_path, "xyz"), references, skip_missing=True)
 
 
 def test_a_repeated_id_is_reported(tmp_path: Path, references: Path) -> None:
     with pytest.raises(DataError, match=r"summaries\.jsonl:3 must have a unique id, got 'a' of line 1 again"):
-        join(summaries(tmp_path, "aba"), references)
+        joined_rows(summaries(tmp_path, "aba"), references)
     doubled = write(tmp_path / "r.jsonl", [{"id": "a", "summary": "r"}, {"id": "a", "summary": "r"}])
     with pytest.raises(DataError, match=r"r\.jsonl:2 must have a unique id, got 'a' of line 1 again"):
-        join(summaries(tmp_path, "ab"), doubled)
+        joined_rows(summaries(tmp_path, "ab"), doubled)
 
 
 def test_an_empty_file_is_an_error(tmp_path: Path, references: Path) -> None:
     with pytest.raises(DataError, match=r"summaries\.jsonl must have at least one row, got none"):
-        join(summaries(tmp_path, ""), references)
+        joined_rows(summaries(tmp_path, ""), references)
 
 
 def test_an_invalid_row_is_reported_before_scoring(tmp_path: Path, references: Path) -> None:
@@ -113,16 +142,16 @@ def test_an_invalid_row_is_reported_before_scoring(tmp_path: Path, references: P
     for bad in invalid:
         rows: list[dict[str, object]] = [{"id": name, "summary": "s"} for name in "ab"]
         with pytest.raises(DataError, match=r"summaries\.jsonl:3 must have a"):
-            join(write(tmp_path / "summaries.jsonl", [*rows, bad]), references)
+            joined_rows(write(tmp_path / "summaries.jsonl", [*rows, bad]), references)
         rows = [{"id": name, "summary": "r", "document": "d"} for name in "ab"]
         with pytest.raises(DataError, match=r"references\.jsonl:3 must have a"):
-            join(summaries(tmp_path, "abc"), write(tmp_path / "bad-references.jsonl", [*rows, bad]))
+            joined_rows(summaries(tmp_path, "abc"), write(tmp_path / "bad-references.jsonl", [*rows, bad]))
 
 
 def test_a_row_without_its_document_is_reported(tmp_path: Path) -> None:
     references = write(tmp_path / "r.jsonl", [{"id": "a", "summary": "r", "text": "d"}, {"id": "b", "summary": "r"}])
     with pytest.raises(DataError, match=r"r\.jsonl:2 must have a text in 'text', got the fields id, summary"):
-        join(summaries(tmp_path, "ab"), references)
+        joined_rows(summaries(tmp_path, "ab"), references)
 
 
 def test_damaged_files_are_joined_or_reported(tmp_path: Path, references: Path) -> None:
@@ -149,7 +178,7 @@ def test_damaged_files_are_joined_or_reported(tmp_path: Path, references: Path) 
         place = generator.randrange(len(whole))
         path.write_bytes(whole[:place] + generator.choice(pieces) + whole[place + generator.randrange(8) :])
         try:
-            assert len(list(join(path, references).candidates())) == 3
+            assert len(joined_rows(path, references)) == 3
             joined += 1
         except DataError as error:
             assert str(path) in str(error)  # noqa: PT017 - what is raised in most of the cases
@@ -164,9 +193,9 @@ def test_damaged_archives_are_reported(tmp_path: Path, references: Path) -> None
         for content in (b"not compressed", compress(rows)[:-8]):
             path.write_bytes(content)
             with pytest.raises(DataError, match=rf"rows\.jsonl{suffix} must be complete, got"):
-                join(path, references)
+                joined_rows(path, references)
     with pytest.raises(DataError, match=r"missing\.jsonl must be a file that can be read, got"):
-        join(tmp_path / "missing.jsonl", references)
+        joined_rows(tmp_path / "missing.jsonl", references)
 
 
 def test_lines_that_are_no_rows_are_reported(tmp_path: Path, references: Path) -> None:
@@ -174,7 +203,7 @@ def test_lines_that_are_no_rows_are_reported(tmp_path: Path, references: Path) -
     for line in (b"{", b"nonsense", b'{"a": "\xff"}', b"[" * 100_000, b"[1]", b"null", b"1e999"):
         path.write_bytes(b'{"id": "a", "summary": "s"}\n' + line + b"\n{}\n")
         with pytest.raises(DataError, match=r"rows\.jsonl:2 must be .*, got"):
-            join(path, references)
+            joined_rows(path, references)
 
 
 @pytest.mark.parametrize(
@@ -191,12 +220,12 @@ def test_fields_of_the_wrong_type_are_reported(
     tmp_path: Path, references: Path, row: dict[str, object], message: str
 ) -> None:
     with pytest.raises(DataError, match=rf"s\.jsonl:1 {message}"):
-        join(write(tmp_path / "s.jsonl", [row]), references)
+        joined_rows(write(tmp_path / "s.jsonl", [row]), references)
 
 
 def test_common_field_names_are_tried_in_order(tmp_path: Path) -> None:
     references = write(
         tmp_path / "r.jsonl", [{"id": 17, "summary": "", "abstract": "Gr\u00fc\u00dfe", "reference": "r"}]
     )
-    joined = join(write(tmp_path / "s.jsonl", [{"id": "17", "output": "o", "summary": ""}]), references)
-    assert list(joined.candidates()) == [Candidate("17", "", "r", None)]
+    summaries = write(tmp_path / "s.jsonl", [{"id": "17", "output": "o", "summary": ""}])
+    assert joined_rows(summaries, references) == [("17", "", "r", None)]

@@ -140,14 +140,14 @@ def test_json_contains_every_score() -> None:
 
 def test_the_system_is_compared_with_each_baseline() -> None:
     result = report([scored(number, leak=0.0) for number in range(30)])
-    assert [(item.slice, item.system, item.other, item.documents) for item in result.baselines] == [
+    assert [(item.slice, item.system, item.other, item.documents) for item in result.differences] == [
         (part, "tiny", other, 30) for part in ("all", "low-leak") for other in ("LEAD-60", "oracle-3")
     ]
-    lead = result.baselines[0].rouge["rouge1"]
+    lead = result.differences[0].rouge["rouge1"]
     assert lead.difference == result.rows[0].against_lead["rouge1"].difference
     assert lead.wins + lead.ties + lead.losses == 30
     assert lead.wins > 25
-    assert result.baselines[0].holm["rouge1"] == pytest.approx(2 * lead.permutation)
+    assert result.differences[0].holm["rouge1"] == pytest.approx(2 * lead.permutation)
 
 
 def test_a_system_named_like_a_baseline_keeps_its_scores() -> None:
@@ -156,7 +156,7 @@ def test_a_system_named_like_a_baseline_keeps_its_scores() -> None:
         scores.add(scored(number, leak=0.0))
     result = scores.report(CONFIG, {**NAMES, "model": "LEAD-60"}, "signature")
     assert result.rows[0].rouge["rouge1"].mean > result.rows[1].rouge["rouge1"].mean
-    assert result.baselines[0].rouge["rouge1"].wins > 8
+    assert result.differences[0].rouge["rouge1"].wins > 8
 
 
 def test_documents_are_divided_by_length() -> None:
@@ -182,8 +182,8 @@ def test_a_system_is_added_after_all_documents_are() -> None:
     result = scores.report(CONFIG, {**NAMES, "lead_summaries": "LEAD-40"}, "signature")
     assert [row.system for row in result.rows[:4]] == ["tiny", "LEAD-60", "oracle-3", "LEAD-40"]
     assert result.rows[3].rouge["rouge1"].mean == pytest.approx(result.rows[0].rouge["rouge1"].mean)
-    assert result.baselines[2].other == "LEAD-40"
-    assert result.baselines[2].rouge["rouge1"].ties == 4  # each document has its own score
+    assert result.differences[2].other == "LEAD-40"
+    assert result.differences[2].rouge["rouge1"].ties == 4  # each document has its own score
 
 
 def test_bertscore_is_a_mean_with_an_interval() -> None:

@@ -91,7 +91,8 @@ def test_lead_as_long_as_the_references_is_a_baseline() -> None:
 
 def test_baselines_of_equal_length_have_as_many_words_as_the_summary() -> None:
     for summary in ("Hosts.", "Hosts send datagrams to a gateway when they like.", "", "so " * 99):
-        scorer = SummaryScorer(EvaluationConfig(lead_words="summary"), reference_words=9)
+        scorer = SummaryScorer(EvaluationConfig(), equal_length="shortest")
+        assert [scorer.baselines[name] for name in ("lead", "textrank", "oracle")] == ["LEAD", "TextRank", "oracle-3"]
         systems = scorer.score(Candidate("rfc1", summary, REFERENCE, DOCUMENT)).systems
         length = min(len(summary.split()), len(DOCUMENT.split()))
         for name in ("lead", "lexrank", "textrank", "random"):
@@ -102,6 +103,21 @@ def test_baselines_of_equal_length_have_as_many_words_as_the_summary() -> None:
                 Candidate("rfc1", "x", REFERENCE, DOCUMENT)
             )
             assert all(systems[name] == fixed.systems[name] for name in ("lexrank", "textrank", "random", "oracle"))
+
+
+def test_systems_are_cut_to_one_length() -> None:
+    candidate = Candidate("rfc1", "Hosts send datagrams to a gateway.", REFERENCE, DOCUMENT)
+    others = {"short": "Hosts send.", "empty": "", "long": "so " * 99}
+    full = SummaryScorer(EvaluationConfig()).score(candidate, others).systems
+    assert [full[name].words for name in ("model", *others)] == [6, 2, 0, 99]
+    shortest = SummaryScorer(EvaluationConfig(), equal_length="shortest").score(candidate, others).systems
+    assert [shortest[name].words for name in ("model", *others, "lead", "lexrank")] == [2, 2, 0, 2, 2, 2]
+    assert shortest["model"].rouge == shortest["short"].rouge == full["short"].rouge
+    cut = SummaryScorer(EvaluationConfig(), equal_length="references")
+    words = len(REFERENCE.split())
+    systems = cut.score(candidate, others).systems
+    assert [systems[name].words for name in ("model", *others, "lead")] == [6, 2, 0, words, words]
+    assert cut.signature.endswith("| cut to the references")
 
 
 def test_baselines_can_be_chosen() -> None:

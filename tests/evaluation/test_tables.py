@@ -1,6 +1,5 @@
 import csv
 import io
-import re
 import shutil
 import subprocess
 from dataclasses import replace
@@ -14,7 +13,7 @@ from sumpool.evaluation.rouge import TYPES
 from sumpool.evaluation.scorer import Form
 from sumpool.evaluation.statistics import Estimate, PairedTest
 from sumpool.evaluation.tables import (
-    difference_table,
+    best_scores,
     escape_latex,
     form_table,
     length_table,
@@ -23,6 +22,7 @@ from sumpool.evaluation.tables import (
     to_latex,
     win_table,
 )
+from sumpool.text.escaping import Bold
 from sumpool.text.form import FAULTS
 
 F1 = Estimate(0.4125, 0.4, 0.42)
@@ -47,7 +47,7 @@ REPORT = EvaluationReport(
     documents=1243,
     notes=(),
     length_rows=tuple(row(part, system, 600) for part in ("short", "long") for system in ("tiny", "LEAD-60")),
-    baselines=(difference("all", "LEAD-60"), difference("low-leak", "LEAD-60")),
+    differences=(difference("all", "LEAD-60"), difference("low-leak", "LEAD-60")),
 )
 
 
@@ -76,23 +76,31 @@ def test_wins_are_those_of_all_documents() -> None:
     titles, cells = win_table(REPORT)
     assert len(titles) == len(cells[0])
     assert cells == [
-        ("LEAD-60", "1,200/3/40", "1,200/3/40", "0.250 / 0.250", "0.125 / 0.125", "0.375 / 0.375"),
+        (
+            "LEAD-60",
+            "+5.0 [-1.0, +6.0]",
+            "+5.0 [-1.0, +6.0]",
+            "1,200/3/40",
+            "1,200/3/40",
+            "0.250 / 0.250",
+            "0.125 / 0.125",
+            "0.375 / 0.375",
+        ),
     ]
 
 
-def test_differences_have_signs() -> None:
-    titles, cells = difference_table([difference("all", "other")])
-    first = dict(zip(titles, cells[0], strict=True))
-    assert first["compared"] == "tiny - other"
-    assert re.fullmatch(r"\+5\.0 \[-1\.0, \+6\.0\]", first["ROUGE-2"])
-    assert first["p (1 / Lsum)"] == "0.125 / 0.125"
-    assert first["won/tied/lost (1, Lsum)"] == "1,200/3/40, 1,200/3/40"
-    assert "p Holm" not in first
-
-
-def test_several_pairs_have_corrected_p_values() -> None:
-    titles, cells = difference_table([difference("all", "one"), difference("all", "two")])
-    assert [dict(zip(titles, row, strict=True))["p Holm"] for row in cells] == ["0.375 / 0.375"] * 2
+def test_the_best_score_is_bold_but_for_the_oracle() -> None:
+    better = Estimate(0.4131, 0.4, 0.42)
+    scores = {"tiny": F1, "other": better, "same": Estimate(0.4133, 0.4, 0.42), "oracle-3": Estimate(0.7, 0.6, 0.8)}
+    rows = tuple(
+        replace(row("all", name), rouge={**row("all", name).rouge, "rouge2": f1}) for name, f1 in scores.items()
+    )
+    found = replace(REPORT, rows=rows, length_rows=())
+    assert {system for _, system, name in best_scores(found) if name == "rouge2"} == {"other", "same"}
+    cells = [cells[3] for cells in score_table(found)[1]]
+    assert [isinstance(cell, Bold) for cell in cells] == [False, True, True, False]
+    assert to_latex(found).count(r"\textbf{41.3}") == 2
+    assert r"\textbf{70.0}" not in to_latex(found)
 
 
 def test_bertscore_is_a_column_where_it_was_asked_for() -> None:
@@ -134,7 +142,7 @@ def report(system: str = "tiny", holm: float = 0.375) -> EvaluationReport:
         documents=19,
         notes=("a note",),
         length_rows=(export_row("up to 5 words", system), export_row("up to 5 words", "LEAD-60")),
-        baselines=(difference,),
+        differences=(difference,),
     )
 
 
@@ -182,8 +190,8 @@ def test_latex_is_a_table_with_intervals_and_stars() -> None:
     assert lines[:2] == ["% a note", "% signature 95 % second line"]
     assert lines[2].startswith("% *: differs from tiny, permutation test, Holm, p < 0.05")
     assert r"\multicolumn{6}{l}{\emph{up to 5 words}, 19 documents} \\" in lines
-    cell = r"33.3 {\scriptsize [25.0, 50.0]}"
-    starred = cell.replace("33.3", "33.3$^*$")
+    cell = r"\textbf{33.3} {\scriptsize [25.0, 50.0]}"
+    starred = cell.replace("33.3}", "33.3}$^*$")
     assert rf"LEAD-60 & {cell} & {starred} & {cell} & {cell} & 40 \\" in lines
     assert rf"tiny & {cell} & {cell} & {cell} & {cell} & 40 \\" in lines
     assert "$^*$" not in to_latex(report())

@@ -13,7 +13,7 @@ from sumpool.data.ingest import ingest, read_rows
 from sumpool.data.sources.jsonl import JsonlSourceConfig
 from sumpool.documents.read import read_all
 from sumpool.errors import SumpoolError
-from sumpool.evaluation.predictions import join
+from sumpool.evaluation.predictions import References, join
 from sumpool.progress import no_op
 from tests.conftest import story
 from tests.torture.figures import Measured
@@ -78,7 +78,7 @@ def _summarize(path: Path, rows: int) -> str:
 
 
 def _evaluate(path: Path, rows: int) -> str:
-    join(path, path)
+    join(path, References.of_file(path))
     assert rows, "no rows"
     return "joined"
 

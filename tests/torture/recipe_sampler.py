@@ -49,7 +49,7 @@ _SPECIAL: dict[str, Sequence[object]] = {
     "max_length": (1, 2, 7, 1000, "auto"),
     "resamples": (100,),
     "hashes": (1, 2, 5),
-    "lead_words": (1, 60, "summary"),
+    "lead_words": (1, 60),
     "temperature": (0.01, 0.5, 1.0, 100.0),
     "seed": (0, 1, 2**31 - 1),
     "hidden": (1, 16),

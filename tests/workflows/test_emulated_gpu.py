@@ -8,7 +8,7 @@ import torch
 
 from sumpool.core.model import cuda_graph
 from sumpool.evaluation.task import Results
-from sumpool.tasks.summarization.evaluate import evaluate_run
+from sumpool.tasks.summarization.evaluate import evaluate_systems
 from sumpool.workflows.faithfulness import evaluate_faithfulness
 from tests.core.emulated_gpu import emulated_gpu
 from tests.core.model.test_cuda_graph import EagerGraph
@@ -28,10 +28,10 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]
 def test_summaries_are_scored_as_on_the_cpu(
     run: Path, tmp_path: Path, settings: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    evaluate_run(run, overrides=settings, results=Results(tmp_path / "cpu"))
+    evaluate_systems([run], overrides=settings, results=Results(tmp_path / "cpu"))
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     with emulated_gpu() as gpu:
-        evaluate_run(run, overrides=settings, results=Results(tmp_path / "gpu"))
+        evaluate_systems([run], overrides=settings, results=Results(tmp_path / "gpu"))
     assert gpu.copies, "nothing was computed on the device"
     expected, actual = ((tmp_path / name / "documents.jsonl").read_text() for name in ("cpu", "gpu"))
     assert len(actual.splitlines()) == 4

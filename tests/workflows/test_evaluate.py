@@ -1,25 +1,33 @@
+import csv
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
+from shutil import copytree
 from types import SimpleNamespace
 from typing import cast
 
+import numpy as np
 import pytest
+from rouge_score.rouge_scorer import RougeScorer
+from scipy.stats import permutation_test
 
 from sumpool.data.prepared_folder import write_manifest
 from sumpool.data.sources._base import Example
 from sumpool.data.texts import TextsWriter
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, Interrupted, RecipeError
+from sumpool.evaluation.statistics import holm
 from sumpool.evaluation.task import Results
 from sumpool.inference.loading import LoadedModel
 from sumpool.inference.summary import Summary
 from sumpool.progress import Progress, no_op
 from sumpool.recipe.load import load_recipe
+from sumpool.recipe.schema import Recipe
 from sumpool.tasks.summarization import evaluate
-from sumpool.tasks.summarization.evaluate import evaluate_predictions, evaluate_run
+from sumpool.tasks.summarization.evaluate import evaluate_systems
 
 DOCUMENTS = 12
 SYSTEMS = ("tiny", "LEAD-3", "LEAD-8", "LEAD-5", "LexRank-3", "TextRank-3", "random-3", "oracle-3")
@@ -68,10 +76,13 @@ def run(tmp_path: Path, tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch) -> P
     for path in prepared.rglob("*"):
         os.utime(path, (1, 1))  # so that files are hashed, and `check` is called, by the first evaluation only
 
-    def load_for_generation(folder: Path, overrides: tuple[str, ...]) -> LoadedModel:
-        recipe = load_recipe(tiny_recipe, [f"data.prepared={prepared}", *overrides])
-        return cast(LoadedModel, SimpleNamespace(folder=folder, recipe=recipe))
+    def find_model(folder: Path, overrides: tuple[str, ...]) -> tuple[Path, Recipe]:
+        return folder, load_recipe(tiny_recipe, [f"data.prepared={prepared}", *overrides])
 
+    def load_for_generation(folder: Path, overrides: tuple[str, ...]) -> LoadedModel:
+        return cast(LoadedModel, SimpleNamespace(folder=folder, recipe=find_model(folder, overrides)[1]))
+
+    monkeypatch.setattr(evaluate, "find_model", find_model)
     monkeypatch.setattr(evaluate, "load_for_generation", load_for_generation)
     replace_pipeline(monkeypatch, summarize)
     return folder
@@ -110,7 +121,7 @@ class Stop:
 
 
 def test_a_run_is_evaluated_beside_its_baselines(run: Path) -> None:
-    found = evaluate_run(run, overrides=["evaluate.resamples=100", "evaluate.lead_words=3"])
+    found = evaluate_systems([run], overrides=["evaluate.resamples=100", "evaluate.lead_words=3"])
     assert [(row.slice, row.system) for row in found.rows] == [
         (part, system) for part in ("all", "low-leak") for system in SYSTEMS
     ]
@@ -129,7 +140,7 @@ def test_a_run_is_evaluated_beside_its_baselines(run: Path) -> None:
 
 
 def test_results_are_files(run: Path) -> None:
-    found = evaluate_run(run)
+    found = evaluate_systems([run])
     folder = run / "evaluation" / "test"
     lines = [json.loads(line) for line in (folder / "documents.jsonl").read_text().splitlines()]
     assert [line["id"] for line in lines] == [f"rfc{number}" for number in range(DOCUMENTS)]
@@ -145,13 +156,13 @@ def test_the_shipped_model_has_its_results_in_the_working_directory(
 ) -> None:
     monkeypatch.setattr("sumpool.tasks.summarization.evaluate.SHIPPED", run)
     monkeypatch.chdir(tmp_path)
-    evaluate_run(run)
+    evaluate_systems([run])
     assert (tmp_path / "evaluation/test/report.json").is_file()
     assert not (run / "evaluation").exists()
 
 
 def test_the_same_summaries_give_the_same_table_from_a_file(run: Path, files: tuple[Path, Path]) -> None:
-    ours, theirs = evaluate_run(run), evaluate_predictions(*files)
+    ours, theirs = evaluate_systems([run]), evaluate_systems([files[0]], references=files[1])
     assert [row.rouge for row in ours.rows] == [row.rouge for row in theirs.rows]
     assert [row.against_lead for row in ours.rows] == [row.against_lead for row in theirs.rows]
     assert ours.signature == theirs.signature
@@ -159,38 +170,38 @@ def test_the_same_summaries_give_the_same_table_from_a_file(run: Path, files: tu
 
 @pytest.mark.parametrize("stop", [1, 5, 11, 12])
 def test_a_run_that_was_stopped_goes_on_where_it_was(run: Path, tmp_path: Path, stop: int) -> None:
-    evaluate_run(run, results=Results(tmp_path / "whole"))
+    evaluate_systems([run], results=Results(tmp_path / "whole"))
     with pytest.raises(Interrupted):
-        evaluate_run(run, results=Results(tmp_path / "parts"), check=Stop(stop))
+        evaluate_systems([run], results=Results(tmp_path / "parts"), check=Stop(stop))
     unfinished = tmp_path / ".parts.incomplete"
     done = (unfinished / "documents.jsonl").read_bytes()
     assert done.count(b"\n") == stop
     (unfinished / "documents.jsonl").write_bytes(done + b'{"id": "rfc')  # and a line was cut short
     seen: list[Progress] = []
-    evaluate_run(run, results=Results(tmp_path / "parts", resume=True), report=seen.append)
+    evaluate_systems([run], results=Results(tmp_path / "parts", resume=True), report=seen.append)
     assert [progress.done for progress in seen] == list(range(stop, DOCUMENTS + 1))
     for name in ("documents.jsonl", "report.json", "evaluation.json", "manifest.json"):
         assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
 def test_another_model_or_setting_is_not_added_to_the_same_lines(run: Path) -> None:
-    evaluate_run(run)
+    evaluate_systems([run])
     with pytest.raises(DataError, match="must hold the same settings to go on"):
-        evaluate_run(run, overrides=["evaluate.lead_words=7"], results=Results(resume=True))
+        evaluate_systems([run], overrides=["evaluate.lead_words=7"], results=Results(resume=True))
     with pytest.raises(DataError, match="must hold the same decoding to go on"):
-        evaluate_run(run, overrides=["summarize.beams=1"], results=Results(resume=True))
+        evaluate_systems([run], overrides=["summarize.beams=1"], results=Results(resume=True))
     with pytest.raises(
         DataError, match="must hold the same documents to go on, got '12 of test' there and '3 of test'"
     ):
-        evaluate_run(run, limit=3, results=Results(resume=True))
+        evaluate_systems([run], limit=3, results=Results(resume=True))
     (run / "model.safetensors").write_bytes(b"other")
     with pytest.raises(DataError, match="must hold the same model to go on"):
-        evaluate_run(run, results=Results(resume=True))
+        evaluate_systems([run], results=Results(resume=True))
 
 
 def test_how_documents_are_batched_does_not_matter(run: Path) -> None:
-    evaluate_run(run)
-    evaluate_run(run, overrides=["summarize.batch_tokens=100"], results=Results(resume=True))
+    evaluate_systems([run])
+    evaluate_systems([run], overrides=["summarize.batch_tokens=100"], results=Results(resume=True))
 
 
 @pytest.mark.parametrize("kind", ["text", "html", "pdf"])
@@ -202,9 +213,9 @@ def test_documents_are_read_from_files(run: Path, monkeypatch: pytest.MonkeyPatc
             read.append(document)
             yield summary(document)
 
-    evaluate_run(run)
+    evaluate_systems([run])
     replace_pipeline(monkeypatch, generate)
-    evaluate_run(run, overrides=[f"evaluate.files={kind}"])
+    evaluate_systems([run], overrides=[f"evaluate.files={kind}"])
     assert len(read) == DOCUMENTS
     assert read[0].id.startswith("rfc0.")
     assert read[3].blocks
@@ -212,45 +223,48 @@ def test_documents_are_read_from_files(run: Path, monkeypatch: pytest.MonkeyPatc
     lines = (run / "evaluation" / "test" / "documents.jsonl").read_text().splitlines()
     assert json.loads(lines[3])["id"] == "rfc3"
     with pytest.raises(DataError, match="files"):
-        evaluate_run(run, results=Results(resume=True))
+        evaluate_systems([run], results=Results(resume=True))
 
 
 def test_a_limit_takes_documents_from_everywhere(run: Path) -> None:
-    assert evaluate_run(run, limit=3).documents == 3
+    assert evaluate_systems([run], limit=3).documents == 3
     lines = (run / "evaluation" / "test" / "documents.jsonl").read_text().splitlines()
     assert [json.loads(line)["id"] for line in lines] == ["rfc0", "rfc4", "rfc8"]
-    assert evaluate_run(run, limit=100).documents == DOCUMENTS
+    assert evaluate_systems([run], limit=100).documents == DOCUMENTS
     with pytest.raises(RecipeError, match="the limit must be at least 1 document, got 0"):
-        evaluate_run(run, limit=0)
+        evaluate_systems([run], limit=0)
 
 
 def test_a_split_without_documents_is_an_error(run: Path, tmp_path: Path) -> None:
     with TextsWriter(tmp_path / "prepared", "validation"):
         pass
     with pytest.raises(DataError, match="validation must hold documents to evaluate, got none; take another split"):
-        evaluate_run(run, "validation")
+        evaluate_systems([run], "validation")
 
 
 def test_a_model_that_vanished_is_named(run: Path) -> None:
     (run / "model.safetensors").unlink()
     with pytest.raises(DataError, match=r"model\.safetensors must be a file that can be read"):
-        evaluate_run(run)
+        evaluate_systems([run])
 
 
 @pytest.mark.parametrize("stop", [1, 7])
 def test_a_file_of_summaries_goes_on_where_it_was(files: tuple[Path, Path], tmp_path: Path, stop: int) -> None:
-    evaluate_predictions(*files, results=Results(tmp_path / "whole"))
+    evaluate_systems([files[0]], references=files[1], results=Results(tmp_path / "whole"))
     with pytest.raises(Interrupted):
-        evaluate_predictions(*files, results=Results(tmp_path / "parts"), check=Stop(stop))
-    evaluate_predictions(*files, results=Results(tmp_path / "parts", resume=True))
+        evaluate_systems([files[0]], references=files[1], results=Results(tmp_path / "parts"), check=Stop(stop))
+    evaluate_systems([files[0]], references=files[1], results=Results(tmp_path / "parts", resume=True))
     for name in ("documents.jsonl", "report.json"):
         assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
 def test_a_file_of_summaries_has_its_results_beside_it(files: tuple[Path, Path]) -> None:
     notes: list[str] = []
-    found = evaluate_predictions(
-        *files, overrides=["evaluate.lead_words=2"], report=lambda progress: notes.append(progress.note)
+    found = evaluate_systems(
+        [files[0]],
+        references=files[1],
+        overrides=["evaluate.lead_words=2"],
+        report=lambda progress: notes.append(progress.note),
     )
     assert found.rows[0].system == "ours"
     assert found.rows[1].system == "LEAD-2"
@@ -266,83 +280,168 @@ def test_a_file_of_summaries_has_its_results_beside_it(files: tuple[Path, Path])
 def test_missing_summaries_are_an_error_unless_they_are_skipped(files: tuple[Path, Path]) -> None:
     files[0].write_text("".join(files[0].read_text().splitlines(keepends=True)[1:]))
     with pytest.raises(DataError, match=r"got none for 1 \(rfc0\)"):
-        evaluate_predictions(*files)
-    assert evaluate_predictions(*files, skip_missing=True).documents == DOCUMENTS - 1
+        evaluate_systems([files[0]], references=files[1])
+    assert evaluate_systems([files[0]], references=files[1], skip_missing=True).documents == DOCUMENTS - 1
 
 
 def test_a_model_without_documents_needs_some(run: Path) -> None:
     with pytest.raises(RecipeError, match=r"data\.prepared must be a folder of prepared data, got nothing: .*tiny was"):
-        evaluate_run(run, overrides=["data.source=null", "data.prepared=null"])
-    assert evaluate_run(run, overrides=["data.source=null", "evaluate.resamples=100"]).documents == DOCUMENTS
+        evaluate_systems([run], overrides=["data.source=null", "data.prepared=null"])
+    assert evaluate_systems([run], overrides=["data.source=null", "evaluate.resamples=100"]).documents == DOCUMENTS
 
 
-def test_another_run_is_compared_with(run: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"must contain the results of an evaluation .* evaluate it first"):
-        evaluate_run(run, results=Results(tmp_path / "now", against=[tmp_path]))
-    evaluate_run(run)
-    found = evaluate_run(run, results=Results(tmp_path / "now", against=[run]))
-    assert [(each.slice, each.rouge["rouge1"].difference.mean) for each in found.differences] == [
-        (part, 0.0) for part in dict.fromkeys(row.slice for row in found.rows)
-    ]
-    assert "differences" in json.loads((tmp_path / "now" / "report.json").read_text())
+def test_systems_are_rows_of_one_table(run: Path, tmp_path: Path) -> None:
+    """Values are those of rouge-score, and of the paired test on them."""
+    texts = [" ".join(example(number).document.split()[:6]) for number in range(DOCUMENTS)]
+    (tmp_path / "first.txt").write_text("\n".join(texts))
+    rows = "".join(f'rfc{number},"Hosts send {number}, datagrams."\n' for number in reversed(range(DOCUMENTS)))
+    (tmp_path / "other.csv").write_text("id,prediction\n" + rows)
+    targets = [run, tmp_path / "first.txt", tmp_path / "other.csv"]
+    outputs = Results(latex=tmp_path / "a.tex", csv=tmp_path / "a.csv", html=tmp_path / "a.html")
+    found = evaluate_systems(targets, names=["ours", "A & B"], results=outputs)
+    assert [row.system for row in found.rows if row.slice == "all"][:4] == ["ours", "A & B", "other", "LEAD-60"]
+    scorer = RougeScorer(["rouge1", "rouge2"], use_stemmer=True)
+    written_texts = {
+        "ours": [written(example(number).document) for number in range(DOCUMENTS)],
+        "A & B": texts,
+        "other": [f"Hosts send {number}, datagrams." for number in range(DOCUMENTS)],
+    }
+    f1s = {
+        system: np.array(
+            [scorer.score(example(number).summary, text)["rouge1"].fmeasure for number, text in enumerate(summaries)]
+        )
+        for system, summaries in written_texts.items()
+    }
+    for row in found.rows[:3]:
+        assert row.rouge["rouge1"].mean == pytest.approx(f1s[row.system].mean())
+    tests = {item.other: item for item in found.differences if item.slice == "all"}
+    assert {item.system for item in found.differences} == {"ours"}
+    for other in ("A & B", "other"):
+        paired = f1s["ours"] - f1s[other]
+        assert tests[other].rouge["rouge1"].difference.mean == pytest.approx(paired.mean())
+        exact = permutation_test((paired,), np.mean, permutation_type="samples", n_resamples=np.inf)
+        assert tests[other].rouge["rouge1"].permutation == pytest.approx(exact.pvalue, abs=0.03)
+        p_values = [item.rouge["rouge1"].permutation for item in tests.values()]
+        assert tests[other].holm["rouge1"] == holm(p_values)[[*tests].index(other)]
+    assert r"A \& B & " in (tmp_path / "a.tex").read_text()
+    assert (tmp_path / "a.tex").read_text().count(r"\textbf{") >= 4
+    assert {"ours", "A & B", "other"} < {
+        row["system"] for row in csv.DictReader(StringIO((tmp_path / "a.csv").read_text()))
+    }
+    assert "<h1>Evaluation of ours, A &amp; B, other</h1>" in (tmp_path / "a.html").read_text()
+    assert json.loads((tmp_path / "other-evaluation" / "report.json").read_text())["rows"][0]["system"] == "other"
 
 
-def test_several_runs_are_compared_pair_by_pair(run: Path, tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        evaluate_run(run, results=Results(tmp_path / name))
-    found = evaluate_run(run, results=Results(against=[tmp_path / "one", tmp_path / "two"]))
-    pairs = [("tiny", "one"), ("tiny", "two"), ("one", "two")]
-    assert [(each.system, each.other) for each in found.differences if each.slice == "all"] == pairs
-    again = evaluate_run(run, results=Results(against=[tmp_path / "one", tmp_path / "one"]))
-    assert {each.other for each in again.differences} == {str(tmp_path / "one")}
+def test_the_others_are_compared_with_a_chosen_row(run: Path, files: tuple[Path, Path]) -> None:
+    ours, references = files
+    other = ours.with_name("other.txt")
+    other.write_text("hosts\n" * DOCUMENTS)
+    for against, name in ((str(other), "other"), ("ours", "ours"), ("LEAD-60", "LEAD-60"), ("LEAD-5", "LEAD-5")):
+        found = evaluate_systems([ours], references=references, results=Results(against=against))
+        assert {item.system for item in found.differences} == {name}
+        assert len(found.differences) == len(found.rows) - len({row.slice for row in found.rows})
+    with pytest.raises(RecipeError, match=r"--against must be a system \(ours\) or a baseline, got LED"):
+        evaluate_systems([ours], references=references, results=Results(against="LED"))
+    with pytest.raises(RecipeError, match=r"--against must be a row of the table \(ours, LEAD-60, .*\), got LEAD-7"):
+        evaluate_systems([ours], references=references, results=Results(against="LEAD-7"))
+    evaluate_systems([run], results=Results(against=str(ours)))
+    again = evaluate_systems([run, ours.with_name("ours-evaluation")], results=Results(resume=True))
+    assert [row.system for row in again.rows][:2] == ["tiny", "ours-evaluation"]
+    assert again.rows[0].rouge == again.rows[1].rouge
+    with pytest.raises(RecipeError, match="ours-evaluation must come after a run or a file of summaries, got results"):
+        evaluate_systems([ours.with_name("ours-evaluation"), run])
+
+
+def test_runs_of_one_recipe_have_different_names(run: Path, tmp_path: Path) -> None:
+    other, same = tmp_path / "runs" / "other", tmp_path / "more" / "tiny"
+    for copy in (other, same):
+        copytree(run, copy)
+    assert [row.system for row in evaluate_systems([run, other]).rows][:2] == ["tiny", "other"]
+    assert [row.system for row in evaluate_systems([run, same]).rows][:2] == [str(run), str(same)]
+    evaluate_systems([run, same], results=Results(tmp_path / "out"), names=["a/b", "a b"])
+    assert sorted(path.name for path in (tmp_path / "out").iterdir() if path.name[0] != ".") == ["1-a_b", "2-a_b"]
+    for names in (["a", "a"], ["", "b"], ["tiny"]):
+        with pytest.raises(RecipeError, match="systems must have different names, got"):
+            evaluate_systems([other, run], names=names)
+    with pytest.raises(RecipeError, match="--as must be given at most once per system, got 3 for 2"):
+        evaluate_systems([run, other], names=["a", "b", "c"])
+
+
+def test_a_finished_evaluation_needs_no_model(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = evaluate_systems([run])
+    monkeypatch.delattr(evaluate, "load_for_generation")
+    assert evaluate_systems([run], results=Results(resume=True)) == first
+
+
+def test_files_of_one_folder_of_results_are_refused(files: tuple[Path, Path], tmp_path: Path) -> None:
+    text = tmp_path / "ours.txt"
+    text.write_text("hosts\n" * DOCUMENTS)
+    with pytest.raises(RecipeError, match=r"systems must have different folders of results, got .*; add --out DIR"):
+        evaluate_systems([files[0], text], references=files[1])
+    found = evaluate_systems([files[0], text], references=files[1], results=Results(tmp_path / "out"))
+    assert [row.system for row in found.rows][:2] == [str(files[0]), str(text)]
+
+
+def test_documents_without_some_summary_are_left_out(files: tuple[Path, Path], run: Path) -> None:
+    few = files[0].with_name("few.jsonl")
+    few.write_text("".join(files[0].read_text().splitlines(keepends=True)[3:]))
+    found = evaluate_systems([run, few], skip_missing=True)
+    assert found.documents == DOCUMENTS - 3
+    assert f"3 of {DOCUMENTS} documents lack a summary of some system" in found.notes
+    limited = evaluate_systems([run, files[0]], limit=3)
+    assert limited.documents == evaluate_systems([files[0]], references=files[1], limit=3).documents == 3
 
 
 def test_an_equal_lead_is_one_row(run: Path) -> None:
-    found = evaluate_run(run, overrides=["evaluate.lead_words=5"])
+    found = evaluate_systems([run], overrides=["evaluate.lead_words=5"])
     assert [row.system for row in found.rows][:3] == ["tiny", "LEAD-5", "LEAD-8"]
     assert "LEAD-5 is as long as the summaries of tiny on average" in found.notes
     assert not next(row for row in found.rows if row.system == "LEAD-5").against_lead
 
 
-def test_baselines_are_as_long_as_each_summary(run: Path, tmp_path: Path) -> None:
-    report = evaluate_run(run, overrides=["evaluate.lead_words=summary"], results=Results(html=tmp_path / "a.html"))
-    named = [f"{name}, equal length" for name in ("LEAD", "LexRank", "TextRank", "random")]
-    assert [row.system for row in report.rows][:6] == ["tiny", named[0], "LEAD-8", *named[1:]]
-    assert "baselines of equal length have as many words as the summary of tiny of each document" in report.notes
-    assert not any("summaries of tiny on average" in note for note in report.notes)
-    assert next(difference.other for difference in report.baselines if difference.slice == "all") == named[0]
-    assert "outline LEAD, equal length" in (tmp_path / "a.html").read_text()
-    lengths = [
-        json.loads(line)["systems"] for line in (run / "evaluation/test/documents.jsonl").read_text().splitlines()
-    ]
-    assert all(systems["lead"]["words"] == systems["model"]["words"] for systems in lengths)
-
-
-def test_lead_as_long_as_the_summaries_on_average_stays_beside_other_baselines_of_equal_length(run: Path) -> None:
-    chosen = "evaluate.baselines=[lead_summaries,lexrank]"
-    report = evaluate_run(run, overrides=["evaluate.lead_words=summary", chosen])
-    assert [row.system for row in report.rows][:3] == ["tiny", "LEAD-5", "LexRank, equal length"]
+def test_all_systems_are_cut_to_one_length(run: Path, files: tuple[Path, Path], tmp_path: Path) -> None:
+    long = tmp_path / "long.txt"
+    long.write_text("\n".join(" ".join(example(number).document.split()) for number in range(DOCUMENTS)))
+    results = Results(equal_length="shortest", html=tmp_path / "a.html")
+    found = evaluate_systems([run, long], results=results)
+    named = ["tiny", "long", "LEAD", "LexRank", "TextRank", "random", "oracle-3"]
+    assert [row.system for row in found.rows if row.slice == "all"] == named
+    assert {row.words for row in found.rows if row.system != "oracle-3"} == {5}
+    assert (
+        next(row for row in found.rows if row.system == "long").rouge
+        == next(row for row in found.rows if row.system == "LEAD").rouge
+    )
+    note = "summaries, but for the oracle's, are cut to as many words as the shortest summary of the document has"
+    assert note in found.notes
+    assert not any("on average" in note for note in found.notes)
+    again = evaluate_systems([run, long], results=Results(equal_length="references", resume=True))
+    words = {row.system: row.words for row in again.rows if row.slice == "all"}
+    assert (words["tiny"], words["long"], words["LEAD"], words["random"]) == (5, 8, 8, 8)
+    alone = evaluate_systems([files[0]], references=files[1], results=Results(equal_length="shortest"))
+    assert {row.words for row in alone.rows if row.system != "oracle-3"} == {5}
+    whole = json.loads((tmp_path / "long-evaluation" / "report.json").read_text())["rows"][0]
+    assert whole["words"] == len(example(0).document.split())
 
 
 def test_wrong_settings_of_a_file_are_reported_before_it_is_read(files: tuple[Path, Path]) -> None:
     with pytest.raises(
         RecipeError, match=r"(?s)2 problems.*evaluate\.lead_wrds is not .*did you mean lead_words.*x is"
     ):
-        evaluate_predictions(Path("missing"), files[1], overrides=["evaluate.lead_wrds=7", "x=1"])
+        evaluate_systems([Path("missing")], references=files[1], overrides=["evaluate.lead_wrds=7", "x=1"])
     with pytest.raises(RecipeError, match=r"--set must look like section\.setting=value"):
-        evaluate_predictions(*files, overrides=["lead_words"])
+        evaluate_systems([files[0]], references=files[1], overrides=["lead_words"])
 
 
 def test_the_report_is_written_to_files(run: Path, tmp_path: Path) -> None:
     results = Results(html=tmp_path / "a.html", latex=tmp_path / "a.tex", csv=tmp_path / "a.csv")
-    found = evaluate_run(run, results=results)
+    found = evaluate_systems([run], results=results)
     markup = (tmp_path / "a.html").read_text()
     assert markup.count("<article>") == DOCUMENTS
     assert example(3).document.split("\n")[0] in markup
     assert found.signature in (tmp_path / "a.tex").read_text()
     assert len((tmp_path / "a.csv").read_text().splitlines()) == 1 + len(found.rows)
     (tmp_path / "a.html").unlink()
-    evaluate_run(run, results=replace(results, resume=True))
+    evaluate_systems([run], results=replace(results, resume=True))
     assert (tmp_path / "a.html").read_text() == markup
 
 
@@ -350,20 +449,20 @@ def test_files_that_cannot_be_written_are_named_before_the_model_is_asked(run: P
     for path in (tmp_path, tmp_path / "missing" / "file"):
         for results in (Results(html=path), Results(latex=path), Results(csv=path)):
             with pytest.raises(RecipeError, match="must be a file in an existing folder, got none; make the folder"):
-                evaluate_run(run, results=results)
+                evaluate_systems([run], results=results)
     (tmp_path / "prepared" / "page.html").touch()
-    evaluate_run(run, limit=2, results=Results(tmp_path / "other", html=tmp_path / "prepared" / "page.html"))
+    evaluate_systems([run], limit=2, results=Results(tmp_path / "other", html=tmp_path / "prepared" / "page.html"))
     listed = tmp_path / "prepared" / "test" / "texts.jsonl"
     before = listed.read_bytes()
     with pytest.raises(RecipeError, match=r"texts\.jsonl must not be a file that .*manifest\.json lists"):
-        evaluate_run(run, results=Results(csv=listed))
+        evaluate_systems([run], results=Results(csv=listed))
     assert listed.read_bytes() == before
     assert not (run / "evaluation").exists()
 
 
 def test_bertscore_needs_a_model(run: Path) -> None:
     with pytest.raises(RecipeError, match=r"evaluate\.bertscore_model must be the folder of .* add --set evaluate"):
-        evaluate_run(run, overrides=["evaluate.metrics=[bertscore]"])
+        evaluate_systems([run], overrides=["evaluate.metrics=[bertscore]"])
     with pytest.raises(RecipeError, match=r"bertscore_model must be the folder of a model .* got missing; copy one"):
-        evaluate_run(run, overrides=["evaluate.metrics=[bertscore]", "evaluate.bertscore_model=missing"])
+        evaluate_systems([run], overrides=["evaluate.metrics=[bertscore]", "evaluate.bertscore_model=missing"])
     assert not (run / "evaluation").exists()

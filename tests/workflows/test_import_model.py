@@ -27,7 +27,7 @@ from sumpool.pretrained.config import ImportOptions
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from sumpool.runs.model_card import CARD
-from sumpool.tasks.summarization.evaluate import evaluate_run
+from sumpool.tasks.summarization.evaluate import evaluate_systems
 from sumpool.workflows import import_model as workflow
 from sumpool.workflows.import_model import import_model
 from sumpool.workflows.train import train
@@ -299,7 +299,7 @@ def test_imported_models_can_be_trained(bart: Path, trained: Path, tmp_path: Pat
     assert all(torch.equal(after[name], weights) for name, weights in before.items())
     assert any(f"began with the weights of {run}; fresh: " in progress.note for progress in heard)
     assert (trained / "tokenizer.json").read_bytes() == (run / "tokenizer.json").read_bytes()
-    report = evaluate_run(run, overrides=[f"data.prepared={tmp_path}/data", "evaluate.resamples=100"], limit=1)
+    report = evaluate_systems([run], overrides=[f"data.prepared={tmp_path}/data", "evaluate.resamples=100"], limit=1)
     assert report.documents == 1
 
 

@@ -14,7 +14,7 @@ from sumpool.io.manifest import Manifest
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.tasks.classification.classify import evaluate_classifier
-from sumpool.tasks.summarization.evaluate import evaluate_run
+from sumpool.tasks.summarization.evaluate import evaluate_systems
 from sumpool.training.data_order import TrainingData
 from sumpool.workflows.prune import HeadPruning, _validation_data, head_gates, prune_heads
 from sumpool.workflows.summarize import summarize
@@ -93,7 +93,7 @@ def test_the_folder_works_as_a_run_folder(
     assert pruned.folder == str(folder)
     [summary] = summarize([Document("a", "Zinc oxide. Nails and tin. More of it.")], folder)
     assert summary.summary
-    report = evaluate_run(folder, "validation", limit=2, overrides=["evaluate.resamples=100"])
+    report = evaluate_systems([folder], "validation", limit=2, overrides=["evaluate.resamples=100"])
     assert report.rows
     for command in (["show", str(folder)], ["prune", str(folder), "--documents", "2"]):
         assert exit_code(*command) == 0

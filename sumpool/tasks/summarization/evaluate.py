@@ -1,21 +1,23 @@
-"""Evaluation of summaries: of a run's data by its model, or from anywhere."""
+"""Evaluation of systems on the same documents: models of runs, and summaries from anywhere."""
 
 from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import replace
 from itertools import tee
 from pathlib import Path
 from typing import Any
 
-from sumpool.data.sources._base import Example, Split
+from sumpool.data.sources._base import Split
 from sumpool.data.texts import Texts
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.config import EvaluationConfig
-from sumpool.evaluation.predictions import join
+from sumpool.evaluation.predictions import References, join
 from sumpool.evaluation.report import EvaluationReport
 from sumpool.evaluation.scorer import Candidate, ReferenceDocument
-from sumpool.evaluation.task import EvaluationTask, Results, evaluate_task, file_sha256
-from sumpool.inference.loading import LoadedModel, load_for_generation
-from sumpool.inference.model_choice import SHIPPED
+from sumpool.evaluation.scores import SCORES
+from sumpool.evaluation.task import EvaluationTask, Results, evaluate_tasks, file_sha256
+from sumpool.inference.loading import LoadedModel, find_model, load_for_generation
+from sumpool.inference.model_choice import RUNS, SHIPPED, default_model
 from sumpool.inference.pipeline import Pipeline
 from sumpool.io.manifest import MODEL
 from sumpool.progress import Check, Progress, Report, no_op
@@ -26,6 +28,7 @@ from sumpool.settings import Settings
 from sumpool.tasks.summarization.document_files import read_as_file
 
 _DEFAULT_RESULTS = Results()
+_BASELINE_ROWS = ("LEAD", "LexRank", "TextRank", "random", "oracle")
 
 
 def prepared_folder(run: Path, recipe: Recipe, check: Check) -> Path:
@@ -38,116 +41,191 @@ def prepared_folder(run: Path, recipe: Recipe, check: Check) -> Path:
     return prepared_data_of(run, recipe, check)
 
 
-def evaluate_run(
-    run: Path | None = None,
+def evaluate_systems(
+    targets: Sequence[Path] = (),
     split: Split = "test",
     *,
+    references: Path | None = None,
+    names: Sequence[str] = (),
+    skip_missing: bool = False,
     overrides: Sequence[str] = (),
     limit: int | None = None,
     results: Results = _DEFAULT_RESULTS,
     report: Report = no_op,
     check: Check = no_op,
 ) -> EvaluationReport:
-    """Summarise a split of a run's data with its model, and score the summaries.
+    """Score the summaries of models and of files on the same documents, and make one table of all systems.
 
     Args:
-        run: The run folder; None takes the newest one.
-        split: Part of the data.
-        overrides: Settings to change, each like `summarize.beams=1`.
-        limit: Documents to take, evenly spread over the split; None takes all.
-        results: Destination of the results; by default `evaluation/<split>` in the run folder, or in the
-            working directory for the shipped model, anew.
+        targets: The systems: run folders, whose models summarise the documents; files of summaries (JSON lines, CSV,
+            TSV, or a summary per line); and, but for the first, folders of results. None takes the newest run.
+        split: Part of the prepared data of the first run, whose documents all systems are scored on.
+        references: File of documents with references, if no system is a run.
+        names: Names of the systems in their order; others are named after their folders and files.
+        skip_missing: Whether documents without a summary in a file are left out instead of an error.
+        overrides: Settings to change, each like `summarize.beams=1`; without a run, of section `evaluate` alone.
+        limit: Documents to take, evenly spread; None takes all.
+        results: Destination of the results; by default `evaluation/<split>` in a run folder, or in the working
+            directory for the shipped model, and `<name>-evaluation` beside a file, anew.
         report: Called with progress.
         check: Called between documents; when it raises, the scores so far are kept.
 
     Raises:
         CheckpointError: If there is no model, or it is damaged.
-        RecipeError: If a setting or the limit is wrong.
-        DataError: If the prepared data is missing, or the results to resume are of another evaluation.
+        RecipeError: If a setting, a name or the limit is wrong, or the folder of the results holds anything else.
+        DataError: If the prepared data is missing, a row cannot be used, files do not fit together, or the results to
+            resume are of another evaluation.
         ResourceError: If the disk is full or fails.
     """
-    # 1. Load the model and open the documents of its data.
-    loaded = load_for_generation(run, overrides)
-    folder, recipe = loaded.folder, loaded.recipe
-    prepared = prepared_folder(folder, recipe, check)
+    # 1. Find the systems, so that all their errors appear now.
+    systems = [*targets] or [default_model(RUNS)]
+    against = Path(results.against)
+    if results.against and results.against not in names and against not in systems and against.exists():
+        systems.append(against)
+    files = [path for path in systems if references or path.is_file()]
+    runs = {path: find_model(path, overrides) for path in systems if path not in files and not _is_scored(path)}
+    if systems[0] not in (*files, *runs):
+        raise RecipeError(f"{systems[0]} must come after a run or a file of summaries, got results of an evaluation")
+    named = _names(systems, names)
+    compared = named[systems.index(against)] if results.against and against in systems else results.against
+    if compared not in ("", *named) and not compared.startswith(_BASELINE_ROWS):
+        raise RecipeError(f"--against must be a system ({', '.join(named)}) or a baseline, got {compared}")
+
+    # 2. Open the documents, those of the first run that has its own.
+    if references:
+        documents, config = References.of_file(references), _evaluation_config(overrides)
+        data = file_sha256(references)
+    elif runs:
+        folder, recipe = min(runs.values(), key=lambda run: _has_no_data(*run))
+        config = next(iter(runs.values()))[1].evaluate
+        prepared = prepared_folder(folder, recipe, check)
+        documents = _prepared_references(prepared, split, None if files else limit)
+        data = file_sha256(prepared / split / "texts.jsonl")
+    else:
+        raise RecipeError(f"{files[0]} must come with --references FILE or a run, got a file alone")
+    wanted = {documents.ids[index] for index in spread(len(documents.ids), limit)}
+
+    def task_of(system: str, path: Path) -> EvaluationTask:
+        if path in runs:
+            return _task_of_run(system, *runs[path], documents, wanted, split, overrides, data, check)
+        if path in files:
+            joined = join(path, documents, skip_missing=skip_missing)
+            return _task_of_file(system, path, joined, documents, wanted, data)
+        return EvaluationTask(system, path, len(wanted), None, documents.read, {})
+
+    # 3. Score each document, then make the table.
+    tasks = [task_of(system, path) for system, path in zip(named, systems, strict=True)]
+    for note in dict.fromkeys(note for task in tasks for note in task.notes):
+        report(Progress("evaluate", note=note))
+    return evaluate_tasks(tasks, config, replace(results, against=compared), report, check)
+
+
+def _is_scored(path: Path) -> bool:
+    return (path / SCORES).is_file()
+
+
+def _names(systems: Sequence[Path], chosen: Sequence[str]) -> list[str]:
+    """Names of the systems: the chosen ones, then those of folders and files, or their paths where these repeat."""
+    if len(chosen) > len(systems):
+        raise RecipeError(f"--as must be given at most once per system, got {len(chosen)} for {len(systems)}")
+    short = [_short_name(path) for path in systems]
+    names = [name if short.count(name) == 1 else str(path) for name, path in zip(short, systems, strict=True)]
+    names[: len(chosen)] = chosen
+    if len({*names}) < len(names) or not all(names):
+        raise RecipeError(f"systems must have different names, got {', '.join(names)}; name them with --as")
+    return names
+
+
+def _short_name(path: Path) -> str:
+    folder = path.resolve()
+    if path.is_dir() and _is_scored(path) and folder.parent.name == "evaluation":
+        folder = folder.parent.parent  # the run that these results lie in
+    return folder.name if path.is_dir() else path.name.split(".")[0]
+
+
+def _has_no_data(folder: Path, recipe: Recipe) -> bool:
+    """Whether a model comes without its data: it was imported, or is the shipped one."""
+    return (recipe.data.source is None and recipe.data.prepared is None) or folder.resolve() == SHIPPED.resolve()
+
+
+def _prepared_references(prepared: Path, split: Split, limit: int | None) -> References:
+    """Documents of a prepared split, evenly spread."""
     texts = Texts.open(prepared, split)
     indices = spread(len(texts), limit)
     if not indices:
         raise DataError(f"{prepared / split} must hold documents to evaluate, got none; take another split")
 
-    # 2. Summarise each as it is asked for, unless it is done.
-    def candidates(done: Set[str]) -> Iterator[Candidate]:
-        rest = (example for example in map(texts.__getitem__, indices) if example.id not in done)
-        return _summarize_examples(rest, loaded, check)
-
-    def references() -> Iterator[ReferenceDocument]:
+    def read() -> Iterator[ReferenceDocument]:
         for example in map(texts.__getitem__, indices):
             yield ReferenceDocument(example.id, example.summary, example.document)
 
-    task = EvaluationTask(
-        system=recipe.name,
+    return References(prepared / split, "prepared data", True, [document.id for document in read()], read)
+
+
+def _task_of_run(
+    system: str,
+    folder: Path,
+    recipe: Recipe,
+    documents: References,
+    wanted: Set[str],
+    split: Split,
+    overrides: Sequence[str],
+    data: str,
+    check: Check,
+) -> EvaluationTask:
+    """Summaries that a model writes when they are asked for; it is loaded for that time only."""
+
+    def candidates(done: Set[str]) -> Iterator[Candidate]:
+        if wanted <= done:
+            return iter(())
+        rest = (document for document in documents.read() if document.id in wanted - done)
+        return _summarize(rest, load_for_generation(folder, overrides), check)
+
+    return EvaluationTask(
+        system=system,
         folder=evaluation_folder(Path() if folder.resolve() == SHIPPED.resolve() else folder, split),
-        documents=len(indices),
-        split=split,
+        documents=len(wanted),
         candidates=candidates,
-        references=references,
+        references=lambda: (document for document in documents.read() if document.id in wanted),
         identity={
             "model": file_sha256(folder / MODEL),
-            "data": file_sha256(prepared / split / "texts.jsonl"),
-            "documents": f"{len(indices)} of {split}",
+            "data": data,
+            "documents": f"{len(wanted)} of {split}",
             **({"files": recipe.evaluate.files} if recipe.evaluate.files else {}),
             "decoding": recipe.summarize.model_dump_json(exclude={"batch_tokens"}),
         },
     )
-    # 3. Score each document, then make the table.
-    return evaluate_task(task, recipe.evaluate, results, report, check)
 
 
-def evaluate_predictions(
-    predictions: Path,
-    references: Path,
-    *,
-    overrides: Sequence[str] = (),
-    skip_missing: bool = False,
-    results: Results = _DEFAULT_RESULTS,
-    report: Report = no_op,
-    check: Check = no_op,
-) -> EvaluationReport:
-    """Score summaries from anywhere.
+def _task_of_file(
+    system: str,
+    path: Path,
+    joined: tuple[dict[str, str], list[str]],
+    documents: References,
+    wanted: Set[str],
+    data: str,
+) -> EvaluationTask:
+    """Summaries in a file."""
+    all_summaries, notes = joined
+    summaries = {id: summary for id, summary in all_summaries.items() if id in wanted}
 
-    Args:
-        predictions: JSON lines (.gz and .zst too) with `id` and `summary`, or names like these.
-        references: JSON lines with `id`, `summary`, and `document` for the baselines.
-        overrides: Settings to change, each like `evaluate.tokenizer=unicode`.
-        skip_missing: Whether references without a summary are left out instead of an error.
-        results: Destination of the results; by default `<predictions>-evaluation` beside the predictions, anew.
-        report: Called with progress.
-        check: Called between documents; when it raises, the scores so far are kept.
+    def references() -> Iterator[ReferenceDocument]:
+        return (document for document in documents.read() if document.id in summaries)
 
-    Raises:
-        RecipeError: If a setting is wrong, or the folder of the results holds anything else.
-        DataError: If a row cannot be used, the files do not fit together, or the results to resume are of another
-            evaluation.
-        ResourceError: If the disk is full or fails.
-    """
-    # 1. Check the settings, read and join both files, so that all their errors appear now.
-    config = _evaluation_config(overrides)
-    joined = join(predictions, references, skip_missing=skip_missing)
-    for note in joined.notes:
-        report(Progress("evaluate", note=note))
-    name = predictions.name.split(".")[0]
-    task = EvaluationTask(
-        system=name,
-        folder=predictions.with_name(f"{name}-evaluation"),
-        documents=joined.documents,
-        split="",
-        candidates=joined.candidates,
-        references=joined.reference_documents,
-        identity={"summaries": file_sha256(predictions), "references": file_sha256(references)},
-        notes=joined.notes,
+    def candidates(done: Set[str]) -> Iterator[Candidate]:
+        for document in references():
+            if document.id not in done:
+                yield Candidate(document.id, summaries[document.id], document.reference, document.document)
+
+    return EvaluationTask(
+        system=system,
+        folder=path.with_name(f"{path.name.split('.')[0]}-evaluation"),
+        documents=len(summaries),
+        candidates=candidates,
+        references=references,
+        identity={"summaries": file_sha256(path), "references": data, "documents": str(len(summaries))},
+        notes=notes,
     )
-    # 2. Score each document, then make the table.
-    return evaluate_task(task, config, results, report, check)
 
 
 class EvaluationSettings(Settings):
@@ -165,15 +243,17 @@ def _evaluation_config(overrides: Sequence[str]) -> EvaluationConfig:
     return settings.evaluate
 
 
-def _summarize_examples(examples: Iterable[Example], loaded: LoadedModel, check: Check) -> Iterator[Candidate]:
-    """Summarise examples in their order; at most some hundred are read ahead."""
-    read, same = tee(examples)
+def _summarize(references: Iterable[ReferenceDocument], loaded: LoadedModel, check: Check) -> Iterator[Candidate]:
+    """Summarise documents in their order; at most some hundred are read ahead."""
+    read, same = tee(references)
     files = loaded.recipe.evaluate.files
     documents = (
-        read_as_file(example.id, example.document, files) if files else Document(example.id, example.document)
-        for example in read
+        read_as_file(each.id, each.document or "", files) if files else Document(each.id, each.document or "")
+        for each in read
     )
     summaries = Pipeline.of(loaded).summarize(documents, check=check)
-    for summary, example in zip(summaries, same, strict=True):
+    for summary, reference in zip(summaries, same, strict=True):
         share_read = summary.tokens_read / summary.tokens_total if summary.tokens_total else 1.0
-        yield Candidate(example.id, summary.summary, example.summary, example.document, share_read, summary.mode)
+        yield Candidate(
+            reference.id, summary.summary, reference.reference, reference.document, share_read, summary.mode
+        )

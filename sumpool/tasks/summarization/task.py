@@ -9,7 +9,6 @@ import torch
 from torch import nn
 
 from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.errors import RecipeError
 from sumpool.inference.model_choice import ADVICE
 from sumpool.progress import Check, Report
 from sumpool.recipe.schema import Recipe
@@ -34,6 +33,7 @@ class SummarizationTask(DocumentTask[Recipe]):
     kind = "model"
     advice = ADVICE
     use = "summarize --model {} doc.txt"
+    compares_runs = True
 
     def build_model(self, recipe: Recipe, prepared: Path, tokenizer: "Tokenizer") -> SummarizationModel:
         """Build the model of a recipe with random weights."""
@@ -102,13 +102,12 @@ class SummarizationTask(DocumentTask[Recipe]):
         report: Report,
         check: Check,
     ) -> "EvaluationReport":
-        """Summarise a split of a run's data, and score the summaries."""
-        from sumpool.tasks.summarization.evaluate import evaluate_run
+        """Summarise a split of the data of the first run by every run, and score the summaries."""
+        from sumpool.tasks.summarization.evaluate import evaluate_systems
 
-        if len(runs) > 1:
-            raise RecipeError(f"one run must be evaluated, got {len(runs)}; compare others with --against")
-        run = runs[0] if runs else None
-        return evaluate_run(run, split, overrides=overrides, limit=limit, results=results, report=report, check=check)
+        return evaluate_systems(
+            runs, split, overrides=overrides, limit=limit, results=results, report=report, check=check
+        )
 
 
 TASK = SummarizationTask()
