@@ -313,15 +313,13 @@ def _layer(layer: Mapping[str, Any]) -> str:
 
 def _data(run: Path, tree: Mapping[str, Any]) -> dict[str, str]:
     """Return facts of the data report as text; nothing of a run without one, such as an imported model."""
+    if not (run / REPORT_FILE).is_file():
+        return {}
     try:
-        return DataReport.load(run).facts()
-    except DataError:
-        if "task" not in tree or not (run / REPORT_FILE).is_file():
-            return {}
-    # Imported here, as other reports are those of language models, whose package needs torch.
-    from sumpool.recipe.task import find_task
+        if "task" not in tree:
+            return DataReport.load(run).facts()
+        from sumpool.recipe.task import find_task  # here, as tasks need torch
 
-    try:
         return find_task(tree["task"]).load_report(run).facts()
     except (DataError, ValueError):
         return {}
