@@ -39,7 +39,8 @@ def test_energy_is_that_of_the_run(tmp_path: Path) -> None:
     for name, value in (("name", "package-0"), ("energy_uj", "0"), ("max_energy_range_uj", "100000000")):
         (folder / name).write_text(value)
     meter = EnergyMeter(tmp_path)
-    write = f"open({str(folder / 'energy_uj')!r}, 'w').write('{{}}')"
+    new, counter = str(folder / "new"), str(folder / "energy_uj")
+    write = f"import os; open({new!r}, 'w').write('{{}}'); os.replace({new!r}, {counter!r})"  # never empty
     runs = [run_process(python(write.format(energy)), meter, no_op) for energy in (3_000_000, 4_000_000)]
     assert [run.joules for run in runs] == pytest.approx([3, 1])
 

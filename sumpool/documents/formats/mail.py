@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from email import message_from_bytes, policy
 from email.errors import HeaderParseError, MessageError
-from email.header import decode_header
+from email.header import Header, decode_header
 from email.message import Message
 from typing import Final
 
@@ -186,13 +186,13 @@ def _attachment_note(body: _Body) -> Iterator[str]:
 
 def _header(message: Message, name: str) -> str:
     """Return a field of the header, decoded; empty if there is none."""
-    return _decoded(str(message.get(name, "")))  # a Header where bytes are not ASCII
+    return _decoded(message.get(name, ""))
 
 
-def _decoded(value: str) -> str:
-    """Return a value of a header with its encoded words decoded."""
+def _decoded(value: str | Header) -> str:
+    """Return a value of a header with its encoded words decoded; a `Header` has bytes that are not ASCII."""
     try:
-        fragments = decode_header(value[:_MAX_FIELD])
+        fragments = decode_header(value[:_MAX_FIELD] if isinstance(value, str) else value)
     except (HeaderParseError, ValueError, binascii.Error):
         return " ".join(str(value).split())
     return " ".join("".join(_fragment(text, charset) for text, charset in fragments).split())
