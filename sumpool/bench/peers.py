@@ -1,11 +1,11 @@
-"""Models of other libraries, random, in the sizes of ours; the libraries are imported only when a peer is built.
+"""Models of other libraries with random weights, in the sizes of ours; a library is imported when a peer is built.
 
 All have an encoder and a decoder of as many layers, heads and features as ours; they differ in what the encoder's
-tokens see. None of them pools. Special tokens have our numbers. Each runs in the precision in which it is fastest.
+tokens see. None of them pools. Special tokens have our ids. Each runs in the precision in which it is fastest.
 
 CTranslate2, a C++ engine that only generates, has a process of its own: it keeps threads of an OpenMP of its own beside
 those of torch, and as long as its engine exists, the small products of a model in the same process take twice as long.
-It is converted from a random BART of transformers. Its tokens are texts; their names here are their numbers.
+It is converted from a random BART of transformers. Its tokens are strings, here the ids in digits.
 """
 
 import logging
@@ -35,7 +35,7 @@ from sumpool.training.hardware import Work
 Build = Callable[[ModelConfig, int], Any]
 """Builds a model of transformers, with random weights, of our configuration and the size of the vocabulary."""
 GLOBAL_TOKENS = 32
-"""Of PEGASUS-X, as published."""
+"""Global tokens of PEGASUS-X, as published."""
 TOKEN_IDS = {
     "pad_token_id": PAD,
     "bos_token_id": BOS,
@@ -46,7 +46,7 @@ TOKEN_IDS = {
 """Our special tokens under the names of transformers."""
 
 _COMPUTE_TYPES = ("float32", "int8", "bfloat16", "int8_bfloat16")
-"""Compute types that may be the fastest; int8 are the weights, and the products with them, alone."""
+"""Compute types that may be the fastest; int8 concerns the weights and the products with them only."""
 _Call = tuple[Workload, Documents, tuple[int, ...], torch.device | None]
 """A workload and its arguments; its peak memory is measured if there is a device."""
 _Answer = tuple[str | None, int | None]
@@ -66,8 +66,8 @@ def chosen_peers(
     Raises:
         RecipeError: If there are none, or one that is asked for is not among them.
     """
-    for sentence in require_peers():
-        report(Progress("bench", note=sentence))
+    for notice in require_peers():
+        report(Progress("bench", note=notice))
     peers = build_peers(config, settings, conditions)
     unknown = [name for name in settings.peers if name not in peers]
     if unknown:
@@ -76,10 +76,10 @@ def chosen_peers(
 
 
 def require_peers() -> tuple[str, ...]:
-    """Make sure, before anything is measured, that there are peers.
+    """Check before any measurement that there are peers.
 
     Returns:
-        A sentence for each library whose peers are missing.
+        A notice for each library whose peers are missing.
 
     Raises:
         RecipeError: If there are none at all; those of CTranslate2 are made from those of transformers.
@@ -119,7 +119,7 @@ def led(config: ModelConfig, vocabulary: int) -> Any:  # noqa: ANN401 - a type o
     """
     from transformers import LEDConfig, LEDForConditionalGeneration
 
-    # It says once that documents are padded to whole windows.
+    # It would warn that documents are padded to whole windows.
     logging.getLogger("transformers.models.led.modeling_led").setLevel(logging.ERROR)
     window = 2 * max(1, block_of(config) // 2)
     return LEDForConditionalGeneration(
@@ -188,7 +188,7 @@ def block_of(config: ModelConfig) -> int:
 
 
 def _sizes(config: ModelConfig, vocabulary: int) -> dict[str, Any]:
-    """Our sizes under the names of BART's descendants."""
+    """Our sizes under the names of BART and of the models derived from it."""
     sizes: dict[str, Any] = {
         "vocab_size": vocabulary,
         "d_model": config.dim,
@@ -345,10 +345,8 @@ def _runner(build: Callable[[], Contender]) -> Callable[[_Call], _Answer]:
     def run(call: _Call) -> _Answer:
         workload, documents, sizes, device = call
         work = partial(contender.run, workload, documents, *sizes)
-        peak = None
-        if device:
-            peak = contender.peak(work, device)
-        else:
+        peak = contender.peak(work, device) if device else None
+        if not device:
             work()
         return contender.precision_of(workload), peak
 
@@ -426,7 +424,7 @@ class CTranslate2Peer(Contender):
 
         torch.manual_seed(self.conditions.seed)
         model = bart(self.config, self.conditions.vocabulary)
-        model.config.normalize_before = False  # the converter needs it, and transformers 5 has it no more
+        model.config.normalize_before = False  # read by the converter, and absent in transformers 5
         with torch.inference_mode():
             specification = BartLoader().get_model_spec(model)
         names = [str(token) for token in range(self.conditions.vocabulary)]

@@ -31,17 +31,16 @@ from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.text.load import tokenizer_files
 
 _SCHEMA = 1
-
 CACHE = "SUMPOOL_CACHE"
 """Environment variable that names the cache folder; by default ~/.cache/sumpool."""
 SETTLED_SECONDS = 2.0
 """Age of a change after which the next one gets another time on every file system."""
-
-_State = list[int | str]
 OTHER_FOLDER = "move it away, or set data.prepared to another folder"
 """Advice about a folder with other content."""
 _NAMED_DIGITS = 8
 """Digits of a fingerprint in the name of a folder."""
+_State = list[int | str]
+"""What changes with the content of a file, and the hash that has been compared."""
 
 
 def find_or_prepare(
@@ -152,14 +151,14 @@ def fingerprint(config: PreparedDataConfig, *, times: bool = True) -> str:
         "schema": _SCHEMA,
         "sumpool": sumpool.__version__,
         **config.described(),
-        **({"tokenizer": _digest(config.tokenizer)} if config.tokenizer else {}),
+        **({"tokenizer": _tokenizer_digest(config.tokenizer)} if config.tokenizer else {}),
         **({"revision": source.revision()} if source.revision() else {}),
         "files": [_file_state(path)[: 3 if times else 2] for path in source.files()],
     }
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 
-def _digest(folder: Path) -> str:
+def _tokenizer_digest(folder: Path) -> str:
     try:
         return hashlib.sha256(b"".join(path.read_bytes() for path in tokenizer_files(folder))).hexdigest()
     except OSError:
@@ -220,13 +219,13 @@ def verify_prepared(folder: Path, *, full: bool = False, check: Check = no_op) -
     """
     manifest = Manifest.read(folder, "prepared data")
     cache = _cache_file(folder)
-    cached = {} if full else _read(cache)
+    cached = {} if full else _read_cache(cache)
     verified: dict[str, _State] = {}
     for name, digest in manifest.files.items():
-        state = _state(folder / name, digest.sha256)
+        state = _verified_state(folder / name, digest.sha256)
         if state[0] != digest.size or state != cached.get(name):
             manifest.verify(folder, [name], check)
-            if state != _state(folder / name, digest.sha256) or _is_recent(folder / name):
+            if state != _verified_state(folder / name, digest.sha256) or _is_recent(folder / name):
                 continue
         verified[name] = state
     if verified != cached:
@@ -243,7 +242,7 @@ def _cache_file(folder: Path) -> Path:
     return Path(root) / "verified" / f"{name}.json"
 
 
-def _read(cache: Path) -> Mapping[str, _State]:
+def _read_cache(cache: Path) -> Mapping[str, _State]:
     """Read the cached states; empty if there are none or the file is damaged."""
     try:
         files = parse_json(read_regular(cache))["files"]
@@ -252,7 +251,7 @@ def _read(cache: Path) -> Mapping[str, _State]:
     return files if isinstance(files, dict) else {}
 
 
-def _state(path: Path, sha256: str) -> _State:
+def _verified_state(path: Path, sha256: str) -> _State:
     """Return what changes with the content of a file, its size first; a missing file has no size."""
     try:
         status = path.stat()

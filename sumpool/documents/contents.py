@@ -1,4 +1,4 @@
-"""Documents of one content: its format is detected, its rows or mails are divided, and each is read by its format."""
+"""Documents of one content: detect its format, split rows and mails, and read each document by its format."""
 
 from collections.abc import Iterator
 from io import BytesIO
@@ -14,7 +14,7 @@ from sumpool.errors import DataError
 
 
 def documents_of(name: str, subject: str, suffix: str, content: bytes, options: ReadOptions) -> Iterator[Document]:
-    """Read the documents of a content in this process; what prevents it is the error of a document.
+    """Read the documents of a content in this process; a failure is the error of a document.
 
     Args:
         name: Name of the content.
@@ -32,7 +32,7 @@ def _parse(name: str, subject: str, suffix: str, content: bytes, options: ReadOp
     if kind in ROW_KINDS:
         from sumpool.documents.rows import row_documents
 
-        yield from some(name, row_documents(subject, content, kind, options))
+        yield from error_if_none(name, row_documents(subject, content, kind, options))
         return
     if kind == "mail":
         from sumpool.documents.mailboxes import split_mailbox
@@ -46,15 +46,15 @@ def _parse(name: str, subject: str, suffix: str, content: bytes, options: ReadOp
     yield from _one(name, content, kind, options)
 
 
-def some(name: str, documents: Iterator[Document]) -> Iterator[Document]:
-    """Yield documents, or an error if there are none."""
+def error_if_none(name: str, documents: Iterator[Document]) -> Iterator[Document]:
+    """Yield documents, or one with an error if there are none."""
     first = next(documents, None)
     yield first or Document(name, "", f"{name} must hold rows, got none")
     yield from documents
 
 
 def _one(name: str, content: bytes, kind: str, options: ReadOptions) -> Iterator[Document]:
-    """Yield the document of a content of one, without invisible characters and back matter."""
+    """Yield the only document of a content, without invisible characters and back matter."""
     parsed, invisible = load_format(kind).parse(content, options).visible()
     parsed = ParsedDocument(mark_contents(parsed.blocks), parsed.title, (*parsed.notes, *invisible_note(invisible)))
     document = Document.from_parsed(name, parsed)
@@ -67,7 +67,7 @@ def _one(name: str, content: bytes, kind: str, options: ReadOptions) -> Iterator
 
 
 def with_errors(name: str, subject: str, documents: Iterator[Document]) -> Iterator[Document]:
-    """Yield documents; what prevents one is the error of a document in its place, which is the last."""
+    """Yield documents; a failure is the error of a document in place of the one that failed, the last one."""
     try:
         yield from documents
     except DataError as error:

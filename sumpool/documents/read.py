@@ -10,7 +10,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, Final, final
 
-from sumpool.documents.contents import some, with_errors
+from sumpool.documents.contents import error_if_none, with_errors
 from sumpool.documents.detection import ROWS, detect_format
 from sumpool.documents.document import DEFAULT_OPTIONS, Document, Limits, ReadOptions
 from sumpool.documents.files import COMPRESSIONS, READ_ERRORS, open_bytes, read_up_to, uncompressed_suffix
@@ -134,7 +134,7 @@ def _file_documents(path: Path, options: ReadOptions) -> Iterator[Document]:
         from sumpool.documents.rows import json_line_documents  # as most documents are files
 
         try:
-            yield from some(str(path), json_line_documents(path, options))
+            yield from error_if_none(str(path), json_line_documents(path, options))
         except DataError as error:
             yield Document(str(path), "", str(error))
     else:

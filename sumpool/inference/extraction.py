@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     from sumpool.inference.model_input import ModelInput
 
 _WHOLE = 1.25
-"""Words of a document that is its own summary, relative to the words of a summary."""
+"""Words of a document that is its own summary at most, relative to the words of a summary."""
 _WHOLE_WORDS = round(_WHOLE * usual_words(1))
-"""Words of a document that is its own summary whatever a model says: the shortest summaries in place of generated text
-have as many words as the usual ones of a page."""
+"""The same for the shortest usual summary, that of a page; such a document needs no model."""
 
 
 @dataclass(frozen=True)

@@ -110,10 +110,12 @@ class _Layer:
         queries = self._states(1, independent)[0]
         tasks: dict[tuple[str, int], Work] = {(FULL, 0): partial(self.full.step, queries, self.full_cache, {})}
         counted = {(FULL, 0): (0.0, self.full_cache["key"].nbytes + self.full_cache["value"].nbytes)}
-        for name in [name for name in SELECTIONS if name != GRU]:
+        for name, selection in SELECTIONS.items():
+            if name == GRU:  # its steps are those of `APPROXIMATE`
+                continue
             cache: Cache = {}
             for sentences in self.settings.sentences:
-                layer, cache = self._build(_config(SELECTIONS[name], sentences), cache)
+                layer, cache = self._build(_config(selection, sentences), cache)
                 tasks[name, sentences] = partial(layer.step, queries, cache, {})
                 counted[name, sentences] = _count(layer, queries, cache)
         timings = interleave(tasks, self.settings.repeats, self.conditions.device, progress)
@@ -266,18 +268,20 @@ def _decoder(config: CrossAttentionConfig, settings: SelectionConfig, conditions
 
 def selection_result(steps: list[Row], reused: list[Row], generations: list[Row], settings: SelectionConfig) -> Result:
     """Tables of steps, reused selections and generations."""
-    for rows in (steps, generations):
-        rows[:] = [row.also({"speedup": quotient(_time(_full(rows, row)), _time(row))}) for row in rows]
+    steps, generations = (
+        [row.also({"speedup": quotient(_time(_full(rows, row)), _time(row))}) for row in rows]
+        for rows in (steps, generations)
+    )
     sizes = settings.model_dump()
     base = {row["length"]: row["median"] for row in where(reused, {"reselect_every": 1})}
     reused = [row.also({"ratio": quotient(row["median"], base[row["length"]])}) for row in reused]
     similar, independent = (where(steps, {"independent": value}) for value in (False, True))
     faster = [
-        f"{count} sentences {_break_even(similar, {'selection': APPROXIMATE, 'sentences': count})}"
+        f"{count} sentences {_describe_break_even(similar, {'selection': APPROXIMATE, 'sentences': count})}"
         for count in settings.sentences
     ]
     whole = [
-        f"{name} {_break_even(generations, {'selection': name})}"
+        f"{name} {_describe_break_even(generations, {'selection': name})}"
         for name in unique(generations, "selection")
         if name != FULL
     ]
@@ -300,7 +304,7 @@ def _full(rows: Sequence[Row], row: Row) -> Row:
     return full
 
 
-def _break_even(rows: list[Row], labels: dict[str, object]) -> str:
+def _describe_break_even(rows: list[Row], labels: dict[str, object]) -> str:
     """Say from which length on the rows of these labels are faster than full cross-attention."""
     selected = where(rows, labels)
     lengths = [row["length"] for row in selected]

@@ -22,7 +22,7 @@ class AttentionConfig(Settings, ABC):
 
     @property
     def max_length(self) -> int | None:
-        """Vectors of a document at most; None for any number."""
+        """Maximum number of vectors of a document; None without a limit."""
         return None
 
     @abstractmethod
@@ -68,9 +68,8 @@ class Attention(nn.Module):
     def _mix(self, tokens: Tokens) -> Tensor:
         """Weighted sums of the values, heads merged, (batch, length, dim)."""
         query, key, value = self._project(tokens)
-        if (
-            self.causal and self.positions.bias(tokens.positions[:, :1]) is None
-        ):  # padding is later than all real tokens
+        # A causal mask hides padding too, which is later than all real tokens.
+        if self.causal and self.positions.bias(tokens.positions[:, :1]) is None:
             mixed = dot_product_attention(query, key, value, is_causal=True)
         else:
             mask = None if tokens.full else tokens.mask
@@ -96,8 +95,7 @@ class Attention(nn.Module):
         if not self.causal:
             return bias
         indices = torch.arange(positions.size(1), device=positions.device)
-        later = torch.zeros(len(indices[queries]), len(indices), device=positions.device)
-        later = later.masked_fill(indices > indices[queries, None], -math.inf)[None, None]
+        later = torch.where(indices > indices[queries, None], -math.inf, 0.0)[None, None]
         return later if bias is None else bias + later
 
     def _project(self, tokens: Tokens) -> tuple[Tensor, Tensor, Tensor]:
@@ -107,12 +105,12 @@ class Attention(nn.Module):
 
 
 def dynamic_lengths(tokens: Tokens) -> Sequence[int] | None:
-    """Return the lengths of tokens; None while a layer is compiled, which would be compiled anew for others."""
+    """Return the lengths of tokens; None under `torch.compile`, which would compile the layer again for others."""
     return None if torch.compiler.is_compiling() else tokens.lengths
 
 
 def known_lengths(tokens: Tokens) -> Sequence[int]:
-    """Return the real tokens of each document, for unknown ones of which the host waits."""
+    """Return the number of real tokens of each document; where it is unknown, the host waits for the mask."""
     lengths = dynamic_lengths(tokens)
     known: Sequence[int] = tokens.mask.sum(1).tolist() if lengths is None else lengths
     return known

@@ -37,13 +37,13 @@ class NeighborhoodAttentionConfig(AttentionConfig):
 
 
 class _Ends(NamedTuple):
-    """Tokens near the start and the end of each document, in this order, and the keys that they attend to.
+    """Tokens near the start and near the end of each document, in this order, and their keys.
 
     Attributes:
         queries: (batch, 2, edge), indices of the tokens; some are near both ends.
         counted: (batch, 2, edge), True at real tokens, at the start for those near both ends.
         keys: (batch, 2, keys), indices of the keys.
-        visible: (batch, 2, keys), True at keys in the document.
+        visible: (batch, 2, keys), True at keys inside the document.
     """
 
     queries: Tensor
@@ -103,10 +103,9 @@ class NeighborhoodAttention(BandAttention):
         """Index of each token in the concatenation of all tokens and those near the ends, (batch, length)."""
         batch, length = mask.shape
         indices = torch.arange(length + ends.queries[0].numel(), device=mask.device).expand(batch, -1)
-        # Tokens that do not count have an index more.
+        # What does not count goes to a column behind the last token, which is cut off.
         targets = torch.where(ends.counted, ends.queries, length).flatten(1)
-        source = torch.cat([indices[:, :length], indices[:, :1]], dim=1)
-        return source.scatter(1, targets, indices[:, length:])[:, :length]
+        return indices[:, : length + 1].scatter(1, targets, indices[:, length:])[:, :length]
 
 
 def _take(values: Tensor, index: Tensor) -> Tensor:

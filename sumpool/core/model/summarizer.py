@@ -57,7 +57,10 @@ class Memory:
 
     def padded(self, kept: int, length: int) -> "Memory":
         """Pad to `kept` pooled states and `length` source tokens; results do not change."""
-        mixtures = [*self.mixtures[:-1], *(lambda last=last: last().padded(kept) for last in self.mixtures[-1:])]
+        mixtures = list(self.mixtures)
+        if mixtures:  # the last pooling has made the states that are padded
+            last = mixtures[-1]
+            mixtures[-1] = lambda: last().padded(kept)
         ids = F.pad(self.ids, (0, length - self.ids.size(1)))
         return Memory(self.tokens.padded(kept), self.source.padded(length), ids, mixtures)
 
@@ -142,9 +145,30 @@ class SummarizationModel(nn.Module):
         initialise_linear((self.encoder.layers, self.decoder.layers, self.decoder.memory_encoder))
         initialise_embeddings(self.embedding, (self.encoder.embed, self.decoder.embed), special_tokens.pad)
 
+    @property
+    def classes(self) -> int:
+        """Number of tokens that can be generated."""
+        return self.output.classes
+
     def checkpoint_activations(self, on: bool = True) -> None:
         """Store only the inputs of layers for the backward pass, and recompute their activations."""
         self.encoder.checkpoint_activations = self.decoder.checkpoint_activations = on
+
+    def forward(
+        self,
+        ids: Tensor,
+        mask: Tensor,
+        sentences: Tensor,
+        target: Tensor,
+        phrases: Tensor | None = None,
+        smoothing: float = 0.0,
+        *,
+        lengths: Sequence[int] | None = None,
+    ) -> tuple[Scores, dict[str, Tensor], dict[str, Tensor]]:
+        """Encode and score in one call: scores of the references, auxiliary losses, and metrics."""
+        memory = self.encode(ids, mask, sentences, phrases, lengths=lengths)
+        scores = self.score(memory, target, smoothing)
+        return scores, memory.tokens.losses | scores.losses, memory.tokens.metrics | scores.metrics
 
     def encode(
         self,
@@ -171,11 +195,6 @@ class SummarizationModel(nn.Module):
             raise ValueError(f"length must be at most source_length = {self.config.source_length}, got {ids.size(1)}")
         output: EncoderOutput = self.encoder(ids, mask, sentences, phrases, self.output.project_source, lengths=lengths)
         return Memory(output.memory, output.source, ids, output.mixtures)
-
-    @property
-    def classes(self) -> int:
-        """Number of tokens that can be generated."""
-        return self.output.classes
 
     def score(self, memory: Memory, target: Tensor, smoothing: float = 0.0) -> Scores:
         """Compute log-probabilities of references, each token given those before it.
@@ -219,22 +238,6 @@ class SummarizationModel(nn.Module):
         """Predict the tokens of each summary (batch,), EOS included; None without a length predictor."""
         predictor = self.decoder.length_predictor
         return None if predictor is None else predictor(memory.tokens).exp()
-
-    def forward(
-        self,
-        ids: Tensor,
-        mask: Tensor,
-        sentences: Tensor,
-        target: Tensor,
-        phrases: Tensor | None = None,
-        smoothing: float = 0.0,
-        *,
-        lengths: Sequence[int] | None = None,
-    ) -> tuple[Scores, dict[str, Tensor], dict[str, Tensor]]:
-        """Encode and score in one call: scores of the references, auxiliary losses, and metrics."""
-        memory = self.encode(ids, mask, sentences, phrases, lengths=lengths)
-        scores = self.score(memory, target, smoothing)
-        return scores, memory.tokens.losses | scores.losses, memory.tokens.metrics | scores.metrics
 
     def start(self, memory: Memory, beams: int, steps: int | None = None, *, independent: bool = False) -> DecoderState:
         """Return the state of a search before its first step.

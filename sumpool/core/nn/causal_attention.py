@@ -7,7 +7,6 @@ and no matrix of length x length is stored. The backward pass computes the weigh
 """
 
 import math
-from collections.abc import Sequence
 from typing import final
 
 import torch
@@ -77,11 +76,6 @@ def _stored_attention(
     return F.dropout(scores.softmax(3), dropout).to(value.dtype) @ value
 
 
-def _threshold(dropout: float) -> int:
-    """Signed 16-bit number below which a draw drops a weight."""
-    return round(dropout * _DRAWS) - _DRAWS // 2
-
-
 @final
 class _Range:
     """Weights of a range of queries over the keys up to its last."""
@@ -101,13 +95,12 @@ class _Range:
     def scores(self) -> Tensor:
         """Return masked scores (heads, batch, queries, keys), in at least single precision."""
         scores = self.content @ self.key.transpose(2, 3)
+        batch, queries = scores.shape[1:3]
         if self.position is not None and self.distances is not None:
-            batch, queries = scores.shape[1:3]
             unshifted = self.position.flatten(1, 2) @ self.distances.transpose(1, 2)  # (heads, batch * queries, keys)
             strides = (batch * queries * self.keys, queries * self.keys, max(self.keys - 1, 1), 1)
             scores += unshifted.as_strided(scores.shape, strides, queries - 1)
         scores = at_least_float32(scores)
-        queries = scores.size(2)
         later = torch.ones(queries, queries, dtype=torch.bool, device=scores.device).triu(1)
         scores[..., self.keys - queries :].masked_fill_(later, -math.inf)
         return scores
@@ -128,7 +121,8 @@ class _Range:
         generator = torch.Generator(self.value.device).manual_seed(self.seed + self.part.start)
         numbers = torch.empty((shape.numel() + 3) // 4, dtype=torch.int64, device=self.value.device)
         draws = numbers.random_(torch.iinfo(torch.int64).min, None, generator=generator).view(torch.int16)
-        return (draws[: shape.numel()] < _threshold(self.dropout)).view(shape)
+        threshold = round(self.dropout * _DRAWS) - _DRAWS // 2  # draws are signed
+        return (draws[: shape.numel()] < threshold).view(shape)
 
 
 def _ranges(query: Tensor) -> list[slice]:
@@ -168,18 +162,15 @@ class _CausalAttention(torch.autograd.Function):
         """Compute the weights again, range by range."""
         saved = list(ctx.saved_tensors)
         inputs, output, norms = saved[:6], saved[6], saved[7]
-        totals = _zeros_like(inputs)
+        totals: list[Tensor | None] = [
+            None if part is None else torch.zeros_like(at_least_float32(part)) for part in inputs
+        ]
         with torch.autocast(output.device.type, enabled=False):
             for part in _ranges(output):
                 rows = _Range(tuple(inputs), part, ctx.dropout, ctx.seed)  # type: ignore[attr-defined]
                 _backpropagate(rows, gradient[:, :, part], output[:, :, part], norms[:, :, part], totals)
         gradients = (None if total is None else total.to(output.dtype) for total in totals)
         return *gradients, None, None
-
-
-def _zeros_like(inputs: Sequence[Tensor | None]) -> list[Tensor | None]:
-    """Sums of gradients, in at least single precision."""
-    return [None if part is None else torch.zeros_like(at_least_float32(part)) for part in inputs]
 
 
 def _backpropagate(rows: _Range, gradient: Tensor, output: Tensor, norms: Tensor, totals: list[Tensor | None]) -> None:

@@ -58,7 +58,7 @@ class _CrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         """Compute the loss, and its gradients where they are needed."""
         del states, extra  # for autograd
-        for rows in sums.chunks(len(matrix)):
+        for rows in sums.chunks():
             sums.add(rows)
         if sums.smoothing:
             sums.smooth()
@@ -107,9 +107,9 @@ class _Sums:
             for part, dtype in ((self.states, None), (matrix, self.exact), (self.extra, None))
         )
 
-    def chunks(self, vocabulary: int) -> tuple[Tensor, ...]:
+    def chunks(self) -> tuple[Tensor, ...]:
         """Split the rows into chunks whose sizes are multiples of 64, which matrix products prefer."""
-        chunks: tuple[Tensor, ...] = self.rows.split(max(1, MAX_LOGITS // vocabulary // 64) * 64)
+        chunks: tuple[Tensor, ...] = self.rows.split(max(1, MAX_LOGITS // len(self.matrix) // 64) * 64)
         return chunks
 
     def add(self, rows: Tensor) -> None:

@@ -35,8 +35,7 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
     del options
     text, notes = decode_text(content)
     blocks = list(classify_blocks(text))
-    front_end = _front_end(blocks)
-    title = _title([block for block in blocks if block.number <= front_end])
+    title = _title(blocks)
     return ParsedDocument(tuple(_text_blocks(blocks, title)), title, notes)
 
 
@@ -113,17 +112,10 @@ def _depth(line: str) -> int:
     return 1 + number["number"].count(".") if number and number["number"] else 0
 
 
-def _front_end(blocks: list[RfcBlock]) -> int:
-    """Return the line of the last block above the first section or paragraph."""
-    for index, block in enumerate(blocks):
-        if block.part in ("dropped", "prose"):
-            return blocks[index - 1].number if index else 0
-    return 0
-
-
-def _title(front: list[RfcBlock]) -> str:
+def _title(blocks: list[RfcBlock]) -> str:
     """Return the title: the last centred block of the front page that is no date, number or heading of a section."""
-    for block in reversed(front):
+    front_end = next((index for index, block in enumerate(blocks) if block.part in ("dropped", "prose")), 0)
+    for block in reversed(blocks[:front_end]):
         text = unwrap(block.lines)
         centred = all(indentation(line) > 3 for line in block.lines)
         if centred and len(block.lines) <= 4 and not _NO_TITLE.search(text):

@@ -1,5 +1,6 @@
 """Removal of running headers, footers, page numbers and line numbers from the pages of a PDF file."""
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -58,23 +59,18 @@ class _EndRow:
 def remove_margins(pages: Sequence[PageSegments]) -> tuple[list[PageSegments], int]:
     """Return the pages without headers, footers, page numbers and line numbers, and how many lines were removed."""
     columns = {edge for page in pages for edge in _line_number_columns(page.segments)}
-    numbered = [_in_columns(page.segments, columns) for page in pages]
-    pages = [
-        PageSegments(page.number, page.height, [s for s in page.segments if id(s) not in numbers])
-        for page, numbers in zip(pages, numbered, strict=True)
-    ]
+    numbers = {id(segment) for page in pages for segment in page.segments if _is_in_column(segment, columns)}
+    pages = _without(pages, numbers)
     sizes = Counter[float]()
     for page in pages:
         for segment in page.segments:
             sizes[segment.size] += len(segment.text)
     largest = _LARGE * max(sizes, key=lambda size: (sizes[size], size), default=0.0)
     removed = _repeated_rows(pages, True, largest) | _repeated_rows(pages, False, largest)
-    kept = [
-        PageSegments(page.number, page.height, [s for s in page.segments if id(s) not in removed]) for page in pages
-    ]
+    kept = _without(pages, removed)
     if not any(page.segments for page in kept):  # the same line on every page is their text
         return pages, 0
-    return kept, len(removed) + sum(map(len, numbered))
+    return kept, len(removed) + len(numbers)
 
 
 def _repeated_rows(pages: Sequence[PageSegments], top: bool, largest: float) -> set[int]:
@@ -135,7 +131,7 @@ def _end_rows(page: PageSegments, top: bool) -> list[_EndRow]:
             break
     ends = []
     for row, following in zip_longest(rows, rows[1:]):
-        gap = abs(following[0].y - row[0].y) / max(row[0].size, 1) if following else 99.0
+        gap = abs(following[0].y - row[0].y) / max(row[0].size, 1) if following else math.inf
         ends.append(_EndRow(row, row[0].y if top else page.height - row[0].y, gap))
     return ends[:_DEPTH]
 
@@ -155,8 +151,8 @@ def _keys(row: _EndRow, page: int) -> Iterator[str]:
         match = _EDGE_NUMBER.search(segment.text)
         if match:
             near = any(0 <= other.x0 - segment.x1 < _LABEL_GAP * segment.size for other in row.segments)
-            alone = _MIXED if near or match[0] != segment.text else ""
-            yield f"{alone}#{int(match[1] or match[2]) - page}"
+            prefix = _MIXED if near or match[0] != segment.text else ""
+            yield f"{prefix}#{int(match[1] or match[2]) - page}"
 
 
 def _is_repeated(row: _EndRow, page: int, positions: dict[str, list[tuple[float, int]]]) -> bool:
@@ -190,9 +186,17 @@ def _line_number_columns(segments: Sequence[Segment]) -> Iterator[int]:
             yield edge
 
 
-def _in_columns(segments: Sequence[Segment], columns: set[int]) -> set[int]:
-    """Return the ids of the numbers in columns of line numbers."""
-    return {id(s) for s in segments if _is_number(s) and round(s.x1 / 4) in columns}
+def _is_in_column(segment: Segment, columns: set[int]) -> bool:
+    """Return whether a segment is a number in a column of line numbers."""
+    return _is_number(segment) and round(segment.x1 / 4) in columns
+
+
+def _without(pages: Sequence[PageSegments], removed: set[int]) -> list[PageSegments]:
+    """Return the pages without the segments of these ids."""
+    return [
+        PageSegments(page.number, page.height, [segment for segment in page.segments if id(segment) not in removed])
+        for page in pages
+    ]
 
 
 def _is_number(segment: Segment) -> bool:

@@ -1,4 +1,4 @@
-"""Runs of text on the pages of a PDF file: what one text operator draws, with its place and font.
+"""Runs of text on the pages of a PDF file: what one text operator draws, with its position and font.
 
 Text that nobody sees is left out: by size, render mode, layers that are off, and white text on white. Accents that
 stand apart from their letters are put on them, and gaps between characters are spaces. PDFium draws fields of forms and
@@ -75,10 +75,14 @@ _LETTER_SPACED: Final = 5  # characters with a space behind each that are a lett
 _WORD_GAP: Final = 1.5  # gap between letter-spaced words, in gaps between their letters
 
 _SPACES = re.compile(r"[ \u00a0\t]+")
+# With plain integers for pointers, calls take a third of the time.
 _POINTER = ctypes.c_void_p
 _box_at = ctypes.CFUNCTYPE(ctypes.c_int, _POINTER, ctypes.c_int, _POINTER)(
     ctypes.cast(pdfium.FPDFText_GetLooseCharBox, _POINTER).value or 0
-)  # with plain integers for pointers, calls take a third of the time
+)
+_object_at = ctypes.CFUNCTYPE(_POINTER, _POINTER, ctypes.c_int)(
+    ctypes.cast(pdfium.FPDFText_GetTextObject, _POINTER).value or 0
+)
 
 DIRECTIONS: Final = {0: (1, 0), 90: (0, 1), 180: (-1, 0), 270: (0, -1)}
 """Cosine and sine of each direction of text in degrees."""
@@ -87,9 +91,6 @@ MAX_PAGE_CHARACTERS: Final = 200_000
 
 _OCR_SHARE: Final = 0.2  # share of visible characters below which the invisible ones are the recognised text of a scan
 _SKEW: Final = 5  # degrees
-_object_at = ctypes.CFUNCTYPE(_POINTER, _POINTER, ctypes.c_int)(
-    ctypes.cast(pdfium.FPDFText_GetTextObject, _POINTER).value or 0
-)  # with plain integers for pointers, calls take a third of the time
 
 
 class Font(NamedTuple):

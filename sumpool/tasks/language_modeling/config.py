@@ -67,7 +67,7 @@ class LanguageModelConfig(Settings):
         return any(boundaries.requires_phrases for boundaries in self.boundaries)
 
     @model_validator(mode="after")
-    def _layers_of_every_shortening(self) -> Self:
+    def _sizes_are_consistent(self) -> Self:
         expected = 2 * len(self.boundaries) + 1
         if len(self.layers) != expected:
             raise ValueError(
@@ -139,7 +139,7 @@ class TextDataConfig(PreparedDataConfig):
     """Unigram subwords of words that teach `unigram` boundaries, for characters and bytes; 0: none."""
 
     @model_validator(mode="after")
-    def _require_consistency(self) -> Self:
+    def _subwords_have_units(self) -> Self:
         if self.subwords and self.vocabulary == "subwords":
             raise ValueError(f"subwords must be 0 where vocabulary is subwords, got {self.subwords}")
         return self
