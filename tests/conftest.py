@@ -66,7 +66,6 @@ SLOW = (
     "test_bart_recipes.py",
     "test_modes.py",
     "text/test_hf_tokenizer.py",
-    "text/test_hf_tokenizer_kinds.py",
     "torture",
     "workflows/test_export_for_transformers.py",
     "workflows/test_import_model.py",

@@ -1,21 +1,34 @@
 import errno
+import hashlib
 import json
 import os
 import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import sumpool
 from sumpool.data.config import DataConfig
 from sumpool.data.prepared_folder import (
+    CACHE,
+    SETTLED_SECONDS,
     content_digest,
     find_by_content,
     find_or_prepare,
     find_prepared,
+    fingerprint,
+    origin,
     prepared_folders,
+    read_origin,
+    verify_prepared,
+    write_manifest,
 )
 from sumpool.data.report import DataReport, remembered_fields
-from sumpool.errors import RecipeError
+from sumpool.data.sources._base import Example, Reject, SourceConfig
+from sumpool.errors import DataError, Interrupted, RecipeError
+from sumpool.io.manifest import Manifest
 from sumpool.progress import Progress, no_op
 
 TEXT = "The router sends a packet to the network. The header of the packet holds an address."
@@ -166,3 +179,262 @@ def test_read_only_data_is_used_without_a_lock(
     monkeypatch.setattr("sumpool.data.prepared_folder.locked", refuse)
     assert prepare(config(source), folder)[0] == folder
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+@pytest.fixture
+def hashed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """Names of the files that are hashed."""
+    monkeypatch.setenv(CACHE, str(tmp_path / "cache"))
+    names: list[str] = []
+    verify = Manifest.verify
+
+    def count(manifest: Manifest, folder: Path, listed: list[str], check: object) -> None:
+        names.extend(listed)
+        verify(manifest, folder, listed, check)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Manifest, "verify", count)
+    return names
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "folder"
+    (folder / "test").mkdir(parents=True)
+    (folder / "report.json").write_text("{}")
+    (folder / "test" / "texts.jsonl").write_text("Hosts send datagrams.")
+    write_manifest(folder, {}, no_op)
+    for path in folder.rglob("*"):
+        make_older(path)
+    return folder
+
+
+def make_older(path: Path) -> None:
+    past = time.time() - 10 * SETTLED_SECONDS
+    os.utime(path, (past, past))
+
+
+def test_files_are_hashed_once(folder: Path, hashed: list[str]) -> None:
+    verify_prepared(folder)
+    assert sorted(hashed) == ["report.json", "test/texts.jsonl"]
+    verify_prepared(folder)
+    verify_prepared(folder / ".." / folder.name)
+    assert len(hashed) == 2
+    verify_prepared(folder, full=True)
+    assert len(hashed) == 4
+
+
+def test_changed_files_are_hashed_again(folder: Path, hashed: list[str]) -> None:
+    verify_prepared(folder)
+    hashed.clear()
+    os.utime(folder / "report.json", (1, 1))
+    verify_prepared(folder)
+    (folder / "copy").write_bytes((folder / "report.json").read_bytes())
+    os.utime(folder / "copy", (1, 1))
+    (folder / "copy").rename(folder / "report.json")
+    verify_prepared(folder)
+    assert hashed == ["report.json", "report.json"]
+
+
+@pytest.mark.parametrize("times", ["new", "restored"])
+def test_changed_letters_are_named(folder: Path, hashed: list[str], times: str) -> None:
+    verify_prepared(folder)
+    hashed.clear()
+    path = folder / "test" / "texts.jsonl"
+    before = path.stat()
+    while path.stat().st_ctime_ns == before.st_ctime_ns:
+        path.write_text("Hosts send Datagrams.")
+    if times == "restored":
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    for _ in range(2):
+        with pytest.raises(DataError, match=r"test/texts\.jsonl must hold 21 bytes .* it is damaged or was changed"):
+            verify_prepared(folder)
+
+
+@pytest.mark.parametrize("change", ["cut", "longer", "missing"])
+def test_sizes_are_compared_every_time(folder: Path, hashed: list[str], change: str) -> None:
+    del hashed
+    verify_prepared(folder)
+    path = folder / "test" / "texts.jsonl"
+    if change == "missing":
+        path.unlink()
+    else:
+        path.write_text(path.read_text()[:-1] if change == "cut" else path.read_text() + "x")
+    with pytest.raises(DataError, match=r"test/texts\.jsonl must (hold|be readable)"):
+        verify_prepared(folder)
+
+
+def test_recent_changes_are_not_remembered(folder: Path, hashed: list[str]) -> None:
+    (folder / "report.json").touch()
+    for _ in range(2):
+        verify_prepared(folder)
+    assert sorted(hashed) == ["report.json", "report.json", "test/texts.jsonl"]
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"\xff", b'{"files": 1}', b'{"files": {"report.json": "x"}}'])
+def test_a_damaged_cache_is_ignored(folder: Path, hashed: list[str], tmp_path: Path, content: bytes) -> None:
+    verify_prepared(folder)
+    (cache,) = (tmp_path / "cache").rglob("*.json")
+    cache.write_bytes(content)
+    verify_prepared(folder)
+    verify_prepared(folder)
+    assert len(hashed) == 4
+
+
+def test_without_a_cache_everything_is_hashed(folder: Path, hashed: list[str], tmp_path: Path) -> None:
+    (tmp_path / "cache").touch()  # no folder
+    for _ in range(2):
+        verify_prepared(folder)
+    assert len(hashed) == 4
+
+
+def test_a_damaged_manifest_is_named(folder: Path) -> None:
+    for content in ["", "[]", "{}", '{"schema": 1, "fingerprint": "made from this"}', "null"]:
+        (folder / "manifest.json").write_text(content)
+        with pytest.raises(DataError, match=r"manifest\.json must be a manifest"):
+            verify_prepared(folder)
+
+
+def test_hashing_can_be_stopped(folder: Path, hashed: list[str]) -> None:
+    del hashed
+
+    def stop() -> None:
+        raise Interrupted(2)
+
+    with pytest.raises(Interrupted):
+        verify_prepared(folder, check=stop)
+
+
+class FileConfig(SourceConfig):
+    """A source that is a file."""
+
+    kind: str = "file"
+    path: Path
+    field: str = "text"
+
+    def rows(self) -> Iterator[Example | Reject]:
+        yield from ()
+
+
+def never() -> None:
+    """Nobody asks to stop."""
+
+
+@pytest.fixture
+def source_file(tmp_path: Path) -> Path:
+    path = tmp_path / "source"
+    path.write_text("content")
+    return path
+
+
+def fingerprint_of(path: Path, field: str = "text", vocabulary: int = 400, phrases: int = 0, workers: int = 2) -> str:
+    source_file = FileConfig(path=path, field=field)
+    return fingerprint(
+        DataConfig.model_construct(source=source_file, vocabulary=vocabulary, phrases=phrases, workers=workers)
+    )
+
+
+def test_fingerprint_depends_on_settings_and_files(source_file: Path) -> None:
+    before = fingerprint_of(source_file)
+    assert fingerprint_of(source_file) == before
+    assert fingerprint_of(source_file, workers=7) == before
+    assert fingerprint_of(source_file, vocabulary=401) != before
+    assert fingerprint_of(source_file, field="body") != before
+    assert len({before, fingerprint_of(source_file, phrases=500), fingerprint_of(source_file, phrases=501)}) == 3
+    os.utime(source_file, ns=(1, 1))
+    touched = fingerprint_of(source_file)
+    assert touched != before
+    source_file.write_text("contents")
+    os.utime(source_file, ns=(1, 1))
+    assert fingerprint_of(source_file) != touched
+    source_file.unlink()
+    assert len(fingerprint_of(source_file)) == len(before)  # the source itself says what is missing
+
+
+def test_fingerprint_depends_on_the_cleaning_of_rfcs(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = DataConfig.model_validate({"source": {"kind": "rfc"}})
+    before = fingerprint(config)
+    monkeypatch.setattr("sumpool.data.sources.rfc.CLEANING_REVISION", 10**6)
+    assert fingerprint(config) != before
+
+
+def test_fingerprint_depends_on_the_tokenizer(source_file: Path, tmp_path: Path) -> None:
+    def taken(tokenizer: Path, vocabulary: int | None = None) -> str:
+        source_config = FileConfig(path=source_file, field="text")
+        return fingerprint(DataConfig.model_construct(source=source_config, tokenizer=tokenizer, vocabulary=vocabulary))
+
+    for name, content in (("one", "a"), ("copy", "a"), ("other", "b")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "tokenizer.json").write_text(content)
+        (tmp_path / name / "vocabulary.json").write_text("{}")
+    assert taken(tmp_path / "one") == taken(tmp_path / "copy") == taken(tmp_path / "one", 400)
+    assert len({taken(tmp_path / name) for name in ("one", "other", "none")} | {fingerprint_of(source_file)}) == 4
+
+
+def test_fingerprints_are_stable_across_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sumpool.__version__", "0.0.0")
+    cases: list[tuple[dict[str, object], str]] = [
+        ({}, "c55bb187b9e04a6a13bf2de791519bcb170fa426602c262060fabccd0976f7f9"),
+        ({"phrases": 9000}, "6112494e72e95a6e8ad75ce8d7c339f0a0f21d1a2fddf6b0f67921abd49d8075"),
+        ({"shuffled": {"words": 30}}, "866a38cd9590b75aebba4e951280828210a6f3db7bf11008a6fb3e0d16c23d19"),
+        ({"gap_sentences": {"window": 300}}, "88c985949d337581fa0f02c1a53ba7370faa46bb73923c06235c8f79ee2cb10c"),
+        ({"tokenizer": "nowhere"}, "cf40e2bc91103f1509c3686a8ff7973dff625ee58b2f3cc5c8f8c92515e663bd"),
+    ]
+    for settings, expected in cases:
+        config = DataConfig.model_validate({"source": {"kind": "jsonl", "train": "nowhere/a.jsonl"}, **settings})
+        assert fingerprint(config) == expected
+
+
+@pytest.fixture
+def listed_folder(tmp_path: Path) -> Path:
+    listed_folder = tmp_path / "folder"
+    (listed_folder / "inner").mkdir(parents=True)
+    (listed_folder / "file").write_text("content")
+    (listed_folder / "inner" / "file").write_bytes(bytes(3 << 20))
+    write_manifest(listed_folder, {"fingerprint": "made from this"}, never)
+    return listed_folder
+
+
+def test_content_digest_depends_on_files_only(listed_folder: Path, tmp_path: Path) -> None:
+    before = content_digest(listed_folder)
+    moved = listed_folder.rename(tmp_path / "moved")
+    (moved / "manifest.json").unlink()
+    write_manifest(moved, {"fingerprint": "made from that"}, never)
+    assert content_digest(tmp_path / "moved") == before
+    assert read_origin(tmp_path / "moved") == {"fingerprint": "made from that"}
+    (tmp_path / "moved" / "manifest.json").unlink()
+    assert read_origin(tmp_path / "moved") == {}
+    with pytest.raises(DataError, match=r"manifest\.json must be readable"):
+        content_digest(tmp_path / "moved")
+
+
+def test_origin_tells_new_times_from_new_content(source_file: Path) -> None:
+    data = DataConfig.model_construct(source=FileConfig(path=source_file), vocabulary=400, phrases=0)
+    before = origin(data, never)
+    os.utime(source_file, ns=(1, 1))
+    touched = origin(data, never)
+    assert [name for name in before if before[name] != touched[name]] == ["fingerprint"]
+    source_file.write_text("CONTENT")
+    os.utime(source_file, ns=(1, 1))
+    changed = origin(data, never)
+    assert [name for name in touched if touched[name] != changed[name]] == ["source"]
+    source_file.unlink()
+    assert origin(data, never)["source"] == ""
+
+
+def test_an_unused_held_out_share_keeps_older_fingerprints(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"document": "a", "summary": "b"}\n')
+
+    def data(**settings: object) -> DataConfig:
+        return DataConfig.model_validate({"source": {"kind": "jsonl", "train": path, **settings}})
+
+    about = {
+        "schema": 1,
+        "sumpool": sumpool.__version__,
+        "source": data().require_source().model_dump(mode="json", exclude={"max_bytes", "max_ratio", "held_out"}),
+        "vocabulary": 8000,
+        "files": [[str(path), path.stat().st_size]],
+    }
+    before = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+    assert fingerprint(data(held_out=0), times=False) == before
+    assert fingerprint(data(held_out=0.1), times=False) != before

@@ -1,41 +1,23 @@
 """Corpora in an object store: S3 as moto serves it on the loopback."""
 
-import gzip
-import json
 import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow
 import pytest
 from moto.server import ThreadedMotoServer
-from pyarrow import fs, parquet
+from pyarrow import fs
 
 from sumpool.cli.app import main
 from sumpool.documents.corpus_files import list_files, read_rows
-from sumpool.documents.document import DEFAULT_OPTIONS, Document
+from sumpool.documents.document import DEFAULT_OPTIONS
 from sumpool.documents.read import ignore_notice
 from sumpool.errors import DataError
-from tests.conftest import story
+from tests.documents.test_corpus_files import ROWS, documents, write
 
-KINDS = ("a.jsonl.gz", "b.jsonl", "parquet")
+KINDS = ("a.jsonl.gz", "b.jsonl", "a.parquet")
 SECRET = "wJalrXUtnFEMI"
-ROWS = 39
-
-
-def write(folder: Path, kind: str) -> Path:
-    """A file of rows, of which one has no text and one, in JSON lines, is damaged."""
-    rows = [{"n": number, "document": story(number, 3) if number != 3 else ""} for number in range(ROWS)]
-    if kind == "parquet":
-        parquet.write_table(pyarrow.Table.from_pylist(rows), folder / "a.parquet", row_group_size=20)
-        return folder / "a.parquet"
-    lines = [json.dumps(row) for row in rows]
-    lines[20] = "{broken"
-    content = ("\n".join([*lines[:5], "", *lines[5:]]) + "\n").encode()
-    path = folder / kind
-    path.write_bytes(gzip.compress(content) if kind.endswith(".gz") else content)
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -67,10 +49,6 @@ def corpus(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 def listed(name: str) -> list[str]:
     return list_files(name, DEFAULT_OPTIONS, ignore_notice)
-
-
-def documents(name: str) -> list[Document]:
-    return [document for file in listed(name) for document, _ in read_rows(file, DEFAULT_OPTIONS)]
 
 
 def test_documents_are_those_of_the_files(corpus: Path) -> None:

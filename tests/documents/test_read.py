@@ -1,14 +1,19 @@
 import gzip
 import io
 import json
+import os
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
+import sumpool.documents.read
 from sumpool.documents.contents import with_errors
 from sumpool.documents.document import DEFAULT_OPTIONS, Document, ReadOptions, TextBlock
-from sumpool.documents.read import STDIN, read_documents
+from sumpool.documents.read import STDIN, check_arguments, files_of, read_documents
 from sumpool.documents.worker import TOO_LARGE
+from sumpool.errors import DataError
 
 
 def write(path: Path, content: str | bytes) -> str:
@@ -153,3 +158,107 @@ def test_what_a_reader_runs_out_of_is_an_error() -> None:
 def test_null_character_in_a_name_is_an_error() -> None:
     (document,) = read_documents("a\0b")
     assert "must be a file that can be read, got: embedded null byte; check the path" in document.error
+
+
+def test_readable_arguments_pass(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("text")
+    (tmp_path / "b.txt.gz").write_bytes(b"\x1f\x8bdamaged")
+    (tmp_path / "c.pdf").write_bytes(b"%PDF-1.4")
+    (tmp_path / "d.jsonl").write_text("{broken")
+    os.mkfifo(tmp_path / "pipe")
+    names = ["-", "https://example.com/a", str(tmp_path), *map(str, sorted(tmp_path.iterdir()))]
+    check_arguments(names)
+
+
+def test_problems_of_all_arguments_are_named(tmp_path: Path) -> None:
+    image, archive = tmp_path / "a.png", tmp_path / "b.docx"
+    image.write_bytes(b"\x89PNG")
+    archive.write_bytes(b"PK\x03\x04 cut")
+    with pytest.raises(DataError, match=r"missing must be a file .*a.png must be text .*b.docx must be a compl"):
+        check_arguments([str(tmp_path / "missing"), str(image), str(archive)])
+    with pytest.raises(DataError, match="embedded null byte; check the path"):
+        check_arguments(["a\0b"])
+    with pytest.raises(DataError, match=r"s3://bucket/a\.txt must come with --ray, which reads object stores"):
+        check_arguments(["s3://bucket/a.txt"])
+    with pytest.raises(DataError, match="stdin must be named once, got - several times"):
+        check_arguments(["-", "-"])
+
+
+def test_empty_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(b"\x89PNG")
+    with pytest.raises(DataError, match="must hold documents, got none; check the folder"):
+        check_arguments([str(tmp_path)])
+    with pytest.raises(DataError, match=r"must hold documents that match \*.md, got none"):
+        check_arguments([str(tmp_path)], ReadOptions(glob="*.md"))
+
+
+def test_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(b"%PDF-1.4")
+    monkeypatch.setattr(sumpool.documents.read, "LIBRARIES", {"pdf": ("nothing_like_it",)})
+    with pytest.raises(DataError, match=r"a.pdf: pdf files need nothing_like_it, which is not installed: pip install"):
+        check_arguments([str(path)])
+
+
+NAMES = [
+    ".hidden.txt",
+    "a.txt",
+    "b/README",
+    "b/c.md",
+    "b/d.csv",
+    "e.png",
+    "f.png",
+    "g.jsonl",
+    "man/ls.1",
+    "v1.2",
+    "z.py",
+    "zz",
+]
+
+
+def fill(folder: Path) -> None:
+    for name in NAMES:
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"\x89PNG" if path.suffix == ".png" or name == "zz" else b"Some text.")
+    (folder / "man/ls.1").write_text(".TH LS 1\n")
+    os.mkfifo(folder / "pipe.txt")
+    (folder / "broken.txt").symlink_to(folder / "missing")
+
+
+def listed(folder: Path, options: ReadOptions = DEFAULT_OPTIONS) -> tuple[list[str], list[str]]:
+    notices: list[str] = []
+    files = [str(path.relative_to(folder)) for path in files_of(folder, options, notices.append)]
+    return files, notices
+
+
+def test_documents_of_a_folder_are_read_and_others_counted(tmp_path: Path) -> None:
+    fill(tmp_path)
+    files, (notice,) = listed(tmp_path)
+    assert files == ["a.txt", "b/README", "b/c.md", "g.jsonl", "man/ls.1"]
+    assert notice == (
+        f"{tmp_path}: 8 files passed over (2 that are no files, 2 .png, 1 .csv, 1 .2, 2 others); "
+        "--glob names the files to read"
+    )
+
+
+def test_pattern_decides_alone(tmp_path: Path) -> None:
+    fill(tmp_path)
+    assert listed(tmp_path, ReadOptions(glob="*.p[yn]*")) == (["e.png", "f.png", "z.py"], [])
+    assert listed(tmp_path, ReadOptions(glob="b/*.csv"))[0] == ["b/d.csv"]
+
+
+def test_links_out_of_a_folder_are_not_followed(tmp_path: Path) -> None:
+    folder, other = tmp_path / "folder", tmp_path / "other"
+    for path in (folder, other):
+        path.mkdir()
+        (path / "text.txt").write_text("Some text.")
+    (folder / "inside.txt").symlink_to("text.txt")
+    (folder / "outside.txt").symlink_to(other / "text.txt")
+    (folder / "subfolder").symlink_to(other)
+    notices: list[str] = []
+    linked = tmp_path / "linked"
+    linked.symlink_to(folder)
+    for start, options in ((folder, DEFAULT_OPTIONS), (linked, ReadOptions(glob="*.txt"))):
+        assert [path.name for path in files_of(start, options, notices.append)] == ["inside.txt", "text.txt"]
+        assert "1 linked from elsewhere" in notices.pop()

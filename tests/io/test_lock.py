@@ -2,7 +2,6 @@ import errno
 import multiprocessing
 import os
 import signal
-from multiprocessing.synchronize import Event
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -66,24 +65,6 @@ def test_an_interrupted_removal_releases_the_lock(tmp_path: Path, monkeypatch: p
 
 def wait(holder: str) -> None:
     del holder
-
-
-def occupy(folder: Path, held: Event, awaited: Event) -> None:
-    with locked(folder / "lock", wait):
-        held.set()
-        awaited.wait()
-        (folder / "done").touch()
-
-
-def test_one_process_at_a_time(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    held, awaited = context.Event(), context.Event()
-    other = context.Process(target=occupy, args=(tmp_path, held, awaited))
-    other.start()
-    held.wait()
-    with locked(tmp_path / "lock", lambda _: awaited.set()):
-        assert (tmp_path / "done").exists()
-    other.join()
 
 
 def count(folder: Path, times: int) -> None:

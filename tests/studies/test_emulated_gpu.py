@@ -30,7 +30,7 @@ from tests.core.model.test_cuda_graph import EagerGraph
 from tests.studies import test_selection as selection
 from tests.studies import test_sparsity as sparsity
 from tests.studies import test_transformers as transformers
-from tests.tasks.language_modeling.test_language_model import SMALL
+from tests.tasks.language_modeling.test_model import SMALL
 from tests.training import test_classification as classification
 
 GPU = Conditions(vocabulary=320, device=CUDA, precision=torch.float32)

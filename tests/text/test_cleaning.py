@@ -1,4 +1,4 @@
-from sumpool.text.cleaning import clean, paragraphs, remove_invisible
+from sumpool.text.cleaning import clean, paragraphs, remove_invisible, sample_paragraphs
 from sumpool.text.escaping import escape_line
 
 BIDIRECTIONAL = (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
@@ -65,3 +65,23 @@ def test_joiners_elsewhere_go() -> None:
     hidden = "🏴" + "".join(chr(0xE0000 + ord(letter)) for letter in "hiddenwords") + "\U000e007f"
     for text in ["a\u200cb", "a\u200d b", "می\u200c شود", "\u200cمی", "x\ufe0f", "می\u200b\u200cشود", hidden]:
         assert clean(text) == "".join(character for character in text if character.isalpha() or character in " 🏴")
+
+
+def test_short_streams_are_kept_in_order() -> None:
+    assert sample_paragraphs(["a\n\nb", "c"], 10, 100) == ["a", "b", "c"]
+
+
+def test_long_streams_are_sampled_uniformly_and_repeatably() -> None:
+    texts = [str(number) for number in range(10_000)]
+    first = sample_paragraphs(iter(texts), 100, 100)
+    assert first == sample_paragraphs(iter(texts), 100, 100)
+    assert len(set(first)) == 100
+    assert min(map(int, first)) < 1000
+    assert max(map(int, first)) > 9000
+
+
+def test_long_paragraphs_become_several_lines() -> None:
+    words = " ".join(f"word{number}" for number in range(500))
+    lines = sample_paragraphs([words, "x" * 250], 1000, 100)
+    assert max(map(len, lines)) <= 100
+    assert "".join(lines).replace(" ", "") == words.replace(" ", "") + "x" * 250

@@ -1,9 +1,10 @@
 """Byte-level BPE and Unigram against the tokenizers of transformers on the same files."""
 
+import base64
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import tokenizers
@@ -12,13 +13,16 @@ from hypothesis import strategies as st
 from transformers import BartTokenizer
 
 from sumpool.errors import DataError
+from sumpool.pretrained.tokenizer import read_tokenizer
 from sumpool.special_tokens import SpecialTokens
 from sumpool.text import hf_tokenizer
 from sumpool.text.cleaning import clean
 from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
 from sumpool.text.load import load_tokenizer
 from sumpool.text.sentences import SentenceSplitter
+from tests.conftest import story
 from tests.text.bart import BOS, EOS, MASK, PAD, SIZE, UNK, learn, take_over
+from tests.text.unigram import CLASSES, learn_unigram
 
 TEXTS = [
     f"The {noun} of a long document's end, and number {n}: it isn't here.\nWhy? A caf\u00e9!"
@@ -191,3 +195,189 @@ def test_the_library_must_be_there(bart: Path, tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(hf_tokenizer, "find_spec", lambda _: None)
     with pytest.raises(DataError, match=r"tokenizer\.json must have tokenizers .* pip install 'sumpool\[hub\]'"):
         load_tokenizer(tmp_path)
+
+
+class Both(NamedTuple):
+    """A tokenizer of transformers, and ours made from its files."""
+
+    folder: Path
+    original: Any
+    ours: HuggingFaceTokenizer
+
+
+def convert(folder: Path, out: Path, original: Any) -> HuggingFaceTokenizer:  # noqa: ANN401
+    """Convert the tokenizer of a folder for a model with three more rows than tokens."""
+    out.mkdir()
+    start = original.pad_token_id
+    read_tokenizer(folder, len(original) + 3, decoder_start=start).save(out)
+    loaded = load_tokenizer(out)
+    assert isinstance(loaded, HuggingFaceTokenizer)
+    return loaded
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param(kind, marks=[pytest.mark.slow] * (kind != "pegasus")) for kind in CLASSES]
+)
+def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Both:
+    folder = tmp_path_factory.mktemp(request.param)
+    learn_unigram([*TEXTS, *(story(number, 9) for number in range(9))], folder, request.param)
+    original = CLASSES[request.param].from_pretrained(folder)
+    return Both(folder, original, convert(folder, folder / "ours", original))
+
+
+def without_special(ids: list[int], original: Any) -> list[int]:  # noqa: ANN401
+    """The ids of a text, in which transformers has found special tokens, with the unknown token for each."""
+    return [original.unk_token_id if token in original.all_special_ids else token for token in ids]
+
+
+@given(TEXT)
+def test_a_text_has_the_tokens_of_each_original(both: Both, text: str) -> None:
+    special = both.ours.special_tokens
+    ids = both.original(clean(text), split_special_tokens=True).input_ids
+    end = len(ids) - len(special.suffix)
+    assert (tuple(ids[: len(special.prefix)]), tuple(ids[end:])) == (special.prefix, special.suffix)
+    assert both.ours.encode(text) == without_special(ids[len(special.prefix) : end], both.original)
+    assert both.ours.decode(ids) == both.original.decode(ids, skip_special_tokens=True)
+
+
+@given(TEXT)
+def test_sentences_of_each_kind_have_the_tokens_of_the_whole_line(both: Both, text: str) -> None:
+    sentences = both.ours.encode_sentences(text, SPLITTER)
+    assert [token for ids in sentences for token in ids] == both.ours.encode(as_one_line(text))
+
+
+def test_special_tokens_are_those_of_each_original(both: Both) -> None:
+    special, original = both.ours.special_tokens, both.original
+    assert (special.pad, special.eos) == (original.pad_token_id, original.eos_token_id)
+    assert special.suppressed == (original.pad_token_id, original.unk_token_id)
+    assert special.suffix[:1] == (original.eos_token_id,) or special.suffix[-1:] == (original.eos_token_id,)
+    assert [*special.prefix, *special.suffix] == original("").input_ids
+    surfaces, starts = both.ours.token_bytes(), both.ours.word_starts()
+    assert all(surfaces[token] == b"" and starts[token] for token in original.all_special_ids)
+    assert surfaces[-3:] == [b""] * 3
+    word = original.convert_tokens_to_ids("▁the")
+    assert (surfaces[word], starts[word]) == (b" the", True)
+
+
+def test_names_of_special_tokens_in_a_text_are_unknown(both: Both) -> None:
+    special = both.ours.special_tokens
+    ids = both.ours.encode("The end</s> of </s> de_DE <pad>")
+    around = {special.pad, special.eos, *special.prefix, *special.suffix}
+    assert not around & set(ids)
+    assert both.original.unk_token_id in ids
+    assert both.ours.encode("The end") == ids[: len(both.ours.encode("The end"))]
+
+
+def test_words_that_begin_a_text_have_no_space(both: Both) -> None:
+    assert both.ours.decode(both.ours.encode("The end of a long document")) == "The end of a long document"
+    assert both.ours.encode(" The end") == both.ours.encode("The end")
+    assert both.ours.encode("") == []
+    assert both.ours.encode_batch([]) == []
+
+
+def test_a_saved_tokenizer_is_the_same(both: Both, tmp_path: Path) -> None:
+    both.ours.save(tmp_path)
+    again = HuggingFaceTokenizer.load(tmp_path)
+    assert again.special_tokens == both.ours.special_tokens
+    assert again.token_bytes() == both.ours.token_bytes()
+    assert (tmp_path / "tokenizer.json").read_bytes() == (both.folder / "ours" / "tokenizer.json").read_bytes()
+
+
+Change = Callable[[dict[str, Any]], object]
+METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": True}
+
+
+def test_another_unigram_is_refused(tmp_path: Path) -> None:
+    learn_unigram(TEXTS, tmp_path, "pegasus")
+    original = CLASSES["pegasus"].from_pretrained(tmp_path)
+    whole = (tmp_path / "tokenizer.json").read_bytes()
+    changes: list[tuple[Change, str]] = [
+        (lambda tree: tree["pre_tokenizer"].update(prepend_scheme="never"), "Unigram Metaspace prepend_scheme: never"),
+        (lambda tree: tree["pre_tokenizer"].update(split=False), "Unigram Metaspace split: False"),
+        (lambda tree: tree["pre_tokenizer"].update(replacement="_"), "Unigram Metaspace replacement: _"),
+        (
+            lambda tree: tree.update(
+                pre_tokenizer={"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, METASPACE]}
+            ),
+            "Unigram WhitespaceSplit Metaspace prepend_scheme: first",
+        ),
+        (lambda tree: tree.update(pre_tokenizer=None), r"'Unigram'"),
+        (lambda tree: tree.update(pre_tokenizer={"type": "Whitespace"}), "Unigram Whitespace"),
+        (
+            lambda tree: tree.update(
+                normalizer={"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Prepend", "prepend": "x"}]}
+            ),
+            "Unigram Metaspace Prepend",
+        ),
+        (lambda tree: tree["model"].update(unk_id=None), "Unigram without an unknown token"),
+        (lambda tree: tree["model"].update(unk_id=10**6), "UnkIdNotInVocabulary"),
+        (lambda tree: tree["model"]["vocab"].append(["▁a b", -3.0]), "the token '▁a b' with white space after a word"),
+        (lambda tree: tree["model"]["vocab"].append(["x▁", -3.0]), "the token 'x▁' with white space after a word"),
+        (lambda tree: tree["model"]["vocab"].append(["<pad>", -3.0]), "a token that the vocabulary has twice"),
+        (lambda tree: tree["model"]["vocab"].append(["\ud800", -3.0]), "surrogates not allowed"),
+        (lambda tree: tree["model"]["vocab"].append([3, -3.0]), "AttributeError"),
+        (lambda tree: tree["model"]["vocab"].append("a"), "ValueError"),
+        (lambda tree: tree["model"].update(vocab={"a": 0}), "ValueError"),
+        (lambda tree: tree["model"]["vocab"].extend([f"▁t{n}", -3.0] for n in range(9)), "tokens for .* rows"),
+        (lambda tree: tree["added_tokens"][0].update(id=1), "with one number, 1"),
+    ]
+    for change, reason in changes:
+        (tmp_path / "tokenizer.json").write_bytes(whole)
+        change_json(tmp_path / "tokenizer.json", change)
+        with pytest.raises(
+            DataError, match=f"must hold byte-level BPE .*, or Unigram as tokenizer.json, got .*{reason}"
+        ):
+            read_tokenizer(tmp_path, len(original) + 3, original.pad_token_id)
+
+
+def test_bytes_are_joined_to_characters(tmp_path: Path) -> None:
+    learn_unigram(TEXTS, tmp_path, "marian")
+
+    def add_bytes(tree: dict[str, Any]) -> None:
+        tree["model"]["vocab"] += [[f"<0x{byte:02X}>", -20.0] for byte in range(256)]
+        tree["model"]["byte_fallback"] = True
+
+    change_json(tmp_path / "tokenizer.json", add_bytes)
+    tokenizer = read_tokenizer(tmp_path, 600, 0)
+    ids = tokenizer.encode("The 漢 end")
+    assert tokenizer.decode(ids) == "The 漢 end"
+    first = tokenizer.token_bytes().index(b"\xe6")
+    assert first in ids
+    assert tokenizer.decode(ids[: ids.index(first) + 1]) == "The \ufffd"
+
+
+def test_the_number_of_tokens_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    learn_unigram(TEXTS, tmp_path, "pegasus")
+    monkeypatch.setattr("sumpool.text.hf_tokenizer._MAX_VOCABULARY", 100)
+    with pytest.raises(DataError, match="with the number 100"):
+        read_tokenizer(tmp_path, 300, 0)
+
+
+def cut_normalizer(tree: dict[str, Any], size: int) -> str:
+    """Normalization rules whose trie ends after so many bytes."""
+    rules = base64.b64decode(tree["normalizer"]["normalizers"][0]["precompiled_charsmap"])
+    return base64.b64encode(size.to_bytes(4, "little") + rules[4 : 4 + size] + b"x\0").decode()
+
+
+def write_normalizer(folder: Path, tree: dict[str, Any], rules: str) -> None:
+    normalizer = {"type": "Precompiled", "precompiled_charsmap": rules}
+    (folder / "tokenizer.json").write_text(json.dumps({**tree, "normalizer": normalizer}))
+
+
+def test_damaged_normalizers_are_refused(tmp_path: Path) -> None:
+    learn_unigram(TEXTS, tmp_path, "pegasus")
+    tree = json.loads((tmp_path / "tokenizer.json").read_text())
+    for rules in ("", "AAAA", "/////w==", "not base64", cut_normalizer(tree, 64)):
+        write_normalizer(tmp_path, tree, rules)
+        with pytest.raises(DataError, match=r"got tokenizer\.json must have an undamaged normalizer, got a failure: "):
+            read_tokenizer(tmp_path, 300, 0)
+
+
+def test_a_damaged_normalizer_is_an_error_of_the_text_that_it_fails_on(tmp_path: Path) -> None:
+    learn_unigram(TEXTS, tmp_path, "pegasus")
+    tree = json.loads((tmp_path / "tokenizer.json").read_text())
+    write_normalizer(tmp_path, tree, cut_normalizer(tree, 1024))
+    tokenizer = read_tokenizer(tmp_path, 300, 0)
+    assert tokenizer.encode("a b")
+    with pytest.raises(DataError, match=r"^tokenizer\.json must have an undamaged normalizer, got a failure: "):
+        tokenizer.encode("caf\u00e9")

@@ -14,7 +14,7 @@ from sumpool.tasks.language_modeling.model import LanguageModel
 from sumpool.training.fit import validate
 from sumpool.training.update import Updater
 from tests.core.emulated_gpu import CUDA, GpuTensor, emulated_gpu, on_gpu
-from tests.tasks.language_modeling.test_language_model import SMALL, SOURCES
+from tests.tasks.language_modeling.test_model import SMALL, SOURCES
 from tests.training import test_classification as classification
 from tests.training.toy import CONFIG, DATA, are_finite, new_model
 

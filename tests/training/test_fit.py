@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 import torch
 
-from sumpool.errors import Interrupted, NonFiniteError
+from sumpool.core.output._base import Scores
+from sumpool.errors import CheckpointError, Interrupted, NonFiniteError
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Progress, interruptible
 from sumpool.training import fit as fitting
 from sumpool.training.checkpoint import Checkpoints
-from sumpool.training.fit import fit
+from sumpool.training.config import ScheduleConfig
+from sumpool.training.fit import fit, validate, validation_batches
+from sumpool.training.update import count_target_tokens
 from sumpool.training.weights import load_weights, weights_of
 from tests.training.toy import CONFIG, DATA, new_model, new_run, trace
 
@@ -192,3 +195,109 @@ def test_a_non_finite_validation_loss_exports_no_weights(run: Path, monkeypatch:
     with pytest.raises(NonFiniteError, match="the validation loss after step 6 must be finite, got nan"):
         fit(new_model(), CONFIG, DATA, run)
     assert not (run / "model.safetensors").exists()
+
+
+CONSTANT = CONFIG.model_copy(update={"schedule": ScheduleConfig(kind="constant", warmup=4)})
+
+
+def scores(*values: float) -> "GivenScores":
+    return GivenScores(list(values))
+
+
+class GivenScores:
+    """ROUGE-2 of one validation after the other."""
+
+    def __init__(self, values: list[float]) -> None:
+        self.values = values
+
+    def score(self) -> Mapping[str, float]:
+        return {"rouge1": 50.0, "rouge2": self.values.pop(0), "rouge2_standard_error": 1.25}
+
+    def record(self, step: int) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Content of an uninterrupted run."""
+    run = new_run(tmp_path_factory.mktemp("runs") / "whole")
+    fit(new_model(), CONSTANT, DATA, run)
+    return trace(run)
+
+
+def test_a_constant_run_that_goes_on_equals_an_uninterrupted_one(whole: dict[str, str], tmp_path: Path) -> None:
+    extended = new_run(tmp_path / "extended")
+    fit(new_model(), CONSTANT.model_copy(update={"steps": 7}), DATA, extended)
+    fit(new_model(), CONSTANT, DATA, extended)
+    assert trace(extended) == whole
+
+
+@pytest.mark.slow
+def test_weights_of_a_validation_that_is_not_repeated_are_put_back(tmp_path: Path) -> None:
+    by_score = CONSTANT.model_copy(update={"select_by": "rouge2"})
+    run, whole = new_run(tmp_path / "run"), new_run(tmp_path / "whole")
+    ended = fit(new_model(), by_score.model_copy(update={"steps": 8}), DATA, run, observer=scores(20, 30))
+    assert (ended.best_step, Manifest.read(run).facts["step"]) == (8, 8)
+    state = fit(new_model(), by_score, DATA, run, observer=scores(10, 10))  # after steps 12 and 18
+    assert (state.best_step, state.best_score) == (6, 20)
+    fit(new_model(), by_score, DATA, whole, observer=scores(20, 10, 10))
+    assert trace(run) == trace(whole)
+
+
+def test_a_damaged_checkpoint_of_the_best_weights_is_named(tmp_path: Path) -> None:
+    by_score = CONSTANT.model_copy(update={"select_by": "rouge2"})
+    run = new_run(tmp_path / "run")
+    fit(new_model(), by_score.model_copy(update={"steps": 8}), DATA, run, observer=scores(20, 30))
+    (run / "checkpoints" / "step-00000006" / "model.safetensors").unlink()
+    with pytest.raises(CheckpointError, match=r"step-00000006/model\.safetensors must be readable"):
+        fit(new_model(), by_score, DATA, run, observer=scores(10, 10))
+
+
+def test_the_highest_rouge_is_selected_and_stops_early(tmp_path: Path) -> None:
+    config = CONFIG.model_copy(update={"select_by": "rouge2", "patience": 1})
+    reports: list[Progress] = []
+    run = new_run(tmp_path / "run")
+    state = fit(new_model(), config, DATA, run, observer=scores(20, 20), report=reports.append)
+    assert (state.step, state.best_step, state.best_score, state.stale_validations) == (12, 6, 20, 1)
+    facts = Manifest.read(run).facts
+    assert (facts["step"], facts["validation_loss"]) == (6, state.best_loss)
+    notes = [report.note for report in reports if "validation" in report.note]
+    assert "rouge1 50, rouge2 20 ± 1.2 (best so far)" in notes[0]
+    assert notes[1].endswith("rouge1 50, rouge2 20 ± 1.2")
+
+
+CPU = torch.device("cpu")
+
+
+def no_op() -> None:
+    pass
+
+
+def test_loss_is_a_mean_over_tokens_independent_of_batching() -> None:
+    model = new_model().double()
+    total, tokens = 0.0, 0
+    model.eval()
+    for index in range(len(DATA.validation)):
+        batch = DATA.batch(DATA.validation, [index])
+        assert batch.target is not None
+        scores: Scores = model(batch.ids, batch.mask, batch.sentences, batch.target)[0]
+        total -= scores.log_prob.sum().item()
+        tokens += count_target_tokens(batch)
+    for batch_tokens in (1, 40, 1000):
+        config = CONFIG.model_copy(update={"batch_tokens": batch_tokens})
+        assert validate(model, DATA, config, CPU, no_op)[0] == pytest.approx(total / tokens, rel=1e-9)
+
+
+def test_batches_have_the_first_documents_within_the_token_budget() -> None:
+    config = CONFIG.model_copy(update={"validate_documents": 5, "batch_tokens": 40})
+    batches = validation_batches(DATA, config)
+    assert sorted(index for batch in batches for index in batch) == [0, 1, 2, 3, 4]
+    assert all(DATA.batch(DATA.validation, batch).ids.numel() <= 40 for batch in batches)
+
+
+def test_a_signal_stops_validation() -> None:
+    def stop() -> None:
+        raise Interrupted(15)
+
+    with pytest.raises(Interrupted, match="SIGTERM"):
+        validate(new_model(), DATA, CONFIG, CPU, stop)

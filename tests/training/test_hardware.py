@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -9,12 +11,18 @@ from sumpool.core.nn.quantization import Precision
 from sumpool.errors import RecipeError
 from sumpool.training import hardware
 from sumpool.training.hardware import (
+    OUT_OF_MEMORY,
     autocast,
+    available,
     choose_device,
     choose_encoder_precision,
     choose_generation_precision,
     choose_precision,
+    fits,
+    peak,
+    physical,
     reproducible,
+    try_peak,
 )
 
 CPU = torch.device("cpu")
@@ -124,3 +132,129 @@ def test_reproducible_restores_the_global_state() -> None:
     assert deterministic.fill_uninitialized_memory == before
     with reproducible(torch.device("cuda")):
         assert not torch.are_deterministic_algorithms_enabled()
+
+
+MEBI = 2**20
+linux = pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="only Linux keeps a mark to reset")
+
+
+FRESH = """
+import torch
+from sumpool.training.hardware import peak
+
+def work():
+    first = torch.ones(64 * 2**20 // 4)
+    del first
+    second = torch.ones(48 * 2**20 // 4)
+    torch.cat([second[: 4 * 2**20], second[: 4 * 2**20]])
+
+print(*(peak(work, torch.device("cpu")) for _ in range(3)))
+"""
+
+
+@pytest.mark.slow
+@linux
+def test_peak_is_what_was_held_at_once() -> None:
+    """In a fresh process: a heap that other tests left large serves these blocks, and keeps the pages of the first."""
+    printed = subprocess.run([sys.executable, "-c", FRESH], capture_output=True, text=True, check=True).stdout
+    assert all(abs(int(one) - 80 * MEBI) < 4 * MEBI for one in printed.split()), printed
+    assert len(printed.split()) == 3
+
+
+@pytest.mark.slow
+@linux
+def test_what_was_there_before_does_not_count() -> None:
+    held = torch.ones(64 * MEBI // 4)
+    measured = peak(lambda: held.sum(), CPU)
+    assert measured is not None
+    assert measured < 4 * MEBI
+
+
+@pytest.mark.slow
+@linux
+def test_memory_kept_by_the_c_library_is_seen_again() -> None:
+    """Blocks of 100 kB come from the heap, which keeps them when they are freed."""
+
+    def work() -> None:
+        kept = [torch.ones(25_000) for _ in range(400)]
+        del kept
+
+    measured = [peak(work, CPU) for _ in range(3)]
+    assert all(one is not None and one > 36 * MEBI for one in measured), measured
+
+
+@pytest.mark.slow
+def test_unknown_where_no_mark_can_be_reset(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(hardware, "_RESET", tmp_path / "missing")
+    done: list[int] = []
+    assert peak(lambda: done.append(1), CPU) is None
+    assert done == [1]
+
+
+def test_what_does_not_fit_is_a_note() -> None:
+    def work() -> None:
+        raise MemoryError
+
+    assert not fits(work)
+    assert try_peak(work, CPU) == (None, OUT_OF_MEMORY)
+    assert try_peak(lambda: None, CPU)[1] == ""
+
+
+def test_other_errors_are_raised() -> None:
+    def work() -> None:
+        raise RuntimeError("shapes do not fit")
+
+    with pytest.raises(RuntimeError, match="shapes do not fit"):
+        fits(work)
+
+
+def test_available_keeps_within_the_container(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(hardware, "_CONTAINER", tmp_path)
+    assert 0 < available(CPU) <= physical()
+    (tmp_path / "memory.current").write_text("600\n")
+    (tmp_path / "memory.max").write_text("max\n")
+    assert available(CPU) > 1000
+    (tmp_path / "memory.max").write_text("1000\n")
+    assert available(CPU) == 400
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_cuda_peak_is_exact() -> None:
+    device = torch.device("cuda")
+    assert peak(lambda: torch.ones(MEBI, device=device), device) == 4 * MEBI
+
+
+FREED = """
+import ctypes
+from pathlib import Path
+from sumpool.training.hardware import keep_freed_memory
+
+SIZE = 16 * 2**20
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+
+def faults():
+    return int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[7])
+
+for keeps in (False, True):
+    if keeps:
+        keep_freed_memory()
+    for number in range(8):
+        if number == 4:
+            before = faults()
+        held = [libc.malloc(ctypes.c_size_t(SIZE)) for _ in range(8)]
+        for block in held:
+            libc.memset(ctypes.c_void_p(block), 1, ctypes.c_size_t(SIZE))
+        while held:  # the last one first, as a backward pass does
+            libc.free(ctypes.c_void_p(held.pop()))
+    print(faults() - before)
+"""
+
+
+@pytest.mark.slow
+@linux
+def test_freed_memory_is_kept_for_the_next_update() -> None:
+    """The kernel clears a page at the first access to it, which it counts as a fault."""
+    freed, kept = map(int, subprocess.check_output([sys.executable, "-c", FREED], text=True).split())
+    assert kept < 1000 < freed

@@ -1,17 +1,44 @@
+import math
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal
 
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from sumpool.core.model import chunked_encoding
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.output._base import Scores
+from sumpool.core.output.tied import TiedOutput, TiedOutputConfig
 from sumpool.data.batches import Batch
-from sumpool.training.config import TrainConfig
-from sumpool.training.update import Updater, moments_of
-from tests.training.toy import CONFIG, DATA, are_finite, new_model
+from sumpool.errors import CheckpointError, NonFiniteError, RecipeError, ResourceError
+from sumpool.progress import Progress, no_op
+from sumpool.training.config import ScheduleConfig, TrainConfig
+from sumpool.training.fit import fit, validate
+from sumpool.training.journal import Journal, PendingUpdate, UpdateLog
+from sumpool.training.processes import Processes
+from sumpool.training.update import (
+    BatchDivision,
+    Objective,
+    PendingMetrics,
+    Updater,
+    UpdateSize,
+    build_optimizer,
+    enough_memory,
+    halve,
+    moments_of,
+    schedule_factor,
+    set_moments,
+)
+from tests.training.toy import CONFIG, DATA, MODEL, VOCABULARY, ToyDocuments, are_finite, new_model, new_run
 
 CPU = torch.device("cpu")
 
@@ -151,3 +178,371 @@ def test_bf16_rounds_every_weight_once_and_keeps_gradients_in_single_precision(
     times = {name: counter.times[parameter.data_ptr()] for name, parameter in model.named_parameters()}
     assert {name for name, count in times.items() if count != 1} == {name for name in times if "norm" in name}
     assert {parameter.grad.dtype for parameter in model.parameters() if parameter.grad is not None} == {torch.float32}
+
+
+def test_the_size_of_an_update_is_that_of_all_its_batches() -> None:
+    batches = [DATA.batch(DATA.training, indices) for indices in ([0, 1], [2])]
+    size = UpdateSize.of(batches)
+    assert size.documents == 3
+    assert size.source_tokens == sum(int(batch.mask.sum()) for batch in batches)
+
+
+def test_batches_without_weight_have_no_gradient() -> None:
+    objective = Objective(new_model(dropout=0.0), CONFIG, torch.float32, None)
+    loss, parts = objective(DATA.batch(DATA.training, [0, 1]), UpdateSize(math.inf, math.inf))
+    loss.backward()
+    assert float(loss.detach()) == 0
+    assert all(float(value) == 0 for value in parts.values())
+    gradients = [parameter.grad for parameter in objective.parameters() if parameter.grad is not None]
+    assert gradients
+    assert all(float(gradient.abs().max()) == 0 for gradient in gradients)
+
+
+def test_losses_of_batches_add_up() -> None:
+    objective = Objective(new_model(dropout=0.0).double(), CONFIG, torch.float32, None)
+    together = DATA.batch(DATA.training, [0, 1, 2])
+    size = UpdateSize.of([together])
+    apart = sum(float(objective(DATA.batch(DATA.training, [number]), size)[0].detach()) for number in range(3))
+    assert apart == pytest.approx(float(objective(together, size)[0].detach()), rel=1e-6)
+
+
+def test_smoothing_over_others_is_the_divergence_from_the_published_targets() -> None:
+    torch.manual_seed(1)
+    config = MODEL.model_copy(update={"dropout": 0.0, "output": TiedOutputConfig(bias=True)})
+    model = SummarizationModel(config, VOCABULARY).double()
+    assert isinstance(model.output, TiedOutput)
+    assert model.output.bias is not None
+    model.output.bias[[1, 3]] = -math.inf
+    smoothed = CONFIG.model_copy(update={"label_smoothing_over": "others"})
+    batch = DATA.batch(DATA.training, [0, 1, 2])
+    assert batch.target is not None
+    real = batch.target != batch.pad
+    loss, _ = Objective(model, smoothed, torch.float32)(batch, UpdateSize(1, 3))
+    actual = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)
+
+    scores, *_ = model(batch.ids, batch.mask, batch.sentences, batch.target)
+    assert scores.distribution
+    log_probs = scores.distribution(slice(None))[real]  # (tokens, vocab)
+    others = VOCABULARY - 2 - 1
+    targets = torch.full_like(log_probs, smoothed.label_smoothing / others)  # Eq. 4
+    targets[:, [1, 3]] = 0
+    targets.scatter_(1, batch.target[real][:, None], 1 - smoothed.label_smoothing)
+    divergence = F.kl_div(log_probs.masked_fill(log_probs == -math.inf, 0.0), targets, reduction="sum")  # Eq. 3
+    expected = torch.autograd.grad(divergence, list(model.parameters()), allow_unused=True)
+    entropy = -torch.special.xlogy(targets, targets).sum()
+    torch.testing.assert_close(loss, divergence + entropy, rtol=0, atol=1e-10)
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-10)
+
+
+def test_others_cannot_have_more_than_the_target() -> None:
+    config = CONFIG.model_copy(update={"label_smoothing": 0.98, "label_smoothing_over": "others"})
+    objective = Objective(new_model(), config, torch.float32)
+    with pytest.raises(RecipeError, match=r"train\.label_smoothing must be at most 0\.975 of 40 classes, got 0\.98"):
+        objective(DATA.batch(DATA.training, [0]), UpdateSize(1, 1))
+
+
+Kind = Literal["constant", "inverse_sqrt", "cosine", "linear"]
+KINDS: tuple[Kind, ...] = ("constant", "inverse_sqrt", "cosine", "linear")
+
+
+def step_once(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    for parameter in model.parameters():
+        parameter.grad = torch.full_like(parameter, 0.1)
+    optimizer.step()
+
+
+def test_weight_decay_applies_to_matrices_only() -> None:
+    model = new_model()
+    decays = {
+        id(parameter): group["weight_decay"]
+        for group in build_optimizer(model, CONFIG).param_groups
+        for parameter in group["params"]
+    }
+    decay_by_name = {name: decays[id(parameter)] for name, parameter in model.named_parameters()}
+    assert len(decay_by_name) == len(decays)
+    assert {decay for name, decay in decay_by_name.items() if name.endswith("bias")} == {0.0}
+    assert decay_by_name["embedding.weight"] == CONFIG.weight_decay
+
+
+def test_moments_restore_an_optimizer() -> None:
+    first, second = new_model(), new_model()
+    original, restored = build_optimizer(first, CONFIG), build_optimizer(second, CONFIG)
+    step_once(first, original)
+    second.load_state_dict(first.state_dict())
+    set_moments(restored, second, moments_of(original, first))
+    step_once(first, original)
+    step_once(second, restored)
+    for left, right in zip(first.parameters(), second.parameters(), strict=True):
+        assert torch.equal(left, right)
+    assert moments_of(restored, second)["embedding.weight:step"] == 2
+
+
+def test_moments_of_another_model_are_an_error() -> None:
+    model = new_model()
+    optimizer = build_optimizer(model, CONFIG)
+    with pytest.raises(CheckpointError, match=r"embedding.weight:exp_avg \(3,\) must belong to a parameter"):
+        set_moments(optimizer, model, {"embedding.weight:exp_avg": torch.zeros(3)})
+    with pytest.raises(CheckpointError, match="other:exp_avg"):
+        set_moments(optimizer, model, {"other:exp_avg": torch.zeros(3)})
+
+
+def rates(kind: Kind, warmup: int = 10, floor: float = 0.1, steps: int = 100) -> list[float]:
+    config = ScheduleConfig(kind=kind, warmup=warmup, floor=floor)
+    return [schedule_factor(step, config, steps) for step in range(steps)]
+
+
+def test_warm_up_is_linear_and_decay_is_monotonic() -> None:
+    for kind in KINDS:
+        factors = rates(kind)
+        assert factors[:11] == pytest.approx([step / 11 for step in range(1, 12)])
+        assert all(later <= earlier for earlier, later in pairwise(factors[10:]))
+        assert min(factors) > 0
+
+
+def test_decay_shapes() -> None:
+    shapes: dict[Kind, tuple[float, float]] = {
+        "constant": (1.0, 1.0),
+        "inverse_sqrt": ((11 / 56) ** 0.5, 0.11**0.5),
+        "cosine": (0.55, 0.1),
+        "linear": (0.55, 0.1),
+    }
+    for kind, (middle, end) in shapes.items():
+        factors = rates(kind)
+        assert factors[55] == pytest.approx(middle)
+        assert factors[-1] == pytest.approx(end, abs=0.02)
+
+
+def test_a_run_shorter_than_its_warm_up_only_rises() -> None:
+    for kind in KINDS:
+        assert rates(kind, warmup=50, steps=5) == pytest.approx([step / 51 for step in range(1, 6)])
+
+
+def test_steps_beyond_the_end_have_the_floor() -> None:
+    assert schedule_factor(500, ScheduleConfig(kind="cosine", warmup=0, floor=0.1), 100) == pytest.approx(0.1)
+
+
+def pending(step: int, loss: float = 1.0, imbalance: float | None = None) -> PendingUpdate:
+    metrics = PendingMetrics(torch.tensor([loss, 1.0, 2.0]), [], UpdateSize(10, 2, 100, imbalance))
+    return PendingUpdate(step, ("a", "b"), 0.1, 0.0, metrics)
+
+
+def test_an_update_is_logged_with_the_next_one(tmp_path: Path) -> None:
+    journal, shown = Journal(tmp_path / "metrics.jsonl"), list[Progress]()
+    log = UpdateLog(journal, 5, shown.append, Processes())
+    log.append(pending(1))
+    assert not shown
+    log.append(pending(2, imbalance=0.25))
+    assert [progress.done for progress in shown] == [1]
+    log.flush()
+    log.flush()
+    first, second = journal.read()
+    assert (first["step"], first["target_tokens"], "imbalance" in first) == (1, 10, False)
+    assert (second["step"], second["imbalance"]) == (2, 0.25)
+    assert shown[1].metrics["imbalance"] == 0.25
+
+
+def test_only_the_first_process_writes_the_metrics_log(tmp_path: Path) -> None:
+    shown = list[Progress]()
+    log = UpdateLog(Journal(tmp_path / "metrics.jsonl"), 5, shown.append, Processes(1, 2))
+    log.append(pending(1, imbalance=0.0))
+    log.flush()
+    assert shown
+    assert not (tmp_path / "metrics.jsonl").exists()
+
+
+def test_a_loss_that_is_not_finite_names_its_documents(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "metrics.jsonl")
+    log = UpdateLog(journal, 5, lambda _: None, Processes())
+    log.append(pending(3, math.nan))
+    with pytest.raises(NonFiniteError, match=r"step 3 must be finite, got loss nan.*\(a, b\)"):
+        log.flush()
+    assert journal.read()[0]["documents"] == ["a", "b"]
+
+
+EXHAUSTED = "DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"
+AUTO = CONFIG.model_copy(update={"auto_batch": True, "clip": 0.0})
+
+
+def exhaust(model: nn.Module, documents: int, *, backward: bool) -> None:
+    """Let batches of more documents run out of memory, in the forward pass or in the middle of the backward pass."""
+
+    is_large = [False]
+
+    def refuse(_: object) -> None:
+        raise RuntimeError(EXHAUSTED)
+
+    def check_size(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        is_large[0] = len(inputs[0]) > documents
+        if is_large[0] and not backward:
+            refuse(None)
+
+    def check_gradient(_: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        del inputs
+        if is_large[0] and output.requires_grad:
+            output.register_hook(refuse)
+
+    model.register_forward_pre_hook(check_size)
+    model.get_submodule("embedding").register_forward_hook(check_gradient)
+
+
+def divided_gradients(
+    batches: list[Batch], documents: int, *, backward: bool = False
+) -> tuple[dict[str, Tensor], float, Updater]:
+    """Gradients and loss in double precision where memory holds so many documents."""
+    model = new_model(dropout=0.0).double()
+    exhaust(model, documents, backward=backward)
+    updater = Updater(model, AUTO, CPU)
+    loss = updater.update(batches, rate=0.0).read()["loss"]
+    return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}, loss, updater
+
+
+@pytest.mark.parametrize("documents", [1, 2, 5])
+@pytest.mark.parametrize("backward", [False, True])
+def test_divided_batches_have_the_gradients_of_whole_ones(documents: int, backward: bool) -> None:
+    batches = [batch_of(list(range(8))), batch_of([8, 9, 10]), batch_of([11])]
+    expected, loss, whole = divided_gradients(batches, 100)
+    assert whole.division.failed is None
+    divided, same_loss, updater = divided_gradients(batches, documents, backward=backward)
+    assert updater.division.failed is not None
+    assert same_loss == pytest.approx(loss, rel=1e-6)  # metrics are read in single precision
+    assert divided.keys() == expected.keys()
+    for name, gradient in expected.items():
+        torch.testing.assert_close(divided[name], gradient, rtol=0, atol=1e-12)
+
+
+def test_batches_of_a_size_that_failed_are_not_tried_again() -> None:
+    tried: list[int] = []
+
+    def work(batch: Batch) -> dict[str, Tensor]:
+        tried.append(len(batch.documents))
+        if len(batch.documents) > 2:
+            raise MemoryError
+        return {"documents": torch.tensor(len(batch.documents))}
+
+    division = BatchDivision(True, 64)
+    batch = replace(batch_of(list(range(8))), documents=tuple(map(str, range(8))))
+    for expected in ([8, 4, 2, 2, 4, 2, 2], [2, 2, 2, 2]):
+        tried.clear()
+        assert division.run(batch, work)["documents"] == 8
+        assert len(tried) <= len(expected)
+    assert "such batches are divided" in division.note()
+
+
+def test_a_failed_attempt_draws_no_random_numbers() -> None:
+    def work(batch: Batch) -> dict[str, Tensor]:
+        draws = torch.rand(1)
+        if len(batch.documents) > 1:
+            raise MemoryError
+        return {"draws": draws}
+
+    torch.manual_seed(3)
+    expected = torch.rand(1) + torch.rand(1)
+    torch.manual_seed(3)
+    assert torch.equal(BatchDivision(True, 64).run(batch_of([0, 1]), work)["draws"], expected)
+
+
+def test_halves_have_no_padding_that_they_do_not_need() -> None:
+    batch = batch_of([0, 1, 2, 3, 4])
+    first, second = halve(batch)
+    assert first.documents + second.documents == batch.documents
+    for half in (first, second):
+        assert half.mask.any(0).all()
+        assert half.target is not None
+        assert (half.target != half.pad).any(0).all()
+        assert half.ids.shape == half.sentences.shape == half.mask.shape
+        assert half.lengths == tuple(half.mask.sum(1).tolist())
+
+
+def test_a_validation_is_divided_too() -> None:
+    model = new_model().double()
+    expected = validate(model, DATA, AUTO, CPU, no_op)[0]
+    exhaust(model, 1, backward=False)
+    assert validate(model, DATA, AUTO, CPU, no_op)[0] == pytest.approx(expected, abs=1e-12)
+    with pytest.raises(ResourceError, match="--auto-batch, which divides such batches"):
+        validate(model, DATA, CONFIG, CPU, no_op)
+
+
+def test_training_says_that_batches_are_divided(tmp_path: Path) -> None:
+    model = new_model()
+    exhaust(model, 2, backward=False)
+    heard: list[Progress] = []
+    fit(model, AUTO.model_copy(update={"steps": 2}), DATA, new_run(tmp_path / "run"), report=heard.append)
+    (note,) = {progress.note for progress in heard if progress.note and "divided" in progress.note}
+    assert note.startswith("memory cannot hold a batch of ")
+
+
+def test_out_of_memory_names_the_batch_and_a_remedy() -> None:
+    for error in (MemoryError(), RuntimeError(EXHAUSTED)):
+        batch = batch_of([0, 1])
+        shape = f"2 documents of {batch.ids.size(1)} source and 5 target tokens"
+        with (
+            pytest.raises(ResourceError, match=f"{shape}, but it ran out: halve train.batch_tokens, now 64"),
+            enough_memory(batch, 64),
+        ):
+            raise error
+        with pytest.raises(ResourceError, match="and 0 target"), enough_memory(replace(batch, target=None), 64):
+            raise error
+        with (
+            pytest.raises(ResourceError, match=r"1 document of .*: lower model\.source_length"),
+            enough_memory(batch_of([0]), 64),
+        ):
+            raise error
+
+
+def test_other_errors_propagate() -> None:
+    for enabled in (False, True):
+
+        def work(batch: Batch) -> dict[str, Tensor]:
+            raise RuntimeError(f"shapes of {len(batch.documents)} documents do not match")
+
+        with pytest.raises(RuntimeError, match="shapes"):
+            BatchDivision(enabled, 64).run(batch_of([0, 1]), work)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="sets a limit that other systems ignore")
+def test_a_limit_on_memory_is_kept(tmp_path: Path) -> None:
+    """In a process of its own, with less memory than a batch needs."""
+    command = [sys.executable, "-m", "tests.training.test_update", str(tmp_path)]
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert finished.returncode == 0, finished.stderr
+    refused, divided = finished.stdout.splitlines()
+    assert refused.startswith("memory must hold a batch of 96 documents of ")
+    assert "such batches are divided" in divided
+
+
+def _main(folder: Path) -> None:
+    """Train with a limit on memory that batches of 96 documents exceed, without and with division."""
+    import resource  # Unix only
+
+    torch.set_num_threads(1)
+    config = CONFIG.model_copy(update={"steps": 1, "batch_tokens": 10**6, "accumulate": 1})
+    documents = ToyDocuments(96, seed=1)
+    documents.items = [
+        replace(item, ids=item.ids.repeat(80)[:1000], sentences=item.sentences.repeat(80)[:1000])
+        for item in documents.items
+    ]
+    data = replace(DATA, training=documents, source_length=1000)
+    fit(new_model(), config, DATA, new_run(folder / "warm-up"))  # imports, and threads of torch
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    limit = pages * resource.getpagesize() + 60 * 2**20
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    for auto_batch in (False, True):
+        notes = list[str]()
+
+        def report(progress: Progress) -> None:
+            if progress.note and "divided" in progress.note:
+                notes.append(progress.note)  # noqa: B023 - called in this turn only
+
+        model = new_model()
+        object.__setattr__(model.config, "source_length", 1000)
+        try:
+            changed = config.model_copy(update={"auto_batch": auto_batch})
+            fit(model, changed, data, new_run(folder / f"run-{auto_batch}"), report=report)
+        except ResourceError as error:
+            notes.append(str(error))
+        sys.stdout.write(f"{notes[0]}\n")
+
+
+if __name__ == "__main__":
+    _main(Path(sys.argv[1]))

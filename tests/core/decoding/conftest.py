@@ -2,7 +2,7 @@ import pytest
 
 from sumpool.core.decoding import beam, device_search
 
-SEARCHES = ("test_beam", "test_beam_endings", "test_beam_over_model", "test_sampling")
+SEARCHES = ("test_beam", "test_beam_over_model")
 """Modules whose tests run with hypotheses on the host and on the device."""
 
 

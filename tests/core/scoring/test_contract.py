@@ -7,10 +7,16 @@ from itertools import product
 
 import pytest
 import torch
+from torch import Tensor
 
 from sumpool.core.attention.vanilla import VanillaAttention
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.scoring._base import Scorer, ScorerConfig
+from sumpool.core.scoring.attention_mass import AttentionMassScorerConfig
+from sumpool.core.scoring.coordinate import CoordinateScorerConfig
+from sumpool.core.scoring.nonlinear import NonlinearScorer
+from sumpool.core.scoring.random import RandomScorer
+from sumpool.core.scoring.strided import StridedScorerConfig
 from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class, kinds
 from tests.core.batches import alone, make_tokens
@@ -73,3 +79,63 @@ def test_every_parameter_gets_a_finite_gradient(kind: str, attended: Callable[[T
         assert parameter.grad is not None, name
         assert parameter.grad.isfinite().all(), name
         assert parameter.grad.abs().max() > 0, name
+
+
+def test_nonlinear_is_a_hidden_layer_of_tanh() -> None:
+    scorer = NonlinearScorer(16).double()
+    tokens = make_tokens(9)
+    hidden = torch.tanh(tokens.states @ scorer.hidden.weight.T + scorer.hidden.bias)
+    expected = torch.sigmoid((hidden * scorer.direction.weight[0]).sum(-1) + scorer.direction.bias)
+    torch.testing.assert_close(scorer(tokens), expected)
+
+
+def test_coordinate_reads_one_feature() -> None:
+    tokens = make_tokens(9)
+    scores = CoordinateScorerConfig(feature=15).build(16)(tokens)
+    torch.testing.assert_close(scores, 1 / (1 + torch.exp(-tokens.states[:, :, 15])))
+
+
+def test_coordinate_must_exist() -> None:
+    with pytest.raises(ValueError, match=r"feature must be less than model\.dim = 16, got 16; features count from 0"):
+        CoordinateScorerConfig(feature=16).build(16)
+
+
+def test_strided_scores_the_first_token_of_every_stride() -> None:
+    assert StridedScorerConfig(every=3).build(16)(make_tokens(7)).tolist() == [[1, 0, 0, 1, 0, 0, 1]]
+    assert StridedScorerConfig(every=1).build(16)(make_tokens(2)).tolist() == [[1, 1]]
+
+
+def test_random_draws_from_torchs_generator_in_training() -> None:
+    scorer, tokens = RandomScorer(), make_tokens(50, 50)
+    torch.manual_seed(3)
+    first, second = scorer(tokens), scorer(tokens)
+    torch.manual_seed(3)
+    assert torch.equal(scorer(tokens), first)
+    assert not torch.equal(first, second)
+    assert not torch.equal(first[0], first[1])
+
+
+def test_random_is_constant_and_uniform_in_evaluation() -> None:
+    scorer, tokens = RandomScorer().eval(), make_tokens(10_000, 20)
+    scores = scorer(tokens)[0]
+    assert torch.equal(scores, scorer(tokens)[0])
+    expected = torch.linspace(0, 1, 10_000, dtype=scores.dtype)
+    assert (scores.sort().values - expected).abs().max() < 1.63 / 10_000**0.5  # Kolmogorov-Smirnov, 1 %
+    neighbours = torch.stack([scores[:-1], scores[1:]]).corrcoef()[0, 1]
+    assert neighbours.abs() < 2.58 / 10_000**0.5
+
+
+@pytest.mark.parametrize(("itself", "expected"), [(True, [0.0, 0.5, 0.75]), (False, [0.0, 0.0, 0.5])])
+def test_attention_mass_bounds_the_attention_received(itself: bool, expected: list[float]) -> None:
+    def received(include_self: bool) -> Tensor:
+        return torch.tensor([[0.0, 1.0, 3.0]]) if include_self else torch.tensor([[0.0, 0.0, 1.0]])
+
+    tokens = replace(make_tokens(3), attention_received=received)
+    assert AttentionMassScorerConfig(itself=itself).build(16)(tokens).tolist() == [expected]
+
+
+def test_attention_mass_without_an_attention_layer_is_an_error() -> None:
+    with pytest.raises(
+        ValueError, match=r"tokens\.attention_received must come from an attention layer, got None; score after"
+    ):
+        AttentionMassScorerConfig().build(16)(make_tokens(3))

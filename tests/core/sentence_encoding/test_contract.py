@@ -7,6 +7,8 @@ import torch
 
 from sumpool.core.nn.sentences import Sentences
 from sumpool.core.sentence_encoding._base import SentenceEncoder, SentenceEncoderConfig
+from sumpool.core.sentence_encoding.attention import AttentionSentenceEncoder
+from sumpool.core.sentence_encoding.gru import GruSentenceEncoder
 from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class, kinds
 from tests.core.batches import alone, make_tokens
@@ -98,3 +100,26 @@ def test_half_precision_gives_finite_vectors(kind: str) -> None:
     tokens = make_tokens(40, 13, dtype=torch.float32)
     with torch.autocast("cpu", torch.bfloat16):
         assert build(kind).float()(tokens, Sentences.find(tokens)).isfinite().all()
+
+
+def test_gru_concatenates_final_states_of_both_directions() -> None:
+    encoder = GruSentenceEncoder(16, 0.0).double()
+    tokens = make_tokens(33, 12)
+    sentences = Sentences.find(tokens)
+    vectors = encoder(tokens, sentences)
+    for document, index in sentences.mask.nonzero().tolist():
+        words = tokens.states[document, tokens.mask[document] & (tokens.sentences[document] == index)]
+        forwards, backwards = encoder.read(words)[0].split(16, dim=-1)
+        expected = encoder.out(torch.cat([forwards[-1], backwards[0]]))
+        torch.testing.assert_close(vectors[document, index], expected, atol=1e-12, rtol=0)
+
+
+def test_attention_pooling_is_a_weighted_mean() -> None:
+    encoder = AttentionSentenceEncoder(16).double()
+    tokens = make_tokens(33, 12)
+    sentences = Sentences.find(tokens)
+    vectors = encoder(tokens, sentences)
+    for document, index in sentences.mask.nonzero().tolist():
+        words = tokens.states[document, tokens.mask[document] & (tokens.sentences[document] == index)]
+        expected = encoder.out(encoder.weigh(words).softmax(0).T @ words)[0]
+        torch.testing.assert_close(vectors[document, index], expected, atol=1e-12, rtol=0)

@@ -1,9 +1,15 @@
 """Contract of all formats: what they return, what they refuse and how long they take."""
 
+import io
 import random
-from collections.abc import Iterator
+import socket
+import sys
+import time
+import zipfile
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,8 +17,10 @@ from hypothesis import strategies as st
 
 import sumpool.documents.formats
 from sumpool.documents.contents import with_errors
+from sumpool.documents.detection import detect_format
 from sumpool.documents.document import DEFAULT_OPTIONS, Document, ParsedDocument, TextBlock
-from sumpool.documents.formats import FORMATS, LIBRARIES, PANDOC, load_format, missing_library
+from sumpool.documents.formats import FORMATS, LIBRARIES, PANDOC, load_format
+from sumpool.documents.plain_text.structure import text_spans
 from sumpool.errors import DataError
 
 FOLDER = Path(sumpool.documents.formats.__file__).parent
@@ -61,9 +69,18 @@ def test_unknown_format_is_refused() -> None:
         load_format("nothing")
 
 
-def test_missing_library_is_named() -> None:
-    assert isinstance(missing_library("pypdfium2", "PDF"), DataError)
-    assert "pip install 'sumpool[documents]'" in str(missing_library("pypdfium2", "PDF"))
+@pytest.mark.parametrize(
+    ("name", "module", "message"),
+    [
+        ("pdf", "pypdfium2_raw", "PDF files need pypdfium2"),
+        ("rst", "docutils", "reStructuredText files need docutils"),
+        ("odt", "lxml", "ODT files need lxml"),
+    ],
+)
+def test_missing_library_is_named(name: str, module: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(DataError, match=rf"{message}, which is not installed: pip install 'sumpool\[documents\]'"):
+        load_format(name).parse(sample(name), DEFAULT_OPTIONS)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -138,3 +155,150 @@ def test_hostile_lines_are_read(length: int) -> None:
         for part in HOSTILE:
             line = part * (length // len(part)) + "x"
             parse_or_refuse(name, f"Title\n\n{line}\n\n{line}\n".encode())
+
+
+SNIPPETS = (
+    b"<!DOCTYPE a [<!ENTITY x SYSTEM 'file:///etc/passwd'>]>&x;",
+    b"<!ENTITY % p SYSTEM 'http://127.0.0.1:1/'>%p;",
+    b"<xi:include xmlns:xi='http://www.w3.org/2001/XInclude' href='/etc/passwd' parse='text'/>",
+    b"<?xml-stylesheet href='http://127.0.0.1:1/'?>",
+    b"<iframe src='file:///etc/passwd'></iframe><script>alert(1)</script>",
+    b"<div>" * 300,
+    b'Content-Type: message/external-body; access-type=local-file; name="/etc/passwd"\n\n',
+    b"\n--one\nContent-Type: multipart/mixed; boundary=one\n\n--one\n",
+    b"../../../../etc/passwd",
+    b"\xff\xfe\x00",
+    b"=?utf-8?b?====?=",
+)
+
+
+def mutated(content: bytes, generator: random.Random) -> bytes:
+    """Return content with some bytes deleted, changed, repeated or put in."""
+    target = bytearray(content)
+    for _ in range(generator.randint(1, 5)):
+        start = generator.randrange(max(1, len(target)))
+        match generator.randrange(4):
+            case 0:
+                target[start : start + 1] = bytes([generator.randrange(256)])
+            case 1:
+                del target[start : start + generator.randint(1, 60)]
+            case 2:
+                target[start:start] = generator.choice(SNIPPETS)
+            case _:
+                target[start:start] = target[max(0, start - 80) : start] * generator.randint(1, 20)
+    return bytes(target)
+
+
+def mutated_archive(content: bytes, generator: random.Random) -> bytes:
+    """Return an archive with one mutated part."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as source, zipfile.ZipFile(stream, "w") as target:
+        chosen = generator.choice(source.namelist())
+        for name in source.namelist():
+            part = source.read(name)
+            target.writestr(name, mutated(part, generator) if name == chosen else part)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["html", "docx", "odt", "pptx", "xlsx", "epub", "mail"])
+def test_mutated_documents_open_nothing(name: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, (path,) = load_format(name), SAMPLES.glob(f"{name}.*")
+    content = path.read_bytes()
+    text = "\n".join(block.text for block in module.parse(content, DEFAULT_OPTIONS).blocks)  # imports the libraries
+
+    def refuse(*_: object, **__: object) -> NoReturn:
+        raise AssertionError("opened")
+
+    def open_pipes(file: object, *arguments: object, **options: object) -> object:
+        return opener(file, *arguments, **options) if isinstance(file, int) else refuse()
+
+    opener: Callable[..., object] = io.open
+    mutate = mutated_archive if zipfile.is_zipfile(io.BytesIO(content)) else mutated
+    contents = [mutate(content, random.Random(seed)) for seed in range(count)]
+    for mutant in contents:  # loads the statistics of the encodings that are guessed
+        with suppress(ValueError):
+            module.parse(mutant, DEFAULT_OPTIONS)
+    monkeypatch.setattr("builtins.open", refuse)
+    monkeypatch.setattr(io, "open", open_pipes)  # of pandoc
+    monkeypatch.setattr(socket, "socket", refuse)
+    outcomes: list[str] = []
+    refusals: list[str] = []
+    for mutant in contents:
+        try:
+            parsed = module.parse(mutant, DEFAULT_OPTIONS)
+            outcomes.append("\n".join(block.text for block in parsed.blocks))
+        except ValueError as error:
+            refusals.append(str(error))
+    assert len(outcomes) + len(refusals) == count
+    assert all(refusal.startswith("must ") for refusal in refusals)
+    assert text
+    assert not any("root:" in outcome for outcome in outcomes)
+
+
+PARTS = (
+    "a ",
+    "=\n",
+    "From: x\n",
+    "\nFrom a\n",
+    "\n> a\n",
+    "[a](",
+    "**a**\n\n",
+    "!!! ",
+    "::: ",
+    "<a ",
+    "<p>",
+    "<sup>1</sup>",
+    "A. b\n",
+    "\n00:01:02,000 --> 00:01:03,000\na\n",
+    "begin 644 a\n",
+    "-----BEGIN PGP KEY-----\n",
+    "| a ",
+    "\x1b[",
+    "a\x08",
+    " ",
+    "a        b\n",
+    "# a\n",
+    "```a\n",
+    "```",
+    "[Page 1]\n",
+    "a [Page 1]\n \f",
+    "1.1",
+    "- - ",
+    ". . ",
+    "===\n",
+    "(a) ",
+    "| ",
+    "a | b\n",
+    "a: b\n",
+)
+HEADS = {"mail": "From: a@x.org\nSubject: s\nDate: d\n\n", "html": "<p>", "subtitles": "WEBVTT\n\n"}
+_SECONDS = 1e-4
+"""Processor time for a character: ten times what the slowest takes."""
+
+
+@pytest.mark.parametrize(
+    "length", [4_000, pytest.param(40_000, marks=pytest.mark.slow), pytest.param(400_000, marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("name", ["text", "markdown", "mail", "html", "subtitles", "rfc"])
+def test_time_is_linear_in_repetitive_text(name: str, length: int) -> None:
+    module = load_format(name)
+    for part in PARTS:
+        content = f"{HEADS.get(name, '')}{part * (length // len(part))}\n\nText.\n".encode()
+        start = time.process_time()
+        with suppress(ValueError):
+            detect_format(content)
+        with suppress(ValueError):
+            module.parse(content, DEFAULT_OPTIONS)
+        assert time.process_time() - start < max(1.0, _SECONDS * length), part
+
+
+@pytest.mark.parametrize(
+    "length", [4_000, pytest.param(40_000, marks=pytest.mark.slow), pytest.param(400_000, marks=pytest.mark.slow)]
+)
+def test_time_of_rows_is_linear_in_repetitive_text(length: int) -> None:
+    for part in PARTS:
+        for text in (part * (length // len(part)), f"x{part * (length // len(part))}x\n\f\n[Page 1]\nText.\n"):
+            start = time.process_time()
+            text_spans(text)
+            assert time.process_time() - start < max(1.0, _SECONDS * length), part

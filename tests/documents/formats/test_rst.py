@@ -1,12 +1,8 @@
-import sys
 from pathlib import Path
-
-import pytest
 
 from sumpool.documents.document import DEFAULT_OPTIONS
 from sumpool.documents.formats.rst import parse
 from sumpool.documents.worker import WORKERS
-from sumpool.errors import DataError
 
 
 def blocks(text: str) -> list[tuple[str, int, str]]:
@@ -223,12 +219,6 @@ def test_replacements_of_replacements_stay_small() -> None:
 def test_deep_nesting_is_refused() -> None:
     (document,) = WORKERS.read("a", "it", ".rst", b"- " * 5_000 + b"x", DEFAULT_OPTIONS)
     assert document.error == "it must be nested less deeply, got more levels than can be read"
-
-
-def test_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "docutils", None)
-    with pytest.raises(DataError, match=r"reStructuredText files need docutils, .* pip install 'sumpool\[documents\]'"):
-        parse(b"Text.", DEFAULT_OPTIONS)
 
 
 def test_the_language_of_examples_is_no_text() -> None:

@@ -1,11 +1,9 @@
 import io
-import sys
 import zipfile
 
 import pytest
 
 from sumpool.documents.office.archive import DocumentArchive, part_name
-from sumpool.errors import DataError
 from tests.documents.formats.office_files import archive
 
 
@@ -69,14 +67,6 @@ def test_repacked_archives_hold_the_xml_parts_alone() -> None:
             "a.xml": b"<a/>",
             "b.xml": b"<c/>",
         }
-
-
-def test_missing_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "lxml", None)
-    with pytest.raises(
-        DataError, match=r"ODT files need lxml, which is not installed: pip install 'sumpool\[documents\]'"
-    ):
-        DocumentArchive(archive({"a.xml": "<a/>"}), "ODT").xml("a.xml")
 
 
 def test_names_of_parts() -> None:

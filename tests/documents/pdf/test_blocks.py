@@ -1,10 +1,14 @@
-from sumpool.documents.pdf.blocks import Group, compose_blocks
+from sumpool.documents.pdf.blocks import Group, Vocabulary, compose_blocks, is_scrambled
+from sumpool.documents.pdf.blocks import _is_caption as is_caption
+from sumpool.documents.pdf.blocks import _join_across_breaks as join_across_breaks
+from sumpool.documents.pdf.headings import find_title
+from sumpool.documents.pdf.kinds import Body, measure_body
 from sumpool.documents.pdf.layout import PrintedLine
 from sumpool.documents.pdf.segments import Segment
 
 
-def line(text: str, y: float) -> PrintedLine:
-    return PrintedLine([Segment(text, 72, 500, y, 14)], 1, 0, 72, 500)
+def line(text: str, y: float, size: float = 14) -> PrintedLine:
+    return PrintedLine([Segment(text, 72, 500, y, size)], 1, 0, 72, 500)
 
 
 def kinds(texts: list[str]) -> list[str]:
@@ -21,3 +25,82 @@ def test_a_bold_abstract_is_a_paragraph() -> None:
 def test_a_heading_of_many_lines_is_one() -> None:
     assert kinds(["The package", "that draws", "plots in", "all formats"]) == ["heading"]
     assert kinds(["Plots in all formats, vol."]) == ["heading"]
+
+
+def test_lines_are_joined() -> None:
+    for context, lines, joined in [
+        ("", ["a docu-", "ment of"], "a document of"),
+        ("a well, known house", ["a well-", "known house"], "a well-known house"),
+        ("a wellknown house, well, known", ["a well-", "known house"], "a wellknown house"),
+        ("the self-made boat", ["a self-", "made boat"], "a self-made boat"),
+        ("", ["the UTF-", "8 file"], "the UTF-8 file"),
+        ("", ["the Anna-", "Berta house"], "the Anna-Berta house"),
+        ("", ["an e-", "mail"], "an e-mail"),
+        ("", ["Vor-", "und Nachteile"], "Vor- und Nachteile"),
+        ("", ["soft hy\u00ad", "phens and\u00admore"], "soft hyphens andmore"),
+        ("", ["see https://example.org/a/", "b.html here"], "see https://example.org/a/b.html here"),
+        ("", ["see https://example.org.", "Then go"], "see https://example.org. Then go"),
+        ("", ["GNU/-", "Linux"], "GNU/Linux"),
+        ("", ["图应编排", "序号"], "图应编排序号"),
+        ("", ["", "one", "", "two"], "one  two"),
+    ]:
+        assert " ".join(Vocabulary([context, *lines]).join(lines).split()) == " ".join(joined.split())
+
+
+def test_divided_words_are_not_counted() -> None:
+    counts = Vocabulary(["one docu-", "ment two-part"]).counts
+    assert counts == {"one": 1, "two-part": 1, "two": 1, "part": 1}
+
+
+def test_texts_of_fonts_without_letters_are_scrambled() -> None:
+    for text, expected in [
+        ("NpfPORTwLxJ_cydMO Qz^_KJHN ORqkk\u0304lRl " * 50, True),
+        ("NpfPORTwLxJ_cydMO Qz^_KJHN ORqkk\u0304lRl " * 30, False),  # too short to tell
+        ("Each host of a network of gateways waits, \u00e0 c\u00f4t\u00e9 des autres. " * 50, False),
+        ("self.read_words(maxWords=3) returns WordCount objects and os.path.join " * 50, False),
+        ("P\u2761\u2665\u275b\u2767\u2710\u2462\u2761\u275e \u2767\u2761\u275bst sq\u2709\u275br\u2761s " * 20, True),
+        ("The sign \u2665 stands for hearts, and \u2709 for a letter. " * 20, False),
+        ("\u672c\u624b\u518c\u63cf\u8ff0R2D2\u4e3b\u673aTCP_ip\u5982\u4f55 " * 200, False),
+    ]:
+        assert is_scrambled(text) is expected
+
+
+def test_body_has_the_size_and_spacing_of_most_text() -> None:
+    body = measure_body([line("Title", 50, 18), *(line("A line of running text", 100 + 12 * n, 10) for n in range(9))])
+    assert (body.size, body.leading, body.mono, body.bold) == (10, 1.2, False, False)
+
+
+def test_text_of_size_zero_is_measured() -> None:
+    assert measure_body([line("Hidden in a picture", 100 + n, 0) for n in range(9)]).size == 0.1
+
+
+def test_the_size_of_a_line_is_that_of_its_longest_part() -> None:
+    segments = [Segment("2", 72, 76, 96, 6), Segment("The harbour", 77, 200, 100, 10), Segment("*", 201, 205, 96, 6)]
+    printed = PrintedLine(segments, 1, 0, 72, 500)
+    assert (printed.size, printed.y) == (10, 100)
+
+
+def test_a_label_without_a_mark_is_a_caption_in_another_style() -> None:
+    body = Body(10, 1.2, mono=False, bold=False)
+    text = "Figure 3 The harbour at night"
+    assert is_caption(line(text, 100, 9), body)
+    assert not is_caption(line(text, 100, 10), body)
+    assert is_caption(PrintedLine([Segment(text, 72, 500, 100, 10, bold=0.3)], 1, 0, 72, 500), body)
+    assert is_caption(line("Figure 3: The harbour at night", 100, 10), body)
+    assert not is_caption(line("The harbour at night", 100, 9), body)
+
+
+def test_a_paragraph_goes_on_behind_a_caption() -> None:
+    body = Body(10, 1.2, mono=False, bold=False)
+    opening, caption = line("The harbour of the town is", 700, 10), line("Figure 1: Boats without sails", 740, 10)
+    rest = PrintedLine([Segment("closed in winter.", 72, 200, 80, 10)], 2, 0, 72, 500)
+    groups = [Group("paragraph", [opening]), Group("caption", [caption]), Group("paragraph", [rest])]
+    assert [group.lines for group in join_across_breaks(groups, body)] == [[opening, rest], [caption]]
+
+
+def test_name_of_a_journal_with_year_and_volume_is_no_title() -> None:
+    lines = [line("Journal of Rain", 40, 20), line("How Towns Keep Water", 120, 16), line("Text", 300, 10)]
+    body = Body(10, 1.2, mono=False, bold=False)
+    assert find_title(lines, body, "") == "Journal of Rain", "nothing says otherwise"
+    issue = line("214 Journal of Rain, 2016, 10, 214-221", 20, 8)
+    assert find_title([issue, *lines], body, "") == "How Towns Keep Water"

@@ -1,13 +1,23 @@
 """Streams of running text: round trip, types, and damage."""
 
+import itertools
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from sumpool.errors import DataError
-from sumpool.tasks.language_modeling.stream import STREAM, TextStream, TextStreamWriter
+from sumpool.tasks.language_modeling.stream import (
+    PADDING,
+    STREAM,
+    TextStream,
+    TextStreamWriter,
+    TextWindows,
+    WindowSampler,
+    collate_windows,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -44,3 +54,89 @@ def test_damage_is_named(tmp_path: Path) -> None:
         (tmp_path / "test" / STREAM).write_text(json.dumps(facts))
         with pytest.raises(DataError, match=message):
             TextStream.open(tmp_path, "test")
+
+
+def stream(tmp_path: Path, tokens: int = 103, *, taught: bool = False) -> TextStream:
+    ids = np.arange(5, 5 + tokens)
+    with TextStreamWriter(tmp_path, "train", 500, boundaries=taught) as writer:
+        writer.add(ids[:50], ids[:50] % 3 == 0)
+        writer.add(ids[50:], ids[50:] % 3 == 0)
+    return TextStream.open(tmp_path, "train", 500)
+
+
+def target_of(windows: TextWindows, index: int) -> list[int]:
+    target = windows[index].target
+    assert target is not None
+    tokens: list[int] = target.tolist()
+    return tokens
+
+
+@pytest.mark.parametrize("roll", [True, False])
+def test_an_epoch_has_every_window_once(roll: bool) -> None:
+    sampler = WindowSampler(103, 10, 20, seed=3, rotate=float(roll))
+    orders = [np.ravel(sampler.batches(epoch)) for epoch in range(3)]
+    for order in orders:
+        shift = min(order % 10) if not roll else order[0] % 10
+        assert len(set(order.tolist())) == 10
+        covered = {(start + place) % 103 for start in order.tolist() for place in range(10)}
+        assert len(covered) == 100
+        assert roll or shift == 0
+    assert len({tuple(sorted(order.tolist())) for order in orders}) == (3 if roll else 1)
+    assert len({tuple(order.tolist()) for order in orders}) == 3
+    again, other = (WindowSampler(103, 10, 20, seed=seed, rotate=float(roll)).batches(2) for seed in (3, 4))
+    assert np.ravel(again).tolist() == orders[2].tolist() != np.ravel(other).tolist()
+
+
+def test_an_order_is_resumed_at_any_batch() -> None:
+    sampler = WindowSampler(103, 10, 30, seed=1, rotate=1.0)
+    whole = list(itertools.islice(sampler.start_at(0, 0), 9))
+    for index, (epoch, batch, _) in enumerate(whole):
+        assert list(itertools.islice(sampler.start_at(epoch, batch), 9 - index)) == whole[index:]
+    assert next(sampler.start_at(0, 3)) == whole[3]
+    assert len(sampler.longest()) == 3
+
+
+def test_a_text_shorter_than_a_window_is_one_ring() -> None:
+    assert WindowSampler(5, 10, 30, seed=1, rotate=1.0).batches(0) in ([[start]] for start in range(5))
+
+
+def test_windows_of_a_ring_go_on_at_the_beginning(tmp_path: Path) -> None:
+    windows = TextWindows(stream(tmp_path), 10, ring=True)
+    assert len(windows) == len(windows.lengths) == 103
+    item = windows[98]
+    assert item.target is not None
+    assert item.ids.tolist() == [103, 104, 105, 106, 107, 5, 6, 7, 8, 9]
+    assert item.target.tolist() == [104, 105, 106, 107, 5, 6, 7, 8, 9, 10]
+    assert item.id == "tokens 98-107"
+    with pytest.raises(IndexError, match="window index must be between 0 and 102, got 103"):
+        windows[103]
+
+
+def test_consecutive_windows_predict_every_token_but_the_first_once(tmp_path: Path) -> None:
+    windows = TextWindows(stream(tmp_path), 10, ring=False)
+    targets = [token for index in range(len(windows)) for token in target_of(windows, index)]
+    assert targets == list(range(6, 108))
+    assert windows.lengths.tolist() == [len(windows[index].ids) for index in range(len(windows))]
+    assert windows.lengths[-1] == 2
+    with pytest.raises(IndexError, match="window index must be between 0 and 10, got 11"):
+        windows[11]
+
+
+def test_segments_of_the_teacher_end_at_boundaries(tmp_path: Path) -> None:
+    item = TextWindows(stream(tmp_path, taught=True), 6, ring=False)[0]
+    assert item.ids.tolist() == [5, 6, 7, 8, 9, 10]
+    assert item.sentences.tolist() == [0, 0, 1, 1, 1, 2]
+
+
+def test_batches_are_packed_and_only_the_last_window_is_padded(tmp_path: Path) -> None:
+    windows = TextWindows(stream(tmp_path, taught=True), 10, ring=False)
+    batch = collate_windows([windows[0], windows[10]], 1, 1)
+    assert batch.ids.shape == (2, 10)
+    assert batch.mask.sum(1).tolist() == [10, 2]
+    assert batch.phrases is not None
+    assert batch.phrases[1, 2:].eq(PADDING).all()
+    assert batch.target is not None
+    assert torch.equal(batch.target[0, :-1], batch.ids[0, 1:])
+    assert batch.target[1, 2:].eq(batch.pad).all()
+    with pytest.raises(ValueError, match="items must not be empty, got none"):
+        collate_windows([], 1, 1)

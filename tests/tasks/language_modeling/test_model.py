@@ -1,4 +1,5 @@
 import copy
+import math
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from torch.nn import functional as F
 
 from sumpool.settings import kinds
 from sumpool.tasks.language_modeling.config import LanguageModelConfig
-from sumpool.tasks.language_modeling.model import LanguageModel, as_tokens
+from sumpool.tasks.language_modeling.model import Hourglass, LanguageModel, TextStack, as_tokens
 
 VOCABULARY = 11
 SMALL: dict[str, Any] = {"dim": 16, "heads": 2, "feed_forward": 24, "layers": [1, 2, 1], "length": 64}
@@ -298,3 +299,131 @@ def test_the_published_sizes_have_the_published_number_of_parameters(
     with torch.device("meta"):
         model = LanguageModel(copy.deepcopy(config), 27, torch.zeros(27, dtype=torch.bool))
     assert sum(part.numel() for part in model.parameters()) == pytest.approx(parameters, rel=0.02)
+
+
+def build_hourglass(layers: list[int], *boundaries: dict[str, object], combine: str = "mean") -> Hourglass:
+    torch.manual_seed(0)
+    config = LanguageModelConfig.model_validate(
+        {
+            "dim": 8,
+            "heads": 2,
+            "feed_forward": 8,
+            "layers": layers,
+            "boundaries": boundaries,
+            "combine": combine,
+            "positions": "sinusoidal",
+        }
+    )
+    separators = torch.arange(10) == 4
+    return Hourglass(config, nn.Embedding(10, 8), separators).double().eval()
+
+
+def naive(model: Hourglass, states: Tensor, ends: list[bool]) -> Tensor:
+    """Shorten and restore one text (length, dim) with loops; the outer levels have no layers."""
+    assert model.inner is not None
+    segments: list[Tensor] = [model.null]
+    members: list[Tensor] = []
+    received, complete = [], 0
+    for state, end in zip(states, ends, strict=True):
+        members.append(state)
+        if end:
+            segments.append(torch.stack(members).mean(0) if model.combine == "mean" else members[-1])
+            members, complete = [], complete + 1
+        received.append(complete)
+    output: Tensor = model.inner.before(model.norm(torch.stack(segments))[None], None, False)[0]
+    return states + output[received]
+
+
+@pytest.mark.parametrize(("middle", "combine"), [(0, "mean"), (2, "mean"), (2, "last")])
+def test_segments_are_pooled_and_restored_as_by_loops(middle: int, combine: str) -> None:
+    model = build_hourglass([0, middle, 0], {"kind": "whitespace"}, combine=combine)
+    ids = torch.tensor([[1, 2, 4, 3, 3, 4, 4, 5], [4, 1, 1, 1, 0, 0, 0, 0], [1, 1, 0, 0, 0, 0, 0, 0]])
+    mask = ids > 0
+    states = torch.randn(3, 8, 8).double()
+    output = model(as_tokens(states, ids, mask), None, False)
+    for row, length in enumerate((8, 4, 2)):
+        expected = naive(model, states[row, :length], (ids[row, :length] == 4).tolist())
+        torch.testing.assert_close(output.states[row, :length], expected, atol=1e-12, rtol=0)
+    assert output.metrics["shortening"].item() == pytest.approx(14 / 4)
+
+
+def test_nested_segments_count_the_null_state_as_a_segment() -> None:
+    model = build_hourglass([0, 0, 1, 0, 0], {"kind": "fixed", "size": 2}, {"kind": "fixed", "size": 3})
+    assert model.inner is not None
+    states = torch.randn(1, 9, 8).double()
+    ids = torch.ones(1, 9, dtype=torch.long)
+    output = model(as_tokens(states, ids, ids > 0), None, False)
+    shortened = torch.cat([model.null[None], states[0, :8].view(4, 2, 8).mean(1)])
+    inner = naive(model.inner, model.norm(shortened), [False, False, True, False, False])
+    expected = states[0] + inner[[0, 1, 1, 2, 2, 3, 3, 4, 4]]
+    torch.testing.assert_close(output.states[0], expected, atol=1e-12, rtol=0)
+    assert set(output.metrics) == {"shortening", "shortening_inside"}
+
+
+def test_the_inner_layers_run_over_the_longest_number_of_segments() -> None:
+    model = build_hourglass([0, 1, 0], {"kind": "whitespace"})
+    assert model.inner is not None
+    lengths = []
+    model.inner.before.layers[0].register_forward_pre_hook(lambda _, call: lengths.append(call[0].size(1)))
+    ids = torch.tensor([[1, 4, 4, 1, 4, 1], [1, 1, 1, 1, 1, 4]])
+    model(as_tokens(torch.randn(2, 6, 8).double(), ids, ids > 0), None, False)
+    assert lengths == [1 + 3]
+
+
+SIZES: dict[str, Any] = {"dim": 8, "heads": 2, "feed_forward": 12, "layers": [2]}
+
+
+def build_stack(positions: str, **settings: float) -> tuple[TextStack, tuple[Tensor, Tensor] | None]:
+    torch.manual_seed(0)
+    config = LanguageModelConfig.model_validate({**SIZES, **settings, "positions": positions})
+    biases = (torch.randn(2, 4).double(), torch.randn(2, 4).double()) if positions == "relative" else None
+    return TextStack(config, 2).double().eval(), biases
+
+
+@pytest.mark.parametrize("positions", ["relative", "sinusoidal"])
+@torch.no_grad()
+def test_rows_advance_independently(positions: str) -> None:
+    """Rows have different lengths, as segments do; a step reads some rows only."""
+    stack, biases = build_stack(positions)
+    states = torch.randn(3, 90, 8).double()
+    whole = stack(states, biases, False)
+    cache = stack.start(3)
+    places = [0, 0, 0]
+    for step in range(120):
+        rows = [row for row in range(3) if (step + row) % (row + 1) == 0 and places[row] < 90]
+        if rows:
+            output = stack.step(torch.stack([states[row, places[row]] for row in rows]), rows, cache, biases)
+            expected = torch.stack([whole[row, places[row]] for row in rows])
+            torch.testing.assert_close(output, expected, atol=1e-12, rtol=0)
+            for row in rows:
+                places[row] += 1
+    assert places[0] == 90
+    assert len(set(places)) == 3
+
+
+@torch.no_grad()
+def test_distances_have_the_frequencies_of_transformer_xl() -> None:
+    stack, biases = build_stack("relative")
+    seen: list[Tensor] = []
+    projection = stack.get_submodule("layers.0.attention.distance")
+    projection.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    stack(torch.randn(1, 5, 8).double(), biases, False)
+    stack.step(torch.randn(1, 8).double(), [0], stack.start(1), biases)
+    for sinusoids in (part.squeeze(0)[:5] for part in seen):
+        angles = [[distance / 10_000 ** (2 * pair / 8) for pair in range(4)] for distance in range(5)]
+        expected = [[*map(math.sin, row), *map(math.cos, row)] for row in angles]
+        torch.testing.assert_close(sinusoids, torch.tensor(expected).double(), atol=1e-6, rtol=0)
+    assert len(seen) == 2
+
+
+def test_sinusoids_of_distances_are_dropped_in_training_only() -> None:
+    """The only dropout here, so that nothing else makes the outputs differ."""
+    stack, biases = build_stack("relative", dropout=0, attention_dropout=0)
+    states = torch.randn(1, 20, 8).double()
+    expected = stack(states, biases, False)
+    assert torch.equal(stack.train()(states, biases, False), expected)
+    stack.dropout.p = 0.5
+    outputs = [stack(states, biases, False) for _ in range(2)]
+    assert not torch.equal(outputs[0], outputs[1])
+    assert torch.equal(outputs[0][:, 0], expected[:, 0])  # which attends to itself only
+    assert torch.equal(stack.eval()(states, biases, False), expected)
