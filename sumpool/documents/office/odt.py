@@ -44,13 +44,13 @@ def prepare(archive: DocumentArchive, read: Callable[[bytes], Iterable[TextBlock
     Raises:
         ValueError: If it is not one, is encrypted, or is nested too deeply; the message lacks the subject.
     """
-    from lxml import etree
-
     del read  # embedded documents are objects, which have pictures in their places
     manifest = "META-INF/manifest.xml"
     if manifest in archive.names and b"encryption-data" in archive.read(manifest):
         raise ValueError("must not be encrypted, got an ODT file with a password; save it without one")
-    root = archive.xml("content.xml")
+    root = archive.xml("content.xml")  # names lxml where it is missing
+    from lxml import etree
+
     if child(child(root, "body"), "text") is None:
         raise ValueError("must be an OpenDocument text, got a document of another kind; save it as .odt")
     has_styles = "styles.xml" in archive.names
