@@ -29,7 +29,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 
 demo: .venv/installed
 	$(BIN)/sumpool prepare quickstart
-	$(BIN)/sumpool summarize prepared/sample/test/texts.jsonl --limit 3 --model sumpool/shipped
+	$(BIN)/sumpool summarize prepared/sample/test/texts.jsonl --limit 3 --model shipped
 
 quickstart: .venv/installed
 	$(BIN)/sumpool train quickstart --out $(RUN) $(addprefix --set ,$(SET))

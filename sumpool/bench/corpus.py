@@ -59,7 +59,7 @@ def bench_corpus(run: Path | None, overrides: Sequence[str], peers: bool, report
     """Measure documents per second, time to the first summary, memory and energy of whole processes.
 
     Args:
-        run: The run folder; None takes the newest run, or the shipped model if there is none.
+        run: The run folder; None takes the one that summarises by default.
         overrides: Settings of the benchmark, like `bench.documents=8`.
         peers: Whether models of transformers and CTranslate2 in the sizes of the run's model take part.
         report: Called with progress.

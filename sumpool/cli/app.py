@@ -18,6 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 from sumpool import __version__
 from sumpool.cli.text import discard_output, print_message, wrapped
 from sumpool.errors import Interrupted, RecipeError, SumpoolError, first_line, is_out_of_memory
+from sumpool.io.manifest import SHIPPED
 from sumpool.text.escaping import escape_characters
 
 READER_GONE: Final = 141
@@ -30,7 +31,7 @@ COMMANDS: Final = {
     "serve": "Summarise over HTTP: a web page, and POST /v1/summaries.",
     "classify": "Label documents with a trained classifier.",
     "generate": "Write text with a language model, from a prompt or from nothing.",
-    "evaluate": "Score summaries with ROUGE, beside baselines.",
+    "evaluate": "Score summaries of one or several systems with ROUGE, beside baselines.",
     "bench": "Measure speed and memory of a model by length.",
     "study": "Reproduce a table or figure of a paper, or list what can be reproduced.",
     "export": "Copy a model without checkpoints and logs, to pass it on.",
@@ -41,6 +42,7 @@ COMMANDS: Final = {
     "recipes": "List the recipes that come with sumpool, or print one.",
     "sample": "Print a bundled RFC as a model reads it.",
     "runs": "List runs, the newest first.",
+    "use": "Choose the run that summarises by default.",
     "show": "Describe a run.",
     "import": "Import a pretrained BART, LED, Marian, mBART or PEGASUS.",
 }
@@ -187,7 +189,7 @@ def explain(error: Exception, command: str = "") -> tuple[int, str]:
         case Interrupted():
             return error.status, str(error)
         case SumpoolError():
-            return error.exit_code, f"error: {error}"
+            return error.exit_code, f"error: {error}".replace(str(SHIPPED), SHIPPED.name)
         case OSError() if error.errno in _NO_SPACE:
             where = f"{error.filename}: " if error.filename else ""
             size = getattr(error, "needed", 0)

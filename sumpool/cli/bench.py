@@ -12,6 +12,7 @@ from sumpool.cli.console import screen
 from sumpool.cli.options import MOST_TOKENS, Changes, whole_number
 from sumpool.cli.text import table, wrap
 from sumpool.errors import RecipeError
+from sumpool.io.manifest import run_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +40,7 @@ def bench(
         ),
     ] = None,
     run: Annotated[
-        Path | None, typer.Argument(metavar="[RUN]", help="The run (corpus, by default the newest).")
+        Path | None, typer.Argument(metavar="[RUN]", help="The run (corpus, by default that of summarize).")
     ] = None,
     lengths: Annotated[
         list[int] | None,
@@ -84,6 +85,7 @@ def bench(
     from sumpool.progress import GRACE, interruptible
 
     settings = [*(changes or ())]
+    target = target and str(run_folder(target))
     _check_target(target, run)
     _check_options(
         target, {"--peers": peers, "--compare": before, "--length": lengths, "--set": settings, "--plot": plot}

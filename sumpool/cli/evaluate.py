@@ -18,6 +18,7 @@ from sumpool.cli.options import (
 )
 from sumpool.cli.text import mark_segments, shows_colours, table, wrap
 from sumpool.errors import RecipeError
+from sumpool.io.manifest import run_folder
 
 if TYPE_CHECKING:
     from sumpool.evaluation.report import Evaluation
@@ -32,6 +33,7 @@ def evaluate(
         list[Path] | None,
         typer.Argument(
             metavar="[RUN|FILE]...",
+            parser=run_folder,
             help="Systems of one table: run folders, and files of summaries (JSON lines, CSV, or one a line); default: "
             "the newest run.",
         ),
@@ -102,18 +104,21 @@ def evaluate(
     language model, bits per character, shortening factor, lengths of segments, and the segments of a sample.
     """
     from sumpool.evaluation.task import Results
+    from sumpool.inference.model_choice import RUNS, newest_of_all
     from sumpool.tasks.summarization.evaluate import evaluate_systems
 
-    _require_references(targets or (), references, verify)
+    if not targets:
+        targets = [] if references else [newest_of_all(RUNS)]
+    _require_references(targets, references, verify)
     _require_none([files and references], "--files must come with a run folder, got a file of summaries")
     settings = tuple([*(changes or ()), *([VERIFY] if verify else [])])
     of_summaries = (references, names, against, equal_length, metric, html, latex, csv, files, skip_missing)
     if faithfulness:
         rule = "--faithfulness must come with a run folder, --split, --limit, --json, --verify and --set only"
-        _require_none((*of_summaries, resume, out, (targets or ())[1:]), rule)
+        _require_none((*of_summaries, resume, out, targets[1:]), rule)
         _measure_faithfulness(targets[0] if targets else None, split, limit, json, settings)
         return
-    task = _task_of(targets or ())
+    task = _task_of(targets)
     if task.evaluate_options is not None:
         of_others = {"--resume": resume, "--verify": False}
         others = [value for name, value in of_others.items() if name not in task.evaluate_options]
@@ -130,9 +135,9 @@ def evaluate(
         report: Evaluation
         if task.evaluate_options is None:
             chosen: dict[str, Any] = {"references": references, "names": names or (), "skip_missing": skip_missing}
-            report = evaluate_systems(targets or (), split, **chosen, **shared)
+            report = evaluate_systems(targets, split, **chosen, **shared)
         else:
-            report = task.evaluate(targets or (), split, **shared)
+            report = task.evaluate(targets, split, **shared)
     if json:
         output.result(report.to_json().rstrip())
         return
@@ -157,15 +162,15 @@ def _require_references(targets: Sequence[Path], references: Path | None, verify
 
 
 def _task_of(targets: Sequence[Path]) -> "Task[Any]":
-    """Return the task of systems, or of the newest run.
+    """Return the task of systems.
 
     Raises:
         RecipeError: If there are several runs, and their tasks differ or do not compare runs.
     """
-    from sumpool.inference.model_choice import RUNS, newest_of_all, task_of
+    from sumpool.inference.model_choice import task_of
     from sumpool.recipe.task import DEFAULT, find_task
 
-    tasks = {task_of(target) or DEFAULT for target in targets or [newest_of_all(RUNS)]}
+    tasks = {task_of(target) or DEFAULT for target in targets}
     task = find_task(min(tasks))
     if len(targets) > 1 and (len(tasks) > 1 or not task.compares_runs):
         names = ", ".join(map(str, targets))

@@ -6,14 +6,14 @@ from typing import Annotated, Literal, get_args
 import typer
 
 from sumpool.cli.console import working
-from sumpool.cli.options import choice
+from sumpool.cli.options import RunFolder, choice
 
 Precision = Literal["bf16", "fp32"]
 Format = Literal["safetensors", "onnx", "huggingface"]
 
 
 def export(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder of the model.")],
+    run: RunFolder,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to create.")],
     precision: Annotated[
         Precision | None,

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from sumpool.errors import RecipeError
+from sumpool.io.manifest import run_folder
 
 LARGEST = 2**62
 """Largest number of options that have no limit of their own."""
@@ -85,8 +86,11 @@ Run = Annotated[
     typer.Option(
         "--model",
         metavar="RUN",
-        help="Run folder of the model; default: the newest run, else the model that ships with sumpool.",
+        help="Run folder of the model, or shipped; default: the run that `sumpool use` has marked, else shipped.",
     ),
+]
+RunFolder = Annotated[
+    Path, typer.Argument(metavar="RUN", parser=run_folder, help="Run folder of the model, or shipped.")
 ]
 Verify = Annotated[
     bool, typer.Option("--verify", help="Compare the prepared data with all its hashes; default: what has changed.")

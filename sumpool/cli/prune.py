@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sumpool.cli.console import working
-from sumpool.cli.options import Changes, share, whole_number
+from sumpool.cli.options import Changes, RunFolder, share, whole_number
 from sumpool.cli.text import as_json, print_message, table
 from sumpool.text.escaping import escape_line
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def prune(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder of the model.")],
+    run: RunFolder,
     heads: Annotated[
         float | None,
         typer.Option(

@@ -8,11 +8,11 @@ import typer
 
 from sumpool.cli.console import working
 from sumpool.cli.export import Format, Precision
-from sumpool.cli.options import choice
+from sumpool.cli.options import RunFolder, choice
 
 
 def push(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder of the model.")],
+    run: RunFolder,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Repository on the hub, such as user/model.")],
     precision: Annotated[
         Precision | None, choice("--precision", get_args(Precision), "Data type of the weights, as in export.")

@@ -61,6 +61,7 @@ def serve(
     import uvicorn
 
     from sumpool.inference.loading import load_for_generation
+    from sumpool.inference.model_choice import describe_choice
     from sumpool.inference.summarizer import Summarizer
     from sumpool.service.app import build_app
     from sumpool.service.connections import Connection
@@ -83,6 +84,7 @@ def serve(
     gc.freeze()  # what is collected between requests is theirs
     address, number = listener.getsockname()[:2]
     typer.echo(f"listening on http://{f'[{address}]' if ':' in address else address}:{number}/", err=True)
+    typer.echo(f"model: {describe_choice(model)}", err=True)
     config = uvicorn.Config(
         app,
         http=Connection,

@@ -1,11 +1,11 @@
 """`sumpool show`: describe one run."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sumpool.cli.options import RunFolder
 from sumpool.cli.runs import COLUMNS, cells
 from sumpool.cli.text import as_json, table, wrap
 from sumpool.text.escaping import escape, escape_line
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def show(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder.")],
+    run: RunFolder,
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object instead of text.")] = False,
 ) -> None:
     """Describe a run: settings, data, validation curve, samples and evaluations; all its files are verified."""

@@ -11,6 +11,7 @@ from sumpool.cli.console import screen
 from sumpool.cli.options import Changes
 from sumpool.cli.text import table
 from sumpool.errors import RecipeError
+from sumpool.io.manifest import run_folder
 
 STUDIES: Final = {
     "operators": "similarity of each top-k operator to exact top-k, and its time",
@@ -41,7 +42,9 @@ def study(
     ] = None,
     target: Annotated[
         Path | None,
-        typer.Argument(metavar="[RUN|RECIPE]", help=f"The run, or the recipe of scaling ({', '.join(OF_RUN)})."),
+        typer.Argument(
+            metavar="[RUN|RECIPE]", parser=run_folder, help=f"The run, or the recipe of scaling ({', '.join(OF_RUN)})."
+        ),
     ] = None,
     document: Annotated[str | None, typer.Argument(metavar="[DOCUMENT]", help="The document (attention-map).")] = None,
     out: Out = None,

@@ -36,6 +36,17 @@ if TYPE_CHECKING:
     from sumpool.workflows.summarize import SummaryOutput
 
 
+def _length(text: str) -> str:
+    """Check a length; the error names the option."""
+    from sumpool.core.decoding.config import parse_length
+
+    try:
+        parse_length(text)
+    except ValueError as error:
+        raise RecipeError(f"--length {error}") from error
+    return text
+
+
 def summarize(
     files: Documents = None,
     model: Run = None,
@@ -57,7 +68,9 @@ def summarize(
     length: Annotated[
         str | None,
         typer.Option(
-            metavar="150w|5s|10%|short|medium|long", help="Length in words, sentences, or relative to the document."
+            metavar="150w|5s|10%|short|medium|long",
+            parser=_length,
+            help="Length in words, sentences, or relative to the document.",
         ),
     ] = None,
     evidence: Annotated[
@@ -147,7 +160,7 @@ def summarize(
     """
     from sumpool.cli import summary_output
     from sumpool.documents.read import read_all
-    from sumpool.inference.model_choice import RUNS, default_model
+    from sumpool.inference.model_choice import choose_model
     from sumpool.workflows.summarize import summarize as run_summarize
 
     shortcuts = {
@@ -177,7 +190,7 @@ def summarize(
             raise RecipeError("--ray must come with --out FOLDER, and without --out-dir and --explain")
         if rendering != Rendering() or limit is not None:
             raise RecipeError("--ray must come without --format, --json, --style, --title and --limit: it writes rows")
-        job = CorpusJob(names, model or default_model(RUNS), overrides, options, out, evidence)
+        job = CorpusJob(names, choose_model(model), overrides, options, out, evidence)
         summarize_on_ray(job, ray, jobs, resume=resume, retry=retry_failed)
         return
     destinations = sum(path is not None for path in (out, out_dir, explain))

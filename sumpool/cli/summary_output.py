@@ -9,7 +9,7 @@ from sumpool.cli.rendering import SUFFIXES, Rendering
 from sumpool.documents.document import ReadOptions
 from sumpool.documents.read import STDIN, check_arguments
 from sumpool.errors import DataError
-from sumpool.inference.model_choice import RUNS, default_model
+from sumpool.inference.model_choice import choose_model
 from sumpool.inference.run_files import REPORT, RunFiles
 from sumpool.io.bounded import read_json
 from sumpool.progress import Progress, Report
@@ -70,12 +70,12 @@ def choose_jobs(documents: object, model: Path | None, overrides: Sequence[str],
 
     Args:
         documents: The documents.
-        model: The run folder; None takes the newest run, or the shipped model if there is none.
+        model: The run folder; None takes what `choose_model` does.
         overrides: Settings to change.
         report: Called with a note if there are several processes.
     """
     tasks = len(documents) // _DOCUMENTS_PER_PROCESS if isinstance(documents, Sized) else 0
-    if tasks < 2 or RunFiles.open(model or default_model(RUNS), overrides).config.fast:
+    if tasks < 2 or RunFiles.open(choose_model(model), overrides).config.fast:
         return 1
     from sumpool.inference.parallel import most_jobs
 
@@ -87,7 +87,7 @@ def choose_jobs(documents: object, model: Path | None, overrides: Sequence[str],
 
 def trained_field(model: Path | None) -> str | None:
     """Return the field of the documents that a model was trained on; None if it is not known."""
-    path = (model or default_model(RUNS)) / REPORT
+    path = choose_model(model) / REPORT
     try:  # without the schema of reports, which takes longer to import than a document to summarise
         fields = read_json(path, DataError, "train again").get("fields")
     except DataError:

@@ -14,9 +14,9 @@ from sumpool.core.nn.execution import SkipInit, one_thread
 from sumpool.core.nn.quantization import quantize
 from sumpool.data.report import DataReport
 from sumpool.errors import CheckpointError, DataError, RecipeError
-from sumpool.inference.model_choice import ADVICE, RUNS, default_model, newest_run, require_task
-from sumpool.inference.run_files import RECIPE, REPORT, RunFiles, require_own_recipe
-from sumpool.io.manifest import MODEL, Manifest
+from sumpool.inference.model_choice import ADVICE, RECIPE, RUNS, choose_model, newest_run, require_task
+from sumpool.inference.run_files import REPORT, RunFiles, require_own_recipe
+from sumpool.io.manifest import MODEL, Manifest, run_folder
 from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.recipe.load import load_any_recipe
@@ -81,7 +81,7 @@ class LoadedModel(LoadedRun):
 
 def find_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> tuple[Path, Recipe]:
     """Return the folder and the recipe of a model of summaries without loading its weights, as `find_run` does."""
-    return find_run(folder or default_model(RUNS), overrides, DEFAULT, Recipe)
+    return find_run(choose_model(folder), overrides, DEFAULT, Recipe)
 
 
 def find_run(folder: Path | None, overrides: Sequence[str], task: str, schema: type[RecipeOf]) -> tuple[Path, RecipeOf]:
@@ -97,7 +97,7 @@ def find_run(folder: Path | None, overrides: Sequence[str], task: str, schema: t
         CheckpointError: If the folder has no model, or one of another task.
         RecipeError: If an override is wrong.
     """
-    folder = folder or newest_run(RUNS, task)
+    folder = run_folder(folder or newest_run(RUNS, task))
     if not (folder / RECIPE).is_file():
         raise CheckpointError(f"{folder} must be a run folder with recipe.yaml and {MODEL}, got neither; {ADVICE}")
     require_task(folder, Manifest.read(folder).read_file(folder, RECIPE), task)
@@ -117,14 +117,14 @@ def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> Loa
     """Load a run folder.
 
     Args:
-        folder: The run folder; None takes the newest run that has a model, or the shipped model if there is none.
+        folder: The run folder; None takes what `choose_model` does.
         overrides: Settings to change, each like `summarize.beams=1`.
 
     Raises:
         CheckpointError: If the folder has no model, or a file is damaged or belongs to another model.
         RecipeError: If an override is wrong, or the lengths contradict each other.
     """
-    return _load(RunFiles.open(folder or default_model(RUNS), overrides))
+    return _load(RunFiles.open(choose_model(folder), overrides))
 
 
 def _load(run: RunFiles) -> LoadedModel:
@@ -227,7 +227,7 @@ def load_for_generation(folder: Path | None = None, overrides: Sequence[str] = (
         CheckpointError: As `load_model` does.
         RecipeError: As `load_model` does, or if the device does not support the precision.
     """
-    return load_run(RunFiles.open(folder or default_model(RUNS), overrides))
+    return load_run(RunFiles.open(choose_model(folder), overrides))
 
 
 @one_thread()

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.errors import CheckpointError, RecipeError
-from sumpool.inference.model_choice import ADVICE, SHIPPED, require_task
+from sumpool.inference.model_choice import ADVICE, RECIPE, require_task
 from sumpool.io.bounded import parse_object
-from sumpool.io.manifest import MODEL, Manifest
+from sumpool.io.manifest import MODEL, SHIPPED, Manifest, run_name
 from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.recipe.yaml_text import parse
@@ -25,7 +25,6 @@ from sumpool.text.language import ENGLISH
 if TYPE_CHECKING:
     from sumpool.recipe.schema import Recipe
 
-RECIPE: Final = "recipe.yaml"
 REPORT: Final = "report.json"
 _SECTION, _MODE = "summarize.", "summarize.mode"
 
@@ -141,7 +140,7 @@ def _whole_recipe(folder: Path, tree: object, overrides: Sequence[str]) -> "Reci
     try:
         if not isinstance(tree, dict):
             return load_recipe(folder, overrides)
-        return make_recipe(deepcopy(tree), overrides, folder / RECIPE)
+        return make_recipe(deepcopy(tree), overrides, Path(run_name(folder)) / RECIPE)
     except RecipeError:
         require_own_recipe(folder)
         raise

@@ -80,8 +80,8 @@ class Summarizer:
         """Load a model.
 
         Args:
-            path: The run folder of the model; None takes the newest run in `runs`, or the shipped model if there is
-                none.
+            path: The run folder of the model, or "shipped"; None takes the run that `sumpool use` has marked in `runs`,
+                or the shipped model if there is none.
             overrides: Settings of the model's recipe to change, each like `summarize.beams=1`.
 
         Raises:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
@@ -20,6 +21,8 @@ from sumpool.progress import Check, no_op
 NAME = "manifest.json"
 MODEL = "model.safetensors"
 """File of a run folder with its best weights."""
+SHIPPED = Path(str(files("sumpool").joinpath("shipped")))
+"""Run folder of the shipped model, trained by recipes/default.yaml; its name everywhere is `shipped`."""
 SCHEMA = 2
 Kind = Literal["run", "checkpoint", "prepared data", "evaluation", "sweep", "summaries", "corpus"]
 _ERRORS: Mapping[str, type[SumpoolError]] = {"run": CheckpointError, "checkpoint": CheckpointError}
@@ -30,6 +33,16 @@ _NUMBERS: Mapping[str, tuple[type, ...]] = {
     "validation_loss": (int, float),
 }
 """Facts that are numbers, with their types."""
+
+
+def run_folder(run: str | Path) -> Path:
+    """Return the folder of a run, whose name may be `shipped`."""
+    return SHIPPED if Path(run) == Path(SHIPPED.name) else Path(run)
+
+
+def run_name(folder: Path) -> str:
+    """Return what a run folder is called in messages."""
+    return SHIPPED.name if folder == SHIPPED else str(folder)
 
 
 @dataclass(frozen=True)

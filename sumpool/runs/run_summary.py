@@ -12,7 +12,7 @@ from sumpool.data.report import REPORT_FILE, DataReport
 from sumpool.errors import CheckpointError, DataError, SumpoolError, first_line
 from sumpool.io.bounded import parse_json, read_regular, read_tensor_entries
 from sumpool.io.manifest import NAME as MANIFEST
-from sumpool.io.manifest import Manifest
+from sumpool.io.manifest import Manifest, run_name
 from sumpool.recipe.yaml_text import parse
 from sumpool.training.journal import SAMPLES
 
@@ -98,12 +98,12 @@ def summarize_run(run: Path) -> RunSummary:
         validations = read_records(run / METRICS, "validation")
         step = max((record["step"] for record in read_records(run / METRICS, "step", last=True)), default=0)
     except (SumpoolError, OSError, ValueError, LookupError, TypeError) as error:
-        return RunSummary(str(run), "", "damaged", first_line(error), date=date)
+        return RunSummary(run_name(run), "", "damaged", first_line(error), date=date)
     train = tree.get("train") or {}
     best = next((record for record in validations[::-1] if record["step"] == manifest.facts.get("step")), {})
     scores, scored = _scores(run, best)
     return RunSummary(
-        run=str(run),
+        run=run_name(run),
         name=str(tree.get("name", "")),
         state=_state(manifest.facts, train),
         step=step or int(manifest.facts.get("finished", 0)),

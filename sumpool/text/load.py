@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from sumpool.io.manifest import run_folder
 from sumpool.text.sentencepiece_tokenizer import SENTENCEPIECE_MODEL, SentencePieceTokenizer
 from sumpool.text.tokenizer import TOKENIZER_JSON, UNITS_JSON, VOCABULARY_JSON, Tokenizer
 
@@ -30,6 +31,7 @@ def load_tokenizer(folder: Path) -> Tokenizer:
 
 def tokenizer_files(folder: Path) -> tuple[Path, ...]:
     """Return the paths of the tokenizer's files in a folder; of a learnt one's where there is none."""
+    folder = run_folder(folder)
     taken_over = folder / TOKENIZER_JSON
     if taken_over.is_file():
         return (taken_over, folder / VOCABULARY_JSON)

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.errors import RecipeError
-from sumpool.io.manifest import MODEL
+from sumpool.io.manifest import MODEL, run_folder
 from sumpool.progress import Progress, Report
 from sumpool.text.load import load_tokenizer, same_tokenizer
 from sumpool.text.tokenizer import Tokenizer
@@ -51,9 +51,9 @@ def init_weights(model: nn.Module, init_from: Path | Sequence[Path], prepared: P
     """
     runs, read = _runs(init_from), dict[str, dict[str, Tensor]]()
     for run in runs:
-        if not (run / MODEL).is_file():
+        if not (run_folder(run) / MODEL).is_file():
             raise RecipeError(f"train.init_from must be a run folder with {MODEL}, got {run}")
-        weights = read_weights(run)
+        weights = read_weights(run_folder(run))
         if not same_tokenizer(run, prepared):
             old, new = load_tokenizer(run), load_tokenizer(prepared)
             counts = f"the {new.vocab_size:,} tokens of {prepared} are initialised as means of its {old.vocab_size:,}"

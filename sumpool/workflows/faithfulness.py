@@ -126,7 +126,7 @@ def evaluate_faithfulness(
     """Measure the faithfulness of a model's attributions on a split of its data.
 
     Args:
-        run: The run folder; None takes the newest one.
+        run: The run folder; None takes the one that summarises by default.
         split: Part of the data.
         overrides: Settings to change, each like `summarize.beams=1`.
         limit: Documents to take, evenly spread over the split; None takes 100.

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sumpool.documents.document import Document
-from sumpool.inference.model_choice import RUNS, SHIPPED, default_model
+from sumpool.inference.model_choice import choose_model, describe_choice
 from sumpool.inference.pipeline import EvidenceKind, Pipeline
 from sumpool.inference.run_files import RunFiles
 from sumpool.inference.summary import Summary
+from sumpool.io.manifest import run_name
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.ranking.ranker import FILE as RANKER
 
@@ -43,7 +44,7 @@ def summarize(
 
     Args:
         documents: The documents; ids may repeat.
-        folder: The run folder; None takes the newest run, or the shipped model if there is none.
+        folder: The run folder; None takes what `choose_model` does.
         overrides: Settings to change, each like `summarize.beams=1`.
         open_output: Opens a destination that every summary is saved to before it is given; documents whose summaries
             it has are passed over.
@@ -62,14 +63,12 @@ def summarize(
         ResourceError: If the destination cannot be written.
     """
     # 1. Find the model and open the destination, so that their errors appear before the first document is read.
-    path = folder or default_model(RUNS)
+    path = choose_model(folder)
     run = RunFiles.open(path, overrides)
-    name = "the shipped model" if path == SHIPPED else str(path)
-    reason = f" (no run in {RUNS})" if path == SHIPPED else " (the newest run)"
-    report(Progress("summarize", note=f"model: {name}{reason if folder is None else ''}"))
+    report(Progress("summarize", note=f"model: {describe_choice(folder)}"))
     output = open_output(identity(run)) if open_output else None
     # 2. Generate summaries as they are asked for, and save each before it is given.
-    return _deliver(documents, partial(_generate, run, jobs, evidence, check), output, name, report)
+    return _deliver(documents, partial(_generate, run, jobs, evidence, check), output, run_name(path), report)
 
 
 def _generate(

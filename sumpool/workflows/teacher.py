@@ -21,7 +21,7 @@ from sumpool.inference.pipeline import Pipeline
 from sumpool.io.atomic import disk_errors
 from sumpool.io.bounded import parse_json
 from sumpool.io.json_lines import ResumableFile, read_records
-from sumpool.io.manifest import MODEL, NAME, FileDigest, Manifest
+from sumpool.io.manifest import MODEL, NAME, FileDigest, Manifest, run_folder
 from sumpool.progress import Check, Progress, Report
 from sumpool.recipe.schema import BaseRecipe, Recipe
 from sumpool.recipe.task import find_task
@@ -50,9 +50,9 @@ def data_with_teacher(recipe: BaseRecipe, setup: TrainingSetup, run: Path | None
         RecipeError: If the teacher does not fit the recipe or its data.
         CheckpointError: If the teacher is damaged.
     """
-    folder, config = recipe.train.teacher, recipe.train
-    if folder is None:
+    if recipe.train.teacher is None:
         return setup.data
+    folder, config = run_folder(recipe.train.teacher), recipe.train
     if not (folder / MODEL).is_file():
         raise RecipeError(f"train.teacher must be a run folder with {MODEL}, got {folder}")
     if run and run.resolve() == folder.resolve():
@@ -87,9 +87,9 @@ def begin_teaching(
         ResourceError: If memory or disk runs out.
         Interrupted: If a signal has come; the summaries so far are kept.
     """
-    teacher = recipe.train.teacher
-    if teacher is None:
+    if recipe.train.teacher is None:
         return data
+    teacher = run_folder(recipe.train.teacher)
     if recipe.train.distillation == "sequence":
         return replace(data, training=_taught_documents(teacher, setup, run / FOLDER, report, check))
     _claim(run / FOLDER, {"weights": FileDigest.of(teacher / MODEL, check).sha256, "distillation": "word"})

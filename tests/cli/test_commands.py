@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 
 from sumpool.cli.app import app, explain
 from sumpool.errors import CheckpointError, DataError, RecipeError, SumpoolError
+from sumpool.inference.model_choice import use_model
 
 WORDS = ("the", "router", "sends", "packet", "network", "address", "drops", "header", "field", "server", "key")
 
@@ -29,6 +30,7 @@ def corner(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(trained / "run", folder / "runs" / "toy")
     for name in ("rows.jsonl", "toy.yaml"):
         shutil.copy(trained / name, folder)
+    use_model(folder / "runs" / "toy", folder / "runs")
     return folder
 
 

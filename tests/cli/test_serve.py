@@ -33,7 +33,7 @@ def address(run_folder: Path, token_file: Path) -> Iterator[str]:
         assert line.startswith("listening on http://127.0.0.1:")
         yield line.split()[-1]
         process.send_signal(signal.SIGTERM)
-        assert process.stderr.read() == "stopped by SIGTERM\n"
+        assert process.stderr.read() == f"model: {run_folder}\nstopped by SIGTERM\n"
     assert process.returncode == 143
 
 

@@ -14,9 +14,8 @@ from sumpool.data.document_stats import summarize_split
 from sumpool.data.report import DataReport, LengthStats, SplitReport
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, DataError, RecipeError
-from sumpool.inference import loading
 from sumpool.inference.loading import choose_lengths, load_for_generation, load_model
-from sumpool.inference.model_choice import SHIPPED
+from sumpool.inference.model_choice import SHIPPED, use_model
 from sumpool.inference.pipeline import Pipeline
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
@@ -78,19 +77,21 @@ def test_auto_chooses_for_encoder_and_decoder_apart(
     assert not any(isinstance(layer, Bfloat16Linear) for layer in explicit.model.modules())
 
 
-def test_without_a_name_the_newest_model_is_taken(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "RUNS", copy.parent)
-    assert load_model().folder == copy
+def test_without_a_name_the_marked_model_is_taken(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(copy.parents[1])
+    assert load_model().folder == SHIPPED
+    use_model(copy)
+    assert load_model().folder == Path("runs") / copy.name
 
 
 def test_without_any_run_the_shipped_model_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "RUNS", tmp_path / "runs")
-    assert load_model().folder == SHIPPED
+    monkeypatch.chdir(tmp_path)
+    assert load_model().folder == load_model(Path("shipped")).folder == SHIPPED
     assert sum(path.stat().st_size for path in SHIPPED.iterdir()) < 30e6
     notes: list[Progress] = []
     [summary] = summarize([Document("a", "This memo describes a protocol that routers speak.")], report=notes.append)
     assert summary.summary
-    assert notes[0].note.startswith("model: the shipped model")
+    assert notes[0].note.startswith("model: shipped (no run in ")
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from sumpool.evaluation.scorer import Candidate, ReferenceDocument
 from sumpool.evaluation.scores import SCORES
 from sumpool.evaluation.task import EvaluationTask, Results, evaluate_tasks, file_sha256
 from sumpool.inference.loading import LoadedModel, find_model, load_for_generation
-from sumpool.inference.model_choice import RUNS, SHIPPED, default_model
+from sumpool.inference.model_choice import SHIPPED, choose_model
 from sumpool.inference.pipeline import Pipeline
 from sumpool.io.manifest import MODEL
 from sumpool.progress import Check, Progress, Report, no_op
@@ -58,7 +58,8 @@ def evaluate_systems(
 
     Args:
         targets: The systems: run folders, whose models summarise the documents; files of summaries (JSON lines, CSV,
-            TSV, or a summary per line); and, but for the first, folders of results. None takes the newest run.
+            TSV, or a summary per line); and, but for the first, folders of results. None takes
+            the model that summarises by default.
         split: Part of the prepared data of the first run, whose documents all systems are scored on.
         references: File of documents with references, if no system is a run.
         names: Names of the systems in their order; others are named after their folders and files.
@@ -78,7 +79,7 @@ def evaluate_systems(
         ResourceError: If the disk is full or fails.
     """
     # 1. Find the systems, so that all their errors appear now.
-    systems = [*targets] or [default_model(RUNS)]
+    systems = [*targets] or [choose_model()]
     against = Path(results.against)
     if results.against and results.against not in names and against not in systems and against.exists():
         systems.append(against)

@@ -62,7 +62,7 @@ class SummarizationTask(DocumentTask[Recipe]):
         yield from super().warnings(recipe, setup)
 
     def load(self, folder: Path | None = None, overrides: Sequence[str] = ()) -> "LoadedModel":
-        """Load a run folder, by default the newest one, or the shipped model if there is none."""
+        """Load a run folder, by default the one that summarises."""
         from sumpool.inference.loading import load_model
 
         return load_model(folder, overrides)
