@@ -184,9 +184,12 @@ def test_runs_are_compared_on_their_windows() -> None:
 def test_options_of_summaries_are_refused() -> None:
     for words, message in (
         (("runs/letters", "--html", "page.html"), "a language model must be evaluated with --split, --limit, --out"),
-        (("runs/letters", "runs/films"), "several runs must be language models, got runs/letters, runs/films"),
+        (("runs/letters", "runs/films"), "several runs must be summarisers or language models, all of one task, got"),
         (("runs/letters", "runs/other", "--out", "both"), "--out must come with one run, got 2"),
-        (("a.jsonl", "b.jsonl", "--references", "c.jsonl"), "--references must come with one file of summaries"),
+        (
+            ("runs/letters", "--references", "c.jsonl"),
+            "--references must come with files of summaries, got runs/letters",
+        ),
     ):
         result = run("evaluate", *words)
         assert isinstance(result.exception, RecipeError)
