@@ -60,7 +60,7 @@ class RequestReader:
         name: Annotated[str, Query(max_length=255, description="Of a file: its name, for its suffix.")] = "the file",
     ) -> AsyncIterator[ReadRequest]:
         """Yield the documents and options of a request; the dependency ends when it has been answered."""
-        limits, options = self._limits, SummaryOptions(length, mode, evidence)
+        limits, options, is_small = self._limits, SummaryOptions(length, mode, evidence), False
         try:
             body = await self._receive(request)
             if len(self._waiting) >= limits.waiting:
@@ -83,7 +83,8 @@ class RequestReader:
         finally:
             self._waiting.discard(request)
             self._held.pop(request, None)
-            return_memory()
+            if not is_small:  # takes .2 s, in which nobody is answered
+                return_memory()
 
     async def _receive(self, request: Request) -> bytes:
         """Read the body within its limits."""
