@@ -116,7 +116,7 @@ def evaluate(
     if faithfulness:
         rule = "--faithfulness must come with a run folder, --split, --limit, --json, --verify and --set only"
         _require_none((*of_summaries, resume, out, targets[1:]), rule)
-        _measure_faithfulness(targets[0] if targets else None, split, limit, json, settings)
+        _measure_faithfulness(targets[0], split, limit, json, settings)
         return
     task = _task_of(targets)
     if task.evaluate_options is not None:
@@ -185,7 +185,7 @@ def _require_none(options: Sequence[object], rule: str) -> None:
 
 
 def _measure_faithfulness(
-    run: Path | None,
+    run: Path,
     split: Split,
     limit: int | None,
     json: bool,
