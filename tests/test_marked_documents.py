@@ -10,7 +10,7 @@ import pytest
 
 from sumpool.documents.read import read_documents
 from sumpool.documents.source_sentences import source_sentences
-from sumpool.inference.model_choice import SHIPPED
+from sumpool.io.manifest import SHIPPED
 from sumpool.ranking.marks import Marks, parse_sheet
 from sumpool.ranking.ranker import Ranker
 from sumpool.text.sentences import SentenceSplitter

@@ -17,9 +17,9 @@ import torch
 from sumpool.core.model.summarizer import Memory
 from sumpool.documents.read import read_documents
 from sumpool.inference.generation import Generated
-from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.run_files import RunFiles
+from sumpool.io.manifest import SHIPPED
 
 TEST = 7
 """Last digit of the numbers of the test split."""

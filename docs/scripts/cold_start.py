@@ -20,9 +20,9 @@ from pathlib import Path
 
 from sumpool.documents.document import Document, ParsedDocument
 from sumpool.documents.read import read_documents
-from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.run_files import RunFiles
+from sumpool.io.manifest import SHIPPED
 
 COLD_WORDS = (1_000, 10_000, 100_000)
 WARM_WORDS, WARM_DOCUMENTS = 2_000, 60

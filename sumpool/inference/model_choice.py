@@ -8,8 +8,7 @@ from typing import Final
 from sumpool.errors import CheckpointError
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.bounded import read_regular
-from sumpool.io.manifest import MODEL, run_folder, run_name
-from sumpool.io.manifest import SHIPPED as SHIPPED
+from sumpool.io.manifest import MODEL, SHIPPED, run_folder, run_name
 
 RECIPE: Final = "recipe.yaml"
 RUNS = Path("runs")

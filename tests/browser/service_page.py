@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from sumpool.inference.model_choice import SHIPPED
+from sumpool.io.manifest import SHIPPED
 from tests.browser.conftest import Browser
 
 TEXT = """\

@@ -10,10 +10,10 @@ from sumpool.documents.document import Document, TextBlock
 from sumpool.inference.evidence import with_evidence
 from sumpool.inference.explanation import render_explanation
 from sumpool.inference.loading import LoadedModel, load_for_generation
-from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.summary import Extraction, Summary
 from sumpool.interpret.evidence import EvidenceSource, SentenceEvidence
+from sumpool.io.manifest import SHIPPED
 from tests.browser.conftest import AXE, Browser
 from tests.browser.hostile import DOCUMENTS, hostile_texts
 from tests.conftest import story

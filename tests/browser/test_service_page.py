@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.inference.model_choice import SHIPPED
+from sumpool.io.manifest import SHIPPED
 from tests.browser.conftest import AXE, Browser
 from tests.browser.hostile import PAYLOADS
 from tests.browser.service_page import PROCESSES, SETTINGS, TEXT, Page, Service, serving

@@ -7,7 +7,7 @@ import pytest
 
 from sumpool.cli.memory import ADVICE, out_of_memory, require_address_space
 from sumpool.errors import ResourceError
-from sumpool.inference.model_choice import SHIPPED
+from sumpool.io.manifest import SHIPPED
 
 pytestmark = pytest.mark.slow
 

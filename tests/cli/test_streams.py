@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.inference.model_choice import SHIPPED
+from sumpool.io.manifest import SHIPPED
 
 SUMPOOL = f"{sys.executable} -m sumpool"
 SUMMARIZE = f"{SUMPOOL} summarize --fast --model {SHIPPED}"

@@ -3,7 +3,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sumpool.inference.model_choice import SHIPPED
+from sumpool.io.manifest import SHIPPED
 
 TEXT = "This memo describes a protocol that routers speak. It is not a standard. Hosts need not implement it."
 

@@ -10,10 +10,10 @@ from sumpool.documents.read import read_documents
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.inference.extraction import extract, selection_fault
 from sumpool.inference.loading import load_for_generation
-from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.run_files import RunFiles
 from sumpool.inference.summary import Extraction, Summary
+from sumpool.io.manifest import SHIPPED
 from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.text.sentences import SentenceSplitter
 from tests.conftest import story

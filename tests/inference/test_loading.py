@@ -15,8 +15,9 @@ from sumpool.data.report import DataReport, LengthStats, SplitReport
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.inference.loading import choose_lengths, load_for_generation, load_model
-from sumpool.inference.model_choice import SHIPPED, use_model
+from sumpool.inference.model_choice import use_model
 from sumpool.inference.pipeline import Pipeline
+from sumpool.io.manifest import SHIPPED
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from sumpool.training import hardware

@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from sumpool.errors import CheckpointError
-from sumpool.inference.model_choice import SHIPPED, choose_model, describe_choice, newest_of_all, newest_run, use_model
+from sumpool.inference.model_choice import choose_model, describe_choice, newest_of_all, newest_run, use_model
+from sumpool.io.manifest import SHIPPED
 
 
 def make_run(folder: Path, seconds: int | None = None) -> Path:

@@ -4,7 +4,7 @@ import torch
 from sumpool.cli.summary_output import choose_jobs
 from sumpool.documents.document import Document
 from sumpool.inference import parallel
-from sumpool.inference.model_choice import SHIPPED
+from sumpool.io.manifest import SHIPPED
 from sumpool.progress import Progress, no_op
 
 GIB = 2**30

@@ -10,9 +10,9 @@ from sumpool.core.decoding.config import LengthTarget
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.inference.loading import load_for_generation
-from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.run_files import RunFiles
+from sumpool.io.manifest import SHIPPED
 from sumpool.progress import Progress
 from sumpool.ranking.config import RankingConfig
 from sumpool.ranking.fit import fit_ranker

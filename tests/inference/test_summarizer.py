@@ -10,7 +10,7 @@ import pytest
 from sumpool import Summarizer, SummaryResult
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, DataError, RecipeError
-from sumpool.inference.model_choice import SHIPPED
+from sumpool.io.manifest import SHIPPED
 from tests.conftest import story
 
 

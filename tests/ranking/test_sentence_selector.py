@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sumpool.core.decoding.config import LengthTarget
 from sumpool.documents.document import Document, ParsedDocument, TextBlock, TextBlockKind
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
-from sumpool.inference.model_choice import SHIPPED
+from sumpool.io.manifest import SHIPPED
 from sumpool.ranking.config import RankingConfig
 from sumpool.ranking.fit import fit_choice, fit_ranker
 from sumpool.ranking.ranker import DocumentClassifier, Forest, Probe, Ranker

@@ -7,9 +7,9 @@ import pytest
 from sumpool.core.decoding.config import LengthTarget
 from sumpool.documents.document import Document, ParsedDocument, TextBlock
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
-from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.run_files import RunFiles
+from sumpool.io.manifest import SHIPPED
 from sumpool.ranking import sentence_selector
 from sumpool.ranking.features import sentence_features
 from sumpool.ranking.fit import common_headings

@@ -16,10 +16,9 @@ from sumpool.data.shards import Shard
 from sumpool.data.sources._base import SPLITS
 from sumpool.documents.document import Document
 from sumpool.inference.loading import load_model
-from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.run_files import RunFiles
-from sumpool.io.manifest import FileDigest, Manifest
+from sumpool.io.manifest import SHIPPED, FileDigest, Manifest
 from sumpool.progress import no_op
 from sumpool.recipe.load import load_recipe
 from sumpool.runs.run_summary import summarize_run

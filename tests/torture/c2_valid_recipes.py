@@ -19,8 +19,8 @@ from sumpool.errors import SumpoolError
 from sumpool.evaluation.report import ScoreAggregator
 from sumpool.evaluation.scorer import Candidate, SummaryScorer
 from sumpool.inference.loading import LoadedModel, choose_lengths
-from sumpool.inference.model_choice import SHIPPED
 from sumpool.inference.pipeline import Pipeline
+from sumpool.io.manifest import SHIPPED
 from sumpool.progress import no_op
 from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.recipe.schema import BaseRecipe, Recipe

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from sumpool.inference.model_choice import SHIPPED
+from sumpool.io.manifest import SHIPPED
 from tests.conftest import story, write_run
 from tests.torture.figures import Measured
 from tests.torture.memory import peak_memory
