@@ -18,10 +18,10 @@ from typing import Any, overload
 import numpy as np
 from packed import PACK, require_small_vocabulary, save_recipe, write_parts
 
+from sumpool.data.inputs import Split
 from sumpool.data.prepared_folder import find_or_prepare
 from sumpool.data.report import REPORT_FILE
 from sumpool.data.shards import Item, Shard
-from sumpool.data.sources._base import Split
 from sumpool.progress import no_op
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.packaged import find_recipe

@@ -13,8 +13,8 @@ from sumpool.settings import OneOf, Settings
 
 if TYPE_CHECKING:
     from sumpool.data.encoding import DocumentEncoder
+    from sumpool.data.inputs import Split
     from sumpool.data.report import DataReport
-    from sumpool.data.sources._base import Split
     from sumpool.data.texts import Texts
 
 

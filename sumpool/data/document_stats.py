@@ -13,8 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
+from sumpool.data.inputs import Split
 from sumpool.data.report import LONG_DOCUMENT_TOKENS, LOW_LEAK, LengthStats, SplitReport
-from sumpool.data.sources._base import Example, Split
+from sumpool.data.sources._base import Example
 from sumpool.data.texts import Texts
 from sumpool.text.fragments import overlap
 from sumpool.text.language import split_words

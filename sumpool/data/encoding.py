@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from sumpool.data.document_stats import DocumentStats, document_stats, find_ngrams
+from sumpool.data.inputs import SPLITS, Split
 from sumpool.data.shards import Item
-from sumpool.data.sources._base import SPLITS, Example, Split
+from sumpool.data.sources._base import Example
 from sumpool.data.texts import Texts
 from sumpool.text.language import split_words
 from sumpool.text.load import load_tokenizer

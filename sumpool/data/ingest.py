@@ -15,9 +15,10 @@ from unicodedata import normalize
 
 from sumpool.data.config import DataConfig
 from sumpool.data.document_stats import text_digest
+from sumpool.data.inputs import SPLITS, Split
 from sumpool.data.pretraining_tasks import Conversion, conversion_of
 from sumpool.data.processes import ordered_map
-from sumpool.data.sources._base import SPLITS, Example, Reject, Split
+from sumpool.data.sources._base import Example, Reject
 from sumpool.data.texts import TextsWriter
 from sumpool.errors import DataError
 from sumpool.progress import Check, Progress, Report

@@ -27,11 +27,11 @@ from sumpool.data.config import DataConfig
 from sumpool.data.document_stats import MAX_DOCUMENTS, DocumentStats, sample_ngrams, summarize_split
 from sumpool.data.encoding import spans
 from sumpool.data.ingest import Ingested, ingest, read_rows
+from sumpool.data.inputs import SPLITS, Split
 from sumpool.data.prepared_folder import fill_prepared
 from sumpool.data.processes import caller, ordered_map
 from sumpool.data.report import DataReport, SplitReport
 from sumpool.data.shards import Shard, ShardWriter
-from sumpool.data.sources._base import SPLITS, Split
 from sumpool.data.texts import Texts
 from sumpool.errors import RecipeError
 from sumpool.progress import Check, Progress, Report

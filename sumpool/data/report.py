@@ -10,7 +10,8 @@ from typing import ClassVar, Self, TypeVar
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from sumpool.data.sources._base import SPLITS, Fields, Split
+from sumpool.data.inputs import SPLITS, Split
+from sumpool.data.sources._base import Fields
 from sumpool.errors import DataError
 from sumpool.io.bounded import read_regular
 from sumpool.settings import first_problem

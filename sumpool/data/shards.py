@@ -18,7 +18,8 @@ from typing import Self
 
 import numpy as np
 
-from sumpool.data.sources._base import Example, Split
+from sumpool.data.inputs import Split
+from sumpool.data.sources._base import Example
 from sumpool.data.texts import Texts, open_array, require_offsets
 from sumpool.errors import DataError
 from sumpool.io.bounded import read_json

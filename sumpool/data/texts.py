@@ -12,7 +12,8 @@ from typing import Self
 
 import numpy as np
 
-from sumpool.data.sources._base import Example, Split
+from sumpool.data.inputs import Split
+from sumpool.data.sources._base import Example
 from sumpool.errors import DataError
 from sumpool.io.bounded import open_regular, parse_json
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from sumpool.data.document_stats import text_digest
 from sumpool.data.encoding import DocumentEncoder
+from sumpool.data.inputs import Split
 from sumpool.data.shards import Item
-from sumpool.data.sources._base import Example, Split
+from sumpool.data.sources._base import Example
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.evaluation.rouge import RougeTokenizer

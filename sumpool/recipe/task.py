@@ -19,8 +19,8 @@ from sumpool.recipe.schema import BaseRecipe, RecipeOf
 from sumpool.settings import kinds
 
 if TYPE_CHECKING:
+    from sumpool.data.inputs import Split
     from sumpool.data.report import PreparedReport
-    from sumpool.data.sources._base import Split
     from sumpool.evaluation.report import Evaluation
     from sumpool.evaluation.task import Results
     from sumpool.inference.loading import LoadedRun

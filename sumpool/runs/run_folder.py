@@ -5,9 +5,9 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from sumpool.data.inputs import Split
 from sumpool.data.prepared_folder import content_digest, find_by_content, verify_prepared
 from sumpool.data.report import REPORT_FILE
-from sumpool.data.sources._base import Split
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.io.atomic import disk_errors, remove_temporary, replace_file, replace_folder, temporary_path
 from sumpool.io.listed_files import replace_listed_file

@@ -13,8 +13,8 @@ from sumpool.recipe.schema import Recipe
 from sumpool.recipe.task import Task
 
 if TYPE_CHECKING:
+    from sumpool.data.inputs import Split
     from sumpool.data.report import DataReport
-    from sumpool.data.sources._base import Split
     from sumpool.runs.training_setup import TrainingSetup
     from sumpool.text.tokenizer import Tokenizer
     from sumpool.training.data_order import TrainingData

@@ -18,8 +18,8 @@ import torch
 
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.batches import Batch, collate, fill_batches
+from sumpool.data.inputs import Split
 from sumpool.data.shards import Item
-from sumpool.data.sources._base import Split
 from sumpool.data.texts import Texts
 from sumpool.documents.document import Document
 from sumpool.errors import DataError

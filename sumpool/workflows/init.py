@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sumpool.data.sources._base import SPLITS, Example, SourceConfig, Split
+from sumpool.data.inputs import SPLITS, Split
+from sumpool.data.sources._base import Example, SourceConfig
 from sumpool.data.sources._files import FieldsSourceConfig
 from sumpool.data.sources.csv import CsvSourceConfig, guess_delimiter
 from sumpool.data.sources.datasets import DatasetsSourceConfig, is_dataset

@@ -14,7 +14,7 @@ import torch
 from pydantic import TypeAdapter
 
 from sumpool.core.nn.execution import SkipInit
-from sumpool.data.sources._base import Split
+from sumpool.data.inputs import Split
 from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError, SumpoolError, is_out_of_memory
 from sumpool.evaluation.scores import SCORES, read_scores
 from sumpool.evaluation.statistics import SEED, Estimate, estimate

@@ -15,7 +15,8 @@ from sumpool.data.document_stats import (
     sample_ngrams,
     text_digest,
 )
-from sumpool.data.sources._base import SPLITS, Example, Split
+from sumpool.data.inputs import SPLITS, Split
+from sumpool.data.sources._base import Example
 from sumpool.data.texts import TextsWriter
 from sumpool.text.language import split_words
 

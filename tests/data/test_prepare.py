@@ -14,10 +14,11 @@ import pytest
 import sumpool.data.encoding
 import sumpool.data.prepare
 from sumpool.data.config import DataConfig
+from sumpool.data.inputs import Split
 from sumpool.data.prepare import prepare
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard
-from sumpool.data.sources._base import Example, Reject, SourceConfig, Split
+from sumpool.data.sources._base import Example, Reject, SourceConfig
 from sumpool.errors import DataError, Interrupted, RecipeError, ResourceError
 from sumpool.progress import Progress
 from sumpool.text.load import load_tokenizer

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import torch
 
+from sumpool.data.inputs import SPLITS
 from sumpool.data.prepare import prepare
 from sumpool.data.prepared_folder import verify_prepared
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard
-from sumpool.data.sources._base import SPLITS
 from sumpool.documents.document import Document
 from sumpool.inference.loading import load_model
 from sumpool.inference.pipeline import Pipeline

@@ -5,9 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from sumpool.data.inputs import SPLITS as SPLITS
-from sumpool.data.inputs import InputConfig
-from sumpool.data.inputs import Split as Split
+from sumpool.data.inputs import InputConfig, Split
 from sumpool.documents.document import Reject as Reject
 
 

@@ -10,7 +10,8 @@ from abc import ABC
 from collections.abc import Iterator
 from pathlib import Path
 
-from sumpool.data.sources._base import Example, SourceConfig, Split
+from sumpool.data.inputs import Split
+from sumpool.data.sources._base import Example, SourceConfig
 from sumpool.documents.json_lines import Line, Reject, read_lines, text_of
 from sumpool.errors import DataError
 

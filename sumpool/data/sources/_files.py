@@ -9,8 +9,8 @@ from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from sumpool.data.inputs import SplitFilesConfig
-from sumpool.data.sources._base import Example, Fields, SourceConfig, Split, hash_split
+from sumpool.data.inputs import Split, SplitFilesConfig
+from sumpool.data.sources._base import Example, Fields, SourceConfig, hash_split
 from sumpool.documents.json_lines import (
     DOCUMENT_FIELDS,
     ID_FIELDS,

@@ -9,8 +9,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal, final
 
+from sumpool.data.inputs import SPLITS, Split
 from sumpool.data.sources._arrow import read_batches, require_pyarrow
-from sumpool.data.sources._base import SPLITS, Fields, Split
+from sumpool.data.sources._base import Fields
 from sumpool.data.sources._files import FieldsSourceConfig, quote_names
 from sumpool.documents.json_lines import Line, Reject
 from sumpool.errors import DataError, first_line

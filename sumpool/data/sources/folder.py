@@ -9,7 +9,8 @@ from typing import Literal, final
 
 from pydantic import Field
 
-from sumpool.data.sources._base import SPLITS, Example, Reject, SourceConfig, Split, hash_split
+from sumpool.data.inputs import SPLITS, Split
+from sumpool.data.sources._base import Example, Reject, SourceConfig, hash_split
 from sumpool.documents.files import READ_ERRORS, decode
 from sumpool.errors import DataError
 from sumpool.io.bounded import read_regular

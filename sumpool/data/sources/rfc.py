@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, final
 
 from pydantic import Field
 
-from sumpool.data.sources._base import Example, Reject, SourceConfig, Split
+from sumpool.data.inputs import Split
+from sumpool.data.sources._base import Example, Reject, SourceConfig
 from sumpool.io.bounded import parse_json
 
 if TYPE_CHECKING:

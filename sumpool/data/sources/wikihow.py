@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal, final
 
-from sumpool.data.sources._base import Example, SourceConfig, Split
+from sumpool.data.inputs import Split
+from sumpool.data.sources._base import Example, SourceConfig
 from sumpool.data.sources._delimited import read_header, read_rows
 from sumpool.documents.files import open_bytes, read_lines_limited
 from sumpool.documents.json_lines import Line, Reject

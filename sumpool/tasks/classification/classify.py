@@ -13,9 +13,9 @@ import torch
 
 from sumpool.data.batches import fill_batches
 from sumpool.data.encoding import encode_item
+from sumpool.data.inputs import Split
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Item, Shard
-from sumpool.data.sources._base import Split
 from sumpool.documents.document import Document, ReadOptions
 from sumpool.documents.json_lines import ID_FIELDS, Line, guess_field, read_lines
 from sumpool.documents.read import read_documents

@@ -23,10 +23,11 @@ from pydantic import model_validator
 
 from sumpool.data.config import DataConfig
 from sumpool.data.encoding import DocumentEncoder, encode_item
+from sumpool.data.inputs import SPLITS, Split
 from sumpool.data.report import DOCUMENT_ROWS, OVERLAP_ROWS, DataReport, Row
 from sumpool.data.shards import Item
 from sumpool.data.sources._arrow import open_parquet, read_parquet
-from sumpool.data.sources._base import SPLITS, Example, Fields, Split
+from sumpool.data.sources._base import Example, Fields
 from sumpool.data.sources._delimited import read_header, read_rows
 from sumpool.data.sources._files import FilesSourceConfig
 from sumpool.data.texts import Texts

@@ -15,7 +15,7 @@ from sumpool.tasks.classification.model import ClassificationModel
 from sumpool.tasks.classification.recipe import ClassificationRecipe
 
 if TYPE_CHECKING:
-    from sumpool.data.sources._base import Split
+    from sumpool.data.inputs import Split
     from sumpool.evaluation.task import Results
     from sumpool.tasks.classification.classify import LoadedClassifier
     from sumpool.tasks.classification.measures import ClassificationReport

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import torch
 from pydantic import TypeAdapter
 
-from sumpool.data.sources._base import Split
+from sumpool.data.inputs import Split
 from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.report import Evaluation, TitledTable
 from sumpool.evaluation.scores import SCORES, finish_results, locked_results, open_scores

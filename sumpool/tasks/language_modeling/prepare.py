@@ -20,9 +20,10 @@ from typing import Final, TextIO
 
 import numpy as np
 
+from sumpool.data.inputs import SPLITS, Split
 from sumpool.data.prepared_folder import fill_prepared, find_or_make
 from sumpool.data.report import PreparedReport
-from sumpool.data.sources._base import SPLITS, Split, hash_split
+from sumpool.data.sources._base import hash_split
 from sumpool.documents.document import Reject
 from sumpool.errors import DataError
 from sumpool.progress import Check, Progress, Report

@@ -17,8 +17,8 @@ import numpy as np
 import torch
 
 from sumpool.data.batches import Batch, BatchPlan, PhraseModel
+from sumpool.data.inputs import Split
 from sumpool.data.shards import Item
-from sumpool.data.sources._base import Split
 from sumpool.data.texts import open_array
 from sumpool.errors import DataError
 from sumpool.io.bounded import read_json

@@ -16,7 +16,7 @@ from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from sumpool.text.escaping import escape_line, escape_markdown_line, markdown_table
 
 if TYPE_CHECKING:
-    from sumpool.data.sources._base import Split
+    from sumpool.data.inputs import Split
     from sumpool.evaluation.task import Results
     from sumpool.tasks.language_modeling.evaluate import LanguageModelEvaluation
     from sumpool.tasks.language_modeling.generation import LoadedLanguageModel

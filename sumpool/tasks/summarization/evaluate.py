@@ -6,7 +6,7 @@ from itertools import tee
 from pathlib import Path
 from typing import Any
 
-from sumpool.data.sources._base import Split
+from sumpool.data.inputs import Split
 from sumpool.data.texts import Texts
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError

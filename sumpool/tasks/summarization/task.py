@@ -15,7 +15,7 @@ from sumpool.recipe.schema import Recipe
 from sumpool.tasks._documents import DocumentTask, open_documents
 
 if TYPE_CHECKING:
-    from sumpool.data.sources._base import Split
+    from sumpool.data.inputs import Split
     from sumpool.evaluation.report import EvaluationReport
     from sumpool.evaluation.task import Results
     from sumpool.inference.loading import LoadedModel

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from sumpool.data.inputs import SPLITS
 from sumpool.data.prepared_folder import OTHER_FOLDER, verify_prepared
-from sumpool.data.sources._base import SPLITS
 from sumpool.errors import DataError, RecipeError
 from sumpool.progress import no_op
 from sumpool.tasks.language_modeling.config import TextDataConfig
