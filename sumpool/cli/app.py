@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "prepare": "Prepare the data of a recipe and print statistics.",
     "train": "Train a model, or resume an interrupted run.",
     "summarize": "Summarise documents with a trained model.",
+    "convert": "Convert documents to Markdown: what was read of them, and what a summary rests on.",
     "serve": "Summarise over HTTP: a web page, and POST /v1/summaries.",
     "classify": "Label documents with a trained classifier.",
     "generate": "Write text with a language model, from a prompt or from nothing.",

@@ -1,7 +1,7 @@
 """Documents with their structure: title, headings, paragraphs, list items, table rows and code."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -32,7 +32,8 @@ class TextBlock:
     """Part of a document.
 
     Attributes:
-        text: Text in one line with single spaces; only code keeps its lines.
+        text: Text in one line with single spaces; only code keeps its lines. Bars separate the cells of a row where
+            the format tells them.
         kind: Kind of the block.
         level: Depth of a heading or a list item, from 1; 0 for other kinds.
         page: Page of the source, from 1; None in sources without pages.
@@ -44,6 +45,11 @@ class TextBlock:
     level: int = 0
     page: int | None = None
     line: int | None = None
+
+
+def join_cells(cells: Iterable[str]) -> str:
+    """Return the text of a row of a table; empty cells stay, but for the last ones."""
+    return " ".join(" | ".join(cells).rstrip(" |").split())
 
 
 @dataclass(frozen=True)

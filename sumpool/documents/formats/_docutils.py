@@ -13,7 +13,7 @@ from typing import Any, Final
 from docutils import frontend, nodes, utils
 from docutils.parsers.rst import Directive, Parser, directives, roles
 
-from sumpool.documents.document import TextBlock, TextBlockKind
+from sumpool.documents.document import TextBlock, TextBlockKind, join_cells
 
 
 def _names(text: str) -> frozenset[str]:
@@ -188,7 +188,7 @@ class _Walk:
         elif isinstance(node, (nodes.literal_block, nodes.doctest_block, nodes.math_block)):
             yield TextBlock(node.astext().expandtabs().rstrip(), "code", line=self._line)
         elif isinstance(node, nodes.row):
-            yield TextBlock(self._texts(node), "table_row", line=self._line)
+            yield TextBlock(join_cells(map(self._texts, node.children)), "table_row", line=self._line)
         elif isinstance(node, nodes.field):
             yield from self._field(node, depth, level)
         elif isinstance(node, (nodes.term, nodes.option_group)):

@@ -1,7 +1,7 @@
 """Markdown: CommonMark with tables, read by markdown-it-py.
 
 Front matter, comments, badges and the targets of links are left out; a list of links into the document is its table of
-contents. HTML inside Markdown is reduced to its text.
+contents. HTML inside Markdown is reduced to its text. Comments of `sumpool convert` say page and kind of what follows.
 
 Boxes of dialects are opened for CommonMark: their text becomes text of the document, on the lines it had. They are
 admonitions and tabs of MkDocs (`!!!`, `???`, `===`), containers of Docusaurus, VitePress and Pandoc (`:::`), directives
@@ -11,10 +11,18 @@ of MyST (` ```{note} `) and alerts of GitHub (`> [!NOTE]`). Their titles become 
 import html
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, cast
 
 from sumpool.documents.decoding import decode_text
-from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock, TextBlockKind, opening_heading
+from sumpool.documents.document import (
+    ParsedDocument,
+    ReadOptions,
+    TextBlock,
+    TextBlockKind,
+    join_cells,
+    opening_heading,
+)
 from sumpool.documents.sections import is_caption
 
 if TYPE_CHECKING:
@@ -39,6 +47,8 @@ _FRONT_MATTER = re.compile(
 )
 _FIRST_FIELD = re.compile(r"\s*[\w-]+\s*[:=]")
 _TITLE_FIELD = re.compile(r"^title\s*[:=]\s*(?P<title>.+?)\s*$", re.MULTILINE | re.IGNORECASE)
+_STATED: Final = re.compile(r"<!-- (?:page (?P<page>[1-9]\d{0,8})|(?P<end>/?)(?P<kind>notice|caption)) -->\s*")
+"""Comment that states page or kind of what follows."""
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _HIDDEN = re.compile(r"<(script|style|svg|template)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 _BREAK = re.compile(r"</?(?:p|div|h[1-6]|li|tr|td|th|br|summary|details|table|ul|ol|dt|dd)\b[^<>]*>", re.IGNORECASE)
@@ -169,14 +179,23 @@ class _Blocks:
         tokens: Tokens of the document.
         depth: Lists around the current token.
         level: Level of the last heading that is marked as one.
+        page: Page that a comment has stated.
+        kind: Kind of paragraphs that a comment has stated.
     """
 
     def __init__(self, tokens: Sequence["Token"]) -> None:
         self.tokens = tokens
         self.depth = self.level = 0
+        self.page: int | None = None
+        self.kind: TextBlockKind = "paragraph"
 
     def read(self) -> Iterator[TextBlock]:
         """Yield the blocks in order."""
+        for block in self._read():
+            kind = self.kind if block.kind == "paragraph" else block.kind
+            yield replace(block, page=self.page, kind=kind)
+
+    def _read(self) -> Iterator[TextBlock]:
         cells: list[str] = []
         for index, token in enumerate(self.tokens):
             line = token.map[0] + 1 if token.map else None
@@ -188,15 +207,22 @@ class _Blocks:
                 case "fence" | "code_block":
                     yield TextBlock(token.content.rstrip("\n"), "code", line=line)
                 case "html_block":
+                    self._note(token.content)
                     yield from _html_blocks(token.content, line)
                 case "tr_open":
                     cells = []
                 case "tr_close":
-                    yield TextBlock(" ".join(filter(None, cells)), "table_row", line=line or self._row_line(index))
+                    yield TextBlock(join_cells(cells), "table_row", line=line or self._row_line(index))
                 case "inline" if self.tokens[index - 1].type in ("td_open", "th_open"):
                     cells.append(_text(token))
                 case "inline":
                     yield from self._inline_blocks(token, index, line)
+
+    def _note(self, content: str) -> None:
+        """Note what a comment states about the blocks that follow."""
+        if stated := _STATED.fullmatch(content):
+            self.page = int(stated["page"]) if stated["page"] else self.page
+            self.kind = cast(TextBlockKind, stated["kind"]) if stated["end"] == "" else "paragraph"
 
     def _row_line(self, index: int) -> int | None:
         """Return the line of the row that ends at a token."""

@@ -6,7 +6,7 @@ HTML pages, chapters of EPUB books, HTML parts of mails and, as HTML, word-proce
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sumpool.documents.document import TextBlock, TextBlockKind
+from sumpool.documents.document import TextBlock, TextBlockKind, join_cells
 from sumpool.documents.html.parts import (
     BLOCKS,
     CAPTION_NAMES,
@@ -143,16 +143,15 @@ class HtmlBlocks:
 
     def _row(self, row: HtmlElement) -> list[TextBlock]:
         """Return one block for a row of short cells, or the blocks of the cells of a table that is a layout."""
-        cells = [
-            blocks
+        row_cells = [
+            HtmlBlocks(self.parts).read(cell)
             for cell in row.children
-            if not isinstance(cell, str)
-            and not self.parts.drops(cell)
-            and (blocks := HtmlBlocks(self.parts).read(cell))
+            if not isinstance(cell, str) and not self.parts.drops(cell)
         ]
+        cells = [blocks for blocks in row_cells if blocks]
         simple = all(len(blocks) == 1 and blocks[0].kind == "paragraph" for blocks in cells)
         if simple and (len(cells) > 1 or (cells and len(cells[0][0].text.split()) < _MIN_CELL_WORDS)):
-            text = " | ".join(blocks[0].text for blocks in cells)
+            text = join_cells(blocks[0].text if blocks else "" for blocks in row_cells)
             if is_navigation(text, row.linked, row.size, len(cells)):
                 return []
             return [TextBlock(text, "table_row", line=cells[0][0].line)]

@@ -71,7 +71,7 @@ def test_code_tables_and_headings_are_apart() -> None:
         ("heading", 2, "B"),
         ("code", 0, "x = [\n  1]"),
         ("code", 0, "y"),
-        ("table_row", 0, "c d"),
+        ("table_row", 0, "c | d"),
         ("table_row", 0, "e"),
         ("paragraph", 0, "f"),
     ]
