@@ -205,7 +205,8 @@ class Recording:
         settings.write_text(_COVERAGE.format(folder=folder, include=include), "utf-8")
         parallel = [f"--numprocesses={jobs}", "--dist=loadfile"] if jobs > 1 else []
         run = copy.run(tests, parallel, coverage=settings)
-        if not run.passed:
+        ended = run.passed | {str(test) for event, test, *_ in run.events if event == "failed"}
+        if not run.passed or {str(test) for event, test, *_ in run.events if event == "collected"} - ended:
             raise RuntimeError(f"a test must pass, got {run.reason}: {run.failed}, see {folder / 'output.txt'}")
         subprocess.run(
             [sys.executable, "-m", "coverage", "combine", "--quiet", f"--rcfile={settings}"], cwd=folder, check=True

@@ -219,17 +219,18 @@ def test_mutated_documents_open_nothing(name: str, count: int, monkeypatch: pyte
     for mutant in contents:  # loads the statistics of the encodings that are guessed
         with suppress(ValueError):
             module.parse(mutant, DEFAULT_OPTIONS)
-    monkeypatch.setattr("builtins.open", refuse)
-    monkeypatch.setattr(io, "open", open_pipes)  # of pandoc
-    monkeypatch.setattr(socket, "socket", refuse)
     outcomes: list[str] = []
     refusals: list[str] = []
-    for mutant in contents:
-        try:
-            parsed = module.parse(mutant, DEFAULT_OPTIONS)
-            outcomes.append("\n".join(block.text for block in parsed.blocks))
-        except ValueError as error:
-            refusals.append(str(error))
+    with monkeypatch.context() as patch:  # pytest itself opens files when the test ends
+        patch.setattr("builtins.open", refuse)
+        patch.setattr(io, "open", open_pipes)  # of pandoc
+        patch.setattr(socket, "socket", refuse)
+        for mutant in contents:
+            try:
+                parsed = module.parse(mutant, DEFAULT_OPTIONS)
+                outcomes.append("\n".join(block.text for block in parsed.blocks))
+            except ValueError as error:
+                refusals.append(str(error))
     assert len(outcomes) + len(refusals) == count
     assert all(refusal.startswith("must ") for refusal in refusals)
     assert text
