@@ -17,6 +17,7 @@ from sumpool.errors import (
 )
 
 if TYPE_CHECKING:
+    from sumpool.inference.hf_pipeline import pipeline
     from sumpool.inference.summarizer import Summarizer, SummaryResult, SummarySentence
     from sumpool.recipe.load import dump_recipe, load_recipe
     from sumpool.recipe.schema import Recipe
@@ -37,6 +38,7 @@ __all__ = [
     "SumpoolError",
     "dump_recipe",
     "load_recipe",
+    "pipeline",
 ]
 
 _LAZY_IMPORTS = {
@@ -46,6 +48,7 @@ _LAZY_IMPORTS = {
     "SummarySentence": "sumpool.inference.summarizer",
     "dump_recipe": "sumpool.recipe.load",
     "load_recipe": "sumpool.recipe.load",
+    "pipeline": "sumpool.inference.hf_pipeline",
 }
 """Modules imported on first access, by public name."""
 

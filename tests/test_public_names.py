@@ -19,6 +19,7 @@ EXPECTED = [
     "SumpoolError",
     "dump_recipe",
     "load_recipe",
+    "pipeline",
 ]
 
 

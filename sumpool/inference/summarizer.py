@@ -15,6 +15,7 @@ from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.pipeline import OnDraft, Pipeline
 from sumpool.inference.summary import Summary
 from sumpool.interpret.evidence import SentenceEvidence
+from sumpool.text.tokenizer import Tokenizer
 
 Mode = Literal["extractive", "abstractive"]
 Length = int | str
@@ -90,6 +91,11 @@ class Summarizer:
             RecipeError: If a setting is wrong.
         """
         return cls(load_for_generation(None if path is None else Path(path), overrides))
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer of the model."""
+        return self._loaded.tokenizer
 
     @overload
     def summarize(  # type: ignore[overload-overlap]  # a str is an iterable of str, but here one text
