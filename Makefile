@@ -92,7 +92,7 @@ clean:
 
 .venv/installed: .venv/python pyproject.toml constraints.txt
 	@echo "installing sumpool into .venv (with PyTorch about a gigabyte: this takes a few minutes)"
-	@$(PIP) .
+	@$(PIP) '.[torch]'
 	@touch $@
 
 .venv/installed-dev: .venv/python pyproject.toml constraints.txt

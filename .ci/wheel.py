@@ -6,10 +6,11 @@ CONSTRAINTS are versions for pip: by default the tested ones of constraints.txt.
 and the output of `uv pip compile pyproject.toml --extra documents --resolution lowest-direct` the lowest ones that
 pyproject.toml allows.
 
-Every command in a ```sh block of README.md that begins with `sumpool` runs, in order, in one empty folder; `SHORTER`
-makes those of a training short. `articles.jsonl` stands for the reader's own documents. Afterwards a file of a format
-that needs the extra `documents` is refused, the command that the error names is run, and the file is summarised by the
-shipped model.
+First the wheel is installed without extras, so without torch: the package is imported and summarises with `--fast`. A
+file of a format that needs the extra `documents`, and an RFC, which needs the model and the extra `torch`, are refused;
+the commands that the errors name are run, and both are summarised. Then every command in a ```sh block of README.md
+that begins with `sumpool` runs, in order, in one empty folder; `SHORTER` makes those of a training short.
+`articles.jsonl` stands for the reader's own documents.
 """
 
 import os
@@ -36,6 +37,11 @@ NEEDED = ("dist-info/licenses/LICENSE", "dist-info/licenses/sumpool/data/sample/
 PAGE = """<!doctype html><title>Packets</title><h1>Packets</h1>
 <p>Hosts send packets to gateways, and gateways forward every packet to the next network on its way.
 A packet that is too long is dropped, and its sender is told so.</p>"""
+EXTRAS = (
+    ("documents", "sumpool summarize --evidence page.html", "Hosts send packets"),
+    ("torch", "sumpool summarize rfc.txt", "Public Key Infrastructure"),
+)
+"""Extras that the wheel is installed without, a command that needs each, and a part of what it prints then."""
 
 
 def readme_commands(text: str) -> list[str]:
@@ -77,19 +83,22 @@ def main(wheel: Path, versions: Path = ROOT / "constraints.txt") -> int:
         work.mkdir()
         clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         environment = clean | {"PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}"}
+        (work / "page.html").write_text(PAGE, encoding="utf-8")
+        run("python -c 'import sumpool' && ! python -c 'import torch' 2>/dev/null", work, environment)
+        run("sumpool sample RFC2587 > rfc.txt && sumpool summarize --fast rfc.txt", work, environment)
+        for extra, command, part in EXTRAS:
+            refused = run(f"{command} 2>&1 || true", work, environment)
+            named = re.search(rf"pip install '(sumpool\[{extra}\])'", refused)
+            if not named:
+                print(f"an error must name the command that installs the extra {extra}")
+                return 1
+            subprocess.run([str(bin_folder / "python"), *install, *constraints, named[1]], check=True)
+            if part not in run(command, work, environment):
+                print(f"{command} must print {part!r} with the extra {extra}")
+                return 1
         write = "sumpool prepare quickstart && cp prepared/sample/validation/texts.jsonl articles.jsonl"
         for command in (write, *map(shortened, readme_commands((ROOT / "README.md").read_text(encoding="utf-8")))):
             run(command, work, environment)
-        (work / "page.html").write_text(PAGE, encoding="utf-8")
-        refused = run("sumpool summarize page.html 2>&1 || true", work, environment)
-        named = re.search(r"pip install '(sumpool\[documents\])'", refused)
-        if not named:
-            print("an error must name the command that installs the extra documents")
-            return 1
-        subprocess.run([str(bin_folder / "python"), *install, *constraints, named[1]], check=True)
-        if "Hosts send packets" not in run("rm -r runs; sumpool summarize page.html", work, environment):
-            print("page.html must be summarised with the extra documents")
-            return 1
     return 0
 
 

@@ -204,6 +204,9 @@ def explain(error: Exception, command: str = "") -> tuple[int, str]:
             return 2, f"error: {error.filename} must be a shorter name, got one that the disk cannot hold"
         case OSError() if error.filename is not None:
             return 3, f"error: {error.filename}: {error.strerror}"
+        case ModuleNotFoundError() if error.name == "torch":
+            needs = f"sumpool {command} needs PyTorch, which is not installed"
+            return RecipeError.exit_code, f"error: {needs}: pip install 'sumpool[torch]'"
     name = type(error).__name__
     return 1, f"error: {name}: {first_line(error)}; this is a bug in sumpool, run again with --debug to see where"
 

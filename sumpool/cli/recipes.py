@@ -18,10 +18,11 @@ def recipes(
     """
     from pathlib import Path
 
-    from sumpool.recipe.load import read_text
     from sumpool.recipe.packaged import find_recipe, packaged_recipes
 
     if name:
+        from sumpool.recipe.load import read_text  # here, as the schema needs torch
+
         typer.echo(escape(read_text(find_recipe(Path(name)))), nl=False)
     else:
         typer.echo(table(["recipe", "description"], [list(recipe) for recipe in packaged_recipes()]))

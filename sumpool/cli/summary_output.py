@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence, Sized
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,8 +66,8 @@ def open_output(
 def choose_jobs(documents: object, model: Path | None, overrides: Sequence[str], report: Report) -> int:
     """Return the number of processes where none is asked for.
 
-    It is one for a few documents, where their number is not known, and for summaries without the model, which one
-    process makes as fast as it reads.
+    It is one for a few documents, where their number is not known, and for summaries without the model or PyTorch,
+    which one process makes as fast as it reads.
 
     Args:
         documents: The documents.
@@ -75,7 +76,7 @@ def choose_jobs(documents: object, model: Path | None, overrides: Sequence[str],
         report: Called with a note if there are several processes.
     """
     tasks = len(documents) // _DOCUMENTS_PER_PROCESS if isinstance(documents, Sized) else 0
-    if tasks < 2 or RunFiles.open(choose_model(model), overrides).config.fast:
+    if tasks < 2 or RunFiles.open(choose_model(model), overrides).config.fast or find_spec("torch") is None:
         return 1
     from sumpool.inference.parallel import most_jobs
 

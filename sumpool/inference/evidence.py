@@ -6,6 +6,7 @@ The evidence of a summary is rendered by `summary.evidence.entries()` for JSON, 
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,11 +14,12 @@ from sumpool.data.shards import Item
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.evaluation.abstractiveness import unsupported_facts
 from sumpool.inference.extraction import Reading
-from sumpool.inference.loading import LoadedModel
 from sumpool.inference.summary import Summary
-from sumpool.interpret.attribution import pooling_weights, source_weights
 from sumpool.interpret.evidence import Evidence, EvidenceSource, PoolingWeights, SentenceEvidence, word_weights
 from sumpool.text.language import split_words
+
+if TYPE_CHECKING:
+    from sumpool.inference.loading import LoadedModel
 
 MAX_SOURCES = 3
 """Source sentences of a summary sentence that are reported at most."""
@@ -26,7 +28,7 @@ MIN_WEIGHT = 0.05
 
 
 def with_evidence(
-    summary: Summary, reading: Reading, model: Callable[[], LoadedModel], *, for_page: bool = False
+    summary: Summary, reading: Reading, model: Callable[[], "LoadedModel"], *, for_page: bool = False
 ) -> Summary:
     """Return a summary with its evidence.
 
@@ -62,9 +64,11 @@ def with_evidence(
 
 
 def _written_sentences(
-    text: str, item: Item, indices: Sequence[int], count: int, loaded: LoadedModel
+    text: str, item: Item, indices: Sequence[int], count: int, loaded: "LoadedModel"
 ) -> tuple[list[str], np.ndarray]:
     """Sentences of a written summary, and their weights (summary sentences, sentences of the document)."""
+    from sumpool.interpret.attribution import source_weights  # as extracted sentences need no torch
+
     parts = loaded.tokenizer.split_sentences(text, loaded.splitter)
     encoded = [
         (" ".join(part.split()), ids) for part, ids in zip(parts, loaded.tokenizer.encode_batch(parts), strict=True)
@@ -105,9 +109,11 @@ def _top_sources(source: Sequence[SourceSentence], weights: np.ndarray) -> tuple
 
 
 def _poolings(
-    item: Item, indices: Sequence[int], source: Sequence[SourceSentence], loaded: LoadedModel
+    item: Item, indices: Sequence[int], source: Sequence[SourceSentence], loaded: "LoadedModel"
 ) -> Iterator[PoolingWeights]:
     """Weights of the words of a document after each pooling, first to last."""
+    from sumpool.interpret.attribution import pooling_weights  # as extracted sentences need no torch
+
     token_bytes = loaded.tokenizer.token_bytes()
     layers = [layer.pool for layer in loaded.recipe.model.encoder]
     names = [f"pooling {layer.kind} after layer {number}" for number, layer in enumerate(layers, 1) if layer]

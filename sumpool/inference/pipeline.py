@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, final
 
 from sumpool.core.decoding.config import DecodingConfig, LengthTarget, parse_length
 from sumpool.documents.document import Document
+from sumpool.errors import RecipeError
 from sumpool.inference.extraction import Reading, extract, read_document, whole_text, with_cause
 from sumpool.inference.run_files import RunFiles
 from sumpool.inference.summary import NO_EXTRACTION, Summary
@@ -199,9 +200,16 @@ class Pipeline:
 
     @cached_property
     def _model(self) -> "ModelSummaries":
-        # Imported here, as not all summaries need torch.
-        from sumpool.inference.model_summaries import ModelSummaries
-
+        try:
+            # Imported here, as not all summaries need torch.
+            from sumpool.inference.model_summaries import ModelSummaries
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            raise RecipeError(
+                "this summary needs the model, and PyTorch, which is not installed: pip install 'sumpool[torch]'; "
+                "or leave the model out: --fast"
+            ) from error
         return ModelSummaries(self._load(), self._selector)
 
     def _target(self, document: Document) -> LengthTarget | None:

@@ -1,9 +1,12 @@
 """Modules that `sumpool summarize` imports: none that is slow to import, and none of our own that it does not need."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from sumpool.cli.recipe_reference import page
 from tests.processes.installed import run_with_imports
 
 TEXT = "Hosts send packets. Gateways drop packets that are too long. "
@@ -13,6 +16,8 @@ UNUSED = (
     *("sumpool.ranking.boosting", "sumpool.ranking.examples", "sumpool.ranking.fit", "sumpool.ranking.marks"),
 )
 """Modules of generated text, of result files, and of the training of rankers."""
+
+WITHOUT_TORCH = "import sys; sys.modules['torch'] = None; from sumpool.__main__ import main; main()"
 
 
 @pytest.mark.parametrize(("text", "heavy"), [(TEXT, ("torch", *HEAVY)), (TEXT * 20, HEAVY)])
@@ -34,3 +39,31 @@ def test_summarize_imports_what_it_needs(tmp_path: Path, options: tuple[str, ...
     assert len(ours) <= most, sorted(ours)
     assert not ours.intersection(UNUSED)
     assert ("sumpool.inference.loading" in ours) == (not options)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("summarize", "--fast", "long.txt", "--evidence"), "packets"),
+        (("summarize", "short.txt", "--explain", "page.html"), "packets"),
+        (("summarize", *[f"{number}.txt" for number in range(40)]), "packets"),  # enough for several processes
+        (("recipes",), "quickstart"),
+        (("summarize", "long.txt"), "error: this summary needs the model, and PyTorch, which is not installed: pip "),
+        (("train", "quickstart"), "error: sumpool train needs PyTorch, which is not installed: pip install 'sumpool[t"),
+    ],
+)
+def test_torch_is_needed_by_models_only(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
+    (tmp_path / "long.txt").write_text(TEXT * 20)
+    for name in ("short", *range(40)):
+        (tmp_path / f"{name}.txt").write_text(TEXT)
+    command = [sys.executable, "-c", WITHOUT_TORCH, *words]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    is_error = told.startswith("error: ")
+    assert done.returncode == (2 if is_error else 0), done.stderr
+    assert told in (done.stderr.splitlines()[-1] if is_error else done.stdout)
+
+
+def test_the_reference_of_recipes_needs_no_torch(tmp_path: Path) -> None:
+    script = Path(__file__).parents[2] / "docs/scripts/recipe_reference.py"
+    done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{page()}\n"
