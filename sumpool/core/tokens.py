@@ -26,7 +26,7 @@ class Tokens:
         origin: (batch, length), index of the heaviest source token.
         phrases: (batch, length), phrase number of each state, the reference of learned boundaries; None without one.
         attention_received: Returns the attention that each token received in the previous layer, computed on call; None
-            before the first layer.
+            before the first layer, and after attentions other than vanilla and blockwise.
         first: (batch,), index of the first state of each row in its document, where rows are blocks of documents; None
             where rows are whole documents.
         lengths: Real states of each row, on the host; None where the host does not know them.

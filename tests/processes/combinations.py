@@ -90,8 +90,12 @@ def _decoders() -> list[Variant]:
 
 
 def _combine(attentions: list[Variant], poolers: list[Variant], decoder: Variant, output: Variant) -> Combination:
-    pools = [*({"pool": _pool(depth, pooler)} for depth, pooler in enumerate(poolers)), {}]
-    encoder = [_attention(attention) | pool for attention, pool in zip(attentions, pools, strict=True)]
+    encoder = [_attention(attention) for attention in attentions]
+    for depth, pooler in enumerate(poolers):
+        encoder[depth]["pool"] = _pool(depth, pooler)
+        if pooler.kind == "attention_mass":  # reads the weights of few attentions
+            encoder.append({"attention": encoder[depth]["attention"]})
+            encoder[depth] |= _attention(pooler)
     model = MODEL | {
         "encoder": encoder,
         "decoder": _recipe(decoder)["model"]["decoder"] | {"layers": 1},

@@ -2,24 +2,17 @@
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Annotated
 
-import torch
 from pydantic import AfterValidator, Field
 from torch import Tensor
 from torch.nn import functional as F
-from torch.utils.checkpoint import checkpoint
 
 from sumpool.core.attention._base import Attention, dynamic_lengths
 from sumpool.core.nn.layers import merge_heads, split_heads
-from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.positions import PositionsKind
-from sumpool.core.nn.windows import Windows, without_first
+from sumpool.core.nn.windows import Windows
 from sumpool.core.tokens import Tokens
-
-MAX_WEIGHTS = 2**24
-"""Attention weights materialised at a time, over windows, heads, queries and keys: 64 MB in float32."""
 
 
 def _check_even(window: int) -> int:
@@ -56,13 +49,6 @@ class BandAttention(Attention):
     def _mix(self, tokens: Tokens) -> Tensor:
         return self._attend_in_windows(*self._project(tokens), tokens.positions, self._windows_of(tokens))
 
-    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
-        """Recompute the weights, a bounded number of windows at a time: O(length * reach * dim) again."""
-        query, key, _ = self._project(tokens)
-        others = without_first(tokens.mask, self.first_tokens)
-        windows = self._windows_of(tokens)
-        return self._received_in_windows(query, key, tokens.positions, windows, others, include_self)[0] / self.heads
-
     def _windows_of(self, tokens: Tokens) -> Windows:
         return self._windows(tokens.mask, dynamic_lengths(tokens))
 
@@ -92,44 +78,6 @@ class BandAttention(Attention):
         if bias is not None:
             visible = bias.to(query.dtype).masked_fill(~visible, -math.inf)
         return windows.join(merge_heads(F.scaled_dot_product_attention(query, key, value, attn_mask=visible)))
-
-    def _received_in_windows(
-        self, query: Tensor, key: Tensor, positions: Tensor, windows: Windows, counted: Tensor, include_self: bool
-    ) -> tuple[Tensor, Tensor]:
-        """Recompute the weights, a bounded number of windows at a time: O(length * reach * dim) again.
-
-        Args:
-            query: As for `_attend_in_windows`.
-            key: As for `_attend_in_windows`.
-            positions: (batch, length).
-            windows: Chunks and their windows.
-            counted: (batch, length), how often the weights of each query count; Boolean for once.
-            include_self: Whether the weight of a token on itself counts.
-
-        Returns:
-            Attention received by each token, summed over the heads, (batch, length); and the weights on the first
-            tokens, (batch, length, heads, first).
-        """
-        query, key = self._cut(windows.chunks, query), self._cut(windows.windows, key)
-        counted = windows.chunks(counted)[..., None] * (windows.is_self.logical_not() | include_self)
-        step = max(1, MAX_WEIGHTS // (self.heads * windows.is_self.numel()))
-        parts = (query, key, windows.windows(positions), windows.visible, counted)
-        receive = partial(checkpoint, self._receive, windows, use_reentrant=False, preserve_rng_state=False)
-        results = [receive(*part) for part in zip(*(part.split(step) for part in parts), strict=True)]
-        sums, on_first = (torch.cat(part) for part in zip(*results, strict=True))
-        return windows.sum_windows(sums), windows.join(on_first)
-
-    def _receive(
-        self, windows: Windows, query: Tensor, key: Tensor, positions: Tensor, visible: Tensor, counted: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Weights on each key of a window, summed over queries and heads, (windows, keys), and on the first tokens."""
-        scores = at_least_float32(query / math.sqrt(query.size(-1)) @ key.mT)
-        bias = self.positions.bias(positions, windows.query_slice)
-        if bias is not None:
-            scores = scores + bias
-        weights = scores.masked_fill(~visible[:, None], -math.inf).softmax(-1)  # (windows, heads, chunk, keys)
-        weights = weights * counted[:, None]
-        return weights.sum((1, 2)), weights[..., : windows.first].transpose(1, 2)
 
     def _cut(self, cut: Callable[[Tensor], Tensor], values: Tensor) -> Tensor:
         """Cut (batch, heads, length, head_dim) into chunks or windows: (windows, heads, tokens, head_dim)."""

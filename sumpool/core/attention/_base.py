@@ -44,8 +44,6 @@ class Attention(nn.Module):
     block: int | None = None
     """Block size for chunked encoding: no token attends beyond its block of this many tokens, so a document may be
     split at any multiple. None if a document must be encoded in one piece."""
-    row_stochastic: bool = True
-    """Whether the implied attention weights are non-negative and those of each query sum to 1."""
 
     def __init__(
         self, dim: int, heads: int, positions: PositionsKind = "none", projections: int = 3, *, causal: bool = False
@@ -76,19 +74,6 @@ class Attention(nn.Module):
             mixed = attend(query, key, value, mask, self._bias(tokens.positions))
         return merge_heads(mixed)
 
-    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
-        """Attention weight that each token receives from all tokens of its document, averaged over the heads.
-
-        Args:
-            tokens: As for `forward`.
-            include_self: Whether the weight of a token on itself counts.
-
-        Returns:
-            (batch, length), 0 at padding; the mean over real tokens is 1 with `include_self` and `row_stochastic`.
-        """
-        query, key, _ = self._project(tokens)
-        return attention_received(query, key, tokens.mask, include_self, partial(self._bias, tokens.positions))
-
     def _bias(self, positions: Tensor, queries: slice = slice(None)) -> Tensor | None:
         """Bias of the attention scores, -inf for later tokens of causal attention; see `AttentionPositions.bias`."""
         bias = self.positions.bias(positions, queries)
@@ -102,6 +87,23 @@ class Attention(nn.Module):
         """Position-encoded queries and keys, and values, (batch, heads, length, head_dim) each."""
         query, key, value = (split_heads(part, self.heads) for part in self.project(tokens.states).chunk(3, dim=-1))
         return self.positions.rotate(query, tokens.positions), self.positions.rotate(key, tokens.positions), value
+
+
+class SoftmaxAttention(Attention):
+    """Attention with the weights of `Attention`, which the scorer `attention_mass` reads."""
+
+    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
+        """Attention weight that each token receives from all tokens of its document, averaged over the heads.
+
+        Args:
+            tokens: As for `forward`.
+            include_self: Whether the weight of a token on itself counts.
+
+        Returns:
+            (batch, length), 0 at padding; the mean over real tokens is 1 with `include_self`.
+        """
+        query, key, _ = self._project(tokens)
+        return attention_received(query, key, tokens.mask, include_self, partial(self._bias, tokens.positions))
 
 
 def dynamic_lengths(tokens: Tokens) -> Sequence[int] | None:

@@ -1,6 +1,5 @@
 """Attention of blocks of queries to a few blocks of keys: the computation that patterns of blocks share."""
 
-import math
 from abc import abstractmethod
 
 import torch
@@ -9,8 +8,7 @@ from torch.nn import functional as F
 
 from sumpool.core.attention._base import Attention
 from sumpool.core.nn.layers import merge_heads
-from sumpool.core.nn.masking import attend, attend_in_blocks, attention_weights
-from sumpool.core.nn.numerics import at_least_float32
+from sumpool.core.nn.masking import attend, attend_in_blocks
 from sumpool.core.tokens import Tokens
 
 
@@ -58,35 +56,6 @@ class BlockSparseAttention(Attention):
             mixed = torch.cat([attend(query[:, :, :first], key, value, padded_mask), mixed[:, :, first:]], dim=2)
         return merge_heads(mixed[:, :, : tokens.states.size(1)])
 
-    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
-        """Recompute the weights of the same blocks: O(length * visible * block * dim) again."""
-        query, key, _, padded_mask = self._pad(tokens)
-        blocks, visible = self._visible(padded_mask)
-        first = self.global_blocks * self.block_size
-        is_local = torch.arange(query.size(2), device=tokens.mask.device) >= first
-        counted = (padded_mask & is_local).unflatten(1, (-1, self.block_size))[:, None, ..., None]
-        if not include_self:
-            indices = torch.arange(query.size(2), device=tokens.mask.device).view(
-                -1, self.block_size
-            )  # (blocks, block)
-            keys = blocks.clamp(min=0)[..., None] * self.block_size + indices[0]
-            counted = counted & (indices[..., None] != keys.flatten(3)[..., None, :])
-        key_blocks = _take_blocks(key, blocks, self.block_size)
-        scores = query.unflatten(2, (-1, self.block_size)) @ key_blocks.mT / math.sqrt(query.size(3))
-        weights = at_least_float32(scores).masked_fill(~visible, -math.inf).softmax(-1)
-        sums = weights.masked_fill(~counted, 0.0).sum(3)  # (batch, heads, blocks, visible * block)
-        received = _add_blocks(sums, blocks, query.size(2), self.block_size).mean(1)
-        if self.global_blocks:
-            received = received + self._received_from_global(query, key, padded_mask, first, include_self)
-        return received[:, : tokens.states.size(1)].masked_fill(~tokens.mask, 0.0)
-
-    def _received_from_global(self, query: Tensor, key: Tensor, mask: Tensor, first: int, include_self: bool) -> Tensor:
-        """Attention that each token receives from the queries of the global blocks, (batch, length)."""
-        weights = attention_weights(query[:, :, :first], key, mask).masked_fill(~mask[:, None, :first, None], 0.0)
-        if not include_self:
-            weights = weights.masked_fill(torch.eye(*weights.shape[2:], dtype=torch.bool, device=mask.device), 0.0)
-        return weights.sum(2).mean(1)
-
     def _pad(self, tokens: Tokens) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Pad to whole blocks: queries, keys, values (batch, heads, length, head_dim), mask (batch, length)."""
         rest = -tokens.states.size(1) % self.block_size
@@ -116,12 +85,3 @@ def _take_blocks(values: Tensor, blocks: Tensor, block: int) -> Tensor:
     index = blocks.clamp(min=0).flatten(2)[..., None].expand(-1, -1, -1, rows.size(3))
     taken: Tensor = rows.gather(2, index).view(batch, heads, total, visible * block, values.size(3))
     return taken
-
-
-def _add_blocks(sums: Tensor, blocks: Tensor, length: int, block: int) -> Tensor:
-    """Add the sums (batch, heads, blocks, visible * block) of visible keys at their indices: (batch, heads, length)."""
-    parts = sums.unflatten(3, (-1, block)).masked_fill(blocks[..., None] < 0, 0.0).flatten(2, 3)
-    index = blocks.clamp(min=0).flatten(2)[..., None].expand_as(parts)
-    zeros = parts.new_zeros(*parts.shape[:2], length // block, block)
-    received: Tensor = zeros.scatter_add(2, index, parts).flatten(2)
-    return received

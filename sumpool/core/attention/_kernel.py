@@ -20,9 +20,8 @@ CHUNK = 64
 class KernelAttention(Attention):
     """Attention whose weights are products of non-negative features, divided by their sum over the keys.
 
-    Keys and values are multiplied first: O(length * dim * features), and no weight is ever materialised. The attention
-    received by a key is exact without them. Causal attention adds up the products of chunks of `CHUNK` tokens, and has
-    explicit weights within a chunk.
+    Keys and values are multiplied first: O(length * dim * features), and no weight is ever materialised. Causal
+    attention adds up the products of chunks of `CHUNK` tokens, and has explicit weights within a chunk.
     """
 
     def _mix(self, tokens: Tokens) -> Tensor:
@@ -33,14 +32,6 @@ class KernelAttention(Attention):
         else:
             mixed = matmul_exactly(query, matmul_exactly(key.transpose(2, 3), value))
         return merge_heads((mixed / self._row_sums(query, key)).to(value.dtype))
-
-    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
-        """Product of the features of each key and the sum of those of all its queries, O(length * features)."""
-        query, key, _ = self._project(tokens)
-        query, key = self._features(query, key, tokens.mask)
-        query = (query / self._row_sums(query, key)).masked_fill(~tokens.mask[:, None, :, None], 0.0)
-        query_sum = query.flip(2).cumsum(2).flip(2) if self.causal else query.sum(2, keepdim=True)
-        return (key * (query_sum if include_self else query_sum - query)).sum(3).mean(1)
 
     def _row_sums(self, query: Tensor, key: Tensor) -> Tensor:
         """Sum of the weights of each query before normalisation, (batch, heads, length, 1); 1 without visible keys."""

@@ -17,7 +17,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
-from sumpool.core.attention._base import Attention, AttentionConfig, known_lengths
+from sumpool.core.attention._base import AttentionConfig, SoftmaxAttention, known_lengths
 from sumpool.core.nn.numerics import to_device
 from sumpool.core.nn.positions import PositionsKind
 from sumpool.core.tokens import Tokens
@@ -43,7 +43,7 @@ class BlockwiseAttentionConfig(AttentionConfig):
 
 
 @final
-class BlockwiseAttention(Attention):
+class BlockwiseAttention(SoftmaxAttention):
     """Self-attention within blocks."""
 
     block: int

@@ -8,8 +8,7 @@ transposed convolution. With `radius`, phrases attend to their neighbours only, 
 paper 5 that it leaves to future work: O(length * radius * dim / stride) instead of the first term.
 
 The paper has no code and does not mention padding: states of padding are zeros here, as those beyond the end of a
-document are, so that they enter no phrase, and phrases of padding only are hidden. The attention that a token received
-is that of the phrase which it begins or continues, divided by the number of tokens of this phrase.
+document are, so that they enter no phrase, and phrases of padding only are hidden.
 """
 
 from typing import Literal, Self, final
@@ -21,8 +20,7 @@ from torch.nn import functional as F
 from sumpool.core.attention._band import BandAttention
 from sumpool.core.attention._base import AttentionConfig, dynamic_lengths
 from sumpool.core.nn.layers import merge_heads, split_heads
-from sumpool.core.nn.masking import attend, attention_received, zero_padding
-from sumpool.core.nn.windows import Windows
+from sumpool.core.nn.masking import attend, zero_padding
 from sumpool.core.tokens import Tokens
 
 
@@ -67,37 +65,14 @@ class ConvolutionalAttention(BandAttention):
         real = tokens.mask[:, :: self.stride]  # (batch, phrases)
         query, key, value = self._phrases(tokens)
         if self.reach:
-            mixed = self._attend_in_windows(query, key, value, real, self._windows_of_phrases(tokens))
+            lengths = dynamic_lengths(tokens)
+            phrases = None if lengths is None else [-(-length // self.stride) for length in lengths]
+            mixed = self._attend_in_windows(query, key, value, real, self._windows(real, phrases))
         else:
             mixed = merge_heads(attend(query, key, value, real))  # (batch, phrases, dim)
         distributed = self.distribute(zero_padding(mixed, real).mT).mT[:, : tokens.states.size(1)]
         merged: Tensor = distributed.contiguous()
         return merged
-
-    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
-        """Recompute the weights of the phrases, in the time of `forward`."""
-        query, key, _ = self._phrases(tokens)
-        real = tokens.mask[:, :: self.stride]
-        counts = F.pad(tokens.mask, (0, -tokens.mask.size(1) % self.stride)).unflatten(1, (-1, self.stride)).sum(2)
-
-        def received_by_phrases(include_self: bool) -> Tensor:  # (batch, phrases)
-            if not self.reach:
-                return attention_received(query, key, real, include_self, lambda _: None, counts)
-            windows = self._windows_of_phrases(tokens)
-            return self._received_in_windows(query, key, real, windows, counts, include_self)[0] / self.heads
-
-        received, size = received_by_phrases(True), counts.clamp(min=1)
-        if not include_self:
-            others = received_by_phrases(False)
-            received = received - (received - others) / size
-        return zero_padding(
-            (received / size).repeat_interleave(self.stride, 1)[:, : tokens.mask.size(1), None], tokens.mask
-        ).squeeze(2)
-
-    def _windows_of_phrases(self, tokens: Tokens) -> Windows:
-        lengths = dynamic_lengths(tokens)
-        phrases = None if lengths is None else [-(-length // self.stride) for length in lengths]
-        return self._windows(tokens.mask[:, :: self.stride], phrases)
 
     def _phrases(self, tokens: Tokens) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values of the phrases, (batch, heads, phrases, head_dim) each."""

@@ -15,7 +15,6 @@ from sumpool.core.attention._band import BandAttention, Window
 from sumpool.core.attention._base import AttentionConfig, dynamic_lengths
 from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.positions import PositionsKind
-from sumpool.core.nn.windows import Windows
 from sumpool.core.tokens import Tokens
 
 
@@ -48,27 +47,19 @@ class DilatedAttention(BandAttention):
         self.dilation = config.dilation
 
     def _mix(self, tokens: Tokens) -> Tensor:
-        query, key, value, positions, windows = self._cut_interleaved(tokens)
-        mixed = self._attend_in_windows(query, key, value, positions, windows)
-        return self._merge(mixed, tokens.states.size(1))
-
-    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
-        """Recompute the weights, a bounded number of windows at a time: O(length * window * dim) again."""
-        query, key, _, positions, windows = self._cut_interleaved(tokens)
-        received, _ = self._received_in_windows(query, key, positions, windows, windows.mask, include_self)
-        return self._merge(received / self.heads, tokens.states.size(1))
-
-    def _cut_interleaved(self, tokens: Tokens) -> tuple[Tensor, Tensor, Tensor, Tensor, Windows]:
-        """Queries, keys and values, (batch * d, heads, length / d, head_dim) each, and their positions and windows."""
         parts = (self._interleave(merge_heads(part)) for part in self._project(tokens))
-        query, key, value = (split_heads(part, self.heads) for part in parts)
+        query, key, value = (
+            split_heads(part, self.heads) for part in parts
+        )  # (batch * d, heads, length / d, head_dim)
         lengths = dynamic_lengths(tokens)
         if lengths is not None:  # real tokens among every d-th token of each document
             lengths = [
                 -(-max(0, length - first) // self.dilation) for length in lengths for first in range(self.dilation)
             ]
         windows = self._windows(self._interleave(tokens.mask), lengths)
-        return query, key, value, self._interleave(tokens.positions), windows
+        mixed = self._attend_in_windows(query, key, value, self._interleave(tokens.positions), windows)
+        merged: Tensor = mixed.unflatten(0, (-1, self.dilation)).transpose(1, 2).flatten(1, 2)
+        return merged[:, : tokens.states.size(1)]
 
     def _interleave(self, values: Tensor) -> Tensor:
         """Split (batch, length, ...) into every d-th token: (batch * d, length / d, ...), padded with zeros."""
@@ -76,8 +67,3 @@ class DilatedAttention(BandAttention):
         padded = F.pad(values, (0, 0) * (values.dim() - 2) + (0, rest))
         interleaved: Tensor = padded.unflatten(1, (-1, self.dilation)).transpose(1, 2).flatten(0, 1)
         return interleaved.contiguous()
-
-    def _merge(self, values: Tensor, length: int) -> Tensor:
-        """Undo `_interleave`: (batch, length, ...)."""
-        merged: Tensor = values.unflatten(0, (-1, self.dilation)).transpose(1, 2).flatten(1, 2)
-        return merged[:, :length]

@@ -3,7 +3,7 @@
 With a softmax of each query over its features and of each key feature over the tokens, the product is evaluated from
 the right: softmax(Q) (softmax(K)^T V). Each head stores head_dim context vectors of the whole document, and every
 token mixes these: O(length * dim^2 / heads). The implied weights softmax(Q) softmax(K)^T are non-negative with rows
-summing to 1; they are never materialised, and the attention received by a key is exact without them.
+summing to 1; they are never materialised.
 
 With `local_heads`, as the models of Pietruszka et al. had two, the last heads attend within a window instead.
 
@@ -21,7 +21,6 @@ from torch import Tensor
 from sumpool.core.attention._band import BandAttention, Window
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.nn.layers import merge_heads
-from sumpool.core.nn.low_rank import column_sums
 from sumpool.core.nn.masking import masked_softmax
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.tokens import Tokens
@@ -57,32 +56,13 @@ class EfficientAttention(BandAttention):
         self.linear_heads = heads - config.local_heads
 
     def _mix(self, tokens: Tokens) -> Tensor:
-        (query, key, value), local = self._split(tokens)
-        query, key = _normalise(query, key, tokens.mask)
+        projected = self._project(tokens)
+        query, key, value = (part[:, : self.linear_heads] for part in projected)
+        query, key = at_least_float32(query).softmax(3), masked_softmax(key, ~tokens.mask[:, None, :, None], 2)
         context = key.to(value.dtype).transpose(2, 3) @ value  # (batch, heads, head_dim, head_dim)
         mixed = merge_heads(query.to(value.dtype) @ context)
-        if local is not None:
-            near = self._attend_in_windows(*local, tokens.positions, self._windows_of(tokens))
+        if self.linear_heads < self.heads:
+            query, key, value = (part[:, self.linear_heads :] for part in projected)
+            near = self._attend_in_windows(query, key, value, tokens.positions, self._windows_of(tokens))
             mixed = torch.cat([mixed, near], dim=2)
         return mixed
-
-    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
-        """Product of each key and the sum of all queries; O(length * dim) after the projections."""
-        (query, key, _), local = self._split(tokens)
-        query, key = _normalise(query, key, tokens.mask)
-        received = column_sums(query, key.mT, tokens.mask, include_self).sum(1)
-        if local is not None:
-            parts = (*local[:2], tokens.positions, self._windows_of(tokens), tokens.mask)
-            received = received + self._received_in_windows(*parts, include_self)[0]
-        return received / self.heads
-
-    def _split(self, tokens: Tokens) -> tuple[tuple[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor] | None]:
-        """Queries, keys and values of linear and of local heads, (batch, heads, length, head_dim) each."""
-        heads = [self.linear_heads, self.heads - self.linear_heads]
-        linear, local = zip(*(part.split(heads, dim=1) for part in self._project(tokens)), strict=True)
-        return linear, local if heads[1] else None
-
-
-def _normalise(query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Normalise queries and keys (batch, heads, length, head_dim); keys become 0 at padding."""
-    return at_least_float32(query).softmax(3), masked_softmax(key, ~mask[:, None, :, None], 2)

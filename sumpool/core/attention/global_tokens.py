@@ -20,7 +20,6 @@ from sumpool.core.attention._band import BandAttention, Window
 from sumpool.core.attention._base import AttentionConfig, dynamic_lengths
 from sumpool.core.nn.masking import attention_weights
 from sumpool.core.nn.numerics import matmul_exactly
-from sumpool.core.nn.windows import Windows
 from sumpool.core.tokens import Tokens
 
 
@@ -50,34 +49,10 @@ class GlobalTokensAttention(BandAttention):
 
     def _mix(self, tokens: Tokens) -> Tensor:
         query, key, value = self._project(tokens)
-        reading = self._read(key, tokens.mask)
-        query = F.pad(query, (0, 0, self.first_tokens, 0))
+        count, lengths = self.first_tokens, dynamic_lengths(tokens)
+        reading = attention_weights(self.memory.to(key.dtype).expand(len(key), -1, -1, -1), key, tokens.mask)
+        query = F.pad(query, (0, 0, count, 0))
         key, value = (torch.cat([matmul_exactly(reading, part).to(part.dtype), part], dim=2) for part in (key, value))
-        mixed = self._attend_in_windows(query, key, value, *self._prepend(tokens))
-        return mixed[:, self.first_tokens :]
-
-    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
-        """Recompute the weights: what global tokens receive is divided as they attend to the document."""
-        query, key, _ = self._project(tokens)
-        reading, first = self._read(key, tokens.mask), self.first_tokens
-        key = torch.cat([matmul_exactly(reading, key).to(key.dtype), key], dim=2)
-        counted = F.pad(tokens.mask, (first, 0))
-        received, on_memory = self._received_in_windows(
-            F.pad(query, (0, 0, first, 0)), key, *self._prepend(tokens), counted, include_self
-        )
-        on_memory = on_memory[:, first:].transpose(1, 2)  # (batch, heads, length, first)
-        received = received[:, first:] + matmul_exactly(on_memory.sum(2, keepdim=True), reading).sum((1, 2))
-        if not include_self:
-            received = received - (on_memory * reading.mT).sum((1, 3))
-        return received / self.heads
-
-    def _read(self, key: Tensor, mask: Tensor) -> Tensor:
-        """Weights of the global tokens on the document, (batch, heads, tokens, length), 0 at padding."""
-        return attention_weights(self.memory.to(key.dtype).expand(len(key), -1, -1, -1), key, mask)
-
-    def _prepend(self, tokens: Tokens) -> tuple[Tensor, Windows]:
-        """Positions (batch, tokens + length) and windows of the global tokens and the document."""
-        lengths = dynamic_lengths(tokens)
-        lengths = lengths and [self.first_tokens + length for length in lengths]
-        windows = self._windows(F.pad(tokens.mask, (self.first_tokens, 0), value=True), lengths)
-        return F.pad(tokens.positions, (self.first_tokens, 0)), windows
+        mask, positions = F.pad(tokens.mask, (count, 0), value=True), F.pad(tokens.positions, (count, 0))
+        windows = self._windows(mask, lengths and [count + length for length in lengths])
+        return self._attend_in_windows(query, key, value, positions, windows)[:, count:]

@@ -22,7 +22,7 @@ from torch import Tensor
 from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.low_rank import fill_rows, sample_keys_of_queries, sample_tokens, step_seed, take_rows
-from sumpool.core.nn.masking import attend, attention_weights
+from sumpool.core.nn.masking import attend
 from sumpool.core.nn.numerics import at_least_float32, matmul_exactly
 from sumpool.core.tokens import Tokens
 
@@ -59,27 +59,11 @@ class InformerAttention(Attention):
     def _mix(self, tokens: Tokens) -> Tensor:
         query, key, value = self._project(tokens)
         index, is_active = self._active(query, key, tokens.mask)
-        mean = (
-            value.masked_fill(~tokens.mask[:, None, :, None], 0.0).sum(2, keepdim=True)
-            / _counts(tokens.mask)[:, None, None]
-        )
+        counts = tokens.mask.sum(1).clamp(min=1)[:, None, None, None]
+        mean = value.masked_fill(~tokens.mask[:, None, :, None], 0.0).sum(2, keepdim=True) / counts
         mixed = attend(take_rows(query, index), key, value, tokens.mask)  # (batch, heads, active, head_dim)
         mixed = fill_rows(mean.to(value.dtype).expand_as(value), index, is_active, mixed)
         return merge_heads(mixed)
-
-    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
-        """Sum of the weights of the active queries, and the same weight for all from the others."""
-        query, key, _ = self._project(tokens)
-        index, is_active = self._active(query, key, tokens.mask)
-        is_real = tokens.mask[:, None].expand(-1, self.heads, -1)
-        weights = attention_weights(take_rows(query, index), key, tokens.mask)  # (batch, heads, active, length)
-        weights = weights.masked_fill(~is_active[..., None], 0.0)
-        lazy = is_real.to(weights.dtype).scatter_add(2, index, -is_active.to(weights.dtype))  # 1 for each
-        lazy = lazy / _counts(tokens.mask)[:, None]
-        received = weights.sum(2) + lazy.sum(2, keepdim=True)
-        if not include_self:
-            received = (received - lazy).scatter_add(2, index, -weights.gather(3, index[..., None]).squeeze(3))
-        return received.masked_fill(~is_real, 0.0).mean(1)
 
     def _active(self, query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Indices of the active queries, and which of them the document has, (batch, heads, active) each."""
@@ -117,8 +101,3 @@ class InformerAttention(Attention):
         """Samples of documents of `counts` tokens each, (batch, 1); 0 for an empty one."""
         sizes = (self.config.factor * counts.clamp(min=1).double().log()).ceil().long()
         return sizes.clamp(min=1).minimum(counts)
-
-
-def _counts(mask: Tensor) -> Tensor:
-    """Count the tokens of each document, at least 1: (batch, 1)."""
-    return mask.sum(1, keepdim=True).clamp(min=1)

@@ -13,9 +13,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from sumpool.core.attention._base import Attention, AttentionConfig
-from sumpool.core.attention._kernel import log_kernel, minus_half_square, scale
+from sumpool.core.attention._kernel import minus_half_square, scale
 from sumpool.core.nn.layers import merge_heads
-from sumpool.core.nn.masking import masked_softmax, sum_weights
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.tokens import Tokens
 
@@ -39,24 +38,13 @@ class KernelizedAttention(Attention):
 
     def __init__(self, config: KernelizedAttentionConfig, dim: int, heads: int) -> None:
         super().__init__(dim, heads)
-        self.row_stochastic = config.normalize
+        self.normalize = config.normalize
 
     def _mix(self, tokens: Tokens) -> Tensor:
         query, key, value = self._project(tokens)
         with torch.autocast(tokens.states.device.type, enabled=False):  # would round the exponents
             mixed = self._fused(scale(query), scale(key), at_least_float32(value), tokens.mask)
         return merge_heads(mixed.to(value.dtype))
-
-    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
-        """Sum of the weights over the queries, O(length^2 * dim) again, in chunks of queries."""
-        query, key, _ = self._project(tokens)
-        query, key = scale(query), scale(key)
-
-        def weights(queries: slice) -> Tensor:
-            logits = log_kernel(query[:, :, queries], key)
-            return masked_softmax(logits, ~tokens.mask[:, None, None]) if self.row_stochastic else logits.exp()
-
-        return sum_weights(weights, self.heads, tokens.mask, include_self, tokens.mask)
 
     def _fused(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
         """Mix the values in O(length) memory, by the fused softmax attention.
@@ -74,7 +62,7 @@ class KernelizedAttention(Attention):
         Returns:
             (batch, heads, length, head_dim).
         """
-        dim, keys = value.size(3), 0 if self.row_stochastic else 1
+        dim, keys = value.size(3), 0 if self.normalize else 1
         columns = -(dim + 2) % 8  # fused kernels of GPUs need a multiple of 8
         one = torch.ones_like(value[..., :1])
         query = F.pad(torch.cat([query, minus_half_square(query), one], 3), (0, columns))

@@ -18,9 +18,7 @@ from torch import Tensor, nn
 
 from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.nn.layers import merge_heads
-from sumpool.core.nn.low_rank import column_sums
 from sumpool.core.nn.masking import attend
-from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.tokens import Tokens
 
 LinformerSharing = Literal["none", "heads", "keys_values", "keys_values_per_head"]
@@ -56,8 +54,6 @@ class LinformerAttentionConfig(AttentionConfig):
 class LinformerAttention(Attention):
     """Self-attention to projections of keys and values along the tokens."""
 
-    row_stochastic = False
-
     def __init__(self, config: LinformerAttentionConfig, dim: int, heads: int) -> None:
         super().__init__(dim, heads)
         self.unreduced = config.unreduced
@@ -71,7 +67,9 @@ class LinformerAttention(Attention):
                 nn.init.normal_(projection, std=config.rank**-0.5)
 
     def _mix(self, tokens: Tokens) -> Tensor:
-        query, key, value = self._project_visible(tokens)
+        query, key, value = self._project(tokens)
+        padding = ~tokens.mask[:, None, :, None]
+        key, value = key.masked_fill(padding, 0.0), value.masked_fill(padding, 0.0)
         keys, values = self._projections(tokens.states.size(1))
         value = _apply(values, value)
         if self.unreduced:
@@ -79,25 +77,6 @@ class LinformerAttention(Attention):
         else:
             mixed = attend(query, _apply(keys, key), value, None)
         return merge_heads(mixed)
-
-    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
-        """Column sums of the implied weights, from their factors: O(length * rank * dim) if not `unreduced`."""
-        query, key, _ = (at_least_float32(part) for part in self._project_visible(tokens))
-        keys, values = (
-            at_least_float32(part).expand(self.heads, -1, -1) for part in self._projections(tokens.mask.size(1))
-        )
-        if self.unreduced:
-            columns = keys.mT.expand(len(query), -1, -1, -1)
-            left = attend(query, key, columns, tokens.mask)
-        else:
-            left = (query / query.size(3) ** 0.5 @ _apply(keys, key).mT).softmax(3)
-        return column_sums(left, values[None], tokens.mask, include_self).mean(1)
-
-    def _project_visible(self, tokens: Tokens) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, and keys and values, 0 at padding, (batch, heads, length, head_dim) each."""
-        query, key, value = self._project(tokens)
-        padding = ~tokens.mask[:, None, :, None]
-        return query, key.masked_fill(padding, 0.0), value.masked_fill(padding, 0.0)
 
     def _projections(self, length: int) -> tuple[Tensor, Tensor]:
         """Projections of keys and of values for documents of `length`, (heads or 1, rank, length) each."""

@@ -20,7 +20,7 @@ from sumpool.core.attention._band import BandAttention, Window
 from sumpool.core.attention._base import AttentionConfig, dynamic_lengths
 from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.low_rank import take_rows
-from sumpool.core.nn.masking import attend, attention_weights
+from sumpool.core.nn.masking import attend
 from sumpool.core.nn.numerics import indices_of_true
 from sumpool.core.nn.windows import Windows
 from sumpool.core.tokens import Tokens
@@ -78,26 +78,12 @@ class LongformerAttention(BandAttention):
         first = merge_heads(attend(*self._global(tokens, found, (query, key, value)), tokens.mask))
         index = found.indices[:, None]
         query, key, value = (torch.cat([take_rows(part, index), part], dim=2) for part in (query, key, value))
-        mixed = self._attend_in_windows(query, key, value, *self._extend(found, tokens))[:, first.size(1) :]
+        count = first.size(1)
+        windows = Windows(torch.cat([found.real, found.others], 1), self.reach, count, self.causal, found.lengths)
+        mixed = self._attend_in_windows(query, key, value, F.pad(tokens.positions, (count, 0)), windows)[:, count:]
         targets = found.indices.masked_fill(~found.real, length)[..., None]  # a spare row if there is none
         mixed = F.pad(mixed, (0, 0, 0, 1)).scatter(1, targets.expand_as(first), first.to(mixed.dtype))
         return mixed[:, :length].contiguous()
-
-    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
-        """Recompute the weights: O(length * (window + global tokens) * dim) again."""
-        found = self._find_global(tokens)
-        count = found.indices.size(1)
-        projected = self._project(tokens)
-        query, key = (torch.cat([take_rows(part, found.indices[:, None]), part], dim=2) for part in projected[:2])
-        counted = F.pad(found.others, (count, 0))
-        received, _ = self._received_in_windows(query, key, *self._extend(found, tokens), counted, include_self)
-        query, key, _ = self._global(tokens, found, projected)
-        weights = attention_weights(query, key, tokens.mask) * found.real[:, None, :, None]
-        if not include_self:
-            is_self = found.indices[..., None] == torch.arange(tokens.mask.size(1), device=tokens.mask.device)
-            weights = weights.masked_fill(is_self[:, None], 0.0)  # (batch, heads, global, length)
-        total = received[:, count:].scatter_add(1, found.indices, received[:, :count]) + weights.sum((1, 2))
-        return total / self.heads
 
     def _find_global(self, tokens: Tokens) -> _GlobalTokens:
         """Find the global tokens: the first ones, and those that begin a sentence, for whose number the host waits."""
@@ -111,12 +97,6 @@ class LongformerAttention(BandAttention):
         index, real = indices_of_true(is_global, count)
         extended = None if lengths is None else [count + length for length in lengths]
         return _GlobalTokens(index, real, mask & ~is_global, extended)
-
-    def _extend(self, found: _GlobalTokens, tokens: Tokens) -> tuple[Tensor, Windows]:
-        """Positions (batch, global + length) and windows of documents behind copies of their global tokens."""
-        mask = torch.cat([found.real, found.others], dim=1)
-        count = found.indices.size(1)
-        return F.pad(tokens.positions, (count, 0)), Windows(mask, self.reach, count, self.causal, found.lengths)
 
     def _global(
         self, tokens: Tokens, found: _GlobalTokens, projected: tuple[Tensor, Tensor, Tensor]

@@ -104,12 +104,6 @@ class LshAttention(Attention):
         parts = self._split(tokens)
         return merge_heads(torch.cat([_attend(*part) for part in parts], dim=1))[:, : tokens.states.size(1)]
 
-    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
-        """Recompute the weights of the same chunks: O(hashes * length * bucket * dim) again."""
-        parts = self._split(tokens)
-        received = [_attention_received(query, mask, rounds, include_self) for query, _, mask, rounds in parts]
-        return torch.cat(received, dim=1).mean(1)[:, : tokens.states.size(1)]
-
     def _split(self, tokens: Tokens) -> list[tuple[Tensor, Tensor, Tensor, list[_HashRound]]]:
         """Split the hashing heads from the local ones, with tokens padded to whole chunks.
 
@@ -203,19 +197,6 @@ def _count_rounds(layout: _HashRound, rounds: list[_HashRound]) -> Tensor:
             distance = _take(chunk, layout.queries)[..., None] - _take(chunk, layout.keys)[..., None, :]
             count += (distance == 0) | (distance == 1)
     return count
-
-
-def _attention_received(query: Tensor, mask: Tensor, rounds: list[_HashRound], include_self: bool) -> Tensor:
-    """Attention received by each token in each head, (batch, heads, length)."""
-    real = mask[:, None].expand(query.shape[:3])
-    received = at_least_float32(query.new_zeros(query.shape[:3]))
-    for layout, weights in zip(rounds, _weights(query, mask, rounds), strict=True):
-        counted = _take(real, layout.queries)[..., None].expand_as(weights)
-        if not include_self:
-            counted = counted & (layout.queries[..., None] != layout.keys[..., None, :])
-        sums = weights.masked_fill(~counted, 0.0).sum(3)  # (batch, heads, chunks, window)
-        received = received.scatter_add(2, layout.keys.clamp(min=0).flatten(2), sums.flatten(2))
-    return received
 
 
 def _split_chunks(order: Tensor, size: int, look_ahead: bool, causal: bool) -> _HashRound:

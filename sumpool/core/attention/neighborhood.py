@@ -16,7 +16,7 @@ from torch import Tensor
 from sumpool.core.attention._band import BandAttention
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.nn.layers import merge_heads
-from sumpool.core.nn.masking import attend, attention_weights
+from sumpool.core.nn.masking import attend
 from sumpool.core.tokens import Tokens
 
 
@@ -70,21 +70,6 @@ class NeighborhoodAttention(BandAttention):
         shifted = merge_heads(attend(query, key, value, ends.visible.flatten(0, 1)))  # (batch * 2, edge, dim)
         mixed = torch.cat([mixed, shifted.unflatten(0, (-1, 2)).flatten(1, 2)], dim=1)
         return mixed.gather(1, self._source(ends, tokens.mask)[..., None].expand(-1, -1, mixed.size(2)))
-
-    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
-        """Recompute the weights, a bounded number of windows at a time: O(length * radius * dim) again."""
-        if not self.shifted:
-            return super().attention_received(tokens, include_self)
-        query, key, _ = self._project(tokens)
-        windows = self._windows_of(tokens)
-        ends = self._ends(tokens.mask)
-        inner = tokens.mask & (self._source(ends, tokens.mask) < tokens.mask.size(1))
-        received, _ = self._received_in_windows(query, key, tokens.positions, windows, inner, include_self)
-        counted = ends.counted[..., None] & ((ends.queries[..., None] != ends.keys[:, :, None]) | include_self)
-        query, key = _take(query, ends.queries), _take(key, ends.keys)
-        weights = attention_weights(query, key, ends.visible.flatten(0, 1))  # (batch * 2, heads, edge, keys)
-        sums = weights.masked_fill(~counted.flatten(0, 1)[:, None], 0.0).sum((1, 2))
-        return received.scatter_add(1, ends.keys.flatten(1), sums.view(len(tokens.mask), -1)) / self.heads
 
     def _ends(self, mask: Tensor) -> _Ends:
         """Find the tokens less than a radius away from the start or the end of each document."""

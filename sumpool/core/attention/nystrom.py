@@ -19,7 +19,7 @@ from torch.nn import functional as F
 
 from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.nn.layers import merge_heads, split_heads
-from sumpool.core.nn.low_rank import column_sums, iterate_pseudo_inverse
+from sumpool.core.nn.low_rank import iterate_pseudo_inverse
 from sumpool.core.nn.masking import attend, attention_weights, zero_padding
 from sumpool.core.nn.numerics import at_least_float32, matmul_exactly
 from sumpool.core.tokens import Tokens
@@ -53,8 +53,6 @@ class NystromAttentionConfig(AttentionConfig):
 class NystromAttention(Attention):
     """Nystrom approximation of softmax attention."""
 
-    row_stochastic = False
-
     def __init__(self, config: NystromAttentionConfig, dim: int, heads: int) -> None:
         super().__init__(dim, heads)
         self.landmarks = config.landmarks
@@ -65,23 +63,13 @@ class NystromAttention(Attention):
         query, key, value = self._project(tokens)
         landmark_query, landmark_key, is_landmark = self._landmarks(query, key, tokens.mask)
         context = attend(landmark_query, key, value, tokens.mask)  # (batch, heads, landmarks, head_dim)
-        context = matmul_exactly(self._inverse(landmark_query, landmark_key, is_landmark), context)
+        weights = attention_weights(landmark_query, landmark_key, is_landmark)
+        weights = weights.masked_fill(~is_landmark[:, None, :, None], 0.0)
+        context = matmul_exactly(iterate_pseudo_inverse(weights, self.iterations), context)
         mixed = attend(query, landmark_key, context.to(value.dtype), is_landmark)
         if self.convolution is not None:
             mixed = mixed + self._convolve(value.masked_fill(~tokens.mask[:, None, :, None], 0.0))
         return merge_heads(mixed)
-
-    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
-        """Column sums of the implied weights, from their factors: O(length * landmarks * dim)."""
-        query, key, _ = self._project(tokens)
-        landmark_query, landmark_key, is_landmark = self._landmarks(query, key, tokens.mask)
-        right = attention_weights(landmark_query, key, tokens.mask)  # (batch, heads, landmarks, length)
-        inverse = self._inverse(landmark_query, landmark_key, is_landmark)
-        left = matmul_exactly(attention_weights(query, landmark_key, is_landmark), inverse)
-        received = column_sums(left, right, tokens.mask, include_self)  # (batch, heads, length)
-        if self.convolution is not None:
-            received = received + self._convolution_received(tokens.mask, include_self)
-        return received.mean(1).masked_fill(~tokens.mask, 0.0)
 
     def _landmarks(self, query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Mean queries and keys of segments, (batch, heads, landmarks, head_dim), and which are real."""
@@ -101,24 +89,8 @@ class NystromAttention(Attention):
 
         return average(query), average(key), torch.arange(size, device=mask.device) < segments
 
-    def _inverse(self, landmark_query: Tensor, landmark_key: Tensor, is_landmark: Tensor) -> Tensor:
-        """Pseudo-inverse of the weights of landmarks on landmarks, (batch, heads, landmarks, landmarks)."""
-        weights = attention_weights(landmark_query, landmark_key, is_landmark)
-        return iterate_pseudo_inverse(weights.masked_fill(~is_landmark[:, None, :, None], 0.0), self.iterations)
-
     def _convolve(self, value: Tensor) -> Tensor:
         """Convolve values (batch, heads, length, head_dim), 0 at padding, over the tokens."""
         assert self.convolution is not None
         weight = self.convolution.weight[..., None]  # (heads, 1, kernel, 1)
         return F.conv2d(value, weight, padding=(weight.size(2) // 2, 0), groups=self.heads)
-
-    def _convolution_received(self, mask: Tensor, include_self: bool) -> Tensor:
-        """Weights of the convolution on each token, summed over the real tokens, (batch, heads, length)."""
-        assert self.convolution is not None
-        weight = at_least_float32(self.convolution.weight).flip(2)  # (heads, 1, kernel)
-        middle = weight.size(2) // 2
-        if not include_self:
-            weight = weight * (torch.arange(weight.size(2), device=mask.device) != middle)
-        real = mask[:, None].to(weight.dtype).expand(-1, self.heads, -1)
-        with torch.autocast(mask.device.type, enabled=False):
-            return F.conv1d(real, weight, padding=middle, groups=self.heads)

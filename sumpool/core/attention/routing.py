@@ -23,11 +23,10 @@ import torch
 from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
-from torch.utils.checkpoint import checkpoint
 
 from sumpool.core.attention._base import Attention, AttentionConfig, known_lengths
 from sumpool.core.nn.layers import merge_heads
-from sumpool.core.nn.masking import attend, attention_weights
+from sumpool.core.nn.masking import attend
 from sumpool.core.nn.numerics import at_least_float32, matmul_exactly
 from sumpool.core.tokens import Tokens
 
@@ -74,7 +73,6 @@ class _Clusters(NamedTuple):
 class RoutingAttention(Attention):
     """Self-attention within clusters."""
 
-    row_stochastic = False
     centroids: Tensor
 
     def __init__(self, config: RoutingAttentionConfig, dim: int, heads: int) -> None:
@@ -94,22 +92,6 @@ class RoutingAttention(Attention):
         )  # (..., heads * clusters, size, head_dim)
         mixed = torch.zeros_like(value).scatter_add(2, *_by_head(clusters.queries, mixed, self.heads))
         return merge_heads(mixed * clusters.shares.to(mixed.dtype))
-
-    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
-        """Recompute the weights, one cluster of each head at a time."""
-        query, key, _, clusters = self._route(tokens)
-        received = torch.zeros_like(clusters.shares[..., 0])
-        for cluster in range(self.clusters):
-            one = slice(cluster, None, self.clusters)  # of each head
-            indices = clusters.queries[:, one], clusters.keys[:, one]
-            sums = checkpoint(
-                partial(_receive, include_self=include_self),
-                *(query, key, clusters.real, clusters.shares, *indices),
-                use_reentrant=False,
-                preserve_rng_state=False,
-            )
-            received = received.scatter_add(2, indices[1], sums)
-        return received.mean(1).masked_fill(~tokens.mask, 0.0)
 
     def _route(self, tokens: Tokens) -> tuple[Tensor, Tensor, Tensor, _Clusters]:
         """Normalised queries and keys, and values, (batch, heads, length, head_dim) each, and their clusters."""
@@ -170,14 +152,3 @@ def _by_head(index: Tensor, values: Tensor, heads: int) -> tuple[Tensor, Tensor]
     """Index and values (batch, heads * n, size, features) of a scatter per head, (batch, heads, n * size, features)."""
     by_head = values.reshape(len(values), heads, -1, values.size(3))
     return index.reshape(len(index), heads, -1)[..., None].expand_as(by_head), by_head
-
-
-def _receive(
-    query: Tensor, key: Tensor, real: Tensor, shares: Tensor, queries: Tensor, keys: Tensor, *, include_self: bool
-) -> Tensor:
-    """Attention that the keys of one cluster of each head receive, (batch, heads, size)."""
-    weights = attention_weights(_take(query, queries), _take(key, keys), real)
-    weights = weights * _take(shares, queries) * real[:, None, :, None]
-    if not include_self:
-        weights = weights.masked_fill(queries[..., None] == keys[..., None, :], 0.0)
-    return weights.sum(2)

@@ -11,7 +11,7 @@ have no token, the rest is averaged and its weight multiplied by their share; th
 blocks only, the same in all documents. As in the paper, a block may be sorted to its own place.
 """
 
-from typing import Literal, NamedTuple, final
+from typing import Literal, final
 
 import torch
 from pydantic import Field
@@ -48,28 +48,6 @@ class SinkhornAttentionConfig(AttentionConfig):
         return SinkhornAttention(self, dim, heads)
 
 
-class _SortedBlocks(NamedTuple):
-    """Blocks of a batch, and their relaxed permutation.
-
-    Attributes:
-        query: (batch, heads, blocks, block, head_dim).
-        key: (batch, heads, blocks, 2 * block, head_dim), the block's own and the sorted ones.
-        value: The same.
-        bias: (batch, heads, blocks, 1, 2 * block), bias of the attention scores, the lowest number at hidden keys.
-        real: (batch, 1, blocks, block), True at real tokens.
-        mixture: (batch, heads, blocks, blocks), weights of all blocks in the sorted one, 0 for those that do not exist.
-        share: (batch, heads, blocks, block), sum of the weights of those blocks that have a token there.
-    """
-
-    query: Tensor
-    key: Tensor
-    value: Tensor
-    bias: Tensor
-    real: Tensor
-    mixture: Tensor
-    share: Tensor
-
-
 @final
 class SinkhornAttention(Attention):
     """Self-attention to a block and to the one that is sorted to its place."""
@@ -82,27 +60,6 @@ class SinkhornAttention(Attention):
         self.sort = nn.Linear(dim, 2 * dim)
 
     def _mix(self, tokens: Tokens) -> Tensor:
-        blocks = self._split(tokens)
-        bias = blocks.bias.to(blocks.query.dtype)
-        mixed = attend_in_blocks(blocks.query, blocks.key, blocks.value, bias)
-        return merge_heads(mixed.flatten(2, 3)[:, :, : tokens.states.size(1)])
-
-    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
-        """Recompute the weights; those on sorted blocks are divided as these are mixed."""
-        blocks = self._split(tokens)
-        scores = at_least_float32(blocks.query @ blocks.key.mT) / blocks.query.size(4) ** 0.5 + blocks.bias
-        weights = scores.softmax(-1).masked_fill(~blocks.real[..., None], 0.0)
-        local, sorted_keys = weights.chunk(2, dim=-1)  # (batch, heads, blocks, block, block)
-        by_token = sorted_keys.sum(3) / blocks.share
-        received = local.sum(3) + matmul_exactly(blocks.mixture.mT, by_token)
-        if not include_self:
-            on_self = sorted_keys.diagonal(dim1=3, dim2=4) * blocks.mixture.diagonal(dim1=2, dim2=3)[..., None]
-            received = received - local.diagonal(dim1=3, dim2=4) - on_self / blocks.share
-        mean: Tensor = received.masked_fill(~blocks.real, 0.0).mean(1)  # (batch, blocks, block)
-        return mean.flatten(1)[:, : tokens.states.size(1)]
-
-    def _split(self, tokens: Tokens) -> _SortedBlocks:
-        """Split documents into blocks, and sort these."""
         rest = -tokens.states.size(1) % self.block_size
         real = F.pad(tokens.mask, (0, rest)).unflatten(1, (-1, self.block_size))  # (batch, blocks, block)
         query, key, value = (
@@ -124,7 +81,8 @@ class SinkhornAttention(Attention):
         bias = torch.cat([local, share.log().masked_fill(~exists, lowest)], dim=3)
         keys = torch.cat([key, sorted_key.to(key.dtype)], dim=3)
         values = torch.cat([value, sorted_value.to(value.dtype)], dim=3)
-        return _SortedBlocks(query, keys, values, bias[..., None, :], real, mixture, share)
+        mixed = attend_in_blocks(query, keys, values, bias[..., None, :].to(query.dtype))
+        return merge_heads(mixed.flatten(2, 3)[:, :, : tokens.states.size(1)])
 
     def _mixture(self, states: Tensor, real: Tensor) -> Tensor:
         """Relaxed permutation of the blocks of each document.

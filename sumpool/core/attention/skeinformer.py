@@ -60,54 +60,22 @@ class SkeinformerAttention(Attention):
     def __init__(self, config: SkeinformerAttentionConfig, dim: int, heads: int) -> None:
         super().__init__(dim, heads)
         self.config = config
-        self.row_stochastic = config.row_normalization not in ("none", "unweighted")
 
     def _mix(self, tokens: Tokens) -> Tensor:
-        projected = self._project(tokens)
-        value, (pilot, is_pilot, exact), (index, is_drawn), (weights, rest) = self._sample(projected, tokens.mask)
+        mask, (query, key, value) = tokens.mask, self._project(tokens)
+        dtype = value.dtype
+        value = at_least_float32(value).masked_fill(~mask[:, None, :, None], 0.0)
+        seed = step_seed(self.config.seed, self.config.redraw and self.training)
+        pilot, is_pilot, exact = self._pilot(query, key, mask, seed)
+        index, is_drawn, odds = self._draw(exact, value, mask, seed)
+        weights, rest = self._weights(query, key, mask, index, is_drawn, odds)
         drawn = take_rows(value, index).masked_fill(~is_drawn[..., None], 0.0)  # (batch, heads, samples, head_dim)
         others = value.sum(2, keepdim=True) - drawn.sum(2, keepdim=True)
         mixed = matmul_exactly(weights, drawn) + rest * others
         if self.config.reuse_pilot:
             assert exact is not None
             mixed = fill_rows(mixed, pilot, is_pilot, matmul_exactly(exact, value))
-        return merge_heads(mixed.to(projected[2].dtype))
-
-    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
-        """Column sums of the implied weights: O(length * samples * dim) with row normalisation."""
-        _, (pilot, is_pilot, exact), (index, is_drawn), (weights, rest) = self._sample(
-            self._project(tokens), tokens.mask
-        )
-        gives = tokens.mask[:, None, :, None].expand_as(rest)
-        if self.config.reuse_pilot:
-            gives = fill_rows(gives.to(rest.dtype), pilot, is_pilot, torch.zeros_like(pilot[..., None])) > 0
-        weights = weights.masked_fill(~gives, 0.0).masked_fill(~is_drawn[:, :, None], 0.0)
-        rest = rest.masked_fill(~gives, 0.0).squeeze(3)  # (batch, heads, length)
-        of_drawn = weights.sum(2)  # (batch, heads, samples)
-        of_rest = rest.sum(2, keepdim=True).expand_as(rest)
-        if not include_self:
-            of_drawn = of_drawn - weights.gather(2, index[:, :, None]).squeeze(2)
-            of_rest = of_rest - rest
-        is_rest = torch.ones_like(rest).scatter_add(2, index, -is_drawn.to(rest.dtype)) > 0
-        received = (of_rest * is_rest).scatter_add(2, index, of_drawn)
-        if self.config.reuse_pilot:
-            assert exact is not None
-            received = received + exact.sum(2)
-            if not include_self:
-                received = received.scatter_add(2, pilot, -exact.gather(3, pilot[..., None]).squeeze(3))
-        return received.mean(1).masked_fill(~tokens.mask, 0.0)
-
-    def _sample(
-        self, projected: tuple[Tensor, Tensor, Tensor], mask: Tensor
-    ) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor | None], tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-        """Values, 0 at padding; pilot queries; drawn keys and which exist; weights of these and of each other key."""
-        query, key, value = projected
-        value = at_least_float32(value).masked_fill(~mask[:, None, :, None], 0.0)
-        seed = step_seed(self.config.seed, self.config.redraw and self.training)
-        pilot, is_pilot, exact = self._pilot(query, key, mask, seed)
-        index, is_drawn, odds = self._draw(exact, value, mask, seed)
-        weights = self._weights(query, key, mask, index, is_drawn, odds)
-        return value, (pilot, is_pilot, exact), (index, is_drawn), weights
+        return merge_heads(mixed.to(dtype))
 
     def _pilot(self, query: Tensor, key: Tensor, mask: Tensor, seed: int) -> tuple[Tensor, Tensor, Tensor | None]:
         """Pilot queries and which exist, (batch, heads, samples), and their weights (batch, heads, samples, length)."""
@@ -149,7 +117,7 @@ class SkeinformerAttention(Attention):
         query, key = at_least_float32(query) * query.size(3) ** -0.5, at_least_float32(key)
         scores = matmul_exactly(query, take_rows(key, index).mT)
         absent = ~is_drawn[:, :, None]  # (batch, heads, 1, samples)
-        if not self.row_stochastic:
+        if self.config.row_normalization in ("none", "unweighted"):
             weights = (scores - _log_sums(query, key, mask)).exp() / odds[:, :, None].clamp(min=1e-300).to(scores.dtype)
             return weights.masked_fill(absent, 0.0), scores.new_zeros(()).expand(*scores.shape[:3], 1)
         lowest = torch.finfo(scores.dtype).min

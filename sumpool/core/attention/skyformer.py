@@ -22,7 +22,7 @@ from torch import Tensor
 from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.attention._kernel import log_kernel, scale
 from sumpool.core.nn.layers import merge_heads
-from sumpool.core.nn.low_rank import column_sums, iterate_pseudo_inverse, sample_tokens, step_seed, take_rows
+from sumpool.core.nn.low_rank import iterate_pseudo_inverse, sample_tokens, step_seed, take_rows
 from sumpool.core.nn.numerics import matmul_exactly
 from sumpool.core.tokens import Tokens
 
@@ -54,34 +54,21 @@ class SkyformerAttentionConfig(AttentionConfig):
 class SkyformerAttention(Attention):
     """Nystrom approximation of attention by a Gaussian kernel."""
 
-    row_stochastic = False
-
     def __init__(self, config: SkyformerAttentionConfig, dim: int, heads: int) -> None:
         super().__init__(dim, heads)
         self.config = config
 
     def _mix(self, tokens: Tokens) -> Tensor:
         query, key, value = self._project(tokens)
-        left, inverse, right = self._factors(query, key, tokens.mask)
-        mixed = matmul_exactly(left, matmul_exactly(inverse, matmul_exactly(right, value)))
-        return merge_heads(mixed.to(value.dtype))
-
-    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
-        """Column sums of the implied weights, from their factors: O(length * landmarks * dim)."""
-        query, key, _ = self._project(tokens)
-        left, inverse, right = self._factors(query, key, tokens.mask)
-        return column_sums(matmul_exactly(left, inverse), right, tokens.mask, include_self).mean(1)
-
-    def _factors(self, query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Kernel of queries and landmarks, inverse of that of the landmarks, and kernel of landmarks and keys."""
         query, key = scale(query), scale(key)
-        index, is_landmark = self._draw(mask)
+        index, is_landmark = self._draw(tokens.mask)
         landmarks = take_rows(torch.cat([query, key], dim=2), index[:, None])  # (batch, heads, landmarks, head_dim)
-        absent, padding = ~is_landmark[:, None, :, None], ~mask[:, None, None]
+        absent, padding = ~is_landmark[:, None, :, None], ~tokens.mask[:, None, None]
         left = log_kernel(query, landmarks).exp().masked_fill(absent.mT, 0.0)
         middle = log_kernel(landmarks, landmarks).exp().masked_fill(absent | absent.mT, 0.0)
         right = log_kernel(landmarks, key).exp().masked_fill(absent | padding, 0.0)
-        return left, self._invert(middle, is_landmark), right
+        mixed = matmul_exactly(left, matmul_exactly(self._invert(middle, is_landmark), matmul_exactly(right, value)))
+        return merge_heads(mixed.to(value.dtype))
 
     def _draw(self, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Draw landmarks: indices into queries followed by keys, and which exist, (batch, landmarks) each."""

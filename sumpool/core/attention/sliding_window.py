@@ -23,7 +23,6 @@ from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.nn.masking import masked_softmax
 from sumpool.core.nn.positions import PositionsKind
 from sumpool.core.nn.quantization import UnquantizedLinear
-from sumpool.core.nn.windows import without_first
 from sumpool.core.tokens import Tokens
 
 
@@ -70,14 +69,6 @@ class SlidingWindowAttention(BandAttention):
             mixed = torch.cat([self.first(tokens.states, tokens.mask)[:, None].to(mixed.dtype), mixed[:, 1:]], dim=1)
         return mixed
 
-    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
-        """Recompute the weights, with those of the first token."""
-        received = super().attention_received(tokens, include_self)
-        if self.first:
-            from_first = self.first.weights(tokens.states, tokens.mask).mean(1)  # (batch, length)
-            received = received + (from_first if include_self else from_first * without_first(tokens.mask, 1))
-        return received
-
 
 @final
 class FirstToken(nn.Module):
@@ -96,20 +87,11 @@ class FirstToken(nn.Module):
             states: (batch, length, dim).
             mask: (batch, length), True at real tokens.
         """
-        mixed = self.weights(states, mask).to(states.dtype) @ states  # (batch, heads, dim)
-        _, value = self._head_weights()
-        bias = self.key_value.bias.chunk(2)[1]  # unscaled, because the weights sum to 1
-        return torch.einsum("bhd,hed->bhe", mixed, value).flatten(1) + bias
-
-    def weights(self, states: Tensor, mask: Tensor) -> Tensor:
-        """Attention weights of the first token, (batch, heads, length), 0 at padding."""
-        key, _ = self._head_weights()
+        key, value = (part.unflatten(0, (self.heads, -1)) for part in self.key_value.weight.chunk(2))
         query = self.query(states[:, 0]).unflatten(1, (self.heads, -1)) / math.sqrt(key.size(1))
         projected = torch.einsum("bhe,hed->bhd", query, key)  # (batch, heads, dim)
         # The bias of the keys adds the same constant to all scores of a head: the softmax cancels it.
-        return masked_softmax(projected @ states.transpose(1, 2), ~mask[:, None])
-
-    def _head_weights(self) -> tuple[Tensor, Tensor]:
-        """Weight matrices of keys and values, (heads, head_dim, dim) each."""
-        key, value = (part.unflatten(0, (self.heads, -1)) for part in self.key_value.weight.chunk(2))
-        return key, value
+        weights = masked_softmax(projected @ states.transpose(1, 2), ~mask[:, None])  # (batch, heads, length)
+        mixed = weights.to(states.dtype) @ states  # (batch, heads, dim)
+        bias = self.key_value.bias.chunk(2)[1]  # unscaled, because the weights sum to 1
+        return torch.einsum("bhd,hed->bhe", mixed, value).flatten(1) + bias

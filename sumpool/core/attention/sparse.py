@@ -71,20 +71,6 @@ class SparseAttention(Attention):
             mixed = mixed + column.to(value.dtype) @ self._column(value)
         return merge_heads(mixed.flatten(2, 3)[:, :, : tokens.states.size(1)])
 
-    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
-        """Recompute the weights of rows and columns, in the time and memory of `forward`."""
-        query, key, _ = (self._rows(part) for part in self._project(tokens))
-        rows = self._row_mask(tokens.mask)  # (batch, rows, stride)
-        local, column = (part.masked_fill(~rows[:, None, ..., None], 0.0) for part in self._weights(query, key, rows))
-        if not include_self:
-            local = local.masked_fill(self._distance(local) == 0, 0.0)
-        received = self._add_local(local.sum(3))  # (batch, heads, rows, stride)
-        if self.is_strided:
-            received = received + column.sum(2).mT
-        else:
-            received[..., -self.columns :] += column.sum((2, 3)).unflatten(2, (-1, self.columns))
-        return received.mean(1).flatten(1)[:, : tokens.states.size(1)]
-
     def _weights(self, query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Weights of local keys (batch, heads, rows, stride, local) and of columns (..., column), 0 where not visible.
 
@@ -134,14 +120,6 @@ class SparseAttention(Attention):
     def _column(self, values: Tensor) -> Tensor:
         """Last columns of all rows, (batch, heads, 1, rows * columns, features)."""
         return values[:, :, :, -self.columns :].flatten(2, 3)[:, :, None]
-
-    def _add_local(self, sums: Tensor) -> Tensor:
-        """Add the sums (batch, heads, rows, local) at the indices of the keys: (batch, heads, rows, stride)."""
-        if not self.is_strided:
-            return sums
-        before, same, after = sums.unflatten(3, (3, -1)).unbind(3)
-        total: Tensor = same + F.pad(before, (0, 0, 0, 1))[:, :, 1:] + F.pad(after, (0, 0, 1, 0))[:, :, :-1]
-        return total
 
     def _distance(self, local: Tensor) -> Tensor:
         """Distance of each token of a row to the local keys before it, (stride, local)."""

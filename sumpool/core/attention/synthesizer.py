@@ -76,15 +76,6 @@ class SynthesizerAttention(Attention):
         value = split_heads(self.project(tokens.states), self.heads)
         return merge_heads(weights.to(value.dtype) @ value)
 
-    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
-        """Sum of the weights over the queries, O(length^2 * dim) again."""
-        if self.place_vectors:
-            return super().attention_received(tokens, include_self)
-        weights = self._weights(tokens.states, tokens.mask).masked_fill(~tokens.mask[:, None, :, None], 0.0)
-        if not include_self:
-            weights = weights - weights.diagonal(dim1=2, dim2=3).diag_embed()
-        return weights.sum(2).mean(1)
-
     def _project(self, tokens: Tokens) -> tuple[Tensor, Tensor, Tensor]:
         """Vectors of positions as queries and keys, whose scaled products are the scores, and values.
 

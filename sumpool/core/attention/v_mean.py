@@ -31,16 +31,6 @@ class VMeanAttention(Attention):
     def forward(self, tokens: Tokens) -> Tensor:
         """Average over whole documents; see `Attention.forward`."""
         values = zero_padding(self.project(tokens.states), tokens.mask)
-        mean: Tensor = self.out(values.sum(1, keepdim=True) / _counts(tokens.mask))
+        counts = tokens.mask.sum(1).clamp(min=1)[:, None, None]
+        mean: Tensor = self.out(values.sum(1, keepdim=True) / counts)
         return mean.expand(-1, values.size(1), -1)
-
-    def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
-        """One for every token, or 1 - 1 / length without its weight on itself."""
-        real = tokens.mask[..., None].to(tokens.states.dtype)
-        received = real if include_self else real * (1 - 1 / _counts(tokens.mask))
-        return received.squeeze(2)
-
-
-def _counts(mask: Tensor) -> Tensor:
-    """Count the real tokens of each document, at least 1: (batch, 1, 1)."""
-    return mask.sum(1).clamp(min=1)[:, None, None]

@@ -2,7 +2,7 @@
 
 from typing import Literal, final
 
-from sumpool.core.attention._base import Attention, AttentionConfig
+from sumpool.core.attention._base import AttentionConfig, SoftmaxAttention
 from sumpool.core.nn.positions import PositionsKind
 
 
@@ -23,5 +23,5 @@ class VanillaAttentionConfig(AttentionConfig):
 
 
 @final
-class VanillaAttention(Attention):
+class VanillaAttention(SoftmaxAttention):
     """Full self-attention."""

@@ -26,6 +26,14 @@ class EncoderLayerConfig(Settings):
     pool: Annotated[PoolerConfig, OneOf("sumpool.core.pooling")] | None = None
     """Pooling after the layer; none by default."""
 
+    @model_validator(mode="after")
+    def _scorer_reads_weights(self) -> Self:
+        scorer = getattr(self.pool, "scorer", None)
+        if scorer and scorer.kind == "attention_mass" and self.attention.kind not in ("vanilla", "blockwise"):
+            rule = "attention must be vanilla or blockwise before the scorer attention_mass"
+            raise ValueError(f"{rule}, got {self.attention.kind}")
+        return self
+
 
 class DecoderConfig(Settings):
     """The decoder."""

@@ -8,6 +8,7 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
+from sumpool.core.attention._base import SoftmaxAttention
 from sumpool.core.model.chunked_encoding import StreamedStates, group_layers
 from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
 from sumpool.core.nn.execution import run_layer
@@ -38,9 +39,11 @@ class EncoderLayer(nn.Module):
         states = tokens.states if tokens.full else zero_padding(tokens.states, tokens.mask)
         prepared = tokens.with_states(self.attention_residual.prepare(states))
         states = self.attention_residual.add(states, self.attention(prepared))
-        attention_received = partial(self.attention.attention_received, prepared)
+        received = None
+        if isinstance(self.attention, SoftmaxAttention):
+            received = partial(self.attention.attention_received, prepared)
         states = self.feed_forward_residual(states, self.feed_forward)
-        return replace(tokens, states=states, attention_received=attention_received)
+        return replace(tokens, states=states, attention_received=received)
 
 
 @dataclass(frozen=True)

@@ -7,24 +7,6 @@ from torch.nn import functional as F
 from sumpool.core.nn.numerics import hash_uniform, indices_of_true, matmul_exactly
 
 
-def column_sums(left: Tensor, right: Tensor, mask: Tensor, include_self: bool) -> Tensor:
-    """Sum weights over the real queries without computing them, O(length * rank).
-
-    Args:
-        left: Factor of the queries, (batch, heads, length, rank), finite everywhere.
-        right: Factor of the keys, (batch, heads, rank, length), finite everywhere.
-        mask: (batch, length), True at real tokens.
-        include_self: Whether the weight of a token on itself counts.
-
-    Returns:
-        (batch, heads, length), 0 at padding.
-    """
-    left = left.masked_fill(~mask[:, None, :, None], 0.0)
-    left_sum = left.sum(2, keepdim=True)  # (batch, heads, 1, rank)
-    received = (right.mT * (left_sum if include_self else left_sum - left)).sum(3)
-    return received.masked_fill(~mask[:, None], 0.0)
-
-
 def sample_tokens(mask: Tensor, count: int, seed: int, stream: int) -> tuple[Tensor, Tensor]:
     """Draw real tokens of each document uniformly, the same ones in every batch.
 

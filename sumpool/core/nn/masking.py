@@ -156,9 +156,7 @@ def precompute_mask(mask: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
     return bias[:, :, None], value.masked_fill(~any_visible[..., None], 0.0)
 
 
-def attention_received(
-    query: Tensor, key: Tensor, mask: Tensor, include_self: bool, bias: Bias, counts: Tensor | None = None
-) -> Tensor:
+def attention_received(query: Tensor, key: Tensor, mask: Tensor, include_self: bool, bias: Bias) -> Tensor:
     """Sum the attention weights of every key over all real queries of scaled dot-product attention.
 
     Queries are processed in chunks of at most `MAX_WEIGHTS` weights, which are recomputed in the backward pass: memory
@@ -170,42 +168,22 @@ def attention_received(
         mask: (batch, length), True at real tokens.
         include_self: Whether the weight of a token on itself counts.
         bias: Bias of the attention scores.
-        counts: (batch, length), how often each query counts, 0 at padding; once by default.
 
     Returns:
         (batch, length), averaged over the heads; 0 at padding.
     """
+    heads, indices = query.size(1), torch.arange(mask.size(1), device=mask.device)
 
-    def weights(queries: slice) -> Tensor:
-        scores = at_least_float32(query[:, :, queries] / math.sqrt(query.size(-1)) @ key.transpose(2, 3))
+    def sum_range(queries: slice) -> Tensor:  # (batch, length)
+        scores = at_least_float32(query[:, :, queries] / math.sqrt(query.size(-1)) @ key.mT)
         query_bias = bias(queries)
         if query_bias is not None:
             scores = scores + query_bias
-        return scores.masked_fill_(~mask[:, None, None], -math.inf).softmax(-1)
-
-    return sum_weights(weights, query.size(1), mask, include_self, mask if counts is None else counts)
-
-
-def sum_weights(
-    weights: Callable[[slice], Tensor], heads: int, mask: Tensor, include_self: bool, counts: Tensor
-) -> Tensor:
-    """Sum weights of every key over all queries, in chunks of queries; as for `attention_received`.
-
-    Args:
-        weights: Weights of a range of queries, (batch, heads, queries, length); any value at padding.
-        heads: Number of heads.
-        mask: (batch, length), True at real tokens.
-        include_self: Whether the weight of a token on itself counts.
-        counts: (batch, length), how often each query counts.
-    """
-    indices = torch.arange(mask.size(1), device=mask.device)
-
-    def sum_range(queries: slice) -> Tensor:  # (batch, length)
-        part = weights(queries)
+        weights = scores.masked_fill_(~mask[:, None, None], -math.inf).softmax(-1)
         if not include_self:
-            part = part.masked_fill(indices[queries, None] == indices, 0.0)
+            weights = weights.masked_fill(indices[queries, None] == indices, 0.0)
         with torch.autocast(mask.device.type, enabled=False):  # would round the weights
-            summed = counts[:, None, None, queries].to(part.dtype) @ part
+            summed = mask[:, None, None, queries].to(weights.dtype) @ weights
             return summed.sum((1, 2)).masked_fill(~mask, 0.0)
 
     step = max(1, MAX_WEIGHTS // max(1, heads * mask.numel()))

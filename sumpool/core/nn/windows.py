@@ -91,20 +91,6 @@ class Windows:
         """Join chunks (windows, chunk, ...) to documents (batch, length, ...), 0 in skipped chunks."""
         return self._restore_empty(values).flatten(1, 2)[:, : self.mask.size(1)].contiguous()
 
-    def sum_windows(self, values: Tensor) -> Tensor:
-        """Sum values (windows, keys) of each token over all windows that contain it: (batch, length)."""
-        values = self._restore_empty(values)  # (batch, chunks, keys)
-        parts: Tensor = values[..., self.first :].unflatten(2, (-1, self.chunk))
-        neighbours = parts.size(2) // 2  # parts: (batch, chunks, 2 * neighbours + 1, chunk)
-        total = parts.new_zeros(parts.size(0), parts.size(1) + 2 * neighbours, self.chunk)
-        for offset, part in enumerate(parts.unbind(2)):
-            total = total + F.pad(part, (0, 0, offset, 2 * neighbours - offset))
-        summed = total[:, neighbours : neighbours + parts.size(1)].flatten(1)[:, : self.mask.size(1)]
-        if self.first:
-            first = values[..., : self.first].sum(1)
-            summed = torch.cat([first, summed[:, self.first :]], dim=1)  # masked at their positions
-        return summed
-
     def _find_non_empty(self, lengths: Sequence[int] | None) -> Tensor | None:
         """Indices of the chunks with a real token; None where all chunks have one."""
         if lengths is None:

@@ -2,8 +2,8 @@
 
 The score of a token is m / (1 + m), where m is the attention weight that it receives from all tokens of its document
 in the preceding layer, averaged over the heads. The transform preserves the order and bounds scores to [0, 1), as the
-tournament's peaked softmax requires. No parameters; attention weights are computed a second time. Hard pooling with
-this scorer is PoWER-BERT's extraction.
+tournament's peaked softmax requires. No parameters; vanilla or blockwise attention computes its weights a second time.
+Hard pooling with this scorer is PoWER-BERT's extraction.
 
 Departures: the paper sums A_ij over j, which is 1 for every row of a softmax; implemented is the column sum that its
 text and PoWER-BERT describe. PoWER-BERT excludes the weight of a token on itself and the paper does not say: a setting,
@@ -45,11 +45,9 @@ class AttentionMassScorer(Scorer):
         """Score (batch, length) in [0, 1); 0.5 for average attention.
 
         Raises:
-            ValueError: If no attention layer precedes.
+            ValueError: If no attention with such weights precedes.
         """
         if tokens.attention_received is None:
-            raise ValueError(
-                "tokens.attention_received must come from an attention layer, got None; score after such a layer"
-            )
+            raise ValueError("tokens.attention_received must come from vanilla or blockwise attention, got None")
         received = at_least_float32(tokens.attention_received(self.include_self))
         return received / (1 + received)

@@ -4,7 +4,7 @@ from torch import Tensor
 
 from sumpool.core.attention.bigbird import BigbirdAttention, BigbirdAttentionConfig
 from sumpool.core.nn import numerics
-from tests.core.attention.checks import assert_equals_naive, project, weigh
+from tests.core.attention.checks import assert_equals_naive, mix, project
 from tests.core.batches import make_tokens
 
 
@@ -18,12 +18,12 @@ def test_equals_explicit_weights() -> None:
     attention = BigbirdAttentionConfig(block=4, random_blocks=2).build(16, 4).double()
     tokens = make_tokens(62, 41, 11, 1, pad=1e3)
 
-    def naive(states: Tensor) -> tuple[Tensor, Tensor]:
+    def naive(states: Tensor) -> Tensor:
         query, key, value = project(attention, states)
         visible = pattern(attention, -(-len(states) // 4)).repeat_interleave(4, 1).repeat_interleave(4, 2)
         visible[:, :4] = 1
         visible = visible[:, : len(states), : len(states)]
-        return weigh(attention, (query @ key.mT / 2).masked_fill(visible == 0, -torch.inf).softmax(2), value)
+        return mix(attention, (query @ key.mT / 2).masked_fill(visible == 0, -torch.inf).softmax(2), value)
 
     assert_equals_naive(attention, tokens, naive)
 

@@ -1,4 +1,5 @@
 import math
+from functools import partial
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from sumpool.core.attention.convolutional import ConvolutionalAttention, ConvolutionalAttentionConfig
+from tests.core.attention.checks import assert_equals_naive
 from tests.core.batches import make_tokens
 
 SETTINGS: tuple[dict[str, Any], ...] = (
@@ -27,8 +29,8 @@ def build(settings: dict[str, Any]) -> ConvolutionalAttention:
     return ConvolutionalAttentionConfig.model_validate(settings).build(16, 4).double()
 
 
-def naive(attention: ConvolutionalAttention, states: Tensor) -> tuple[Tensor, Tensor]:
-    """Output and weights of the phrases (heads, phrases, phrases) of one document (length, dim), window by window."""
+def naive(attention: ConvolutionalAttention, states: Tensor) -> Tensor:
+    """Output of one document (length, dim), window by window."""
     convolve_bias, distribute_bias = attention.convolve.bias, attention.distribute.bias
     assert convolve_bias is not None
     assert distribute_bias is not None
@@ -53,31 +55,14 @@ def naive(attention: ConvolutionalAttention, states: Tensor) -> tuple[Tensor, Te
     tokens = torch.zeros(phrases * attention.stride + windows, 16, dtype=states.dtype)
     for index, parts in enumerate(torch.einsum("pgi,giow->pwgo", mixed, weight).flatten(2)):
         tokens[index * attention.stride :][:windows] += parts
-    return attention.out(tokens[: len(states)] + distribute_bias), weights
+    output: Tensor = attention.out(tokens[: len(states)] + distribute_bias)
+    return output
 
 
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_equals_explicit_windows(settings: dict[str, Any]) -> None:
     attention, tokens = build(settings), make_tokens(*LENGTHS, 0, pad=1e3)
-    mixed = attention(tokens)
-    for number, real in enumerate(LENGTHS):
-        expected, _ = naive(attention, tokens.states[number, :real])
-        torch.testing.assert_close(mixed[number, :real], expected, atol=1e-10, rtol=0)
-    assert mixed.isfinite().all()
-
-
-@pytest.mark.parametrize("settings", SETTINGS)
-def test_attention_received_is_divided_among_the_tokens_of_a_phrase(settings: dict[str, Any]) -> None:
-    attention, tokens = build(settings), make_tokens(*LENGTHS, 0, pad=1e3)
-    with_self, others = (attention.attention_received(tokens, include_self) for include_self in (True, False))
-    for number, real in enumerate(LENGTHS):
-        phrase = torch.arange(real) // attention.stride
-        _, weights = naive(attention, tokens.states[number, :real])
-        by_token = weights.mean(0)[phrase][:, phrase] / phrase.bincount()[phrase]
-        torch.testing.assert_close(with_self[number, :real], by_token.sum(0), atol=1e-10, rtol=0)
-        expected = by_token.sum(0) - by_token.diagonal()
-        torch.testing.assert_close(others[number, :real], expected, atol=1e-10, rtol=0)
-        assert (with_self[number, real:] == 0).all()
+    assert_equals_naive(attention, tokens, partial(naive, attention))
 
 
 def test_every_token_is_in_a_phrase() -> None:

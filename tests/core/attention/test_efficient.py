@@ -10,11 +10,12 @@ from tests.core.attention.checks import assert_equals_naive
 from tests.core.batches import make_tokens
 
 
-def naive(attention: EfficientAttention, states: Tensor) -> tuple[Tensor, Tensor]:
-    """Output and explicit weights (heads, length, length) for one document (length, dim)."""
+def naive(attention: EfficientAttention, states: Tensor) -> Tensor:
+    """Output of one document (length, dim)."""
     query, key, value = (part.view(len(states), 4, 4) for part in attention.project(states).chunk(3, dim=-1))
     weights = torch.einsum("qhd,khd->hqk", query.softmax(2), key.exp() / key.exp().sum(0))
-    return attention.out(torch.einsum("hqk,khd->qhd", weights, value).flatten(1)), weights
+    output: Tensor = attention.out(torch.einsum("hqk,khd->qhd", weights, value).flatten(1))
+    return output
 
 
 @pytest.mark.parametrize("pad", [0.0, 1e3])

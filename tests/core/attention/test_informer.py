@@ -10,12 +10,12 @@ from torch.nn import functional as F
 
 from sumpool.core.attention.informer import InformerAttention, InformerAttentionConfig
 from sumpool.core.nn.low_rank import sample_keys_of_queries, sample_tokens
-from tests.core.attention.checks import assert_equals_naive, project, weigh
+from tests.core.attention.checks import assert_equals_naive, mix, project
 from tests.core.batches import make_tokens
 
 
-def naive(attention: InformerAttention, states: Tensor) -> tuple[Tensor, Tensor]:
-    """Output and implied weights (heads, length, length) of one document."""
+def naive(attention: InformerAttention, states: Tensor) -> Tensor:
+    """Output of one document."""
     config, count = attention.config, len(states)
     query, key, value = project(attention, states)
     scores, size = query @ key.mT / 2, min(count, max(1, math.ceil(config.factor * math.log(count))))
@@ -26,7 +26,7 @@ def naive(attention: InformerAttention, states: Tensor) -> tuple[Tensor, Tensor]
     sampled = scores.gather(2, index.expand(4, -1, -1))
     measured = sampled.amax(2) - sampled.sum(2) / (size if config.mean_over == "samples" else count)
     active = F.one_hot(measured.topk(size).indices, count).sum(1)[..., None]  # (heads, length, 1)
-    return weigh(attention, torch.where(active > 0, scores.softmax(2), 1 / count), value)
+    return mix(attention, torch.where(active > 0, scores.softmax(2), 1 / count), value)
 
 
 @pytest.mark.parametrize(("sample", "mean_over"), [*product(("shared", "per_query"), ("samples", "length"))])

@@ -4,7 +4,7 @@ from torch.nn import functional as F
 
 from sumpool.core.attention import _kernel
 from sumpool.core.attention.linear import LinearAttention
-from tests.core.attention.checks import assert_equals_naive, assert_exact_gradient, project, weigh
+from tests.core.attention.checks import assert_equals_naive, assert_exact_gradient, mix, project
 from tests.core.batches import make_tokens
 
 
@@ -13,11 +13,11 @@ def test_equals_explicit_weights(causal: bool) -> None:
     """Causal attention in several chunks, the last one filled up."""
     attention, tokens = LinearAttention(16, 4, causal=causal).double(), make_tokens(300, 128, 11, 1, pad=1e3)
 
-    def naive(states: Tensor) -> tuple[Tensor, Tensor]:
+    def naive(states: Tensor) -> Tensor:
         query, key, value = project(attention, states)
         weights = (F.elu(query) + 1) @ (F.elu(key) + 1).mT
         weights = weights.tril() if causal else weights
-        return weigh(attention, weights / weights.sum(2, keepdim=True), value)
+        return mix(attention, weights / weights.sum(2, keepdim=True), value)
 
     assert_equals_naive(attention, tokens, naive)
 

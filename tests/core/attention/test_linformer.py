@@ -7,7 +7,7 @@ from torch import Tensor
 
 from sumpool.core.attention.linformer import LinformerAttention, LinformerAttentionConfig, LinformerSharing
 from sumpool.core.attention.vanilla import VanillaAttention
-from tests.core.attention.checks import assert_equals_naive, project, weigh
+from tests.core.attention.checks import assert_equals_naive, mix, project
 from tests.core.batches import make_tokens
 
 
@@ -15,13 +15,13 @@ def build(sharing: LinformerSharing, unreduced: bool) -> LinformerAttention:
     return LinformerAttentionConfig(rank=7, length=40, sharing=sharing, unreduced=unreduced).build(16, 4).double()
 
 
-def naive(attention: LinformerAttention, states: Tensor) -> tuple[Tensor, Tensor]:
-    """Output and implied weights (heads, length, length) of one document."""
+def naive(attention: LinformerAttention, states: Tensor) -> Tensor:
+    """Output of one document."""
     query, key, value = project(attention, states)
     keys, values = (part.expand(4, -1, -1) for part in attention._projections(len(states)))
     if attention.unreduced:
-        return weigh(attention, (query @ key.mT / 2).softmax(2) @ keys.mT @ keys, value)
-    return weigh(attention, (query @ (keys @ key).mT / 2).softmax(2) @ values, value)
+        return mix(attention, (query @ key.mT / 2).softmax(2) @ keys.mT @ keys, value)
+    return mix(attention, (query @ (keys @ key).mT / 2).softmax(2) @ values, value)
 
 
 @pytest.mark.parametrize(("sharing", "unreduced"), [*product(get_args(LinformerSharing), (False, True))])

@@ -21,8 +21,8 @@ def split(projected: Tensor, parts: int = 1) -> Tensor:
     return projected.view(len(projected), parts, 4, 4).permute(1, 2, 0, 3)
 
 
-def naive(attention: LongformerAttention, states: Tensor, starts: tuple[int, ...] = ()) -> tuple[Tensor, Tensor]:
-    """Output and explicit weights (heads, length, length) of one document (length, dim)."""
+def naive(attention: LongformerAttention, states: Tensor, starts: tuple[int, ...] = ()) -> Tensor:
+    """Output of one document (length, dim)."""
     indices = torch.arange(len(states))
     first = (indices < attention.first_tokens) | torch.isin(indices, torch.tensor(starts, dtype=torch.long))
     visible = ((indices[:, None] - indices).abs() <= attention.reach) | first
@@ -35,7 +35,8 @@ def naive(attention: LongformerAttention, states: Tensor, starts: tuple[int, ...
         other = value
     weights[:, first] = (query[:, first] @ key.mT / 2).softmax(-1)
     mixed = torch.where(first[:, None], weights @ other, weights @ value)
-    return attention.out(mixed.transpose(0, 1).flatten(1)), weights
+    output: Tensor = attention.out(mixed.transpose(0, 1).flatten(1))
+    return output
 
 
 @pytest.mark.parametrize("separate", [False, True])

@@ -41,8 +41,8 @@ def local(length: int, block: int) -> list[set[int]]:
     return [{other for other in range(length) if abs(other // block - token // block) <= 1} for token in range(length)]
 
 
-def naive(attention: LshAttention, states: Tensor) -> tuple[Tensor, Tensor]:
-    """Output and weights (heads, length, length) of one document (length, dim), token by token."""
+def naive(attention: LshAttention, states: Tensor) -> Tensor:
+    """Output of one document (length, dim), token by token."""
     length, head_dim = len(states), 4
     query, value = (part.view(length, 4, head_dim) for part in attention.project(states).chunk(2, dim=-1))
     weights = torch.zeros(4, length, length, dtype=states.dtype)
@@ -54,7 +54,8 @@ def naive(attention: LshAttention, states: Tensor) -> tuple[Tensor, Tensor]:
             others = others or [token]
             keys = vectors[others] / vectors[others].norm(dim=1, keepdim=True)
             weights[head, token, others] = (keys @ vectors[token] / head_dim**0.5).softmax(0)
-    return attention.out(torch.einsum("hqk,khd->qhd", weights, value).flatten(1)), weights
+    output: Tensor = attention.out(torch.einsum("hqk,khd->qhd", weights, value).flatten(1))
+    return output
 
 
 @pytest.mark.parametrize("causal", [False, True])

@@ -9,12 +9,12 @@ from torch.nn import functional as F
 from sumpool.core.attention.nystrom import NystromAttention, NystromAttentionConfig
 from sumpool.core.nn.low_rank import iterate_pseudo_inverse
 from sumpool.core.tokens import Tokens
-from tests.core.attention.checks import assert_equals_naive, project, weigh
+from tests.core.attention.checks import assert_equals_naive, mix, project
 from tests.core.batches import make_tokens
 
 
-def naive(attention: NystromAttention, states: Tensor) -> tuple[Tensor, Tensor]:
-    """Output and implied weights (heads, length, length) of one document."""
+def naive(attention: NystromAttention, states: Tensor) -> Tensor:
+    """Output of one document."""
     query, key, value = project(attention, states)
     count = min(attention.landmarks, len(states))
     of_segment = F.one_hot(torch.arange(len(states)) * count // len(states), count).double()
@@ -29,7 +29,7 @@ def naive(attention: NystromAttention, states: Tensor) -> tuple[Tensor, Tensor]:
         shift = torch.arange(len(states)) - torch.arange(len(states))[:, None] + kernel // 2  # (queries, keys)
         inside = (shift >= 0) & (shift < kernel)
         weights = weights + attention.convolution.weight[:, 0, shift.clamp(0, kernel - 1)] * inside
-    return weigh(attention, weights, value)
+    return mix(attention, weights, value)
 
 
 @pytest.mark.parametrize("kernel", [0, 5])

@@ -3,7 +3,7 @@ import torch
 from torch import Tensor
 
 from sumpool.core.attention.permuted_blocks import PermutedBlocksAttentionConfig
-from tests.core.attention.checks import assert_equals_naive, project, weigh
+from tests.core.attention.checks import assert_equals_naive, mix, project
 from tests.core.batches import make_tokens
 
 
@@ -12,12 +12,12 @@ def test_equals_explicit_weights(block: int) -> None:
     attention = PermutedBlocksAttentionConfig(block=block, shifted=3).build(16, 4).double()
     tokens = make_tokens(30, 11, 1, pad=1e3)
 
-    def naive(states: Tensor) -> tuple[Tensor, Tensor]:
+    def naive(states: Tensor) -> Tensor:
         query, key, value = project(attention, states)
         blocks, count = torch.arange(len(states)) // block, -(-len(states) // block)
         shifts = torch.arange(4)[:, None, None]
         visible = (blocks[:, None] + shifts) % count == blocks  # (heads, queries, keys)
-        return weigh(attention, (query @ key.mT / 2).masked_fill(~visible, -torch.inf).softmax(2), value)
+        return mix(attention, (query @ key.mT / 2).masked_fill(~visible, -torch.inf).softmax(2), value)
 
     assert_equals_naive(attention, tokens, naive)
 

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from sumpool.core.attention.routing import RoutingAttention, RoutingAttentionConfig
 from sumpool.core.nn.execution import run_layer
 from sumpool.core.tokens import Tokens
-from tests.core.attention.checks import assert_equals_naive
+from tests.core.attention.checks import assert_equals_naive, mix
 from tests.core.batches import make_tokens
 
 LENGTHS = (62, 41, 9, 4, 1)
@@ -26,8 +26,8 @@ def normalised(attention: RoutingAttention, states: Tensor) -> tuple[Tensor, Ten
     return F.layer_norm(query, (4,)), F.layer_norm(key, (4,)), value
 
 
-def naive(attention: RoutingAttention, states: Tensor) -> tuple[Tensor, Tensor]:
-    """Output and explicit weights (heads, length, length) of one document (length, dim)."""
+def naive(attention: RoutingAttention, states: Tensor) -> Tensor:
+    """Output of one document (length, dim)."""
     size = min(len(states), max(attention.cluster_tokens, math.ceil(len(states) / attention.clusters)))
     query, key, value = normalised(attention, states)
     weights = torch.zeros(4, len(states), len(states), dtype=states.dtype)
@@ -39,7 +39,7 @@ def naive(attention: RoutingAttention, states: Tensor) -> tuple[Tensor, Tensor]:
             weights[head, queries[:, None], keys] += (query[head, queries] @ key[head, keys].T / 2).softmax(1)
             memberships[head, queries] += 1
     weights = weights / memberships.clamp(min=1)
-    return attention.out((weights @ value).transpose(0, 1).flatten(1)), weights
+    return mix(attention, weights, value)
 
 
 @pytest.mark.parametrize(("clusters", "cluster_tokens"), [(4, 3), (3, 20), (1, 1), (20, 1), (5, 200)])

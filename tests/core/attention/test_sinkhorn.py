@@ -6,7 +6,7 @@ from torch import Tensor
 
 from sumpool.core.attention.sinkhorn import SinkhornAttention, SinkhornAttentionConfig
 from sumpool.core.tokens import Tokens
-from tests.core.attention.checks import assert_equals_naive
+from tests.core.attention.checks import assert_equals_naive, mix
 from tests.core.batches import alone, make_tokens
 
 LENGTHS = (62, 41, 20, 4, 3, 1)
@@ -33,8 +33,8 @@ def permutation(attention: SinkhornAttention, states: Tensor, noise: Tensor | fl
     return result
 
 
-def naive(attention: SinkhornAttention, states: Tensor, noise: Tensor | float = 0.0) -> tuple[Tensor, Tensor]:
-    """Output and implied weights (heads, length, length) of one document (length, dim)."""
+def naive(attention: SinkhornAttention, states: Tensor, noise: Tensor | float = 0.0) -> Tensor:
+    """Output of one document (length, dim)."""
     size, count = attention.block_size, len(states)
     mixture = permutation(attention, states, noise)
     query, key, value = heads(attention.project(states), 3)
@@ -53,7 +53,7 @@ def naive(attention: SinkhornAttention, states: Tensor, noise: Tensor | float = 
                 keys.append(share * (query[head, token] @ (row @ key[head]) / share / 2).exp())
                 rows.append(row / share)
             weights[head, token] = torch.stack(keys) @ torch.stack(rows) / sum(keys)
-    return attention.out((weights @ value).transpose(0, 1).flatten(1)), weights
+    return mix(attention, weights, value)
 
 
 def test_equals_explicit_weights() -> None:
@@ -78,7 +78,7 @@ def test_noise_of_training_follows_the_seed_and_not_the_batch() -> None:
         torch.testing.assert_close(noisy[number, :real], mix(alone(tokens, number), 1)[0], atol=1e-10, rtol=0)
     torch.manual_seed(1)
     noise = attention._noise(10, torch.device("cpu")).double()
-    expected, _ = naive(attention, tokens.states[0, :40], noise)
+    expected = naive(attention, tokens.states[0, :40], noise)
     torch.testing.assert_close(noisy[0, :40], expected, atol=1e-10, rtol=0)
 
 

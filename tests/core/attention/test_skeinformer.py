@@ -10,15 +10,15 @@ from torch.nn import functional as F
 from sumpool.core.attention import skeinformer
 from sumpool.core.attention.skeinformer import SkeinformerAttention, SkeinformerAttentionConfig
 from sumpool.core.nn.low_rank import sample_tokens
-from tests.core.attention.checks import assert_equals_naive, project, weigh
+from tests.core.attention.checks import assert_equals_naive, mix, project
 from tests.core.batches import make_tokens
 
 Sampling = Literal["importance", "uniform"]
 Normalization = Literal["adaptive", "simple", "none", "unweighted"]
 
 
-def naive(attention: SkeinformerAttention, states: Tensor) -> tuple[Tensor, Tensor]:
-    """Output and implied weights (heads, length, length) of one document."""
+def naive(attention: SkeinformerAttention, states: Tensor) -> Tensor:
+    """Output of one document."""
     config, count = attention.config, len(states)
     query, key, value = project(attention, states)
     full, mask, size = (query @ key.mT / 2).exp(), torch.ones(1, count, dtype=torch.bool), min(config.samples, count)
@@ -36,7 +36,7 @@ def naive(attention: SkeinformerAttention, states: Tensor) -> tuple[Tensor, Tens
         weights = weights / weights.sum(2, keepdim=True)
     if config.reuse_pilot:
         weights = weights.index_copy(1, pilot, exact[:, pilot])
-    return weigh(attention, weights, value)
+    return mix(attention, weights, value)
 
 
 @pytest.mark.parametrize(

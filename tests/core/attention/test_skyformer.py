@@ -6,7 +6,7 @@ from torch import Tensor
 
 from sumpool.core.attention.skyformer import SkyformerAttention, SkyformerAttentionConfig
 from sumpool.core.nn.low_rank import iterate_pseudo_inverse
-from tests.core.attention.checks import assert_equals_naive, project, weigh
+from tests.core.attention.checks import assert_equals_naive, mix, project
 from tests.core.batches import make_tokens
 
 
@@ -22,8 +22,8 @@ def inverse_of(matrix: Tensor, config: SkyformerAttentionConfig) -> Tensor:
     return inverse
 
 
-def naive(attention: SkyformerAttention, states: Tensor) -> tuple[Tensor, Tensor]:
-    """Output and implied weights (heads, length, length) of one document."""
+def naive(attention: SkyformerAttention, states: Tensor) -> Tensor:
+    """Output of one document."""
     query, key, value = project(attention, states)
     index, exists = attention._draw(torch.ones(1, len(states), dtype=torch.bool))
     landmarks = torch.cat([query, key], dim=1)[:, index[exists]]
@@ -34,7 +34,7 @@ def naive(attention: SkyformerAttention, states: Tensor) -> tuple[Tensor, Tensor
     middle = middle + attention.config.regularization * torch.eye(middle.size(1)).double()
     root = middle.sum(2).rsqrt().diag_embed() if attention.config.normalize else torch.eye(middle.size(1)).double()
     inverse = root @ inverse_of(root @ middle @ root, attention.config) @ root
-    return weigh(attention, left @ inverse @ right, value)
+    return mix(attention, left @ inverse @ right, value)
 
 
 @pytest.mark.parametrize("normalize", [False, True])

@@ -7,7 +7,6 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor
 
-from sumpool.core.attention import _band
 from sumpool.core.attention.sliding_window import SlidingWindowAttention, SlidingWindowAttentionConfig
 from tests.core.batches import make_tokens
 
@@ -19,8 +18,8 @@ def build(window: int, **settings: Any) -> SlidingWindowAttention:  # noqa: ANN4
     return attention
 
 
-def naive(attention: SlidingWindowAttention, states: Tensor, source_positions: Tensor) -> tuple[Tensor, Tensor]:
-    """Output and explicit weights (heads, length, length) of one document (length, dim)."""
+def naive(attention: SlidingWindowAttention, states: Tensor, source_positions: Tensor) -> Tensor:
+    """Output of one document (length, dim)."""
 
     def heads(projected: Tensor) -> Tensor:
         return projected.view(len(states), -1, 4).transpose(0, 1)[None]  # (1, heads, length, head_dim)
@@ -41,9 +40,9 @@ def naive(attention: SlidingWindowAttention, states: Tensor, source_positions: T
         query = heads(attention.first.query(states))
         key, value = (heads(part) for part in attention.first.key_value(states).chunk(2, dim=-1))
         first = (query[0, :, :1] @ key[0].transpose(1, 2) / 2).softmax(-1)  # (heads, 1, length)
-        weights = torch.cat([first, weights[:, 1:]], dim=1)
         mixed = torch.cat([torch.einsum("hqk,hkd->qhd", first, value[0]), mixed[1:]])
-    return attention.out(mixed.flatten(1)), weights
+    output: Tensor = attention.out(mixed.flatten(1))
+    return output
 
 
 @pytest.mark.parametrize("positions", ["none", "rotary", "relative"])
@@ -55,26 +54,10 @@ def test_equals_full_attention_with_a_band(window: int, length: int, global_firs
     tokens = make_tokens(*lengths, length=length + 9, pad=7.0)
     source_positions = torch.randint(0, 5000, tokens.mask.shape).sort(1).values
     mixed = attention(replace(tokens, positions=source_positions))
-    both_received = [
-        attention.attention_received(replace(tokens, positions=source_positions), include_self)
-        for include_self in (True, False)
-    ]
     assert mixed.isfinite().all()
     for number, real in enumerate(lengths):
-        expected, weights = naive(attention, tokens.states[number, :real], source_positions[number, :real])
+        expected = naive(attention, tokens.states[number, :real], source_positions[number, :real])
         torch.testing.assert_close(mixed[number, :real], expected)
-        for received, expected_weights in zip(
-            both_received, (weights, weights - weights.diagonal(0, 1, 2).diag_embed()), strict=True
-        ):
-            torch.testing.assert_close(received[number, :real], expected_weights.mean(0).sum(0))
-            assert (received[number, real:] == 0).all()
-
-
-def test_attention_received_in_several_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    attention, tokens = build(4, positions="relative"), make_tokens(50, 12)
-    expected = attention.attention_received(tokens, include_self=True)
-    monkeypatch.setattr(_band, "MAX_WEIGHTS", 4 * 2 * 6 * 3)  # three windows
-    torch.testing.assert_close(attention.attention_received(tokens, include_self=True), expected)
 
 
 def test_window_must_be_even() -> None:

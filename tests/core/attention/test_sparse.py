@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from sumpool.core.attention.sparse import SparseAttentionConfig
-from tests.core.attention.checks import assert_equals_naive, project, weigh
+from tests.core.attention.checks import assert_equals_naive, mix, project
 from tests.core.batches import make_tokens
 
 
@@ -17,7 +17,7 @@ def test_equals_explicit_weights(pattern: Literal["strided", "fixed"], stride: i
     attention = SparseAttentionConfig(pattern=pattern, stride=stride, columns=columns).build(16, 4).double()
     tokens = make_tokens(43, 11, 1, pad=1e3)
 
-    def naive(states: Tensor) -> tuple[Tensor, Tensor]:
+    def naive(states: Tensor) -> Tensor:
         query, key, value = project(attention, states)
         places = torch.arange(len(states))
         distance = (places[:, None] - places).abs()
@@ -25,7 +25,7 @@ def test_equals_explicit_weights(pattern: Literal["strided", "fixed"], stride: i
             visible = (distance < stride) | (distance % stride == 0)
         else:
             visible = (places[:, None] // stride == places // stride) | (places % stride >= stride - columns)
-        return weigh(attention, (query @ key.mT / 2).masked_fill(~visible, -torch.inf).softmax(2), value)
+        return mix(attention, (query @ key.mT / 2).masked_fill(~visible, -torch.inf).softmax(2), value)
 
     assert_equals_naive(attention, tokens, naive)
 

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from sumpool.core.attention.synthesizer import SynthesizerAttention, SynthesizerAttentionConfig, SynthesizerKind
-from tests.core.attention.checks import assert_equals_naive, weigh
+from tests.core.attention.checks import assert_equals_naive, mix
 from tests.core.batches import make_tokens
 
 KINDS: tuple[SynthesizerKind, ...] = get_args(SynthesizerKind)
@@ -33,9 +33,9 @@ def test_equals_explicit_weights(scores: SynthesizerKind) -> None:
     attention = SynthesizerAttentionConfig(scores=scores, length=31).build(16, 4).double()
     tokens = make_tokens(30, 11, 1, pad=1e3)
 
-    def naive(states: Tensor) -> tuple[Tensor, Tensor]:
+    def naive(states: Tensor) -> Tensor:
         value = attention.project(states).view(len(states), 4, 4).transpose(0, 1)
-        return weigh(attention, naive_scores(attention, states).softmax(2), value)
+        return mix(attention, naive_scores(attention, states).softmax(2), value)
 
     assert_equals_naive(attention, tokens, naive)
 

@@ -24,6 +24,13 @@ def test_dim_must_suit_heads_and_positions() -> None:
             ModelConfig.model_validate({"dim": dim, "heads": heads, "encoder": [LAYER]})
 
 
+def test_the_scorer_attention_mass_follows_an_attention_whose_weights_it_can_read() -> None:
+    layer = {"attention": {"kind": "linformer"}, "pool": {"kind": "hard", "scorer": {"kind": "attention_mass"}}}
+    message = "attention must be vanilla or blockwise before the scorer attention_mass, got linformer"
+    with pytest.raises(ValidationError, match=message):
+        ModelConfig.model_validate({"encoder": [layer]})
+
+
 def test_a_variant_keeps_its_settings_through_a_dump() -> None:
     config = ModelConfig.model_validate({"encoder": [{"attention": {"kind": "blockwise", "block": 7}}]})
     assert ModelConfig.model_validate(config.model_dump()) == config
