@@ -7,9 +7,7 @@ from rich.console import Console
 
 from sumpool.cli.console import Log, Terminal, screen
 from sumpool.progress import Progress
-
-HOSTILE = "\x1b[31mred\x1b[0m\a\r\x9b2J[red]x[/]\u202etxt\ud800"
-HARMLESS = r"\u001b[31mred\u001b[0m\u0007\u000d\u009b2J[red]x[/]\u202etxt\ud800"
+from tests.text.test_escaping import HARMLESS, HOSTILE
 
 
 def test_log_writes_every_ten_seconds_and_at_the_end(

@@ -8,6 +8,7 @@ from typer.testing import CliRunner, Result
 
 from sumpool.cli.app import app
 from sumpool.errors import CheckpointError, DataError, RecipeError
+from sumpool.io.manifest import FileDigest, Manifest
 
 RECIPE = """\
 name: letters
@@ -19,13 +20,7 @@ evaluate: {window: 32, step: 8, resamples: 100}
 generate: {length: 30}
 """
 pytestmark = pytest.mark.slow
-CLASSIFIER = """\
-name: films
-task: classification
-data: {source: {kind: labelled, path: rows.jsonl, validation_share: 0.2, test_share: 0.2}, units: words, workers: 1}
-model: {dim: 16, heads: 2, feed_forward: 16, source_length: 16, encoder: [{attention: {kind: vanilla}}]}
-train: {steps: 2, batch_tokens: 300, device: cpu}
-"""
+CLASSIFIER = "name: films\ntask: classification\n"
 
 
 def run(*words: str, stdin: str | bytes | None = None) -> Result:
@@ -34,18 +29,19 @@ def run(*words: str, stdin: str | bytes | None = None) -> Result:
 
 @pytest.fixture(scope="module", autouse=True)
 def corner(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Work in a folder with two trained language models and a classifier."""
+    """Work in a folder with two trained language models and what is found to be a classifier."""
     folder = tmp_path_factory.mktemp("letters")
     draw = random.Random(1)
     text = " ".join(draw.choice(["the", "old\x1b[2J", "fox", "sl\u00e4pt", "here"]) for _ in range(3000))
     (folder / "text.txt").write_text(text)
     (folder / "letters.yaml").write_text(RECIPE)
-    rows = [{"id": str(place), "text": f"a {place}", "label": "ab"[place % 2]} for place in range(40)]
-    (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    (folder / "films.yaml").write_text(CLASSIFIER)
+    (folder / "runs/films").mkdir(parents=True)
+    (folder / "runs/films/recipe.yaml").write_text(CLASSIFIER)
+    Manifest({"recipe.yaml": FileDigest.of(folder / "runs/films/recipe.yaml")}).write(folder / "runs/films")
+    (folder / "runs/films/model.safetensors").touch()
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        for words in (["films.yaml"], ["letters.yaml"], ["letters.yaml", "--out", "runs/other", "--set", "seed=2"]):
+        for words in (["letters.yaml"], ["letters.yaml", "--out", "runs/other", "--set", "seed=2"]):
             result = run("train", *words)
             assert result.exit_code == 0, result.output
         newest = Path("runs/letters/model.safetensors")

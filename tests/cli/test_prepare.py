@@ -40,11 +40,6 @@ def test_a_recipe_is_prepared_once(recipe_with_data: Path) -> None:
     assert told == []
 
 
-def test_the_folder_can_be_named(recipe_with_data: Path, tmp_path: Path) -> None:
-    folder, _ = prepare(load_recipe(recipe_with_data, [f"data.prepared={tmp_path}/elsewhere"]))
-    assert folder == tmp_path / "elsewhere"
-
-
 def test_bad_rows_stop_or_are_left_out(recipe_with_data: Path) -> None:
     with Path("train.jsonl").open("a") as file:
         file.write("not JSON\n")

@@ -9,29 +9,13 @@ from sumpool.recipe.load import load_recipe
 from sumpool.training.checkpoint import CHECKPOINTS, Checkpoints
 from sumpool.training.journal import JOURNAL, Journal
 from sumpool.workflows.train import train
-from tests.conftest import exit_code, write_rows
+from tests.conftest import TOY, exit_code, write_rows
 from tests.torture.waiting import wait
 
-ENDLESS = """\
-name: toy
-data: {source: {kind: jsonl, path: rows.jsonl}, vocabulary: 300, workers: 1}
-model:
-  dim: 16
-  heads: 2
-  feed_forward: 16
-  source_length: 64
-  target_length: 16
-  encoder: [{attention: {kind: blockwise, block: 16}}]
-  decoder: {layers: 1}
-train:
-  steps: 1000000
-  learning_rate: 1.0e-8
-  batch_tokens: 256
-  validate_every: 2
-  rouge_documents: 3
-  device: cpu
-  precision: fp32
-select: {enabled: false}
+ENDLESS = f"""\
+{TOY.format(folder=".")}\
+train: {{steps: 1000000, learning_rate: 1.0e-8, batch_tokens: 256, validate_every: 2, rouge_documents: 3}}
+select: {{enabled: false}}
 """
 """Updates that leave the weights almost as they are, so that no summary is a tie."""
 

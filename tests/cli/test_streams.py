@@ -45,7 +45,6 @@ def test_streams_that_fail_are_told_in_one_line() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_a_full_stderr_loses_messages_only() -> None:
     if not Path("/dev/full").exists():
         pytest.skip("there is no device that is full")

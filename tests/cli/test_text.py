@@ -1,10 +1,10 @@
 import os
 import sys
-from io import BytesIO, TextIOWrapper
+from io import BytesIO, StringIO, TextIOWrapper
 
 import pytest
 
-from sumpool.cli.text import format_metric, print_message, table, wrap
+from sumpool.cli.text import format_metric, mark_segments, print_message, shows_colours, table, wrap
 from tests.text.test_escaping import FORGED, HARMLESS, HOSTILE, ONE_LINE
 
 
@@ -20,14 +20,9 @@ def test_metrics_have_four_significant_digits() -> None:
         assert format_metric(value) == text
 
 
-def test_lines_on_stderr_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
-    print_message(HOSTILE)
-    assert capsys.readouterr() == ("", f"{HARMLESS}\n")
-
-
 def test_messages_and_tables_have_no_forged_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    print_message(FORGED)
-    assert capsys.readouterr().err == f"{ONE_LINE}\n"
+    print_message(HOSTILE + FORGED)
+    assert capsys.readouterr() == ("", f"{HARMLESS}{ONE_LINE}\n")
     print_message("error: r.yaml: 2 problems\n  - a\nerror: forged\n  - b")
     assert capsys.readouterr().err == "error: r.yaml: 2 problems\n  - a\\u000aerror: forged\n  - b\n"
     assert len(table(["a\nb"], [["c\nd"]], title="e\nf").splitlines()) == 4
@@ -81,3 +76,44 @@ def test_lines_are_wrapped_to_the_width_of_the_terminal(
     lines = wrap("word-s " * 60).splitlines()
     assert width - 7 < len(lines[0]) <= width
     assert all(line.startswith("  word-s") for line in lines[1:])
+
+
+SEGMENTS = ["the ", "qui", "ck\x1b[2J\n", "fox‮"]
+
+
+class Tty(StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_neighbours_have_different_colours() -> None:
+    marked = mark_segments(["the ", "quick", "ly "], colours=True)
+    assert marked == "\x1b[30;46mthe \x1b[0m\x1b[30;43mquick\x1b[0m\x1b[30;46mly \x1b[0m"
+
+
+def test_colours_end_with_the_line() -> None:
+    assert mark_segments(["a\nb"], colours=True) == "\x1b[30;46ma\x1b[0m\n\x1b[30;46mb\x1b[0m"
+
+
+def test_without_colours_bars_stand_between_segments() -> None:
+    assert mark_segments(["the ", "quick", " ly"], colours=False) == "the |quick| ly"
+
+
+@pytest.mark.parametrize("colours", [True, False])
+def test_text_is_inert(colours: bool) -> None:
+    marked = mark_segments(SEGMENTS, colours)
+    assert "\x1b[2J" not in marked
+    assert "\\u001b[2J" in marked
+    assert "‮" not in marked
+
+
+def test_colours_need_a_terminal_that_wants_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert shows_colours(Tty())
+    assert not shows_colours(StringIO())
+    monkeypatch.setenv("TERM", "dumb")
+    assert not shows_colours(Tty())
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not shows_colours(Tty())

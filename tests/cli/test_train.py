@@ -1,6 +1,5 @@
 """`sumpool prepare` and `sumpool train` of a language model, from the command line."""
 
-import json
 import signal
 import subprocess
 import sys
@@ -17,22 +16,6 @@ task: language_modeling
 data: {source: {kind: plain, path: text.txt}}
 model: {dim: 8, heads: 2, feed_forward: 16, layers: [1, 1, 1], boundaries: [{kind: whitespace}], length: 16}
 train: {steps: 2, batch_tokens: 64, validate_documents: 2, device: cpu}
-"""
-SWEEP = """\
-sweep: texts
-source_tokens: 64
-recipe:
-  data: {source: {kind: jsonl, path: rows.jsonl}, vocabulary: 300}
-  model:
-    dim: 8
-    heads: 2
-    feed_forward: 16
-    source_length: 16
-    target_length: 8
-    encoder: [{attention: {kind: vanilla}}]
-    decoder: {layers: 1}
-  train: {batch_tokens: 64, validate_documents: 2, device: cpu}
-rows: {one: {}, two: {model.dim: 16}}
 """
 SLOW_UPDATE = """\
 import sys, threading
@@ -81,10 +64,7 @@ def test_a_text_is_prepared_and_a_model_trained() -> None:
 
 @pytest.mark.slow
 def test_a_signal_ends_a_dry_run_in_the_middle_of_an_update() -> None:
-    rows = [{"document": f"Cats sleep {n}. Dogs bark {n}.", "summary": f"Cats {n}."} for n in range(60)]
-    Path("rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    Path("sweep.yaml").write_text(SWEEP)
-    command = [sys.executable, "-c", SLOW_UPDATE, "train", "sweep.yaml", "--dry-run"]
+    command = [sys.executable, "-c", SLOW_UPDATE, "train", "text.yaml", "--dry-run"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout
         assert process.stderr
