@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -22,6 +23,7 @@ from sumpool.errors import DataError, RecipeError, ResourceError, SumpoolError
 from sumpool.inference.pipeline import OnDraft
 from sumpool.inference.summarizer import Summarizer, SummaryResult
 from sumpool.service.batching import Batcher, QueueFullError, SummaryOptions
+from sumpool.service.chat import ROUTE, add_chat, error_answer
 from sumpool.service.protection import ServiceLimits, guard
 from sumpool.service.requests import ReadRequest, RequestReader, summaries_of
 from sumpool.service.schemas import (
@@ -110,6 +112,7 @@ def build_app(
         hosts: Names under which the service may be addressed, so that no web page reaches it by another one.
     """
     metrics = _Metrics()
+    started = int(time.time())
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -134,7 +137,14 @@ def build_app(
     app.add_api_route("/openapi.json", app.openapi, include_in_schema=False)
     _add_errors(app, metrics)
     _add_pages(app, metrics, limits)
-    read = Depends(RequestReader(limits).read)
+    reader = RequestReader(limits)
+    read = Depends(reader.read)
+
+    def answered() -> None:
+        metrics.documents.inc()
+        metrics.answers.labels(200).inc()
+
+    add_chat(app, summarizer, name, reader, answered)
 
     @app.post("/v1/summaries", responses=_WRONG, openapi_extra=_BODY)
     async def summaries(request: Request, asked: Annotated[ReadRequest, read]) -> SummaryAnswers:
@@ -164,8 +174,8 @@ def build_app(
 
     @app.get("/v1/models")
     async def models() -> ModelAnswers:
-        """List the model."""
-        return ModelAnswers(models=[ModelAnswer(name=name, parameters=parameters)])
+        """List the model, in the form of OpenAI's API."""
+        return ModelAnswers(data=[ModelAnswer(id=name, created=started, parameters=parameters)])
 
     return app
 
@@ -205,30 +215,33 @@ async def _stream(
 def _add_errors(app: FastAPI, metrics: _Metrics) -> None:
     """Answer every error with one sentence."""
 
-    def answer(status: int, reason: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    def answer(request: Request, status: int, reason: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+        is_chat = getattr(request.scope.get("route"), "path", "") == ROUTE
         metrics.answers.labels(status).inc()
         retry = {"Retry-After": "5"} if status in (429, 503) else {}
         # The rest of a body that is refused is not waited for.
-        return JSONResponse({"error": reason}, status, {"Connection": "close", **retry, **(headers or {})})
+        body = error_answer(status, reason) if is_chat else {"error": reason}
+        return JSONResponse(body, status, {"Connection": "close", **retry, **(headers or {})})
 
     @app.exception_handler(SumpoolError)
-    async def known(_: Request, error: SumpoolError) -> JSONResponse:
-        return answer(next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 500), str(error))
+    async def known(request: Request, error: SumpoolError) -> JSONResponse:
+        status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 500)
+        return answer(request, status, str(error))
 
     @app.exception_handler(ValidationError)
     @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: ValidationError | RequestValidationError) -> JSONResponse:
+    async def invalid(request: Request, error: ValidationError | RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
         location = ".".join(str(part) for part in first["loc"] if part not in ("body", "query"))
-        return answer(422, f"{location or 'the body'}: {first['msg']}")
+        return answer(request, 422, f"{location or 'the body'}: {first['msg']}")
 
     @app.exception_handler(HTTPException)
-    async def refused(_: Request, error: HTTPException) -> JSONResponse:
-        return answer(error.status_code, str(error.detail), error.headers)
+    async def refused(request: Request, error: HTTPException) -> JSONResponse:
+        return answer(request, error.status_code, str(error.detail), error.headers)
 
     @app.exception_handler(Exception)
-    async def unknown(_: Request, __: Exception) -> JSONResponse:
-        return answer(500, _BUG)
+    async def unknown(request: Request, _: Exception) -> JSONResponse:
+        return answer(request, 500, _BUG)
 
 
 def _add_pages(app: FastAPI, metrics: _Metrics, limits: ServiceLimits) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from codecs import BOM_UTF8
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from email.message import Message
@@ -39,14 +39,22 @@ _MAX_ESCAPED: Final = 4 * 2**20
 """Bytes of a form in the encoding of addresses, whose escapes take a hundred times as many in memory."""
 ReadRequest = tuple[list[Document], SummaryOptions]
 """Documents and options of a request."""
+ParseBody = Callable[[bytes, SummaryOptions], ReadRequest]
+"""Reads the documents and the options of a body, with the options beside it."""
 
 
 @final
 class RequestReader:
-    """Reads requests outside of the event loop, and counts what they hold until they are answered."""
+    """Reads requests outside of the event loop, and counts what they hold until they are answered.
+
+    Attributes:
+        limits: What a client may ask for.
+        parsers: Parsers of the bodies of routes that have a form of their own, by path.
+    """
 
     def __init__(self, limits: ServiceLimits) -> None:
-        self._limits = limits
+        self.limits = limits
+        self.parsers: dict[str, ParseBody] = {}
         self._held: dict[Request, int] = {}
         self._waiting: set[Request] = set()
         self._threads = ThreadPoolExecutor(_READERS, "reading")
@@ -60,7 +68,7 @@ class RequestReader:
         name: Annotated[str, Query(max_length=255, description="Of a file: its name, for its suffix.")] = "the file",
     ) -> AsyncIterator[ReadRequest]:
         """Yield the documents and options of a request; the dependency ends when it has been answered."""
-        limits, options, is_small = self._limits, SummaryOptions(length, mode, evidence), False
+        limits, options, is_small = self.limits, SummaryOptions(length, mode, evidence), False
         try:
             body = await self._receive(request)
             if len(self._waiting) >= limits.waiting:
@@ -69,7 +77,8 @@ class RequestReader:
             is_small = len(body) <= _SMALL and _type(request.headers) == "application/json"
             threads = None if is_small else self._threads
             loop = asyncio.get_running_loop()
-            reading = loop.run_in_executor(threads, _read, request.headers, body, options, limits, name)
+            parse = self.parsers.get(request.scope["route"].path)
+            reading = loop.run_in_executor(threads, _read, request.headers, body, options, limits, name, parse)
             del body
             end = time.monotonic() + limits.seconds
             try:
@@ -88,7 +97,7 @@ class RequestReader:
 
     async def _receive(self, request: Request) -> bytes:
         """Read the body within its limits."""
-        limits = self._limits
+        limits = self.limits
         too_long = HTTPException(413, f"the body must have at most {limits.body_bytes:,} bytes, got more")
         if request.headers.get("content-encoding", "identity") != "identity":
             raise HTTPException(415, "the body must not be compressed; send the file as it is")
@@ -116,20 +125,30 @@ class RequestReader:
             QueueFullError: If they are many, and all requests together hold too many.
         """
         self._held[request] = size
-        if size > _SMALL and sum(self._held.values()) > self._limits.held_bytes:
-            raise QueueFullError(f"all requests may hold {self._limits.held_bytes:,} bytes, got more; try again later")
+        if size > _SMALL and sum(self._held.values()) > self.limits.held_bytes:
+            raise QueueFullError(f"all requests may hold {self.limits.held_bytes:,} bytes, got more; try again later")
 
 
 def _type(headers: Headers) -> str:
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def _read(headers: Headers, body: bytes, options: SummaryOptions, limits: ServiceLimits, name: str) -> ReadRequest:
+def _read(
+    headers: Headers,
+    body: bytes,
+    options: SummaryOptions,
+    limits: ServiceLimits,
+    name: str,
+    parse: ParseBody | None,
+) -> ReadRequest:
     """Read the documents and the options of a request; the body goes before the options beside it."""
     kind = _type(headers)
-    if kind == "application/json":
+    documents: Iterable[Document]
+    if parse:
+        documents, options = parse(body, options)
+    elif kind == "application/json":
         asked = _parse_json(body, limits)
-        documents: Iterable[Document] = asked.documents()
+        documents = asked.documents()
         options = asked.options(options)
     elif kind == "multipart/form-data":
         documents, options = asyncio.run(_read_form(headers, body, options, limits))

@@ -1,6 +1,6 @@
 """Bodies of requests and answers, which OpenAPI describes."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -112,16 +112,20 @@ class SummaryAnswers(BaseModel):
 
 
 class ModelAnswer(BaseModel):
-    """The model of the service."""
+    """The model of the service; `created` is the start of the service, in seconds since 1970."""
 
-    name: str
+    id: str
+    object: Literal["model"] = "model"
+    created: int
+    owned_by: Literal["sumpool"] = "sumpool"
     parameters: int
 
 
 class ModelAnswers(BaseModel):
     """The models of the service."""
 
-    models: list[ModelAnswer]
+    object: Literal["list"] = "list"
+    data: list[ModelAnswer]
 
 
 class ErrorAnswer(BaseModel):

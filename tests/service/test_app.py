@@ -392,7 +392,14 @@ def test_late_summaries_are_given_up() -> None:
 
 
 def test_models_metrics_and_schema(client: TestClient) -> None:
-    assert client.get("/v1/models").json() == {"models": [{"name": "random", "parameters": 12}]}
+    (model,) = client.get("/v1/models").json()["data"]
+    assert model | {"created": 0} == {
+        "id": "random",
+        "object": "model",
+        "created": 0,
+        "owned_by": "sumpool",
+        "parameters": 12,
+    }
     before = client.get("/metrics").text
     client.post(ROUTE, json={"text": story(1, 4)})
     assert 'sumpool_answers_total{status="200"}' in client.get("/metrics").text != before
