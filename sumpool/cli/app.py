@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "summarize": "Summarise documents with a trained model.",
     "convert": "Convert documents to Markdown: what was read of them, and what a summary rests on.",
     "serve": "Summarise over HTTP: a web page, and POST /v1/summaries.",
+    "mcp": "Offer the tools summarise and evidence to agents, over the Model Context Protocol.",
     "classify": "Label documents with a trained classifier.",
     "generate": "Write text with a language model, from a prompt or from nothing.",
     "evaluate": "Score summaries of one or several systems with ROUGE, beside baselines.",
