@@ -7,7 +7,7 @@ from sumpool.text.escaping import escape_line, escape_markdown, escape_markdown_
 from sumpool.text.language import separator
 
 if TYPE_CHECKING:
-    from sumpool.inference.summary import Summary
+    from sumpool.inference.summary import SectionSummary, Summary
     from sumpool.interpret.evidence import EvidenceSource
 
 Format = Literal["text", "markdown", "json", "html"]
@@ -77,6 +77,10 @@ def _names_title(summary: "Summary") -> bool:
 
 def _text(summary: "Summary", style: Style, heading: str) -> str:
     text = heading + (_list(_items(summary), str) if style == "bullets" else summary.summary)
+    if summary.key_points:
+        text = f"{text}\n\nKey points\n\n{_list(map(_with_place, summary.key_points), str)}"
+    if summary.sections:
+        text = f"{text}\n\nSections\n\n{_list_sections(summary.sections, str)}"
     if not summary.evidence:
         return text
     # Imported here and below, as few ask for evidence.
@@ -88,6 +92,10 @@ def _text(summary: "Summary", style: Style, heading: str) -> str:
 def _markdown(summary: "Summary", style: Style, heading: str) -> str:
     convert = _markdown_item
     text = heading + (_list(_items(summary), convert) if style == "bullets" else escape_markdown(summary.summary))
+    if summary.key_points:
+        text = f"{text}\n\n## Key points\n\n{_list(map(_with_place, summary.key_points), convert)}"
+    if summary.sections:
+        text = f"{text}\n\n## Sections\n\n{_list_sections(summary.sections, convert)}"
     if not summary.evidence:
         return text
     parts = []
@@ -100,6 +108,7 @@ def _markdown(summary: "Summary", style: Style, heading: str) -> str:
 
 def _html(summary: "Summary", style: Style) -> str:
     # Imported here, as the other formats do not need it.
+    from sumpool.inference.overview import html_points, html_sections
     from sumpool.io.html import escape_html, html_page, language_attribute
 
     title = _title(summary)
@@ -108,7 +117,12 @@ def _html(summary: "Summary", style: Style) -> str:
         items = "".join(f"<li>{escape_html(sentence)}</li>\n" for sentence in _items(summary))
         text = f"<ul>\n{items}</ul>"
     else:
-        text = "\n".join(f"<p>{escape_html(paragraph)}</p>" for paragraph in summary.summary.split("\n"))
+        paragraphs = filter(None, summary.summary.split("\n"))
+        text = "\n".join(f"<p>{escape_html(paragraph)}</p>" for paragraph in paragraphs)
+    if summary.key_points:
+        text += f"\n<h2>Key points</h2>\n{html_points(summary.key_points)}"
+    if summary.sections:
+        text += f"\n<h2>Sections</h2>\n{html_sections(summary.sections)}"
     share = f"{summary.tokens_read:,} of {summary.tokens_total:,} tokens read"
     about = f"<bdi>{escape_html(summary.id)}</bdi>: {summary.mode} summary by {escape_html(summary.model)}, {share}"
     heading = f'<h1{language} dir="auto">{escape_html(title)}</h1>'
@@ -130,6 +144,21 @@ def _items(summary: "Summary") -> list[str]:
     start = is_heading.index(True) if True in is_heading else len(summary.sentences)
     contents = separator(summary.language).join(summary.sentences[start:])
     return [*summary.sentences[:start], *filter(None, (contents,))]
+
+
+def _with_place(source: "EvidenceSource") -> str:
+    return source.text + _place(source)
+
+
+def _list_sections(sections: "Iterable[SectionSummary]", convert: Callable[[str], str]) -> str:
+    """Return a nested list of the sections: heading, place and sentences of each."""
+    lines = []
+    for section in sections:
+        texts = [_with_place(section.heading), *(sentence.text for sentence in section.sentences)]
+        lines.append(
+            "  " * (section.level - 1) + f"- {convert(': '.join(filter(None, (texts[0], ' '.join(texts[1:])))))}"
+        )
+    return "\n".join(lines)
 
 
 def _list(sentences: Iterable[str], convert: Callable[[str], str]) -> str:

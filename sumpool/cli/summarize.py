@@ -31,6 +31,7 @@ from sumpool.errors import DataError, RecipeError
 from sumpool.progress import Progress
 
 if TYPE_CHECKING:
+    from sumpool.documents.document import Document
     from sumpool.inference.pipeline import EvidenceKind
     from sumpool.inference.summary import Summary
     from sumpool.workflows.summarize import SummaryOutput
@@ -73,6 +74,23 @@ def summarize(
             help="Length in words, sentences, or relative to the document.",
         ),
     ] = None,
+    focus: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Topic or question that the summary is to be about.")
+    ] = None,
+    key_points: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            parser=whole_number("--key-points", 1, 100),
+            help="Add further sentences of the document, with their pages.",
+        ),
+    ] = None,
+    sections: Annotated[
+        bool, typer.Option("--sections", help="Add one or two sentences for each section, with its page.")
+    ] = False,
+    together: Annotated[
+        bool, typer.Option("--together", help="Make one digest of all documents instead of a summary of each.")
+    ] = False,
     evidence: Annotated[
         bool, typer.Option("--evidence", help="Add the sentences of the document that each sentence comes from.")
     ] = False,
@@ -167,6 +185,9 @@ def summarize(
         "mode": mode,
         "fast": fast or None,
         "scorer": None if scorer is None else dumps(str(scorer)),
+        "focus": None if focus is None else dumps(focus),
+        "key_points": key_points,
+        "sections": sections or None,
         "length": None if length is None else dumps(length),  # a text in YAML, also where it is a number
         "beams": beams,
         "min_length": min_length,
@@ -178,10 +199,12 @@ def summarize(
     overrides = [*(changes or ()), *assignments]
     names = files or ["-"]
     rendering = Rendering("json" if json else format, style, title)
-    is_single = len(names) == 1 and not Path(names[0]).is_dir() and ".jsonl" not in names[0]
+    is_single = together or (len(names) == 1 and not Path(names[0]).is_dir() and ".jsonl" not in names[0])
     with_ids = not is_single and not title and rendering.format in ("text", "markdown")
     trained = summary_output.trained_field(model)
     options = ReadOptions(field, trained, keep_references, glob, max_bytes, max_ratio, password, ocr)
+    if together and (ray or mode == "abstractive"):
+        raise RecipeError("--together must come without --ray and --mode abstractive: it selects sentences at once")
     if ray:
         from sumpool.cli.corpus import summarize_on_ray
         from sumpool.workflows.summarize_corpus import CorpusJob
@@ -214,6 +237,9 @@ def summarize(
         if not files and sys.stdin.isatty():
             output.report(Progress("summarize", note="reading from the keyboard; end with Ctrl-D"))
         documents = read_all(names, options, limit, lambda notice: output.report(Progress("summarize", note=notice)))
+        unread: list[str] = []
+        if together:
+            documents, unread = _together(documents, output)
         jobs = jobs or summary_output.choose_jobs(documents, model, overrides, output.report)
         summaries = run_summarize(
             documents,
@@ -226,7 +252,18 @@ def summarize(
             check=output.check,
         )
         count, failed = _print(summaries, output, None if out or out_dir else rendering, with_ids=with_ids)
-    _require_summaries(count, failed, saved.failed if saved else (), out or out_dir)
+    _require_summaries(count + len(unread), [*unread, *failed], saved.failed if saved else (), out or out_dir)
+
+
+def _together(documents: "Iterable[Document]", output: Screen) -> "tuple[list[Document], list[str]]":
+    """Return the document of a digest, and the ids of those that it lacks as they could not be read."""
+    from sumpool.documents.joining import join_documents
+
+    read = list(documents)
+    lacking = [document for document in read if not document.text.strip()]
+    for document in lacking:
+        output.report(Progress("summarize", note=document.error or f"{document.id} must hold text, got none"))
+    return [join_documents([document for document in read if document.text.strip()])], [each.id for each in lacking]
 
 
 def _print(

@@ -64,6 +64,7 @@ class Document:
         blocks: Structure of the text, which is the texts of the blocks separated by an empty line; empty if nothing
             but the text is known, and then every paragraph counts as prose.
         notes: What reading removed or guessed, one clause each ("12 invisible characters removed").
+        parts: Documents that it consists of, if it is a digest's, see `join_documents`.
     """
 
     id: str
@@ -72,6 +73,7 @@ class Document:
     title: str = ""
     blocks: tuple[TextBlock, ...] = ()
     notes: tuple[str, ...] = ()
+    parts: tuple["Document", ...] = ()
 
     @classmethod
     def from_parsed(cls, id: str, parsed: "ParsedDocument") -> "Document":

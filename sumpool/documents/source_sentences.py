@@ -29,6 +29,7 @@ class SourceSentence:
         kind: Kind of its block or part.
         page: Page of its block, from 1; None if unknown.
         line: First line of its block, from 1; None if unknown.
+        document: Id of its document among those of a digest; empty otherwise.
     """
 
     text: str
@@ -38,6 +39,7 @@ class SourceSentence:
     kind: TextBlockKind = "paragraph"
     page: int | None = None
     line: int | None = None
+    document: str = ""
 
 
 def source_sentences(document: Document, splitter: SentenceSplitter) -> tuple[SourceSentence, ...]:
@@ -97,13 +99,17 @@ def _locate_characters(text: str, sentences: Sequence[str]) -> list[tuple[int, i
 
 
 def _sentences(document: Document, splitter: SentenceSplitter) -> Iterator[SourceSentence]:
+    names = [part.id for part in document.parts for _ in part.blocks]
     for index, (block, offset) in enumerate(_parts(document)):
+        name = names[index] if names else ""
         parts = [clean(block.text)] if block.kind in _WHOLE_KINDS else splitter.split(block.text)
         texts = [" ".join(part.split()) for part in parts]
         for text, span in zip(texts, locate_sentences(block.text, texts), strict=True):
             if span:
                 start, end = span
-                yield SourceSentence(text, offset + start, offset + end, index, block.kind, block.page, block.line)
+                yield SourceSentence(
+                    text, offset + start, offset + end, index, block.kind, block.page, block.line, name
+                )
 
 
 def _parts(document: Document) -> Iterator[tuple[TextBlock, int]]:

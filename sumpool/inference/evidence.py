@@ -94,15 +94,7 @@ def _top_sources(source: Sequence[SourceSentence], weights: np.ndarray) -> tuple
     """Return the heaviest source sentences, heaviest first."""
     top = np.argsort(-weights, kind="stable")[:MAX_SOURCES].tolist()
     return tuple(
-        EvidenceSource(
-            index,
-            source[index].text,
-            source[index].start,
-            source[index].end,
-            source[index].page,
-            source[index].line,
-            float(weights[index]),
-        )
+        EvidenceSource.of(index, source[index], weight=float(weights[index]))
         for rank, index in enumerate(top)
         if weights[index] >= MIN_WEIGHT or (rank == 0 and weights[index] > 0)
     )

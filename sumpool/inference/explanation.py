@@ -5,7 +5,7 @@ links lead from one to the other. All of it is style sheets: the page has no scr
 map shows the weight of each word in the states after each pooling.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib.resources import files
 from itertools import chain, groupby, repeat
 from pathlib import Path
@@ -54,12 +54,13 @@ def render_explanation(summary: Summary) -> str:
 <section class="summary" aria-labelledby="summary-title" tabindex="0">
 <h2 id="summary-title">Summary</h2>
 {_summary(summary, evidence, language)}
+{_overview(summary)}
 {_heat_choice(evidence)}
 </section>
 <article class="document" id="document" aria-labelledby="document-title">
 <h2 id="document-title">Document</h2>
 <div{language} dir="auto">
-{_document(summary.source, evidence)}
+{_document(summary, evidence)}
 </div>
 </article>
 </main>"""
@@ -124,8 +125,23 @@ def _heat_choice(evidence: Evidence) -> str:
     )
 
 
-def _document(source: Sequence[SourceSentence], evidence: Evidence) -> str:
+def _overview(summary: Summary) -> str:
+    """Key points and sections, with links to the document."""
+    if not (summary.key_points or summary.sections):
+        return ""
+    # Imported here, as few ask for more than a summary.
+    from sumpool.inference.overview import html_points, html_sections
+
+    points = f"<h2>Key points</h2>\n{html_points(summary.key_points, 'd')}" if summary.key_points else ""
+    return points + (f"<h2>Sections</h2>\n{html_sections(summary.sections, 'd')}" if summary.sections else "")
+
+
+def _document(summary: Summary, evidence: Evidence) -> str:
     """Blocks of the document, with the place where the model stopped reading."""
+    source = summary.source
+    linked = {point.index for point in summary.key_points or ()} | {
+        part.heading.index for part in summary.sections or ()
+    }
     read = evidence.read
     last_read = max(read) if read else None
     used: dict[int, list[int]] = {}  # numbers of the summary sentences by the source sentence that they come from
@@ -145,7 +161,10 @@ def _document(source: Sequence[SourceSentence], evidence: Evidence) -> str:
             parts.append('<p class="stop">The model did not read the text from here on.</p>')
             stopped = True
         tag, name = _TAGS.get(kind, "p"), _CLASSES.get(kind, "text")
-        text = " ".join(_source_sentence(index, part, evidence, used) for index, part in sentences)
+        text = " ".join(
+            f'<a id="d{index}"></a>{text}' if index in linked and index not in used else text
+            for index, text in ((index, _source_sentence(index, part, evidence, used)) for index, part in sentences)
+        )
         parts.append(f'<{tag} dir="auto" class="{name}">{text}</{tag}>')
     return "\n".join(parts)
 

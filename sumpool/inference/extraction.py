@@ -52,7 +52,9 @@ class Reading:
     seconds: float = 0.0
 
 
-def read_document(document: Document, splitter: SentenceSplitter, learnt: str, selector: SentenceSelector) -> Reading:
+def read_document(
+    document: Document, splitter: SentenceSplitter, learnt: str, selector: SentenceSelector, focus: str = ""
+) -> Reading:
     """Split a document into its sentences.
 
     Args:
@@ -60,6 +62,7 @@ def read_document(document: Document, splitter: SentenceSplitter, learnt: str, s
         splitter: Sentence splitter of the language that the model has learnt.
         learnt: That language (ISO 639-1).
         selector: Computes features and scores once they are needed.
+        focus: Topic or question by which sentences are selected; empty for none.
     """
     reason = document.error or ("" if document.text.strip() else NO_TEXT)
     language, mismatch = UNDETECTED, ""
@@ -69,7 +72,7 @@ def read_document(document: Document, splitter: SentenceSplitter, learnt: str, s
         mismatch = language_mismatch(language, learnt)
         sentences = source_sentences(document, SentenceSplitter(language) if mismatch else splitter)
         reason = "" if sentences else NO_TEXT
-    candidates = cache(partial(selector.candidates, document, sentences, language))
+    candidates = cache(partial(selector.candidates, document, sentences, language, focus))
     return Reading(document, candidates, reason, language, mismatch, sentences)
 
 
@@ -94,13 +97,21 @@ def extract(
         The sentences, all of them if a summary would not be shorter; the cause tells how far they miss the target.
     """
     longest = round(_WHOLE * (words or usual_words(word_count(candidates.document.text))))
-    whole = None if target else whole_text(candidates.sentences, longest)
+    whole = None if target or candidates.similarity is not None else whole_text(candidates.sentences, longest)
     if whole:
         return whole
     selected = selector.select(candidates, words=words, samples=samples, target=target)
     extraction = _extraction_of(selected, candidates.sentences)
     fault = selection_fault(target, extraction.sentences) if target and selected else ""
-    return replace(extraction, cause=fault)
+    shown = {candidates.sentences[index].document for index, _ in selected}
+    lacking = ", ".join(part.id for part in candidates.document.parts if part.id not in shown)
+    has_focus = candidates.similarity is None or candidates.similarity.any()
+    causes = (
+        "" if has_focus else "no sentence has a word of the focus",
+        lacking and f"no sentence of {lacking}",
+        fault,
+    )
+    return replace(extraction, cause="; ".join(filter(None, causes)))
 
 
 def whole_text(sentences: Sequence[SourceSentence], words: int = _WHOLE_WORDS) -> Extraction | None:

@@ -22,7 +22,7 @@ from sumpool.ranking.sentence_selector import SentenceSelector
 if TYPE_CHECKING:
     from sumpool.inference.summary_choice import SummaryChooser
 
-_MIN_WORDS, _MAX_WORDS = 60, 120
+_MIN_WORDS, _MAX_WORDS = 60, 100
 """Words of a summary of sentences in place of a generated text that is shorter or longer."""
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING, Final, Literal, final
 
 from sumpool.core.decoding.config import DecodingConfig, LengthTarget, parse_length
@@ -16,7 +17,7 @@ from sumpool.documents.document import Document
 from sumpool.errors import RecipeError
 from sumpool.inference.extraction import Reading, extract, read_document, whole_text, with_cause
 from sumpool.inference.run_files import RunFiles
-from sumpool.inference.summary import NO_EXTRACTION, Summary
+from sumpool.inference.summary import NO_EXTRACTION, Extraction, Summary
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.ranking.selection import usual_words
 from sumpool.ranking.sentence_selector import SentenceSelector
@@ -138,6 +139,14 @@ class Pipeline:
 
                     with lock:
                         summary = with_evidence(summary, reading, self._load, for_page=evidence == "page")
+                if summary.summary and (self.config.key_points or self.config.sections):
+                    # Imported here, as few ask for more than a summary.
+                    from sumpool.inference.overview import with_overview
+
+                    summary = with_overview(summary, reading, self._selector, self.config)
+                    if summary.sections == ():
+                        note = f"{summary.id}: no headings, so no summaries of sections"
+                        report(Progress("summarize", done, total, note=note))
                 done += 1
                 if summary.extraction_note:
                     report(Progress("summarize", done, total, note=summary.extraction_note))
@@ -152,7 +161,7 @@ class Pipeline:
             for_model: Whether the model reads it in any case, and not only where it may change the summary.
         """
         start = time.perf_counter()
-        reading = read_document(document, self.splitter, self._language, self._selector)
+        reading = read_document(document, self.splitter, self._language, self._selector, self.config.focus)
         if not reading.reason:
             reading = replace(reading, target=self._target(document))
             if for_model or self._needs_model(reading):
@@ -165,8 +174,8 @@ class Pipeline:
         Samples change a choice for the better where the model has learnt such documents: of its kind, and in its
         language.
         """
-        if self.config.fast or self.config.mode == "abstractive":
-            return not self.config.fast
+        if self.config.fast or self.config.focus or reading.document.parts or self.config.mode == "abstractive":
+            return not (self.config.fast or self.config.focus or reading.document.parts)
         if reading.mismatch or (not reading.target and whole_text(reading.sentences)):
             return False
         return self._selector.is_in_domain(reading.candidates())
@@ -185,7 +194,7 @@ class Pipeline:
         written = () if extraction.sentences else self.splitter.split(text)
         return Summary(
             id=reading.document.id,
-            summary=separator(reading.language).join(extraction.sentences) or text,
+            summary=_joined_text(extraction, reading) or text,
             score=score if text else None,
             tokens_read=reading.input.tokens_read if reading.input else 0,
             tokens_total=reading.input.tokens_total if reading.input else 0,
@@ -252,3 +261,13 @@ class Pipeline:
         else:
             check()
             yield from ((reading, None, 0.0) for reading in group)
+
+
+def _joined_text(extraction: Extraction, reading: Reading) -> str:
+    """Return the sentences as one text; in a digest a paragraph for each document, with its name."""
+    between = separator(reading.language)
+    if not reading.document.parts:
+        return between.join(extraction.sentences)
+    pairs = zip(extraction.sentences, extraction.indices, strict=True)
+    by_document = groupby(pairs, key=lambda pair: reading.sentences[pair[1]].document)
+    return "\n\n".join(f"{between.join(text for text, _ in group)} [{name}]" for name, group in by_document)

@@ -78,8 +78,9 @@ class RunFiles:
             # The whole schema says what is wrong, or other sections are changed.
             recipe = _whole_recipe(folder, tree, overrides)
             config = recipe.summarize
-        if config.fast and config.mode == "abstractive" and any(item.startswith(_MODE) for item in overrides):
-            raise RecipeError("summarize.mode must be extractive for fast summaries, got 'abstractive'")
+        selects = "fast summaries" if config.fast else "a focus" if config.focus else ""
+        if selects and config.mode == "abstractive" and any(item.startswith(_MODE) for item in overrides):
+            raise RecipeError(f"summarize.mode must be extractive for {selects}, got 'abstractive'")
         if not config.fast and not (folder / MODEL).is_file():
             raise CheckpointError(f"{folder} must hold {MODEL}, but its training has saved no model yet; let it go on")
         has_report = REPORT in manifest.files or os.path.lexists(folder / REPORT)

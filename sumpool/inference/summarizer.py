@@ -1,20 +1,22 @@
 """Python API: summarise texts and files with a trained model; results with source spans."""
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import starmap, zip_longest
 from pathlib import Path
 from typing import Literal, final, get_args, overload
 
-from sumpool.core.decoding.config import LENGTH_FORMS, parse_length
+from pydantic import ValidationError
+
+from sumpool.core.decoding.config import LENGTH_FORMS, DecodingConfig, parse_length
 from sumpool.documents.document import Document
 from sumpool.documents.read import read_documents
 from sumpool.errors import DataError, RecipeError
 from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.pipeline import OnDraft, Pipeline
-from sumpool.inference.summary import Summary
-from sumpool.interpret.evidence import SentenceEvidence
+from sumpool.inference.summary import SectionSummary, Summary
+from sumpool.interpret.evidence import EvidenceSource, SentenceEvidence
 from sumpool.text.tokenizer import Tokenizer
 
 Mode = Literal["extractive", "abstractive"]
@@ -49,6 +51,8 @@ class SummaryResult:
         mode: "extractive" if the summary consists of sentences of the document, "abstractive" if it was generated.
         reason: Why there is no summary; empty otherwise.
         evidence: Sources of each sentence; empty unless asked for.
+        key_points: Further sentences of the document, with their places; empty unless asked for.
+        sections: Summaries of its sections; empty unless asked for.
     """
 
     id: str
@@ -60,6 +64,8 @@ class SummaryResult:
     mode: Mode
     reason: str = ""
     evidence: tuple[SentenceEvidence, ...] = ()
+    key_points: tuple[EvidenceSource, ...] = ()
+    sections: tuple[SectionSummary, ...] = ()
 
 
 @final
@@ -105,6 +111,10 @@ class Summarizer:
         length: Length | None = None,
         mode: Mode | None = None,
         evidence: bool = False,
+        focus: str = "",
+        key_points: int = 0,
+        sections: bool = False,
+        together: Literal[False] = False,
         on_draft: OnDraft | None = None,
     ) -> SummaryResult: ...
 
@@ -116,8 +126,27 @@ class Summarizer:
         length: Length | None = None,
         mode: Mode | None = None,
         evidence: bool = False,
+        focus: str = "",
+        key_points: int = 0,
+        sections: bool = False,
+        together: Literal[False] = False,
         on_draft: OnDraft | None = None,
     ) -> list[SummaryResult]: ...
+
+    @overload
+    def summarize(
+        self,
+        documents: Iterable[str | Path | Document],
+        *,
+        length: Length | None = None,
+        mode: Mode | None = None,
+        evidence: bool = False,
+        focus: str = "",
+        key_points: int = 0,
+        sections: bool = False,
+        together: Literal[True],
+        on_draft: OnDraft | None = None,
+    ) -> SummaryResult: ...
 
     def summarize(
         self,
@@ -126,6 +155,10 @@ class Summarizer:
         length: Length | None = None,
         mode: Mode | None = None,
         evidence: bool = False,
+        focus: str = "",
+        key_points: int = 0,
+        sections: bool = False,
+        together: bool = False,
         on_draft: OnDraft | None = None,
     ) -> SummaryResult | list[SummaryResult]:
         """Summarise one document or several.
@@ -141,21 +174,33 @@ class Summarizer:
             mode: "abstractive" generates text, "extractive" selects sentences of the document. None takes the setting
                 of the model.
             evidence: Whether results name the sources of each sentence.
+            focus: Topic or question by which sentences of the document are selected; empty for none.
+            key_points: Number of further sentences of the document.
+            sections: Whether results have one or two sentences of each section.
+            together: Whether an iterable of documents has one result, a digest of them all.
             on_draft: Called with a document and what has been generated of its summary so far; the summary may differ
                 from it, and extractive summaries have no drafts.
 
         Returns:
-            The result of a single text or file; a list of results, in order, of an iterable. In a list, a document
-            that cannot be summarised has a result with a reason.
+            The result of a single text or file, or of all documents together; else a list of results, in order. In a
+            list, a document that cannot be summarised has a result with a reason.
 
         Raises:
             DataError: If a single document cannot be read, holds no text, or is several documents.
             RecipeError: If an argument is wrong.
             ResourceError: If memory runs out.
         """
-        if not isinstance(documents, str | Path):
-            return list(self._results(documents, length, mode, evidence=evidence, on_draft=on_draft))
-        results = list(self._results([documents], length, mode, evidence=evidence, on_draft=on_draft))
+        changes = {"focus": focus, "key_points": key_points, "sections": sections}
+        is_single = isinstance(documents, str | Path)
+        names = [documents] if isinstance(documents, str | Path) else documents
+        if together:
+            # Imported here, as few ask for a digest.
+            from sumpool.documents.joining import join_documents
+
+            names = [join_documents(list(_read(names)))]
+        results = list(self._results(names, length, mode, changes, evidence=evidence, on_draft=on_draft))
+        if not is_single and not together:
+            return results
         if len(results) != 1:
             raise DataError(f"{documents} must be one document, got {len(results)}; summarize([path]) takes several")
         if results[0].reason:
@@ -188,13 +233,14 @@ class Summarizer:
         """
         if lookahead < 1:
             raise RecipeError(f"lookahead must be at least 1 document, got {lookahead}")
-        return self._results(documents, length, mode, lookahead=lookahead)
+        return self._results(documents, length, mode, {}, lookahead=lookahead)
 
     def _results(
         self,
         documents: Iterable[str | Path | Document],
         length: Length | None,
         mode: Mode | None,
+        changes: Mapping[str, object],
         *,
         lookahead: int | None = None,
         evidence: bool = False,
@@ -203,7 +249,7 @@ class Summarizer:
         # wrong arguments are reported by the call itself, not by the first result
         if not isinstance(documents, Iterable):
             raise RecipeError(f"documents must be texts or files, got {type(documents).__name__}")
-        summaries = Pipeline.of(self._configure(length, mode)).summarize(
+        summaries = Pipeline.of(self._configure(length, mode, changes)).summarize(
             _read(documents),
             evidence="sources" if evidence else None,
             lookahead=lookahead,
@@ -212,9 +258,15 @@ class Summarizer:
         )
         return map(_result, summaries)
 
-    def _configure(self, length: Length | None, mode: Mode | None) -> LoadedModel:
+    def _configure(self, length: Length | None, mode: Mode | None, changes: Mapping[str, object]) -> LoadedModel:
         """Return the model with the settings of a call."""
         config = self._loaded.recipe.summarize
+        if changes:
+            try:
+                config = DecodingConfig.model_validate({**config.model_dump(), **changes})
+            except ValidationError as error:
+                first = error.errors()[0]
+                raise RecipeError(f"{first['loc'][0]} must be valid, got {first['input']!r}: {first['msg']}") from error
         if mode is not None:
             if mode not in get_args(Mode):
                 raise RecipeError(f"mode must be one of {', '.join(get_args(Mode))}, got {mode!r}")
@@ -255,4 +307,6 @@ def _result(summary: Summary) -> SummaryResult:
         mode="extractive" if summary.extraction.sentences else "abstractive",
         reason=summary.reason,
         evidence=summary.evidence.sentences if summary.evidence else (),
+        key_points=summary.key_points or (),
+        sections=summary.sections or (),
     )

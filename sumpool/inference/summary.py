@@ -2,12 +2,12 @@
 
 import json
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sumpool.documents.source_sentences import SourceSentence
 
 if TYPE_CHECKING:
-    from sumpool.interpret.evidence import Evidence
+    from sumpool.interpret.evidence import Evidence, EvidenceSource
 
 NO_TEXT = "the document must hold text, got none"
 """Reason of a document without a sentence or a token."""
@@ -32,6 +32,27 @@ NO_EXTRACTION = Extraction()
 
 
 @dataclass(frozen=True)
+class SectionSummary:
+    """Summary of a section.
+
+    Attributes:
+        level: Depth of the section, from 1.
+        heading: Its heading.
+        sentences: One or two sentences of it; none of a section that only has subsections.
+    """
+
+    level: int
+    heading: "EvidenceSource"
+    sentences: "tuple[EvidenceSource, ...]"
+
+    def entry(self) -> dict[str, Any]:
+        """Return the section as values of JSON."""
+        place = self.heading.entry()
+        sentences = [sentence.entry() for sentence in self.sentences]
+        return {"heading": place.pop("text"), "level": self.level, **place, "sentences": sentences}
+
+
+@dataclass(frozen=True)
 class Summary:
     """Summary of one document.
 
@@ -53,6 +74,8 @@ class Summary:
         extraction: The sentences of an extractive summary; not a part of the JSON.
         source: Sentences of the document; not a part of the JSON.
         evidence: Sources of each sentence; None unless asked for.
+        key_points: Further sentences of the document; None unless asked for.
+        sections: Summaries of its sections; None unless asked for.
     """
 
     id: str
@@ -71,6 +94,8 @@ class Summary:
     extraction: Extraction = NO_EXTRACTION
     source: tuple[SourceSentence, ...] = ()
     evidence: "Evidence | None" = None
+    key_points: "tuple[EvidenceSource, ...] | None" = None
+    sections: tuple[SectionSummary, ...] | None = None
 
     @property
     def extraction_note(self) -> str:
@@ -80,10 +105,17 @@ class Summary:
 
     def as_json(self) -> str:
         """Render the summary as one line of JSON, without the line feed."""
-        entries = asdict(replace(self, extraction=NO_EXTRACTION, source=(), evidence=None))
-        del entries["extraction"], entries["sentences"], entries["source"], entries["evidence"]
+        entries = asdict(
+            replace(self, extraction=NO_EXTRACTION, source=(), evidence=None, key_points=None, sections=None)
+        )
+        for name in ("extraction", "sentences", "source", "evidence", "key_points", "sections"):
+            del entries[name]
         entries["seconds"] = round(self.seconds, 4)
         entries["score"] = self.score if self.score is None else round(self.score, 6)
         if self.evidence is not None:
             entries["evidence"] = self.evidence.entries()
+        if self.key_points is not None:
+            entries["key_points"] = [point.entry() for point in self.key_points]
+        if self.sections is not None:
+            entries["sections"] = [section.entry() for section in self.sections]
         return json.dumps(entries, ensure_ascii=False, allow_nan=False)

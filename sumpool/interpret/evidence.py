@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from itertools import accumulate, pairwise
 from typing import Any
 
+from sumpool.documents.source_sentences import SourceSentence
+
 _WORD = re.compile(r"\S+")
 _MAX_WORD, _PART = 24, 8
 """Characters of a longer word, as in scripts without spaces, and of the parts that it is displayed in."""
@@ -24,6 +26,7 @@ class EvidenceSource:
         page: Page, from 1; None if unknown.
         line: First line of its paragraph, from 1; None if unknown.
         weight: Share of the summary sentence, from 0 to 1; those of all sentences of the document sum to 1.
+        document: Id of its document among those of a digest; empty otherwise.
     """
 
     index: int
@@ -32,7 +35,30 @@ class EvidenceSource:
     end: int
     page: int | None
     line: int | None
-    weight: float
+    weight: float = 1.0
+    document: str = ""
+
+    @classmethod
+    def of(cls, index: int, sentence: SourceSentence, text: str = "", weight: float = 1.0) -> "EvidenceSource":
+        """Return a sentence of a document with its place, and with another text if there is one."""
+        return cls(
+            index,
+            text or sentence.text,
+            sentence.start,
+            sentence.end,
+            sentence.page,
+            sentence.line,
+            weight,
+            sentence.document,
+        )
+
+    def entry(self) -> dict[str, Any]:
+        """Return text and place as values of JSON; the document if there are several."""
+        entry = asdict(self)
+        del entry["index"], entry["weight"]
+        if not self.document:
+            del entry["document"]
+        return entry
 
 
 @dataclass(frozen=True)
@@ -82,12 +108,14 @@ class Evidence:
 
     def entries(self) -> list[dict[str, Any]]:
         """Return the evidence of each sentence as values of JSON, weights with four digits."""
-        entries = [asdict(sentence) for sentence in self.sentences]
-        for entry in entries:
-            for source in entry["sources"]:
-                del source["index"]
-                source["weight"] = round(source["weight"], 4)
-        return entries
+        return [
+            {
+                "sentence": sentence.sentence,
+                "unsupported": sentence.unsupported,
+                "sources": [source.entry() | {"weight": round(source.weight, 4)} for source in sentence.sources],
+            }
+            for sentence in self.sentences
+        ]
 
 
 def render_evidence_text(evidence: Evidence, width: int = 100) -> str:
@@ -109,8 +137,9 @@ def render_evidence_text(evidence: Evidence, width: int = 100) -> str:
 
 
 def place_name(source: EvidenceSource) -> str:
-    """Return page and line of a source sentence, "page 3" or "line 120"; empty if neither is known."""
-    parts = [f"page {source.page}"] if source.page is not None else []
+    """Return document, page and line of a sentence, "page 3" or "line 120"; empty if none is known."""
+    parts = [source.document] if source.document else []
+    parts += [f"page {source.page}"] if source.page is not None else []
     return ", ".join([*parts, f"line {source.line}"] if source.line is not None else parts)
 
 

@@ -23,8 +23,9 @@ _MIN_WORDS = 4
 OVERRUN: Final = 1.1
 """Words of a selection at most, relative to the budget."""
 
-_USUAL_WORDS = ((1_000, 60), (6_000, 135), (100_000, 200))
-"""Words of documents, and of their summaries."""
+_USUAL_WORDS = ((1_000, 60), (2_600, 100), (20_000, 100), (160_000, 250))
+"""Words of documents, and of their summaries: further sentences of a paper are details to readers, those of a book are
+other chapters."""
 _MAX_CELLS = 10_000_000
 """Numbers that are stored at most to find the selection of the closest length."""
 _PAIRED_CANDIDATES = 40
@@ -46,8 +47,8 @@ def select(
     words: int,
     language: str = ENGLISH,
     *,
-    redundancy: float = _REDUNDANCY,
     minimum: float = -math.inf,
+    most_overlap: float = 1.0,
 ) -> list[int]:
     """Select candidates greedily by score less redundancy, until the budget is filled.
 
@@ -56,8 +57,8 @@ def select(
         scores: Their scores, (candidates,).
         words: Words of the selection; the best candidate is selected even if it is longer.
         language: Code of their language.
-        redundancy: Penalty of a sentence whose content words are all in the selected ones, in units of the score.
         minimum: Score less redundancy of a further candidate at least, once half of the words are selected.
+        most_overlap: Share of its content words at most that are in the selected ones.
 
     Returns:
         Indices of the selected candidates, best first.
@@ -80,8 +81,8 @@ def select(
             if index in selected or (selected and used + sizes[index] > OVERRUN * words):
                 continue
             overlap = len(content(index) & covered) / max(len(content(index)), 1)
-            score = float(scores[index]) - redundancy * overlap**2
-            if score > best_score:
+            score = float(scores[index]) - _REDUNDANCY * overlap**2
+            if score > best_score and overlap <= most_overlap:
                 best, best_score = index, score
         if best < 0 or (best_score < minimum and used >= words / 2):
             return selected
@@ -93,7 +94,7 @@ def select(
 def usual_words(document_words: int) -> int:
     """Return the usual words of a summary by the words of its document, linear in their logarithm between points.
 
-    The points are the usual lengths of the summaries of a page, a paper and a book.
+    A page has 60, a paper 100; from 20,000 words on, each doubling adds 50, up to 250 for a book.
     """
     logarithms, words = np.log([size for size, _ in _USUAL_WORDS]), [words for _, words in _USUAL_WORDS]
     return round(float(np.interp(np.log(max(document_words, 1)), logarithms, words)))

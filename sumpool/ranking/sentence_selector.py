@@ -5,7 +5,8 @@ have the n-grams of a reference. Elsewhere they are those that readers prefer. N
 """
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, final
@@ -17,16 +18,21 @@ from sumpool.documents.source_sentences import SourceSentence
 from sumpool.ranking.features import sentence_features
 from sumpool.ranking.ranker import FILE, ChoiceInputs, Ranker, Values
 from sumpool.ranking.selection import OVERRUN, adjust_length, find_candidates, select, usual_words
-from sumpool.ranking.table_of_contents import MANY_HEADINGS, contents_line, table_of_contents, without_label
+from sumpool.ranking.table_of_contents import (
+    MANY_HEADINGS,
+    ListedSection,
+    contents_line,
+    listed_sections,
+    table_of_contents,
+    without_label,
+)
 from sumpool.text.language import ENGLISH, UNDETECTED, word_count
-from sumpool.text.prose import PROSE_KINDS, tidy_sentence, without_citations, without_connective
+from sumpool.text.prose import PROSE_KINDS, ends_sentence, tidy_sentence, without_citations, without_connective
 
 if TYPE_CHECKING:
     from sumpool.core.decoding.config import LengthTarget
     from sumpool.ranking.sentence_states import SentenceStates
 
-_MAX_WORDS = 100
-"""Words of a summary at most where no length is asked for: further sentences of a book are details."""
 _EXPECTED = 0.8
 """Words of the reference that is expected, relative to those asked for or, without samples, to the usual ones."""
 _COSTS = 0.5
@@ -42,6 +48,16 @@ _MIN_FURTHER = 0.45
 """Preference of a further sentence, relative to the first, once half of the words are selected."""
 
 
+_WORDS_OF_PART = 30
+"""Words of a digest at least for each of its documents."""
+_TURN = 0.1
+"""Loss of preference of a sentence for each better one of its group, where all have a turn."""
+_MANY_WORDS = 100
+"""Words of a summary at most where no length is asked for; that of a book has sentences of its chapters besides."""
+_MAX_OVERLAP = 0.8
+"""Share of the content words of a sentence of a digest at most that are in the selected ones."""
+
+
 @dataclass(frozen=True)
 class Candidates:
     """Sentences of a document that its summary may consist of, with what the rankers say about them.
@@ -53,6 +69,10 @@ class Candidates:
         indices: Index of each candidate among the sentences.
         inputs: Their features as the ranker of the readers reads them; None without a candidate.
         scores: Scores of the candidates by structure.
+        similarity: Similarity of the candidates to a topic or a question; None without.
+        for_readers: Whether those are chosen that readers prefer, whatever references have: for a topic or a question,
+            of a part of a document, or of several documents.
+        groups: Group of each candidate, of which all have a turn, such as documents or sections; empty without.
     """
 
     document: Document
@@ -61,6 +81,28 @@ class Candidates:
     indices: Sequence[int]
     inputs: ChoiceInputs | None
     scores: Values
+    similarity: Values | None = None
+    for_readers: bool = False
+    groups: Sequence[Hashable] = ()
+
+    def part(self, rows: Sequence[int]) -> "Candidates":
+        """Return some of the candidates, as readers prefer them."""
+        kept = np.array(rows, np.int64)
+        inputs = self.inputs and ChoiceInputs(tuple(table[kept] for table in self.inputs.tables), self.scores[kept])
+        return replace(
+            self,
+            indices=[self.indices[row] for row in rows],
+            inputs=inputs if len(rows) else None,
+            scores=self.scores[kept],
+            similarity=None if self.similarity is None else self.similarity[kept],
+            for_readers=True,
+            groups=[self.groups[row] for row in rows if self.groups],
+        )
+
+    def on_focus(self) -> "Candidates":
+        """Return those that share a word with the topic or the question; all if none does."""
+        rows = () if self.similarity is None else np.flatnonzero(self.similarity).tolist()
+        return self.part(rows) if rows else self
 
 
 @final
@@ -102,24 +144,45 @@ class SentenceSelector:
             states = SentenceStates(scorer)
         return cls(ranker, ranker if ranker.choice else Ranker.load(shipped), states)
 
-    def candidates(self, document: Document, sentences: Sequence[SourceSentence], language: str) -> Candidates:
-        """Compute the features of the candidates of a document, and their scores.
+    def candidates(
+        self, document: Document, sentences: Sequence[SourceSentence], language: str, focus: str = ""
+    ) -> Candidates:
+        """Compute the features of the candidates of a document, and their scores; of a digest part by part.
 
         Args:
             document: The document.
             sentences: Its sentences, see `source_sentences`.
             language: Code of its language.
+            focus: Topic or question that the candidates are compared with; empty for none.
         """
+        if document.parts:
+            ends = np.cumsum([sum(sentence.document == part.id for sentence in sentences) for part in document.parts])
+            return _joined(
+                [
+                    self.candidates(
+                        replace(document, title=part.title, parts=()), sentences[start:end], language, focus
+                    )
+                    for part, start, end in zip(document.parts, [0, *ends], ends, strict=False)
+                ],
+                document,
+                sentences,
+            )
         indices = find_candidates(sentences)
         features = sentence_features(sentences, indices, document_title(document), language)
         inputs = self.readers.inputs(features) if indices else None
         scores = inputs.scores if inputs and self.readers is self.ranker else self.ranker.score(features)
-        return Candidates(document, sentences, language, indices, inputs, scores)
+        similarity = None
+        if focus:
+            # Imported here, as few summaries have a focus.
+            from sumpool.ranking.focus import focus_similarity
+
+            similarity = focus_similarity(document, sentences, focus, language)[indices]
+        return Candidates(document, sentences, language, indices, inputs, scores, similarity, bool(focus))
 
     def is_in_domain(self, candidates: Candidates) -> bool:
         """Return whether sampled summaries may change the choice: the model has learnt such documents."""
         inputs = candidates.inputs  # a model is used for documents like its own
-        return inputs is not None and self.ranker.is_in_domain(inputs) is not False
+        return inputs is not None and not candidates.for_readers and self.ranker.is_in_domain(inputs) is not False
 
     def select(
         self,
@@ -142,17 +205,40 @@ class SentenceSelector:
             Index and text of each selected sentence, in order: whole sentences of prose, and headings behind them where
             no sentence says what the document is about; the beginning of a document that has no prose.
         """
-        document, sentences, language = candidates.document, candidates.sentences, candidates.language
-        budget = target.words if target else min(words or usual_words(word_count(document.text)), _MAX_WORDS)
+        document = candidates.document
+        usual = 0 if target else max(usual_words(word_count(document.text)), _WORDS_OF_PART * len(document.parts))
+        is_book = usual > _MANY_WORDS and not candidates.for_readers
+        budget = target.words if target else words or (_MANY_WORDS if is_book else usual)
+        if not target:  # rather fewer words than others
+            candidates = candidates.on_focus()
         if candidates.inputs is None:
-            return _lead(sentences, budget)
-        tidy = [without_citations(tidy_sentence(sentences[index].text), language) for index in candidates.indices]
-        texts = [without_label(text, self.readers.common_headings, language) for text in tidy]
+            return _lead(candidates.sentences, budget)
+        chosen, headings = self._choose(candidates, candidates.inputs, budget, samples if words else None, target)
+        selected = {candidates.indices[row]: self._text(candidates, candidates.indices[row]) for row in sorted(chosen)}
+        if is_book:
+            selected = self._with_chapters(candidates, selected, usual - _MANY_WORDS)
+        for index, text in selected.items():
+            if index - 1 not in selected:
+                selected[index] = without_connective(text, candidates.language)
+        return [*selected.items(), *contents_line(headings, candidates.language)]
+
+    def _choose(
+        self,
+        candidates: Candidates,
+        inputs: ChoiceInputs,
+        budget: int,
+        samples: Sequence[str] | None,
+        target: "LengthTarget | None",
+    ) -> tuple[list[int], list[tuple[int, str]]]:
+        """Choose candidates, and headings behind them; samples are None where no model has read the document."""
+        document, sentences, language = candidates.document, candidates.sentences, candidates.language
+        texts = [self._text(candidates, index) for index in candidates.indices]
         is_like_references, states = self.is_in_domain(candidates), None
-        if self.states and not is_like_references and language in (ENGLISH, UNDETECTED):  # what it has learnt
-            states = self.states.read(document, sentences)[list(candidates.indices)]
-        choice = self.readers.predict_choice(candidates.inputs, states)
-        preferences = choice.combine(candidates.scores)
+        if self.states and not candidates.for_readers and not is_like_references and language in (ENGLISH, UNDETECTED):
+            states = self.states.read(document, sentences)[list(candidates.indices)]  # in languages that it has learnt
+        choice = self.readers.predict_choice(inputs, states)
+        preferences = _adapted(choice.combine(candidates.scores), candidates)
+        most_overlap = _MAX_OVERLAP if document.parts else 1.0
         wanted = _wanted(texts, preferences, 2 * budget if target else 0)
         wanted_texts = [texts[row] for row in wanted]
         chosen: list[int] = []
@@ -161,34 +247,100 @@ class SentenceSelector:
             # Imported here, as other documents do not need the tokenizer of ROUGE.
             from sumpool.ranking.expected_ngrams import select_texts
 
-            length = None if words and samples and not target else _EXPECTED * budget
+            length = None if samples and not target else _EXPECTED * budget
             scores = (candidates.scores - _COSTS * choice.costs)[wanted]
-            chosen = [wanted[index] for index in select_texts(wanted_texts, scores, samples, length=length)]
+            chosen = [wanted[index] for index in select_texts(wanted_texts, scores, samples or (), length=length)]
         if not chosen and target:
             words_left = math.ceil(budget / OVERRUN)  # so that summaries are as long as asked for, not a tenth longer
-            chosen = [wanted[index] for index in select(wanted_texts, preferences[wanted], words_left, language)]
+            rows = select(wanted_texts, preferences[wanted], words_left, language, most_overlap=most_overlap)
+            chosen = [wanted[index] for index in rows]
         elif not chosen:  # few sentences rather than some that are not worth their words
-            if (choice.preference - choice.costs).max() <= _MAX_UNWANTED:
+            if not candidates.for_readers and (choice.preference - choice.costs).max() <= _MAX_UNWANTED:
                 has_content = np.flatnonzero(choice.junk < _JUNK).tolist()
                 by_index = {candidates.indices[row]: float(preferences[row]) for row in has_content}
                 headings = table_of_contents(document, sentences, by_index, self.readers.common_headings, language)
             words_left = budget if len(headings) < MANY_HEADINGS else 1  # the best sentence alone
             minimum = _MIN_FURTHER * float(preferences.max())
-            chosen = select(texts, preferences, words_left, language, minimum=minimum)
+            chosen = select(texts, preferences, words_left, language, most_overlap=most_overlap, minimum=minimum)
         if target:
             indices = [wanted.index(row) for row in chosen]
             chosen = [wanted[index] for index in adjust_length(indices, wanted_texts, preferences[wanted], target)]
-        selected = {candidates.indices[row]: texts[row] for row in sorted(chosen)}
-        for index, text in selected.items():
-            if index - 1 not in selected:
-                selected[index] = without_connective(text, language)
-        return [*selected.items(), *contents_line(headings, language)]
+        return chosen, headings
+
+    def of_section(self, candidates: Candidates, section: ListedSection) -> Candidates:
+        """Return the candidates of a section by its own features, as of a document whose title is its heading."""
+        sentences, start = candidates.sentences, section.heading + 1
+        document = replace(candidates.document, title=sentences[section.heading].text, parts=())
+        own = self.candidates(document, sentences[start : section.end], candidates.language)
+        return replace(own, sentences=sentences, indices=[start + index for index in own.indices], for_readers=True)
+
+    def _with_chapters(self, candidates: Candidates, selected: Mapping[int, str], words: int) -> dict[int, str]:
+        """Return selected sentences of a book with the best ones of other chapters, as many as have so many words."""
+        best: dict[int, float] = {}
+        sections = listed_sections(candidates.document, candidates.sentences)
+        shortest = candidates.sentences[-1].end / max(len(sections), 1) / 2  # shorter ones are licences and the like
+        for section in sections:
+            part = self.of_section(candidates, section)
+            size = candidates.sentences[section.end - 1].end - candidates.sentences[section.heading].start
+            is_covered = any(section.heading < index < section.end for index in selected)
+            if part.inputs and size >= shortest and not is_covered:
+                values = self.readers.predict_choice(part.inputs).combine(part.scores)
+                best[part.indices[int(values.argmax())]] = float(values.max())
+        texts = {index: self._text(candidates, index) for index in best}
+        texts = {index: text for index, text in texts.items() if ends_sentence(text)}
+        values = np.array([best[index] for index in texts])
+        minimum = _MIN_FURTHER * values.max(initial=0.0)
+        rows = select(list(texts.values()), values, words, candidates.language, minimum=minimum)
+        return dict(sorted([*selected.items(), *(list(texts.items())[row] for row in rows)]))
+
+    def _text(self, candidates: Candidates, index: int) -> str:
+        """Return the text that a sentence has in a summary."""
+        text = without_citations(tidy_sentence(candidates.sentences[index].text), candidates.language)
+        return without_label(text, self.readers.common_headings, candidates.language)
 
 
 def _wanted(texts: Sequence[str], preferences: Values, words: int) -> list[int]:
     """Return the sentences that a reader wants, or all if those have too few words."""
     wanted: list[int] = np.flatnonzero(preferences >= _WANTED * preferences.max()).tolist()
     return wanted if sum(word_count(texts[index]) for index in wanted) >= words else list(range(len(texts)))
+
+
+def _adapted(preferences: Values, candidates: Candidates) -> Values:
+    """Return preferences by the focus, lower for each further candidate of a group, so that all have a turn."""
+    if candidates.similarity is not None and candidates.similarity.any():
+        # Imported here, as few summaries have a focus.
+        from sumpool.ranking.focus import focused
+
+        preferences = focused(preferences, candidates.similarity)
+    turns: Counter[Hashable] = Counter()
+    adapted = preferences.copy()
+    for row in np.argsort(-preferences, kind="stable").tolist() if candidates.groups else ():
+        group = candidates.groups[row]
+        adapted[row] -= min(_TURN * turns[group], 1.0)
+        turns[group] += 1
+    return adapted
+
+
+def _joined(parts: Sequence[Candidates], document: Document, sentences: Sequence[SourceSentence]) -> Candidates:
+    """Return the candidates of all parts of a document."""
+    starts = np.cumsum([0, *(len(part.sentences) for part in parts)]).tolist()
+    indices = [start + index for start, part in zip(starts, parts, strict=False) for index in part.indices]
+    scores = np.concatenate([part.scores for part in parts])
+    inputs = [part.inputs for part in parts if part.inputs]
+    tables = tuple(np.concatenate(tables) for tables in zip(*(each.tables for each in inputs), strict=True))
+    similarities = [part.similarity for part in parts if part.similarity is not None]
+    joined = Candidates(
+        document,
+        sentences,
+        parts[0].language,
+        indices,
+        ChoiceInputs(tables, scores) if inputs else None,
+        scores,
+        np.concatenate(similarities) if similarities else None,
+        groups=[number for number, part in enumerate(parts) for _ in part.indices],
+    )
+    first = {sentences[index].text: row for row, index in reversed(list(enumerate(indices)))}  # of equal sentences
+    return joined.part(sorted(first.values()))
 
 
 def _lead(sentences: Sequence[SourceSentence], words: int) -> list[tuple[int, str]]:

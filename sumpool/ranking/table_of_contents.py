@@ -4,9 +4,11 @@ It stands where no sentence says what a document is about, as in guides, terms o
 (docs/ranking.md).
 """
 
+from bisect import bisect
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sumpool.documents.document import Document, document_title
 from sumpool.documents.source_sentences import SourceSentence
@@ -19,6 +21,8 @@ MANY_HEADINGS = 8
 """Sections of a document whose table of contents follows one sentence only; more headings are left out."""
 _MAX_WORDS = 40
 _MAX_HEADING_WORDS = 12
+_FEW_SECTIONS, _MANY_SECTIONS = 3, 20
+"""Sections that are enough for a list, and those to which subsections may raise their number."""
 _LABEL = "Contents:"
 """Label in languages without one of their own."""
 _MAX_LABEL = 40
@@ -114,6 +118,51 @@ def contents_line(headings: Sequence[tuple[int, str]], language: str) -> list[tu
     parts = [(index, f"{text}{mark}") for (index, text), mark in zip(headings, marks, strict=True)]
     (index, text), *others = parts
     return [(index, f"{label}{separator(language)}{text}"), *others]
+
+
+class ListedSection(NamedTuple):
+    """Section in a list of a few.
+
+    Attributes:
+        heading: Index of its heading among the sentences.
+        end: Index of the sentence behind its last, which opens the next section of the list.
+        level: Depth in the list, from 1.
+    """
+
+    heading: int
+    end: int
+    level: int
+
+
+def listed_sections(document: Document, sentences: Sequence[SourceSentence]) -> list[ListedSection]:
+    """Return the sections of the highest levels that have a few, and those below them as long as they are not many.
+
+    The title of the document opens none.
+    """
+    title = document_title(document)
+    headings = [
+        (index, document.blocks[sentence.block].level if document.blocks else 1)
+        for index, sentence in enumerate(sentences)
+        if sentence.kind == "heading" and sentence.text != title
+    ]
+    counts = Counter(level for _, level in headings)
+    levels: list[int] = []
+    for level in sorted(counts):
+        count = sum(counts[each] for each in levels)
+        if count >= _FEW_SECTIONS and count + counts[level] > _MANY_SECTIONS:
+            break
+        levels.append(level)
+    listed = [(index, level) for index, level in headings if level in levels]
+    ends = [*(index for index, _ in listed[1:]), len(sentences)]
+    return [
+        ListedSection(index, end, levels.index(level) + 1) for (index, level), end in zip(listed, ends, strict=False)
+    ]
+
+
+def section_numbers(document: Document, sentences: Sequence[SourceSentence], indices: Sequence[int]) -> list[int]:
+    """Return the number of the listed section of each of some sentences, 0 before the first."""
+    starts = [section.heading for section in listed_sections(document, sentences)]
+    return [bisect(starts, index) for index in indices]
 
 
 def _sections(

@@ -60,7 +60,8 @@ _FORM = {
         "file": {"type": "string", "format": "binary", "description": "A document; several files may be sent."},
         **{
             name: SummaryRequest.model_json_schema()["properties"][name]
-            for name in ("text", "length", "mode", "evidence")
+            for name in SummaryRequest.model_fields
+            if name != "texts"
         },
     },
 }
@@ -184,7 +185,14 @@ def _summarize(
     summarizer: Summarizer, documents: Sequence[Document], options: SummaryOptions, on_draft: OnDraft | None
 ) -> list[SummaryResult]:
     return summarizer.summarize(
-        documents, length=options.length, mode=options.mode, evidence=options.evidence, on_draft=on_draft
+        documents,
+        length=options.length,
+        mode=options.mode,
+        evidence=options.evidence,
+        focus=options.focus,
+        key_points=options.key_points,
+        sections=options.sections,
+        on_draft=on_draft,
     )
 
 

@@ -24,6 +24,10 @@ class SummaryOptions:
     length: Length | None = None
     mode: Mode | None = None
     evidence: bool = False
+    focus: str = ""
+    key_points: int = 0
+    sections: bool = False
+    together: bool = False
 
 
 Summarize = Callable[[Sequence[Document], SummaryOptions, OnDraft | None], list[SummaryResult]]

@@ -20,6 +20,7 @@ from starlette.requests import ClientDisconnect
 
 from sumpool.documents.document import Document, ReadOptions
 from sumpool.documents.files import uncompressed_suffix
+from sumpool.documents.joining import join_documents
 from sumpool.documents.read import parse_documents
 from sumpool.errors import RecipeError, ResourceError
 from sumpool.inference.summarizer import Mode, SummaryResult
@@ -65,10 +66,17 @@ class RequestReader:
         length: Annotated[str | None, Query(description="Of a file: 150w, 5s, 10%, short, medium or long.")] = None,
         mode: Annotated[Mode | None, Query(description="Of a file: extractive or abstractive.")] = None,
         evidence: Annotated[bool, Query(description="Of a file: whether answers have evidence.")] = False,
+        focus: Annotated[str, Query(max_length=1000, description="Of a file: topic or question.")] = "",
+        key_points: Annotated[int, Query(ge=0, le=100, description="Of a file: number of key points.")] = 0,
+        sections: Annotated[bool, Query(description="Of a file: whether answers have its sections.")] = False,
+        together: Annotated[
+            bool, Query(description="Of a file: whether there is one answer for all its rows.")
+        ] = False,
         name: Annotated[str, Query(max_length=255, description="Of a file: its name, for its suffix.")] = "the file",
     ) -> AsyncIterator[ReadRequest]:
         """Yield the documents and options of a request; the dependency ends when it has been answered."""
-        limits, options, is_small = self.limits, SummaryOptions(length, mode, evidence), False
+        options = SummaryOptions(length, mode, evidence, focus, key_points, sections, together)
+        limits, is_small = self.limits, False
         try:
             body = await self._receive(request)
             if len(self._waiting) >= limits.waiting:
@@ -161,7 +169,7 @@ def _read(
         raise RecipeError(f"a request must have 1 to {limits.documents:,} documents, got {len(documents):,}")
     if (characters := sum(len(document.text) for document in documents)) > limits.characters:
         raise HTTPException(413, f"the text must have at most {limits.characters:,} characters, got {characters:,}")
-    return documents, options
+    return [join_documents(documents)] if options.together else documents, options
 
 
 def _parse_json(body: bytes, limits: ServiceLimits) -> SummaryRequest:

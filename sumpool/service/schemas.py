@@ -25,6 +25,11 @@ class SummaryRequest(BaseModel):
     mode: Mode | None = Field(None, description="extractive or abstractive; the model's own by default.")
     evidence: bool = Field(False, description="Whether answers have the document and the sources of each sentence.")
 
+    focus: str = Field("", max_length=1000, description="Topic or question that the summaries are to be about.")
+    key_points: int = Field(0, ge=0, le=100, description="Number of further sentences of each document.")
+    sections: bool = Field(False, description="Whether answers have one or two sentences of each section.")
+    together: bool = Field(False, description="Whether there is one answer, a digest of all documents.")
+
     def documents(self) -> list[Document]:
         """Return the texts as documents that are numbered from 1."""
         texts = self.texts if self.texts is not None else [] if self.text is None else [self.text]
@@ -32,7 +37,15 @@ class SummaryRequest(BaseModel):
 
     def options(self, others: SummaryOptions) -> SummaryOptions:
         """Return the options, with others for those that are not given."""
-        return SummaryOptions(self.length or others.length, self.mode or others.mode, self.evidence or others.evidence)
+        return SummaryOptions(
+            self.length or others.length,
+            self.mode or others.mode,
+            self.evidence or others.evidence,
+            self.focus or others.focus,
+            self.key_points or others.key_points,
+            self.sections or others.sections,
+            self.together or others.together,
+        )
 
 
 class Sentence(BaseModel):
@@ -42,15 +55,34 @@ class Sentence(BaseModel):
     span: tuple[int, int] | None
 
 
-class Source(BaseModel):
-    """Sentence of a document that a sentence of the summary comes from, with its place and its share of it."""
+class PlacedSentence(BaseModel):
+    """Sentence of a document with its place; `document` names that of a digest."""
 
     text: str
     start: int
     end: int
     page: int | None
     line: int | None
+    document: str = ""
+
+
+class Source(PlacedSentence):
+    """Sentence of a document that a sentence of the summary comes from, with its share of it."""
+
     weight: float
+
+
+class SectionAnswer(BaseModel):
+    """Section of a document, its depth from 1, the place of its heading, and one or two sentences of it."""
+
+    heading: str
+    level: int
+    start: int
+    end: int
+    page: int | None
+    line: int | None
+    document: str = ""
+    sentences: list[PlacedSentence]
 
 
 class SentenceSources(BaseModel):
@@ -76,7 +108,7 @@ class DraftAnswer(BaseModel):
 
 
 class SummaryAnswer(BaseModel):
-    """Summary of one document; `reason` says why there is none, `evidence` is null unless asked for."""
+    """Summary of one document; `reason` says why there is none, and what was not asked for is null or empty."""
 
     id: str
     text: str
@@ -86,6 +118,8 @@ class SummaryAnswer(BaseModel):
     tokens_total: int
     reason: str
     evidence: EvidenceAnswer | None
+    key_points: list[PlacedSentence] = []
+    sections: list[SectionAnswer] = []
 
     @classmethod
     def of(cls, result: SummaryResult, document: Document) -> "SummaryAnswer":
@@ -102,6 +136,8 @@ class SummaryAnswer(BaseModel):
             tokens_total=result.tokens_total,
             reason=result.reason,
             evidence=EvidenceAnswer.model_validate(evidence) if evidence else None,
+            key_points=[PlacedSentence.model_validate(point.entry()) for point in result.key_points],
+            sections=[SectionAnswer.model_validate(section.entry()) for section in result.sections],
         )
 
 

@@ -229,6 +229,23 @@ def test_a_file_is_the_body(client: TestClient, summarizer: Summarizer, tmp_path
     assert summary["text"] == summarizer.summarize(page, mode="extractive").text
 
 
+def test_key_points_sections_focus_and_digests(client: TestClient) -> None:
+    page = (
+        b"<h1>T</h1><h2>Hosts</h2><p>Hosts send packets to it.</p><h2>Gateways</h2><p>Gateways drop some of them.</p>"
+    )
+    asked = "key_points=1&sections=true&focus=gateways&length=1s"
+    (answer,) = client.post(f"{ROUTE}?{asked}", content=page).json()["summaries"]
+    assert answer["text"] == "Gateways drop some of them."
+    assert [point["text"] for point in answer["key_points"]] == ["Hosts send packets to it."]
+    assert [(section["heading"], section["level"]) for section in answer["sections"]] == [("Hosts", 1), ("Gateways", 1)]
+    texts = ["Hosts send packets to it.", "The orchard grows apples."]
+    (digest,) = client.post(ROUTE, json={"texts": texts, "together": True, "evidence": True}).json()["summaries"]
+    assert digest["text"] == f"{texts[0]} [1]\n\n{texts[1]} [2]"
+    assert [entry["sources"][0]["document"] for entry in digest["evidence"]["sentences"]] == ["1", "2"]
+    refused = client.post(ROUTE, json={"texts": ["Hosts send packets.", " "], "together": True})
+    assert (refused.status_code, refused.json()["error"]) == (422, "2 must hold text, got none")
+
+
 def test_a_form_has_files_and_options(client: TestClient, summarizer: Summarizer, tmp_path: Path) -> None:
     paths = [tmp_path / "page.html", tmp_path / "rows.csv"]
     paths[0].write_text(f"<html><title>t</title><body><p>{story(2, 6)}</p></body></html>")

@@ -225,6 +225,12 @@ class DecodingConfig(Settings):
     """Length of a summary: 150w is words, 5s sentences, 10% a share of the document's words; short, medium and long are
     half, once and twice the usual length; auto keeps to min_length and max_length, which the others replace. Words are
     obeyed within 10 %."""
+    focus: str = Field("", max_length=1000)
+    """Topic or question by which sentences are selected, without the model; empty for none."""
+    key_points: int = Field(0, ge=0, le=100)
+    """Number of further sentences of the document behind its summary."""
+    sections: bool = False
+    """Whether one or two sentences of each section follow the summary."""
     min_length: Annotated[int, Field(ge=0, le=1_000_000)] | Literal["auto"] = "auto"
     """Minimum tokens of a summary, EOS excluded; auto is 0.85 times the mean of the training summaries."""
     max_length: Annotated[int, Field(ge=1, le=1_000_000)] | Literal["auto"] = "auto"
