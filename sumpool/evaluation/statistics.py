@@ -5,8 +5,9 @@ swapped on each document with probability one half (Fisher's randomization test)
 to numerator and denominator, so that no p-value is 0.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -139,6 +140,42 @@ def holm(p_values: Sequence[float]) -> list[float]:
         highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[index]))
         corrected[index] = highest
     return corrected
+
+
+def compare_all(
+    systems: Mapping[str, Floats], resamples: int = 10_000, seed: int = SEED
+) -> list[tuple[str, str, Estimate, float]]:
+    """Compare all pairs of systems on the same examples.
+
+    Args:
+        systems: Scores of each system, (examples,), the same examples in the same order; those of several seeds follow
+            each other.
+        resamples: Number of resamples of each test.
+        seed: Seed of the tests.
+
+    Returns:
+        For each pair both names, the mean difference with its 95 % interval, and the p-value of the paired permutation
+        test, corrected for the number of pairs by Holm's method.
+
+    Raises:
+        ValueError: If the numbers of examples differ, or there is none.
+    """
+    pairs = list(combinations(systems, 2))
+    if not pairs:
+        return []
+    first, second = (np.stack([systems[pair[side]] for pair in pairs], axis=1) for side in (0, 1))
+    tests = compare(first, second, resamples, seed)
+    p_values = holm([test.permutation for test in tests])
+    return [(*pair, test.difference, p) for pair, test, p in zip(pairs, tests, p_values, strict=True)]
+
+
+def not_separated(name: str, differences: Sequence[tuple[str, str, Estimate, float]], level: float = 0.05) -> list[str]:
+    """Return the systems that a system does not differ from at a level, by `compare_all`."""
+    return [
+        second if name == first else first
+        for first, second, _, p_value in differences
+        if p_value >= level and name in (first, second)
+    ]
 
 
 def _resampled_means(values: Floats, resamples: int, seed: int) -> Floats:

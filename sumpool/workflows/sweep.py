@@ -17,7 +17,7 @@ from sumpool.core.nn.execution import SkipInit
 from sumpool.data.inputs import Split
 from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError, SumpoolError, is_out_of_memory
 from sumpool.evaluation.scores import SCORES, read_scores
-from sumpool.evaluation.statistics import SEED, Estimate, estimate
+from sumpool.evaluation.statistics import SEED, Estimate, compare_all, estimate, not_separated
 from sumpool.evaluation.task import Results
 from sumpool.inference.model_choice import RUNS
 from sumpool.io.atomic import disk_errors, replace_file, temporary_path
@@ -50,6 +50,8 @@ _LAST_UPDATES = 10
 """Updates at the end of training over which layer metrics are averaged."""
 _NOTES = (
     "±: half of the range over the seeds; [ ]: 95 % interval over documents, whose scores are means over the seeds",
+    "not separated from: rows whose first score does not differ with p < .05, by the paired permutation test over "
+    "seeds and documents, corrected for all pairs of rows by Holm's method",
     "validation loss: nats per token, of the weights that are scored, whose exponential is the perplexity; the seconds "
     "to a loss are those of updates alone, without validating and saving",
     "tokens/s: source tokens, in training the median over updates, in evaluation of a forward pass over the longest "
@@ -144,12 +146,15 @@ class SweepTable:
 
     Attributes:
         systems: Result of each row that was tried.
+        differences: Pairs of rows with the same seeds: names, difference of the first score with its 95 % interval
+            over seeds and documents, and p-value (see `compare_all`).
         target_loss: The highest last validation loss of all runs, nats per token, to which the seconds are counted;
             None while no run has finished.
         notes: Notes on reading the table.
     """
 
     systems: tuple[SweepRow, ...]
+    differences: tuple[tuple[str, str, Estimate, float], ...]
     target_loss: float | None
     notes: tuple[str, ...]
 
@@ -169,8 +174,8 @@ class SweepTable:
         target = "target" if self.target_loss is None else f"{self.target_loss:.3f} nats"
         scores = next((list(system.scores) for system in self.systems if system.seeds), [])
         measures = ["validation loss", "tokens/s", "tokens/s, evaluation", "peak MiB", f"s to {target}"]
-        titles = ["row", "parameters", *scores, *measures, "remarks"]
-        return titles, [_cells(system, len(titles)) for system in self.systems]
+        titles = ["row", "parameters", *scores, *measures, "not separated from", "remarks"]
+        return titles, [_cells(system, self.differences, len(titles)) for system in self.systems]
 
 
 def sweep(loaded: LoadedSweep, out: Path | None = None, *, report: Report = no_op, check: Check = no_op) -> SweepTable:
@@ -319,8 +324,7 @@ def _read_metrics(run: Path, split: Split, *, classified: bool) -> RunMetrics:
     path = evaluation_folder(run, split) / SCORES
     scores: dict[str, tuple[float, ...]]
     if classified:
-        rows = read_records(path, _LABEL.validate_json, "a label", "evaluate again")
-        scores = {row["id"]: (float(row["label"] == row["predicted"]),) for row in rows}
+        scores = {id: (correct,) for id, correct in read_correct(path).items()}
     else:
         rouge = {document.id: document.systems["model"].rouge for document in read_scores(path)}
         scores = {id: tuple(values[name].f1 for name in _ROUGE) for id, values in rouge.items()}
@@ -329,6 +333,16 @@ def _read_metrics(run: Path, split: Split, *, classified: bool) -> RunMetrics:
     return RunMetrics(
         scores, loss, *read_journal(Journal(run / JOURNAL).read()), cost.peak_memory, cost.evaluation_speed
     )
+
+
+def read_correct(path: Path) -> dict[str, float]:
+    """Read for each document of an evaluated classifier whether its label is correct, 0 or 1.
+
+    Raises:
+        DataError: If a line is damaged.
+    """
+    rows = read_records(path, _LABEL.validate_json, "a label", "evaluate again")
+    return {row["id"]: float(row["label"] == row["predicted"]) for row in rows}
 
 
 def read_journal(
@@ -354,7 +368,7 @@ def tabulate(outcomes: Sequence[Outcome], resamples: int, notes: Sequence[str] =
     target = max((metrics.losses[-1][1] for metrics in finished), default=None)
     names = dict.fromkeys(outcome.row for outcome in outcomes)
     systems = [_aggregate([one for one in outcomes if one.row == name], target, resamples) for name in names]
-    return SweepTable(tuple(systems), target, tuple(notes))
+    return SweepTable(tuple(systems), tuple(_differences(outcomes)), target, tuple(notes))
 
 
 def _aggregate(outcomes: Sequence[Outcome], target: float | None, resamples: int) -> SweepRow:
@@ -389,7 +403,22 @@ def _aggregate(outcomes: Sequence[Outcome], target: float | None, resamples: int
     )
 
 
-def _cells(system: SweepRow, columns: int) -> list[str]:
+def _differences(outcomes: Sequence[Outcome]) -> list[tuple[str, str, Estimate, float]]:
+    """Compare the first score of all rows that have finished with the seeds of the first such row."""
+    rows: dict[str, dict[int, RunMetrics]] = {}
+    for outcome in outcomes:
+        if outcome.metrics:
+            rows.setdefault(outcome.row, {})[outcome.seed] = outcome.metrics
+    seeds = next((sorted(runs) for runs in rows.values()), [])
+    scores = {
+        name: [[values[0] for _, values in sorted(runs[seed].scores.items())] for seed in seeds]
+        for name, runs in rows.items()
+        if sorted(runs) == seeds
+    }
+    return compare_all({name: np.concatenate(values) for name, values in scores.items()})
+
+
+def _cells(system: SweepRow, differences: Sequence[tuple[str, str, Estimate, float]], columns: int) -> list[str]:
     remarks = [f"{name} {value:.3g}" for name, value in system.layer_metrics.items()]
     for reason in dict.fromkeys(system.failures.values()):
         seeds = ", ".join(str(seed) for seed, other in system.failures.items() if other == reason)
@@ -397,6 +426,7 @@ def _cells(system: SweepRow, columns: int) -> list[str]:
     start = [system.name, f"{system.parameters:,}"]
     if not system.seeds:
         return [*start, *["-"] * (columns - 3), "; ".join(remarks)]
+    same = not_separated(system.name, differences)
     memory, speed = system.peak_memory, system.evaluation_speed
     return [
         *start,
@@ -410,6 +440,7 @@ def _cells(system: SweepRow, columns: int) -> list[str]:
         "-" if speed is None else f"{speed:,.0f}",
         "-" if memory is None else f"{memory / 2**20:,.0f}",
         _spread(system.seconds_to_target, 0),
+        ", ".join(same),
         "; ".join(remarks),
     ]
 

@@ -40,7 +40,7 @@ def test_seeds_are_taken_together() -> None:
 def test_one_seed_has_no_spread_and_unknown_memory_is_a_dash() -> None:
     table = tabulate([Outcome("a", 1, 9, 5, metrics_of([0.2], [(1.0, 3.0)], None))], 100)
     scores = ["20.0 [20.0, 20.0]", "10.0 [10.0, 10.0]", "20.0 [20.0, 20.0]", "20.0 [20.0, 20.0]"]
-    assert table.table()[1] == [["a", "9", *scores, "3.000", "100", "-", "-", "1", ""]]
+    assert table.table()[1] == [["a", "9", *scores, "3.000", "100", "-", "-", "1", "", ""]]
 
 
 def test_failures_with_one_reason_are_told_once_and_bars_are_escaped() -> None:
@@ -49,7 +49,21 @@ def test_failures_with_one_reason_are_told_once_and_bars_are_escaped() -> None:
     assert table.target_loss is None
     assert table.table()[1][0][-1] == "failed with seed 1, 2: it | broke\noff"
     assert r"| failed with seed 1, 2: it \| broke off |" in table.to_markdown()
-    assert tabulate([], 100).table()[0][-2] == "s to target"
+    assert tabulate([], 100).table()[0][-3] == "s to target"
+
+
+def test_rows_that_no_test_separates_are_named() -> None:
+    def runs(name: str, gain: float) -> list[Outcome]:
+        scores = [[gain + 0.01 * (seed + number % 7) for number in range(20)] for seed in (1, 2)]
+        return [Outcome(name, seed, 9, 5, metrics_of(scores[seed - 1], [(1.0, 3.0)])) for seed in (1, 2)]
+
+    table = tabulate([*runs("a", 0.1), *runs("b", 0.3), *runs("c", 0.1), *runs("d", 0.5)[:1]], 100)
+    titles, rows = table.table()
+    assert [row[titles.index("not separated from")] for row in rows] == ["c", "", "a", ""]
+    first, second, difference, p_value = table.differences[0]
+    assert (first, second) == ("a", "b")
+    assert difference.mean == pytest.approx(-0.2)
+    assert p_value == pytest.approx(3 / 10_001)  # the smallest of three tests
 
 
 def test_losses_speeds_and_the_last_layer_metrics_are_read_from_a_metrics_log() -> None:

@@ -24,15 +24,19 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+import numpy as np
+
 from sumpool.bench.config import split_overrides
 from sumpool.bench.plots import COLOURS, save_figure
 from sumpool.bench.results import MEBI, BenchReport, Result, Row, Table, text_table
 from sumpool.errors import RecipeError
-from sumpool.evaluation.statistics import Estimate
+from sumpool.evaluation.scores import SCORES
+from sumpool.evaluation.statistics import Estimate, Floats, compare_all, not_separated
 from sumpool.progress import Check, Progress, Report
 from sumpool.recipe.load import make_recipe, read_tree
 from sumpool.recipe.packaged import recipes_folder
 from sumpool.recipe.schema import Recipe
+from sumpool.runs.run_folder import evaluation_folder
 from sumpool.settings import kinds
 from sumpool.studies.config import LraConfig
 from sumpool.studies.lra.tasks import make_data
@@ -40,6 +44,7 @@ from sumpool.studies.study import load_study, make_table
 from sumpool.studies.training import budget_steps, clocked, over_seeds, report_runs, with_steps
 from sumpool.tasks.classification.classify import evaluate_classifier
 from sumpool.training.journal import JOURNAL, Journal
+from sumpool.workflows.sweep import read_correct
 from sumpool.workflows.train import dry_run, train
 
 ROWS: Mapping[str, Mapping[str, Any]] = {
@@ -124,7 +129,7 @@ def study_lra(overrides: Sequence[str], report: Report, check: Check) -> BenchRe
     recipes = {name: [_recipe(config, name, seed, of_recipe) for seed in config.seeds] for name in config.attentions}
     statistics = make_data(config, config.seeds[0], folder / "data", report, check)
     # 2. Train and evaluate each attention with each seed.
-    rows = []
+    rows, correct = [], dict[str, Floats]()
     for name, seeds in recipes.items():
         report(Progress("lra", note=f"{config.task}: {name}"))
         folders = [folder / f"{name}-seed{seed}" for seed in config.seeds]
@@ -132,11 +137,15 @@ def study_lra(overrides: Sequence[str], report: Report, check: Check) -> BenchRe
             steps = budget_steps(seeds[0], folders, config.minutes, 0, report, check)
             seeds = [one.model_copy(update={"train": with_steps(one.train, steps, _VALIDATIONS)}) for one in seeds]
         runs = [_run(recipe, run, report, check) for recipe, run in zip(seeds, folders, strict=True)]
+        labels = [read_correct(evaluation_folder(run, "test") / SCORES) for run in folders]
+        correct[name] = np.array([value for run in labels for _, value in sorted(run.items())])
         cost = dry_run(recipes[name][0], report=report, check=check)
         costs = {"memory": cost.peak_memory, "parameters": cost.parameters}
         rows.append(make_row(name, runs, published(config.task, name) | costs, config.memory * 2**30))
     # 3. Write the table.
     first = recipes[config.attentions[0]][0]
+    differences = compare_all(correct)
+    rows = [row.also({"same": ", ".join(not_separated(row["attention"], differences))}) for row in rows]
     table = make_lra_table(config.task, rows, config.memory, _notes(first))
     result = Result({"attentions": rows}, [table, _statistics(statistics)], {"statistics": statistics})
     return report_runs("lra", config.task, config, first, config.seeds[0], result, folder / "results")
