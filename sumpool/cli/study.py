@@ -1,6 +1,7 @@
 """`sumpool study`: the name of a study in, tables out; without a name the list of them."""
 
 import gc
+import sys
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -9,7 +10,7 @@ import typer
 from sumpool.cli.bench import Csv, Json, Latex, Out, Plot, lay_out, locked_output
 from sumpool.cli.console import screen
 from sumpool.cli.options import Changes
-from sumpool.cli.text import table
+from sumpool.cli.text import mark_segments, shows_colours, table
 from sumpool.errors import RecipeError
 from sumpool.io.manifest import run_folder
 
@@ -29,11 +30,13 @@ STUDIES: Final = {
     "lra": "attentions trained on a task of the Long Range Arena (--set study.task=listops)",
     "language-models": "language models by boundaries, trained for equal times (--set study.table=pareto)",
     "attention-map": "picture of the attention of every layer and head of a RUN on a DOCUMENT",
+    "segments": "segments of the language model of a RUN on a DOCUMENT, with the entropy of its predictions",
 }
 """Names of the studies, and what each is about."""
-OF_RUN = ("approximation", "sparsity", "generation", "scaling", "attention-map")
+OF_RUN = ("approximation", "sparsity", "generation", "scaling", "attention-map", "segments")
 """Studies that take a run, or a recipe (scaling)."""
-MAP = "attention-map"
+OF_DOCUMENT = ("attention-map", "segments")
+"""Studies that take a run and a document."""
 
 
 def study(
@@ -46,7 +49,9 @@ def study(
             metavar="[RUN|RECIPE]", parser=run_folder, help=f"The run, or the recipe of scaling ({', '.join(OF_RUN)})."
         ),
     ] = None,
-    document: Annotated[str | None, typer.Argument(metavar="[DOCUMENT]", help="The document (attention-map).")] = None,
+    document: Annotated[
+        str | None, typer.Argument(metavar="[DOCUMENT]", help=f"The document ({', '.join(OF_DOCUMENT)}).")
+    ] = None,
     out: Out = None,
     plot: Plot = None,
     latex: Latex = None,
@@ -69,7 +74,7 @@ def study(
     exports = {"--csv": csv, "--latex": latex}
     require_writable(exports)
     if target and document:
-        _draw_map(target, document, plot)
+        (_draw_map if name == OF_DOCUMENT[0] else _show_segments)(target, document, plot)
         return
     from sumpool.studies.plots import draw, require_plots
     from sumpool.studies.run import run_study
@@ -97,8 +102,10 @@ def _check(name: str, target: Path | None, document: str | None) -> None:
 
     if name not in STUDIES:
         raise RecipeError(f"the study must be one of {', '.join(STUDIES)}, got {name}{hint(name, [*STUDIES])}")
-    if (name == MAP) != (document is not None):
-        raise RecipeError(f"a run and a document must follow {MAP}, and it alone, got {name} {target} {document}")
+    if (name in OF_DOCUMENT) != (document is not None):
+        raise RecipeError(
+            f"a run and a document must follow {', '.join(OF_DOCUMENT)} only, got {name} {target} {document}"
+        )
     if target and name not in OF_RUN:
         raise RecipeError(f"a run must follow {', '.join(OF_RUN)} only, got {target} after {name}")
 
@@ -107,7 +114,16 @@ def _draw_map(run: Path, document: str, plot: Path | None) -> None:
     """Draw the attention of a run on a document."""
     from sumpool.studies.attention_map import draw_attention_map
 
-    path = plot or Path(f"{MAP}.png")
+    path = plot or Path("attention-map.png")
     maps = draw_attention_map(run, document, path)
     with screen() as shown:
         shown.result(f"{path}: {len(maps)} layers, {maps[0].size(1):,} tokens in the first")
+
+
+def _show_segments(run: Path, document: str, plot: Path | None) -> None:
+    """Show the segments of a document as text, and draw them if asked to."""
+    from sumpool.studies.segments import study_segments
+
+    with screen() as shown:
+        segments = study_segments(run, document, plot, shown.report)
+    sys.stdout.write(f"{mark_segments(segments, shows_colours())}\n")

@@ -49,8 +49,8 @@ def test_words_that_do_not_fit_are_said(tmp_path: Path) -> None:
         (("operators", "runs/mine"), f"a run must follow {', '.join(OF_RUN)} only, got runs/mine after operators"),
         (("sparsity", tmp_path), "must be a run folder"),
         (("operator",), "the study must be one of operators, complexity, .*, got operator .*did you mean operators"),
-        (("attention-map", tmp_path), "a run and a document must follow attention-map, and it alone, got attention-m"),
-        (("sparsity", "run", "doc"), "it alone, got sparsity run doc"),
+        (("attention-map", tmp_path), "a run and a document must follow attention-map, segments only, got attention-m"),
+        (("sparsity", "run", "doc"), "segments only, got sparsity run doc"),
     ):
         assert re.search(message, str(study(*words).exception))
 

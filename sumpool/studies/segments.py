@@ -1,0 +1,108 @@
+"""`sumpool study segments`: the segments of a language model on a document (Nawrot et al., 2023, Figure 2).
+
+The picture has the entropy of the next token at every token of the text, and a line after the last token of each
+segment. Boundaries are those that the model pools by: of `entropy` they are predicted without the next token, so that
+they follow the peaks of the entropy but are not all of them.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+
+from sumpool.bench.plots import require_plots, save_figure
+from sumpool.documents.read import read_documents
+from sumpool.errors import DataError
+from sumpool.progress import Progress, Report, no_op
+from sumpool.tasks.language_modeling.generation import encode_prompt, load_language_model, segments_of
+from sumpool.tasks.language_modeling.measures import bits
+
+MOST_TOKENS = 512
+"""Tokens of the document that are read."""
+_LINE = 64
+"""Tokens of a line of the picture."""
+_SHOWN = {" ": "␣", "\n": "↵", "\t": "⇥"}
+
+
+def study_segments(run: Path | None, document: str, path: Path | None, report: Report = no_op) -> tuple[str, ...]:
+    """Divide the first tokens of a document into the segments of a language model, and draw them.
+
+    Args:
+        run: The run folder; None takes the newest run of a language model.
+        document: File of the document.
+        path: PNG of the picture; None draws none.
+        report: Called with a note on characters that the vocabulary lacks.
+
+    Returns:
+        Consecutive segments; the last one may be unfinished.
+
+    Raises:
+        RecipeError: If the picture cannot be written, or matplotlib is missing.
+        DataError: If the document cannot be read or is empty.
+        CheckpointError: If the run is no language model, or damaged.
+    """
+    if path:
+        require_plots(path)
+    loaded = load_language_model(run)
+    read = next(iter(read_documents(document)))
+    if read.error or not read.text.strip():
+        raise DataError(read.error or f"{document} must have text, got none")
+    ids, _, unknown = encode_prompt(read.text, loaded)
+    if unknown:
+        report(Progress("segments", note=f"{unknown:,} characters of the document are not in the vocabulary"))
+    row = torch.tensor([ids[: min(MOST_TOKENS, loaded.recipe.model.length)]], device=loaded.device)
+    if path:
+        mask = torch.ones_like(row, dtype=torch.bool)
+        with torch.inference_mode():
+            log_probs = loaded.model.logits(row, mask).double().log_softmax(2)[0]
+            entropies = [bits(nats) for nats in (-(log_probs.exp() * log_probs).sum(1)).tolist()]
+            ends = loaded.model.boundaries_of(row, mask)[0].tolist()
+        tokens = [loaded.token_bytes[token].decode("utf-8", "replace") for token in row[0].tolist()]
+        _draw(tokens, entropies, ends, path)
+    return segments_of(loaded, row[0].cpu().numpy())
+
+
+def _draw(tokens: list[str], entropies: list[float], ends: list[bool], path: Path) -> None:
+    """Draw the entropy in lines of `_LINE` tokens, each token below its point."""
+    from matplotlib.figure import Figure
+
+    starts = range(0, len(tokens), _LINE)
+    figure = Figure(figsize=(11, 0.4 + 0.85 * len(starts)), dpi=100, layout="constrained")
+    labels, families = _labels(tokens)
+    for axes, start in zip(figure.subplots(len(starts), 1, squeeze=False).flat, starts, strict=True):
+        places = range(min(_LINE, len(tokens) - start))
+        axes.plot(places, entropies[start : start + _LINE], color="#0072b2", linewidth=1)
+        for place in places:
+            if ends[start + place]:
+                axes.axvline(place + 0.5, color="#d55e00", linewidth=1)
+        axes.set_xticks(places, labels[start : start + _LINE], family=families, fontsize=9)
+        axes.tick_params(axis="x", length=0)
+        axes.tick_params(axis="y", labelsize=6)
+        axes.set_xlim(-0.5, _LINE - 0.5)
+        axes.set_ylim(0, 1.05 * max(entropies))
+    figure.supylabel("entropy of the next token, bits", fontsize=9)
+    save_figure(figure, path)
+
+
+def _labels(tokens: list[str]) -> tuple[list[str], list[str]]:
+    """Return what stands for each token, and the fonts that have it; a character of no font is its code point."""
+    lacking, families = set("".join(tokens)), ["DejaVu Sans"]
+    for family, characters in _fonts():
+        if family in families or lacking & characters:
+            lacking -= characters
+            families.append(family)
+    labels = []
+    for token in tokens:
+        shown = (f"{ord(one):04X}" if one in lacking else one for one in token)
+        labels.append("".join(_SHOWN.get(one, one) for one in shown) or "?")
+    return labels, families
+
+
+def _fonts() -> Iterator[tuple[str, set[str]]]:
+    """Yield the installed fonts with their characters, that of the picture first."""
+    from matplotlib import font_manager
+
+    listed = font_manager.fontManager.ttflist
+    entries = [entry for entry in listed if entry.style == "normal" and "LastResort" not in entry.fname]
+    for entry in sorted(entries, key=lambda entry: (entry.name != "DejaVu Sans", entry.name)):
+        yield entry.name, set(map(chr, font_manager.get_font(entry.fname).get_charmap()))

@@ -1,0 +1,34 @@
+from pathlib import Path
+
+import pytest
+
+from sumpool.errors import DataError, RecipeError
+from sumpool.progress import Progress
+from sumpool.studies.segments import _labels, study_segments
+from sumpool.workflows.train import train
+from tests.tasks.language_modeling.test_loading import folder, recipe
+
+__all__ = ["folder"]
+
+
+@pytest.mark.slow
+def test_a_document_is_divided_as_the_model_does_and_drawn(folder: Path, tmp_path: Path) -> None:
+    run = train(recipe(folder, {"kind": "whitespace"}), folder / "segmented")
+    document, picture = tmp_path / "doc.txt", tmp_path / "segments.png"
+    document.write_text("the öld fox the f\u043ex sleeps")  # a Cyrillic o
+    notes: list[Progress] = []
+    segments = study_segments(run, str(document), picture, notes.append)
+    assert segments[:3] == ("the ", "öld ", "fox ")
+    assert [progress.note for progress in notes] == ["1 characters of the document are not in the vocabulary"]
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+    document.write_text(" ")
+    with pytest.raises(DataError, match=r"doc\.txt must have text, got none"):
+        study_segments(run, str(document), None)
+    with pytest.raises(RecipeError, match=r"--plot must name a \.png file"):
+        study_segments(run, str(document), Path("segments.jpg"))
+
+
+def test_characters_without_a_font_are_code_points() -> None:
+    labels, families = _labels(["a", " ", "\u043e", "\U000e0041", ""])
+    assert labels == ["a", "␣", "\u043e", "E0041", "?"]
+    assert families[0] == "DejaVu Sans"
