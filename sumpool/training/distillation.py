@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 from torch.utils.hooks import RemovableHandle
 
-from sumpool.core.attention._base import Attention
+from sumpool.core.attention._base import Attention, SoftmaxAttention
 from sumpool.core.attention.blockwise import BlockwiseAttention
 from sumpool.core.model.encoder import Encoder, EncoderLayer
 from sumpool.core.nn.cross_entropy import MAX_LOGITS
@@ -208,7 +208,7 @@ def attention_scores(attention: Attention, tokens: Tokens) -> Tensor:
     Raises:
         RecipeError: If the attention is another one.
     """
-    if type(attention)._mix is not Attention._mix:
+    if not isinstance(attention, SoftmaxAttention):
         raise RecipeError(
             f"train.loss_weights must not name attention_maps for a {type(attention).__name__}: vanilla and blockwise "
             "have them"

@@ -44,7 +44,7 @@ def test_config_of_led(tmp_path: Path) -> None:
     config = to_model_config(read_config(tmp_path), ImportOptions(), tmp_path)
     assert (config.source_length, config.target_length, config.scale_embedding) == (64, 32, False)
     layers = [layer.attention.model_dump(exclude={"positions"}) for layer in config.encoder]
-    expected = {"kind": "sliding_window", "global_first": True, "causal": False}
+    expected = {"kind": "sliding_window", "global_first": True}
     assert layers == [{**expected, "window": window} for window in (8, 4)]
 
 

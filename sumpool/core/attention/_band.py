@@ -39,10 +39,8 @@ class BandAttention(Attention):
         reach: int,
         positions: PositionsKind = "none",
         first: int = 0,
-        *,
-        causal: bool = False,
     ) -> None:
-        super().__init__(dim, heads, positions, causal=causal)
+        super().__init__(dim, heads, positions)
         self.reach = reach
         self.first_tokens = first
 
@@ -54,7 +52,7 @@ class BandAttention(Attention):
 
     def _windows(self, mask: Tensor, lengths: Sequence[int] | None) -> Windows:
         """Cut documents into chunks."""
-        return Windows(mask, self.reach, self.first_tokens, self.causal, lengths)
+        return Windows(mask, self.reach, self.first_tokens, lengths)
 
     def _attend_in_windows(
         self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor, windows: Windows

@@ -37,7 +37,6 @@ class Attention(nn.Module):
         project: Joint projection to `projections` times dim features, by default queries, keys and values.
         out: Output projection of the merged heads.
         positions: Position encoding of queries and keys.
-        causal: Whether tokens attend to themselves and to earlier tokens only.
         heads: Number of heads.
     """
 
@@ -45,11 +44,8 @@ class Attention(nn.Module):
     """Block size for chunked encoding: no token attends beyond its block of this many tokens, so a document may be
     split at any multiple. None if a document must be encoded in one piece."""
 
-    def __init__(
-        self, dim: int, heads: int, positions: PositionsKind = "none", projections: int = 3, *, causal: bool = False
-    ) -> None:
+    def __init__(self, dim: int, heads: int, positions: PositionsKind = "none", projections: int = 3) -> None:
         super().__init__()
-        self.causal = causal
         self.heads = heads
         self.project = nn.Linear(dim, projections * dim)
         self.out = nn.Linear(dim, dim)
@@ -65,23 +61,12 @@ class Attention(nn.Module):
 
     def _mix(self, tokens: Tokens) -> Tensor:
         """Weighted sums of the values, heads merged, (batch, length, dim)."""
-        query, key, value = self._project(tokens)
-        # A causal mask hides padding too, which is later than all real tokens.
-        if self.causal and self.positions.bias(tokens.positions[:, :1]) is None:
-            mixed = dot_product_attention(query, key, value, is_causal=True)
-        else:
-            mask = None if tokens.full else tokens.mask
-            mixed = attend(query, key, value, mask, self._bias(tokens.positions))
-        return merge_heads(mixed)
+        mask = None if tokens.full else tokens.mask
+        return merge_heads(attend(*self._project(tokens), mask, self._bias(tokens.positions)))
 
     def _bias(self, positions: Tensor, queries: slice = slice(None)) -> Tensor | None:
-        """Bias of the attention scores, -inf for later tokens of causal attention; see `AttentionPositions.bias`."""
-        bias = self.positions.bias(positions, queries)
-        if not self.causal:
-            return bias
-        indices = torch.arange(positions.size(1), device=positions.device)
-        later = torch.where(indices > indices[queries, None], -math.inf, 0.0)[None, None]
-        return later if bias is None else bias + later
+        """Bias of the attention scores; see `AttentionPositions.bias`."""
+        return self.positions.bias(positions, queries)
 
     def _project(self, tokens: Tokens) -> tuple[Tensor, Tensor, Tensor]:
         """Position-encoded queries and keys, and values, (batch, heads, length, head_dim) each."""
@@ -90,7 +75,30 @@ class Attention(nn.Module):
 
 
 class SoftmaxAttention(Attention):
-    """Attention with the weights of `Attention`, which the scorer `attention_mass` reads."""
+    """Attention with the weights of `Attention`, which scorers and distillation read; optionally causal.
+
+    Attributes:
+        causal: Whether tokens attend to themselves and to earlier tokens only.
+    """
+
+    def __init__(self, dim: int, heads: int, positions: PositionsKind = "none", *, causal: bool = False) -> None:
+        super().__init__(dim, heads, positions)
+        self.causal = causal
+
+    def _mix(self, tokens: Tokens) -> Tensor:
+        if self.causal and self.positions.bias(tokens.positions[:, :1]) is None:
+            # The mask hides padding too, which is later than all real tokens.
+            return merge_heads(dot_product_attention(*self._project(tokens), is_causal=True))
+        return super()._mix(tokens)
+
+    def _bias(self, positions: Tensor, queries: slice = slice(None)) -> Tensor | None:
+        """Bias of the attention scores, -inf for later tokens of causal attention."""
+        bias = super()._bias(positions, queries)
+        if not self.causal:
+            return bias
+        indices = torch.arange(positions.size(1), device=positions.device)
+        later = torch.where(indices > indices[queries, None], -math.inf, 0.0)[None, None]
+        return later if bias is None else bias + later
 
     def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Attention weight that each token receives from all tokens of its document, averaged over the heads.

@@ -30,8 +30,6 @@ class DilatedAttentionConfig(AttentionConfig):
     positions: PositionsKind = "none"
     """Position encoding inside the attention: rotary rotates queries and keys, relative adds a learned bias per
     distance, none relies on the positions added to the embeddings."""
-    causal: bool = False
-    """Whether tokens attend to themselves and to earlier tokens only, as in language models."""
 
     def build(self, dim: int, heads: int) -> "DilatedAttention":
         """Build the attention."""
@@ -43,7 +41,7 @@ class DilatedAttention(BandAttention):
     """Self-attention to every few tokens within a window."""
 
     def __init__(self, dim: int, heads: int, config: DilatedAttentionConfig) -> None:
-        super().__init__(dim, heads, config.window // 2, config.positions, causal=config.causal)
+        super().__init__(dim, heads, config.window // 2, config.positions)
         self.dilation = config.dilation
 
     def _mix(self, tokens: Tokens) -> Tensor:

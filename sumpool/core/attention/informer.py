@@ -5,11 +5,11 @@ active and attend to all keys. The difference is measured on few sampled keys. O
 `factor` ln(n) keys are sampled, and as many queries are active: O(length * log(length) * dim). More of either
 approximate full attention, which it is once all queries are active.
 
-Settings name what differs between paper and released code: `sample` (paper: the same keys for all queries; code: keys
-for each query, with replacement) and `mean_over` (code: the sum over the samples is divided by the length). Departures:
-there are ceil(factor * ln(n)) of both (code: factor * ceil(ln(n))); padding is masked; keys are drawn by the seed and
-the length of the document unless `redraw` is set (code: at every call). Distilling, which halves a document between
-layers, is `pool: {kind: distilling}`.
+`mean_over` names what differs between paper and released code, where the sum over the samples is divided by the length.
+Departures: all queries share the sampled keys, as in the paper (code: keys for each query, with replacement); there are
+ceil(factor * ln(n)) of both (code: factor * ceil(ln(n))); padding is masked; keys are drawn by the seed and the length
+of the document unless `redraw` is set (code: at every call). Distilling, which halves a document between layers, is
+`pool: {kind: distilling}`.
 """
 
 import math
@@ -21,7 +21,7 @@ from torch import Tensor
 
 from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.nn.layers import merge_heads
-from sumpool.core.nn.low_rank import fill_rows, sample_keys_of_queries, sample_tokens, step_seed, take_rows
+from sumpool.core.nn.low_rank import fill_rows, sample_tokens, step_seed, take_rows
 from sumpool.core.nn.masking import attend
 from sumpool.core.nn.numerics import at_least_float32, matmul_exactly
 from sumpool.core.tokens import Tokens
@@ -34,8 +34,6 @@ class InformerAttentionConfig(AttentionConfig):
     kind: Literal["informer"] = "informer"
     factor: float = Field(5, gt=0, le=100_000)
     """Sampled keys and active queries, as a multiple of the logarithm of the document's tokens, rounded up."""
-    sample: Literal["shared", "per_query"] = "shared"
-    """Sampled keys: shared, the same for all queries; per_query, others for each, which takes more memory."""
     mean_over: Literal["samples", "length"] = "samples"
     """Divisor of the sum of the sampled scores: their number, or the tokens of the document."""
     redraw: bool = False
@@ -80,13 +78,8 @@ class InformerAttention(Attention):
         seed = step_seed(config.seed, config.redraw and self.training)
         query, key = at_least_float32(query) * query.size(3) ** -0.5, at_least_float32(key)
         size = self._size(mask.size(1))
-        if config.sample == "shared":
-            index, _ = sample_tokens(mask, size, seed, 0)  # (batch, samples)
-            scores = matmul_exactly(query, take_rows(key, index[:, None]).mT)
-        else:
-            index = sample_keys_of_queries(mask, size, seed)  # (batch, length, samples)
-            keys = take_rows(key, index.flatten(1)[:, None]).unflatten(2, (-1, size))
-            scores = matmul_exactly(keys, query[..., None]).squeeze(4)
+        index, _ = sample_tokens(mask, size, seed, 0)  # (batch, samples)
+        scores = matmul_exactly(query, take_rows(key, index[:, None]).mT)
         sizes = self._sizes(counts)
         absent = (torch.arange(size, device=mask.device) >= sizes)[:, None, None]  # (batch, 1, 1, samples)
         largest = scores.masked_fill(absent, -math.inf).amax(3)

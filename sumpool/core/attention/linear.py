@@ -15,15 +15,13 @@ from sumpool.core.attention._kernel import KernelAttention
 
 @final
 class LinearAttentionConfig(AttentionConfig):
-    """Settings of linear attention."""
+    """Linear attention has no settings."""
 
     kind: Literal["linear"] = "linear"
-    causal: bool = False
-    """Whether tokens attend to themselves and to earlier tokens only, as in language models."""
 
     def build(self, dim: int, heads: int) -> "LinearAttention":
         """Build the attention."""
-        return LinearAttention(dim, heads, causal=self.causal)
+        return LinearAttention(dim, heads)
 
 
 @final

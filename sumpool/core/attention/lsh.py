@@ -12,8 +12,7 @@ Departures from the released codes: padding is sorted last and never visible (re
 to); the number of buckets follows the real tokens of a document, so that neither padding nor batch mates change the
 bucket of a token; any length is allowed; a token visible in several rounds counts once, as in the paper; the first
 chunk has no predecessor (released: the last chunk of another round); rotations are fixed by a seed instead of drawn
-anew in each step. In causal attention later tokens still decide, without a gradient, where chunks of sorted tokens
-begin, as in the paper.
+anew in each step.
 """
 
 import math
@@ -50,8 +49,6 @@ class LshAttentionConfig(AttentionConfig):
     """Heads with local attention instead of hashing; fewer than `model.heads`."""
     seed: int = Field(0, ge=0, lt=2**63)
     """Seed of the random rotations."""
-    causal: bool = False
-    """Whether tokens attend to themselves and to earlier tokens only, as in language models."""
 
     def build(self, dim: int, heads: int) -> "LshAttention":
         """Build the attention.
@@ -72,13 +69,11 @@ class _HashRound:
         queries: (batch, heads, chunks, size), indices of the tokens of each chunk.
         keys: (batch, heads, chunks, window), indices of the tokens visible to the chunk; -1 where there is none.
         rank: (batch, heads, length), rank of each token in the concatenation of the chunks.
-        causal: Whether only earlier tokens are visible.
     """
 
     queries: Tensor
     keys: Tensor
     rank: Tensor
-    causal: bool
 
     @property
     def chunk(self) -> Tensor:
@@ -93,7 +88,7 @@ class LshAttention(Attention):
     rotations: Tensor
 
     def __init__(self, config: LshAttentionConfig, dim: int, heads: int) -> None:
-        super().__init__(dim, heads, projections=2, causal=config.causal)
+        super().__init__(dim, heads, projections=2)
         self.hash_heads = heads - config.local_heads
         self.bucket = config.bucket
         generator = torch.Generator().manual_seed(config.seed)
@@ -118,9 +113,9 @@ class LshAttention(Attention):
         )
         most = min(max(1, math.ceil(max(known_lengths(tokens)) / (2 * self.bucket))), _MAX_DIRECTIONS)
         orders = (self._sort(hash_query.detach(), mask, most, rotation) for rotation in self.rotations)
-        hashed = [_split_chunks(order, self.bucket, False, self.causal) for order in orders]
+        hashed = [_split_chunks(order, self.bucket, False) for order in orders]
         indices = torch.arange(query.size(2), device=query.device).expand(query.shape[:3])
-        local = [_split_chunks(indices, self.bucket, True, self.causal)]
+        local = [_split_chunks(indices, self.bucket, True)]
         return [(hash_query, hash_value, mask, hashed), (query, value, mask, local)]
 
     def _sort(self, query: Tensor, mask: Tensor, most: int, rotation: Tensor) -> Tensor:
@@ -151,15 +146,16 @@ def _weights(query: Tensor, mask: Tensor, rounds: list[_HashRound]) -> list[Tens
     key = F.normalize(at_least_float32(query), dim=3).to(query.dtype)
     real = mask[:, None].expand(query.shape[:3])
     visible = [_take(real, layout.keys) & (layout.keys >= 0) for layout in rounds]  # (batch, heads, chunks, window)
-    has_others = torch.stack([_has_others(layout, keys) for layout, keys in zip(rounds, visible, strict=True)]).any(0)
+    # A token is in its own window: with two real tokens in it, another one is visible.
+    has_others = torch.stack(
+        [_take(keys.sum(3) > 1, layout.chunk) for layout, keys in zip(rounds, visible, strict=True)]
+    ).any(0)
     scores: list[Tensor] = []
     for layout, keys in zip(rounds, visible, strict=True):
         products = _take(query, layout.queries) @ _take(key, layout.keys).transpose(3, 4)
         products = at_least_float32(products) / math.sqrt(query.size(3))
         is_self = layout.queries[..., None] == layout.keys[..., None, :]
         masked = ~keys[..., None, :] | (is_self & _take(has_others, layout.queries)[..., None])
-        if layout.causal:
-            masked = masked | (layout.keys[..., None, :] > layout.queries[..., None])
         multiplicity = _count_rounds(layout, rounds).to(products.dtype)
         scores.append((products - multiplicity.log()).masked_fill(masked, _MASKED_SCORE))
     sums = [_take(part.logsumexp(4).flatten(2), layout.rank) for part, layout in zip(scores, rounds, strict=True)]
@@ -175,19 +171,6 @@ def _take(values: Tensor, index: Tensor) -> Tensor:
     return values.gather(2, flat).view(*index.shape, *values.shape[3:])
 
 
-def _has_others(layout: _HashRound, visible: Tensor) -> Tensor:
-    """Whether a token sees another one in this round, (batch, heads, length).
-
-    Args:
-        layout: The round.
-        visible: (batch, heads, chunks, window), True at real tokens.
-    """
-    if not layout.causal:  # a token is in its own window: with two real tokens in it, another one is visible
-        return _take(visible.sum(3) > 1, layout.chunk)
-    earlier = visible[..., None, :] & (layout.keys[..., None, :] < layout.queries[..., None])
-    return _take(earlier.any(4).flatten(2), layout.rank)
-
-
 def _count_rounds(layout: _HashRound, rounds: list[_HashRound]) -> Tensor:
     """Number of rounds in which each pair of this round is visible: (batch, heads, chunks, size, window)."""
     count = torch.ones(*layout.queries.shape, layout.keys.size(3), device=layout.keys.device)
@@ -199,7 +182,7 @@ def _count_rounds(layout: _HashRound, rounds: list[_HashRound]) -> Tensor:
     return count
 
 
-def _split_chunks(order: Tensor, size: int, look_ahead: bool, causal: bool) -> _HashRound:
+def _split_chunks(order: Tensor, size: int, look_ahead: bool) -> _HashRound:
     """Split tokens in this order (batch, heads, length) into chunks.
 
     Visible are the chunk itself, the chunk before it and, with `look_ahead`, the chunk after it.
@@ -208,4 +191,4 @@ def _split_chunks(order: Tensor, size: int, look_ahead: bool, causal: bool) -> _
     missing = torch.full_like(queries[:, :, :1], -1)
     before = torch.cat([missing, queries[:, :, :-1]], dim=2)
     after = [torch.cat([queries[:, :, 1:], missing], dim=2)] if look_ahead else []
-    return _HashRound(queries, torch.cat([before, queries, *after], dim=3), order.argsort(dim=2), causal)
+    return _HashRound(queries, torch.cat([before, queries, *after], dim=3), order.argsort(dim=2))

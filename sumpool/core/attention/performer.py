@@ -6,7 +6,7 @@ of the softmax: O(length * features * dim). Blocks of head_dim directions are or
 their lengths are those of Gaussian vectors.
 
 Before the exponential, the maximum is subtracted for each query, and for each document and head over the real keys;
-both cancel in the normalised weights, up to rounding: in causal attention too, later keys change nothing else.
+both cancel in the normalised weights, up to rounding.
 Departures from the released code: padding changes no result (released: it takes part in the maximum of the keys); no
 constant is added to the features; the orthogonal matrices are uniformly distributed (released: Q of a QR decomposition
 as it is, a biased estimate, whose error does not vanish with more features); the directions are fixed by a seed unless
@@ -36,8 +36,6 @@ class PerformerAttentionConfig(AttentionConfig):
     """Whether each training step draws new directions; summaries always use those of the seed."""
     seed: int = Field(0, ge=0, lt=2**63)
     """Seed of the directions."""
-    causal: bool = False
-    """Whether tokens attend to themselves and to earlier tokens only, as in language models."""
 
     def build(self, dim: int, heads: int) -> "PerformerAttention":
         """Build the attention."""
@@ -51,7 +49,7 @@ class PerformerAttention(KernelAttention):
     directions: Tensor
 
     def __init__(self, config: PerformerAttentionConfig, dim: int, heads: int) -> None:
-        super().__init__(dim, heads, causal=config.causal)
+        super().__init__(dim, heads)
         self.redraw = config.redraw
         generator = torch.Generator().manual_seed(config.seed)
         directions = orthogonal_directions(config.features, dim // heads, generator)

@@ -36,8 +36,6 @@ class SkyformerAttentionConfig(AttentionConfig):
     """Queries and keys that stand for all; more approximate kernelized attention more closely."""
     regularization: float = Field(0.1, ge=0, le=1000)
     """Added to the diagonal of the landmarks' kernel."""
-    normalize: bool = True
-    """Whether the landmarks' kernel is divided by the square roots of its row and column sums before its inverse."""
     iterations: int = Field(6, ge=1, le=1000)
     """Iterations of the inverse."""
     redraw: bool = False
@@ -82,8 +80,6 @@ class SkyformerAttention(Attention):
     def _invert(self, kernel: Tensor, is_landmark: Tensor) -> Tensor:
         """Inverse of the regularised kernel of the landmarks, 0 where there is none."""
         kernel = kernel + self.config.regularization * is_landmark[:, None].to(kernel.dtype).diag_embed()
-        if not self.config.normalize:
-            return iterate_pseudo_inverse(kernel, self.config.iterations)
         degree = kernel.sum(3, keepdim=True)
         root = degree.masked_fill(degree == 0, 1.0).rsqrt()  # (batch, heads, landmarks, 1)
         inverse = iterate_pseudo_inverse(kernel * root * root.mT, self.config.iterations, contractive=True)

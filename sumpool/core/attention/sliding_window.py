@@ -12,10 +12,9 @@ the same projections as all other tokens.
 """
 
 import math
-from typing import Literal, Self, final
+from typing import Literal, final
 
 import torch
-from pydantic import model_validator
 from torch import Tensor, nn
 
 from sumpool.core.attention._band import BandAttention, Window
@@ -39,14 +38,6 @@ class SlidingWindowAttentionConfig(AttentionConfig):
     positions: PositionsKind = "none"
     """Position encoding inside the attention: rotary rotates queries and keys, relative adds a learned bias per
     distance, none relies on the positions added to the embeddings."""
-    causal: bool = False
-    """Whether tokens attend to themselves and to earlier tokens only, as in language models."""
-
-    @model_validator(mode="after")
-    def _check_first_token(self) -> Self:
-        if self.global_first and self.causal:
-            raise ValueError("causal must be false with a global first token, which attends to all others, got true")
-        return self
 
     def build(self, dim: int, heads: int) -> "SlidingWindowAttention":
         """Build the attention."""
@@ -58,9 +49,7 @@ class SlidingWindowAttention(BandAttention):
     """Self-attention within a window, optionally with a global first token."""
 
     def __init__(self, dim: int, heads: int, config: SlidingWindowAttentionConfig) -> None:
-        super().__init__(
-            dim, heads, config.window // 2, config.positions, int(config.global_first), causal=config.causal
-        )
+        super().__init__(dim, heads, config.window // 2, config.positions, int(config.global_first))
         self.first = FirstToken(dim, heads) if config.global_first else None
 
     def _mix(self, tokens: Tokens) -> Tensor:

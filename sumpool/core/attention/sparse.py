@@ -5,10 +5,9 @@ to its own column. `fixed`: to its row, and to the last `columns` columns of all
 token. One softmax over the union, O(length * (stride + length / stride) * dim): O(length^1.5 * dim) with a stride of
 about the square root of the length.
 
-Departures from the released code: both directions are visible unless `causal` is set (released: the past only); every
-head has both parts of the strided pattern, the paper's "merged" head (released: an attention for each); columns are
-tokens, the same in all heads (released: blocks of tokens, others in other heads); padding is masked, and any length is
-allowed.
+Departures from the released code: both directions are visible (released: the past only); every head has both parts of
+the strided pattern, the paper's "merged" head (released: an attention for each); columns are tokens, the same in all
+heads (released: blocks of tokens, others in other heads); padding is masked, and any length is allowed.
 """
 
 import math
@@ -37,8 +36,6 @@ class SparseAttentionConfig(AttentionConfig):
     """Tokens per row; about the square root of the length is cheapest."""
     columns: int = Field(8, ge=1, le=10_000_000)
     """Columns that every token attends to in the fixed pattern; at most `stride`."""
-    causal: bool = False
-    """Whether tokens attend to themselves and to earlier tokens only, as in language models."""
 
     @model_validator(mode="after")
     def _check_columns(self) -> Self:
@@ -56,7 +53,7 @@ class SparseAttention(Attention):
     """Self-attention to rows and columns."""
 
     def __init__(self, config: SparseAttentionConfig, dim: int, heads: int) -> None:
-        super().__init__(dim, heads, causal=config.causal)
+        super().__init__(dim, heads)
         self.is_strided = config.pattern == "strided"
         self.stride = config.stride
         self.columns = config.columns
@@ -84,12 +81,11 @@ class SparseAttention(Attention):
         local_visible = self._local(mask[:, None, ..., None]).squeeze(4)[..., None, :]  # (batch, 1, rows, 1, local)
         positions = torch.arange(rows, device=mask.device)
         distance = positions[:, None] - positions
-        other_row = distance > 0 if self.causal else distance != 0  # the own row is local
-        distance = self._distance(local)
-        if self.causal:
-            local_visible = local_visible & (distance >= 0)
+        other_row = distance != 0  # the own row is local
         if self.is_strided:
-            local_visible = local_visible & (distance.abs() < stride)
+            # Distance of each token of a row to the local keys before it, (stride, local).
+            keys = torch.arange(local.size(4), device=mask.device) - stride
+            local_visible = local_visible & ((torch.arange(stride, device=mask.device)[:, None] - keys).abs() < stride)
             column = torch.einsum("bhnld,bhmld->bhnlm", query, key)
             column_visible = mask.mT[:, None, None] & other_row[:, None]  # (batch, 1, rows, stride, rows)
         else:
@@ -120,8 +116,3 @@ class SparseAttention(Attention):
     def _column(self, values: Tensor) -> Tensor:
         """Last columns of all rows, (batch, heads, 1, rows * columns, features)."""
         return values[:, :, :, -self.columns :].flatten(2, 3)[:, :, None]
-
-    def _distance(self, local: Tensor) -> Tensor:
-        """Distance of each token of a row to the local keys before it, (stride, local)."""
-        positions = torch.arange(local.size(4), device=local.device) - (self.stride if self.is_strided else 0)
-        return torch.arange(self.stride, device=local.device)[:, None] - positions

@@ -36,8 +36,6 @@ class SynthesizerAttentionConfig(AttentionConfig):
     """Vectors of a document at most; at least `model.source_length`."""
     rank: int = Field(8, ge=1, le=65_536)
     """Rank of `factorized_random`."""
-    causal: bool = False
-    """Whether tokens attend to themselves and to earlier tokens only, as in language models."""
 
     @property
     def max_length(self) -> int:
@@ -54,7 +52,7 @@ class SynthesizerAttention(Attention):
     """Self-attention with scores from queries or positions alone."""
 
     def __init__(self, config: SynthesizerAttentionConfig, dim: int, heads: int) -> None:
-        super().__init__(dim, heads, projections=1, causal=config.causal)
+        super().__init__(dim, heads, projections=1)
         self.widen = nn.Linear(dim, dim) if "dense" in config.scores else None
         self.place_vectors = config.scores == "factorized_random"
         self.columns = math.isqrt(config.length - 1) + 1
@@ -91,10 +89,7 @@ class SynthesizerAttention(Attention):
     def _weights(self, states: Tensor, mask: Tensor) -> Tensor:
         """Attention weights (batch, heads, length, length), 0 at padding."""
         scores = self._scores(states, states.size(1))
-        hidden = ~mask[:, None, None]
-        if self.causal:
-            hidden = hidden | torch.ones(*scores.shape[2:], dtype=torch.bool, device=mask.device).triu(1)
-        return masked_softmax(scores, hidden)
+        return masked_softmax(scores, ~mask[:, None, None])
 
     def _scores(self, states: Tensor, length: int) -> Tensor:
         """Scores (batch or 1, heads, length, length)."""

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from sumpool.core.nn.numerics import hash_uniform, indices_of_true, matmul_exactly
+from sumpool.core.nn.numerics import hash_uniform, matmul_exactly
 
 
 def sample_tokens(mask: Tensor, count: int, seed: int, stream: int) -> tuple[Tensor, Tensor]:
@@ -32,37 +32,15 @@ def token_draws(mask: Tensor, seed: int, stream: int) -> Tensor:
     Returns:
         (batch, length), float64, distinct within a document; any value at padding.
     """
-    return _draws((mask.cumsum(1) - 1).clamp(min=0), seed, stream)
+    # Of two equal hashes, the lower number comes first.
+    numbers = (mask.cumsum(1) - 1).clamp(min=0)
+    draws: Tensor = hash_uniform((numbers * 1021 + stream) * 1031 + seed).double() + numbers / 2**50
+    return draws
 
 
 def step_seed(seed: int, redraw: bool) -> int:
     """Return the seed, or with `redraw` a new one from the random generator of torch."""
     return int(torch.randint(2**31, (), device="cpu")) if redraw else seed
-
-
-def _draws(numbers: Tensor, seed: int, stream: int) -> Tensor:
-    """Distinct uniform draws in [0, 1), float64: of two equal hashes, the lower number comes first."""
-    uniform: Tensor = hash_uniform((numbers * 1021 + stream) * 1031 + seed).double() + numbers / 2**50
-    return uniform
-
-
-def sample_keys_of_queries(mask: Tensor, count: int, seed: int) -> Tensor:
-    """Draw real tokens for each place of each document uniformly, with replacement, the same ones in every batch.
-
-    Args:
-        mask: (batch, length), True at real tokens.
-        count: Number of draws for each position.
-        seed: Seed, less than 2**31.
-
-    Returns:
-        Indices (batch, length, count); 0 for documents without a real token.
-    """
-    rank = (mask.cumsum(1) - 1).clamp(min=0)[..., None]
-    slots = torch.arange(count, device=mask.device)
-    draws = _draws(rank + slots * 65_537, seed, 2)  # (batch, length, count)
-    ranks = (draws * mask.sum(1)[:, None, None]).long()
-    indices, _ = indices_of_true(mask, mask.size(1))
-    return indices.gather(1, ranks.flatten(1)).view(ranks.shape)
 
 
 def take_rows(states: Tensor, index: Tensor) -> Tensor:

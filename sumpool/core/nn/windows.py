@@ -24,7 +24,6 @@ class Windows:
         mask: Tensor,
         reach: int,
         first: int = 0,
-        causal: bool = False,
         lengths: Sequence[int] | None = None,
     ) -> None:
         """Cut documents into chunks.
@@ -34,13 +33,11 @@ class Windows:
             reach: Tokens visible on either side of a token.
             first: Number of first tokens that are visible to all; they are prepended to each window, and masked at
                 their positions.
-            causal: Whether a token sees itself and earlier tokens only.
             lengths: Length of each document, behind which all tokens are padding, on the host; None reads the mask, for
                 which the host waits.
         """
         self.mask = mask
         self.reach = reach
-        self.causal = causal
         self.first = min(first, mask.size(1))
         length = mask.size(1)
         exporting = torch.compiler.is_exporting()  # a graph has one layout for all lengths, and keeps empty chunks
@@ -65,7 +62,7 @@ class Windows:
         """(windows, chunk, keys), True at visible keys; every token sees itself, so that no row is empty."""
         indices = torch.arange(self.margin * 2 + self.chunk, device=self.mask.device)
         distance = indices[self.margin : self.margin + self.chunk, None] - indices
-        near = (distance.abs() <= self.reach) & ((distance >= 0) | (not self.causal))
+        near = distance.abs() <= self.reach
         real = self.windows(self.mask)
         if self.first:
             near = F.pad(near, (self.first, 0), value=True)

@@ -1,6 +1,5 @@
 import math
 from functools import partial
-from itertools import product
 from typing import Literal
 
 import pytest
@@ -9,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from sumpool.core.attention.informer import InformerAttention, InformerAttentionConfig
-from sumpool.core.nn.low_rank import sample_keys_of_queries, sample_tokens
+from sumpool.core.nn.low_rank import sample_tokens
 from tests.core.attention.checks import assert_equals_naive, mix, project
 from tests.core.batches import make_tokens
 
@@ -21,18 +20,14 @@ def naive(attention: InformerAttention, states: Tensor) -> Tensor:
     scores, size = query @ key.mT / 2, min(count, max(1, math.ceil(config.factor * math.log(count))))
     mask = torch.ones(1, count, dtype=torch.bool)
     index = sample_tokens(mask, size, config.seed, 0)[0].expand(count, -1)
-    if config.sample == "per_query":
-        index = sample_keys_of_queries(mask, size, config.seed)[0]
     sampled = scores.gather(2, index.expand(4, -1, -1))
     measured = sampled.amax(2) - sampled.sum(2) / (size if config.mean_over == "samples" else count)
     active = F.one_hot(measured.topk(size).indices, count).sum(1)[..., None]  # (heads, length, 1)
     return mix(attention, torch.where(active > 0, scores.softmax(2), 1 / count), value)
 
 
-@pytest.mark.parametrize(("sample", "mean_over"), [*product(("shared", "per_query"), ("samples", "length"))])
-def test_equals_explicit_weights(
-    sample: Literal["shared", "per_query"], mean_over: Literal["samples", "length"]
-) -> None:
-    config = InformerAttentionConfig(factor=1.5, sample=sample, mean_over=mean_over)
+@pytest.mark.parametrize("mean_over", ["samples", "length"])
+def test_equals_explicit_weights(mean_over: Literal["samples", "length"]) -> None:
+    config = InformerAttentionConfig(factor=1.5, mean_over=mean_over)
     attention, tokens = config.build(16, 4).double(), make_tokens(30, 14, 11, 2, 1, pad=1e3)
     assert_equals_naive(attention, tokens, partial(naive, attention))

@@ -1,5 +1,4 @@
 import math
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -21,10 +20,10 @@ def split(projected: Tensor, parts: int = 1) -> Tensor:
     return projected.view(len(projected), parts, 4, 4).permute(1, 2, 0, 3)
 
 
-def naive(attention: LongformerAttention, states: Tensor, starts: tuple[int, ...] = ()) -> Tensor:
+def naive(attention: LongformerAttention, states: Tensor) -> Tensor:
     """Output of one document (length, dim)."""
     indices = torch.arange(len(states))
-    first = (indices < attention.first_tokens) | torch.isin(indices, torch.tensor(starts, dtype=torch.long))
+    first = indices < attention.first_tokens
     visible = ((indices[:, None] - indices).abs() <= attention.reach) | first
     query, key, value = split(attention.project(states), 3)
     weights = (query @ key.mT / 2).masked_fill(~visible, -math.inf).softmax(-1)
@@ -45,14 +44,3 @@ def test_equals_explicit_weights(window: int, global_tokens: int, separate: bool
     attention = build(window, global_tokens, separate)
     tokens = make_tokens(100, 61, 5, 1, 0, pad=1e3)
     assert_equals_naive(attention, tokens, partial(naive, attention))
-
-
-@pytest.mark.parametrize("separate", [False, True])
-@pytest.mark.parametrize("global_tokens", [0, 3])
-def test_first_tokens_of_sentences_are_global(global_tokens: int, separate: bool) -> None:
-    config = LongformerAttentionConfig(window=4, global_tokens=global_tokens, global_sentences=True, separate=separate)
-    attention, tokens = config.build(16, 4).double(), make_tokens(60, 23, 5, 1, 0, pad=1e3)
-    ends = torch.tensor([0, 1, 7, 20, 21, 45])  # the first sentence has one token
-    tokens = replace(tokens, sentences=torch.bucketize(torch.arange(60), ends).expand(5, -1))
-    starts = (0, 1, 2, 8, 21, 22, 46)
-    assert_equals_naive(attention, tokens, partial(naive, attention, starts=starts))

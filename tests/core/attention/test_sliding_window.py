@@ -63,8 +63,3 @@ def test_equals_full_attention_with_a_band(window: int, length: int, global_firs
 def test_window_must_be_even() -> None:
     with pytest.raises(ValidationError, match=r"window\s+Value error, must be even, got 7; half of it lies"):
         SlidingWindowAttentionConfig(window=7)
-
-
-def test_a_global_first_token_is_not_causal() -> None:
-    with pytest.raises(ValidationError, match="causal must be false with a global first token, which attends to all"):
-        build(16, causal=True, global_first=True)

@@ -5,7 +5,6 @@ from sumpool.core.nn import low_rank
 from sumpool.core.nn.low_rank import (
     fill_rows,
     iterate_pseudo_inverse,
-    sample_keys_of_queries,
     sample_tokens,
     step_seed,
     take_rows,
@@ -57,18 +56,6 @@ def test_seed_of_a_step() -> None:
     assert len(seeds) == 9
     torch.manual_seed(1)
     assert step_seed(3, redraw=True) in seeds
-
-
-def test_keys_of_queries_are_drawn_uniformly() -> None:
-    mask = torch.arange(50)[None] < torch.tensor([50, 20, 0])[:, None]
-    index = sample_keys_of_queries(mask, 400, 3)
-    for number, real in enumerate((50, 20)):
-        counts = index[number, :real].flatten().bincount(minlength=50)
-        assert (counts[:real] > 0.8 * 400).all()
-        assert (counts[real:] == 0).all()
-        alone = sample_keys_of_queries(mask[number : number + 1, :real], 400, 3)
-        assert torch.equal(alone[0], index[number, :real])
-    assert (index[0, 0] != index[0, 1]).any()
 
 
 def test_rows_are_taken_and_filled() -> None:
