@@ -1,11 +1,12 @@
 """Checks that the tests of several attentions share; all have four heads of four features."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.attention._base import Attention
+from sumpool.core.attention._base import Attention, SoftmaxAttention
 from sumpool.core.tokens import Tokens
 
 
@@ -38,23 +39,33 @@ def assert_equals_naive(attention: Attention, tokens: Tokens, naive: Callable[[T
 
 
 def assert_equals_masked(attention: Attention, tokens: Tokens, visible: Callable[[int], Tensor]) -> None:
-    """Assert that an attention is the softmax over the visible keys alone, with the attention's positions if any.
+    """Assert that an attention is the softmax over the visible keys alone, with any positions in the source.
+
+    So are the weights that each token receives, where the attention returns them.
 
     Args:
         visible: Function of the length of a document, whose visible pairs ([heads,] queries, keys) it returns.
     """
-
-    def naive(states: Tensor) -> Tensor:
-        query, key, value = project(attention, states)
-        scores, positions = query @ key.mT / 2, getattr(attention, "positions", None)
-        if positions is not None:
-            source = torch.arange(len(states))[None]
-            query, key = (positions.rotate(part[None], source)[0] for part in (query, key))
-            bias = positions.bias(source)
-            scores = query @ key.mT / 2 + (0.0 if bias is None else bias[0])
-        return mix(attention, scores.masked_fill(~visible(len(states)), -torch.inf).softmax(2), value)
-
-    assert_equals_naive(attention, tokens, naive)
+    source = torch.randint(0, 5000, tokens.mask.shape).sort(1).values
+    tokens = replace(tokens, positions=source)
+    mixed, received = attention(tokens), []
+    if isinstance(attention, SoftmaxAttention):
+        received = [attention.attention_received(tokens, include_self) for include_self in (True, False)]
+    assert all(part.isfinite().all() for part in (mixed, *received))
+    for number, real in enumerate(tokens.mask.sum(1).tolist()):
+        if not real:
+            continue
+        query, key, value = project(attention, tokens.states[number, :real])
+        positions = source[number : number + 1, :real]
+        query, key = (attention.positions.rotate(part[None], positions)[0] for part in (query, key))
+        bias = attention.positions.bias(positions)
+        scores = query @ key.mT / 2 + (0.0 if bias is None else bias[0])
+        weights = scores.masked_fill(~visible(real), -torch.inf).softmax(2)
+        torch.testing.assert_close(mixed[number, :real], mix(attention, weights, value), atol=1e-10, rtol=0)
+        others = weights - weights.diagonal(0, 1, 2).diag_embed()
+        for part, counted in zip(received, (weights, others), strict=bool(received)):
+            torch.testing.assert_close(part[number, :real], counted.mean(0).sum(0), atol=1e-10, rtol=0)
+            assert not part[number, real:].any()
 
 
 def assert_exact_gradient(attention: Attention, tokens: Tokens) -> None:

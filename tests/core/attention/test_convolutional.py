@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 import torch
-from pydantic import ValidationError
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -63,8 +62,3 @@ def naive(attention: ConvolutionalAttention, states: Tensor) -> Tensor:
 def test_equals_explicit_windows(settings: dict[str, Any]) -> None:
     attention, tokens = build(settings), make_tokens(*LENGTHS, 0, pad=1e3)
     assert_equals_naive(attention, tokens, partial(naive, attention))
-
-
-def test_every_token_is_in_a_phrase() -> None:
-    with pytest.raises(ValidationError, match="kernel must be at least stride = 3, got 2; none may be skipped"):
-        ConvolutionalAttentionConfig(kernel=2)

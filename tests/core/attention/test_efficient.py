@@ -40,8 +40,3 @@ def test_local_heads_attend_within_a_window(local_heads: int) -> None:
     mixed, of_whole, of_near = (part(tokens)[tokens.mask] for part in (attention, whole, near))
     linear = 4 * (4 - local_heads)  # features of the linear heads
     torch.testing.assert_close(mixed, torch.cat([of_whole[:, :linear], of_near[:, linear:]], dim=1))
-
-
-def test_one_head_at_least_reads_the_whole_document() -> None:
-    with pytest.raises(ValueError, match="local_heads must be less than heads = 2, got 2; lower it"):
-        EfficientAttentionConfig(local_heads=2).build(16, 2)

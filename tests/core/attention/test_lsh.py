@@ -81,8 +81,3 @@ def test_hashing_depends_on_the_seed_alone() -> None:
     mixed = first(tokens)
     assert torch.equal(same(tokens), mixed)
     assert not torch.equal(other(tokens), mixed)
-
-
-def test_all_heads_local_is_an_error() -> None:
-    with pytest.raises(ValueError, match="local_heads must be less than heads = 2, got 2; lower it"):
-        LshAttentionConfig(local_heads=2).build(16, 2)

@@ -2,7 +2,6 @@ from functools import partial
 
 import pytest
 import torch
-from pydantic import ValidationError
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -48,8 +47,3 @@ def test_padding_gaps_do_not_move_segments() -> None:
     mask = torch.arange(24)[None] % 2 == 0
     mixed = attention(Tokens.of_states(states, mask, torch.arange(24)[None]))[:, index]
     torch.testing.assert_close(mixed, expected, atol=1e-12, rtol=0)
-
-
-def test_an_even_kernel_is_refused() -> None:
-    with pytest.raises(ValidationError, match="must be odd, or 0 for no convolution, got 4"):
-        NystromAttentionConfig(kernel=4)
