@@ -1,27 +1,16 @@
 """Choice of a generated summary: minimum Bayes risk over whole samples, after a check of their facts.
 
 The candidates are the best hypothesis and the sampled summaries of a document. First the sentences that the settings
-do not allow, see `summarize.factuality`, are replaced by the source sentences that they copy most of, or dropped, and
-sentences that are not well-formed are repaired or dropped. Then the candidate with the highest expected agreement with
-the samples is chosen (Kumar and Byrne, 2004; by samples Eikema and Aziz, 2020, arXiv:2005.10283), without the sample
-that it was made from.
-
-A model with a pointer splices spans of its document, and a number or a name that stands somewhere in the document may
-still be wrong in the sentence. A generated sentence is therefore compared with its *sources* alone, the source
-sentences that its words were copied from: those that share trigrams of words with it, chosen greedily by the words
-that each adds (`_MIN_COPIED` at least). Words are compared in lower case, without negations, and numbers as digits.
-
-- Each number and each name, recognised by its spelling, must occur in one of the sources.
-- Each word that is shared with a source within a trigram must follow a negation (not, no, never, without ...) if and
-  only if it does so there. A negation before any other word must occur in a source.
+do not allow, see `summarize.factuality` and `fact_check`, are replaced by the source sentences that they copy most of,
+or dropped, and sentences that are not well-formed are repaired or dropped. Then the candidate with the highest expected
+agreement with the samples is chosen (Kumar and Byrne, 2004; by samples Eikema and Aziz, 2020, arXiv:2005.10283),
+without the sample that it was made from.
 """
 
-import re
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +19,7 @@ from sumpool.core.decoding.config import DecodingConfig, LengthTarget
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.evaluation.rouge import Agreement, RougeTokenizer
 from sumpool.inference.extraction import Reading
+from sumpool.inference.fact_check import FactCheck, FactChecker
 from sumpool.inference.generation import Generated
 from sumpool.inference.summary import NO_EXTRACTION, Extraction
 from sumpool.text.form import repair_text, text_faults
@@ -37,44 +27,12 @@ from sumpool.text.language import ENGLISH, UNSPACED, word_count
 from sumpool.text.prose import PROSE_KINDS
 from sumpool.text.sentences import SentenceSplitter
 
-_MIN_COPIED = 3
-"""Words of a generated sentence that a further source must add."""
-_NGRAM = 3
-_WORD = re.compile(r"\d+(?:[.,:/]\d+)+|\w+(?:['\u2019]\w+)*")
-_NEGATIONS = frozenset(("not", "no", "never", "neither", "nor", "none", "without", "nothing"))
-_CONTRACTION = re.compile(r"n['\u2019]t$|(?<=^can)not$")
-_UNITS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-_NUMBERS = {
-    **{word: str(number) for number, word in enumerate(_UNITS, 2)},
-    **{word: str(10 * number) for number, word in enumerate(_TENS, 2)},
-    **{"hundred": "100", "thousand": "1000", "million": "1000000"},
-}
-"""Numbers as words, without one, which is mostly none."""
-
 UNFOUNDED = "no generated sentence is founded in the document"
 _MIN_REPLACED = 0.3
 """Fraction of the words of a sentence that its source must have to replace it."""
 _MIN_WORDS = 5
 """Words of a sentence at least, where sentences are checked."""
 _CACHED_TEXTS = 1 << 12
-
-
-@dataclass(frozen=True)
-class FactCheck:
-    """Comparison of a generated sentence with its document.
-
-    Attributes:
-        unfounded: Numbers and names that no source has, and words that a negation precedes in either only, as "not".
-        sources: Indices of the sources, the one with the most copied words first; empty if nothing was copied.
-        copied: Fraction of the words that were copied from the first source.
-        spliced: Number of trigrams that the document does not have, in sentences of fewer words of shorter n-grams.
-    """
-
-    unfounded: tuple[str, ...]
-    sources: tuple[int, ...]
-    copied: float
-    spliced: int
 
 
 @final
@@ -201,116 +159,3 @@ def length_fault(target: LengthTarget, document: str, summary: str, splitter: Se
 
 def _length(text: str, target: LengthTarget, splitter: SentenceSplitter) -> int:
     return len(splitter.split(text)) if target.in_sentences else word_count(text)
-
-
-class _Word(NamedTuple):
-    """Word of a sentence: its surface, its form for comparison, and whether a negation precedes it."""
-
-    surface: str
-    form: str
-    is_negated: bool
-
-
-@final
-class FactChecker:
-    """Compares generated sentences with the sentences of a document."""
-
-    def __init__(self, sentences: Sequence[str]) -> None:
-        """Index the trigrams of the document.
-
-        Args:
-            sentences: All sentences of the document.
-        """
-        self._sentences = [list(_words(sentence)) for sentence in sentences]
-        self._positions: dict[tuple[str, ...], list[tuple[int, int]]] = defaultdict(list)
-        lower: set[str] = set()
-        inner: set[str] = set()
-        for index, sentence in enumerate(self._sentences):
-            for start, ngram in enumerate(_ngrams(sentence)):
-                self._positions[ngram].append((index, start))
-            lower.update(word.form for word in sentence if word.surface[:1].islower())
-            inner.update(word.form for word in sentence[1:] if word.surface[:1].isupper())
-        self._names = inner - lower
-        """Words that the document never writes in lower case, not even within a sentence."""
-
-    def check(self, sentence: str) -> FactCheck:
-        """Compare a generated sentence with its sources."""
-        words = list(_words(sentence))
-        # for each source sentence, the positions of the words that it shares, and whether a negation precedes them
-        shared: dict[int, dict[int, set[bool]]] = defaultdict(lambda: defaultdict(set))
-        for start, ngram in enumerate(_ngrams(words)):
-            for index, position in self._positions.get(ngram, ()):
-                for offset in range(len(ngram)):
-                    shared[index][start + offset].add(self._sentences[index][position + offset].is_negated)
-        sources = _sources({index: set(negations) for index, negations in shared.items()})
-        forms = {word.form for index in sources for word in self._sentences[index]}
-        facts = (word for position, word in enumerate(words) if self._is_fact(word, position))
-        unfounded = [word.surface for word in facts if word.form not in forms]
-        unfounded += self._changed_negations(words, sources, [shared[index] for index in sources])
-        return FactCheck(
-            unfounded=tuple(unfounded),
-            sources=tuple(sources),
-            copied=len(shared[sources[0]]) / len(words) if sources else 0.0,
-            spliced=sum(ngram not in self._positions for ngram in _ngrams(words)),
-        )
-
-    def _is_fact(self, word: _Word, position: int) -> bool:
-        """Return whether a word is a number or a name, as the first word if the document has it as a name alone."""
-        surface = word.surface
-        if word.form.isdigit() or any(map(str.isdigit, surface)) or sum(map(str.isupper, surface)) > 1:
-            return True
-        return surface[0].isupper() and len(surface) > 1 and (position > 0 or word.form in self._names)
-
-    def _changed_negations(
-        self, words: Sequence[_Word], sources: Sequence[int], shared: Sequence[Mapping[int, Set[bool]]]
-    ) -> Iterator[str]:
-        """Yield the words that a negation precedes in the sentence or in its sources alone."""
-        has_negation = any(word.is_negated for index in sources for word in self._sentences[index])
-        for position, word in enumerate(words):
-            negations = [values[position] for values in shared if position in values]
-            if any(word.is_negated in values for values in negations):
-                continue
-            if negations or (word.is_negated and not has_negation):
-                yield f"not {word.surface}"
-
-
-def _words(sentence: str) -> Iterator[_Word]:
-    """Split a sentence into words; negations become a property of the next word."""
-    is_negated = False
-    for match in _WORD.finditer(sentence):
-        surface = match.group()
-        stem = _CONTRACTION.sub("", surface)
-        if not stem or surface.lower() in _NEGATIONS:  # no stem: "n't" by itself, torn from its verb
-            is_negated = True
-            continue
-        yield _Word(stem, _form(stem), is_negated)
-        is_negated = stem != surface
-
-
-def _form(surface: str) -> str:
-    """Form of a word for comparison: lower case, numbers as digits, names without plural and possessive."""
-    base = surface.replace("\u2019", "'").removesuffix("'s").removesuffix("'")
-    if base[-1:] == "s" and base[:-1].isupper():
-        base = base[:-1]
-    lower = base.lower()
-    return _NUMBERS.get(lower, lower)
-
-
-def _ngrams(words: Sequence[_Word]) -> Iterator[tuple[str, ...]]:
-    forms = [word.form for word in words]
-    size = min(_NGRAM, len(forms))
-    return zip(*(forms[offset : len(forms) - size + 1 + offset] for offset in range(size)), strict=True)
-
-
-def _sources(covered: dict[int, set[int]]) -> list[int]:
-    """Choose source sentences greedily by the words that each adds, earlier ones first among equals."""
-    chosen: list[int] = []
-    rest = dict(covered)
-    while rest:
-        index = min(rest, key=lambda index: (-len(rest[index]), -len(covered[index]), index))
-        words = rest.pop(index)
-        if chosen and len(words) < _MIN_COPIED:
-            break
-        chosen.append(index)
-        rest = {index: others - words for index, others in rest.items()}
-    return chosen

@@ -5,8 +5,9 @@ import pytest
 from sumpool.core.decoding.config import DecodingConfig, LengthTarget
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import source_sentences
+from sumpool.inference.fact_check import FactCheck, FactChecker
 from sumpool.inference.generation import Generated
-from sumpool.inference.summary_choice import FactCheck, FactChecker, SummaryChooser
+from sumpool.inference.summary_choice import SummaryChooser
 from sumpool.text.sentences import SentenceSplitter
 
 TEXT = (
