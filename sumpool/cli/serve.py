@@ -1,7 +1,6 @@
 """`sumpool serve`: load a model and answer requests over HTTP until a signal comes."""
 
 import gc
-import ipaddress
 import socket
 from importlib.util import find_spec
 from pathlib import Path
@@ -54,8 +53,10 @@ def serve(
     missing = [name for name in _LIBRARIES if find_spec(name) is None]
     if missing:
         raise RecipeError(f"sumpool serve must have {missing[0]}, which is not installed: pip install 'sumpool[serve]'")
+    from sumpool.inference.rewriting import is_loopback
+
     token = _read_token(token_file) if token_file else ""
-    local = _is_loopback(host)
+    local = is_loopback(host)
     if not local and not token:
         raise RecipeError(f"--host must be a loopback address without --token-file, got {host}")
     import uvicorn
@@ -105,10 +106,3 @@ def _read_token(file: Path) -> str:
     if len(token) < 16 or not token.isascii() or not token.isprintable() or " " in token:
         raise RecipeError(f"{file} must hold a token of at least 16 ASCII characters without spaces")
     return token
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -33,6 +33,7 @@ from sumpool.progress import Progress
 if TYPE_CHECKING:
     from sumpool.documents.document import Document
     from sumpool.inference.pipeline import EvidenceKind
+    from sumpool.inference.rewriting import Rewriter
     from sumpool.inference.summary import Summary
     from sumpool.workflows.summarize import SummaryOutput
 
@@ -147,6 +148,17 @@ def summarize(
         Path | None,
         typer.Option(metavar="FILE.gguf", help="Choose sentences with a language model, SmolLM2-135M."),
     ] = None,
+    rewrite: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Rewrite the sentences by a language model behind the API of OpenAI on this machine, such as "
+            "http://127.0.0.1:8080/v1, or .../v1#NAME; those with other facts stay.",
+        ),
+    ] = None,
+    rewrite_remote: Annotated[
+        bool, typer.Option("--rewrite-remote", help="Allow another machine in --rewrite: sentences are sent there.")
+    ] = False,
     beams: Annotated[
         int | None,
         typer.Option(metavar="N", parser=whole_number("--beams", 1, 64), help="Beam size; 1 is greedy search."),
@@ -211,8 +223,9 @@ def summarize(
 
         if not out or out_dir or explain:
             raise RecipeError("--ray must come with --out FOLDER, and without --out-dir and --explain")
-        if rendering != Rendering() or limit is not None:
-            raise RecipeError("--ray must come without --format, --json, --style, --title and --limit: it writes rows")
+        if rendering != Rendering() or limit is not None or rewrite:
+            others = "--format, --json, --style, --title, --limit and --rewrite"
+            raise RecipeError(f"--ray must come without {others}: it writes rows")
         job = CorpusJob(names, choose_model(model), overrides, options, out, evidence)
         summarize_on_ray(job, ray, jobs, resume=resume, retry=retry_failed)
         return
@@ -222,10 +235,12 @@ def summarize(
             "one of --out, --out-dir and --explain must be given, got several; a folder holds summaries.jsonl too"
         )
     saved: SummaryOutput | None = None
+    rewriter = _open_rewriter(rewrite, remote=rewrite_remote) if rewrite else None
 
     def open_output(settings: Mapping[str, str]) -> "SummaryOutput":
         nonlocal saved
         settings = {**settings, "evidence": "yes"} if evidence else settings
+        settings = {**settings, "rewrite": f"{rewriter.address}#{rewriter.model}"} if rewriter else settings
         saved = summary_output.open_output(
             settings, names, rendering, file=out, folder=out_dir, page=explain, resume=resume, retry=retry_failed
         )
@@ -248,6 +263,7 @@ def summarize(
             open_output=open_output if destinations else None,
             jobs=jobs,
             evidence=shown if evidence or explain else None,
+            rewrite=rewriter and rewriter.rewrite,
             report=output.report,
             check=output.check,
         )
@@ -264,6 +280,13 @@ def _together(documents: "Iterable[Document]", output: Screen) -> "tuple[list[Do
     for document in lacking:
         output.report(Progress("summarize", note=document.error or f"{document.id} must hold text, got none"))
     return [join_documents([document for document in read if document.text.strip()])], [each.id for each in lacking]
+
+
+def _open_rewriter(address: str, *, remote: bool) -> "Rewriter":
+    # Imported here, as few summaries are rewritten.
+    from sumpool.inference.rewriting import Rewriter
+
+    return Rewriter.open(address, remote=remote)
 
 
 def _print(

@@ -53,7 +53,7 @@ def with_evidence(
     vocabulary = set(split_words(f"{document.title}\n{document.text}"))
     evidence = Evidence(
         tuple(
-            SentenceEvidence(sentence, tuple(unsupported_facts(sentence, vocabulary)), _top_sources(source, row))
+            SentenceEvidence(sentence, tuple(unsupported_facts(sentence, vocabulary)), top_sources(source, row))
             for sentence, row in zip(sentences, weights, strict=True)
         ),
         read=frozenset(read.indices) if read and read.item else None,
@@ -90,7 +90,7 @@ def _with_lines(source: Sequence[SourceSentence], text: str) -> Iterator[SourceS
         yield replace(sentence, line=line)
 
 
-def _top_sources(source: Sequence[SourceSentence], weights: np.ndarray) -> tuple[EvidenceSource, ...]:
+def top_sources(source: Sequence[SourceSentence], weights: np.ndarray) -> tuple[EvidenceSource, ...]:
     """Return the heaviest source sentences, heaviest first."""
     top = np.argsort(-weights, kind="stable")[:MAX_SOURCES].tolist()
     return tuple(

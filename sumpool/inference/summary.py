@@ -65,7 +65,7 @@ class Summary:
         tokens_total: Tokens of the document.
         seconds: The document's share of the time.
         reason: Why the summary is empty; empty otherwise.
-        mode: "abstractive" or "extractive".
+        mode: "abstractive", "extractive", or "rewritten", see `Rewriter`.
         title: Title of the document; empty if it has none.
         language: Language of the document (ISO 639-1); empty if it is unknown.
         model: Name of the model.

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     SummaryOutput = SummaryFile | SummaryFolder | ExplanationFile
 
+Rewrite = Callable[[Summary], Summary]
+"""Returns a summary in other words."""
 OpenOutput = Callable[[Mapping[str, str]], "SummaryOutput"]
 """Opens the destination of summaries, given the settings that they depend on."""
 
@@ -37,6 +39,7 @@ def summarize(
     open_output: OpenOutput | None = None,
     jobs: int = 1,
     evidence: EvidenceKind | None = None,
+    rewrite: Rewrite | None = None,
     report: Report = no_op,
     check: Check = no_op,
 ) -> Iterator[Summary]:
@@ -50,6 +53,7 @@ def summarize(
             it has are passed over.
         jobs: Number of processes; 1 is the calling one.
         evidence: Evidence that summaries have; None for none.
+        rewrite: Called with every summary; None leaves them as they are.
         report: Called with progress, and with notes on the model and on documents.
         check: Called between batches.
 
@@ -68,7 +72,7 @@ def summarize(
     report(Progress("summarize", note=f"model: {describe_choice(folder)}"))
     output = open_output(identity(run)) if open_output else None
     # 2. Generate summaries as they are asked for, and save each before it is given.
-    return _deliver(documents, partial(_generate, run, jobs, evidence, check), output, run_name(path), report)
+    return _deliver(documents, partial(_generate, run, jobs, evidence, check), output, rewrite, run_name(path), report)
 
 
 def _generate(
@@ -103,6 +107,7 @@ def _deliver(
     documents: Iterable[Document],
     generate: Callable[[Iterable[Document], Report], Iterator[Summary]],
     output: "SummaryOutput | None",
+    rewrite: Rewrite | None,
     model: str,
     report: Report,
 ) -> Iterator[Summary]:
@@ -135,6 +140,7 @@ def _deliver(
             read, same = tee(chain([document], waiting))
             for summary, source in zip(generate(read, report_all), same, strict=True):
                 complete = replace(summary, title=source.title, model=model, notes=source.notes)
+                complete = rewrite(complete) if rewrite else complete
                 if output:
                     output.save(complete)
                 yield complete
