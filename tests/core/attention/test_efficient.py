@@ -1,28 +1,9 @@
-from functools import partial
-
 import pytest
 import torch
-from torch import Tensor
 
-from sumpool.core.attention.efficient import EfficientAttention, EfficientAttentionConfig
+from sumpool.core.attention.efficient import EfficientAttentionConfig
 from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
-from tests.core.attention.checks import assert_equals_naive
 from tests.core.batches import make_tokens
-
-
-def naive(attention: EfficientAttention, states: Tensor) -> Tensor:
-    """Output of one document (length, dim)."""
-    query, key, value = (part.view(len(states), 4, 4) for part in attention.project(states).chunk(3, dim=-1))
-    weights = torch.einsum("qhd,khd->hqk", query.softmax(2), key.exp() / key.exp().sum(0))
-    output: Tensor = attention.out(torch.einsum("hqk,khd->qhd", weights, value).flatten(1))
-    return output
-
-
-@pytest.mark.parametrize("pad", [0.0, 1e3])
-def test_equals_explicit_weights(pad: float) -> None:
-    attention = EfficientAttentionConfig().build(16, 4).double()
-    tokens = make_tokens(30, 11, 1, pad=pad)
-    assert_equals_naive(attention, tokens, partial(naive, attention))
 
 
 @pytest.mark.parametrize("local_heads", [1, 3])

@@ -1,57 +1,7 @@
-from functools import partial
-from itertools import product
-from typing import Literal
-
-import pytest
 import torch
-from torch import Tensor
-from torch.nn import functional as F
 
-from sumpool.core.attention import skeinformer
-from sumpool.core.attention.skeinformer import SkeinformerAttention, SkeinformerAttentionConfig
-from sumpool.core.nn.low_rank import sample_tokens
-from tests.core.attention.checks import assert_equals_naive, mix, project
+from sumpool.core.attention.skeinformer import SkeinformerAttentionConfig
 from tests.core.batches import make_tokens
-
-Sampling = Literal["importance", "uniform"]
-Normalization = Literal["adaptive", "simple", "none", "unweighted"]
-
-
-def naive(attention: SkeinformerAttention, states: Tensor) -> Tensor:
-    """Output of one document."""
-    config, count = attention.config, len(states)
-    query, key, value = project(attention, states)
-    full, mask, size = (query @ key.mT / 2).exp(), torch.ones(1, count, dtype=torch.bool), min(config.samples, count)
-    exact = full / full.sum(2, keepdim=True)
-    pilot = sample_tokens(mask, size, config.seed, 0)[0][0]
-    index, _, odds = (part[0] for part in attention._draw(exact[None, :, pilot], value[None], mask, config.seed))
-    times = F.one_hot(index, count)  # (heads, samples, length)
-    if config.row_normalization in ("none", "unweighted"):
-        weights = exact * (times / odds[..., None]).sum(1)[:, None]
-    else:
-        drawn = times.sum(1)[:, None] > 0  # (heads, 1, length)
-        mean = (full.log() * drawn).sum(2, keepdim=True).div(size).exp()
-        others = mean if config.row_normalization == "adaptive" else torch.zeros_like(mean)
-        weights = torch.where(drawn, full, others)
-        weights = weights / weights.sum(2, keepdim=True)
-    if config.reuse_pilot:
-        weights = weights.index_copy(1, pilot, exact[:, pilot])
-    return mix(attention, weights, value)
-
-
-@pytest.mark.parametrize(
-    ("sampling", "row_normalization", "reuse_pilot"),
-    [*product(("importance", "uniform"), ("adaptive", "simple", "none", "unweighted"), (True, False))],
-)
-def test_equals_explicit_weights(
-    sampling: Sampling, row_normalization: Normalization, reuse_pilot: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(skeinformer, "MAX_WEIGHTS", 2000)
-    config = SkeinformerAttentionConfig(
-        samples=7, sampling=sampling, row_normalization=row_normalization, reuse_pilot=reuse_pilot
-    )
-    attention, tokens = config.build(16, 4).double(), make_tokens(30, 14, 9, 2, 1, pad=1e3)
-    assert_equals_naive(attention, tokens, partial(naive, attention))
 
 
 def test_keys_that_matter_are_drawn() -> None:
