@@ -292,7 +292,7 @@ def _open_rewriter(address: str, *, remote: bool) -> "Rewriter":
 def _print(
     summaries: "Iterable[Summary]", output: Screen, rendering: Rendering | None, *, with_ids: bool
 ) -> tuple[int, list[str]]:
-    """Print summaries as they come, and notes on them.
+    """Print summaries as they come, and notes on them; one note on all files that have the same.
 
     Args:
         summaries: The summaries.
@@ -303,17 +303,21 @@ def _print(
     Returns:
         Number of summaries, and the ids of the documents that have none.
     """
-    count, failed = 0, list[str]()
+    count, failed, noted = 0, list[str](), dict[str, list[str]]()
     for summary in summaries:
         count += 1
         if summary.reason:
             failed.append(summary.id)
             output.report(Progress("summarize", note=f"{summary.id}: no summary: {summary.reason}"))
-        elif summary.notes:
-            output.report(Progress("summarize", note=f"{summary.id}: {', '.join(summary.notes)}"))
+        for note in filter(None, (*summary.notes, summary.extraction.cause)):
+            noted.setdefault(note, []).append(summary.id)
+            if rendering:
+                output.report(Progress("summarize", note=f"{summary.id}: {note}"))
         if rendering and (summary.summary or rendering.format == "json"):
             text = rendering.render(summary)
             output.result(f"{rendering.render_id(summary)}\n{text}\n" if with_ids else text)
+    for note, names in noted.items() if rendering is None else ():
+        output.report(Progress("summarize", note=f"{note}: {name_documents(names)} ({len(names):,})"))
     return count, failed
 
 

@@ -97,7 +97,7 @@ def extract(
         The sentences, all of them if a summary would not be shorter; the cause tells how far they miss the target.
     """
     longest = round(_WHOLE * (words or usual_words(word_count(candidates.document.text))))
-    whole = None if target or candidates.similarity is not None else whole_text(candidates.sentences, longest)
+    whole = None if candidates.similarity is not None else whole_text(candidates.sentences, target, longest)
     if whole:
         return whole
     selected = selector.select(candidates, words=words, samples=samples, target=target)
@@ -114,12 +114,16 @@ def extract(
     return replace(extraction, cause="; ".join(filter(None, causes)))
 
 
-def whole_text(sentences: Sequence[SourceSentence], words: int = _WHOLE_WORDS) -> Extraction | None:
-    """Return all prose of a document that has at most so many words; None if it has more, or none."""
+def whole_text(
+    sentences: Sequence[SourceSentence], target: LengthTarget | None = None, words: int = _WHOLE_WORDS
+) -> Extraction | None:
+    """Return all prose of a document that is not longer than a target or so many words; None if it is, or none."""
     prose = [(index, sentence.text) for index, sentence in enumerate(sentences) if sentence.kind in PROSE_KINDS]
-    if not prose or word_count(" ".join(text for _, text in prose)) > words:
+    length = len(prose) if target and target.in_sentences else word_count(" ".join(text for _, text in prose))
+    if not prose or length > (target.maximum if target else words):
         return None
-    return replace(_extraction_of(prose, sentences), cause="the text is not longer than a summary")
+    cause = selection_fault(target, [text for _, text in prose]) if target else "the text is not longer than a summary"
+    return replace(_extraction_of(prose, sentences), cause=cause)
 
 
 def with_cause(extraction: Extraction, cause: str) -> Extraction:

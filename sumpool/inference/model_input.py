@@ -40,12 +40,10 @@ class ModelInput:
 
     @property
     def note(self) -> str:
-        """Note on what the model reads of a document that is longer than its input; empty if it reads all."""
+        """Note on what is read of a document that is longer than the input; empty if the ranker has read all."""
         read, whole = self.tokens_read, self.tokens_total
-        if not 0 < read < whole:
+        if not 0 < read < whole or self.is_selection:
             return ""
-        if self.is_selection:
-            return f"all {whole:,} tokens ranked, the best {read:,} ({read / whole:.0%}) read by the model"
         return f"read {read:,} of {whole:,} tokens ({read / whole:.0%})"
 
 

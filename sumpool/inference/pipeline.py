@@ -148,8 +148,6 @@ class Pipeline:
                         note = f"{summary.id}: no headings, so no summaries of sections"
                         report(Progress("summarize", done, total, note=note))
                 done += 1
-                if summary.extraction_note:
-                    report(Progress("summarize", done, total, note=summary.extraction_note))
                 report(Progress("summarize", done, total))
                 yield summary
 
@@ -176,7 +174,7 @@ class Pipeline:
         """
         if self.config.fast or self.config.focus or reading.document.parts or self.config.mode == "abstractive":
             return not (self.config.fast or self.config.focus or reading.document.parts)
-        if reading.mismatch or (not reading.target and whole_text(reading.sentences)):
+        if reading.mismatch or whole_text(reading.sentences, reading.target):
             return False
         return self._selector.is_in_domain(reading.candidates())
 

@@ -97,12 +97,6 @@ class Summary:
     key_points: "tuple[EvidenceSource, ...] | None" = None
     sections: tuple[SectionSummary, ...] | None = None
 
-    @property
-    def extraction_note(self) -> str:
-        """Note that tells why sentences replace generated text; empty if there is no cause."""
-        cause = self.extraction.cause
-        return f"{self.id}: extractive summary ({cause})" if cause else ""
-
     def as_json(self) -> str:
         """Render the summary as one line of JSON, without the line feed."""
         entries = asdict(

@@ -149,6 +149,17 @@ def test_evidence_and_explanation(mode: str) -> None:
     assert str(several.exception).startswith("page.html must explain one document, got several")
 
 
+def test_files_with_the_same_note_share_a_line() -> None:
+    for name in ("a.txt", "b.txt"):
+        Path(name).write_text("Hosts send packets to gateways.")
+    result = run("summarize", "--fast", "a.txt", "b.txt", "--out-dir", "out")
+    assert "the text is not longer than a summary: a.txt, b.txt (2)\n" in result.stderr
+    assert result.stderr.count("not longer") == 1
+    result = run("summarize", "--fast", "a.txt", "b.txt", "--length", "9w")
+    assert "b.txt: asked for 9 words, whole sentences of prose give 5\n" in result.stderr
+    assert result.stdout.count("Hosts send packets to gateways.") == 2
+
+
 def test_length_is_an_option() -> None:
     Path("doc.txt").write_text(story(2, 5))
     result = run("summarize", "doc.txt", "--mode", "extractive", "--length", "2s", "--style", "bullets")
