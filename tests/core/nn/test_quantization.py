@@ -1,4 +1,6 @@
 import gc
+import os
+import sys
 import weakref
 from pathlib import Path
 
@@ -225,3 +227,17 @@ def test_every_variant_can_be_quantized(variants: list[str], precisions: list[Pr
             assert actual.dtype == torch.float32
             divergence = (expected.exp() * (expected - actual)).sum(-1).max()  # in nats
             assert divergence < (1e-5 if precision == "fp32" else 0.1), (variant, precision)
+
+
+@pytest.mark.skipif(sys.platform != "linux" or not has_packed_bf16(), reason="needs /proc, and bf16")
+def test_memory_does_not_grow_with_the_numbers_of_rows() -> None:
+    layer = Bfloat16Linear(torch.randn(256, 256))
+
+    def multiply(first: int, last: int) -> int:
+        with torch.inference_mode():
+            for rows in range(first, last):
+                layer(torch.zeros(rows, 256))
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    before = multiply(10, 100)
+    assert multiply(100, 400) - before < 60 * 2**20
