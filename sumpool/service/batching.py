@@ -1,4 +1,4 @@
-"""Requests in a bounded queue, summarised in batches by one thread."""
+"""Requests in two bounded queues, short and long ones, each summarised in batches by one thread."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from sumpool.inference.pipeline import OnDraft
 from sumpool.inference.summarizer import Length, Mode, SummaryResult
 
 _BATCH_CHARACTERS: Final = 2**17
-"""Characters of documents that are summarised together, so that no short one waits for a long one."""
+"""Characters of documents that are summarised together; a request with more is long."""
 
 
 @dataclass(frozen=True)
@@ -55,27 +55,34 @@ class _PendingRequest:
         return sum(len(document.text) for document in self.documents)
 
 
+class _Queue:
+    """Requests that wait for a thread."""
+
+    def __init__(self) -> None:
+        self.jobs: list[_PendingRequest] = []
+        self.arrived = asyncio.Event()
+        # Always the same thread: each one that calls PyTorch has threads and memory of its own.
+        self.thread = ThreadPoolExecutor(1, "summaries")
+
+
 @final
 class Batcher:
-    """Queue of requests and the task that serves it.
+    """Queues of requests and the tasks that serve them.
 
-    The model computes for one batch at a time. Requests with the same options that wait meanwhile are the next batch,
-    so that no request waits for another to come. Long texts wait for all short ones, as they may take a thousand times
+    A queue is served one batch at a time. Requests with the same options that wait meanwhile are the next batch, so
+    that no request waits for another to come. Long texts have a queue of their own, as they may take a thousand times
     as long. Results do not depend on the batch.
     """
 
     def __init__(self, summarize: Summarize, batch_documents: int) -> None:
         self._summarize = summarize
         self._batch_documents = batch_documents
-        self._jobs: list[_PendingRequest] = []
-        self._arrived = asyncio.Event()
-        # Always the same thread: each one that calls PyTorch has threads and memory of its own.
-        self._thread = ThreadPoolExecutor(1, "summaries")
+        self._short, self._long = _Queue(), _Queue()
 
     @property
     def waiting(self) -> int:
         """Requests that wait for the model."""
-        return len(self._jobs)
+        return len(self._short.jobs) + len(self._long.jobs)
 
     async def submit(
         self,
@@ -94,48 +101,47 @@ class Batcher:
             SumpoolError: If the options are wrong or memory runs out.
         """
         job = _PendingRequest(documents, options, on_draft)
-        self._jobs.append(job)
-        self._arrived.set()
+        queue = self._long if job.characters > _BATCH_CHARACTERS else self._short
+        queue.jobs.append(job)
+        queue.arrived.set()
         try:
             return await job.results
         finally:
             with suppress(ValueError):
-                self._jobs.remove(job)
+                queue.jobs.remove(job)
 
     async def run(self) -> None:
-        """Serve the queue until cancelled."""
+        """Serve the queues until cancelled."""
+        await asyncio.gather(self._serve_all(self._short), self._serve_all(self._long))
+
+    async def _serve_all(self, queue: _Queue) -> None:
         try:
-            await self._serve_all()
+            while True:
+                await queue.arrived.wait()
+                if batch := self._next_batch(queue.jobs):
+                    await self._serve(batch, queue.thread)
+                else:
+                    queue.arrived.clear()
         finally:
-            self._thread.shutdown(wait=False)
+            queue.thread.shutdown(wait=False)
 
-    async def _serve_all(self) -> None:
-        while True:
-            await self._arrived.wait()
-            batch = self._next_batch()
-            if batch:
-                await self._serve(batch)
-            else:
-                self._arrived.clear()
-
-    def _next_batch(self) -> list[_PendingRequest]:
-        """Take the first short request, and others with its options as long as they fit."""
-        jobs = sorted(self._jobs, key=lambda job: job.characters // _BATCH_CHARACTERS)
+    def _next_batch(self, jobs: list[_PendingRequest]) -> list[_PendingRequest]:
+        """Take the first request, and others with its options as long as they fit."""
         batch: list[_PendingRequest] = []
         documents = characters = 0
-        for job in jobs:
+        for job in list(jobs):
             fits = (
                 documents + len(job.documents) <= self._batch_documents
                 and characters + job.characters <= _BATCH_CHARACTERS
             )
-            if job.options == jobs[0].options and (fits or not batch):
-                self._jobs.remove(job)
+            if not batch or (job.options == batch[0].options and fits):
+                jobs.remove(job)
                 batch.append(job)
                 documents += len(job.documents)
                 characters += job.characters
         return batch
 
-    async def _serve(self, batch: Sequence[_PendingRequest]) -> None:
+    async def _serve(self, batch: Sequence[_PendingRequest], thread: ThreadPoolExecutor) -> None:
         documents = [document for job in batch for document in job.documents]
         loop = asyncio.get_running_loop()
         receivers = {id(document): job.on_draft for job in batch if job.on_draft for document in job.documents}
@@ -146,7 +152,7 @@ class Batcher:
 
         on_draft = pass_on if receivers else None
         try:
-            results = await loop.run_in_executor(self._thread, self._summarize, documents, batch[0].options, on_draft)
+            results = await loop.run_in_executor(thread, self._summarize, documents, batch[0].options, on_draft)
         except Exception as error:
             for job in batch:
                 if not job.results.done():

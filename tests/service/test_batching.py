@@ -79,22 +79,28 @@ def test_a_request_whose_client_has_gone_is_not_served() -> None:
     assert [texts for texts, _ in model.calls] == [["a"], ["c"]]
 
 
-def test_short_requests_wait_for_no_long_one() -> None:
+def test_short_requests_wait_for_no_long_one_even_at_work() -> None:
     model = Model()
-    long = "a" * 2**17
+    long = "a" * (2**17 + 1)
+
+    def summarize(
+        documents: Sequence[Document], options: SummaryOptions, on_draft: OnDraft | None = None
+    ) -> list[SummaryResult]:
+        if documents[0].text != long:
+            model.leave.set()
+        return model.summarize(documents, options, on_draft)
 
     async def scenario() -> None:
-        batcher = Batcher(model.summarize, batch_documents=3)
+        batcher = Batcher(summarize, batch_documents=3)
         server = asyncio.create_task(batcher.run())
-        first = await first_call(model, batcher)
-        tasks = [asyncio.create_task(batcher.submit(documents(text), SHORT)) for text in (long, "b", "c")]
-        await asyncio.sleep(0)
-        model.leave.set()
-        await asyncio.gather(first, *tasks)
+        first = asyncio.create_task(batcher.submit(documents(long), SHORT))
+        await asyncio.to_thread(model.entered.wait, 60)
+        await asyncio.wait_for(batcher.submit(documents("b"), SHORT), 10)
+        await first
         server.cancel()
 
     asyncio.run(scenario())
-    assert [texts for texts, _ in model.calls] == [["a"], ["b", "c"], [long]]
+    assert [texts for texts, _ in model.calls] == [[long], ["b"]]
 
 
 def test_drafts_reach_their_request_alone() -> None:
