@@ -10,6 +10,8 @@ HEADER_SECONDS: Final = 10.0
 """Seconds in which the header of a request must have come."""
 _MOST: Final = 200
 """Connections; many systems let a process open 256 files."""
+_LEAST_SECONDS: Final = 0.1
+"""Seconds that a connection has for its request before it may be closed for another one."""
 
 
 @final
@@ -17,7 +19,7 @@ class Connection(H11Protocol):
     """HTTP/1.1 with a time for headers, and a number of connections.
 
     One too many closes the oldest of those that still send a request, else of those that still take an answer, so that
-    clients who do neither at a snail's pace are let in.
+    clients who do neither at a snail's pace are let in. One that has only just come is not closed, however many follow.
     """
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:  # noqa: ANN401 - those of uvicorn
@@ -25,14 +27,19 @@ class Connection(H11Protocol):
         self.conn = _Requests(h11.SERVER)
         self._timer: asyncio.TimerHandle | None = None
         self._since = self.loop.time()
+        self._may_close = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a header."""
         super().connection_made(transport)
         self._limit_header()
-        others = [other for other in self.connections if isinstance(other, Connection) and other is not self]
-        if len(others) >= _MOST:
-            min(others, key=Connection._rank).transport.abort()
+        # A timer follows what the event loop has read until then, however long it takes.
+        self._patience = self.loop.call_later(_LEAST_SECONDS, setattr, self, "_may_close", True)
+        if (excess := len(self.connections) - _MOST) > 0:
+            closable = [other for other in self.connections if isinstance(other, Connection) and other._may_close]
+            for other in sorted(closable, key=Connection._rank)[:excess]:
+                other.transport.abort()
+                self.connections.discard(other)
 
     def data_received(self, data: bytes) -> None:
         """Read a part of a request."""
@@ -42,6 +49,7 @@ class Connection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no more."""
         super().connection_lost(exc)
+        self._patience.cancel()
         if self._timer:
             self._timer.cancel()
 

@@ -11,8 +11,8 @@ _M_ARENA_MAX = -8
 def share_one_heap() -> None:
     """Make threads that start from now on allocate from one heap.
 
-    By default threads have heaps of their own, each of which keeps the memory that its thread has freed. At most two threads at
-    a time compute here, and hardly wait for each other.
+    By default threads have heaps of their own, each of which keeps the memory that its thread has freed. Few threads
+    compute here at a time, and hardly wait for each other.
     """
     _call("mallopt", _M_ARENA_MAX, 1)
 

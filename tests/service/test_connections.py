@@ -19,8 +19,9 @@ WHOLE = b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n"
 
 @pytest.fixture
 def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    monkeypatch.setattr(connections, "HEADER_SECONDS", 1.0)
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 2.0)
     monkeypatch.setattr(connections, "_MOST", 3)
+    monkeypatch.setattr(connections, "_LEAST_SECONDS", 0.5)
     app = FastAPI()
     app.add_api_route("/health", lambda: "up")
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -69,12 +70,23 @@ def test_a_header_in_parts_is_read(port: int) -> None:
 
 def test_the_oldest_connection_that_sends_gives_way(port: int) -> None:
     held = [connect(port, SLOW) for _ in range(3)]
+    time.sleep(0.6)
     with connect(port, WHOLE) as honest:
         assert honest.recv(4096).startswith(b"HTTP/1.1 200")
         assert is_closed(held[0])
         held[2].sendall(b"a\r\n\r\n")
         assert held[2].recv(4096).startswith(b"HTTP/1.1 200")
     for connection in held:
+        connection.close()
+
+
+def test_a_new_connection_has_time_for_its_request_however_many_follow(port: int) -> None:
+    with connect(port, WHOLE[:5]) as honest:
+        others = [connect(port, SLOW) for _ in range(9)]
+        time.sleep(0.1)
+        honest.sendall(WHOLE[5:])
+        assert honest.recv(4096).startswith(b"HTTP/1.1 200")
+    for connection in others:
         connection.close()
 
 
