@@ -106,6 +106,23 @@ def test_the_ray_job_has_what_its_operator_requires() -> None:
     assert workers["groupName"]
 
 
+def test_the_service_of_a_cluster_has_options_of_the_command() -> None:
+    deployment, service = yaml.safe_load_all((CLUSTER / "serve.yml").read_text())
+    pod = deployment["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    composed = yaml.safe_load((CLUSTER / "compose.yml").read_text())["services"]["sumpool"]
+    assert container["args"] == composed["command"] == ["serve"]
+    given = {entry["name"]: entry["value"] for entry in container["env"]}
+    _, command, _ = Commands().resolve_command(None, ["serve"])
+    known = {parameter.envvar for parameter in command.params}
+    assert given.keys() == composed["environment"].keys() <= known
+    require_mounts(pod)
+    assert deployment["spec"]["selector"]["matchLabels"] == service["spec"]["selector"]
+    assert given["SUMPOOL_TOKEN_FILE"] == f"{container['volumeMounts'][0]['mountPath']}/token"
+    assert composed["secrets"] == ["token"]
+    assert composed["environment"]["SUMPOOL_TOKEN_FILE"] == "/run/secrets/token"
+
+
 def instructions() -> list[tuple[str, str]]:
     """Instructions of the Dockerfile with their arguments, without comments."""
     lines = [line for line in DOCKERFILE.splitlines() if line and not line.startswith("#")]

@@ -3,13 +3,14 @@
 import gc
 import socket
 import sys
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sumpool.cli.options import Changes, Run, whole_number
+from sumpool.cli.options import Changes, whole_number
 from sumpool.errors import RecipeError, ResourceError
 
 _LIBRARIES = ("fastapi", "uvicorn", "prometheus_client", "python_multipart")
@@ -19,37 +20,86 @@ _GRACE = 30
 
 
 def serve(
-    model: Run = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RUN",
+            envvar="SUMPOOL_MODEL",
+            help="Run folder of the model, or shipped; default: the run that `sumpool use` has marked, else shipped.",
+        ),
+    ] = None,
     host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Address to listen on; others than the loopback need --token-file.")
+        str,
+        typer.Option(
+            metavar="ADDRESS",
+            envvar="SUMPOOL_HOST",
+            help="Address to listen on; others than the loopback need --token-file.",
+        ),
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(metavar="N", parser=whole_number("--port", 0, 65_535), help="Port; 0 takes a free one.")
+        int,
+        typer.Option(
+            metavar="N",
+            envvar="SUMPOOL_PORT",
+            parser=whole_number("--port", 0, 65_535),
+            help="Port; 0 takes a free one.",
+        ),
     ] = 8000,
     host_name: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Name under which a proxy passes requests on; may be repeated."),
+        typer.Option(
+            metavar="NAME",
+            envvar="SUMPOOL_HOST_NAME",
+            help="Name under which a proxy passes requests on; may be repeated.",
+        ),
     ] = None,
+    root_path: Annotated[
+        str,
+        typer.Option(
+            metavar="PATH",
+            envvar="SUMPOOL_ROOT_PATH",
+            help="Path below which a proxy shows the service, such as /summaries, and which it removes.",
+        ),
+    ] = "",
     token_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File with a token that every request must have.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", envvar="SUMPOOL_TOKEN_FILE", help="File with a token that every request must have."
+        ),
     ] = None,
+    access_log: Annotated[
+        bool,
+        typer.Option(
+            "--access-log",
+            envvar="SUMPOOL_ACCESS_LOG",
+            help="Write a line of JSON for each request to standard output: no texts, no names of files.",
+        ),
+    ] = False,
     max_bytes: Annotated[
         int,
         typer.Option(
             metavar="N",
+            envvar="SUMPOOL_MAX_BYTES",
             parser=whole_number("--max-bytes", 1, 2**40),
             help="Bytes of the body of a request at most, also unpacked; its text may have a sixteenth of it.",
         ),
     ] = 32 * 2**20,
     queue: Annotated[
-        int, typer.Option(metavar="N", parser=whole_number("--queue", 1, 100_000), help="Requests that may wait.")
+        int,
+        typer.Option(
+            metavar="N",
+            envvar="SUMPOOL_QUEUE",
+            parser=whole_number("--queue", 1, 100_000),
+            help="Requests that may wait.",
+        ),
     ] = 64,
     changes: Changes = None,
 ) -> None:
     """Summarise over HTTP: a web page, and POST /v1/summaries with JSON or a file as the body.
 
     Listens on the loopback interface only unless --host is given. Nothing of a document is stored or logged. Stops at
-    SIGINT or SIGTERM when the requests that run are answered. Needs the extra serve: pip install sumpool[serve].
+    SIGINT or SIGTERM when the requests that run are answered. Options can also be set in the environment, such as
+    SUMPOOL_PORT=80. Needs the extra serve: pip install sumpool[serve].
     """
     missing = [name for name in _LIBRARIES if find_spec(name) is None]
     if missing:
@@ -82,7 +132,10 @@ def serve(
         body_bytes=max_bytes, characters=max(1, max_bytes // 16), held_bytes=4 * max_bytes, waiting=queue
     )
     names = (*_LOCAL, host, *(host_name or ())) if local or host_name else ("*",)
-    app = build_app(Summarizer(loaded), loaded.recipe.name, parameters, limits=limits, token=token, hosts=names)
+    log = partial(print, flush=True) if access_log else None
+    app = build_app(
+        Summarizer(loaded), loaded.recipe.name, parameters, limits=limits, token=token, hosts=names, log=log
+    )
     # Else each of the event loop's calls of the system costs 5 ms while other threads compute.
     sys.setswitchinterval(0.0005)
     gc.freeze()  # what is collected between requests is theirs
@@ -95,6 +148,7 @@ def serve(
         ws="none",
         log_level="error",  # not every wrong request
         access_log=False,
+        root_path=root_path.rstrip("/"),
         timeout_graceful_shutdown=_GRACE,
         server_header=False,
     )

@@ -53,6 +53,7 @@ class SummaryResult:
         evidence: Sources of each sentence; empty unless asked for.
         key_points: Further sentences of the document, with their places; empty unless asked for.
         sections: Summaries of its sections; empty unless asked for.
+        title: Title of the document; empty if it has none.
     """
 
     id: str
@@ -66,6 +67,7 @@ class SummaryResult:
     evidence: tuple[SentenceEvidence, ...] = ()
     key_points: tuple[EvidenceSource, ...] = ()
     sections: tuple[SectionSummary, ...] = ()
+    title: str = ""
 
 
 @final
@@ -309,4 +311,5 @@ def _result(summary: Summary) -> SummaryResult:
         evidence=summary.evidence.sentences if summary.evidence else (),
         key_points=summary.key_points or (),
         sections=summary.sections or (),
+        title=summary.title,
     )

@@ -3,9 +3,9 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from functools import partial
+from functools import cache, partial
 from importlib.resources import files
 from typing import Annotated, Any
 
@@ -18,10 +18,12 @@ from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
 from sumpool import __version__
+from sumpool.data.sources.rfc import RfcSourceConfig
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError, ResourceError, SumpoolError
 from sumpool.inference.pipeline import OnDraft
 from sumpool.inference.summarizer import Summarizer, SummaryResult
+from sumpool.service.access_log import AccessLog
 from sumpool.service.batching import Batcher, QueueFullError, SummaryOptions
 from sumpool.service.chat import ROUTE, add_chat, error_answer
 from sumpool.service.protection import ServiceLimits, guard
@@ -42,6 +44,8 @@ _PAGE = {
     "/page.css": ("page.css", "text/css"),
     "/page.js": ("page.js", "text/javascript"),
 }
+_SAMPLE = 2587
+"""Number of the bundled RFC that the page offers."""
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
@@ -101,6 +105,7 @@ def build_app(
     limits: ServiceLimits = ServiceLimits(),  # noqa: B008 - frozen
     token: str = "",
     hosts: Sequence[str] = ("*",),
+    log: Callable[[str], object] | None = None,
 ) -> FastAPI:
     """Build the application.
 
@@ -111,6 +116,7 @@ def build_app(
         limits: What a client may ask for.
         token: Token that every request must have; empty asks for none.
         hosts: Names under which the service may be addressed, so that no web page reaches it by another one.
+        log: Takes a line of JSON for each request; None logs none.
     """
     metrics = _Metrics()
     started = int(time.time())
@@ -135,6 +141,7 @@ def build_app(
         openapi_url=None,
         dependencies=[Depends(guard(token, hosts))],
     )
+    app.add_middleware(AccessLog, write=log)
     app.add_api_route("/openapi.json", app.openapi, include_in_schema=False)
     _add_errors(app, metrics)
     _add_pages(app, metrics, limits)
@@ -252,6 +259,13 @@ def _add_errors(app: FastAPI, metrics: _Metrics) -> None:
         return answer(request, 500, _BUG)
 
 
+@cache
+def _read_sample() -> str:
+    example = RfcSourceConfig().example(_SAMPLE)
+    assert example is not None
+    return example.document
+
+
 def _add_pages(app: FastAPI, metrics: _Metrics, limits: ServiceLimits) -> None:
     """Add the web page, and what monitoring reads."""
     folder = files("sumpool.service")
@@ -265,6 +279,11 @@ def _add_pages(app: FastAPI, metrics: _Metrics, limits: ServiceLimits) -> None:
     async def read_metrics() -> Response:
         """Metrics in the format of Prometheus."""
         return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+    @app.get("/sample.txt", include_in_schema=False, response_class=Response)
+    def sample() -> Response:
+        """Show a bundled document, which the page offers to those who have none at hand."""
+        return Response(_read_sample(), media_type="text/plain")
 
     for path, (file, kind) in _PAGE.items():
         # The page refuses a long document itself: a browser shows no answer that comes while it still sends.

@@ -1,10 +1,10 @@
 "use strict";
 const $ = (id) => document.getElementById(id);
-// greatest value, step, suffix of the API, and the value when the unit is chosen
-const UNITS = { words: [400, 10, "w", 150], sentences: [20, 1, "s", 5], percent: [50, 1, "%", 10] };
 // as in sumpool/io/html.py: these characters reorder or hide the text around them
 const UNSAFE = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufdd0-\ufdef\ufffe\uffff]|\p{Surrogate}/gu;
-let running = null; // AbortController of the request that runs
+let chosen = []; // files
+let running = null; // AbortController of the requests that run
+let count = 0; // of the summaries so far, which their elements are numbered by
 
 class Refusal extends Error {} // a reason that is shown as it is
 
@@ -15,47 +15,110 @@ const element = (name, text, properties = {}) =>
   Object.assign(document.createElement(name), { textContent: safe(text) }, properties);
 
 function say(status, error = "") {
-  $("status").textContent = status;
+  $("status").textContent = safe(status);
   $("error").textContent = error && sentence(safe(error));
 }
 
-function showLength() {
-  const [most, step] = UNITS[$("unit").value];
-  const chosen = Number($("length").value);
-  Object.assign($("length"), { max: most, step });
-  const unit = chosen === 1 ? $("unit").value.replace(/s$/, "") : $("unit").value;
-  $("chosen").value = chosen ? `${chosen} ${unit}` : "as usual";
-  $("length").setAttribute("aria-valuetext", $("chosen").value);
+// ---- documents and options
+
+function addFiles(files) {
+  chosen.push(...files);
+  showFiles();
+  say(files.length === 1 ? `${files[0].name} is chosen.` : `${files.length} files are chosen.`);
 }
 
-function chooseFile(files) {
-  if (files.length > 1) return say("", `one file is summarised at a time, got ${files.length}`);
-  if (files !== $("file").files) $("file").files = files;
-  $("text").disabled = files.length === 1; // so that nobody expects both to be summarised
-  $("remove").hidden = !files.length;
-  say(files.length ? `${safe(files[0].name)} is chosen in place of the text.` : "");
+function showFiles() {
+  const items = chosen.map((file, index) => {
+    const remove = element("button", "\u00d7", { type: "button", ariaLabel: safe(`Remove ${file.name}`) });
+    remove.addEventListener("click", () => {
+      chosen.splice(index, 1);
+      showFiles();
+      ($("files").querySelector("button") ?? $("file")).focus();
+    });
+    const item = element("li", "");
+    item.append(element("bdi", file.name), remove);
+    return item;
+  });
+  $("files").replaceChildren(...items);
 }
 
-async function buildRequest() {
-  const file = $("file").files[0];
+function readOptions() {
   const options = { evidence: true };
-  if (Number($("length").value)) options.length = $("length").value + UNITS[$("unit").value][2];
+  const length = $("length").value === "exact" ? $("amount").value + $("unit").value : $("length").value;
+  if (length) options.length = length;
   if ($("mode").value) options.mode = $("mode").value;
-  const headers = { "Content-Type": file ? "application/octet-stream" : "application/json" };
-  if ($("token").value) headers.Authorization = `Bearer ${$("token").value}`;
+  return options;
+}
+
+function listDocuments() {
   const text = $("text").value.replace(/\p{Surrogate}/gu, "\ufffd");
-  if (!file && !text.trim()) throw new Refusal("there is nothing to summarise yet; paste a text or choose a file");
+  const documents = chosen.map((file) => ({ name: file.name, file }));
+  if (text.trim()) documents.push({ name: "the text", text });
+  if (!documents.length) throw new Refusal("there is nothing to summarise yet; choose a file or paste a text");
+  return documents;
+}
+
+async function buildRequest({ name, file, text }) {
+  const options = readOptions();
   const content = file || new Blob([JSON.stringify({ text, ...options })]);
   const most = Number($("form").dataset.maxBytes);
   const size = `${(most / 2 ** 20).toLocaleString("en", { maximumSignificantDigits: 3 })} MiB`;
-  if (content.size > most) {
-    throw new Refusal(`the ${file ? "file" : "text"} is larger than the ${size} that the service accepts`);
-  }
+  if (content.size > most) throw new Refusal(`${name} is larger than the ${size} that the service accepts`);
   const body = await content.arrayBuffer().catch(() => { // it is a folder, or was changed since it was chosen
-    throw new Refusal(`${file.name} cannot be read; choose it again`);
+    throw new Refusal(`${name} cannot be read; choose it again`);
   });
-  const query = new URLSearchParams({ drafts: true, ...(file && { ...options, name: file.name.slice(-255) }) });
+  const headers = { "Content-Type": file ? "application/octet-stream" : "application/json" };
+  if ($("token").value) headers.Authorization = `Bearer ${$("token").value}`;
+  const query = new URLSearchParams({ drafts: true, ...(file && { ...options, name: name.slice(-255) }) });
   return [`v1/summaries/stream?${query}`, { method: "POST", headers, body }];
+}
+
+// ---- requests
+
+async function summarise(event) {
+  event.preventDefault();
+  running?.abort();
+  const controller = new AbortController();
+  running = controller;
+  $("result").setAttribute("aria-busy", "true");
+  $("cancel").hidden = $("progress").hidden = false;
+  const start = Date.now();
+  const timer = setInterval(() => {
+    $("seconds").textContent = `${Math.round((Date.now() - start) / 1000)} s`;
+  }, 1000);
+  try {
+    say(await summariseAll(listDocuments(), controller.signal));
+  } catch (error) {
+    if (running === controller) fail(error);
+  } finally {
+    clearInterval(timer);
+    if (running === controller) stop();
+  }
+}
+
+/** Summarise documents one after the other; a document that has no summary among several does not stop the others. */
+async function summariseAll(documents, signal) {
+  const before = $("summaries").firstElementChild; // newer summaries stand above
+  let ready = 0;
+  for (const [index, item] of documents.entries()) {
+    const position = documents.length > 1 ? ` (${index + 1} of ${documents.length})` : "";
+    if (documents.length > 1) Object.assign($("progress"), { max: documents.length, value: index });
+    else $("progress").removeAttribute("value");
+    say(`Reading ${item.name}${position} ...`);
+    try {
+      const [address, options] = await buildRequest(item);
+      const answer = await fetch(address, { ...options, signal });
+      if (answer.status === 401) $("token-row").hidden = false;
+      if (!answer.ok) throw Object.assign(new Refusal((await answer.json()).error), { isOfAll: answer.status === 401 });
+      say(`Summarising ${item.name}${position} ...`);
+      ready += await receive(answer, item, before);
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.isOfAll || documents.length === 1) throw error;
+      showSummary(addArticle(before), { id: item.name, reason: error.message }, item);
+    }
+  }
+  if (!ready) throw new Refusal("no document has a summary; the reasons are below");
+  return ready > 1 ? `${ready} summaries are ready.` : "The summary is ready.";
 }
 
 async function* readEvents(stream) {
@@ -72,51 +135,105 @@ async function* readEvents(stream) {
   }
 }
 
-async function receive(answer) {
+async function receive(answer, item, before) {
   let article = null; // of the summary that grows
-  let only = null; // the only answer so far
-  let count = 0;
-  for await (const [name, content] of readEvents(answer.body)) {
-    if (name === "error") throw new Refusal(content.error);
-    article ??= addArticle();
-    if (name === "draft") {
-      article.querySelector(".text").textContent = safe(content.text);
-      continue;
+  const results = [];
+  try {
+    for await (const [name, content] of readEvents(answer.body)) {
+      if (name === "error") throw new Refusal(content.error);
+      article ??= addArticle(before);
+      if (name === "draft") {
+        article.querySelector(".text").textContent = safe(content.text);
+        continue;
+      }
+      results.push(content);
+      showSummary(article, content, item);
+      article = null;
     }
-    only = count++ ? null : content;
-    if (count > 1) $("summaries").firstElementChild.querySelector(".name").hidden = false;
-    showSummary(article, content, count);
-    article = null;
+    if (article || !results.length) {
+      throw new Refusal("the answer has broken off before the summary was complete; try again");
+    }
+  } finally {
+    article?.remove();
   }
-  if (article || !count) throw new Refusal("the answer has broken off before the summary was complete; try again");
-  if (only?.reason) {
-    $("summaries").replaceChildren();
-    throw new Refusal(only.reason);
+  if (results.length === 1 && results[0].reason) {
+    removeSummary(count);
+    throw new Refusal(results[0].reason);
   }
-  return count > 1 ? `${count} summaries are ready.` : "The summary is ready.";
+  return results.length;
 }
 
-function addArticle() {
+function fail(error) {
+  $("result").hidden = !$("summaries").children.length;
+  if (error.name === "AbortError") return say("Cancelled.");
+  const gone = "the service does not answer; check that sumpool serve is running and try again";
+  say("", error instanceof Refusal ? error.message : gone);
+}
+
+function stop() {
+  running = null;
+  if (document.activeElement === $("cancel")) $("form").querySelector("button:not([type])").focus();
+  $("cancel").hidden = $("progress").hidden = true;
+  $("seconds").textContent = "";
+  $("result").removeAttribute("aria-busy");
+}
+
+// ---- summaries
+
+function addArticle(before) {
   // imported, as Chromium keeps the direction of elements that are cloned without text
   const article = document.importNode($("summary").content, true).firstElementChild;
   article.classList.add("draft");
   article.querySelector(".about").textContent = "Draft; the summary may differ.";
-  $("summaries").append(article);
+  $("summaries").insertBefore(article, before);
   $("result").hidden = false;
   return article;
 }
 
-function showSummary(article, summary, number) {
-  const [name, text, about, details] = article.querySelectorAll(".name, .text, .about, details");
-  article.className = summary.reason ? "failed" : "";
-  Object.assign(name, { textContent: safe(summary.id), hidden: number === 1 });
+function removeSummary(number) {
+  document.querySelector(`#contents [href="#a${number}"]`).parentNode.remove();
+  $(`a${number}`).remove();
+  $("result").hidden = !$("summaries").children.length;
+}
+
+function showSummary(article, summary, item) {
+  const number = ++count;
+  const [name, about, text, actions, details] = article.querySelectorAll(".name, .about, .text, .actions, details");
+  const origin = item.file ? summary.id || item.name : "";
+  const title = summary.title || origin || "Pasted text";
+  const numbers = countWords(summary);
+  Object.assign(article, { id: `a${number}`, className: summary.reason ? "failed" : "" });
+  name.textContent = safe(title);
   text.textContent = safe(summary.text || sentence(summary.reason));
-  const [read, total] = [summary.tokens_read, summary.tokens_total].map((tokens) => tokens.toLocaleString("en"));
-  const share = summary.tokens_total ? `, ${read} of ${total} tokens read` : ""; // some languages need no model
-  about.textContent = summary.reason ? "" : summary.mode + share;
+  const wording = summary.mode === "abstractive" ? "generated, check it against its sources" : "sentences of the document";
+  const parts = summary.reason ? [] : [origin !== title && origin, numbers, wording];
+  about.textContent = safe(parts.filter(Boolean).join(" \u00b7 "));
+  actions.hidden = Boolean(summary.reason);
   details.hidden = !summary.evidence;
+  const link = element("li", "");
+  link.append(element("a", title, { href: `#a${number}`, dir: "auto" }), summary.reason ? " (no summary)" : "");
+  const following = article.nextElementSibling;
+  const next = following?.id && document.querySelector(`#contents [href="#${following.id}"]`);
+  $("contents").insertBefore(link, next ? next.parentNode : null);
+  if (summary.reason) return;
+  const content = outline(title, about.textContent, summary);
+  const stem = title.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 60) || "summary";
+  actions.querySelector(".copy").addEventListener("click", () => copy(text));
+  actions.querySelector(".markdown").addEventListener("click", () => download(`${stem}.md`, [toMarkdown(content)]));
+  actions.querySelector(".word").addEventListener("click", () => download(`${stem}.docx`, toWord(content)));
   if (!summary.evidence) return;
   details.addEventListener("toggle", () => showEvidence(details, summary.evidence, number), { once: true });
+}
+
+function countWords({ text, evidence }) {
+  const [all, some] = [evidence?.document, text].map((part) => (part?.trim().split(/\s+/) ?? []).length);
+  if (!all || evidence.document.length / all > 20) return ""; // a script without spaces
+  return `${some.toLocaleString("en")} of ${all.toLocaleString("en")} words`;
+}
+
+function placeName(source) {
+  const places = [source.page && `page ${source.page}`, source.line && `line ${source.line}`].filter(Boolean);
+  return places.join(", ") || `character ${source.start + 1}`;
 }
 
 function showEvidence(details, { document: text, sentences }, number) {
@@ -129,11 +246,9 @@ function showEvidence(details, { document: text, sentences }, number) {
     }
     const links = element("ul", "", { ariaLabel: `Sources of sentence ${index + 1}` });
     for (const source of entry.sources) {
-      const places = [source.page && `page ${source.page}`, source.line && `line ${source.line}`].filter(Boolean);
-      const place = places.join(", ") || `character ${source.start + 1}`;
-      const link = element("a", place, { href: `#d${number}-${source.start}` });
+      const link = element("a", placeName(source), { href: `#d${number}-${source.start}` });
       links.append(element("li", ""));
-      links.lastChild.append(link, ` ${Math.round(100 * source.weight)}%`);
+      links.lastChild.append(link, entry.sources.length > 1 ? ` ${Math.round(100 * source.weight)}%` : "");
       if (!sources.has(source.start)) sources.set(source.start, { ...source, numbers: [] });
       sources.get(source.start).numbers.push(index + 1);
     }
@@ -143,6 +258,8 @@ function showEvidence(details, { document: text, sentences }, number) {
   const source = details.querySelector(".source");
   source.ariaLabel = `Document of summary ${number} with its sources marked`;
   markSources(source, text, [...sources.values()].sort((a, b) => a.start - b.start), number);
+  const first = source.querySelector("mark");
+  if (first) source.scrollTop = first.offsetTop - 2 * parseFloat(getComputedStyle(source).fontSize);
   for (const kind of ["mouseover", "focusin"]) details.addEventListener(kind, (event) => point(details, event.target));
 }
 
@@ -175,57 +292,113 @@ function point(details, target) {
   }
 }
 
-async function summarise(event) {
-  event.preventDefault();
-  running?.abort();
-  const controller = new AbortController();
-  running = controller;
-  $("summaries").replaceChildren();
-  $("result").hidden = true;
-  $("cancel").hidden = false;
-  $("result").setAttribute("aria-busy", "true");
-  say("Reading and summarising ...");
+// ---- copies
+
+async function copy(text) {
   try {
-    const [address, options] = await buildRequest();
-    const answer = await fetch(address, { ...options, signal: controller.signal });
-    if (answer.status === 401) $("token-row").hidden = false;
-    if (!answer.ok) throw new Refusal((await answer.json()).error);
-    say(await receive(answer));
-  } catch (error) {
-    if (running === controller) fail(error);
-  } finally {
-    if (running === controller) stop();
+    await navigator.clipboard.writeText(text.textContent);
+  } catch { // browsers offer the clipboard on the loopback interface and over HTTPS only
+    getSelection().selectAllChildren(text);
+    document.execCommand("copy");
   }
+  say("The summary is copied.");
 }
 
-function fail(error) {
-  for (const draft of document.querySelectorAll("article.draft")) draft.remove();
-  $("result").hidden = !$("summaries").children.length;
-  if (error.name === "AbortError") return say("Cancelled.");
-  const gone = "the service does not answer; check that sumpool serve is running and try again";
-  say("", error instanceof Refusal ? error.message : gone);
+/** Paragraphs of a file with the summary: level of the heading, or 0, and text. */
+function outline(title, about, summary) {
+  const paragraphs = [[1, title], ...summary.text.split(/\n+/).map((text) => [0, text]), [0, about]];
+  const entries = summary.evidence?.sentences.filter((entry) => entry.sources.length) ?? [];
+  if (entries.length) paragraphs.push([2, "Sources"]);
+  for (const { sentence: text, sources } of entries) {
+    paragraphs.push([0, `${text} (${sources.map(placeName).join("; ")})`]);
+  }
+  return paragraphs.map(([level, text]) => [level, safe(text)]);
 }
 
-function stop() {
-  running = null;
-  if (document.activeElement === $("cancel")) $("form").querySelector("button:not([type])").focus();
-  $("cancel").hidden = true;
-  $("result").removeAttribute("aria-busy");
+function toMarkdown(paragraphs) {
+  const escape = (text) => text.replace(/[\\`*_[\]<>&]/g, "\\$&").replace(/^([#+-]|\d+(?=[.)]))/, "\\$1");
+  return paragraphs.map(([level, text]) => `${"#".repeat(level)}${level ? " " : ""}${escape(text)}\n`).join("\n");
+}
+
+function toWord(paragraphs) {
+  const escape = (text) => text.replace(/[&<>]/g, (character) => `&#${character.codePointAt()};`);
+  const format = (level) => (level ? `<w:rPr><w:b/><w:sz w:val="${40 - 8 * level}"/></w:rPr>` : "");
+  const outlineLevel = (level) => (level ? `<w:outlineLvl w:val="${level - 1}"/>` : "");
+  const body = paragraphs.map(([level, text]) =>
+    `<w:p><w:pPr><w:spacing w:after="160"/>${outlineLevel(level)}</w:pPr>` +
+    `<w:r>${format(level)}<w:t xml:space="preserve">${escape(text)}</w:t></w:r></w:p>`);
+  const head = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n';
+  const open = "http://schemas.openxmlformats.org/";
+  const main = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml";
+  const relations = "application/vnd.openxmlformats-package.relationships+xml";
+  return zip([
+    ["[Content_Types].xml", `${head}<Types xmlns="${open}package/2006/content-types">` +
+      `<Default Extension="rels" ContentType="${relations}"/>` +
+      `<Override PartName="/word/document.xml" ContentType="${main}"/></Types>`],
+    ["_rels/.rels", `${head}<Relationships xmlns="${open}package/2006/relationships"><Relationship Id="r1" ` +
+      `Type="${open}officeDocument/2006/relationships/officeDocument" Target="word/document.xml"/></Relationships>`],
+    ["word/document.xml", `${head}<w:document xmlns:w="${open}wordprocessingml/2006/main">` +
+      `<w:body>${body.join("")}</w:body></w:document>`],
+  ]);
+}
+
+/** Parts of a ZIP archive of texts, which are stored as they are. */
+function zip(files) {
+  const pack = (...fields) => // pairs of size in bytes and value
+    Uint8Array.from(fields.flatMap(([size, value]) => Array.from({ length: size }, (_, byte) => (value >>> (8 * byte)) & 255)));
+  const [parts, directory] = [[], []];
+  const sizeOf = (list) => list.reduce((sum, part) => sum + part.length, 0);
+  for (const file of files) {
+    const [name, data] = file.map((text) => new TextEncoder().encode(text));
+    const common = [[2, 20], [2, 0], [2, 0], [2, 0], [2, 33], [4, checksum(data)], [4, data.length], [4, data.length], [2, name.length], [2, 0]];
+    directory.push(pack([4, 0x02014b50], [2, 20], ...common, [2, 0], [2, 0], [2, 0], [4, 0], [4, sizeOf(parts)]), name);
+    parts.push(pack([4, 0x04034b50], ...common), name, data);
+  }
+  const end = pack([4, 0x06054b50], [4, 0], [2, files.length], [2, files.length], [4, sizeOf(directory)], [4, sizeOf(parts)], [2, 0]);
+  return [...parts, ...directory, end];
+}
+
+/** CRC-32. */
+function checksum(data) {
+  let rest = -1;
+  for (const byte of data) {
+    rest ^= byte;
+    for (let bit = 0; bit < 8; bit++) rest = (rest >>> 1) ^ (rest & 1 ? 0xedb88320 : 0);
+  }
+  return ~rest;
+}
+
+function download(name, parts) {
+  const link = element("a", "", { href: URL.createObjectURL(new Blob(parts)), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+// ---- events
+
+function showExact() {
+  $("exact").hidden = $("length").value !== "exact";
 }
 
 $("form").addEventListener("submit", summarise);
 $("cancel").addEventListener("click", () => running?.abort());
-$("length").addEventListener("input", showLength);
-$("unit").addEventListener("change", () => {
-  const [most, step, , value] = UNITS[$("unit").value];
-  const isUsual = $("length").value === "0";
-  Object.assign($("length"), { max: most, step, value: isUsual ? 0 : value });
-  showLength();
+$("length").addEventListener("change", showExact);
+$("file").addEventListener("change", () => {
+  addFiles([...$("file").files]);
+  $("file").value = ""; // so that the same file can be chosen again
 });
-$("file").addEventListener("change", () => chooseFile($("file").files));
-$("remove").addEventListener("click", () => {
-  $("file").value = "";
-  chooseFile($("file").files);
+$("sample").addEventListener("click", async () => {
+  try {
+    $("text").value = await (await fetch("sample.txt")).text();
+    $("form").requestSubmit();
+  } catch (error) {
+    fail(error);
+  }
+});
+$("clear").addEventListener("click", () => {
+  for (const id of ["summaries", "contents"]) $(id).replaceChildren();
+  $("result").hidden = true;
+  say("");
   $("text").focus();
 });
 for (const kind of ["dragover", "dragleave", "drop"]) {
@@ -233,8 +406,7 @@ for (const kind of ["dragover", "dragleave", "drop"]) {
     if (!event.dataTransfer.types.includes("Files")) return; // text goes where it is dropped
     event.preventDefault();
     document.body.classList.toggle("over", kind === "dragover");
-    if (kind === "drop") chooseFile(event.dataTransfer.files);
+    if (kind === "drop") addFiles([...event.dataTransfer.files]);
   });
 }
-showLength();
-chooseFile($("file").files); // a browser keeps the file when the page is loaded again
+showExact(); // a browser keeps the choice when the page is loaded again

@@ -11,7 +11,7 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.exceptions import HTTPException
 
-_OPEN = ("/", "/health", "/page.css", "/page.js")
+_OPEN = ("/", "/health", "/page.css", "/page.js", "/sample.txt")
 """Paths that need no token: they show nothing of a model or a document."""
 
 
@@ -57,7 +57,8 @@ def guard(token: str, hosts: Collection[str]) -> Callable[..., Awaitable[None]]:
             raise HTTPException(400, f"the service must be addressed as {' or '.join(sorted(names))}")
         if request.method == "POST" and _is_of_another_site(request, host):
             raise HTTPException(403, "the request must not come from a web page of another site")
-        if token and request.url.path not in _OPEN:
+        path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
+        if token and path not in _OPEN:
             shown = given.credentials if given else ""
             if not hmac.compare_digest(shown.encode(), token.encode()):
                 reason = "the header Authorization must be Bearer and the token of this service"

@@ -111,6 +111,7 @@ class SummaryAnswer(BaseModel):
     """Summary of one document; `reason` says why there is none, and what was not asked for is null or empty."""
 
     id: str
+    title: str
     text: str
     sentences: list[Sentence]
     mode: str
@@ -129,6 +130,7 @@ class SummaryAnswer(BaseModel):
         sentences = [Sentence(text=sentence.text, span=sentence.span) for sentence in result.sentences]
         return cls(
             id=result.id,
+            title=result.title,
             text=result.text,
             sentences=sentences,
             mode=result.mode,

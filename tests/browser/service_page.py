@@ -28,12 +28,16 @@ and links between sites must be protected by other means. Experience with 40 rou
 two seconds after a failure.
 """
 PROCESSES = """\
-An update has the documents that it has in one process: their order is a function of seed, epoch and position, not of \
-the number of processes. They are divided by tokens, longest first, each to the process with the fewest tokens so far. \
-`imbalance` in `metrics.jsonl` and in the progress line is the fullest share above the mean, as a fraction; 0 is \
-perfect balance. Each process cuts its share into batches of at most `train.batch_tokens`, so that `train.accumulate: \
-4` in four processes takes about one batch in each. A process for which an update has no document computes one \
-without weight."""
+Whole or sharded
+
+| `train.parallel` | each process holds | engine |
+|---|---|---|
+| `ddp` | whole weights, gradients and moments | `DistributedDataParallel` |
+| `fsdp` | an n-th of them between updates; whole weights and gradients during one | FSDP2 (`fully_shard`) |
+| `auto` | as `fsdp` where four times the weights exceed half of the memory, else as `ddp` | |
+
+Both send as much: `fsdp` gathers the weights once in an update and scatters the gradients once, after all
+batches of the process."""
 """A text about which the shipped model writes what it does not say."""
 SETTINGS = ("--set", "summarize.factuality=any", "--set", "summarize.mbr=false")
 """Settings with which abstractive summaries are written, not copied."""
@@ -130,14 +134,12 @@ class Page:
         script = "arguments[0].select(); document.execCommand('insertText', false, JSON.parse(arguments[1]))"
         self.browser.run(script, self.element("#text"), json.dumps(text))  # lone surrogates are escaped twice
 
-    def set_length(self, value: int) -> None:
-        """Move the slider by keys."""
-        from selenium.webdriver import Keys
-
-        slider = self.element("#length")
-        slider.send_keys(Keys.HOME)
-        while int(slider.get_property("value")) < value:
-            slider.send_keys(Keys.RIGHT)
+    def set_length(self, value: int, unit: str) -> None:
+        """Choose a length."""
+        self.choose("length", "exact")
+        self.element("#amount").clear()
+        self.element("#amount").send_keys(str(value))
+        self.choose("unit", unit)
 
     def choose(self, name: str, value: str) -> None:
         """Choose an option by its value."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from sumpool.documents.read import read_documents
 from sumpool.io.manifest import SHIPPED
 from tests.browser.conftest import AXE, Browser
 from tests.browser.hostile import PAYLOADS
@@ -39,7 +40,10 @@ def test_a_pasted_text_becomes_the_summary_of_the_command_line(page: Page, servi
     line = subprocess.run([*command, *SETTINGS], capture_output=True, check=True, text=True).stdout
     page.paste(TEXT)
     assert page.summarise() == json.loads(line)["summary"] == service.ask(TEXT)["text"]
-    assert re.fullmatch(r"(ex|abs)tractive, [\d,]+ of [\d,]+ tokens read", page.element(".about").text)
+    assert re.fullmatch(
+        r"\d+ of 140 words \u00b7 (sentences of the document|generated, .*)", page.element(".about").text
+    )
+    assert page.texts(".name") == ["Pasted text"]
 
 
 def test_a_summary_grows_by_events(page: Page, service: Service) -> None:
@@ -64,19 +68,66 @@ def test_a_summary_grows_by_events(page: Page, service: Service) -> None:
 def test_files_are_chosen_or_dropped(
     page: Page, service: Service, tmp_path: Path, way: str, name: str, content: str
 ) -> None:
-    page.paste("A text. The file replaces it.")
     if way == "drop":
         page.drop((name, content))
     else:
         (tmp_path / name).write_text(content)
         page.element("#file").send_keys(str(tmp_path / name))
-    assert page.element("#status").text == f"{name} is chosen in place of the text."
-    assert not page.element("#text").is_enabled()
+    assert page.element("#status").text == f"{name} is chosen."
     assert page.summarise() == service.ask_file(content)["text"]
-    page.element("#remove").click()
-    assert page.element("#text").is_enabled()
-    assert not page.element("#remove").is_displayed()
-    assert page.summarise() == service.ask("A text. The file replaces it.")["text"]
+    page.element("#files button").click()
+    assert page.texts("#files li") == []
+    assert page.fail().startswith("There is nothing to summarise yet")
+
+
+def test_several_documents_become_a_list(page: Page) -> None:
+    page.drop(("routes.html", HTML), ("picture.png", "\x89PNG\r\n\x1a\n\x00\x00"))
+    page.drop(("rows.jsonl", "\n".join(ROWS.split("\n")[:2])))
+    page.paste("A short text.")
+    page.submit()
+    page.until_ready()
+    assert page.element("#status").text == "4 summaries are ready."
+    names = ["Routes", "picture.png", "rows.jsonl:1", "rows.jsonl:2", "Pasted text"]
+    assert page.texts(".name") == names
+    assert page.texts("#contents li") == [names[0], "picture.png (no summary)", *names[2:]]
+    assert page.texts(".failed .name") == ["picture.png"]
+    assert page.texts(".about")[0].startswith("routes.html \u00b7 ")
+    for _ in page.texts("#files button"):
+        page.element("#files button").click()
+    page.summarise()
+    assert page.texts(".name") == ["Pasted text", *names], "newer ones stand above"
+    last = page.browser.driver.find_elements("css selector", "#contents a")[1]
+    last.click()
+    assert page.run("return document.querySelector(':target .name').textContent") == "Routes"
+    page.element("#clear").click()
+    assert page.texts("article, #contents li") == []
+    assert not page.element("#result").is_displayed()
+
+
+def test_a_sample_is_summarised(page: Page) -> None:
+    page.element("#sample").click()
+    page.until_ready()
+    assert "LDAP" in page.texts("#summaries .text")[0]
+
+
+def test_summaries_are_downloaded_and_copied(page: Page, tmp_path: Path) -> None:
+    from selenium.webdriver import Keys
+
+    allowed = {"behavior": "allow", "downloadPath": str(tmp_path)}
+    page.browser.driver.execute_cdp_cmd("Browser.setDownloadBehavior", allowed)
+    page.drop(("routes.html", HTML.replace("table of routes", "table of &lt;routes&gt; &amp; *names*")))
+    text = page.summarise()
+    for kind, suffix in (("markdown", "md"), ("word", "docx")):
+        file = tmp_path / f"Routes.{suffix}"
+        page.element(f".{kind}").click()
+        page.browser.until(file.exists)
+        (document,) = read_documents(str(file))
+        assert document.title == "Routes"
+        assert text in " ".join(document.text.split())
+    page.element(".copy").click()
+    page.browser.until(lambda: page.element("#status").text == "The summary is copied.")
+    page.element("#text").send_keys(Keys.CONTROL, "v")
+    assert page.element("#text").get_property("value") == text
 
 
 def test_compressed_files_are_read(page: Page, tmp_path: Path) -> None:
@@ -89,7 +140,9 @@ def test_summaries_of_rows_come_one_by_one(page: Page) -> None:
     page.drop(("rows.jsonl", ROWS))
     page.submit()
     page.browser.until(lambda: page.texts("article:not(.draft) .text"))
-    assert page.element("#status").text.startswith("Reading"), "the first of twelve is shown before the last"
+    assert page.element("#status").text.startswith("Summarising rows.jsonl"), (
+        "the first of twelve is shown before the last"
+    )
     page.browser.until(lambda: page.element("#status").text == "12 summaries are ready.")
     names = page.browser.driver.find_elements("css selector", ".name")
     assert [name.text for name in names] == [f"rows.jsonl:{number}" for number in range(1, 13)]
@@ -100,8 +153,8 @@ def test_rows_without_a_summary_have_a_reason(page: Page) -> None:
     page.summarise()
     empty, summarised = page.browser.driver.find_elements("css selector", "article")
     assert "must contain text" in empty.text
-    assert "Evidence" in summarised.text
-    assert "Evidence" not in empty.text
+    assert "Where each" in summarised.text
+    assert "Where each" not in empty.text
     assert page.texts(".failed .name") == ["rows.jsonl:1"]
 
 
@@ -114,21 +167,20 @@ def test_texts_have_their_direction(page: Page) -> None:
         ".map(selector => getComputedStyle(document.querySelector(selector)).direction)"
     )
     assert directions == ["rtl", "rtl", "rtl", "ltr"]
-    assert page.element(".about").text == "extractive", "the shipped model does not read Arabic"
+    assert page.element(".about").text.endswith("sentences of the document")
 
 
 def test_the_length_is_obeyed(page: Page, service: Service) -> None:
     page.choose("mode", "extractive")
     page.paste(TEXT)
-    assert page.element("#chosen").text == "as usual"
-    lengths = (("words", 30, "w", "30 words"), ("sentences", 1, "s", "1 sentence"), ("percent", 40, "%", "40 percent"))
+    assert not page.element("#amount").is_displayed()
     summaries = set()
-    for unit, value, suffix, shown in lengths:
-        page.choose("unit", unit)
-        page.set_length(value)
-        assert page.element("#chosen").text == shown == page.element("#length").get_attribute("aria-valuetext")
+    for value, unit in ((30, "w"), (1, "s"), (40, "%")):
+        page.set_length(value, unit)
         summaries.add(page.summarise())
-        assert service.ask(TEXT, mode="extractive", length=f"{value}{suffix}")["text"] in summaries
+        assert service.ask(TEXT, mode="extractive", length=f"{value}{unit}")["text"] in summaries
+    page.choose("length", "short")
+    assert page.summarise() == service.ask(TEXT, mode="extractive", length="short")["text"]
     assert len(summaries) == 3
 
 
@@ -140,7 +192,7 @@ def test_the_mode_is_obeyed(page: Page, service: Service) -> None:
         summaries.add(page.summarise())
         answer = service.ask(TEXT, mode=mode)
         assert answer["text"] in summaries
-        assert page.element(".about").text.startswith(answer["mode"])
+        assert page.element(".about").text.endswith("document" if answer["mode"] == "extractive" else "its sources")
     assert len(summaries) > 1
 
 
@@ -163,9 +215,9 @@ def test_evidence_marks_the_sources_of_each_sentence(page: Page, service: Servic
     assert " ".join(shown.split()) == " ".join(text.split())
     entry = evidence["sentences"][0]
     assert page.texts(".sentences > li:first-child li") == [
-        f"line {source['line']} {source['weight']:.0%}" for source in entry["sources"]
+        f"line {source['line']}" + (f" {source['weight']:.0%}" if len(entry["sources"]) > 1 else "")
+        for source in entry["sources"]
     ]
-    assert mode == "extractive" or len(entry["sources"]) > 1
 
 
 def test_evidence_names_unsupported_facts(page: Page, service: Service) -> None:
@@ -186,7 +238,7 @@ def test_pointing_at_a_sentence_marks_its_sources(page: Page) -> None:
     page.choose("mode", "extractive")
     page.summarise()
     page.open_evidence()
-    first, second = page.browser.driver.find_elements("css selector", "mark")
+    first, second, *_ = page.browser.driver.find_elements("css selector", "mark")
     plain = first.value_of_css_property("background-color")
     ActionChains(page.browser.driver).move_to_element(page.element(".sentences > li")).perform()
     assert first.value_of_css_property("background-color") != plain
@@ -198,22 +250,21 @@ def test_pointing_at_a_sentence_marks_its_sources(page: Page) -> None:
 
 
 def test_errors_are_announced_as_sentences(page: Page) -> None:
-    assert page.fail() == "There is nothing to summarise yet; paste a text or choose a file."
+    assert page.fail() == "There is nothing to summarise yet; choose a file or paste a text."
     page.paste("A text.")
     page.summarise()
     assert page.error() == ""
     page.paste("x" * MAX_BYTES)
     assert page.fail() == "The text is larger than the 0.381 MiB that the service accepts."
+    page.element("#text").clear()
     page.drop(("picture.png", "\x89PNG\r\n\x1a\n\x00\x00"))
     assert page.fail().startswith("picture.png must be text or one of .txt, ")
     assert page.error().endswith("got binary data.")
     page.drop(("empty.txt", ""))
-    assert page.fail() == "The document must hold text, got none."
-    assert not page.element("#result").is_displayed()
-    page.drop(("one.txt", "a"), ("two.txt", "b"))
-    assert page.error() == "One file is summarised at a time, got 2."
+    assert page.fail() == "No document has a summary; the reasons are below."
+    assert page.texts(".failed .text")[1] == "The document must hold text, got none."
     alerts = page.run("return alerts")
-    assert len([alert for alert in alerts if alert]) == 5
+    assert len([alert for alert in alerts if alert]) == 4
     assert page.element("#status").get_attribute("role") == "status"
 
 
@@ -230,16 +281,17 @@ def test_a_request_can_be_cancelled(page: Page) -> None:
     assert not page.element("#cancel").is_displayed()
     with page.service.stopped():
         page.submit()
-        assert page.element("#status").text == "Reading and summarising ..."
-        page.run("addArticle()")  # as a draft does
+        assert page.element("#status").text == "Reading the text ..."
+        assert page.element("#progress").is_displayed()
+        page.browser.until(lambda: page.element("#seconds").text in ("1 s", "2 s"))
+        page.run("addArticle(null)")  # as a draft does
         assert page.element("#result").is_displayed()
         page.element("#cancel").click()
         page.browser.until(lambda: page.element("#status").text == "Cancelled.")
         assert not page.element("#cancel").is_displayed()
         assert page.focused() == "button"
         assert page.error() == ""
-        assert page.texts("article") == []
-        assert not page.element("#result").is_displayed()
+        assert page.texts("article:not(.draft)") == []
     assert page.summarise(), "the page works on"
 
 
@@ -262,27 +314,28 @@ def test_a_token_is_asked_for_and_a_lost_service_is_named(browser: Browser, tmp_
         assert page.texts("article.draft") == []
         assert page.element("#result").is_displayed(), "what was complete stays"
         assert page.fail() == gone
-        assert page.texts("article") == []
 
 
 def test_everything_works_by_keyboard(page: Page) -> None:
     from selenium.webdriver import Keys
 
     page.paste(TEXT)
-    order = ["text", "file", "length", "unit", "mode", "button"]
-    assert [page.focused(), *(page.press(Keys.TAB) for _ in order[1:])] == order
-    for _ in range(4):
-        page.press(Keys.SHIFT, Keys.TAB)
-    assert page.press(Keys.SHIFT, Keys.TAB) == "text"
-    page.press(*[Keys.TAB] * 2)
-    page.press(*[Keys.RIGHT] * 4)
-    assert page.element("#chosen").text == "40 words"
-    page.press(Keys.TAB, "s")
-    assert page.element("#chosen").text == "5 sentences"
-    page.press(Keys.TAB, "e", Keys.TAB, Keys.SPACE)
+    assert page.focused() == "text"
+    assert page.press(Keys.SHIFT, Keys.TAB) == "file"
+    order = ["text", "length", "mode", "button"]
+    assert [page.press(Keys.TAB) for _ in order] == order
+    page.press(Keys.SHIFT, Keys.TAB)
+    page.press("s")
+    page.press(Keys.SHIFT, Keys.TAB)
+    page.press("e")
+    assert [page.press(Keys.TAB) for _ in range(2)] == ["amount", "unit"]
+    page.press("s")
+    page.press(Keys.SHIFT, Keys.TAB)
+    page.press(Keys.BACKSPACE, Keys.BACKSPACE, Keys.BACKSPACE, "5", Keys.ENTER)
     page.until_ready()
     assert len(page.texts(".sentences > li")) == 0
-    assert page.press(Keys.TAB) == "summary"
+    reached = [page.press(Keys.TAB) for _ in range(9)]
+    assert reached == ["unit", "mode", "button", "sample", "clear", "button", "button", "button", "summary"]
     page.press(Keys.ENTER)
     page.browser.until(lambda: page.texts(".sentences > li"))
     assert len(page.texts(".sentences > li")) == 5
@@ -304,13 +357,11 @@ def test_nothing_is_loaded_from_elsewhere(page: Page, service: Service) -> None:
 
 @pytest.mark.parametrize("number", range(len(PAYLOADS)))
 def test_hostile_texts_are_shown_as_text(page: Page, service: Service, number: int) -> None:
-    from selenium.webdriver import Keys
-
     payload = PAYLOADS[number]
     text = f"{payload} is a payload. Hosts send {payload} packets.\n\n{payload}"
     before = page.run("return document.querySelectorAll('*').length - document.querySelectorAll('main *').length")
     page.choose("mode", "extractive")
-    page.element("#length").send_keys(Keys.END)  # the summary is the whole document
+    page.set_length(100, "%")
     page.paste(text)
     page.summarise()
     page.open_evidence()
@@ -320,7 +371,21 @@ def test_hostile_texts_are_shown_as_text(page: Page, service: Service, number: i
         "return [...document.querySelectorAll('#result *')].flatMap(element => element.getAttributeNames())"
     )
     assert outside == before
-    assert set(elements) <= {"h2", "h3", "div", "article", "p", "details", "summary", "ol", "ul", "li", "mark", "a"}
+    assert set(elements) <= {
+        "h2",
+        "h3",
+        "div",
+        "article",
+        "p",
+        "details",
+        "summary",
+        "ol",
+        "ul",
+        "li",
+        "mark",
+        "a",
+        "button",
+    }
     assert not [name for name in attributes if name.startswith("on") or name in ("style", "src", "srcdoc")]
     assert page.run("return window.ran") is None
     assert all(address.startswith(service.address) for address in page.browser.requests())
@@ -358,6 +423,7 @@ def test_axe_finds_no_violation(browser: Browser, service: Service, dark: bool, 
     browser.driver.find_elements("css selector", "details > summary")[1].click()
     browser.until(lambda: len(page.texts(".source")[1]) > 0)
     assert browser.violations() == []
+    page.element("#files button").click()
     page.drop(("picture.png", "\x89PNG\r\n\x1a\n\x00\x00"))
     page.fail()
     assert browser.violations() == []
@@ -375,6 +441,7 @@ def test_the_page_fits_the_width(browser: Browser, service: Service, width: int)
     assert "unbreakableunbreakable" in page.texts(".text")[0]
     page.open_evidence()
     assert page.run(fits)
+    page.element("#files button").click()
     page.drop((f"{'anotherlongname' * 12}.png", "\x89PNG\r\n\x1a\n\x00\x00"))
     page.fail()
     assert page.run(fits)

@@ -1,4 +1,5 @@
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -26,14 +27,28 @@ def token_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def address(run_folder: Path, token_file: Path) -> Iterator[str]:
     """Address of a service in a process of its own, which ends with the signal."""
-    command = [sys.executable, "-m", "sumpool", "serve", "--model", str(run_folder), "--port", "0"]
-    with subprocess.Popen([*command, "--token-file", str(token_file)], stderr=subprocess.PIPE, text=True) as process:
+    command = [sys.executable, "-m", "sumpool", "serve", "--model", str(run_folder), "--access-log"]
+    options = {"SUMPOOL_PORT": "0", "SUMPOOL_TOKEN_FILE": str(token_file), "SUMPOOL_ROOT_PATH": "/short/"}
+    with subprocess.Popen(
+        command, env={**os.environ, **options}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
         assert process.stderr
         line = process.stderr.readline()
         assert line.startswith("listening on http://127.0.0.1:")
         yield line.split()[-1]
         process.send_signal(signal.SIGTERM)
         assert process.stderr.read() == f"model: {run_folder}\nstopped by SIGTERM\n"
+        entries = [json.loads(entry) for entry in process.stdout]
+    assert [(entry["method"], entry["path"], entry["status"]) for entry in entries] == [
+        ("POST", "/short/v1/summaries", 200),
+        ("POST", "/short/v1/summaries", 401),
+        ("GET", "/short/", 200),
+        ("GET", "/short/v1/models", 401),
+    ]
+    assert entries[2]["id"] == "a-1"
+    assert all(entry["seconds"] >= 0 < entry["bytes"] and entry["client"] == "127.0.0.1" for entry in entries)
+    assert "protocol" not in json.dumps(entries), "no word of a document"
     assert process.returncode == 143
 
 
@@ -56,6 +71,17 @@ def test_the_service_answers_as_the_api(address: str, run_folder: Path) -> None:
 def test_the_token_is_required(address: str) -> None:
     with pytest.raises(urllib.error.HTTPError, match="401"):
         post(address, "0123456789abcdeg")
+
+
+def test_requests_have_ids(address: str) -> None:
+    request = urllib.request.Request(f"{address}?name=private.pdf", headers={"X-Request-ID": "a-1"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        assert answer.headers["X-Request-ID"] == "a-1"
+    request = urllib.request.Request(f"{address}v1/models", headers={"X-Request-ID": "a b"})
+    with pytest.raises(urllib.error.HTTPError, match="401") as refused:
+        urllib.request.urlopen(request, timeout=60)
+    with refused.value as error:
+        assert len(error.headers["X-Request-ID"]) == 32
 
 
 def test_other_addresses_need_a_token() -> None:
