@@ -75,7 +75,9 @@ class Commands(TyperGroup):
         self.commands = {name: TyperCommand(name, help=text) for name, text in COMMANDS.items()} | dict(self.commands)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - types that typer keeps private
-        """Return the command that is called, imported, with its name and arguments."""
+        """Return the command that is called, imported, with its name and arguments; `summarise` is `summarize`."""
+        if args[0] == "summarise":
+            args = ["summarize", *args[1:]]
         if args[0] in COMMANDS:
             own = typer.Typer(add_completion=False, rich_markup_mode=None)
             own.command(args[0])(load_command(args[0]))

@@ -1,6 +1,7 @@
 """`sumpool sample`: print a bundled document."""
 
 import re
+import textwrap
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,9 +12,14 @@ from sumpool.text.escaping import escape
 if TYPE_CHECKING:
     from sumpool.data.sources._base import Example
 
+_WIDTH = 90
+"""Characters of an abstract in the list."""
+
 
 def sample(
-    id: Annotated[str, typer.Argument(metavar="ID", help="Document, such as RFC2587.")],
+    id: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="Document, such as RFC2587; default: list the test split.")
+    ] = None,
     reference: Annotated[
         bool, typer.Option("--reference", help="Print the authors' abstract instead of the document.")
     ] = False,
@@ -24,19 +30,25 @@ def sample(
 
     Numbers that end in 7 are the test split; neither quickstart nor the shipped model is trained on them.
     """
+    if id is None:
+        from sumpool.data.sources.rfc import RfcSourceConfig
+
+        for example in RfcSourceConfig().examples("test"):
+            typer.echo(escape(f"{example.id:<8} {textwrap.shorten(example.summary, _WIDTH, placeholder=' ...')}"))
+        return
     example = sample_document(id)
     typer.echo(escape(example.summary if reference else example.document))
 
 
 def sample_document(name: str) -> "Example":
-    """Return a bundled document with its reference summary, by an id such as "RFC2587"; case does not matter.
+    """Return a bundled document with its reference summary, by an id such as "RFC2587", or its number.
 
     Raises:
         DataError: If the sample has no such document.
     """
     from sumpool.data.sources.rfc import RfcSourceConfig
 
-    number = re.fullmatch(r"RFC([1-9]\d{0,8})", name, re.IGNORECASE | re.ASCII)
+    number = re.fullmatch(r"(?:RFC)?([1-9]\d{0,8})", name, re.IGNORECASE | re.ASCII)
     example = RfcSourceConfig().example(int(number[1])) if number else None
     if example:
         return example

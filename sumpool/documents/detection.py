@@ -274,7 +274,7 @@ def _json_kind(text: str, content: bytes) -> str:
         return ""
     if '"nbformat"' in text or '"cell_type"' in text:
         return "ipynb"
-    raise ValueError("must be text or JSON lines, got JSON over several lines; write one object per line")
+    raise ValueError("must be text or JSON lines, got other JSON; write one object per line")
 
 
 def _is_json_lines(text: str) -> bool:

@@ -42,7 +42,11 @@ def test_train_prepare_and_bench_take_names() -> None:
 
 @pytest.mark.slow
 def test_sample_prints_a_document_or_its_reference() -> None:
-    document = CliRunner().invoke(app, ["sample", "rfc2587"])
+    listed = CliRunner().invoke(app, ["sample"]).stdout.splitlines()
+    assert {line.split()[0][-1] for line in listed} == {"7"}
+    assert any(line.startswith("RFC2587  The schema defined in this document is") for line in listed)
+    document = CliRunner().invoke(app, ["sample", "2587"])
+    assert document.stdout == CliRunner().invoke(app, ["sample", "rfc2587"]).stdout
     reference = CliRunner().invoke(app, ["sample", "RFC2587", "--reference"])
     assert len(document.stdout.split()) > 1000
     assert reference.stdout.startswith("The schema defined in this document is a minimal schema to support PKIX")
@@ -56,6 +60,9 @@ def test_help_is_a_command() -> None:
         asked = CliRunner().invoke(app, ["help", command])
         assert asked.exit_code == 0
         assert asked.stdout == CliRunner().invoke(app, [command, "--help"]).stdout
+    helped = [CliRunner().invoke(app, [name, "--help"]) for name in ("summarise", "summarize")]
+    assert [result.exit_code for result in helped] == [0, 0]
+    assert "--evidence" in helped[0].stdout
     assert CliRunner().invoke(app, ["help"]).stdout == CliRunner().invoke(app, ["--help"]).stdout
     wrong = CliRunner().invoke(app, ["help", "trian"])
     assert (wrong.exit_code, "train" in wrong.stderr) == (2, True)

@@ -105,8 +105,9 @@ def test_archives_are_named() -> None:
 
 
 def test_structured_data_are_named() -> None:
-    with pytest.raises(ValueError, match="must be text or JSON lines, got JSON over several lines"):
-        detect_format(json.dumps({"text": "a"}, indent=1).encode())
+    for data in (json.dumps({"text": "a"}, indent=1), json.dumps([{"text": "a"}])):
+        with pytest.raises(ValueError, match="must be text or JSON lines, got other JSON; write one object per line"):
+            detect_format(data.encode())
     with pytest.raises(ValueError, match="must be text, got XML; convert it to HTML"):
         detect_format(b"<?xml version='1.0'?>\n<book/>")
     assert detect_format(b"[1] A reference") == "text"

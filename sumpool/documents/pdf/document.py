@@ -79,7 +79,8 @@ def _open_error(code: int, content: bytes, password: str) -> str:
     if code in (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY):
         return "must be open to everyone, got an encrypted PDF file; give its password by --password"
     if b"%PDF-" not in content[:1024]:
-        return f"must be a PDF file, got a file that starts with {content[:8]!r}"
+        start = f"a file that starts with {content[:8]!r}" if content else "an empty file"
+        return f"must be a PDF file, got {start}"
     return f"must be a complete PDF file, got {len(content):,} bytes that PDFium cannot open; get the file again"
 
 

@@ -160,7 +160,7 @@ def test_fonts_without_letters_are_named() -> None:
 
 def test_damaged_file_is_named() -> None:
     for content, message in [
-        (b"", r"^must be a PDF file, got a file that starts with b''$"),
+        (b"", r"^must be a PDF file, got an empty file$"),
         (b"Some text.", r"^must be a PDF file, got a file that starts with b'Some tex'$"),
         (b"%PDF-1.7\nnothing", r"^must be a complete PDF file, got 16 bytes that PDFium cannot open"),
     ]:
