@@ -6,38 +6,48 @@ from itertools import zip_longest
 from typing import Final
 
 from sumpool.core.decoding.config import DecodingConfig, LengthTarget
+from sumpool.documents.document import document_title
 from sumpool.inference.extraction import Reading
 from sumpool.inference.summary import SectionSummary, Summary
 from sumpool.interpret.evidence import EvidenceSource, place_name
 from sumpool.io.html import escape_html
 from sumpool.ranking.sentence_selector import Candidates, SentenceSelector
 from sumpool.ranking.table_of_contents import listed_sections, section_numbers
-from sumpool.text.language import word_count
+from sumpool.text.language import content_prefixes, split_words, word_count
 
 _LONG: Final = 400
 """Words of a section that has two sentences."""
+_MAX_OVERLAP: Final = 0.7
+"""Share of the content words of a key point at most that the title has, or one sentence of the summary."""
 
 
 def with_overview(summary: Summary, reading: Reading, selector: SentenceSelector, config: DecodingConfig) -> Summary:
     """Return a summary with the key points and the sections that the settings ask for."""
     candidates = reading.candidates()
     if config.key_points:
-        points = _key_points(candidates, selector, config.key_points, summary.extraction.indices)
-        summary = replace(summary, key_points=points)
+        summary = replace(summary, key_points=_key_points(candidates, selector, config.key_points, summary))
     if config.sections:
         summary = replace(summary, sections=tuple(_sections(candidates, selector)))
     return summary
 
 
 def _key_points(
-    candidates: Candidates, selector: SentenceSelector, count: int, used: Sequence[int]
+    candidates: Candidates, selector: SentenceSelector, count: int, summary: Summary
 ) -> tuple[EvidenceSource, ...]:
-    """Select sentences that the summary has not, of all sections in turn."""
+    """Select sentences that repeat neither the summary nor the title, of all sections in turn."""
     if not candidates.groups:
         groups = section_numbers(candidates.document, candidates.sentences, candidates.indices)
         candidates = replace(candidates, groups=groups)
-    rows = [row for row, index in enumerate(candidates.indices) if index not in used]
+    known = [_content(text, summary.language) for text in (document_title(candidates.document), *summary.sentences)]
+    words = [_content(candidates.sentences[index].text, summary.language) for index in candidates.indices]
+    rows = [
+        row for row, own in enumerate(words) if not any(len(own & said) > _MAX_OVERLAP * len(own) for said in known)
+    ]
     return _select(candidates.part(rows), selector, count)
+
+
+def _content(text: str, language: str) -> set[str]:
+    return set(content_prefixes(split_words(text, language), language))
 
 
 def _sections(candidates: Candidates, selector: SentenceSelector) -> Iterator[SectionSummary]:

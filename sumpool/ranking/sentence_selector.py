@@ -50,8 +50,12 @@ _MIN_FURTHER = 0.45
 
 _WORDS_OF_PART = 30
 """Words of a digest at least for each of its documents."""
+_MIN_SIMILARITY = 0.5
+"""Similarity to a topic or a question of a sentence at least, relative to the greatest."""
 _TURN = 0.1
 """Loss of preference of a sentence for each better one of its group, where all have a turn."""
+_FIRST_TURN = 1e-3
+"""Weight of preferences among the best sentences of the documents of a digest."""
 _MANY_WORDS = 100
 """Words of a summary at most where no length is asked for; that of a book has sentences of its chapters besides."""
 _MAX_OVERLAP = 0.8
@@ -100,9 +104,10 @@ class Candidates:
         )
 
     def on_focus(self) -> "Candidates":
-        """Return those that share a word with the topic or the question; all if none does."""
-        rows = () if self.similarity is None else np.flatnonzero(self.similarity).tolist()
-        return self.part(rows) if rows else self
+        """Return those that are about the topic or the question; all if none is."""
+        if self.similarity is None or not self.similarity.any():
+            return self
+        return self.part(np.flatnonzero(self.similarity >= _MIN_SIMILARITY * self.similarity.max()).tolist())
 
 
 @final
@@ -316,7 +321,10 @@ def _adapted(preferences: Values, candidates: Candidates) -> Values:
     adapted = preferences.copy()
     for row in np.argsort(-preferences, kind="stable").tolist() if candidates.groups else ():
         group = candidates.groups[row]
-        adapted[row] -= min(_TURN * turns[group], 1.0)
+        if candidates.document.parts and candidates.similarity is None and not turns[group]:
+            adapted[row] = preferences.max() + _FIRST_TURN * preferences[row]  # of each document before all others
+        else:
+            adapted[row] -= min(_TURN * turns[group], 1.0)
         turns[group] += 1
     return adapted
 

@@ -61,6 +61,12 @@ def test_key_points_are_other_sentences_than_those_of_the_summary(summary: Summa
     assert len(summary.key_points) == 3
     assert not {point.index for point in summary.key_points} & set(summary.extraction.indices)
     assert len({point.page for point in summary.key_points}) == 3  # the sections have a turn
+    manual_of_orchards = manual(
+        {"Orchards": "The orchard grows apples. The handbook says how departments of the town do work."}
+    )
+    repeated = summarized(manual_of_orchards, settings=("summarize.key_points=9", "summarize.length=1s"))
+    assert repeated.sentences == ("This handbook describes how four departments of the town do their work.",)
+    assert [point.text for point in repeated.key_points or () if "town" in point.text] == []
 
 
 def test_a_book_has_a_sentence_of_its_chapters() -> None:
