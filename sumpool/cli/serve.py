@@ -104,7 +104,7 @@ def serve(
     missing = [name for name in _LIBRARIES if find_spec(name) is None]
     if missing:
         raise RecipeError(f"sumpool serve must have {missing[0]}, which is not installed: pip install 'sumpool[serve]'")
-    from sumpool.inference.rewriting import is_loopback
+    from sumpool.documents.addresses import is_loopback
 
     token = _read_token(token_file) if token_file else ""
     local = is_loopback(host)

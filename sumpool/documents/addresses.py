@@ -1,5 +1,6 @@
 """Documents from http(s) addresses, with limits of time and size."""
 
+import ipaddress
 import re
 import signal
 import sys
@@ -52,6 +53,14 @@ class Fetched(NamedTuple):
 
     content: bytes
     suffix: str
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def fetch(address: str, limits: Limits, timeout: float = TIMEOUT_SECONDS) -> Fetched:

@@ -6,7 +6,6 @@ otherwise the sentence of the document stands in its place, in quotation marks. 
 names, are not found; negations are those of English.
 """
 
-import ipaddress
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from urllib import request
 from urllib.error import HTTPError
 from urllib.parse import urldefrag, urlsplit
 
+from sumpool.documents.addresses import is_loopback
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.errors import RecipeError, ResourceError
 from sumpool.evaluation.abstractiveness import repetition
@@ -25,6 +25,7 @@ from sumpool.interpret.evidence import EvidenceSource, SentenceEvidence
 from sumpool.io.bounded import parse_json
 from sumpool.text.language import separator
 from sumpool.text.prose import PROSE_KINDS, ends_sentence
+from sumpool.text.sentences import SentenceSplitter
 
 MODE: Final = "rewritten"
 _NEIGHBOURS: Final = 2  # sentences of prose on each side
@@ -93,10 +94,10 @@ class Rewriter:
         chosen = [index for index in summary.extraction.indices if summary.source[index].kind in PROSE_KINDS]
         passages = {index: _passage(index, summary.source) for index in chosen}
         texts = dict(zip(summary.extraction.indices, summary.extraction.sentences, strict=True))
-        faults = list[str]()
+        faults, splitter = list[str](), SentenceSplitter(summary.language)
         for index in chosen:
             passage = [summary.source[other].text for other in passages[index]]
-            text = self._ask(summary.source[index].text, passage)
+            text = _nearest(self._ask(summary.source[index].text, passage), summary.source[index].text, splitter)
             if found := _faults(text, summary.source[index].text, passage, document):
                 faults.append(found)
                 text = f"\N{LEFT DOUBLE QUOTATION MARK}{texts[index]}\N{RIGHT DOUBLE QUOTATION MARK}"
@@ -156,19 +157,18 @@ class _NoRedirect(request.HTTPRedirectHandler):
         return None
 
 
-def is_loopback(host: str) -> bool:
-    """Return whether a host is this machine."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def _passage(index: int, source: Sequence[SourceSentence]) -> list[int]:
     """Return the indices of a sentence and its neighbours, in the order of the document."""
     near = range(max(0, index - _NEIGHBOURS), min(len(source), index + _NEIGHBOURS + 1))
     short = {other for other in near if len(source[other].text) <= _MAX_NEIGHBOUR}
     return [other for other in near if other == index or (other in short and source[other].kind in PROSE_KINDS)]
+
+
+def _nearest(text: str, sentence: str, splitter: SentenceSplitter) -> str:
+    """Return the sentence of a text that has most words of another one; small models write the next ones too."""
+    words = word_forms(sentence)
+    parts = [" ".join(part.split()) for part in splitter.split(text)]
+    return max(parts, key=lambda part: len(word_forms(part) & words), default="")
 
 
 def _faults(text: str, sentence: str, passage: Sequence[str], document: set[str]) -> str:

@@ -87,8 +87,9 @@ def _run(server: str, folder: Path, capsys: pytest.CaptureFixture[str], *words: 
         (0, "The gateway of Delta forwards packets between three networks.", "three"),
         (3, "Routers tell their neighbours the table of all routes that they know.", ""),
         (3, "routers rain plums.", "other words"),
+        (3, "It rains in June. Routers keep a table of all routes.", ""),
         (3, "Routers keep a table of all routes that they", "no sentence"),
-        (3, "Routers keep a table. Routers keep a table. Routers keep a table. Routers keep a table.", "no sentence"),
+        (3, "Routers keep a table and keep a table and keep a table and keep a table.", "no sentence"),
     ],
 )
 def test_a_sentence_with_other_facts_is_replaced(
@@ -97,7 +98,7 @@ def test_a_sentence_with_other_facts_is_replaced(
     answers = {SENTENCES[number]: written}
     Handler.reply = staticmethod(lambda sentence: json.dumps({"sentence": answers.get(sentence, sentence)}))
     summary, messages = _run(server, tmp_path, capsys)
-    shown = f"\u201c{SENTENCES[number]}\u201d" if fault else written
+    shown = f"\u201c{SENTENCES[number]}\u201d" if fault else written.removeprefix("It rains in June. ")
     expected = [shown if index == number else sentence for index, sentence in enumerate(SENTENCES)]
     assert summary["summary"] == " ".join(expected)
     assert summary["mode"] == "rewritten"
