@@ -1,5 +1,7 @@
 """Documents of random states, with padding and batch mates."""
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -22,6 +24,12 @@ def make_tokens(*lengths: int, length: int = 0, pad: float = 0.0, dtype: torch.d
     return Tokens.from_source(states, mask, sentences, words, ids)
 
 
+def in_sentences(tokens: Tokens) -> Tokens:
+    """The same tokens in sentences of 1, 2, 3 ... tokens, numbered with gaps."""
+    positions = torch.arange(tokens.mask.size(1))
+    return replace(tokens, sentences=((2 * positions).sqrt().long() * 3).expand(tokens.mask.shape))
+
+
 def alone(tokens: Tokens, number: int) -> Tokens:
     """Take one document out of its batch, without padding."""
     real = int(tokens.mask[number].sum())
@@ -29,12 +37,4 @@ def alone(tokens: Tokens, number: int) -> Tokens:
     def cut(value: Tensor) -> Tensor:
         return value[number : number + 1, :real]
 
-    return Tokens(
-        states=cut(tokens.states),
-        mask=cut(tokens.mask),
-        positions=cut(tokens.positions),
-        sentences=cut(tokens.sentences),
-        words=cut(tokens.words),
-        ids=cut(tokens.ids),
-        origin=cut(tokens.origin),
-    )
+    return replace(tokens.map_origins(cut), states=cut(tokens.states), mask=cut(tokens.mask), lengths=None, full=False)

@@ -1,7 +1,6 @@
 """Documents cut into chunks with overlapping windows: sliding-window attention in linear time."""
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import final
 
 import torch
@@ -51,24 +50,18 @@ class Windows:
         start = self.margin + self.first
         return slice(start, start + self.chunk)
 
-    @cached_property
-    def is_self(self) -> Tensor:
-        """(chunk, keys), True where query and key are the same token."""
-        indices = torch.arange(self.margin * 2 + self.chunk + self.first, device=self.mask.device)
-        return indices[self.query_slice, None] == indices
-
-    @cached_property
+    @property
     def visible(self) -> Tensor:
         """(windows, chunk, keys), True at visible keys; every token sees itself, so that no row is empty."""
-        indices = torch.arange(self.margin * 2 + self.chunk, device=self.mask.device)
-        distance = indices[self.margin : self.margin + self.chunk, None] - indices
-        near = distance.abs() <= self.reach
+        keys = torch.arange(-self.first, 2 * self.margin + self.chunk, device=self.mask.device)  # first tokens: below 0
+        distance = keys[self.query_slice, None] - keys
+        near = (distance.abs() <= self.reach) | (keys < 0)
         real = self.windows(self.mask)
         if self.first:
-            near = F.pad(near, (self.first, 0), value=True)
-            others = self.windows(without_first(self.mask, self.first))
+            is_first = torch.arange(self.mask.size(1), device=self.mask.device) < self.first
+            others = self.windows(self.mask & ~is_first)
             real = torch.cat([real[:, : self.first], others[:, self.first :]], dim=1)
-        return near & real[:, None] | self.is_self
+        return near & real[:, None] | (distance == 0)
 
     def chunks(self, values: Tensor) -> Tensor:
         """Cut (batch, length, ...): (windows, chunk, ...)."""
@@ -113,11 +106,6 @@ class Windows:
             values = values.new_zeros(chunks, *values.shape[1:]).index_copy(0, self.non_empty, values)
         by_document: Tensor = values.unflatten(0, (self.mask.size(0), -1))
         return by_document
-
-
-def without_first(mask: Tensor, first: int) -> Tensor:
-    """Mask the first tokens of (batch, length)."""
-    return mask & (torch.arange(mask.size(1), device=mask.device) >= first)
 
 
 def _pad(values: Tensor, left: int, right: int) -> Tensor:

@@ -12,7 +12,7 @@ from sumpool.core.cross_attention.full import FullCrossAttention
 from sumpool.core.cross_attention.sentence import SentenceCrossAttentionConfig, SentenceMemoryEncoder
 from sumpool.core.tokens import Tokens
 from sumpool.settings import kinds
-from tests.core.batches import alone, make_tokens
+from tests.core.batches import alone, in_sentences, make_tokens
 
 DIM, HEADS, TARGET = 16, 4, 6
 SIZE = DIM // HEADS
@@ -49,8 +49,7 @@ class AttentionWithEncoder(nn.Module):
 @pytest.fixture
 def memory() -> Tokens:
     """Three documents of 9, 3 and no sentences, numbered with gaps, nan in their padding."""
-    tokens = make_tokens(36, 3, 0, length=40, pad=torch.nan)
-    return replace(tokens, sentences=((2 * torch.arange(40)).sqrt().long() * 3).expand(tokens.mask.shape))
+    return in_sentences(make_tokens(36, 3, 0, length=40, pad=torch.nan))
 
 
 @pytest.fixture

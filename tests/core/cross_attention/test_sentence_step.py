@@ -1,7 +1,5 @@
 """Steps of sentence-selective cross-attention, against whole summaries at once."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 from torch import Tensor
@@ -14,7 +12,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.tokens import Tokens
 from sumpool.settings import kinds
-from tests.core.batches import make_tokens
+from tests.core.batches import in_sentences, make_tokens
 
 DIM, HEADS, BEAMS = 16, 4, 5
 SELECTIONS = kinds("sumpool.core.selection")
@@ -41,9 +39,7 @@ def precompute(
 @pytest.fixture
 def memory() -> Tokens:
     """Documents of 20, 11, no and 4 sentences that grow ever longer, nan in their padding."""
-    tokens = make_tokens(*LENGTHS, length=208, pad=torch.nan)
-    positions = torch.arange(tokens.mask.size(1))
-    return replace(tokens, sentences=((2 * positions).sqrt().long() * 3).expand(tokens.mask.shape))
+    return in_sentences(make_tokens(*LENGTHS, length=208, pad=torch.nan))
 
 
 @pytest.fixture

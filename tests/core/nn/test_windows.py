@@ -10,3 +10,8 @@ def rows(*lengths: int) -> torch.Tensor:
 def test_chunks_of_padding_are_skipped() -> None:
     windows = Windows(rows(40, 3, 9), reach=4)
     assert len(windows.chunks(rows(40, 3, 9))) == 10 + 1 + 3
+
+
+def test_no_row_is_empty_in_the_padding_either() -> None:
+    """Kernels of GPUs and ONNX return NaN for a softmax over nothing."""
+    assert Windows(rows(40, 3, 9), reach=4, first=2).visible.any(2).all()

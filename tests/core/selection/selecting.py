@@ -1,8 +1,5 @@
 """Selections as a cross-attention calls them."""
 
-from dataclasses import replace
-
-import torch
 from torch import Tensor, nn
 
 from sumpool.core.nn.layers import split_heads
@@ -35,9 +32,3 @@ class SelectionWithEncoder(nn.Module):
         precomputed = self.selection.precompute(key, memory.mask, sentences, vectors)
         log_weights: Tensor = self.selection(states, split_heads(self.query(states), HEADS), precomputed)
         return log_weights
-
-
-def in_sentences(tokens: Tokens) -> Tokens:
-    """The same tokens in sentences of 1, 2, 3 ... tokens, numbered with gaps."""
-    positions = torch.arange(tokens.mask.size(1))
-    return replace(tokens, sentences=((2 * positions).sqrt().long() * 3).expand(tokens.mask.shape))

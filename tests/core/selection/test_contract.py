@@ -10,8 +10,8 @@ from torch.nn import functional as F
 from sumpool.core.nn.sentences import Sentences
 from sumpool.core.selection.approximate import ApproximateSelection
 from sumpool.settings import kinds
-from tests.core.batches import alone, make_tokens
-from tests.core.selection.selecting import DIM, HEADS, SelectionWithEncoder, in_sentences
+from tests.core.batches import alone, in_sentences, make_tokens
+from tests.core.selection.selecting import DIM, HEADS, SelectionWithEncoder
 
 KINDS = kinds("sumpool.core.selection")
 every_kind = pytest.mark.parametrize("kind", KINDS)

@@ -9,9 +9,8 @@ from sumpool.core.nn.sentences import Sentences
 from sumpool.core.sentence_encoding._base import SentenceEncoder, SentenceEncoderConfig
 from sumpool.core.sentence_encoding.attention import AttentionSentenceEncoder
 from sumpool.core.sentence_encoding.gru import GruSentenceEncoder
-from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class, kinds
-from tests.core.batches import alone, make_tokens
+from tests.core.batches import alone, in_sentences, make_tokens
 
 KINDS = kinds("sumpool.core.sentence_encoding")
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -23,18 +22,12 @@ def build(kind: str) -> SentenceEncoder:
     return config.build(16).double().eval()
 
 
-def in_growing_sentences(tokens: Tokens) -> Tokens:
-    """The same tokens in sentences of 1, 2, 3 ... tokens, numbered with gaps."""
-    positions = torch.arange(tokens.mask.size(1))
-    return replace(tokens, sentences=((2 * positions).sqrt().long() * 3).expand(tokens.mask.shape))
-
-
 @every_kind
 @pytest.mark.parametrize("lengths", [(1, 37), (64, 300, 3, 0)])
 def test_padding_and_batch_mates_do_not_change_results(kind: str, lengths: tuple[int, ...]) -> None:
     encoder = build(kind)
-    together = in_growing_sentences(make_tokens(*lengths))
-    poisoned = in_growing_sentences(make_tokens(*lengths, length=max(lengths) + 50, pad=torch.nan))
+    together = in_sentences(make_tokens(*lengths))
+    poisoned = in_sentences(make_tokens(*lengths, length=max(lengths) + 50, pad=torch.nan))
     for document, length in enumerate(lengths):
         single = alone(together, document)
         single_sentences = Sentences.find(single)
@@ -51,9 +44,7 @@ def test_padding_and_batch_mates_do_not_change_results(kind: str, lengths: tuple
 @every_kind
 def test_nan_in_the_padding_changes_no_bit(kind: str) -> None:
     encoder = build(kind).float()
-    zero, poisoned = (
-        in_growing_sentences(make_tokens(40, 7, pad=pad, dtype=torch.float32)) for pad in (0.0, torch.nan)
-    )
+    zero, poisoned = (in_sentences(make_tokens(40, 7, pad=pad, dtype=torch.float32)) for pad in (0.0, torch.nan))
     sentences = Sentences.find(zero)
     assert torch.equal(encoder(zero, sentences), encoder(poisoned, sentences))
 
@@ -61,7 +52,7 @@ def test_nan_in_the_padding_changes_no_bit(kind: str) -> None:
 @every_kind
 def test_sentences_are_encoded_independently(kind: str) -> None:
     encoder = build(kind)
-    tokens = in_growing_sentences(make_tokens(60))
+    tokens = in_sentences(make_tokens(60))
     sentences = Sentences.find(tokens)
     vectors = encoder(tokens, sentences)
     for index in range(sentences.count.size(1)):
@@ -83,7 +74,7 @@ def test_documents_without_tokens_have_no_sentences(kind: str) -> None:
 @every_kind
 def test_every_parameter_gets_a_finite_gradient(kind: str) -> None:
     encoder = build(kind).train()
-    tokens = in_growing_sentences(make_tokens(40, 13))
+    tokens = in_sentences(make_tokens(40, 13))
     states = tokens.states.requires_grad_()
     sentences = Sentences.find(tokens)
     encoder(tokens, sentences)[sentences.mask].square().sum().backward()
