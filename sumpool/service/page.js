@@ -47,6 +47,8 @@ function readOptions() {
   const length = $("length").value === "exact" ? $("amount").value + $("unit").value : $("length").value;
   if (length) options.length = length;
   if ($("mode").value) options.mode = $("mode").value;
+  if ($("points").checked) options.key_points = 5;
+  if ($("sections").checked) options.sections = true;
   return options;
 }
 
@@ -216,6 +218,7 @@ function showSummary(article, summary, item) {
   const next = following?.id && document.querySelector(`#contents [href="#${following.id}"]`);
   $("contents").insertBefore(link, next ? next.parentNode : null);
   if (summary.reason) return;
+  showOverview(article.querySelector(".overview"), summary);
   const content = outline(title, about.textContent, summary);
   const stem = title.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 60) || "summary";
   actions.querySelector(".copy").addEventListener("click", () => copy(text));
@@ -234,6 +237,24 @@ function countWords({ text, evidence }) {
 function placeName(source) {
   const places = [source.page && `page ${source.page}`, source.line && `line ${source.line}`].filter(Boolean);
   return places.join(", ") || `character ${source.start + 1}`;
+}
+
+function showOverview(place, { key_points: points, sections }) {
+  place.hidden = !points.length && !sections.length;
+  const withPlace = (name, text, source) => {
+    const item = element(name, `${text} `, { dir: "auto" });
+    item.append(element("span", placeName(source), { className: "muted place" }));
+    return item;
+  };
+  if (points.length) {
+    place.append(element("h4", "Key points"), element("ul", ""));
+    place.lastChild.append(...points.map((point) => withPlace("li", point.text, point)));
+  }
+  if (sections.length) place.append(element("h4", "Sections"));
+  for (const section of sections) {
+    place.append(withPlace("h5", section.heading, section));
+    place.append(element("p", section.sentences.map((part) => part.text).join(" "), { dir: "auto" }));
+  }
 }
 
 function showEvidence(details, { document: text, sentences }, number) {
@@ -307,6 +328,9 @@ async function copy(text) {
 /** Paragraphs of a file with the summary: level of the heading, or 0, and text. */
 function outline(title, about, summary) {
   const paragraphs = [[1, title], ...summary.text.split(/\n+/).map((text) => [0, text]), [0, about]];
+  const placed = (part) => `${part.text} (${placeName(part)})`;
+  if (summary.key_points.length) paragraphs.push([2, "Key points"], ...summary.key_points.map((point) => [0, placed(point)]));
+  for (const section of summary.sections) paragraphs.push([2, section.heading], ...section.sentences.map((part) => [0, placed(part)]));
   const entries = summary.evidence?.sentences.filter((entry) => entry.sources.length) ?? [];
   if (entries.length) paragraphs.push([2, "Sources"]);
   for (const { sentence: text, sources } of entries) {

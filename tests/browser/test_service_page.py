@@ -104,6 +104,16 @@ def test_several_documents_become_a_list(page: Page) -> None:
     assert not page.element("#result").is_displayed()
 
 
+def test_key_points_and_sections_are_shown(page: Page) -> None:
+    page.drop(("routes.html", HTML.replace("<p>The protocol", "<h2>Security</h2><p>The protocol")))
+    for name in ("points", "sections"):
+        page.element(f"#{name}").click()
+    page.summarise()
+    assert page.texts("h5")[-1].startswith("Security line ")
+    assert len(page.texts(".overview li")) in range(1, 6)
+    assert all(text.split(" line ")[0] in TEXT.replace("\n", " ") for text in page.texts(".overview li"))
+
+
 def test_a_sample_is_summarised(page: Page) -> None:
     page.element("#sample").click()
     page.until_ready()
@@ -322,9 +332,10 @@ def test_everything_works_by_keyboard(page: Page) -> None:
     page.paste(TEXT)
     assert page.focused() == "text"
     assert page.press(Keys.SHIFT, Keys.TAB) == "file"
-    order = ["text", "length", "mode", "button"]
+    order = ["text", "length", "mode", "points", "sections", "button"]
     assert [page.press(Keys.TAB) for _ in order] == order
-    page.press(Keys.SHIFT, Keys.TAB)
+    for _ in range(3):
+        page.press(Keys.SHIFT, Keys.TAB)
     page.press("s")
     page.press(Keys.SHIFT, Keys.TAB)
     page.press("e")
@@ -334,8 +345,20 @@ def test_everything_works_by_keyboard(page: Page) -> None:
     page.press(Keys.BACKSPACE, Keys.BACKSPACE, Keys.BACKSPACE, "5", Keys.ENTER)
     page.until_ready()
     assert len(page.texts(".sentences > li")) == 0
-    reached = [page.press(Keys.TAB) for _ in range(9)]
-    assert reached == ["unit", "mode", "button", "sample", "clear", "button", "button", "button", "summary"]
+    reached = [page.press(Keys.TAB) for _ in range(11)]
+    assert reached == [
+        "unit",
+        "mode",
+        "points",
+        "sections",
+        "button",
+        "sample",
+        "clear",
+        "button",
+        "button",
+        "button",
+        "summary",
+    ]
     page.press(Keys.ENTER)
     page.browser.until(lambda: page.texts(".sentences > li"))
     assert len(page.texts(".sentences > li")) == 5
