@@ -7,6 +7,7 @@ they follow the peaks of the entropy but are not all of them.
 
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import wrap
 
 import torch
 
@@ -78,23 +79,22 @@ def _draw(tokens: list[str], entropies: list[float], ends: list[bool], path: Pat
         axes.set_xticks(places, labels[start : start + _LINE], family=families, fontsize=9)
         axes.tick_params(axis="x", length=0)
         axes.tick_params(axis="y", labelsize=6)
-        axes.set_xlim(-0.5, _LINE - 0.5)
-        axes.set_ylim(0, 1.05 * max(entropies))
+        axes.set(xlim=(-0.5, _LINE - 0.5), ylim=(0, 1.05 * max(entropies)))
     figure.supylabel("entropy of the next token, bits", fontsize=9)
     save_figure(figure, path)
 
 
 def _labels(tokens: list[str]) -> tuple[list[str], list[str]]:
     """Return what stands for each token, and the fonts that have it; a character of no font is its code point."""
-    lacking, families = set("".join(tokens)), ["DejaVu Sans"]
+    lacking, families = set("".join(tokens)), list[str]()
     for family, characters in _fonts():
-        if family in families or lacking & characters:
+        if lacking & characters:
             lacking -= characters
             families.append(family)
-    labels = []
-    for token in tokens:
-        shown = (f"{ord(one):04X}" if one in lacking else one for one in token)
-        labels.append("".join(_SHOWN.get(one, one) for one in shown) or "?")
+        if not lacking:
+            break
+    shown = {one: "\n".join(wrap(f"{ord(one):04X}", 2)) for one in lacking} | _SHOWN
+    labels = ["".join(shown.get(one, one) for one in token) or "?" for token in tokens]
     return labels, families
 
 
