@@ -8,6 +8,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
+from functools import lru_cache
 from io import BytesIO
 from typing import TYPE_CHECKING, Final
 
@@ -124,6 +125,7 @@ def part_name(base: str, reference: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(base), reference))
 
 
+@lru_cache(1024)
 def local_name(tag: object) -> str:
     """Return the name of an XML element or attribute without its namespace; empty for an entity."""
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""

@@ -1,6 +1,7 @@
 """Elements of the XML of word processors, and what is done to all of them before pandoc reads them."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import TYPE_CHECKING, Final, get_args
 
 from sumpool.documents.document import TextBlock, TextBlockKind
@@ -50,9 +51,7 @@ def unmarked(block: TextBlock) -> TextBlock:
 
 def child(element: "_Element | None", name: str) -> "_Element | None":
     """Return the first element of a name in an element; None if there is none."""
-    if element is None:
-        return None
-    return next((inner for inner in element if local_name(inner.tag) == name), None)
+    return None if element is None else next(element.iterchildren(f"{{*}}{name}"), None)
 
 
 def value(element: "_Element | None", name: str = "val") -> str:
@@ -107,7 +106,7 @@ def serialised(root: "_Element") -> bytes:
         if prefix not in _PREFIXES and name not in _PREFIXES.values()
     }
     renamed = root.makeelement(root.tag, dict(root.attrib), {**others, **_PREFIXES})
-    renamed.extend(root)
+    renamed.extend(map(deepcopy, root))  # the elements themselves would take time that grows with their square
     return bytes(etree.tostring(renamed))
 
 

@@ -1,9 +1,12 @@
 from pathlib import Path
+from time import process_time
 
 import pytest
 
 from sumpool.documents.document import DEFAULT_OPTIONS
 from sumpool.documents.formats import load_format
+from sumpool.documents.office.archive import DocumentArchive
+from sumpool.documents.office.docx import prepare
 from tests.documents.formats.office_files import RELATIONS, W, archive, docx, word_paragraph
 
 parse = load_format("docx").parse
@@ -199,3 +202,13 @@ def test_links_inside_runs_keep_their_text() -> None:
     link = '<w:hyperlink w:anchor="tide"><w:r><w:t>tide.</w:t></w:r></w:hyperlink>'
     paragraph = word_paragraph("Ask about the ").replace("</w:r>", f"</w:r><w:r><w:rPr/>{link}</w:r>", 1)
     assert shapes(docx(paragraph)) == [("paragraph", 0, "Ask about the tide.")]
+
+
+def test_long_documents_are_prepared_in_linear_time() -> None:
+    def seconds(paragraphs: int) -> float:
+        content = DocumentArchive(docx(word_paragraph("A b.") * paragraphs), "DOCX")
+        start = process_time()
+        prepare(content, lambda _: [])
+        return process_time() - start
+
+    assert seconds(16_000) < 8 * seconds(4_000)
