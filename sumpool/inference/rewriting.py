@@ -90,7 +90,7 @@ class Rewriter:
         """Return an extractive summary in other words; written ones and headings stay as they are."""
         if not summary.extraction.indices:
             return summary
-        document = word_forms(" ".join(sentence.text for sentence in summary.source))
+        ordinary = word_forms(" ".join(word for each in summary.source for word in each.text.split() if word.islower()))
         chosen = [index for index in summary.extraction.indices if summary.source[index].kind in PROSE_KINDS]
         passages = {index: _passage(index, summary.source) for index in chosen}
         texts = dict(zip(summary.extraction.indices, summary.extraction.sentences, strict=True))
@@ -98,7 +98,7 @@ class Rewriter:
         for index in chosen:
             passage = [summary.source[other].text for other in passages[index]]
             text = _nearest(self._ask(summary.source[index].text, passage), summary.source[index].text, splitter)
-            if found := _faults(text, summary.source[index].text, passage, document):
+            if found := _faults(text, summary.source[index].text, passage, ordinary):
                 faults.append(found)
                 text = f"\N{LEFT DOUBLE QUOTATION MARK}{texts[index]}\N{RIGHT DOUBLE QUOTATION MARK}"
             texts[index] = text
@@ -171,13 +171,13 @@ def _nearest(text: str, sentence: str, splitter: SentenceSplitter) -> str:
     return max(parts, key=lambda part: len(word_forms(part) & words), default="")
 
 
-def _faults(text: str, sentence: str, passage: Sequence[str], document: set[str]) -> str:
+def _faults(text: str, sentence: str, passage: Sequence[str], ordinary: set[str]) -> str:
     """Return what a rewriting has that its passage lacks, or lacks itself; empty if it may stand."""
     if not ends_sentence(text) or repetition(text) > _MAX_REPETITION:
         return "no sentence"
     checked = FactChecker([" ".join(passage)]).check(text)
-    first = text.split()[0]
-    unknown = [] if word_forms(first) <= document else [first]  # which may be a name, whatever its spelling says
+    first = text.split()[0]  # a name, if the document never writes it in lower case
+    unknown = [] if word_forms(first) <= ordinary | word_forms(" ".join(passage)) else [first]
     negation = ["negation"] if is_negative(sentence) != is_negative(text) else []
     return ", ".join(dict.fromkeys([*unknown, *checked.unfounded, *negation])) or (
         "" if checked.sources else "other words"

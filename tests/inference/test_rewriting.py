@@ -81,6 +81,8 @@ def _run(server: str, folder: Path, capsys: pytest.CaptureFixture[str], *words: 
         (1, "The gateway never drops packets of Bremen in May 2024.", "Bremen"),
         (1, "Bremen never drops those of Hamburg in May 2024.", "Bremen"),
         (1, "The gateway never drops those of Hamburg in June.", "June"),
+        (3, "Delta keeps a table of all routes that they know.", "Delta"),
+        (1, "Routers never drop those of Hamburg in May 2024.", ""),
         (1, "The gateway drops those of Hamburg in May 2024.", "not drops, negation"),
         (0, "The gateway of Delta does not forward packets between two networks.", "negation"),
         (0, "Delta's gateway forwards packets between two networks.", ""),
