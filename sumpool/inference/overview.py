@@ -58,7 +58,9 @@ def _sections(candidates: Candidates, selector: SentenceSelector) -> Iterator[Se
         words = sum(word_count(sentence.text) for sentence in sentences[section.heading + 1 : section.end])
         found = _select(selector.of_section(candidates, section), selector, 1 + (words >= _LONG))
         if found or (following and following.level > section.level):
-            yield SectionSummary(section.level, EvidenceSource.of(section.heading, sentences[section.heading]), found)
+            heading = sentences[section.heading]
+            place = EvidenceSource.of(section.heading, heading, heading.text.rstrip(" :"))
+            yield SectionSummary(section.level, place, found)
 
 
 def _select(candidates: Candidates, selector: SentenceSelector, count: int) -> tuple[EvidenceSource, ...]:

@@ -220,7 +220,7 @@ class SentenceSelector:
             return _lead(candidates.sentences, budget)
         chosen, headings = self._choose(candidates, candidates.inputs, budget, samples if words else None, target)
         selected = {candidates.indices[row]: self._text(candidates, candidates.indices[row]) for row in sorted(chosen)}
-        if is_book:
+        if is_book and not headings:
             selected = self._with_chapters(candidates, selected, usual - _MANY_WORDS)
         for index, text in selected.items():
             if index - 1 not in selected:

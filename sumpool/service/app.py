@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict
 from functools import cache, partial
 from importlib.resources import files
 from typing import Annotated, Any
@@ -191,16 +192,10 @@ def build_app(
 def _summarize(
     summarizer: Summarizer, documents: Sequence[Document], options: SummaryOptions, on_draft: OnDraft | None
 ) -> list[SummaryResult]:
-    return summarizer.summarize(
-        documents,
-        length=options.length,
-        mode=options.mode,
-        evidence=options.evidence,
-        focus=options.focus,
-        key_points=options.key_points,
-        sections=options.sections,
-        on_draft=on_draft,
-    )
+    chosen = asdict(options)
+    del chosen["together"]  # they are one document already
+    results: list[SummaryResult] = summarizer.summarize(documents, **chosen, on_draft=on_draft)
+    return results
 
 
 async def _stream(

@@ -1,5 +1,6 @@
 """Bodies of requests and answers, which OpenAPI describes."""
 
+from dataclasses import fields
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -37,15 +38,8 @@ class SummaryRequest(BaseModel):
 
     def options(self, others: SummaryOptions) -> SummaryOptions:
         """Return the options, with others for those that are not given."""
-        return SummaryOptions(
-            self.length or others.length,
-            self.mode or others.mode,
-            self.evidence or others.evidence,
-            self.focus or others.focus,
-            self.key_points or others.key_points,
-            self.sections or others.sections,
-            self.together or others.together,
-        )
+        names = [field.name for field in fields(SummaryOptions)]
+        return SummaryOptions(*(getattr(self, name) or getattr(others, name) for name in names))
 
 
 class Sentence(BaseModel):
