@@ -53,7 +53,7 @@ class Identity:
             saved = None
         if not isinstance(saved, dict):
             raise DataError(f"{self.path} must say what the results are of, got nothing readable; {self.advice}")
-        for name in sorted({*saved, *self.values}):
+        for name in (*self.values, *saved):
             if saved.get(name) != self.values.get(name):
                 raise DataError(
                     f"{self.path} must hold the same {name} to go on, got {saved.get(name)!r} there and "

@@ -97,9 +97,9 @@ def identity(run: RunFiles) -> dict[str, str]:
     names = sorted(listed.keys() & {RANKER} if run.config.fast else listed)
     files = [(name, listed[name].sha256) for name in names]
     settings = run.config.model_dump(mode="json", exclude={"batch_tokens"})
-    return {
-        "model": sha256(json.dumps(files).encode()).hexdigest(),
+    return {  # the first difference is named, and with `fast` other files are used
         **{f"summarize.{name}": json.dumps(value) for name, value in settings.items()},
+        "model": sha256(json.dumps(files).encode()).hexdigest(),
     }
 
 

@@ -105,9 +105,9 @@ def test_a_folder_of_summaries_is_continued() -> None:
     passed = run(*command, "--no-retry-failed")
     assert isinstance(passed.exception, DataError)
     assert str(passed.exception) == "1 documents have no summary: docs/empty.txt; out has why"
-    other = run(*command, "--beams", "1")
-    expected = "out/summaries.jsonl.identity must hold the same summarize.beams to go on, got '2' there and '1' now"
-    assert str(other.exception).startswith(expected)
+    for options, name in ((("--beams", "1"), "beams to go on, got '2'"), (("--fast",), "fast to go on, got 'false'")):
+        expected = f"out/summaries.jsonl.identity must hold the same summarize.{name} there and "
+        assert str(run(*command, *options).exception).startswith(expected)
     Path("out/sub/0.txt.md").write_text("edited")
     assert isinstance(run(*command).exception, RecipeError)
 

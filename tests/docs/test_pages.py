@@ -84,6 +84,11 @@ def test_commands_name_recipes_and_commands_that_exist() -> None:
         assert trained - {"variants/scoring/lead"} <= recipes, page
 
 
+def test_the_table_of_commands_has_all() -> None:
+    table = re.findall(r"^\| `(\w+)", (DOCS / "commands.md").read_text().partition("## prepare")[0], re.MULTILINE)
+    assert sorted(table) == sorted([*COMMANDS, "help"])
+
+
 def test_settings_of_examples_exist() -> None:
     reference = page_of_settings()
     for page in (*PAGES, ROOT / "README.md"):
