@@ -29,6 +29,7 @@ from sumpool.evaluation.scorer import Candidate, Form, ReferenceDocument, Summar
 from sumpool.evaluation.scores import append_scores, finish_results, open_scores
 from sumpool.evaluation.statistics import Estimate, PairedTest
 from sumpool.text.form import FAULTS
+from tests.browser.hostile import PAYLOADS
 
 VOID = {"meta", "rect", "path"}
 ALLOWED = {
@@ -40,26 +41,6 @@ ATTRIBUTES = {
     *("lang", "charset", "http-equiv", "content", "name", "class", "role", "tabindex", "aria-label", "scope", "dir"),
     *("viewbox", "x", "y", "width", "height", "d"),
 }
-HOSTILE = [
-    "<script>document.title='run'</script>",
-    "</p></article><img src=x onerror=document.title='run'>",
-    "\" onmouseover=\"document.title='run'",
-    "<svg/onload=document.title='run'>",
-    "</style><script>document.title='run'</script>",
-    "<!--",
-    "]]>",
-    "&lt;script&gt;",
-    "javascript:alert(1)",
-    "https://example.org/x.png",
-    "\u202ereversed",
-    "\x00\x1b[31mred",
-    "\ud800",
-    "{system}",
-    "%s",
-    "<base href=//example.org>",
-    "<meta http-equiv=refresh content='0;url=//example.org'>",
-    "<iframe srcdoc='<script>1</script>'>",
-]
 TEST = PairedTest(Estimate(0.05, -0.01, 0.06), bootstrap=0.25, permutation=0.125, wins=12, ties=3, losses=4)
 
 
@@ -113,14 +94,15 @@ def page(text: str, system: str = "tiny") -> str:
 
 
 def test_hostile_texts_are_texts() -> None:
-    for text in HOSTILE:
+    for text in (payload[:100] for payload in PAYLOADS):
         markup = page(text, system=text)
         markup.encode()
         parsed = Page(markup)
         assert parsed.tags <= ALLOWED
         assert parsed.attributes <= ATTRIBUTES
-        assert not re.search(r"[\x00-\x08\x0b-\x1f\u202e\ud800]", markup)
-        safe = re.sub("[\x00\x1b\u202e\ud800]", "\ufffd", text)
+        unsafe = "[\x00-\x08\x0b-\x1f\u061c\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe]"
+        assert not re.search(unsafe, markup)
+        safe = re.sub(unsafe, "\ufffd", text)
         assert f"note {safe}" in parsed.texts
         assert parsed.texts.count(safe) >= 4  # id of two documents, name of a slice, origin
         assert f"Evaluation of {safe}" in parsed.texts

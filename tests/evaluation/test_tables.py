@@ -24,6 +24,7 @@ from sumpool.evaluation.tables import (
 )
 from sumpool.text.escaping import Bold
 from sumpool.text.form import FAULTS
+from tests.browser.hostile import PAYLOADS
 
 F1 = Estimate(0.4125, 0.4, 0.42)
 TEST = PairedTest(Estimate(0.05, -0.01, 0.06), bootstrap=0.25, permutation=0.125, wins=1200, ties=3, losses=40)
@@ -148,9 +149,10 @@ def report(system: str = "tiny", holm: float = 0.375) -> EvaluationReport:
 
 def test_names_are_one_cell_of_one_row() -> None:
     hostile = "a,b\n=c\r\u2028\u202e\u2800&\\x%"
-    [rows] = {len(list(csv.DictReader(io.StringIO(to_csv(report(name)))))) for name in ("plain", hostile)}
+    names = ("plain", hostile, *(payload[:1000] for payload in PAYLOADS))
+    [rows] = {len(list(csv.DictReader(io.StringIO(to_csv(report(name)))))) for name in names}
     assert rows == 4
-    [lines] = {len(to_latex(report(name)).splitlines()) for name in ("plain", hostile)}
+    [lines] = {len(to_latex(report(name)).splitlines()) for name in names}
     assert lines > rows
     for text in (to_csv(report(hostile)), to_latex(report(hostile))):
         assert not set("\u2028\u202e\u2800") & set(text)

@@ -12,8 +12,9 @@ from sumpool.inference.explanation import render_explanation, write_explanation
 from sumpool.inference.loading import load_for_generation
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.summary import Summary
-from sumpool.interpret.evidence import Evidence, EvidenceSource, PoolingWeights, SentenceEvidence
+from sumpool.interpret.evidence import Evidence, EvidenceSource, PoolingWeights, SentenceEvidence, heat_words
 from sumpool.text.sentences import SentenceSplitter
+from tests.browser.hostile import PAYLOADS
 from tests.conftest import story
 
 VOID = {"meta", "input"}
@@ -187,22 +188,28 @@ def test_summaries_without_a_model_have_no_unread_text(run_folder: Path) -> None
     assert not any("unread" in name for name in page.having("class"))
 
 
+def explanation_of(text: str) -> str:
+    """Page on which every text and name is the given one."""
+    source = source_sentences(Document(text, text), SentenceSplitter())
+    entry = EvidenceSource(0, text, 0, 9, None, None, 1.0)
+    words = tuple(tuple(1.0 for _ in heat_words(sentence.text)) for sentence in source)
+    entries = (SentenceEvidence(text, (text,), (entry,)),) if source else ()
+    evidence = Evidence(entries, frozenset(range(min(1, len(source)))), (PoolingWeights(text, words),))
+    summary = Summary(text, text, 0, 1, 1, 0.0, language=text, model=text, mode=text, title=text)
+    return render_explanation(replace(summary, source=source, evidence=evidence, notes=(text,)))
+
+
 def test_hostile_texts_are_text() -> None:
-    payload = "</style></p>\"'><img src=x onerror=alert(1)> $body {title} \u202e\x00 javascript:alert(1)"
-    document = Document(payload, payload)
-    source = source_sentences(document, SentenceSplitter())
-    entry = EvidenceSource(0, payload, 0, 9, None, None, 1.0)
-    words = tuple(tuple(1.0 for _ in s.text.split()) for s in source)
-    evidence = Evidence(
-        (SentenceEvidence(payload, (payload,), (entry,)),), frozenset({0}), (PoolingWeights(payload, words),)
-    )
-    summary = Summary(payload, payload, 0, 1, 1, 0.0, language=payload, model=payload, mode=payload, title=payload)
-    markup = render_explanation(replace(summary, source=source, evidence=evidence, notes=(payload,)))
-    page = Page(markup)
-    assert {tag for tag, _ in page.elements}.isdisjoint({"img", "script", "svg", "iframe"})
-    assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
-    assert not re.search("[\x00\u202e]", markup)
-    assert page.text.count("<img src=x onerror=alert(1)> $body {title}") >= 8
+    plain = {tag for tag, _ in Page(explanation_of("Hosts send packets. Gateways drop them.")).elements}
+    for payload in (payload[:1000] for payload in PAYLOADS):
+        markup = explanation_of(payload)
+        page = Page(markup)
+        assert {tag for tag, _ in page.elements} <= {*plain, "pre"}
+        assert not [name for _, attributes in page.elements for name in attributes if name.startswith("on")]
+        links = [link for name in ("href", "src", "action", "data", "srcdoc") for link in page.having(name)]
+        assert all(link.startswith("#") for link in links)
+        assert not re.search("[\x00-\x08\u202e\u2066]", markup)
+        assert page.text.count(payload) >= 4 or len(payload) == 1000 or not payload.isprintable()
 
 
 def test_an_unusable_path_is_named() -> None:

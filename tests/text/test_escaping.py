@@ -15,6 +15,7 @@ from sumpool.text.escaping import (
     markdown_code,
     markdown_table,
 )
+from tests.browser.hostile import PAYLOADS
 
 HOSTILE = "\x1b[31mred\x1b[0m\a\r\x9b2J[red]x[/]\u202etxt\ud800"
 HARMLESS = r"\u001b[31mred\u001b[0m\u0007\u000d\u009b2J[red]x[/]\u202etxt\ud800"
@@ -78,6 +79,13 @@ def test_a_cell_is_one_cell_of_one_line(text: str) -> None:
     page = MarkdownIt("gfm-like", {"linkify": False}).render("\n".join(lines))
     assert re.findall("<t[hd]>", page) == ["<th>", "<th>", "<td>", "<td>"]
     assert set(re.findall("<([a-z]+)", page)) == {"table", "thead", "tbody", "tr", "th", "td"}
+
+
+def test_payloads_are_no_elements_of_a_page() -> None:
+    for start in ("", "# ", "| ", "\t"):
+        for payload in PAYLOADS:
+            page = MarkdownIt("gfm-like", {"linkify": False}).render(escape_markdown(start + payload[:1000]))
+            assert set(re.findall("<([a-z]+)", page)) <= {"p", "pre", "code"}
 
 
 def test_a_code_span_holds_a_path() -> None:

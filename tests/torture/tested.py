@@ -41,6 +41,26 @@ class TestedFigure:
 
 TESTED: tuple[TestedFigure, ...] = (
     TestedFigure(
+        "G1",
+        "hostile texts, ids and names in reports as HTML, Markdown, LaTeX and CSV: no element, attribute "
+        "or address of theirs, one row each, and no formula",
+        (
+            "tests/evaluation/test_html_report.py",
+            "tests/evaluation/test_tables.py",
+            "tests/inference/test_explanation.py",
+            "tests/text/test_escaping.py",
+        ),
+    ),
+    TestedFigure(
+        "E1",
+        "documents alone, in batches, in another order, beside one ten times as long: same text and scores",
+        (
+            "tests/inference/test_generation.py::test_batch_mates_change_no_bit",
+            "tests/inference/test_summaries.py::test_documents_are_batched_where_their_mates_change_no_sum",
+            "tests/workflows/test_summarize.py::test_batches_change_no_summary",
+        ),
+    ),
+    TestedFigure(
         "G2",
         "control characters, markup and line feeds of ids, names and summaries: printed inert",
         ("tests/cli/test_text.py", "tests/cli/test_console.py", "tests/cli/test_streams.py"),
