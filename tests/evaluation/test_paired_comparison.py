@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import permutation_test
 
 from sumpool.errors import DataError
 from sumpool.evaluation.abstractiveness import Copying
@@ -57,16 +56,6 @@ def test_one_system_is_compared_with_the_others() -> None:
     assert test.difference.mean == pytest.approx(gains.mean())
     assert test.losses == (gains < 0).sum() > 50
     assert test.wins + test.ties + test.losses == 60
-
-
-def test_p_values_are_those_of_scipy() -> None:
-    random = np.random.default_rng(2)
-    systems = {name: 0.3 + gain + random.normal(0, 0.02, (60, 4)) for name, gain in (("a", 0), ("b", 0.003))}
-    near = systems["b"][:, 0] - systems["a"][:, 0]
-    exact = permutation_test((near,), np.mean, permutation_type="samples", n_resamples=9999, random_state=0)
-    (precise,) = compare_systems("all", systems, [("b", "a")], 10_000)
-    assert 0.1 < exact.pvalue < 0.9
-    assert precise.rouge["rouge1"].permutation == pytest.approx(exact.pvalue, abs=0.02)
 
 
 def test_incomparable_results_are_refused(tmp_path: Path) -> None:

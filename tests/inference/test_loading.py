@@ -15,7 +15,6 @@ from sumpool.data.report import DataReport, LengthStats, SplitReport
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.inference.loading import choose_lengths, load_for_generation, load_model
-from sumpool.inference.model_choice import use_model
 from sumpool.inference.pipeline import Pipeline
 from sumpool.io.manifest import SHIPPED
 from sumpool.progress import Progress
@@ -76,13 +75,6 @@ def test_auto_chooses_for_encoder_and_decoder_apart(
     assert all(summary.summary for summary in Pipeline.of(mixed).summarize([Document("1", story(1, 12))]))
     explicit = load_for_generation(run_folder, ["summarize.device=cpu", "summarize.precision=int8"])
     assert not any(isinstance(layer, Bfloat16Linear) for layer in explicit.model.modules())
-
-
-def test_without_a_name_the_marked_model_is_taken(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(copy.parents[1])
-    assert load_model().folder == SHIPPED
-    use_model(copy)
-    assert load_model().folder == Path("runs") / copy.name
 
 
 def test_without_any_run_the_shipped_model_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

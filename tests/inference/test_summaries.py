@@ -117,13 +117,6 @@ def test_written_summaries_are_well_formed(
     assert " ".join(written.sentences) == summary
 
 
-def test_samples_do_not_depend_on_the_batch(run_folder: Path) -> None:
-    told = [Document(str(number), story(number, 4 + 3 * number)) for number in range(5)]
-    summaries = Pipeline.of(load_model(run_folder, ["summarize.mode=extractive"])).summarize
-    together = [summary.summary for summary in summaries(told)]
-    assert together == [summary.summary for each in told for summary in summaries([each])]
-
-
 @pytest.mark.parametrize("mode", ["abstractive", "extractive"])
 def test_summaries_say_what_they_are(run_folder: Path, mode: str) -> None:
     told = [Document(str(number), story(number, 24)) for number in range(5)]

@@ -61,10 +61,12 @@ def test_failed_documents_are_summarised_again(tmp_path: Path) -> None:
     save_all(path, broken, fine)
     with SummaryFile(path, SETTINGS, resume=True, retry=False) as file:
         assert not file.take(broken)
+        assert file.failed == ["broken"]
     with SummaryFile(path, SETTINGS, resume=True) as file:
         repaired = Document("broken", "repaired")
         assert file.take(repaired)
         assert not file.take(fine)
+        assert file.failed == []
         file.save(summary("broken"))
     assert [(row["id"], row["reason"]) for row in rows(path)] == [("fine", ""), ("broken", "")]
 
@@ -98,18 +100,6 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(ResourceError, match="go on with --resume"), SummaryFile(full, SETTINGS) as file:
         file.append(summary("a").as_json())
     assert not Path("/dev/full.identity").exists()
-
-
-def test_failures_that_are_passed_over_are_named(tmp_path: Path) -> None:
-    path = tmp_path / "out.jsonl"
-    broken, fine = Document("broken", "", "is broken"), Document("fine", "0")
-    save_all(path, broken, fine)
-    with SummaryFile(path, SETTINGS, resume=True, retry=False) as file:
-        assert not any(map(file.take, (fine, broken)))
-        assert file.failed == ["broken"]
-    with SummaryFile(path, SETTINGS, resume=True) as file:
-        assert file.take(broken)
-        assert file.failed == []
 
 
 def test_digest_is_of_text_or_error() -> None:

@@ -39,6 +39,7 @@ def test_summarize_imports_what_it_needs(tmp_path: Path, options: tuple[str, ...
     assert len(ours) <= most, sorted(ours)
     assert not ours.intersection(UNUSED)
     assert ("sumpool.inference.loading" in ours) == (not options)
+    assert not (options and imported & {"torch", "sentencepiece", *HEAVY})
 
 
 @pytest.mark.parametrize(

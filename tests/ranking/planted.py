@@ -14,22 +14,10 @@ from sumpool.ranking.selection import find_candidates
 from sumpool.text.sentences import SentenceSplitter
 
 SPLITTER = SentenceSplitter()
-WORDS = [
-    "gateway",
-    "packet",
-    "router",
-    "channel",
-    "buffer",
-    "signal",
-    "driver",
-    "window",
-    "socket",
-    "thread",
-    "module",
-    "kernel",
-    "record",
-    "vector",
-]
+WORDS = (
+    *("gateway", "packet", "router", "channel", "buffer", "signal", "driver", "window", "socket", "thread", "module"),
+    *("kernel", "record", "vector"),
+)
 
 
 def example(seed: int, kind: str = "") -> RankingExample:

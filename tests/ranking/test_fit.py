@@ -31,6 +31,16 @@ CONFIG = RankingConfig(
 )
 
 
+@pytest.fixture(scope="module")
+def ranker() -> Ranker:
+    return fit_ranker([example(seed) for seed in range(30)], CONFIG)
+
+
+@pytest.fixture(scope="module")
+def chosen(ranker: Ranker) -> Ranker:
+    return fit_choice(ranker, [marked(seed) for seed in range(60)], CONFIG)
+
+
 def test_all_documents_weigh_the_same() -> None:
     examples = [*(example(seed, "many") for seed in range(9)), example(9, "few").sample(4, (1,))]
     weights = sentence_weights(examples)
@@ -50,9 +60,7 @@ def preferences(ranker: Ranker, features: SentenceFeatures) -> NDArray[np.float6
     return ranker.predict_choice(ranker.inputs(features)).combine(ranker.score(features))
 
 
-def test_choice_learns_from_marks(tmp_path: Path) -> None:
-    ranker = fit_ranker([example(seed) for seed in range(30)], CONFIG)
-    chosen = fit_choice(ranker, [marked(seed) for seed in range(60)], CONFIG)
+def test_choice_learns_from_marks(ranker: Ranker, chosen: Ranker, tmp_path: Path) -> None:
     assert ranker.choice is None
     assert chosen.choice
     found = [int(preferences(chosen, marked(seed).features).argmax()) for seed in range(100, 120)]
@@ -67,9 +75,7 @@ def test_choice_learns_from_marks(tmp_path: Path) -> None:
     np.testing.assert_array_equal(preferences(again, features), preferences(chosen, features))
 
 
-def test_documents_with_structure_have_the_sentences_that_readers_want() -> None:
-    ranker = fit_ranker([example(seed) for seed in range(30)], CONFIG)
-    chosen = fit_choice(ranker, [marked(seed) for seed in range(60)], CONFIG)
+def test_documents_with_structure_have_the_sentences_that_readers_want(chosen: Ranker) -> None:
     blocks = [TextBlock("Part", "heading", 1)]
     blocks += [TextBlock(f"The {name} of the buffer is a signal in the window.") for name in WORDS]
     blocks[9] = TextBlock("- We describe the packet and the router for the channel.", "list_item", 1)
@@ -83,9 +89,7 @@ def test_documents_with_structure_have_the_sentences_that_readers_want() -> None
     assert len(selector.select(candidates, target=target)) == 3
 
 
-def test_a_probe_learns_from_states_and_counts_where_they_are_known(tmp_path: Path) -> None:
-    ranker = fit_ranker([example(seed) for seed in range(30)], CONFIG)
-    chosen = fit_choice(ranker, [marked(seed) for seed in range(30)], CONFIG)
+def test_a_probe_learns_from_states_and_counts_where_they_are_known(chosen: Ranker, tmp_path: Path) -> None:
     generator = np.random.default_rng(0)
 
     def states(item: MarkedExample) -> NDArray[np.float32]:
@@ -113,14 +117,12 @@ def test_a_probe_learns_from_states_and_counts_where_they_are_known(tmp_path: Pa
     np.testing.assert_allclose(again.predict_choice(inputs, known).combine(scores), found, atol=1e-5)
 
 
-def test_choice_needs_marks() -> None:
-    ranker = fit_ranker([example(seed) for seed in range(10)], CONFIG)
+def test_choice_needs_marks(ranker: Ranker) -> None:
     with pytest.raises(ValueError, match="the ranker must have learnt from marks of readers, got one without"):
         preferences(ranker, example(1).features)
 
 
-def test_the_domain_is_that_of_the_documents_with_references(tmp_path: Path) -> None:
-    ranker = fit_ranker([example(seed) for seed in range(30)], CONFIG)
+def test_the_domain_is_that_of_the_documents_with_references(ranker: Ranker, tmp_path: Path) -> None:
     others = [featured("\n\n".join(story(seed + part, 6) for part in range(4)))[0] for seed in range(60)]
     learnt = [example(seed).features for seed in range(30, 90)]
     fitted = fit_domain(ranker, learnt[:40], others[:40])

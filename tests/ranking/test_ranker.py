@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from sumpool.errors import CheckpointError
 from sumpool.ranking.config import BoostingConfig, RankingConfig
 from sumpool.ranking.features import FEATURES
 from sumpool.ranking.fit import fit_ranker
-from sumpool.ranking.ranker import FILE, Ranker
+from sumpool.ranking.ranker import FILE, LEAF, Forest, Ranker
 from tests.ranking.planted import example, featured
 
 CONFIG = RankingConfig(
@@ -92,3 +93,35 @@ def _metadata(path: Path) -> dict[str, object]:
     size = int.from_bytes(content[:8], "little")
     metadata: dict[str, object] = json.loads(json.loads(content[8 : 8 + size])["__metadata__"]["ranker"])
     return metadata
+
+
+FOREST = Forest(
+    roots=np.array([0, 3], np.int32),
+    feature=np.array([1, LEAF, LEAF, LEAF], np.int16),
+    threshold=np.array([0.5, 0, 0, 0], np.float32),
+    left=np.array([1, 0, 0, 0], np.int32),
+    value=np.array([0, 1, 2, 10], np.float32),
+    base=0.25,
+)
+
+
+def test_the_trees_are_added() -> None:
+    rows = np.array([[9, 0.5], [9, 0.6], [9, np.nan]], np.float32)
+    assert FOREST.predict(rows).tolist() == [11.25, 12.25, 11.25]
+    assert FOREST.predict(rows[:0]).shape == (0,)
+    assert FOREST.predict(np.tile(rows, (1000, 1))).tolist() == [11.25, 12.25, 11.25] * 1000
+
+
+def test_an_invalid_forest_is_an_error() -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"left": np.array([1], np.int32)}, "arrays of a forest must be of one length"),
+        ({"left": np.array([0, 0, 0, 0], np.int32)}, "children of a forest must stand behind their parents"),
+        ({"left": np.array([3, 0, 0, 0], np.int32)}, "children of a forest must stand behind their parents"),
+        ({"roots": np.array([4], np.int32)}, "children of a forest must stand behind their parents"),
+        ({"feature": np.array([2, -1, -1, -1], np.int16)}, "features of a forest must be below 2, got 2"),
+    ]
+    for change, message in cases:
+        arrays = {**vars(FOREST), **change}
+        with pytest.raises(ValueError, match=message):
+            Forest(**arrays).validated(2)
+        assert FOREST.validated(2) is FOREST

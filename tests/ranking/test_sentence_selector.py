@@ -1,6 +1,4 @@
 # ruff: noqa: RUF001  (letters of other scripts)
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -221,20 +219,6 @@ def test_a_language_model_does_not_read_where_references_decide(ranker: Ranker) 
     selector = SentenceSelector(with_domain(ranker, True), None, object())  # type: ignore[arg-type]  # fails if it reads
     candidates = selector.candidates(FILE, SENTENCES, "en")
     assert selector.select(candidates) == SentenceSelector(with_domain(ranker, True)).select(candidates)
-
-
-def test_selection_imports_neither_torch_nor_nltk() -> None:
-    code = """
-import sys
-from sumpool.documents.document import Document
-from sumpool.documents.source_sentences import SourceSentence, source_sentences
-from sumpool.ranking.sentence_selector import SentenceSelector
-from sumpool.text.sentences import SentenceSplitter
-source_sentences(Document("a", "Hosts send packets."), SentenceSplitter())
-print(sorted({"torch", "nltk", "rouge_score", "sentencepiece", "pydantic"} & set(sys.modules)))
-"""
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert shown.stdout == "[]\n"
 
 
 def test_marks_of_lists_and_citations_are_no_part_of_a_sentence(ranker: Ranker) -> None:
