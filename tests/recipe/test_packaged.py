@@ -51,12 +51,3 @@ def test_files_and_runs_take_precedence(tmp_path: Path, monkeypatch: pytest.Monk
     for path in (Path("rfc"), Path("quickstart"), Path("rfc.yaml"), Path("runs/rfc"), Path("a\0b")):
         assert find_recipe(path) == path
     assert find_recipe(RECIPES / "rfc") == RECIPES / "rfc"
-
-
-def test_unknown_names_get_a_suggestion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    sentence = (
-        r"quickstrat must be a recipe file or a name that `sumpool recipes` lists, got neither \(did you mean quick"
-    )
-    with pytest.raises(RecipeError, match=sentence):
-        load_recipe(find_recipe(Path("quickstrat")))

@@ -51,22 +51,6 @@ def test_batches_change_no_summary(run_folder: Path) -> None:
     assert texts[0] == texts[1] == texts[2]
 
 
-def test_an_empty_or_broken_document_gets_a_reason(run_folder: Path) -> None:
-    told = [
-        Document("empty", ""),
-        Document("blank", " \n\n\t "),
-        Document("broken", "", "the file must be UTF-8"),
-        Document("fine", story(1, 3)),
-    ]
-    empty, blank, broken, fine = summarize(told, run_folder)
-    for summary in (empty, blank):
-        assert summary.reason == "the document must hold text, got none"
-        assert (summary.summary, summary.score, summary.tokens_total) == ("", None, 0)
-    assert broken.reason == "the file must be UTF-8"
-    assert fine.summary
-    assert not fine.reason
-
-
 def test_odd_documents_get_a_row(run_folder: Path) -> None:
     texts = ["x", ".", "😀👩‍👩‍👧", "שלום עולם", "汉字没有空格", "e" + "\u0301" * 500, "a" * 5000, "1.2.3." * 500]
     for summary in summarize([Document(text[:9], text) for text in texts], run_folder):
@@ -105,17 +89,6 @@ def test_a_document_too_long_may_be_refused(run_folder: Path) -> None:
     assert long.reason.startswith("the document must have at most 200 tokens, got ")
     assert (long.summary, long.tokens_read) == ("", 0)
     assert short.summary
-
-
-def test_the_best_sentences_of_long_documents_are_read(run_folder: Path) -> None:
-    told = [Document("long", story(1, 100)), Document("short", story(2, 5))]
-    notes: list[str] = []
-    long, short = summarize(told, run_folder, report=lambda seen: notes.append(seen.note))
-    assert 100 < long.tokens_read <= 200 < long.tokens_total
-    assert len(long.summary.split()) <= 24
-    assert long.score is not None
-    assert long.score < 0
-    assert short.summary == next(summarize(told[1:], run_folder)).summary
 
 
 def test_progress_counts_to_the_end(run_folder: Path) -> None:

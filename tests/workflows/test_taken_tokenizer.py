@@ -8,7 +8,6 @@ import pytest
 
 from sumpool.bench.models import bench
 from sumpool.documents.document import Document
-from sumpool.errors import RecipeError
 from sumpool.inference.loading import load_model
 from sumpool.recipe.load import dump_recipe, load_recipe
 from sumpool.recipe.schema import Recipe
@@ -85,15 +84,6 @@ def test_a_recipe_without_vocabulary_is_dumped_without(tmp_path: Path, recipe_wi
     assert "vocabulary" not in dump_recipe(recipe)
     assert load_recipe(tmp_path) == recipe
     assert recipe_with("data.tokenizer=null").data.vocabulary == 8000
-
-
-@pytest.mark.slow
-def test_phrases_are_required_without_a_known_vocabulary(recipe_with: Callable[..., Recipe]) -> None:
-    pool = "model.encoder[0].pool={kind: segments, boundaries: {kind: unigram}}"
-    with pytest.raises(
-        RecipeError, match=r"data\.phrases must be above data\.vocabulary, got 0; .* five times as many"
-    ):
-        recipe_with(pool)
 
 
 @pytest.mark.slow
