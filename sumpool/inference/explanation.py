@@ -10,6 +10,7 @@ from importlib.resources import files
 from itertools import chain, groupby, repeat
 from pathlib import Path
 
+from sumpool import __version__
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.inference.summary import Summary
 from sumpool.interpret.evidence import Evidence, SentenceEvidence, heat_words, place_name
@@ -55,7 +56,7 @@ def render_explanation(summary: Summary) -> str:
 <h2 id="summary-title">Summary</h2>
 {_summary(summary, evidence, language)}
 {_overview(summary)}
-{_heat_choice(evidence)}
+{_details(summary, evidence)}
 </section>
 <article class="document" id="document" aria-labelledby="document-title">
 <h2 id="document-title">Document</h2>
@@ -69,9 +70,19 @@ def render_explanation(summary: Summary) -> str:
 
 
 def _about(summary: Summary) -> str:
-    """Source, kind of summary, and how much was read."""
-    model = f" by {escape_html(summary.model)}" if summary.model and summary.tokens_read else ""
-    lines = [f'<p class="muted"><bdi>{escape_html(summary.id)}</bdi>: {escape_html(summary.mode)} summary{model}</p>']
+    """Source, words, and whether the sentences are those of the document."""
+    some, words = len(summary.summary.split()), sum(len(sentence.text.split()) for sentence in summary.source)
+    wording = (
+        "generated; check it against its sources" if summary.mode == "abstractive" else "sentences of the document"
+    )
+    parts = [f"<bdi>{escape_html(summary.id)}</bdi>", f"{some:,} of {words:,} words", wording if some else ""]
+    return f'<p class="muted">{" · ".join(filter(None, parts))}</p>'
+
+
+def _details(summary: Summary, evidence: Evidence) -> str:
+    """What developers of models ask: model, share that was read, notes, and weights of words."""
+    model = f"model {escape_html(summary.model)}" if summary.model and summary.tokens_read else "no model was needed"
+    lines = [f"<p>{escape_html(summary.mode)} summary, {model}, sumpool {__version__}</p>"]
     if summary.tokens_total:
         percent = f"{summary.tokens_read / summary.tokens_total:.0%}"
         share = f"{summary.tokens_read:,} of {summary.tokens_total:,} tokens ({percent})"
@@ -80,8 +91,9 @@ def _about(summary: Summary) -> str:
             f'aria-label="Share of the document that was read">{percent}</meter> read {share}</p>'
         )
     notes = [summary.extraction.cause, *summary.notes]
-    lines += [f'<p class="muted">{escape_html(note)}</p>' for note in notes if note]
-    return "\n".join(lines)
+    lines += [f"<p>{escape_html(note)}</p>" for note in notes if note]
+    lines.append(_heat_choice(evidence))
+    return "\n".join(["<details><summary>How it was made</summary>", *lines, "</details>"])
 
 
 def _summary(summary: Summary, evidence: Evidence, language: str) -> str:
@@ -101,7 +113,7 @@ def _sentence(number: int, entry: SentenceEvidence, language: str) -> str:
         parts.append(f'<p class="unsupported">Not in the document: {facts}</p>')
     places = [place_name(source) or f"sentence {source.index + 1}" for source in entry.sources]
     links = [
-        f'<li><a href="#d{source.index}">{place}</a> {source.weight:.0%}</li>'
+        f'<li><a href="#d{source.index}">{place}</a>{f" {source.weight:.0%}" if len(places) > 1 else ""}</li>'
         for source, place in zip(entry.sources, places, strict=True)
     ]
     if links:

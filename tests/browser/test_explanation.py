@@ -98,8 +98,10 @@ def test_everything_is_reachable_with_the_keyboard(browser: Browser, page: str) 
     browser.open(page)
     links = len(browser.driver.find_elements("css selector", "a"))
     reached = set()
-    for _ in range(links + 2):  # links, the summary and the choice
+    for _ in range(links + 3):  # links, the summary, the details and the choice in them
         ActionChains(browser.driver).send_keys(Keys.TAB).perform()
+        if browser.run("return document.activeElement.localName") == "summary":
+            ActionChains(browser.driver).send_keys(Keys.ENTER).perform()
         reached.add(browser.run("return document.activeElement.outerHTML"))
         outline = browser.run("return getComputedStyle(document.activeElement).outlineStyle")
         assert outline != "none"
@@ -116,6 +118,7 @@ def test_the_heat_map_is_a_choice(browser: Browser, page: str) -> None:
     browser.open(page)
     plain = browser.background(".p1k5")
     assert plain == "rgba(0, 0, 0, 0)"
+    browser.driver.find_element("css selector", "details > summary").click()
     browser.driver.find_element("id", "heat1").click()
     colors = [browser.background(f".p1k{level}") for level in range(1, 6)]
     assert len({*colors, plain}) == 6
@@ -133,6 +136,7 @@ def test_pages_need_no_script(start_browser: Callable[[], Browser], page: str) -
     pointed = browser.background("#s1")
     assert browser.background(".used.f1") == pointed
     assert browser.background(".used:not(.f1)") != pointed
+    browser.driver.find_element("css selector", "details > summary").click()
     browser.driver.find_element("id", "heat1").click()
     assert browser.background(".p1k5") != "rgba(0, 0, 0, 0)"
 
@@ -154,6 +158,7 @@ def test_pages_fit_the_width(browser: Browser, page: str, width: int) -> None:
 def test_axe_finds_no_violation(browser: Browser, page: str, dark: bool, width: int) -> None:
     browser.open(page, dark=dark, width=width, fragment="#s1")
     assert browser.violations() == []
+    browser.driver.find_element("css selector", "details > summary").click()
     browser.driver.find_element("id", "heat1").click()
     assert browser.violations() == []
 
