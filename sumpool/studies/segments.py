@@ -76,7 +76,9 @@ def _draw(tokens: list[str], entropies: list[float], ends: list[bool], path: Pat
         for place in places:
             if ends[start + place]:
                 axes.axvline(place + 0.5, color="#d55e00", linewidth=1)
-        axes.set_xticks(places, labels[start : start + _LINE], family=families, fontsize=9)
+        axes.set_xticks(places, labels[start : start + _LINE], family=families)
+        for label in axes.get_xticklabels():
+            label.set_fontsize(6 if "\n" in label.get_text() else 9)
         axes.tick_params(axis="x", length=0)
         axes.tick_params(axis="y", labelsize=6)
         axes.set(xlim=(-0.5, _LINE - 0.5), ylim=(0, 1.05 * max(entropies)))

@@ -426,7 +426,7 @@ def _cells(system: SweepRow, differences: Sequence[tuple[str, str, Estimate, flo
     start = [system.name, f"{system.parameters:,}"]
     if not system.seeds:
         return [*start, *["-"] * (columns - 3), "; ".join(remarks)]
-    same = not_separated(system.name, differences)
+    compared = any(system.name in pair[:2] for pair in differences)
     memory, speed = system.peak_memory, system.evaluation_speed
     return [
         *start,
@@ -440,7 +440,7 @@ def _cells(system: SweepRow, differences: Sequence[tuple[str, str, Estimate, flo
         "-" if speed is None else f"{speed:,.0f}",
         "-" if memory is None else f"{memory / 2**20:,.0f}",
         _spread(system.seconds_to_target, 0),
-        ", ".join(same),
+        ", ".join(not_separated(system.name, differences)) if compared else "-",
         "; ".join(remarks),
     ]
 

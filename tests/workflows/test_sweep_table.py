@@ -40,7 +40,7 @@ def test_seeds_are_taken_together() -> None:
 def test_one_seed_has_no_spread_and_unknown_memory_is_a_dash() -> None:
     table = tabulate([Outcome("a", 1, 9, 5, metrics_of([0.2], [(1.0, 3.0)], None))], 100)
     scores = ["20.0 [20.0, 20.0]", "10.0 [10.0, 10.0]", "20.0 [20.0, 20.0]", "20.0 [20.0, 20.0]"]
-    assert table.table()[1] == [["a", "9", *scores, "3.000", "100", "-", "-", "1", "", ""]]
+    assert table.table()[1] == [["a", "9", *scores, "3.000", "100", "-", "-", "1", "-", ""]]
 
 
 def test_failures_with_one_reason_are_told_once_and_bars_are_escaped() -> None:
@@ -59,7 +59,7 @@ def test_rows_that_no_test_separates_are_named() -> None:
 
     table = tabulate([*runs("a", 0.1), *runs("b", 0.3), *runs("c", 0.1), *runs("d", 0.5)[:1]], 100)
     titles, rows = table.table()
-    assert [row[titles.index("not separated from")] for row in rows] == ["c", "", "a", ""]
+    assert [row[titles.index("not separated from")] for row in rows] == ["c", "", "a", "-"]  # d lacks a seed
     first, second, difference, p_value = table.differences[0]
     assert (first, second) == ("a", "b")
     assert difference.mean == pytest.approx(-0.2)
