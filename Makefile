@@ -68,8 +68,8 @@ lint: .venv/installed-dev
 	$(BIN)/lint-imports --no-logo
 
 docs: .venv/installed-docs
-	$(BIN)/sumpool help recipe > docs/recipes.md
-	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python docs/scripts/recipe_reference.py > docs/recipes.md
+	$(BIN)/zensical build --clean --strict
 	@echo "open site/index.html"
 
 dist: .venv/installed-dev
@@ -109,6 +109,6 @@ clean:
 		echo "axe-core is missing: npm pack axe-core"
 	@touch $@
 
-.venv/installed-docs: .venv/installed
+.venv/installed-docs: .venv/python pyproject.toml constraints.txt
 	@$(PIP) '.[docs]'
 	@touch $@
