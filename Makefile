@@ -5,7 +5,7 @@
 # make torture     the figures of docs/reliability.md, with thousands of damaged files and kills (hours; ID=B1 for one)
 # make browser-test  tests of the HTML pages in Chromium, which Debian's packages install (two minutes)
 # make docs        the documentation as an offline site in site/
-# make dist        wheel and source archive in dist/
+# make dist        wheel and source archive in dist/, as an index takes them
 # make image       container image of the wheel, sumpool:cpu or sumpool:DEVICE (needs Docker)
 # All create .venv first if it is missing or out of date. Variables:
 #   SET="train.steps=20 train.learning_rate=1e-3"   settings of the quickstart's recipe to change
@@ -75,6 +75,7 @@ docs: .venv/installed-docs
 dist: .venv/installed-dev
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist
+	$(BIN)/twine check --strict dist/*
 
 # The folder of the wheel is all that the image is built from.
 image: dist

@@ -31,7 +31,10 @@ SHORTER = {
     "sumpool bench": " --set bench.seconds=20",
 }
 """Options that are appended to commands that begin so."""
-NEEDED = ("dist-info/licenses/LICENSE", "dist-info/licenses/sumpool/data/sample/NOTICE", "sumpool/py.typed")
+NEEDED = (
+    *("dist-info/licenses/LICENSE", "dist-info/licenses/sumpool/data/sample/NOTICE"),
+    *("dist-info/licenses/sumpool/shipped/NOTICE", "sumpool/py.typed"),
+)
 """How names end that a wheel must hold."""
 
 PAGE = """<!doctype html><title>Packets</title><h1>Packets</h1>
@@ -57,11 +60,14 @@ def shortened(command: str, shorter: Mapping[str, str] = SHORTER) -> str:
 
 
 def content_problems(wheel: Path) -> list[str]:
-    """Compare the files of a wheel with those of the repository."""
-    names = set(zipfile.ZipFile(wheel).namelist())
+    """Compare the files of a wheel with those of the repository, and find links of its README that lead nowhere."""
+    archive = zipfile.ZipFile(wheel)
+    names = set(archive.namelist())
     recipes = {f"sumpool/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "recipes").rglob("*.yaml")}
     problems = [f"must hold {name}" for name in sorted(recipes - names)]
     problems += [f"must hold {end}" for end in NEEDED if not any(name.endswith(end) for name in names)]
+    readme = "".join(archive.read(name).decode() for name in names if name.endswith("dist-info/METADATA"))
+    problems += [f"must link to an address, got {link}" for link in re.findall(r"\]\((?!https?:)([^)]*)", readme)]
     extra = sorted(name for name in names if not re.match(r"sumpool(-[^/]*\.dist-info)?/", name))
     return problems + [f"must not hold {name}" for name in extra]
 

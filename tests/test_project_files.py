@@ -1,6 +1,8 @@
 """Files that other programs read: packaging, citation, forms and workflows of the public repository."""
 
+import re
 import tomllib
+from itertools import chain
 from pathlib import Path
 
 import yaml
@@ -8,11 +10,12 @@ import yaml
 from sumpool import __version__
 
 ROOT = Path(__file__).parents[1]
+CONSTRAINTS = ROOT / "constraints.txt"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
-def test_licences_of_the_wheel_exist_and_cover_the_sample() -> None:
-    assert "sumpool/data/sample/NOTICE" in PROJECT["license-files"]
+def test_licences_of_the_wheel_exist_and_cover_sample_and_model() -> None:
+    assert {"sumpool/data/sample/NOTICE", "sumpool/shipped/NOTICE"} <= set(PROJECT["license-files"])
     assert all((ROOT / path).is_file() for path in PROJECT["license-files"])
 
 
@@ -22,3 +25,12 @@ def test_the_citation_is_of_this_version() -> None:
     assert citation["version"] == __version__
     assert citation["license"] == PROJECT["license"]
     assert {"message", "title", "authors"} <= set(citation)
+
+
+def test_every_dependency_has_a_tested_version() -> None:
+    tested = {
+        name.lower().replace("_", "-") for name in re.findall(r"^([\w-]+)==", CONSTRAINTS.read_text(), re.MULTILINE)
+    }
+    needed = [*PROJECT["dependencies"], *chain(*PROJECT["optional-dependencies"].values())]
+    names = {re.split(r"[\[<>=; ]", line)[0].lower().replace("_", "-") for line in needed}
+    assert names - {"sumpool"} <= tested

@@ -27,8 +27,10 @@ def test_missing_and_foreign_files_are_reported(script: ModuleType, tmp_path: Pa
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr("tests/test_x.py", "")
         archive.writestr("sumpool-0.1.0.dist-info/licenses/LICENSE", "")
+        archive.writestr("sumpool-0.1.0.dist-info/METADATA", "[guide](docs/data.md), [paper](https://example.org)")
     problems = script.content_problems(wheel)
     assert "must hold sumpool/recipes/quickstart.yaml" in problems
     assert "must hold dist-info/licenses/sumpool/data/sample/NOTICE" in problems
     assert "must not hold tests/test_x.py" in problems
+    assert [problem for problem in problems if "link" in problem] == ["must link to an address, got docs/data.md"]
     assert "must hold dist-info/licenses/LICENSE" not in problems
