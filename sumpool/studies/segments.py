@@ -5,7 +5,6 @@ segment. Boundaries are those that the model pools by: of `entropy` they are pre
 they follow the peaks of the entropy but are not all of them.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 from textwrap import wrap
 
@@ -77,10 +76,9 @@ def _draw(tokens: list[str], entropies: list[float], ends: list[bool], path: Pat
             if ends[start + place]:
                 axes.axvline(place + 0.5, color="#d55e00", linewidth=1)
         axes.set_xticks(places, labels[start : start + _LINE], family=families)
+        axes.tick_params(length=0, labelsize=6)
         for label in axes.get_xticklabels():
             label.set_fontsize(6 if "\n" in label.get_text() else 9)
-        axes.tick_params(axis="x", length=0)
-        axes.tick_params(axis="y", labelsize=6)
         axes.set(xlim=(-0.5, _LINE - 0.5), ylim=(0, 1.05 * max(entropies)))
     figure.supylabel("entropy of the next token, bits", fontsize=9)
     save_figure(figure, path)
@@ -88,23 +86,14 @@ def _draw(tokens: list[str], entropies: list[float], ends: list[bool], path: Pat
 
 def _labels(tokens: list[str]) -> tuple[list[str], list[str]]:
     """Return what stands for each token, and the fonts that have it; a character of no font is its code point."""
-    lacking, families = set("".join(tokens)), list[str]()
-    for family, characters in _fonts():
-        if lacking & characters:
-            lacking -= characters
-            families.append(family)
-        if not lacking:
-            break
-    shown = {one: "\n".join(wrap(f"{ord(one):04X}", 2)) for one in lacking} | _SHOWN
-    labels = ["".join(shown.get(one, one) for one in token) or "?" for token in tokens]
-    return labels, families
-
-
-def _fonts() -> Iterator[tuple[str, set[str]]]:
-    """Yield the installed fonts with their characters, that of the picture first."""
     from matplotlib import font_manager
 
-    listed = font_manager.fontManager.ttflist
-    entries = [entry for entry in listed if entry.style == "normal" and "LastResort" not in entry.fname]
-    for entry in sorted(entries, key=lambda entry: (entry.name != "DejaVu Sans", entry.name)):
-        yield entry.name, set(map(chr, font_manager.get_font(entry.fname).get_charmap()))
+    lacking, families = set("".join(tokens)), list[str]()
+    fonts = (font for font in font_manager.fontManager.ttflist if font.style == "normal")
+    for font in sorted(fonts, key=lambda font: (font.name != "DejaVu Sans", font.name)):
+        characters = set(map(chr, font_manager.get_font(font.fname).get_charmap())) if lacking else set()
+        if lacking & characters and "LastResort" not in font.fname:
+            lacking -= characters
+            families.append(font.name)
+    shown = {one: "\n".join(wrap(f"{ord(one):04X}", 2)) for one in lacking} | _SHOWN
+    return ["".join(shown.get(one, one) for one in token) or "?" for token in tokens], families
