@@ -39,7 +39,7 @@ COMMANDS: Final = {
     "export": "Copy a model without checkpoints and logs, to pass it on.",
     "push": "Export a model and upload it to the Hugging Face hub.",
     "prune": "List the importance of attention heads, and mask the least important.",
-    "init": "Write a recipe for your documents.",
+    "init": "Write a recipe that adapts the shipped model to your documents.",
     "mark": "Write a sheet for each document, on which a reader marks what a summary should consist of.",
     "recipes": "List the recipes that come with sumpool, or print one.",
     "sample": "Print a bundled RFC as a model reads it.",

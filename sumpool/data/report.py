@@ -1,7 +1,7 @@
 """Data report: statistics of prepared data, as a table and as JSON."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,9 +22,21 @@ LONG_DOCUMENT_TOKENS = 8192
 LOW_LEAK = 0.2
 """Maximum fraction of 8-grams that a low-leak summary shares with its document."""
 
+HIGH_LEAK = 0.9
+"""Fraction of the summaries' 8-grams in the documents from which on a model would only learn to find them."""
+
 ReportOf = TypeVar("ReportOf", bound="PreparedReport")
 Row = tuple[str, Callable[["SplitReport"], str]]
 """Label of a row of the table, and the function that renders its value."""
+
+
+def leak_warning(leak: float) -> Iterator[str]:
+    """Warn of summaries that stand in the text of their documents, by the fraction of their 8-grams that do."""
+    if leak >= HIGH_LEAK:
+        yield (
+            f"warning: {leak:.0%} of the summaries' 8-grams stand in the documents, which seem to hold the "
+            "summaries; remove these from the documents, or scores tell little"
+        )
 
 
 @dataclass(frozen=True)

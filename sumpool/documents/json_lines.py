@@ -1,5 +1,6 @@
 """JSON lines: one object per line, in strict UTF-8, separated by line feeds only."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,8 +57,9 @@ def parse_lines(where: str, lines: Iterable[bytes], first: int = 1) -> Iterator[
 
 
 def guess_field(fields: Mapping[str, object], candidates: tuple[str, ...]) -> str | None:
-    """Return the first candidate that is a field; None if there is none."""
-    return next((name for name in candidates if name in fields), None)
+    """Return the field whose name is the first candidate, `Full Text` for `full_text` too; None if there is none."""
+    named = {re.sub(r"\W+", "_", name.strip()).casefold(): name for name in fields} | {name: name for name in fields}
+    return next((named[name] for name in candidates if name in named), None)
 
 
 def text_of(fields: Mapping[str, object], name: str) -> str:

@@ -1,14 +1,16 @@
-"""`sumpool init`: write a commented recipe for a set of documents."""
+"""`sumpool init`: write a commented recipe for a set of documents, which adapts the shipped model to them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from sumpool.data.inputs import SPLITS, Split
+from sumpool.data.report import leak_warning
 from sumpool.data.sources._base import Example, SourceConfig
 from sumpool.data.sources._files import FieldsSourceConfig
 from sumpool.data.sources.csv import CsvSourceConfig, guess_delimiter
@@ -19,10 +21,16 @@ from sumpool.data.sources.parquet import ParquetSourceConfig
 from sumpool.data.sources.tsv import TsvSourceConfig
 from sumpool.documents.files import uncompressed_suffix
 from sumpool.errors import DataError, RecipeError
+from sumpool.inference.model_choice import RECIPE
 from sumpool.io.atomic import disk_errors, replace_file
+from sumpool.io.manifest import SHIPPED
 from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
+from sumpool.recipe.load import load_recipe
 from sumpool.recipe.yaml_text import write
+from sumpool.settings import Settings
 from sumpool.text.escaping import escape_line
+from sumpool.text.fragments import overlap
+from sumpool.text.language import split_words
 
 SHARES = (0.05, 0.1, 0.2, 0.3)
 """Shares of validation and test that are tried in turn, until both splits are large enough."""
@@ -37,6 +45,16 @@ BATCH_DOCUMENTS = 8
 PASSES = 3
 """Passes over the training split; as in the recipes of the RFC series."""
 FEWEST_STEPS, MOST_STEPS = 200, 20_000
+ADAPTED_DOCUMENTS = 4
+"""Documents of a batch of full length that the shipped model is adapted with; small, as few pairs give few updates."""
+ADAPTED_PASSES = 2
+"""Passes that adapt the shipped model; its validation loss was best after one pass over 74 pairs."""
+FEWEST_ADAPTED, MOST_ADAPTED = 40, 2000
+"""Updates that adapt the shipped model."""
+VALIDATIONS, PATIENCE = 8, 3
+"""Validations of an adaptation, and those without a better loss that end it."""
+LEAK_DOCUMENTS = 300
+"""First documents whose summaries are searched for in the text."""
 _KINDS = {".csv": CsvSourceConfig, ".tsv": TsvSourceConfig, ".tab": TsvSourceConfig, ".parquet": ParquetSourceConfig}
 """Sources by the suffix of a file; other files are JSON lines."""
 _OPTIONAL = ("quotes", "delimiter")
@@ -47,28 +65,41 @@ _EVERY = 1000
 
 @dataclass(frozen=True)
 class _Measured:
-    """Number of documents of each split, and words of each document and summary."""
+    """Documents of each split, words of each document and summary, and the share of the summaries' 8-grams in them."""
 
     splits: dict[Split, int]
     document_words: Sequence[int]
     summary_words: Sequence[int]
+    leak: float
 
 
-def init(data: Path, out: Path | None = None, *, report: Report = no_op, check: Check = no_op) -> Path:
-    """Write a commented recipe that trains on a set of documents.
+def init(
+    data: Path,
+    out: Path | None = None,
+    *,
+    fields: Mapping[str, str] | None = None,
+    from_scratch: bool = False,
+    report: Report = no_op,
+    check: Check = no_op,
+) -> Path:
+    """Write a commented recipe that adapts the shipped model to a set of documents, or trains one from scratch.
 
-    Field names are guessed. Source length, target length, batch size and steps follow from the measured lengths.
+    Field names are guessed. Batch size and steps follow from the measured lengths and the number of pairs; from scratch
+    the lengths that the model reads and writes, too.
 
     Args:
         data: JSON lines, CSV, TSV or Parquet file, folder of a Hugging Face dataset, or folder of `x.txt` with
             `x.summary.txt`.
         out: The recipe; by default `NAME.yaml` in the current folder.
+        fields: Names of the fields `document` and `summary` that are not guessed.
+        from_scratch: Whether the model has random weights and a vocabulary of its own.
         report: Receives progress.
         check: Called for every row.
 
     Raises:
         DataError: If a row cannot be used, no field looks like a document or a summary, or a split has no document.
-        RecipeError: If the recipe exists, or pyarrow is not installed and needed.
+        RecipeError: If the recipe exists, fields are named for a folder of texts, or pyarrow is not installed and
+            needed.
         ResourceError: If the disk is full or fails.
         Interrupted: If a signal has come; no recipe is written.
     """
@@ -78,7 +109,7 @@ def init(data: Path, out: Path | None = None, *, report: Report = no_op, check: 
         raise RecipeError(f"{out} must not exist yet, got a file; name another one with --out")
     with told_when_stopped("no recipe was written"):
         for share in SHARES:
-            source = _source(data, share)
+            source = _source(data, share, fields or {})
             measured = _measure(source, report, check)
             if min(measured.splits.values()) >= ENOUGH or _has_splits(source):
                 break
@@ -87,21 +118,31 @@ def init(data: Path, out: Path | None = None, *, report: Report = no_op, check: 
         raise DataError(
             f"{data} must hold documents for every split, got {len(measured.document_words)} and none for {empty[0]}"
         )
+    recipe = (_recipe_from_scratch if from_scratch else _adapting_recipe)(measured)
     with disk_errors(out):
-        replace_file(out, _recipe(out, name, data, source, measured).encode())
+        replace_file(out, (_head(out, name, data, source, measured) + recipe).encode())
+    beginning = (
+        "new: weights and vocabulary"
+        if from_scratch
+        else "from shipped: weights, vocabulary, settings of summaries; on your pairs: weights go on, the ranker is new"
+    )
+    for note in (beginning, *leak_warning(measured.leak)):
+        report(Progress("init", note=note))
     return out
 
 
-def _source(data: Path, share: float) -> SourceConfig:
+def _source(data: Path, share: float, fields: Mapping[str, str]) -> SourceConfig:
     """Settings of the source, with every field that can be guessed."""
     if data.is_dir() and not is_dataset(data):
+        if fields:
+            raise RecipeError(f"--{next(iter(fields))} must come with a file of rows, got {data}, a folder of texts")
         return FolderSourceConfig(path=data, validation_share=share, test_share=share)
     kind = DatasetsSourceConfig if data.is_dir() else _KINDS.get(uncompressed_suffix(data), JsonlSourceConfig)
-    source: FieldsSourceConfig = kind(path=data, validation_share=share, test_share=share)
+    source: FieldsSourceConfig = kind(path=data, validation_share=share, test_share=share, **fields)
     if isinstance(source, CsvSourceConfig):
         source = source.model_copy(update={"delimiter": guess_delimiter(data)})
-    fields = source.fields_of(next(iter(source.paths()))[0])
-    return source.model_copy(update={"document": fields.document, "summary": fields.summary, "id": fields.id})
+    found = source.fields_of(next(iter(source.paths()))[0])
+    return source.model_copy(update={"document": found.document, "summary": found.summary, "id": found.id})
 
 
 def _has_splits(source: SourceConfig) -> bool:
@@ -111,7 +152,7 @@ def _has_splits(source: SourceConfig) -> bool:
 
 def _measure(source: SourceConfig, report: Report, check: Check) -> _Measured:
     splits: dict[Split, int] = dict.fromkeys(SPLITS, 0)
-    documents, summaries = [], []
+    documents, summaries, leaks = [], [], []
     for number, row in enumerate(source.rows(), start=1):
         check()
         if not isinstance(row, Example):
@@ -119,12 +160,60 @@ def _measure(source: SourceConfig, report: Report, check: Check) -> _Measured:
         splits[row.split] += 1
         documents.append(len(row.document.split()))
         summaries.append(len(row.summary.split()))
+        if number <= LEAK_DOCUMENTS:
+            leaks.append(overlap(split_words(row.document), split_words(row.summary)).leak)
         if number % _EVERY == 0:
             report(Progress("init: rows", number))
-    return _Measured(splits, documents, summaries)
+    return _Measured(splits, documents, summaries, float(np.mean(leaks or [0])))
 
 
-def _recipe(out: Path, name: str, path: Path, source: SourceConfig, measured: _Measured) -> str:
+def _head(out: Path, name: str, path: Path, source: SourceConfig, measured: _Measured) -> str:
+    """Comment, name and source of a recipe."""
+    return f"""\
+# {name}: {len(measured.document_words):,} documents of {escape_line(str(path))}; written by `sumpool init`.
+# Words of a document: {_words(measured.document_words)}. Words of a summary: {_words(measured.summary_words)}.
+# --set changes any setting for one run: sumpool train {escape_line(str(out))} --set train.steps=100
+name: {name}
+data:
+{_source_lines(source, measured.splits)}
+"""
+
+
+def _adapting_recipe(measured: _Measured) -> str:
+    """Rest of a recipe that begins with the shipped model: its vocabulary, sizes and settings of summaries."""
+    shipped = load_recipe(SHIPPED / RECIPE)
+    length, train = shipped.model.source_length, measured.splits["train"]
+    tokens = np.minimum(np.asarray(measured.document_words) * TOKENS_PER_WORD, length).mean()
+    documents = max(ADAPTED_DOCUMENTS, round(ADAPTED_DOCUMENTS * length / max(tokens, 1)))
+    updates = ceil(train / min(documents, 4 * ADAPTED_DOCUMENTS))
+    steps = min(max(ADAPTED_PASSES * updates, FEWEST_ADAPTED), MOST_ADAPTED)
+    every = max(5, steps // VALIDATIONS)
+    return f"""\
+  tokenizer: shipped        # vocabulary of the shipped model
+{_section("model", shipped.model)}\
+train:
+  init_from: shipped        # weights of the shipped model, all of them; remove this line and `tokenizer` for new ones
+  steps: {steps:<19}# at most, for {train:,} training documents
+  batch_tokens: {ADAPTED_DOCUMENTS * length:<12}# source tokens of a batch, padding included
+  learning_rate: 3.0e-4     # a quarter of that of random weights
+  schedule: {{kind: cosine, warmup: {max(1, steps // 10)}}}
+  validate_every: {every:<10}# steps
+  patience: {PATIENCE:<16}# validations without a better loss that end the training
+  rouge_documents: 0        # `sumpool evaluate` measures ROUGE; here it would take as long as the training
+  checkpoint_every: {every:<8}# steps
+{_section("summarize", shipped.summarize)}"""
+
+
+def _section(name: str, settings: Settings) -> str:
+    """YAML of the settings of the shipped model that differ from their defaults."""
+    defaults = {key: field.get_default(call_default_factory=True) for key, field in type(settings).model_fields.items()}
+    dumped: dict[str, Any] = settings.model_dump(mode="json")
+    changed = {key: dumped[key] for key, default in defaults.items() if getattr(settings, key) != default}
+    return write({name: changed})
+
+
+def _recipe_from_scratch(measured: _Measured) -> str:
+    """Rest of a recipe with random weights and a vocabulary that is learnt."""
     splits, documents, summaries = measured.splits, measured.document_words, measured.summary_words
     length = min(LONGEST_SOURCE, _round_up(np.percentile(documents, 90) * TOKENS_PER_WORD, 128))
     target = min(LONGEST_TARGET, _round_up(np.percentile(summaries, 95) * TOKENS_PER_WORD + 1, 16))
@@ -132,19 +221,12 @@ def _recipe(out: Path, name: str, path: Path, source: SourceConfig, measured: _M
     train, keep = splits["train"], max(128, length // 4)
     steps = round(min(max(PASSES * train / BATCH_DOCUMENTS, FEWEST_STEPS), MOST_STEPS))
     return f"""\
-# {name}: {len(documents):,} documents of {escape_line(str(path))}; written by `sumpool init`.
-# Words of a document: {_words(documents)}. Words of a summary: {_words(summaries)}.
-# About {longer:.0%} of the documents are longer than source_length and cut. --set changes any setting for one run:
-# sumpool train {escape_line(str(out))} --set train.steps=100
-name: {name}
-data:
-{_source_lines(source, splits)}
   vocabulary: 8000          # SentencePiece tokens, learned from the {train:,} training documents
 model:
   dim: 256                  # width of all layers; 512 learns more and takes three times as long
   heads: 4
   feed_forward: 1024
-  source_length: {length:<11}# tokens read of a document, about {TOKENS_PER_WORD:g} a word
+  source_length: {length:<11}# tokens read; about {longer:.0%} of the documents are longer and cut
   target_length: {target:<11}# tokens of a summary, its end included
   encoder:                  # in the comments: vectors after each layer
     - {{attention: {{kind: blockwise, block: 128}}, pool: {{kind: halving, keep: {keep}}}}}  # {keep}

@@ -14,6 +14,7 @@ from sumpool.data.sources.jsonl import JsonlSourceConfig
 from sumpool.data.sources.parquet import ParquetSourceConfig
 from sumpool.data.sources.tsv import TsvSourceConfig
 from sumpool.errors import DataError, Interrupted, RecipeError
+from sumpool.io.manifest import SHIPPED
 from sumpool.recipe.load import load_recipe
 from sumpool.workflows.init import init
 from tests.conftest import BARE
@@ -42,13 +43,66 @@ def write_lines(path: Path, lines: list[dict[str, str]]) -> Path:
 
 def test_the_recipe_trains_as_written() -> None:
     write_lines(Path("my articles.jsonl"), rows(60))
-    made = CliRunner().invoke(app, ["init", "my articles.jsonl"])
+    made = CliRunner().invoke(app, ["init", "my articles.jsonl", "--from-scratch"])
     assert (made.exit_code, made.stdout) == (0, "my-articles.yaml\n")
     assert "next: sumpool train my-articles.yaml" in made.stderr
     small = ["train.steps=2", "train.batch_tokens=512", "data.workers=1", *BARE]
     small += ["model.dim=16", "model.heads=2", "model.feed_forward=32"]
     trained = CliRunner().invoke(app, ["train", "my-articles.yaml", *(word for s in small for word in ("--set", s))])
     assert (trained.exit_code, trained.stdout) == (0, "runs/my-articles\n"), trained.output
+
+
+def test_the_recipe_begins_with_the_shipped_model() -> None:
+    write_lines(Path("few.jsonl"), rows(60))
+    made = CliRunner().invoke(app, ["init", "few.jsonl"])
+    assert "from shipped: weights, vocabulary" in made.stderr
+    recipe, shipped = load_recipe(Path("few.yaml")), load_recipe(SHIPPED / "recipe.yaml")
+    assert (recipe.model, recipe.summarize) == (shipped.model, shipped.summarize)
+    assert (recipe.data.tokenizer, recipe.train.init_from) == (Path("shipped"), Path("shipped"))
+    assert recipe.select.enabled  # the ranker is fitted to the pairs
+    assert recipe.train.patience
+    many = load_recipe(init(write_lines(Path("many.jsonl"), rows(3000)))).train.steps
+    assert recipe.train.steps < many
+
+
+@pytest.mark.slow
+def test_the_shipped_model_is_adapted_as_written() -> None:
+    write_lines(Path("few.jsonl"), rows(60))
+    init(Path("few.jsonl"))
+    trained = CliRunner().invoke(app, ["train", "few.yaml", "--set", "train.steps=1", "--set", "data.workers=1"])
+    assert trained.exit_code == 0, trained.output
+    assert "began with the weights of shipped; fresh: none; left out: none" in trained.output
+    assert Path("runs/few/ranker.safetensors").is_file()
+
+
+def test_fields_are_named_or_guessed_in_any_case() -> None:
+    lines = [{"Full Text": row["article"], "Abstract": row["highlights"], "Body": "x"} for row in rows(60)]
+    write_lines(Path("upper.jsonl"), lines)
+    source = load_recipe(init(Path("upper.jsonl"))).data.source
+    assert isinstance(source, JsonlSourceConfig)
+    assert (source.document, source.summary) == ("Body", "Abstract")
+    named = CliRunner().invoke(app, ["init", "upper.jsonl", "--out", "named.yaml", "--document", "Full Text"])
+    assert named.exit_code == 0, named.output
+    source = load_recipe(Path("named.yaml")).data.source
+    assert isinstance(source, JsonlSourceConfig)
+    assert (source.document, source.summary) == ("Full Text", "Abstract")
+    Path("folder").mkdir()
+    with pytest.raises(RecipeError, match="--document must come with a file of rows, got folder, a folder of texts"):
+        init(Path("folder"), fields={"document": "x"})
+
+
+def test_summaries_in_the_documents_are_warned_of() -> None:
+    notes = list[str]()
+    lines = [line | {"highlights": " ".join(line["article"].split()[:20])} for line in rows(60)]
+    init(write_lines(Path("leaky.jsonl"), lines), report=lambda progress: notes.append(progress.note))
+    assert "warning: 100% of the summaries' 8-grams stand in the documents" in notes[-1]
+    small = ["model.dim=16", "model.heads=2", "model.feed_forward=32", "data.workers=1", *BARE]
+    init(Path("leaky.jsonl"), Path("scratch.yaml"), from_scratch=True)
+    options = (word for setting in small for word in ("--set", setting))
+    tried = CliRunner().invoke(app, ["train", "scratch.yaml", "--dry-run", *options])
+    assert "warning: 100% of the summaries' 8-grams" in tried.stderr
+    init(write_lines(Path("other.jsonl"), rows(60)), report=lambda progress: notes.append(progress.note))
+    assert "warning" not in notes[-1]
 
 
 def test_a_file_name_forges_no_setting() -> None:
@@ -62,7 +116,7 @@ def test_a_file_name_forges_no_setting() -> None:
 
 
 def test_fields_are_guessed_and_sizes_measured() -> None:
-    path = init(write_lines(Path("news.jsonl"), rows(100, words=500)))
+    path = init(write_lines(Path("news.jsonl"), rows(100, words=500)), from_scratch=True)
     recipe, text = load_recipe(path), path.read_text()
     source = recipe.data.source
     assert isinstance(source, JsonlSourceConfig)
@@ -78,9 +132,9 @@ def test_fields_are_guessed_and_sizes_measured() -> None:
 
 def test_lengths_are_limited() -> None:
     lines = [line | {"highlights": " ".join(["long"] * 500)} for line in rows(60, words=4000)]
-    model = load_recipe(init(write_lines(Path("long.jsonl"), lines))).model
+    model = load_recipe(init(write_lines(Path("long.jsonl"), lines), from_scratch=True)).model
     assert (model.source_length, model.target_length) == (4096, 512)
-    assert "About 100% of the documents are longer" in Path("long.yaml").read_text()
+    assert "about 100% of the documents are longer" in Path("long.yaml").read_text()
 
 
 def test_parquet_and_folders(tmp_path: Path) -> None:

@@ -106,9 +106,10 @@ class FilesSourceConfig(SplitFilesConfig, SourceConfig, ABC):
         target = getattr(self, self.target_setting) or guess_field(candidates, self.target_fields)
         if candidates and not (document and target):
             missing = self.target_setting if document else self.document_setting
+            option = f" (init: --{missing} NAME)" if self.target_setting == "summary" else ""
             raise DataError(
                 f"{where} must have a field that looks like a {missing}, got {quote_names(candidates)}; "
-                f"set data.source.{missing} to its name"
+                f"set data.source.{missing} to its name{option}"
             )
         id_field = self.id or guess_field(candidates, ID_FIELDS)
         return Fields(document or self.document_setting, target or self.target_setting, id_field)

@@ -47,6 +47,7 @@ class SummarizationTask(DocumentTask[Recipe]):
 
     def warnings(self, recipe: Recipe, setup: "TrainingSetup") -> Iterator[str]:
         """Warn of summaries that are cut too."""
+        from sumpool.data.report import leak_warning
         from sumpool.data.shards import Shard
         from sumpool.runs.training_setup import percent
 
@@ -59,6 +60,7 @@ class SummarizationTask(DocumentTask[Recipe]):
                 f"warning: {percent(share)} of the training summaries have more than model.target_length = "
                 f"{recipe.model.target_length} tokens and are cut; the longest has {tokens.max():,}"
             )
+        yield from leak_warning(self.load_report(setup.prepared).splits["train"].leak)
         yield from super().warnings(recipe, setup)
 
     def load(self, folder: Path | None = None, overrides: Sequence[str] = ()) -> "LoadedModel":
