@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from sumpool.recipe.schema import Recipe
 
 REPORT: Final = "report.json"
+FEW_UPDATES = 100
+"""Updates of random weights below which a model has learnt little."""
 _SECTION, _MODE = "summarize.", "summarize.mode"
 
 
@@ -86,6 +88,15 @@ class RunFiles:
         has_report = REPORT in manifest.files or os.path.lexists(folder / REPORT)
         report = manifest.read_file(folder, REPORT) if has_report else None
         return cls(folder, overrides, manifest, tree, config, report, recipe)
+
+    def training_note(self) -> str:
+        """Return a warning if training from random weights has ended before the model could learn; empty otherwise."""
+        updates = self.manifest.facts.get("step", FEW_UPDATES)
+        if updates >= FEW_UPDATES or self.whole_recipe().train.init_from:
+            return ""
+        return (
+            f"warning: the model is barely trained ({updates:,} updates); train it for longer, or take --model shipped"
+        )
 
     def whole_recipe(self) -> "Recipe":
         """Return the recipe with the settings of the caller.

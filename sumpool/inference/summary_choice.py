@@ -33,6 +33,8 @@ _MIN_REPLACED = 0.3
 _MIN_WORDS = 5
 """Words of a sentence at least, where sentences are checked."""
 _CACHED_TEXTS = 1 << 12
+COPIED = "the model copied whole sentences"
+"""Cause of a generated text that is extractive."""
 
 
 @final
@@ -144,7 +146,7 @@ def _copied(text: str, sentences: Sequence[SourceSentence], splitter: SentenceSp
     if -1 in indices or not indices:
         return NO_EXTRACTION
     ordered = sorted(indices)
-    return Extraction(tuple(sentences[index].text for index in ordered), tuple(ordered))
+    return Extraction(tuple(sentences[index].text for index in ordered), tuple(ordered), COPIED)
 
 
 def length_fault(target: LengthTarget, document: str, summary: str, splitter: SentenceSplitter) -> str:

@@ -70,6 +70,8 @@ def summarize(
     path = choose_model(folder)
     run = RunFiles.open(path, overrides)
     report(Progress("summarize", note=f"model: {describe_choice(folder)}"))
+    if warning := run.training_note():
+        report(Progress("summarize", note=warning))
     output = open_output(identity(run)) if open_output else None
     # 2. Generate summaries as they are asked for, and save each before it is given.
     return _deliver(documents, partial(_generate, run, jobs, evidence, check), output, rewrite, run_name(path), report)

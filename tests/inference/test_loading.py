@@ -1,6 +1,7 @@
 import operator
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,8 @@ from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.inference.loading import choose_lengths, load_for_generation, load_model
 from sumpool.inference.pipeline import Pipeline
-from sumpool.io.manifest import SHIPPED
+from sumpool.inference.run_files import RunFiles
+from sumpool.io.manifest import SHIPPED, Manifest
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from sumpool.training import hardware
@@ -85,6 +87,15 @@ def test_without_any_run_the_shipped_model_is_taken(tmp_path: Path, monkeypatch:
     [summary] = summarize([Document("a", "This memo describes a protocol that routers speak.")], report=notes.append)
     assert summary.summary
     assert notes[0].note.startswith("model: shipped (no run in ")
+
+
+def test_a_barely_trained_model_says_so(copy: Path) -> None:
+    assert RunFiles.open(SHIPPED).training_note() == ""
+    manifest = Manifest.read(copy)
+    for step, said in ((99, "barely trained (99 updates)"), (100, "")):
+        replace(manifest, facts={**manifest.facts, "step": step}).write(copy)
+        assert said in RunFiles.open(copy).training_note()
+        assert bool(RunFiles.open(copy).training_note()) == bool(said)
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:

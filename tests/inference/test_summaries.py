@@ -92,7 +92,8 @@ def test_a_choice_of_source_sentences_is_an_extraction(run_folder: Path, monkeyp
         (generated,) = Pipeline.of(loaded).summarize([document])
         return generated
 
-    assert summary("Gateways drop packets. Hosts send packets.").extraction.indices == (0, 2)
+    copied = summary("Gateways drop packets. Hosts send packets.")
+    assert (copied.extraction.indices, copied.extraction.cause) == ((0, 2), "the model copied whole sentences")
     assert summary("Gateways drop plums. Hosts send packets.").mode == "abstractive"
     assert summary("").mode == "extractive"
     assert summary("").extraction.cause == "no generated sentence is founded in the document"
