@@ -140,6 +140,7 @@ def test_the_page_holds_tables_documents_and_settings() -> None:
     assert parsed.texts.count("Beginning of the document") == 1  # the other document is unknown
     assert sum("rfc7" * 300 in text for text in parsed.texts) == 1
     assert "rfc7" * 400 not in texts
+    assert '<th scope="col" class="name">system</th>' in page("rfc7")
 
 
 def test_an_empty_report_is_a_page() -> None:
