@@ -100,7 +100,7 @@ def bench_corpus(run: Path | None, overrides: Sequence[str], peers: bool, report
             batches=tuple(sorted(set(config.batches))),
             is_trial=True,
         )
-        precision = _precision(recipe, conditions)
+        precision = precision_of(recipe, conditions.device)
         ours: dict[str, object] = {"precision": precision, "batch": f"{recipe.summarize.batch_tokens:,} tokens"}
         commands, labels = our_commands(documents, folder, config), {OURS: ours, SHIPPED: ours}
         left_out: dict[str, str] = {}
@@ -208,11 +208,11 @@ def _last_line(errors: IO[bytes]) -> str:
     return next((line.strip()[:_LONGEST_REASON] for line in reversed(lines) if line.strip()), "")
 
 
-def _precision(recipe: Recipe, conditions: Conditions) -> str:
+def precision_of(recipe: Recipe, device: torch.device) -> str:
     """Precisions that `sumpool summarize` takes on this machine."""
     setting = recipe.summarize.precision
-    decoder = choose_generation_precision(setting, conditions.device)
-    encoder = choose_encoder_precision(setting, decoder, conditions.device)
+    decoder = choose_generation_precision(setting, device)
+    encoder = choose_encoder_precision(setting, decoder, device)
     return decoder if encoder == decoder else f"{encoder} encoder, {decoder} decoder"
 
 

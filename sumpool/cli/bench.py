@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
     from sumpool.bench.results import Table
 
-CORPUS = "corpus"
-"""The benchmark of whole processes."""
+CORPUS, START = "corpus", "start"
+"""The benchmarks of whole processes."""
+_PROCESSES = (CORPUS, START)
 SAVED = ".json"
 """Suffix of a saved benchmark."""
 
@@ -35,12 +36,12 @@ def bench(
     target: Annotated[
         str | None,
         typer.Argument(
-            metavar="[RUN|RECIPE|corpus]",
-            help="A run folder or recipe, by default the newest run; corpus; or a FILE.json to show again.",
+            metavar="[RUN|RECIPE|corpus|start]",
+            help="A run folder or recipe, by default the newest run; corpus; start; or a FILE.json to show again.",
         ),
     ] = None,
     run: Annotated[
-        Path | None, typer.Argument(metavar="[RUN]", help="The run (corpus, by default that of summarize).")
+        Path | None, typer.Argument(metavar="[RUN]", help="The run (corpus and start, by default that of summarize).")
     ] = None,
     lengths: Annotated[
         list[int] | None,
@@ -74,6 +75,8 @@ def bench(
 
     corpus summarises 64 RFCs in fresh processes: documents per second, time to the first summary, memory, energy.
 
+    start shows what a person waits for: time and memory of fresh processes by stage, from the interpreter to the end.
+
     Sizes and repetitions change with --set bench.batch=8, workloads with --set bench.workloads=[generate], and the time
     for all of it with --set bench.seconds=60.
     """
@@ -82,6 +85,7 @@ def bench(
     from sumpool.bench.plots import draw, model_panels, require_plots
     from sumpool.bench.results import require_writable, write_report
     from sumpool.bench.saved import compare_reports, load_saved
+    from sumpool.bench.start import bench_start
     from sumpool.progress import GRACE, interruptible
 
     settings = [*(changes or ())]
@@ -103,6 +107,8 @@ def bench(
             with screen() as shown, interruptible(GRACE) as interruption:
                 if target == CORPUS:
                     report = bench_corpus(run, settings, peers, shown.report, interruption.check)
+                elif target == START:
+                    report = bench_start(run, shown.report, interruption.check)
                 else:
                     report = measure(
                         target or earlier,
@@ -154,10 +160,10 @@ def _check_target(target: str | None, run: Path | None) -> None:
 
     if target in STUDIES:
         raise RecipeError(f"{target} is a study: sumpool study {target}")
-    if target and target != CORPUS and not find_recipe(Path(target)).exists():
-        raise RecipeError(f"{target} must be {CORPUS}, or a run folder or recipe that is there")
-    if run and target != CORPUS:
-        raise RecipeError(f"a second name must follow {CORPUS} only, got {run} after {target}")
+    if target and target not in _PROCESSES and not find_recipe(Path(target)).exists():
+        raise RecipeError(f"{target} must be {CORPUS}, {START}, or a run folder or recipe that is there")
+    if run and target not in _PROCESSES:
+        raise RecipeError(f"a second name must follow {CORPUS} or {START} only, got {run} after {target}")
 
 
 def _check_options(target: str | None, given: Mapping[str, object]) -> None:
@@ -167,7 +173,8 @@ def _check_options(target: str | None, given: Mapping[str, object]) -> None:
         RecipeError: If an option does not go with the target.
     """
     for name in (name for name, value in given.items() if value):
-        if target == CORPUS and name in ("--compare", "--length", "--plot"):
+        with_models = ("--compare", "--length", "--plot", *(("--peers", "--set") if target == START else ()))
+        if target in _PROCESSES and name in with_models:
             raise RecipeError(f"{name} must go with a model, got {target}")
         if target and target.endswith(SAVED) and name not in ("--compare", "--plot"):
             raise RecipeError(f"{name} must go with something to measure, got {target}, which was measured before")

@@ -36,9 +36,13 @@ def test_words_that_do_not_fit_are_said_before_anything_is_measured(
         Path(name).write_text("{}")
     for words, message in (
         (["operators", "--peers"], "operators is a study: sumpool study operators"),
-        (["nothing"], "nothing must be corpus, or a run folder or recipe that is there"),
-        (["recipe.yaml", "runs/mine"], "a second name must follow corpus only, got runs/mine after recipe.yaml"),
+        (["nothing"], "nothing must be corpus, start, or a run folder or recipe that is there"),
+        (
+            ["recipe.yaml", "runs/mine"],
+            "a second name must follow corpus or start only, got runs/mine after recipe.yaml",
+        ),
         (["corpus", "--compare", "old.json"], "--compare must go with a model, got corpus"),
+        (["start", "--set", "bench.words=3"], "--set must go with a model, got start"),
         (["old.json", "--length", "3"], "--length must go with something to measure, got old.json"),
         (["old.json", "--peers"], "--peers must go with something to measure, got old.json"),
         *(
