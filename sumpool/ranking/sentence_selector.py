@@ -242,7 +242,7 @@ class SentenceSelector:
         if self.states and not candidates.for_readers and not is_like_references and language in (ENGLISH, UNDETECTED):
             states = self.states.read(document, sentences)[list(candidates.indices)]  # in languages that it has learnt
         choice = self.readers.predict_choice(inputs, states)
-        preferences = _adapted(choice.combine(candidates.scores), candidates)
+        preferences = _without_repeats(texts, _adapted(choice.combine(candidates.scores), candidates))
         most_overlap = _MAX_OVERLAP if document.parts else 1.0
         wanted = _wanted(texts, preferences, 2 * budget if target else 0)
         wanted_texts = [texts[row] for row in wanted]
@@ -305,9 +305,21 @@ class SentenceSelector:
 
 
 def _wanted(texts: Sequence[str], preferences: Values, words: int) -> list[int]:
-    """Return the sentences that a reader wants, or all if those have too few words."""
+    """Return the sentences that a reader wants, or all but repeats if those have too few words."""
     wanted: list[int] = np.flatnonzero(preferences >= _WANTED * preferences.max()).tolist()
-    return wanted if sum(word_count(texts[index]) for index in wanted) >= words else list(range(len(texts)))
+    has_enough = sum(word_count(texts[index]) for index in wanted) >= words
+    return wanted if has_enough else np.flatnonzero(preferences > -np.inf).tolist()
+
+
+def _without_repeats(texts: Sequence[str], preferences: Values) -> Values:
+    """Return preferences in which all candidates of one text but the best have minus infinity."""
+    once = preferences.copy()
+    seen: set[str] = set()
+    for row in np.argsort(-preferences, kind="stable").tolist():
+        if texts[row] in seen:
+            once[row] = -np.inf
+        seen.add(texts[row])
+    return once
 
 
 def _adapted(preferences: Values, candidates: Candidates) -> Values:

@@ -164,6 +164,16 @@ def test_a_target_goes_before_the_words(ranker: Ranker) -> None:
         assert target.minimum <= sum(len(text.split()) for _, text in found) <= target.maximum
 
 
+@pytest.mark.parametrize("is_in_domain", [True, False])
+@pytest.mark.parametrize("target", [None, LengthTarget(90, False, 99), LengthTarget(6, True, 99)])
+def test_no_sentence_is_selected_twice(ranker: Ranker, is_in_domain: bool, target: LengthTarget | None) -> None:
+    text = blocks_of(*(("paragraph", story(1, 3)) for _ in range(8)))
+    found = selected(with_domain(ranker, is_in_domain), text, source_sentences(text, SentenceSplitter()), target=target)
+    texts = [text for _, text in found]
+    assert len(set(texts)) == len(texts)
+    assert not target or len(texts) == 3
+
+
 def test_a_run_without_a_ranker_or_marks_has_the_shipped_ones(tmp_path: Path, ranker: Ranker) -> None:
     shipped = SentenceSelector.load(tmp_path, SHIPPED)
     assert shipped.ranker.to_bytes() == replace(Ranker.load(SHIPPED), domain=None).to_bytes()
