@@ -113,8 +113,9 @@ def serve(
     import uvicorn
 
     from sumpool.inference.loading import load_for_generation
-    from sumpool.inference.model_choice import describe_choice
+    from sumpool.inference.model_choice import choose_model, describe_choice
     from sumpool.inference.summarizer import Summarizer
+    from sumpool.runs.run_summary import summarize_run
     from sumpool.service.app import build_app
     from sumpool.service.connections import Connection
     from sumpool.service.memory import share_one_heap
@@ -126,15 +127,16 @@ def serve(
     except OSError as error:
         raise ResourceError(f"--port must be free on {host}, got {port}: {error.strerror or error}") from error
     share_one_heap()
-    loaded = load_for_generation(model, changes or ())
-    parameters = sum(parameter.numel() for parameter in loaded.model.parameters())
+    folder = choose_model(model)
+    loaded = load_for_generation(folder, changes or ())
+    parameters = summarize_run(folder).parameters or 0  # of the file, as quantized layers have none
     limits = ServiceLimits(
         body_bytes=max_bytes, characters=max(1, max_bytes // 16), held_bytes=4 * max_bytes, waiting=queue
     )
     names = (*_LOCAL, host, *(host_name or ())) if local or host_name else ("*",)
     log = partial(print, flush=True) if access_log else None
     app = build_app(
-        Summarizer(loaded), loaded.recipe.name, parameters, limits=limits, token=token, hosts=names, log=log
+        Summarizer(loaded), folder.resolve().name, parameters, limits=limits, token=token, hosts=names, log=log
     )
     # Else each of the event loop's calls of the system costs 5 ms while other threads compute.
     sys.setswitchinterval(0.0005)

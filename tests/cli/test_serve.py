@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 from sumpool.cli import serve
 from sumpool.errors import RecipeError, ResourceError
+from sumpool.inference.loading import load_model
 from sumpool.inference.summarizer import Summarizer
 from tests.conftest import story
 
@@ -42,11 +44,12 @@ def address(run_folder: Path, token_file: Path) -> Iterator[str]:
         entries = [json.loads(entry) for entry in process.stdout]
     assert [(entry["method"], entry["path"], entry["status"]) for entry in entries] == [
         ("POST", "/short/v1/summaries", 200),
+        ("GET", "/short/v1/models", 200),
         ("POST", "/short/v1/summaries", 401),
         ("GET", "/short/", 200),
         ("GET", "/short/v1/models", 401),
     ]
-    assert entries[2]["id"] == "a-1"
+    assert entries[3]["id"] == "a-1"
     assert all(entry["seconds"] >= 0 < entry["bytes"] and entry["client"] == "127.0.0.1" for entry in entries)
     assert "protocol" not in json.dumps(entries), "no word of a document"
     assert process.returncode == 143
@@ -66,6 +69,14 @@ def post(address: str, token: str) -> dict[str, list[dict[str, str]]]:
 def test_the_service_answers_as_the_api(address: str, run_folder: Path) -> None:
     expected = Summarizer.load(run_folder).summarize(story(4, 9)).text
     assert post(address, "0123456789abcdef")["summaries"][0]["text"] == expected
+
+
+def test_the_model_has_its_name_and_all_parameters(address: str, run_folder: Path) -> None:
+    request = urllib.request.Request(f"{address}v1/models", headers={"Authorization": "Bearer 0123456789abcdef"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        (model,) = json.load(answer)["data"]
+    shapes = load_model(run_folder).model.parameters()
+    assert (model["id"], model["parameters"]) == (run_folder.name, sum(map(torch.numel, shapes)))
 
 
 def test_the_token_is_required(address: str) -> None:
