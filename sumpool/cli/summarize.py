@@ -267,7 +267,9 @@ def summarize(
             report=output.report,
             check=output.check,
         )
-        count, failed = _print(summaries, output, None if out or out_dir else rendering, with_ids=with_ids)
+        count, failed = _print(
+            summaries, output, None if out or out_dir else rendering, with_ids=with_ids, is_digest=together
+        )
     _require_summaries(count + len(unread), [*unread, *failed], saved.failed if saved else (), out or out_dir)
 
 
@@ -290,7 +292,7 @@ def _open_rewriter(address: str, *, remote: bool) -> "Rewriter":
 
 
 def _print(
-    summaries: "Iterable[Summary]", output: Screen, rendering: Rendering | None, *, with_ids: bool
+    summaries: "Iterable[Summary]", output: Screen, rendering: Rendering | None, *, with_ids: bool, is_digest: bool
 ) -> tuple[int, list[str]]:
     """Print summaries as they come, and notes on them; one note on all files that have the same.
 
@@ -299,6 +301,7 @@ def _print(
         output: Destination of both.
         rendering: Format of the summaries; None prints the notes only.
         with_ids: Whether a line above each summary has its id.
+        is_digest: Whether there is one summary, of several documents, whose notes name the documents.
 
     Returns:
         Number of summaries, and the ids of the documents that have none.
@@ -312,12 +315,13 @@ def _print(
         for note in filter(None, (*summary.notes, summary.extraction.cause)):
             noted.setdefault(note, []).append(summary.id)
             if rendering:
-                output.report(Progress("summarize", note=f"{summary.id}: {note}"))
+                output.report(Progress("summarize", note=note if is_digest else f"{summary.id}: {note}"))
         if rendering and (summary.summary or rendering.format == "json"):
             text = rendering.render(summary)
             output.result(f"{rendering.render_id(summary)}\n{text}\n" if with_ids else text)
     for note, names in noted.items() if rendering is None else ():
-        output.report(Progress("summarize", note=f"{note}: {name_documents(names)} ({len(names):,})"))
+        count_of_several = f" ({len(names):,})" if len(names) > 1 else ""
+        output.report(Progress("summarize", note=f"{note}: {name_documents(names)}{count_of_several}"))
     return count, failed
 
 

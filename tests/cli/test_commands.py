@@ -1,6 +1,7 @@
 """The commands one after the other on a tiny corpus: arguments, streams, exit codes."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -158,6 +159,16 @@ def test_files_with_the_same_note_share_a_line() -> None:
     result = run("summarize", "--fast", "a.txt", "b.txt", "--length", "9w")
     assert "b.txt: asked for 9 words, whole sentences of prose give 5\n" in result.stderr
     assert result.stdout.count("Hosts send packets to gateways.") == 2
+
+
+def test_notes_on_a_digest_name_the_document_once() -> None:
+    Path("a.md").write_text(f"# Rain\n\n{story(1, 4)}\n\n# References\n\n{story(2, 2)}\n")
+    Path("b.txt").write_text(story(3, 4))
+    result = run("summarize", "--fast", "--together", "a.md", "b.txt")
+    notes = [line for line in result.stderr.splitlines() if "references and appendices" in line]
+    assert [re.sub(r"\d+", "9", note.partition(" ")[2]) for note in notes] == [
+        "a.md: 9 words of references and appendices left out"
+    ]
 
 
 def test_length_is_an_option() -> None:
