@@ -3,6 +3,7 @@
 Character sets are taken from the byte-order mark, from `meta` or the XML declaration, or guessed.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
@@ -15,6 +16,7 @@ from sumpool.documents.html.parts import PageParts, principal_region
 from sumpool.documents.html.tree import HtmlElement, parse_markup
 from sumpool.documents.plain_text.structure import text_blocks
 
+_FILE_NAME: Final = re.compile(r"\S+\.(?:html?|pdf|docx?|txt)", re.IGNORECASE)
 _TEXT_SHARE: Final = 0.7
 """Share of a page from which a preformatted text is its text and not code."""
 _MIN_TEXT: Final = 1_000
@@ -46,10 +48,11 @@ def _blocks(page: HtmlElement, site: bool) -> tuple[TextBlock, ...]:
 def page_title(page: HtmlElement, blocks: tuple[TextBlock, ...]) -> str:
     """Return the first principal heading if the title of the page contains it, otherwise the title of the page.
 
-    A heading that is the name of the site, as its metadata state it, is passed over.
+    A heading that is the name of the site, as its metadata state it, is passed over, and a title that is a file name.
     """
     element = next((element for element in page.descendants() if element.tag == "title"), None)
     title = " ".join(element.text().split()) if element else ""
+    title = "" if _FILE_NAME.fullmatch(title) else title
     site = next(
         (element for element in page.descendants() if element.attributes.get("property") == "og:site_name"), None
     )

@@ -19,6 +19,7 @@ _CIRCLED = re.compile(r"[\u2460-\u2473]\s")
 _FENCE = re.compile(r"(```+)[^`]{0,100}")
 _ENDS = ("-----END ", "end", "```")
 _BROKEN_WORD = re.compile(r"(?<=\w)- (?=[a-z0-9])(?!(?:and|or|to) )")
+_BROKEN_RANGE = re.compile(r"(?<=\d)\u2013 (?=\d)")
 _CJK_BREAK = re.compile(r"(?<=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]) (?=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])")
 _MIN_PAGE_LINES, _MAX_PAGE_LINES = 20, 90
 """Lines of a printed page."""
@@ -105,8 +106,9 @@ def join_rows(rows: Iterable[TextRow]) -> str:
 
 
 def unwrap(lines: Iterable[str]) -> str:
-    """Join lines with single spaces; a hyphen at a line end is kept, without a space after it."""
+    """Join lines with single spaces; no space follows a hyphen, or the dash of a range, at a line end."""
     text = " ".join(" ".join(lines).split())
+    text = _BROKEN_RANGE.sub("\u2013", text) if "\u2013 " in text else text
     return _BROKEN_WORD.sub("-", text) if "- " in text else text
 
 

@@ -89,6 +89,8 @@ class TestStructure:
         for head, title in [
             ("<title>Water - The Site</title>", "Water"),
             ("<title>Other</title>", "Other"),
+            ("<title>a-10k_2021.htm</title>", "Water"),
+            ("<title>Converting a.htm</title>", "Converting a.htm"),
             ("", "Water"),
         ]:
             assert read(f"<html><head>{head}</head><body><h1>Water</h1><p>x").title == title

@@ -37,6 +37,7 @@ def test_lines_are_joined() -> None:
         ("", ["the Anna-", "Berta house"], "the Anna-Berta house"),
         ("", ["an e-", "mail"], "an e-mail"),
         ("", ["Vor-", "und Nachteile"], "Vor- und Nachteile"),
+        ("", ["pages 737\u2013", "749 and 3 \u2013", "4"], "pages 737\u2013749 and 3 \u2013 4"),
         ("", ["soft hy\u00ad", "phens and\u00admore"], "soft hyphens andmore"),
         ("", ["see https://example.org/a/", "b.html here"], "see https://example.org/a/b.html here"),
         ("", ["see https://example.org.", "Then go"], "see https://example.org. Then go"),

@@ -137,3 +137,9 @@ def test_long_lines_are_neither_tables_nor_code() -> None:
 def test_initials_are_no_marks_of_items() -> None:
     text = f"M. Dupont waits: {PARAGRAPH}\n\nA. Open the lid.\nB. Close it.\n"
     assert [kind for kind, _, _ in spans(text)] == ["paragraph", "list_item", "list_item"]
+
+
+def test_a_range_stays_whole_at_a_line_end() -> None:
+    lines = ["The survey of the river by the office is on the pages 737\u2013", "749 of the report \u2013", "3 boats."]
+    (block,) = text_blocks("\n".join(lines))
+    assert block.text.partition("pages ")[2] == "737\u2013749 of the report \u2013 3 boats."
