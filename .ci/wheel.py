@@ -10,11 +10,13 @@ First the wheel is installed without extras, so without torch: the package is im
 file of a format that needs the extra `documents`, and an RFC, which needs the model and the extra `torch`, are refused;
 the commands that the errors name are run, and both are summarised. Then every command in a ```sh block of README.md
 that begins with `sumpool` runs, in order, in one empty folder; `SHORTER` makes those of a training short.
-`articles.jsonl` stands for the reader's own documents.
+`articles.jsonl` stands for the reader's own documents. At last the scripts in `.ci/newcomers` run, in a folder each, as
+people would write them who know README and documentation alone.
 """
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -105,6 +107,11 @@ def main(wheel: Path, versions: Path = ROOT / "constraints.txt") -> int:
         write = "sumpool prepare quickstart && cp prepared/sample/validation/texts.jsonl articles.jsonl"
         for command in (write, *map(shortened, readme_commands((ROOT / "README.md").read_text(encoding="utf-8")))):
             run(command, work, environment)
+        for script in sorted((ROOT / ".ci" / "newcomers").glob("*.sh")):
+            own = place / script.stem
+            own.mkdir()
+            shutil.copy(work / "articles.jsonl", own)
+            run(script.read_text(encoding="utf-8"), own, environment | {"PIP_CONSTRAINT": str(versions.resolve())})
     return 0
 
 
