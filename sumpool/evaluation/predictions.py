@@ -104,10 +104,15 @@ def join(predictions: Path, references: References, *, skip_missing: bool = Fals
     ids = references.ids
     if references.named and fields.id is None and len(summaries) == len(ids):
         summaries = dict(zip(ids, summaries.values(), strict=True))
-    elif references.named != (fields.id is not None):
+    elif references.named and fields.id is None:
         raise DataError(
-            f"{predictions} and {references.source} must both have ids, or neither, or as many rows if the summaries "
-            f"have none, got {len(summaries):,} rows with {fields} and {len(ids):,} with {references.fields}"
+            f"{predictions} must have a summary for each of the {len(ids):,} documents of {references.source} where "
+            f"it has no ids, got {len(summaries):,}; an empty line is an empty summary"
+        )
+    elif not references.named and fields.id is not None:
+        raise DataError(
+            f"{predictions} and {references.source} must both have ids, or neither, got rows with {fields} and rows "
+            f"with {references.fields}"
         )
     missing = [id for id in ids if id not in summaries]
     if len(missing) == len(ids) or (missing and not skip_missing):

@@ -100,9 +100,10 @@ def test_ids_are_never_joined_with_line_numbers(tmp_path: Path) -> None:
     with_ids = write(tmp_path / "s.jsonl", [{"id": 1, "summary": "one"}])
     without = write(tmp_path / "r.jsonl", [{"summary": "first"}])
     twice = write(tmp_path / "t.jsonl", [{"summary": "first"}, {"summary": "second"}])
-    for first, second in ((with_ids, without), (twice, with_ids)):
-        with pytest.raises(DataError, match=r"must both have ids, or neither, .* rows with text in 'summary', .* and"):
-            joined_rows(first, second)
+    with pytest.raises(DataError, match=r"must both have ids, or neither, got rows with text in 'summary', .* and"):
+        joined_rows(with_ids, without)
+    with pytest.raises(DataError, match=r"each of the 1 documents of .*s\.jsonl where it has no ids, got 2; an empty"):
+        joined_rows(twice, with_ids)
 
 
 def test_a_missing_summary_is_reported(tmp_path: Path, references: Path) -> None:
