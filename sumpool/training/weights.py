@@ -127,11 +127,12 @@ def read_weights(run: Path, manifest: Manifest | None = None, verified: Collecti
             content = file.read()
     except OSError as error:
         raise CheckpointError(f"{path} must be readable, got: {error}") from error
-    if FileDigest.of_bytes(content) not in manifest.accepted(MODEL):
+    digest = FileDigest.of_bytes(content)
+    if digest not in manifest.accepted(MODEL):
         # A training run may have replaced the weights between the two reads.
         manifest, verified = Manifest.read(run), ()
     manifest.verify(run, manifest.files.keys() - {MODEL, *verified})
-    manifest.compare(path, MODEL, FileDigest.of_bytes(content))
+    manifest.compare(path, MODEL, digest)
     with _safetensors(path):
         read_tensor_header(io.BytesIO(content), len(content))
         weights = safetensors.torch.load(content)

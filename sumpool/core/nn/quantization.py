@@ -188,8 +188,9 @@ def _weights(layer: nn.Module) -> tuple[Tensor, Tensor | None]:
 
 def _scale(weight: Tensor) -> Tensor:
     """Scale of each output (out_features,) at which two neighbouring weights of one sign sum to at most 127."""
-    pairs = F.pad(weight, (0, weight.size(1) % 2)).unflatten(1, (-1, 2))  # (out_features, in_features / 2, 2)
-    largest = torch.maximum(pairs.relu().sum(2), pairs.neg().relu().sum(2)).amax(1)
+    padded = F.pad(weight, (0, weight.size(1) % 2))
+    sums = padded[:, ::2] + padded[:, 1::2]  # (out_features, in_features / 2); less than a weight if signs differ
+    largest = torch.maximum(sums.abs().amax(1), weight.abs().amax(1))
     return (largest / _LEVELS).clamp_min(torch.finfo(weight.dtype).tiny)
 
 
