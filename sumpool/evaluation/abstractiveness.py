@@ -58,7 +58,8 @@ def copying(
 
 def unsupported_facts(summary: str, vocabulary: Set[str]) -> list[str]:
     """Return the numbers and names of a summary that are not among the words of its document, in order."""
-    return [fact for fact in _FACT.findall(summary) if fact.lower() not in vocabulary]
+    # An identifier such as x86_64 is several words.
+    return [fact for fact in _FACT.findall(summary) if not vocabulary >= set(split_words(fact))]
 
 
 def repetition(summary: str, tokenize: Callable[[str], list[str]] = split_words) -> float:

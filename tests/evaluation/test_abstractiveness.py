@@ -45,6 +45,7 @@ def test_numbers_and_names_missing_in_the_document_are_unsupported() -> None:
         ("The TCP of RFC 793 and IPv6, in Boston", 5, 1),
         ("TLS 1.3 and tls 1.2", 5, 1),
         ("(MIKEY) is by Cisco Systems", 3, 2),
+        ("of 3_TLS and 4_TLS", 2, 1),  # identifiers of several words
         ("", 0, 0),
     ):
         (result,) = copying([summary], split_words("TCP is what RFC 793 says. In Boston TLS 1.3 is by MIKEY; 1 is 3"))
