@@ -31,6 +31,8 @@ MODE: Final = "rewritten"
 _NEIGHBOURS: Final = 2  # sentences of prose on each side
 _MAX_NEIGHBOUR: Final = 400  # characters
 _TOKENS: Final = 200
+_MAX_LENGTH: Final = 400  # characters of a rewriting, as small models find no end
+_MAX_ADDED: Final = 100  # characters that it may be longer than its sentence
 _MAX_REPETITION: Final = 0.2  # fraction of trigrams, as of a small model that does not end
 _SECONDS: Final = 600.0
 _MAX_BYTES: Final = 2**20
@@ -38,12 +40,6 @@ _PROMPT: Final = (
     "Rewrite the sentence as one short, plain sentence that can be understood alone: say who or what is meant, by the "
     "text around it. Keep all numbers, names, dates and negations. Add nothing."
 )
-_SCHEMA: Final = {
-    "type": "object",
-    "properties": {"sentence": {"type": "string", "minLength": 20, "maxLength": 400}},  # small models find no end
-    "required": ["sentence"],
-    "additionalProperties": False,
-}
 
 
 @final
@@ -126,7 +122,14 @@ class Rewriter:
             {"role": "system", "content": _PROMPT},
             {"role": "user", "content": f"Text: {' '.join(passage)}\n\nSentence: {sentence}"},
         ]
-        form = {"type": "json_schema", "json_schema": {"name": "sentence", "schema": _SCHEMA}}
+        length = min(_MAX_LENGTH, len(sentence) + _MAX_ADDED)
+        schema = {
+            "type": "object",
+            "properties": {"sentence": {"type": "string", "minLength": 20, "maxLength": length}},
+            "required": ["sentence"],
+            "additionalProperties": False,
+        }
+        form = {"type": "json_schema", "json_schema": {"name": "sentence", "schema": schema}}
         settings = {"temperature": 0, "seed": 0, "max_tokens": _TOKENS, "response_format": form}
         answer = self._call("chat/completions", {"model": self.model, "messages": messages, **settings})
         try:

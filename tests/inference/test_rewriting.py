@@ -120,6 +120,8 @@ def test_sentences_go_with_their_neighbours_to_the_model_that_is_named(
     assert first["messages"][1]["content"] == f"Text: {' '.join(SENTENCES[:3])}\n\nSentence: {SENTENCES[0]}"
     assert last["messages"][1]["content"] == f"Text: {' '.join(SENTENCES[1:])}\n\nSentence: {SENTENCES[3]}"
     assert (first["model"], first["temperature"]) == ("first", 0)
+    written = first["response_format"]["json_schema"]["schema"]["properties"]["sentence"]
+    assert written["maxLength"] == len(SENTENCES[0]) + 100  # as small models write the next sentences too
     _run(f"{server}#other", tmp_path, capsys)
     assert Handler.asked[-1]["model"] == "other"
 
