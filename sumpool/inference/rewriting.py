@@ -178,6 +178,9 @@ def _faults(text: str, sentence: str, passage: Sequence[str], ordinary: set[str]
     """Return what a rewriting has that its passage lacks, or lacks itself; empty if it may stand."""
     if not ends_sentence(text) or repetition(text) > _MAX_REPETITION:
         return "no sentence"
+    forms = word_forms(text)
+    if not forms <= word_forms(sentence) and any(forms <= word_forms(other) for other in passage):
+        return "another sentence"
     checked = FactChecker([" ".join(passage)]).check(text)
     first = text.split()[0]  # a name, if the document never writes it in lower case
     unknown = [] if word_forms(first) <= ordinary | word_forms(" ".join(passage)) else [first]

@@ -90,6 +90,7 @@ def _run(server: str, folder: Path, capsys: pytest.CaptureFixture[str], *words: 
         (3, "Routers tell their neighbours the table of all routes that they know.", ""),
         (3, "routers rain plums.", "other words"),
         (3, "It rains in June. Routers keep a table of all routes.", ""),
+        (2, "The gateway of Delta forwards packets between 2 networks.", "another sentence"),
         (3, "Routers keep a table of all routes that they", "no sentence"),
         (3, "Routers keep a table and keep a table and keep a table and keep a table.", "no sentence"),
     ],
