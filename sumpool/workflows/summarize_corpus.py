@@ -31,7 +31,7 @@ from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.bounded import parse_json
 from sumpool.io.json_lines import Identity, ResumableFile, read_records
 from sumpool.io.lock import locked_for_writing
-from sumpool.io.manifest import Manifest
+from sumpool.io.manifest import Manifest, run_name
 from sumpool.io.replaceable import other_content
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.workflows.summarize import identity
@@ -120,7 +120,7 @@ def summarize_corpus(
     """
     if find_spec("ray") is None:
         raise RecipeError("--ray must have Ray, which is not installed: pip install 'sumpool[ray]'")
-    report(Progress("summarize", note=f"model: {job.model}"))
+    report(Progress("summarize", note=f"model: {run_name(job.model)}"))
     # 1. List the files of the corpus.
     notice = lambda text: report(Progress("summarize", note=text))  # noqa: E731
     files = [file for name in job.names for file in list_files(name, job.options, notice)]
