@@ -150,7 +150,10 @@ def evaluate(
 
 
 def _require_references(targets: Sequence[Path], references: Path | None, verify: bool) -> None:
-    """Check that references come with files of summaries alone, and these with references or a run."""
+    """Check that references come with files of summaries alone, and these with references or a run, and exist."""
+    missing = next((path for path in targets if path.suffix and not path.exists() and not references), None)
+    if missing:
+        raise RecipeError(f"{missing} must be a run folder or a file of summaries, got no such file; check the path")
     files = [target for target in targets if target.is_file()]
     folders = [target for target in targets if target.is_dir()]
     if files and not folders and not references:

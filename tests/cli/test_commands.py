@@ -227,6 +227,7 @@ def test_user_errors_have_a_message() -> None:
             "--verify must come with a run",
         ),
         (("evaluate", "nowhere.jsonl", "--references", "rows.jsonl"), DataError, "nowhere.jsonl must"),
+        (("evaluate", "runs", "nowhere.txt"), RecipeError, "nowhere.txt must be a run folder or a file of summaries"),
     ):
         result = run(*words)
         assert isinstance(result.exception, SumpoolError)
