@@ -1,8 +1,10 @@
 """Entry point of `sumpool` and `python -m sumpool`: answers signals before anything slow is imported."""
 
+import atexit
 import os
 import signal
 import sys
+import threading
 from contextlib import suppress
 from types import FrameType
 
@@ -26,10 +28,12 @@ def main() -> None:
     try:
         run()
     except SystemExit as end:
-        if end.code in _STOPPED:
-            _flush()
-            os._exit(int(end.code))  # the interpreter may take a second to end torch
-        raise
+        if end.code not in _STOPPED:
+            if "torch" not in sys.modules or threading.active_count() > 1:  # which the interpreter waits for
+                raise
+            atexit._run_exitfuncs()
+        _flush()
+        os._exit(int(end.code or 0))  # the interpreter may take a second to end torch
 
 
 def _flush() -> None:

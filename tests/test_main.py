@@ -66,3 +66,25 @@ sumpool.__main__.main()
         env=environment | given,
     )
     assert shown.stdout == f"{spins} False\n"
+
+
+@pytest.mark.parametrize(
+    ("thread", "shown"), [("", "ended\n"), ("Timer(0.2, print, ['waited']).start()", "waited\nended\ntorn down\n")]
+)
+def test_the_interpreter_does_not_tear_torch_down_once_all_is_done(thread: str, shown: str) -> None:
+    code = f"""
+import atexit, sys, types
+from threading import Timer
+import sumpool.__main__, sumpool.cli.app
+class Kept:
+    def __del__(self):
+        print("torn down")
+kept = Kept()
+atexit.register(print, "ended")
+sys.modules["torch"] = types.ModuleType("torch")
+sumpool.cli.app.main = lambda: sys.exit(3)
+{thread}
+sumpool.__main__.main()
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout) == (3, shown)

@@ -18,7 +18,7 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import IO, Any
 
 ENTERED = {
     "sumpool.documents.worker": ("reading", "Workers", "read"),
@@ -96,13 +96,28 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     builtins.__import__ = importing(builtins.__import__)
     importlib.import_module = importing(importlib.import_module)
-    program = importlib.import_module("sumpool.__main__" if sys.argv[1:] else "sumpool")  # as a user starts it
-    try:
-        if sys.argv[1:]:
-            program.main()
-    except SystemExit as end:
-        if end.code:
+    if not sys.argv[1:]:
+        importlib.import_module("sumpool")
+        _show(out)
+        return
+    program: Any = importlib.import_module("sumpool.__main__")  # as a user starts it
+    commands: Any = importlib.import_module("sumpool.cli.app")
+    run = commands.main
+
+    def measured() -> None:
+        try:
+            run()
+        except SystemExit as end:
+            if not end.code:
+                _show(out)  # before the process ends, which may be at once
             raise
+
+    commands.main = measured
+    program.main()
+
+
+def _show(out: IO[str]) -> None:
+    """Charge the last stage, and print all."""
     switch()
     import json
 
