@@ -30,7 +30,7 @@ from sumpool.text.sentences import SentenceSplitter
 
 KINDS, EACH = ("descriptions", "overviews"), 5
 WORDS = 80
-SERVER_DOCUMENTS = 10  # of the systems with a language model, which are slow
+SERVER_DOCUMENTS = 16  # of the systems with a language model, which are slow
 CONTEXT, ANSWER = 2048, 160  # tokens of the model alone
 PROMPT = f"Summarize this document in about {WORDS} words.\n\n"
 MEASURE = """
