@@ -153,7 +153,7 @@ def test_evidence_and_explanation(mode: str) -> None:
 def test_files_with_the_same_note_share_a_line() -> None:
     for name in ("a.txt", "b.txt"):
         Path(name).write_text("Hosts send packets to gateways.")
-    result = run("summarize", "--fast", "a.txt", "b.txt", "--out-dir", "out")
+    result = run("summarize", "--fast", "a.txt", "b.txt", "--out-dir", "notes")
     assert "the text is not longer than a summary: a.txt, b.txt (2)\n" in result.stderr
     assert result.stderr.count("not longer") == 1
     result = run("summarize", "--fast", "a.txt", "b.txt", "--length", "9w")

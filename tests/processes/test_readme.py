@@ -12,13 +12,16 @@ from tests.scripts import load_script
 
 TINY = (
     " --set model.dim=32 --set model.feed_forward=64 --set model.source_length=256 --set train.batch_tokens=1024"
-    " --set data.vocabulary=400 --set data.workers=1"
+    " --set data.vocabulary=400 --set data.source.path=series"
+)
+SHORT = (
+    " --set data.workers=1"
     " --set train.steps=1 --set train.validate_every=1 --set train.validate_documents=2 --set train.rouge_documents=0"
     " --set select.boosting.trees=2 --set summarize.beams=1"
 )
 SHORTER = {
-    "sumpool train": TINY,
-    "sumpool train quickstart": " --set data.source.path=series",
+    "sumpool train": SHORT,
+    "sumpool train quickstart": TINY,
     "sumpool evaluate": " --limit 2 --set evaluate.resamples=100",
     "sumpool bench": " --length 64 --set bench.workloads=[encode] --set bench.baselines=[]"
     " --set bench.repeats=1 --set bench.seconds=1",

@@ -43,6 +43,7 @@ _SPECIAL: dict[str, Sequence[object]] = {
     "batch_tokens": (1, 64, 256, 4096),
     "accumulate": (1, 2, 3),
     "learning_rate": (1e-5, 1e-3, 0.1),
+    "label_smoothing": (0.0, 0.1, 0.9),
     "samples": (1, 2, 4),
     "beams": (1, 2, 5),
     "min_length": (0, 1, "auto"),
@@ -150,6 +151,8 @@ class RecipeSampler:
             return self._draw.choice((low, low + self._draw.random() * (high - low), high))
         if annotation is bool:
             return self._draw.random() < 0.5
+        if annotation is str:
+            return self._draw.choice(("", "routes of packets"))
         assert annotation is type(None), f"{annotation} must be sampled"
         return None
 

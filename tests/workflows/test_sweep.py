@@ -105,7 +105,7 @@ def test_every_row_and_seed_is_trained_scored_and_tabulated(trained: Path, whole
     assert blockwise.layer_metrics == {}
     lines = (folder / "table.md").read_text().splitlines()
     assert [line.split(" | ")[0] for line in lines[:4]] == ["| row", "| ---", "| blockwise", "| halving"]
-    assert {line.count(" | ") for line in lines[:4]} == {11}
+    assert {line.count(" | ") for line in lines[:4]} == {12}
     assert table_of(folder)["systems"][1]["name"] == "halving"
     recipe = load_recipe(folder / "halving-seed2")
     assert (recipe.name, recipe.seed, recipe.data.prepared) == ("halving-seed2", 2, trained / "prepared")
