@@ -14,8 +14,8 @@ from typing import TypedDict
 
 import pytest
 
-MEMORY = 12 << 30
-"""Bytes that a process may allocate: a fault may let a list grow forever."""
+MEMORY = 20 << 30
+"""Bytes that a process may allocate: a fault may let a list grow forever. All fast tests in one process take 14 GiB."""
 _CONTEXT = "PLANTED_FAULTS_CONTEXT"
 
 
