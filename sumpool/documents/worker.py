@@ -29,8 +29,8 @@ _LENGTH_BYTES: Final = 8
 _LAST: Final = b"\xff" * _LENGTH_BYTES
 """Length behind the last document of a process that ends."""
 _SECONDS: Final = 4
-"""Processor time of a content; with the next, a DOCX file of 550,000 words in 1 MiB takes 8.4 of 9.9 s."""
-_SECONDS_PER_MEBIBYTE: Final = 6
+"""Processor time of a content; with the next, a DOCX file of 550,000 words in 2 MiB takes 7 of 14 s."""
+_SECONDS_PER_MEBIBYTE: Final = 5
 _MEMORY: Final = 3 * 2**28
 """Address space beside eight times the bytes of a content."""
 _MEMORY_PER_BYTE: Final = 8
