@@ -117,6 +117,8 @@ async function summariseAll(documents, signal) {
     } catch (error) {
       if (!(error instanceof Refusal) || error.isOfAll || documents.length === 1) throw error;
       showSummary(addArticle(before), { id: item.name, reason: error.message }, item);
+    } finally {
+      for (const draft of document.querySelectorAll("article.draft")) draft.remove();
     }
   }
   if (!ready) throw new Refusal("no document has a summary; the reasons are below");
@@ -140,23 +142,19 @@ async function* readEvents(stream) {
 async function receive(answer, item, before) {
   let article = null; // of the summary that grows
   const results = [];
-  try {
-    for await (const [name, content] of readEvents(answer.body)) {
-      if (name === "error") throw new Refusal(content.error);
-      article ??= addArticle(before);
-      if (name === "draft") {
-        article.querySelector(".text").textContent = safe(content.text);
-        continue;
-      }
-      results.push(content);
-      showSummary(article, content, item);
-      article = null;
+  for await (const [name, content] of readEvents(answer.body)) {
+    if (name === "error") throw new Refusal(content.error);
+    article ??= addArticle(before);
+    if (name === "draft") {
+      article.querySelector(".text").textContent = safe(content.text);
+      continue;
     }
-    if (article || !results.length) {
-      throw new Refusal("the answer has broken off before the summary was complete; try again");
-    }
-  } finally {
-    article?.remove();
+    results.push(content);
+    showSummary(article, content, item);
+    article = null;
+  }
+  if (article || !results.length) {
+    throw new Refusal("the answer has broken off before the summary was complete; try again");
   }
   if (results.length === 1 && results[0].reason) {
     removeSummary(count);

@@ -39,7 +39,7 @@ PAYLOADS = (
     f"<object data=javascript:{RUN}></object><embed src=https://example.org/x>",
     "#s1 heat1 d0 document :target { }",
     "../../../etc/passwd\\..\\con.html?x=<b>#y",
-    "long" * 2_000,
+    "long" * 25_000,
     "<b>" * 2_000,
     "\U0001f600\u0301\u0301\u0301" * 300 + f"<script>{RUN}</script>",
 )

@@ -223,11 +223,12 @@ def test_evidence_marks_the_sources_of_each_sentence(page: Page, service: Servic
         "return document.querySelector('.source').innerText"
     )
     assert " ".join(shown.split()) == " ".join(text.split())
-    entry = evidence["sentences"][0]
-    assert page.texts(".sentences > li:first-child li") == [
+    number, entry = max(enumerate(evidence["sentences"], 1), key=lambda pair: len(pair[1]["sources"]))
+    assert page.texts(f".sentences > li:nth-child({number}) li") == [
         f"line {source['line']}" + (f" {source['weight']:.0%}" if len(entry["sources"]) > 1 else "")
         for source in entry["sources"]
     ]
+    assert mode == "extractive" or len(entry["sources"]) > 1
 
 
 def test_evidence_names_unsupported_facts(page: Page, service: Service) -> None:
@@ -301,7 +302,8 @@ def test_a_request_can_be_cancelled(page: Page) -> None:
         assert not page.element("#cancel").is_displayed()
         assert page.focused() == "button"
         assert page.error() == ""
-        assert page.texts("article:not(.draft)") == []
+        assert page.texts("article") == []
+        assert not page.element("#result").is_displayed()
     assert page.summarise(), "the page works on"
 
 
@@ -380,7 +382,7 @@ def test_nothing_is_loaded_from_elsewhere(page: Page, service: Service) -> None:
 
 @pytest.mark.parametrize("number", range(len(PAYLOADS)))
 def test_hostile_texts_are_shown_as_text(page: Page, service: Service, number: int) -> None:
-    payload = PAYLOADS[number]
+    payload = PAYLOADS[number][: MAX_BYTES // 16 // 4]  # a text may have a sixteenth of the bytes in characters
     text = f"{payload} is a payload. Hosts send {payload} packets.\n\n{payload}"
     before = page.run("return document.querySelectorAll('*').length - document.querySelectorAll('main *').length")
     page.choose("mode", "extractive")
