@@ -33,7 +33,7 @@ def convert(
     """
     from sumpool.documents.markdown import as_markdown
     from sumpool.documents.read import check_arguments, read_all
-    from sumpool.io.atomic import replace_file
+    from sumpool.io.atomic import disk_errors, replace_file
 
     names = files or ["-"]
     options = ReadOptions(field, None, keep_references, glob, max_bytes, max_ratio, password, ocr)
@@ -56,6 +56,7 @@ def convert(
             else:
                 shown.result(text if not texts else f"\n{text}")
     if output and texts:
-        replace_file(output, (escape("\n\n".join(texts)) + "\n").encode("utf-8", "surrogatepass"))
+        with disk_errors(output):
+            replace_file(output, (escape("\n\n".join(texts)) + "\n").encode("utf-8", "surrogatepass"))
     if failed:
         raise DataError(f"{failed:,} documents cannot be read; see the reasons above")
