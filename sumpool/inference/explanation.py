@@ -16,6 +16,7 @@ from sumpool.inference.summary import Summary
 from sumpool.interpret.evidence import Evidence, SentenceEvidence, heat_words, place_name
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.html import escape_html, html_page, language_attribute
+from sumpool.text.language import word_count
 
 _LEVELS = 5
 """Levels of the heat map above 0."""
@@ -71,10 +72,8 @@ def render_explanation(summary: Summary) -> str:
 
 def _about(summary: Summary) -> str:
     """Source, words, and whether the sentences are those of the document."""
-    some, words = len(summary.summary.split()), sum(len(sentence.text.split()) for sentence in summary.source)
-    wording = (
-        "generated; check it against its sources" if summary.mode == "abstractive" else "sentences of the document"
-    )
+    some, words = word_count(summary.summary), sum(word_count(sentence.text) for sentence in summary.source)
+    wording = "sentences of the document" if summary.mode == "extractive" else "generated; check it against its sources"
     parts = [f"<bdi>{escape_html(summary.id)}</bdi>", f"{some:,} of {words:,} words", wording if some else ""]
     return f'<p class="muted">{" · ".join(filter(None, parts))}</p>'
 

@@ -129,6 +129,9 @@ def test_the_whole_document_is_shown_once() -> None:
     assert text.index("page 1") < text.index("Hosts send") < text.index("page 2") < text.index("a host")
     assert text.index("a host") < text.index("did not read the text from here on") < text.index("Routers")
     assert "read 12 of 48 tokens (25%)" in page.text
+    for mode, wording in (("extractive", "sentences of"), ("abstractive", "generated"), ("rewritten", "generated")):
+        about = render_explanation(replace(summary, mode=mode)).partition("words \u00b7 ")[2]
+        assert about.startswith(wording), "a rewritten sentence is not one of the document"
     assert "2 lines cut" in page.text
 
 

@@ -52,6 +52,7 @@ def test_documents_are_summarised_by_their_sentences(run: Path) -> None:
     assert 50 < len(told.summary.split()) < 120
     assert [told.source[index].text for index in told.extraction.indices] == list(told.sentences)
     assert german.language == "de"
+    assert german.sentences
     assert {*german.sentences} <= {*TEXTS["de"]}
     assert short.summary == "Hosts send packets to gateways."
     assert empty.reason == "the document must hold text, got none"
