@@ -81,12 +81,13 @@ Changes = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="A.B=C", help="Change a setting of the recipe, such as train.steps=100; repeatable."),
 ]
+RUN_HELP = "Run folder of the model, or shipped; default: the run that `sumpool use` has marked, else shipped."
 Run = Annotated[
     Path | None,
     typer.Option(
         "--model",
         metavar="RUN",
-        help="Run folder of the model, or shipped; default: the run that `sumpool use` has marked, else shipped.",
+        help=RUN_HELP,
     ),
 ]
 RunFolder = Annotated[

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from sumpool.cli.options import Changes, whole_number
+from sumpool.cli.options import RUN_HELP, Changes, whole_number
 from sumpool.errors import RecipeError, ResourceError
 
 _LIBRARIES = ("fastapi", "uvicorn", "prometheus_client", "python_multipart")
@@ -25,7 +25,7 @@ def serve(
         typer.Option(
             metavar="RUN",
             envvar="SUMPOOL_MODEL",
-            help="Run folder of the model, or shipped; default: the run that `sumpool use` has marked, else shipped.",
+            help=RUN_HELP,
         ),
     ] = None,
     host: Annotated[
