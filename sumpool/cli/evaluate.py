@@ -87,12 +87,6 @@ def evaluate(
     resume: Resume = False,
     verify: Verify = False,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON instead of a table.")] = False,
-    faithfulness: Annotated[
-        bool,
-        typer.Option(
-            "--faithfulness", help="Measure instead whether the model needs the sentences that its evidence names."
-        ),
-    ] = False,
     changes: Changes = None,
 ) -> None:
     """Score summaries of one or several systems with ROUGE, beside baselines.
@@ -112,14 +106,9 @@ def evaluate(
     _require_references(targets, references, verify)
     _require_none([files and references], "--files must come with a run folder, got a file of summaries")
     settings = tuple([*(changes or ()), *([VERIFY] if verify else [])])
-    of_summaries = (references, names, against, equal_length, metric, html, latex, csv, files, skip_missing)
-    if faithfulness:
-        rule = "--faithfulness must come with a run folder, --split, --limit, --json, --verify and --set only"
-        _require_none((*of_summaries, resume, out, targets[1:]), rule)
-        _measure_faithfulness(targets[0], split, limit, json, settings)
-        return
     task = _task_of(targets)
     if task.evaluate_options is not None:
+        of_summaries = (references, names, against, equal_length, metric, html, latex, csv, files, skip_missing)
         of_others = {"--resume": resume, "--verify": False}
         others = [value for name, value in of_others.items() if name not in task.evaluate_options]
         rule = (
@@ -185,23 +174,3 @@ def _require_none(options: Sequence[object], rule: str) -> None:
     """Refuse options that a kind of evaluation does not have."""
     if any(options):
         raise RecipeError(rule)
-
-
-def _measure_faithfulness(
-    run: Path,
-    split: Split,
-    limit: int | None,
-    json: bool,
-    changes: tuple[str, ...],
-) -> None:
-    """Print how much the log-probability of summaries falls without the sentences that evidence names."""
-    from sumpool.workflows.faithfulness import evaluate_faithfulness
-
-    with working() as output:
-        report = evaluate_faithfulness(
-            run, split, overrides=changes, limit=limit, report=output.report, check=output.check
-        )
-    if json:
-        output.result(report.to_json().rstrip())
-        return
-    output.result("\n\n".join([table(*report.table()), "\n".join(map(wrap, report.notes))]))

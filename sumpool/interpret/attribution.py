@@ -9,7 +9,6 @@ Of the methods of one forward pass this is the most faithful on the RFC test spl
 sentences a summary loses 9.2 times as much log-probability as without random ones (95 % interval 7.9 to 11.0), by
 attention alone 6.8 times, and by leaving out each sentence, one forward pass per sentence, 8.6 times. Gradient times
 input came to 5 to 6 times on 12 documents, needs a backward pass per sentence, and does not exist for quantized models.
-`sumpool evaluate --faithfulness` measures it.
 
 Cost: one decoder pass over the summary, and memory O(target * length) per document.
 """
@@ -17,7 +16,7 @@ Cost: one decoder pass over the summary, and memory O(target * length) per docum
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,9 +29,6 @@ from sumpool.core.model.summarizer import Memory, SummarizationModel
 from sumpool.core.nn.states import Mixture
 from sumpool.data.batches import Batch, collate
 from sumpool.data.shards import Item
-
-Method = Literal["attention", "pointer", "both"]
-"""Cross-attention alone, the copy posterior alone, or attention for what was not copied."""
 
 
 def source_weights(model: SummarizationModel, chunk: Item, target: Sequence[Sequence[int]]) -> npt.NDArray[np.float64]:
@@ -91,12 +87,8 @@ class Attribution:
     log_prob: Tensor
     kept: tuple[Tensor, ...]
 
-    def weights(self, method: Method = "both") -> Tensor:
-        """Return the weights of a method, (target, source)."""
-        if method == "attention":
-            return self.attention
-        if method == "pointer":
-            return self.copied
+    def weights(self) -> Tensor:
+        """Return the probabilities of copying, and attention for what was not copied, (target, source)."""
         generated = (1 - self.copied.sum(1, keepdim=True)).clamp_min(0)
         return self.copied + generated * self.attention
 

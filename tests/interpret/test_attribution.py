@@ -99,7 +99,7 @@ def test_copies_are_bayes_rule_over_ablated_sources() -> None:
 def test_weights_of_both_sum_to_one(copies: str) -> None:
     model, batch = make_model({"kind": "pointer", "copies": copies}), random_batch(VOCAB, 40, 9, 33)
     for attribution in attribute(model, batch):
-        sums = attribution.weights("both").sum(1)
+        sums = attribution.weights().sum(1)
         torch.testing.assert_close(sums, torch.ones_like(sums), atol=1e-12, rtol=0)
         assert (attribution.copied.sum(1) <= 1 + 1e-12).all()
 
@@ -114,8 +114,8 @@ def test_padding_and_batch_mates_do_not_change_results(cross: str) -> None:
     for row, attribution in enumerate(attribute(model, batch)):
         (alone,) = attribute(model, one(batch, row))
         assert attribution.attention.shape == alone.attention.shape
-        for method in ("attention", "pointer", "both"):
-            torch.testing.assert_close(attribution.weights(method), alone.weights(method), atol=1e-12, rtol=0)
+        for weights, expected in ((attribution.attention, alone.attention), (attribution.copied, alone.copied)):
+            torch.testing.assert_close(weights, expected, atol=1e-12, rtol=0)
         torch.testing.assert_close(attribution.log_prob, alone.log_prob, atol=1e-12, rtol=0)
         for kept, expected in zip(attribution.kept, alone.kept, strict=True):
             torch.testing.assert_close(kept, expected, atol=1e-12, rtol=0)
@@ -145,11 +145,9 @@ def test_sums_by_sentence_equal_loops() -> None:
     torch.testing.assert_close(sums, torch.tensor(expected).double(), atol=1e-12, rtol=0)
 
 
-def test_methods() -> None:
+def test_what_was_not_copied_is_weighted_by_attention() -> None:
     attention, copied = (torch.tensor([row], dtype=torch.float64) for row in ([0.5, 0.5], [0.6, 0.0]))
     attribution = Attribution(attention, copied, torch.zeros(1).double(), ())
-    assert attribution.weights("attention").tolist() == [[0.5, 0.5]]
-    assert attribution.weights("pointer").tolist() == [[0.6, 0.0]]
     torch.testing.assert_close(attribution.weights(), torch.tensor([[0.8, 0.2]], dtype=torch.float64))
 
 

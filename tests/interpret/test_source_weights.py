@@ -1,15 +1,36 @@
 """Weights of source sentences, against loops over tokens and sentences."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import torch
 
+from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.batches import collate
 from sumpool.data.shards import Item
 from sumpool.interpret.attribution import attribute, source_weights
 from sumpool.special_tokens import SpecialTokens
-from tests.workflows.test_sentence_deletion import make_item, make_model
+
+
+def make_model(special_tokens: SpecialTokens | None = None) -> SummarizationModel:
+    torch.manual_seed(1)
+    settings: dict[str, Any] = {"dim": 16, "heads": 2, "feed_forward": 32, "source_length": 200, "target_length": 20}
+    settings["encoder"] = [
+        {"attention": {"kind": "blockwise", "block": 16}, "pool": {"kind": "halving", "keep": 20}},
+    ]
+    config = ModelConfig.model_validate(settings)
+    model = SummarizationModel(config, 60, special_tokens=special_tokens or SpecialTokens())
+    with torch.no_grad():
+        model.embedding.weight *= 2
+    return model.double().eval()
+
+
+def make_item(sentences: int = 20, words: int = 6) -> Item:
+    """A document of equally long sentences whose summary is its fourth sentence."""
+    ids = np.random.default_rng(1).integers(5, 60, sentences * words).astype(np.uint16)
+    return Item("1", ids, np.repeat(np.arange(sentences, dtype=np.int32), words), ids[3 * words : 4 * words].copy())
 
 
 def naive(model: SummarizationModel, chunk: Item, target: list[list[int]], skipped: tuple[int, ...] = ()) -> np.ndarray:
