@@ -215,8 +215,6 @@ class AttentionsConfig(AttentionSizes):
     """Measured repetitions, of which the fastest counts."""
     seconds: float = Field(10, gt=0, le=1_000_000)
     """Longer documents are left out where a repetition would take longer than this."""
-    peers: bool = False
-    """Whether to time layers of transformers beside ours instead."""
     sweep: bool = False
     """Whether to measure neighborhood attention by radius and convolutional attention by kernel and stride instead."""
 
