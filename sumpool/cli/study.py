@@ -26,15 +26,14 @@ STUDIES: Final = {
     "approximation": "error of approximate attentions by features and length, with a RUN on its weights too",
     "sparsity": "how few sentences hold the attention of a RUN, and the cost of its decoder",
     "generation": "tokens per second of the language model of a RUN by length of the text",
-    "scaling": "time, traffic and price of the training of a RECIPE on 8 to 1,024 devices, from one step here",
     "lra": "attentions trained on a task of the Long Range Arena (--set study.task=listops)",
     "language-models": "language models by boundaries, trained for equal times (--set study.table=pareto)",
     "attention-map": "picture of the attention of every layer and head of a RUN on a DOCUMENT",
     "segments": "segments of the language model of a RUN on a DOCUMENT, with the entropy of its predictions",
 }
 """Names of the studies, and what each is about."""
-OF_RUN = ("approximation", "sparsity", "generation", "scaling", "attention-map", "segments")
-"""Studies that take a run, or a recipe (scaling)."""
+OF_RUN = ("approximation", "sparsity", "generation", "attention-map", "segments")
+"""Studies that take a run."""
 OF_DOCUMENT = ("attention-map", "segments")
 """Studies that take a run and a document."""
 
@@ -45,9 +44,7 @@ def study(
     ] = None,
     target: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="[RUN|RECIPE]", parser=run_folder, help=f"The run, or the recipe of scaling ({', '.join(OF_RUN)})."
-        ),
+        typer.Argument(metavar="[RUN]", parser=run_folder, help=f"The run ({', '.join(OF_RUN)})."),
     ] = None,
     document: Annotated[
         str | None, typer.Argument(metavar="[DOCUMENT]", help=f"The document ({', '.join(OF_DOCUMENT)}).")

@@ -8,13 +8,10 @@ from typing import Any
 import torch
 
 from sumpool.bench.config import split_overrides
-from sumpool.bench.models import vocabulary_size
 from sumpool.bench.results import UNFINISHED, BenchReport, Result, make_report
 from sumpool.bench.workload import Conditions
 from sumpool.inference.loading import load_model
 from sumpool.progress import Check, Report, no_op, told_when_stopped
-from sumpool.recipe.load import load_recipe
-from sumpool.recipe.packaged import find_recipe
 from sumpool.studies import config
 from sumpool.studies.approximation import measure_approximations, trained_inputs
 from sumpool.studies.attentions import measure_attention_costs
@@ -24,7 +21,6 @@ from sumpool.studies.generation import study_generation
 from sumpool.studies.language_models import study_language_models
 from sumpool.studies.lra.study import study_lra
 from sumpool.studies.operators import measure_operators
-from sumpool.studies.scaling import measure_scaling
 from sumpool.studies.selection import measure_selection
 from sumpool.studies.shortening import measure_shortening
 from sumpool.studies.sparsity import measure_sparsity, selection_losses, validation_attention
@@ -65,7 +61,7 @@ def run_study(
     Args:
         name: Its name.
         target: The run folder of "sparsity" or "generation", where None takes the newest run; or of
-            "approximation"; the recipe of "scaling", where None takes the default one.
+            "approximation".
         overrides: Settings to change, each like `study.batch=8`, or `data.prepared=folder` of a run.
         report: Receives progress.
         check: Called between repetitions; when it raises, nothing is kept, or the runs so far.
@@ -82,8 +78,6 @@ def run_study(
             return _TRAINING[name](overrides, report, check)
         if name == "generation":
             return study_generation(target, overrides, report, check)
-        if name == "scaling":
-            return _project(find_recipe(target or Path("default")), overrides, report, check)
         loaded = None
         schema, measure = SUITES[name]
         if target or name == "sparsity":
@@ -110,17 +104,3 @@ def run_study(
         conditions = Conditions(vocabulary, device, precision, settings.seed)
         result = measure(study, conditions, report=report, check=check)
         return make_report(loaded.recipe.name if loaded else "", name, conditions, kept, result)
-
-
-def _project(target: Path, overrides: Sequence[str], report: Report, check: Check) -> BenchReport:
-    """Project the training of a recipe on many devices."""
-    changes, of_recipe = split_overrides(overrides, ("study.",))
-    recipe = load_recipe(target, of_recipe)
-    settings = load_study("scaling", config.ScalingConfig, changes).study
-    device = choose_device(recipe.train.device)
-    precision = choose_precision(recipe.train.precision, device)
-    conditions = Conditions(vocabulary_size(recipe), device, precision, recipe.seed)
-    update_tokens = recipe.train.batch_tokens * recipe.train.accumulate
-    result = measure_scaling(recipe.model, update_tokens, settings, conditions, report, check)
-    kept = {"study": settings.model_dump(), "model": recipe.model.model_dump()}
-    return make_report(recipe.name, "scaling", conditions, kept, result)

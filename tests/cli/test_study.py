@@ -1,4 +1,3 @@
-import json
 import re
 from pathlib import Path
 
@@ -53,15 +52,6 @@ def test_words_that_do_not_fit_are_said(tmp_path: Path) -> None:
         (("sparsity", "run", "doc"), "segments only, got sparsity run doc"),
     ):
         assert re.search(message, str(study(*words).exception))
-
-
-@pytest.mark.slow
-def test_scaling_follows_from_a_recipe(tiny_recipe: Path) -> None:
-    result = study("scaling", tiny_recipe, "--json")
-    assert result.exit_code == 0
-    report = json.loads(result.stdout)
-    assert report["suite"] == "scaling"
-    assert len(report["scaling"]) == 8
 
 
 @pytest.mark.slow
