@@ -21,18 +21,16 @@ STUDIES: Final = {
     "depth": "time of a training step by length and depth of the encoder",
     "shortening": "time and memory of a language model's training step by shortening factor",
     "selection": "cross-attention to selected sentences beside full cross-attention, in time",
-    "transformers": "an imported BART beside generate of transformers",
     "attentions": "time, memory and operations of every self-attention by length, and their exponents",
     "approximation": "error of approximate attentions by features and length, with a RUN on its weights too",
     "sparsity": "how few sentences hold the attention of a RUN, and the cost of its decoder",
-    "generation": "tokens per second of the language model of a RUN by length of the text",
     "lra": "attentions trained on a task of the Long Range Arena (--set study.task=listops)",
     "language-models": "language models by boundaries, trained for equal times (--set study.table=pareto)",
     "attention-map": "picture of the attention of every layer and head of a RUN on a DOCUMENT",
     "segments": "segments of the language model of a RUN on a DOCUMENT, with the entropy of its predictions",
 }
 """Names of the studies, and what each is about."""
-OF_RUN = ("approximation", "sparsity", "generation", "attention-map", "segments")
+OF_RUN = ("approximation", "sparsity", "attention-map", "segments")
 """Studies that take a run."""
 OF_DOCUMENT = ("attention-map", "segments")
 """Studies that take a run and a document."""

@@ -149,22 +149,6 @@ class SelectionConfig(Repeated, ModelSizes):
     """Measured repetitions of a step after one that is not counted; generations take turns token by token instead."""
 
 
-class TransformersConfig(Repeated, ModelSizes):
-    """Sizes of a BART that is imported, those of BART-base, and of what it reads and writes."""
-
-    length: int = Field(1024, ge=1, le=10_000_000)
-    """Source tokens."""
-    batch: Count = 8
-    beams: int = Field(4, ge=2, le=10_000_000)
-    """Hypotheses of each document."""
-    generate: int = Field(64, ge=1, le=10_000_000)
-    """Tokens of a summary, no fewer and no more."""
-    layers: int = Field(6, ge=1, le=10_000_000)
-    """Layers of the encoder and of the decoder."""
-    vocabulary: int = Field(50265, ge=16, le=10_000_000)
-    """Tokens of the vocabulary."""
-
-
 class SparsityConfig(Repeated):
     """Documents whose attention is analysed, and lengths at which a model of the same shape is timed."""
 
@@ -302,12 +286,3 @@ class LanguageModelsConfig(Settings):
     """Layers of the middle block in the table scaling."""
     folder: Path = Path("language-models")
     """Folder of data, runs and tables."""
-
-
-class GenerationConfig(Settings):
-    """Lengths at which the generation of text is timed."""
-
-    lengths: tuple[Annotated[int, Field(ge=256, le=10_000_000)], ...] = Field((1024, 2048, 4096, 8192), min_length=1)
-    """Tokens of the text."""
-    repeats: int = Field(3, ge=1, le=10_000)
-    """Texts, of which the median is shown."""

@@ -17,7 +17,6 @@ from sumpool.studies.approximation import measure_approximations, trained_inputs
 from sumpool.studies.attentions import measure_attention_costs
 from sumpool.studies.complexity import count_complexity
 from sumpool.studies.depth import measure_depth
-from sumpool.studies.generation import study_generation
 from sumpool.studies.language_models import study_language_models
 from sumpool.studies.lra.study import study_lra
 from sumpool.studies.operators import measure_operators
@@ -26,7 +25,6 @@ from sumpool.studies.shortening import measure_shortening
 from sumpool.studies.sparsity import measure_sparsity, selection_losses, validation_attention
 from sumpool.studies.study import load_study
 from sumpool.studies.tables import VOCABULARY, measure_tables
-from sumpool.studies.transformers import measure_transformers, random_pair
 from sumpool.training.hardware import choose_device, choose_precision
 
 SUITES: Mapping[str, tuple[type[Any], Callable[..., Result]]] = {
@@ -35,15 +33,14 @@ SUITES: Mapping[str, tuple[type[Any], Callable[..., Result]]] = {
     "tables": (config.TablesConfig, measure_tables),
     "shortening": (config.ShorteningConfig, measure_shortening),
     "selection": (config.SelectionConfig, measure_selection),
-    "transformers": (config.TransformersConfig, measure_transformers),
     "approximation": (config.ApproximationConfig, measure_approximations),
     "attentions": (config.AttentionsConfig, measure_attention_costs),
     "depth": (config.DepthConfig, measure_depth),
     "sparsity": (config.SparsityConfig, measure_sparsity),
 }
 """Settings and measure of each study that needs no recipe; `sparsity` needs a run, and `approximation` may have one."""
-_UNTIMED = ("operators", "complexity", "transformers", "approximation")
-"""Studies in which no matrix products are timed, or whose results are compared: always in float32."""
+_UNTIMED = ("operators", "complexity", "approximation")
+"""Studies in which no matrix products are timed: always in float32."""
 _TRAINING = {"lra": study_lra, "language-models": study_language_models}
 """Studies that train models of their own."""
 
@@ -60,8 +57,7 @@ def run_study(
 
     Args:
         name: Its name.
-        target: The run folder of "sparsity" or "generation", where None takes the newest run; or of
-            "approximation".
+        target: The run folder of "sparsity", where None takes the newest run; or of "approximation".
         overrides: Settings to change, each like `study.batch=8`, or `data.prepared=folder` of a run.
         report: Receives progress.
         check: Called between repetitions; when it raises, nothing is kept, or the runs so far.
@@ -76,8 +72,6 @@ def run_study(
     with told_when_stopped("the runs so far are kept" if name in _TRAINING else UNFINISHED):
         if name in _TRAINING:
             return _TRAINING[name](overrides, report, check)
-        if name == "generation":
-            return study_generation(target, overrides, report, check)
         loaded = None
         schema, measure = SUITES[name]
         if target or name == "sparsity":
@@ -98,9 +92,6 @@ def run_study(
                 measure = partial(measure, attention, losses, loaded.recipe.model)
             else:
                 measure = partial(measure, trained=[*trained_inputs(loaded, study.documents)])
-        elif name == "transformers":
-            pair = random_pair(study, settings.seed)
-            vocabulary, measure = pair.ours.vocabulary, partial(measure, pair)
         conditions = Conditions(vocabulary, device, precision, settings.seed)
         result = measure(study, conditions, report=report, check=check)
         return make_report(loaded.recipe.name if loaded else "", name, conditions, kept, result)

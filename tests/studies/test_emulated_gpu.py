@@ -1,14 +1,11 @@
 """Benchmarks on an emulated GPU, which refuses tensors of the host; those that only time models are one, `models`."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 
 import pytest
 import torch
 
-from sumpool.bench.measures import Steps
 from sumpool.bench.models import measure_models
-from sumpool.bench.results import Row
 from sumpool.bench.workload import Conditions
 from sumpool.core.model import cuda_graph
 from sumpool.progress import no_op
@@ -16,12 +13,10 @@ from sumpool.studies import operators
 from sumpool.studies.approximation import measure_approximations
 from sumpool.studies.attentions import measure_attention_costs
 from sumpool.studies.config import ApproximationConfig, AttentionsConfig, OperatorsConfig
-from sumpool.studies.generation import LAST, measure_text_generation
 from sumpool.studies.operators import measure_operators
 from sumpool.studies.selection import measure_selection
 from sumpool.studies.sparsity import measure_sparsity
 from sumpool.studies.training import trial_seconds
-from sumpool.studies.transformers import measure_transformers, random_pair
 from sumpool.tasks.language_modeling.config import LanguageModelConfig
 from sumpool.tasks.language_modeling.model import LanguageModel
 from tests.bench.test_models import POOLED, QUICK
@@ -29,7 +24,6 @@ from tests.core.emulated_gpu import CUDA, emulated_gpu
 from tests.core.model.test_cuda_graph import EagerGraph
 from tests.studies import test_selection as selection
 from tests.studies import test_sparsity as sparsity
-from tests.studies import test_transformers as transformers
 from tests.tasks.language_modeling.test_model import SMALL
 from tests.training import test_classification as classification
 
@@ -41,16 +35,13 @@ SELECTION = selection.SETTINGS.model_copy(update={"lengths": (24,), "layers": 1,
 SPARSITY = sparsity.SETTINGS.model_copy(update={"targets": (1, 2, 3), "surface_lengths": (4, 5, 6), "length": 4})
 
 
-def text_generation() -> Sequence[Row]:
+@torch.inference_mode()
+def text() -> object:
     model = LanguageModel(LanguageModelConfig.model_validate({**SMALL, "layers": [2]}), 11).to(CUDA).eval()
-    return measure_text_generation("model", model, 11, [LAST + 2], 1, CUDA, Steps(1, no_op, no_op))
-
-
-def beside_transformers() -> object:
-    settings = transformers.SMALL.model_copy(update={"generate": 3, "layers": 1})
-    pair = random_pair(settings, 1)
-    found = measure_transformers(pair, settings, replace(GPU, vocabulary=pair.ours.vocabulary))
-    return found.facts["same"] == found.facts["batch"]
+    cache = model.start(1)
+    for token in torch.arange(9).to(CUDA):
+        _, cache = model.step(token[None], cache)
+    return cache
 
 
 def updates() -> bool:
@@ -64,11 +55,10 @@ SUITES: dict[str, Callable[[], object]] = {
     "attentions": lambda: measure_attention_costs(ATTENTIONS, GPU).rows["attention_costs"],
     "selection": lambda: measure_selection(SELECTION, GPU).rows["generations"],
     "approximation": lambda: measure_approximations(APPROXIMATION, GPU).rows["approximation"],
-    "transformers": beside_transformers,
     "sparsity": lambda: measure_sparsity(
         [[sparsity.SHORT], [sparsity.LONG]], sparsity.LOSSES, sparsity.MODEL, SPARSITY, GPU
     ).rows["times"],
-    "generation": text_generation,
+    "language model": text,
     "lra": updates,
 }
 

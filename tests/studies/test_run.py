@@ -22,7 +22,6 @@ QUICK: dict[str, str] = {
     "selection": "lengths=[64] sentence=4 sentences=[2] dim=16 heads=2 feed_forward=16 layers=1 generate=2 repeats=1",
     "approximation": "lengths=[16,24] features=[4,8] repeats=1 head_dim=8",
     "attentions": "lengths=[8] dim=8 heads=2 repeats=1",
-    "transformers": "length=9 batch=2 beams=2 generate=4 layers=1 dim=8 heads=2 feed_forward=8 vocabulary=60 repeats=1",
 }
 """Settings with which a suite takes no time."""
 
@@ -64,7 +63,6 @@ def test_device_and_precision_are_set_as_in_a_recipe() -> None:
         ("complexity", "study.feed_forward=100", r"feed_forward must be a multiple of dim = 768, got 100"),
         ("shortening", "study.dim=15", r"heads must divide dim = 15, got 8"),
         ("selection", "study.heads=7", r"heads must divide dim = 768, got 7"),
-        ("transformers", "study.heads=7", r"heads must divide dim = 768, got 7"),
         ("operators", "nonsense", "--set must look like"),
         ("operators", "train.steps=3", r"train\.steps is not a setting"),
     ],
