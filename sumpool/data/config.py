@@ -85,7 +85,7 @@ class DataConfig(PreparedDataConfig):
     def described(self) -> dict[str, Any]:
         """Return the settings that the prepared data depends on; a setting that is not used is absent."""
         source = self.require_source()
-        unused = {"max_bytes", "max_ratio"} | ({"held_out"} if not getattr(source, "held_out", 0) else set())
+        unused = {"held_out"} if not getattr(source, "held_out", 0) else set()
         return {
             "source": source.model_dump(mode="json", exclude=unused),
             **({} if self.tokenizer else {"vocabulary": self.vocabulary}),

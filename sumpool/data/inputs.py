@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from sumpool.documents.document import Limits
 from sumpool.errors import DataError
 from sumpool.settings import Settings
 
@@ -19,16 +18,6 @@ class InputConfig(Settings, ABC):
     """Settings of a source of any task."""
 
     kind: str
-    max_bytes: int = Field(256 * 2**20, ge=1)
-    """Largest row, or file of a folder or an archive, in bytes after decompression."""
-    max_ratio: int = Field(300, ge=1)
-    """Most decompressed bytes of a file for each compressed one."""
-
-    @property
-    def limits(self) -> Limits:
-        """Limits of what is read from a file."""
-        raise_bytes, raise_ratio = (f"; raise data.source.{name} to read it" for name in ("max_bytes", "max_ratio"))
-        return Limits(self.max_bytes, self.max_ratio, raise_bytes, raise_ratio)
 
     def revision(self) -> int:
         """Return the number of the cleaning; raising it makes prepared data stale although its files are unchanged."""

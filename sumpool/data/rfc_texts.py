@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
-from sumpool.documents.document import DEFAULT_LIMITS, Limits
+from sumpool.documents.document import DEFAULT_LIMITS
 from sumpool.documents.files import READ_ERRORS, open_unpacked, read_limited
 from sumpool.documents.plain_text.lines import unwrap
 from sumpool.documents.rfc import classify_blocks
@@ -47,7 +47,7 @@ class File:
     content: bytes
 
 
-def series_files(path: Path, kind: Literal["json", "txt"], limits: Limits = DEFAULT_LIMITS) -> Iterator[File]:
+def series_files(path: Path, kind: Literal["json", "txt"]) -> Iterator[File]:
     """Read all metadata or all texts one at a time: a folder by number, an archive in member order.
 
     Raises:
@@ -55,11 +55,11 @@ def series_files(path: Path, kind: Literal["json", "txt"], limits: Limits = DEFA
     """
     last = 0
     try:
-        files = _in_folder(path, kind) if path.is_dir() else _in_archive(path, kind, limits)
+        files = _in_folder(path, kind) if path.is_dir() else _in_archive(path, kind)
         for number, where, file in files:
             try:
-                stream = open_unpacked(file, Path(where), limits) if where.endswith(".gz") else file
-                content = read_limited(stream, limits)
+                stream = open_unpacked(file, Path(where), DEFAULT_LIMITS) if where.endswith(".gz") else file
+                content = read_limited(stream, DEFAULT_LIMITS)
             except ValueError as error:
                 raise DataError(f"{where} {error}") from error
             yield File(number, where, content)
@@ -77,9 +77,9 @@ def _in_folder(path: Path, kind: str) -> Iterator[tuple[int, str, IO[bytes]]]:
             yield number, str(name), file
 
 
-def _in_archive(path: Path, kind: str, limits: Limits) -> Iterator[tuple[int, str, IO[bytes]]]:
+def _in_archive(path: Path, kind: str) -> Iterator[tuple[int, str, IO[bytes]]]:
     with (
-        open_unpacked(open_regular(path), path, limits) as unpacked,
+        open_unpacked(open_regular(path), path, DEFAULT_LIMITS) as unpacked,
         tarfile.open(fileobj=unpacked, mode="r|") as archive,
     ):
         for member in archive:

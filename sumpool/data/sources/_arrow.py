@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from sumpool.documents.document import Limits
+from sumpool.documents.document import DEFAULT_LIMITS
 from sumpool.documents.json_lines import Line, Reject
 from sumpool.documents.rows import unpacked_bytes
 from sumpool.errors import DataError, RecipeError, first_line
@@ -32,7 +32,7 @@ def require_pyarrow(kind: str) -> type[Exception]:
     return exception
 
 
-def open_parquet(path: Path, limits: Limits) -> Any:  # noqa: ANN401 - pyarrow is untyped
+def open_parquet(path: Path) -> Any:  # noqa: ANN401 - pyarrow is untyped
     """Open a Parquet file.
 
     Raises:
@@ -46,7 +46,7 @@ def open_parquet(path: Path, limits: Limits) -> Any:  # noqa: ANN401 - pyarrow i
         with open_regular(path) as opened:
             size = os.fstat(opened.fileno()).st_size
         file = parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True)
-        limits.check_ratio(unpacked_bytes(file.metadata), size)
+        DEFAULT_LIMITS.check_ratio(unpacked_bytes(file.metadata), size)
     except (OSError, errors) as error:
         raise DataError(f"{path} must be a Parquet file, got: {first_line(error)}; get the file again") from error
     except ValueError as error:
@@ -54,7 +54,7 @@ def open_parquet(path: Path, limits: Limits) -> Any:  # noqa: ANN401 - pyarrow i
     return file
 
 
-def read_parquet(path: Path, names: Sequence[str], limits: Limits) -> Iterator[Line | Reject]:
+def read_parquet(path: Path, names: Sequence[str]) -> Iterator[Line | Reject]:
     """Read the columns `names` of a Parquet file row by row.
 
     Raises:
@@ -62,7 +62,7 @@ def read_parquet(path: Path, names: Sequence[str], limits: Limits) -> Iterator[L
         RecipeError: If pyarrow is not installed.
     """
     errors = require_pyarrow("parquet")
-    file, number = open_parquet(path, limits), 0
+    file, number = open_parquet(path), 0
     try:
         batches = file.iter_batches(_BATCH_ROWS, columns=list(dict.fromkeys(names)), use_threads=False)
         for row in read_batches(batches, names, str(path)):

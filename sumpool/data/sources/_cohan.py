@@ -32,7 +32,7 @@ class CohanSourceConfig(SourceConfig, ABC):
             DataError: If a file is missing or truncated.
         """
         for path, split in list(self._split_files()):
-            for line in read_lines(path, self.limits):
+            for line in read_lines(path):
                 yield line if isinstance(line, Reject) else _row(line, split)
 
     def files(self) -> Iterator[Path]:

@@ -8,7 +8,7 @@ from typing import IO
 
 from sumpool.data.sources._base import Fields
 from sumpool.data.sources._files import FieldsSourceConfig
-from sumpool.documents.document import DEFAULT_LIMITS, Limits
+from sumpool.documents.document import DEFAULT_LIMITS
 from sumpool.documents.files import READ_ERRORS, decode, open_bytes, read_lines_limited
 from sumpool.documents.json_lines import Line, Reject
 from sumpool.errors import DataError
@@ -35,7 +35,7 @@ class DelimitedSourceConfig(FieldsSourceConfig, ABC):
         Raises:
             DataError: If the file cannot be read, or lacks a column.
         """
-        header = read_header(path, self.separator(), quotes=self.quotes, limits=self.limits)
+        header = read_header(path, self.separator(), quotes=self.quotes)
         other = [mark for mark in SEPARATORS if len(header) == 1 and mark in header[0]]
         if other:
             raise DataError(
@@ -51,19 +51,17 @@ class DelimitedSourceConfig(FieldsSourceConfig, ABC):
             DataError: If the file is missing or truncated, or its header cannot be read.
         """
         del fields
-        return read_rows(path, self.separator(), quotes=self.quotes, limits=self.limits)
+        return read_rows(path, self.separator(), quotes=self.quotes)
 
 
-def read_rows(
-    path: Path, separator: str, *, quotes: bool = True, limits: Limits = DEFAULT_LIMITS
-) -> Iterator[Line | Reject]:
+def read_rows(path: Path, separator: str, *, quotes: bool = True) -> Iterator[Line | Reject]:
     """Read the rows of a file below its header; the location of a row is its first line.
 
     Raises:
         DataError: If the file is missing or truncated, or its header cannot be read.
     """
-    with open_bytes(path, limits) as file:
-        rows = _cells(path, file, separator, quotes=quotes, limits=limits)
+    with open_bytes(path) as file:
+        rows = _cells(path, file, separator, quotes=quotes)
         header = _header(rows, path)
         for where, cells in rows:
             if isinstance(cells, str):
@@ -74,14 +72,14 @@ def read_rows(
                 yield Reject(where, f"must have {len(header)} cells like the header, got {len(cells)}")
 
 
-def read_header(path: Path, separator: str, *, quotes: bool = True, limits: Limits = DEFAULT_LIMITS) -> Sequence[str]:
+def read_header(path: Path, separator: str, *, quotes: bool = True) -> Sequence[str]:
     """Return the column names of a file; empty if the file is.
 
     Raises:
         DataError: If the file or its header cannot be read, or a name is repeated.
     """
-    with open_bytes(path, limits) as file:
-        return _header(_cells(path, file, separator, quotes=quotes, limits=limits), path)
+    with open_bytes(path) as file:
+        return _header(_cells(path, file, separator, quotes=quotes), path)
 
 
 def _header(rows: Iterator[tuple[str, Sequence[str] | str]], path: Path) -> Sequence[str]:
@@ -94,16 +92,14 @@ def _header(rows: Iterator[tuple[str, Sequence[str] | str]], path: Path) -> Sequ
     return header
 
 
-def _cells(
-    path: Path, file: IO[bytes], separator: str, *, quotes: bool, limits: Limits
-) -> Iterator[tuple[str, Sequence[str] | str]]:
+def _cells(path: Path, file: IO[bytes], separator: str, *, quotes: bool) -> Iterator[tuple[str, Sequence[str] | str]]:
     """Read the rows of a file: location and cells, or location and the reason why there are none."""
     line, fault = 0, ""
 
     def decoded() -> Iterator[str]:
         """Decode line by line; an undecodable line is read in part, and its row becomes a fault."""
         nonlocal line, fault
-        for content in read_lines_limited(file, limits, str(path)):
+        for content in read_lines_limited(file, DEFAULT_LIMITS, str(path)):
             line += 1
             try:
                 yield decode(content)

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from sumpool.data.inputs import SPLITS, Split
 from sumpool.data.sources._base import Example, Reject, SourceConfig, hash_split
+from sumpool.documents.document import DEFAULT_LIMITS
 from sumpool.documents.files import READ_ERRORS, decode
 from sumpool.errors import DataError
 from sumpool.io.bounded import read_regular
@@ -49,7 +50,7 @@ class FolderSourceConfig(SourceConfig):
         for suffix in (_DOCUMENT, _SUMMARY):
             file = self.path / f"{stem}{suffix}"
             try:
-                text = decode(read_regular(file, self.max_bytes))
+                text = decode(read_regular(file, DEFAULT_LIMITS.max_bytes))
             except FileNotFoundError:
                 return Reject(str(self.path / stem), f"must have both {_DOCUMENT} and {_SUMMARY}, got no {file.name}")
             except (*READ_ERRORS, ValueError) as error:

@@ -24,7 +24,7 @@ class JsonlSourceConfig(FieldsSourceConfig):
         Raises:
             DataError: If the file cannot be read, or the line lacks a usual name for document or summary.
         """
-        first = next((line.fields for line in read_lines(path, self.limits) if isinstance(line, Line)), {})
+        first = next((line.fields for line in read_lines(path) if isinstance(line, Line)), {})
         return self.guess(first, path)
 
     def lines(self, path: Path, fields: Fields) -> Iterator[Line | Reject]:
@@ -34,4 +34,4 @@ class JsonlSourceConfig(FieldsSourceConfig):
             DataError: If the file is missing or truncated.
         """
         del fields
-        return read_lines(path, self.limits)
+        return read_lines(path)

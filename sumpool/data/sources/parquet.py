@@ -26,7 +26,7 @@ class ParquetSourceConfig(FieldsSourceConfig):
             DataError: If the file is damaged or not Parquet, or lacks a column.
             RecipeError: If pyarrow is not installed.
         """
-        return self.guess_columns(open_parquet(path, self.limits).schema_arrow.names, path)
+        return self.guess_columns(open_parquet(path).schema_arrow.names, path)
 
     def lines(self, path: Path, fields: Fields) -> Iterator[Line | Reject]:
         """Read the columns of the given fields row by row.
@@ -35,4 +35,4 @@ class ParquetSourceConfig(FieldsSourceConfig):
             DataError: If the file is damaged.
         """
         names = [name for name in (fields.document, fields.summary, fields.id) if name]
-        return read_parquet(path, names, self.limits)
+        return read_parquet(path, names)

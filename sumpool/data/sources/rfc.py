@@ -69,7 +69,7 @@ class RfcSourceConfig(SourceConfig):
 
         series: dict[int, _Metadata] = {}
         excluded: set[int] = set()
-        for file in series_files(self._folder(), "json", self.limits):
+        for file in series_files(self._folder(), "json"):
             metadata = _metadata(file)
             if isinstance(metadata, Reject):
                 excluded.add(file.number)
@@ -77,7 +77,7 @@ class RfcSourceConfig(SourceConfig):
             else:
                 series[file.number] = metadata
         excluded |= _revisions_of_held_out(series)
-        for file in series_files(self._folder(), "txt", self.limits):
+        for file in series_files(self._folder(), "txt"):
             if not is_wanted(file.number):
                 continue
             row = None if file.number in excluded else self._row(file, series.pop(file.number, None))

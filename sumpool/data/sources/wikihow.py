@@ -14,6 +14,7 @@ from typing import Literal, final
 from sumpool.data.inputs import Split
 from sumpool.data.sources._base import Example, SourceConfig
 from sumpool.data.sources._delimited import read_header, read_rows
+from sumpool.documents.document import DEFAULT_LIMITS
 from sumpool.documents.files import open_bytes, read_lines_limited
 from sumpool.documents.json_lines import Line, Reject
 from sumpool.errors import DataError
@@ -41,10 +42,10 @@ class WikihowSourceConfig(SourceConfig):
         """
         *lists, table = self.files()
         splits = {title: _LISTS[path.name] for path in lists for title in self._titles(path)}
-        missing = set(_COLUMNS).difference(read_header(table, ",", limits=self.limits))
+        missing = set(_COLUMNS).difference(read_header(table, ","))
         if missing:
             raise DataError(f"{table} must have columns {', '.join(_COLUMNS)}, got none named {min(missing)!r}")
-        for line in read_rows(table, ",", limits=self.limits):
+        for line in read_rows(table, ","):
             if isinstance(line, Reject):
                 yield line
             elif example := _example(line, splits):
@@ -74,8 +75,8 @@ class WikihowSourceConfig(SourceConfig):
 
     def _titles(self, path: Path) -> Iterator[str]:
         """Read the titles of a split."""
-        with open_bytes(path, self.limits) as file:
-            for line in read_lines_limited(file, self.limits, str(path)):
+        with open_bytes(path) as file:
+            for line in read_lines_limited(file, DEFAULT_LIMITS, str(path)):
                 yield line.decode(errors="replace").strip()
 
 

@@ -82,19 +82,19 @@ class LabelledSourceConfig(FilesSourceConfig):
             DataError: If the file is missing or truncated.
         """
         if separator := _separator(path):
-            return read_rows(path, separator, limits=self.limits)
+            return read_rows(path, separator)
         if path.suffix.lower() == _PARQUET:
             columns = {fields.document, fields.summary, fields.id, self.second}
-            return read_parquet(path, [name for name in self._names(path) if name in columns], self.limits)
-        return read_lines(path, self.limits)
+            return read_parquet(path, [name for name in self._names(path) if name in columns])
+        return read_lines(path)
 
     def _names(self, path: Path) -> Mapping[str, object]:
         """Columns of a table, or fields of the first valid line, by their names."""
         if separator := _separator(path):
-            return dict.fromkeys(read_header(path, separator, limits=self.limits))
+            return dict.fromkeys(read_header(path, separator))
         if path.suffix.lower() == _PARQUET:
-            return dict.fromkeys(open_parquet(path, self.limits).schema_arrow.names)
-        return next((line.fields for line in read_lines(path, self.limits) if isinstance(line, Line)), {})
+            return dict.fromkeys(open_parquet(path).schema_arrow.names)
+        return next((line.fields for line in read_lines(path) if isinstance(line, Line)), {})
 
     def texts_of(self, row: Mapping[str, object], fields: Fields) -> tuple[str, ...]:
         """Return document, label and second document of a row."""

@@ -150,8 +150,7 @@ class TextDataConfig(PreparedDataConfig):
 
     def described(self) -> dict[str, Any]:
         """Return the settings that the prepared data depends on; the tokenizer is described by its content."""
-        unused = {"max_bytes", "max_ratio"}
-        source = self.source.model_dump(mode="json", exclude=unused)
+        source = self.source.model_dump(mode="json")
         settings = self.model_dump(mode="json", exclude={"source", "tokenizer", "prepared", "verify"})
         if self.clean and not self.clean.homoglyphs:
             del settings["clean"]["homoglyphs"]  # absent, so that older fingerprints stay valid

@@ -162,7 +162,7 @@ def test_archive_is_not_extracted_to_disk(tmp_path: Path) -> None:
     assert sorted(file.name for file in tmp_path.rglob("*")) == ["in", "x.tar"]
 
 
-def test_archives_that_expand_to_too_much_are_errors(tmp_path: Path) -> None:
+def test_archives_that_expand_to_too_much_are_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bomb = {"rfc1.txt": bytes(32 * 2**20)}
     path = archive(tmp_path / "x.tar.xz", bomb)
     with pytest.raises(DataError, match=r"x\.tar\.xz must expand to at most 300 times its size, got more"):
@@ -172,8 +172,9 @@ def test_archives_that_expand_to_too_much_are_errors(tmp_path: Path) -> None:
         list(series_files(tmp_path, "txt"))
     (tmp_path / "rfc1.txt.gz").unlink()
     (tmp_path / "rfc1.txt").write_bytes(bytes(20))
+    monkeypatch.setattr("sumpool.data.rfc_texts.DEFAULT_LIMITS", Limits(10))
     with pytest.raises(DataError, match=r"rfc1\.txt must have at most 0 MiB of content, got more"):
-        list(series_files(tmp_path, "txt", Limits(10)))
+        list(series_files(tmp_path, "txt"))
 
 
 def test_other_paths_are_an_error(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from sumpool.documents.document import Reject
+from sumpool.documents.document import Limits, Reject
 from sumpool.errors import DataError
 from sumpool.settings import config_class, kinds
 from sumpool.tasks.language_modeling.sources import _base
@@ -122,8 +122,9 @@ def test_documents_of_cc100_end_at_blank_lines(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr("sumpool.tasks.language_modeling.sources.cc100.CHUNK_CHARACTERS", 3)
     monkeypatch.setattr(_base, "CHUNK_CHARACTERS", 3)
     assert texts(Cc100TextSourceConfig(path=path)) == expected
+    monkeypatch.setattr("sumpool.tasks.language_modeling.sources.cc100.DEFAULT_LIMITS", Limits(4))
     with pytest.raises(DataError, match="must have lines of at most 4 bytes, got a longer one"):
-        texts(Cc100TextSourceConfig(path=path, max_bytes=4))
+        texts(Cc100TextSourceConfig(path=path))
 
 
 WIKI = """

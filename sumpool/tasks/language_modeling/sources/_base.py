@@ -10,7 +10,7 @@ from typing import IO, ClassVar, Final
 from sumpool.data.inputs import Split, SplitFilesConfig
 from sumpool.data.sources._base import Fields
 from sumpool.data.sources.parquet import ParquetSourceConfig
-from sumpool.documents.document import Limits, Reject
+from sumpool.documents.document import DEFAULT_LIMITS, Reject
 from sumpool.documents.files import READ_ERRORS, open_unpacked, read_lines_limited
 from sumpool.documents.json_lines import Line, parse_lines, text_of
 from sumpool.errors import DataError
@@ -90,7 +90,7 @@ class TextSourceConfig(SplitFilesConfig, ABC):
         return (path for path, _ in self.paths())
 
 
-def open_plain_or_packed(path: Path, limits: Limits) -> IO[bytes]:
+def open_plain_or_packed(path: Path) -> IO[bytes]:
     """Open a file for reading bytes; `.gz`, `.zst`, `.xz` and `.bz2` are decompressed.
 
     Raises:
@@ -100,15 +100,14 @@ def open_plain_or_packed(path: Path, limits: Limits) -> IO[bytes]:
         file = open_input(path)
     except OSError as error:
         raise DataError(f"{path} must be a file that can be read, got: {error.strerror}; check the path") from error
-    return open_unpacked(file, path, limits) if path.suffix in COMPRESSED else file
+    return open_unpacked(file, path, DEFAULT_LIMITS) if path.suffix in COMPRESSED else file
 
 
-def read_chunks(path: Path, limits: Limits, *, strict: bool) -> Iterator[str]:
+def read_chunks(path: Path, *, strict: bool) -> Iterator[str]:
     """Read the text of a file in chunks of bounded size.
 
     Args:
         path: The file.
-        limits: Limits of decompression.
         strict: Whether bytes that are not UTF-8 are an error; otherwise they become lone surrogates.
 
     Raises:
@@ -118,7 +117,7 @@ def read_chunks(path: Path, limits: Limits, *, strict: bool) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder(name)("strict" if strict else "surrogateescape")
     position = 0
     try:
-        with open_plain_or_packed(path, limits) as file:
+        with open_plain_or_packed(path) as file:
             while content := file.read(CHUNK_CHARACTERS):
                 if text := decoder.decode(content):
                     yield text
@@ -135,32 +134,30 @@ def read_chunks(path: Path, limits: Limits, *, strict: bool) -> Iterator[str]:
         raise DataError(f"{path} must be complete, got: {error} after byte {position:,}; get the file again") from error
 
 
-def json_texts(path: Path, limits: Limits, field: str) -> Iterator[TextChunk | Reject]:
+def json_texts(path: Path, field: str) -> Iterator[TextChunk | Reject]:
     """Read the texts of JSON lines.
 
     Raises:
         DataError: If the file is missing or damaged, or a row is too long.
     """
-    return _texts(parse_lines(str(path), _lines(path, limits)), field)
+    return _texts(parse_lines(str(path), _lines(path)), field)
 
 
-def parquet_texts(path: Path, limits: Limits, column: str) -> Iterator[TextChunk | Reject]:
+def parquet_texts(path: Path, column: str) -> Iterator[TextChunk | Reject]:
     """Read the texts of a Parquet file.
 
     Raises:
         DataError: If the file is missing or damaged, or has no such column.
         RecipeError: If pyarrow is not installed.
     """
-    source = ParquetSourceConfig(
-        path=path, document=column, summary=column, max_bytes=limits.max_bytes, max_ratio=limits.max_ratio
-    )
+    source = ParquetSourceConfig(path=path, document=column, summary=column)
     source.fields_of(path)  # the file has the column
     return _texts(source.lines(path, Fields(column, column, None)), column)
 
 
-def _lines(path: Path, limits: Limits) -> Iterator[bytes]:
-    with open_plain_or_packed(path, limits) as file:
-        yield from read_lines_limited(file, limits, str(path))
+def _lines(path: Path) -> Iterator[bytes]:
+    with open_plain_or_packed(path) as file:
+        yield from read_lines_limited(file, DEFAULT_LIMITS, str(path))
 
 
 def _texts(rows: Iterable[Line | Reject], field: str) -> Iterator[TextChunk | Reject]:

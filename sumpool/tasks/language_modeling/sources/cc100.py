@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, final
 
+from sumpool.documents.document import DEFAULT_LIMITS
 from sumpool.errors import DataError
 from sumpool.tasks.language_modeling.sources._base import CHUNK_CHARACTERS, TextChunk, TextSourceConfig, read_chunks
 
@@ -38,10 +39,12 @@ class Cc100TextSourceConfig(TextSourceConfig):
 
     def _lines(self, path: Path, strict: bool) -> Iterator[str]:
         rest = ""
-        for text in read_chunks(path, self.limits, strict=strict):
+        for text in read_chunks(path, strict=strict):
             *lines, rest = (rest + text).split("\n")
             yield from (f"{line}\n" for line in lines)
-            if len(rest) > self.max_bytes:
-                raise DataError(f"{path} must have lines of at most {self.max_bytes:,} bytes, got a longer one")
+            if len(rest) > DEFAULT_LIMITS.max_bytes:
+                raise DataError(
+                    f"{path} must have lines of at most {DEFAULT_LIMITS.max_bytes:,} bytes, got a longer one; divide it"
+                )
         if rest:
             yield rest

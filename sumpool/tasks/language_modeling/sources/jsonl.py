@@ -25,4 +25,4 @@ class JsonlTextSourceConfig(TextSourceConfig):
             DataError: If the file is missing or damaged.
         """
         del strict  # JSON is UTF-8
-        return json_texts(path, self.limits, self.text)
+        return json_texts(path, self.text)

@@ -26,4 +26,4 @@ class ParquetTextSourceConfig(TextSourceConfig):
             RecipeError: If pyarrow is not installed.
         """
         del strict  # pyarrow reads UTF-8
-        return parquet_texts(path, self.limits, self.text)
+        return parquet_texts(path, self.text)

@@ -22,4 +22,4 @@ class PlainTextSourceConfig(TextSourceConfig):
         Raises:
             DataError: If the file is missing, damaged, or not UTF-8.
         """
-        return (TextChunk(str(path), text) for text in read_chunks(path, self.limits, strict=strict))
+        return (TextChunk(str(path), text) for text in read_chunks(path, strict=strict))

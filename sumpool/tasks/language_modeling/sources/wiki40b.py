@@ -48,13 +48,13 @@ class Wiki40bTextSourceConfig(TextSourceConfig):
             yield from self._articles(path, strict)
             return
         read = parquet_texts if kinds[-1] == ".parquet" else json_texts
-        for row in read(path, self.limits, self.text):
+        for row in read(path, self.text):
             yield row if isinstance(row, Reject) else TextChunk(row.document, without_marks(evaluate(row.text)))
 
     def _articles(self, path: Path, strict: bool) -> Iterator[TextChunk]:
         """Divide a text at its marks; an article of any length is read in chunks."""
         number, rest = 0, ""
-        for text in read_chunks(path, self.limits, strict=strict):
+        for text in read_chunks(path, strict=strict):
             begun, *articles = (rest + text).split(_ARTICLE)
             for article in articles:
                 yield TextChunk(f"{path}:article {number}", without_marks(begun))
