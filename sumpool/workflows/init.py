@@ -18,7 +18,6 @@ from sumpool.data.sources.datasets import DatasetsSourceConfig, is_dataset
 from sumpool.data.sources.folder import FolderSourceConfig
 from sumpool.data.sources.jsonl import JsonlSourceConfig
 from sumpool.data.sources.parquet import ParquetSourceConfig
-from sumpool.data.sources.tsv import TsvSourceConfig
 from sumpool.documents.files import uncompressed_suffix
 from sumpool.errors import DataError, RecipeError
 from sumpool.inference.model_choice import RECIPE
@@ -55,7 +54,7 @@ VALIDATIONS, PATIENCE = 8, 3
 """Validations of an adaptation, and those without a better loss that end it."""
 LEAK_DOCUMENTS = 300
 """First documents whose summaries are searched for in the text."""
-_KINDS = {".csv": CsvSourceConfig, ".tsv": TsvSourceConfig, ".tab": TsvSourceConfig, ".parquet": ParquetSourceConfig}
+_KINDS = {".csv": CsvSourceConfig, ".tsv": CsvSourceConfig, ".tab": CsvSourceConfig, ".parquet": ParquetSourceConfig}
 """Sources by the suffix of a file; other files are JSON lines."""
 _OPTIONAL = ("quotes", "delimiter")
 """Settings of a source that are left out where they have their defaults."""

@@ -1,13 +1,10 @@
-"""Tables in text files (CSV, TSV): a header line, then one document with its summary per row."""
+"""Rows of tables in text files (CSV, TSV), below a header line."""
 
 import csv
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from sumpool.data.sources._base import Fields
-from sumpool.data.sources._files import FieldsSourceConfig
 from sumpool.documents.document import DEFAULT_LIMITS
 from sumpool.documents.files import READ_ERRORS, decode, open_bytes, read_lines_limited
 from sumpool.documents.json_lines import Line, Reject
@@ -15,43 +12,6 @@ from sumpool.errors import DataError
 
 MAX_CELL = 1 << 26
 """Characters of a cell; Python's default, 131,072, is less than a book."""
-SEPARATORS = ",;\t|"
-"""Usual separators; of two that fit equally, the first is meant."""
-
-
-class DelimitedSourceConfig(FieldsSourceConfig, ABC):
-    """Settings shared by tables in text files; a field is a column."""
-
-    quotes: bool = True
-    """Whether cells may be in double quotes, in which separators and line breaks are text."""
-
-    @abstractmethod
-    def separator(self) -> str:
-        """Return the character between two cells."""
-
-    def fields_of(self, path: Path) -> Fields:
-        """Return the column names of a file, guessing those that are not set.
-
-        Raises:
-            DataError: If the file cannot be read, or lacks a column.
-        """
-        header = read_header(path, self.separator(), quotes=self.quotes)
-        other = [mark for mark in SEPARATORS if len(header) == 1 and mark in header[0]]
-        if other:
-            raise DataError(
-                f"{path} must have columns separated by {self.separator()!r}, got one column {header[0]!r}; "
-                f"set data.source.kind=csv and data.source.delimiter={other[0]!r}"
-            )
-        return self.guess_columns(header, path) if header else self.guess((), path)
-
-    def lines(self, path: Path, fields: Fields) -> Iterator[Line | Reject]:
-        """Read the rows of a file; the location of a row is its first line.
-
-        Raises:
-            DataError: If the file is missing or truncated, or its header cannot be read.
-        """
-        del fields
-        return read_rows(path, self.separator(), quotes=self.quotes)
 
 
 def read_rows(path: Path, separator: str, *, quotes: bool = True) -> Iterator[Line | Reject]:

@@ -71,7 +71,6 @@ WRITERS: dict[str, Callable[[Path], Path]] = {
     "labelled": write_labelled,
     "parquet": write_parquet,
     "pubmed": write_cohan,
-    "tsv": lambda path: write_delimited(path, "\t"),
 }
 BUNDLED = {"rfc", "wikihow"}
 """Sources that are tested with data of their own."""
@@ -104,7 +103,7 @@ def test_rows_are_read_twice_alike_and_none_is_lost(kind: str, tmp_path: Path) -
     assert texts == {(row["id"], row["document"], row["summary"]) for row in ROWS}
 
 
-@pytest.mark.parametrize("kind", ["csv", "datasets", "jsonl", "parquet", "tsv"])
+@pytest.mark.parametrize("kind", ["csv", "datasets", "jsonl", "parquet"])
 def test_fields_with_usual_names_are_noted(kind: str, tmp_path: Path) -> None:
     (note,) = config(kind, WRITERS[kind](tmp_path / "data")).notes()
     assert note.endswith(": read 'document' as document, 'summary' as summary and 'id' as id")

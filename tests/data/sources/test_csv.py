@@ -85,11 +85,15 @@ def test_quote_that_is_never_closed_is_named_by_its_row(tmp_path: Path) -> None:
 def test_another_delimiter_is_suggested_and_can_be_set(tmp_path: Path) -> None:
     path = write(tmp_path / "x.csv", "id;text;summary\n1;One, two.;Short.\n")
     with pytest.raises(
-        DataError, match=r"must have columns separated by ',', got one column .*data\.source\.delimiter=';'"
+        DataError, match=r"must have columns separated by ',', got one column .*data\.source\.delimiter: \";\""
     ):
         rows(path)
     assert guess_delimiter(path) == ";"
     assert rows(path, delimiter=";") == [Example("1", "One, two.", "Short.", "train")]
+    write(path, "id\ttext\tsummary\n1\tOne, two.\tShort.\n")
+    with pytest.raises(DataError, match=r"separated by ';', got one column .*; set data\.source\.delimiter: \"\\t\""):
+        rows(path, delimiter=";")
+    assert rows(path, delimiter=guess_delimiter(path)) == [Example("1", "One, two.", "Short.", "train")]
 
 
 def test_header_must_be_usable(tmp_path: Path) -> None:
