@@ -6,18 +6,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import torch
 
 from sumpool.pretrained.config import ImportOptions
-from sumpool.recipe.load import load_any_recipe
 from sumpool.recipe.packaged import recipes_folder
 from sumpool.recipe.sweep import LoadedSweep, load_sweep
-from sumpool.tasks.language_modeling.config import LanguageModelRecipe
-from sumpool.training.weights import read_weights
 from sumpool.workflows.import_model import import_model
 from sumpool.workflows.sweep import SweepTable, sweep
-from sumpool.workflows.train import train
-from tests.conftest import BARE, prepare, story, write_rows
+from tests.conftest import BARE, story, write_rows
 from tests.pretrained.originals import random_bart
 from tests.text.bart import learn
 
@@ -60,28 +55,6 @@ def test_small_models_learn_from_the_teacher_of_the_same_sweep(folder: Path) -> 
     loaded = load("distillation")
     assert_finished(sweep(loaded), loaded)
     assert (folder / "runs" / "distillation" / "sequence-seed1").is_dir()
-
-
-def test_an_encoder_begins_with_a_language_model_of_the_same_documents(folder: Path) -> None:
-    sizes = ("model.dim=16", "model.heads=4", "model.feed_forward=16")
-    loaded = load("initialization", *sizes)
-    prepare(loaded.rows[0])
-    text = load_any_recipe(
-        recipes_folder() / "running_text" / "sample.yaml",
-        [*sizes, "model.length=32", "train.steps=2", "train.batch_tokens=64", "train.validate_every=1"],
-    )
-    assert isinstance(text, LanguageModelRecipe)
-    run = train(text)
-    first = load("initialization", *sizes, "train.learning_rate=1e-30", "train.weight_decay=0")
-    assert_finished(sweep(first), first)
-    begun = read_weights(run)["layers.before.layers.0.attention.query_key_value.weight"]
-    name = "encoder.layers.0.attention.project.weight"
-    rows = {
-        row: read_weights(folder / "runs" / "initialization" / f"{row}-seed1")[name]
-        for row in ("random", "language-model")
-    }
-    torch.testing.assert_close(rows["language-model"], begun)
-    assert not torch.allclose(rows["random"], begun)
 
 
 def test_hepos_trains_from_an_imported_bart_on_rows_of_govreport(folder: Path) -> None:

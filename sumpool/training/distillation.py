@@ -217,7 +217,7 @@ def attention_scores(attention: Attention, tokens: Tokens) -> Tensor:
     def of_rows(rows: Tokens) -> Tensor:
         query, key, _ = attention._project(rows)
         scores = at_least_float32(query / math.sqrt(query.size(-1)) @ key.mT)  # (rows, heads, length, keys)
-        bias = attention._bias(rows.positions)
+        bias = attention.positions.bias(rows.positions)
         scores = scores if bias is None else scores + bias
         return scores.masked_fill(~rows.mask[:, None, None], -math.inf).transpose(1, 2).contiguous()
 

@@ -3,12 +3,6 @@
 A model keeps what it has learnt about words when training continues with the vocabulary of another domain: the
 embedding of a new token is the mean of those of its subtokens (fast vocabulary transfer: Gee et al., 2022,
 arXiv:2402.09977).
-
-A language model of the same sizes and activation initialises an encoder. The embeddings are shared. The layers of the
-language model before its first shortening, then those inside it, become the first layers of the encoder; the predictor
-of its boundaries becomes that of the pooler behind the layers before the shortening. Projected distances, biases of
-attention and the layers after the shortening have no counterpart, and the language model's attention has no biases of
-projections, so that these begin with 0.
 """
 
 import re
@@ -31,18 +25,14 @@ _LISTED_NAMES = 8
 """Weights that a note names before it counts the others."""
 _TOKEN_ROWS = re.compile(r"(?:^|\.)(?:embedding|head|out)\.(?:weight|bias)$|^output\.bias$")
 """Embeddings and outputs over the vocabulary, by name, as another layer may have as many rows as there are tokens."""
-_LAYER = re.compile(r"layers\.((?:inner\.)*)before\.layers\.(\d+)\.(.+)")
-_BOUNDARIES = re.compile(r"layers\.((?:inner\.)*)(boundaries\..+)")
-_ATTENTION = {"attention.query_key_value.": "attention.project.", "attention.merge.": "attention.out."}
 
 
 def init_weights(model: nn.Module, init_from: Path | Sequence[Path], prepared: Path, report: Report) -> None:
     """Load the best weights of another run, or the mean of several, into a new model; other weights stay random.
 
     Sentence selections that the other runs lack are initialised from the projections of their cross-attention, and the
-    shared queries and keys of LSH attention from queries. An encoder begins with the layers and the boundaries of a
-    language model. Tokens of another vocabulary are initialised with the mean of their subtokens, see
-    `transfer_vocabulary`.
+    shared queries and keys of LSH attention from queries. Tokens of another vocabulary are initialised with the mean of
+    their subtokens, see `transfer_vocabulary`.
 
     Raises:
         RecipeError: If a run has no model.
@@ -61,8 +51,6 @@ def init_weights(model: nn.Module, init_from: Path | Sequence[Path], prepared: P
             weights = transfer_vocabulary(weights, weights_of(model), old, new)
         read[str(run / MODEL)] = weights
     weights = mean_weights(read)
-    if is_language_model(weights) and not is_language_model(weights_of(model)):
-        weights = as_encoder(weights_of(model), weights)
     weights = share_queries(weights_of(model), select_by_words(weights_of(model), weights))
     fresh, left_out = adopt_weights(model, weights, str(runs[0] / MODEL))
     note = f"began with {describe_init(init_from)}; fresh: {_listed(fresh)}; left out: {_listed(left_out)}"
@@ -225,57 +213,3 @@ def _mean_rows(weight: Tensor, subtokens: Sequence[Sequence[int]]) -> Tensor:
     is_empty = torch.tensor([not bag for bag in subtokens])
     means = torch.where(is_empty[:, None], rows.mean(0), means)
     return means.reshape(len(subtokens), *weight.shape[1:]).to(weight.dtype)
-
-
-def is_language_model(saved: Mapping[str, Tensor]) -> bool:
-    """Return whether weights are those of a language model, by their names."""
-    return any(_LAYER.fullmatch(name) for name in saved)
-
-
-def as_encoder(names: Iterable[str], saved: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Rename the weights of a language model to those of an encoder.
-
-    Args:
-        names: Names of the weights of the model with the encoder.
-        saved: Weights of the language model by name.
-
-    Returns:
-        Weights by the names of the model, those that have a counterpart; the others keep their names.
-    """
-    known = set(names)
-    depths = _depths(saved)
-    renamed = {_renamed(name, depths): weight for name, weight in saved.items()}
-    for name, weight in [*renamed.items()]:
-        bias = re.sub(r"(attention\.(?:project|out))\.weight$", r"\1.bias", name)
-        if bias != name and bias in known:
-            renamed[bias] = torch.zeros(len(weight), dtype=weight.dtype)
-    return renamed
-
-
-def _depths(saved: Mapping[str, Tensor]) -> dict[str, int]:
-    """Return the number of layers before those of each level, by the prefix of the level."""
-    counts: dict[str, int] = {}
-    for name in saved:
-        if layer := _LAYER.fullmatch(name):
-            counts[layer[1]] = max(counts.get(layer[1], 0), int(layer[2]) + 1)
-    depths, total = {}, 0
-    level = ""
-    while level in counts or f"{level}inner." in counts:
-        depths[level] = total
-        total += counts.get(level, 0)
-        level += "inner."
-    depths[level] = total
-    return depths
-
-
-def _renamed(name: str, depths: Mapping[str, int]) -> str:
-    """Return the name of a weight in the encoder; that of the language model if it has no counterpart."""
-    if layer := _LAYER.fullmatch(name):
-        rest = layer[3]
-        for old, new in _ATTENTION.items():
-            rest = rest.replace(old, new)
-        return f"encoder.layers.{depths[layer[1]] + int(layer[2])}.{rest}"
-    if boundaries := _BOUNDARIES.fullmatch(name):
-        pooler = depths[f"{boundaries[1]}inner."] - 1
-        return f"encoder.poolers.{pooler}.{boundaries[2]}"
-    return name

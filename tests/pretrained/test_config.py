@@ -153,7 +153,7 @@ def test_import_options_are_applied(tmp_path: Path) -> None:
     attention = config.encoder[0].attention.model_dump()
     assert (attention["kind"], attention["window"], attention["global_first"]) == ("sliding_window", 6, False)
     blockwise = to_model_config(original, ImportOptions("blockwise", 7), tmp_path).encoder[1].attention
-    assert blockwise.model_dump(exclude={"positions"}) == {"kind": "blockwise", "block": 7, "causal": False}
+    assert blockwise.model_dump(exclude={"positions"}) == {"kind": "blockwise", "block": 7}
     led = read_config(write(tmp_path, "led"))
     windows = [
         layer.attention.model_dump()["window"]

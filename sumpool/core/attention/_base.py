@@ -1,6 +1,5 @@
 """Self-attention interface."""
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
@@ -9,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.core.nn.layers import merge_heads, split_heads
-from sumpool.core.nn.masking import attend, attention_received, dot_product_attention
+from sumpool.core.nn.masking import attend, attention_received
 from sumpool.core.nn.positions import PositionsKind, build_positions
 from sumpool.core.tokens import Tokens
 from sumpool.settings import Settings
@@ -62,11 +61,7 @@ class Attention(nn.Module):
     def _mix(self, tokens: Tokens) -> Tensor:
         """Weighted sums of the values, heads merged, (batch, length, dim)."""
         mask = None if tokens.full else tokens.mask
-        return merge_heads(attend(*self._project(tokens), mask, self._bias(tokens.positions)))
-
-    def _bias(self, positions: Tensor, queries: slice = slice(None)) -> Tensor | None:
-        """Bias of the attention scores; see `AttentionPositions.bias`."""
-        return self.positions.bias(positions, queries)
+        return merge_heads(attend(*self._project(tokens), mask, self.positions.bias(tokens.positions)))
 
     def _project(self, tokens: Tokens) -> tuple[Tensor, Tensor, Tensor]:
         """Position-encoded queries and keys, and values, (batch, heads, length, head_dim) each."""
@@ -75,30 +70,7 @@ class Attention(nn.Module):
 
 
 class SoftmaxAttention(Attention):
-    """Attention with the weights of `Attention`, which scorers and distillation read; optionally causal.
-
-    Attributes:
-        causal: Whether tokens attend to themselves and to earlier tokens only.
-    """
-
-    def __init__(self, dim: int, heads: int, positions: PositionsKind = "none", *, causal: bool = False) -> None:
-        super().__init__(dim, heads, positions)
-        self.causal = causal
-
-    def _mix(self, tokens: Tokens) -> Tensor:
-        if self.causal and self.positions.bias(tokens.positions[:, :1]) is None:
-            # The mask hides padding too, which is later than all real tokens.
-            return merge_heads(dot_product_attention(*self._project(tokens), is_causal=True))
-        return super()._mix(tokens)
-
-    def _bias(self, positions: Tensor, queries: slice = slice(None)) -> Tensor | None:
-        """Bias of the attention scores, -inf for later tokens of causal attention."""
-        bias = super()._bias(positions, queries)
-        if not self.causal:
-            return bias
-        indices = torch.arange(positions.size(1), device=positions.device)
-        later = torch.where(indices > indices[queries, None], -math.inf, 0.0)[None, None]
-        return later if bias is None else bias + later
+    """Attention with the weights of `Attention`, which scorers and distillation read."""
 
     def attention_received(self, tokens: Tokens, include_self: bool) -> Tensor:
         """Attention weight that each token receives from all tokens of its document, averaged over the heads.
@@ -111,7 +83,7 @@ class SoftmaxAttention(Attention):
             (batch, length), 0 at padding; the mean over real tokens is 1 with `include_self`.
         """
         query, key, _ = self._project(tokens)
-        return attention_received(query, key, tokens.mask, include_self, partial(self._bias, tokens.positions))
+        return attention_received(query, key, tokens.mask, include_self, partial(self.positions.bias, tokens.positions))
 
 
 def dynamic_lengths(tokens: Tokens) -> Sequence[int] | None:

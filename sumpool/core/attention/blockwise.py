@@ -34,12 +34,10 @@ class BlockwiseAttentionConfig(AttentionConfig):
     positions: PositionsKind = "none"
     """Position encoding inside the attention: rotary rotates queries and keys, relative adds a learned bias per
     distance, none relies on the positions added to the embeddings."""
-    causal: bool = False
-    """Whether tokens attend to themselves and to earlier tokens only, as in language models."""
 
     def build(self, dim: int, heads: int) -> "BlockwiseAttention":
         """Build the attention."""
-        return BlockwiseAttention(dim, heads, self.block, self.positions, causal=self.causal)
+        return BlockwiseAttention(dim, heads, self.block, self.positions)
 
 
 @final
@@ -48,10 +46,8 @@ class BlockwiseAttention(SoftmaxAttention):
 
     block: int
 
-    def __init__(
-        self, dim: int, heads: int, block: int, positions: PositionsKind = "none", *, causal: bool = False
-    ) -> None:
-        super().__init__(dim, heads, positions, causal=causal)
+    def __init__(self, dim: int, heads: int, block: int, positions: PositionsKind = "none") -> None:
+        super().__init__(dim, heads, positions)
         self.block = block
 
     def forward(self, tokens: Tokens) -> Tensor:

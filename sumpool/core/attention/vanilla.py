@@ -14,12 +14,10 @@ class VanillaAttentionConfig(AttentionConfig):
     positions: PositionsKind = "none"
     """Position encoding inside the attention: rotary rotates queries and keys, relative adds a learned bias per
     distance, none relies on the positions added to the embeddings."""
-    causal: bool = False
-    """Whether tokens attend to themselves and to earlier tokens only, as in language models."""
 
     def build(self, dim: int, heads: int) -> "VanillaAttention":
         """Build the attention."""
-        return VanillaAttention(dim, heads, self.positions, causal=self.causal)
+        return VanillaAttention(dim, heads, self.positions)
 
 
 @final

@@ -17,10 +17,7 @@ from tests.core.batches import alone, make_tokens
 KINDS = kinds("sumpool.core.attention")
 WITH_POSITIONS = ("vanilla", "blockwise", "dilated", "sliding_window")
 POSITION_VARIANTS = [f"{kind} positions={positions}" for kind in WITH_POSITIONS for positions in ("rotary", "relative")]
-CAUSAL_VARIANTS = [
-    f"{kind} causal=true" for kind in KINDS if "causal" in config_class("sumpool.core.attention", kind).model_fields
-]
-VARIANTS = KINDS + POSITION_VARIANTS + CAUSAL_VARIANTS
+VARIANTS = KINDS + POSITION_VARIANTS
 FAST = ("vanilla", "blockwise", "sliding_window", "performer", "lsh")
 """Variants that are tested without --slow, each different in kind: scores of all tokens, blocks as documents of a
 batch, a band, sums over a kernel without scores, and tokens sorted by their content."""
@@ -211,8 +208,8 @@ WITH_PARAMETERS_OF_HEADS = [
 
 
 WITH_EXACT_GRADIENTS = [
-    *(f"blockwise block=4 causal=true positions={positions}" for positions in ("none", "rotary", "relative")),
-    *(f"vanilla causal=true positions={positions}" for positions in ("none", "rotary", "relative")),
+    *(f"blockwise block=4 positions={positions}" for positions in ("none", "rotary", "relative")),
+    *(f"vanilla positions={positions}" for positions in ("none", "rotary", "relative")),
     "convolutional",
     "convolutional per_head=true",
     "convolutional stride=1 radius=1",

@@ -26,9 +26,8 @@ POSITIONS: tuple[PositionsKind, ...] = get_args(PositionsKind)
 BANDS = [(2, 1), (2, 3), (16, 2), (16, 50)]
 """Window and dilation."""
 CONFIGS: list[AttentionConfig] = [
-    *(VanillaAttentionConfig(positions=kind, causal=causal) for kind, causal in product(POSITIONS, (False, True))),
+    *(VanillaAttentionConfig(positions=kind) for kind in POSITIONS),
     *(BlockwiseAttentionConfig(block=block, positions=kind) for block, kind in product((1, 7, 32, 109), POSITIONS)),
-    *(BlockwiseAttentionConfig(block=7, positions=kind, causal=True) for kind in POSITIONS),
     *(SlidingWindowAttentionConfig(window=size, positions=kind) for size, kind in product((2, 16, 64, 300), POSITIONS)),
     *(
         DilatedAttentionConfig(window=window, dilation=step, positions=kind)
@@ -50,10 +49,10 @@ def is_visible(config: AttentionConfig, length: int) -> Tensor:
     query, key = torch.arange(length)[:, None], torch.arange(length)
     distance = (query - key).abs()
     match config:
-        case VanillaAttentionConfig(causal=causal):
-            return (distance >= 0) & (~torch.tensor(causal) | (key <= query))
-        case BlockwiseAttentionConfig(block=block, causal=causal):
-            return (query // block == key // block) & (~torch.tensor(causal) | (key <= query))
+        case VanillaAttentionConfig():
+            return distance >= 0
+        case BlockwiseAttentionConfig(block=block):
+            return query // block == key // block
         case SlidingWindowAttentionConfig(window=window):
             return distance <= window // 2
         case DilatedAttentionConfig(window=window, dilation=dilation):

@@ -35,7 +35,7 @@ def test_a_variant_keeps_its_settings_through_a_dump() -> None:
     config = ModelConfig.model_validate({"encoder": [{"attention": {"kind": "blockwise", "block": 7}}]})
     assert ModelConfig.model_validate(config.model_dump()) == config
     attention = config.model_dump()["encoder"][0]["attention"]
-    assert attention == {"kind": "blockwise", "block": 7, "positions": "none", "causal": False}
+    assert attention == {"kind": "blockwise", "block": 7, "positions": "none"}
 
 
 @pytest.mark.parametrize(
