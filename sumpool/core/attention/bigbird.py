@@ -1,6 +1,6 @@
 """BigBird attention (Zaheer et al., 2020): a window of blocks, global blocks, and random blocks.
 
-A block of queries attends to itself and its neighbours, to the first `global_blocks`, and to `random_blocks` others.
+A block of queries attends to itself and its neighbours, to the first block, and to `random_blocks` others.
 The queries of the global blocks attend to the whole document. O(length * (3 + global + random) * block * dim).
 
 Departures from the released code: the first blocks are global (released: the first and the last); random blocks depend
@@ -18,6 +18,11 @@ from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.attention._block_sparse import BlockSparseAttention
 from sumpool.core.nn.numerics import hash_pairs
 
+_GLOBAL_BLOCKS = 1
+"""Blocks at the beginning of the document that all tokens attend to, and whose tokens attend to all."""
+_SEED = 0
+"""Seed of the random blocks."""
+
 
 @final
 class BigbirdAttentionConfig(AttentionConfig):
@@ -26,12 +31,8 @@ class BigbirdAttentionConfig(AttentionConfig):
     kind: Literal["bigbird"] = "bigbird"
     block: int = Field(64, ge=1, le=10_000_000)
     """Tokens per block."""
-    global_blocks: int = Field(1, ge=0, le=1000)
-    """Blocks at the beginning of the document that all tokens attend to, and whose tokens attend to all."""
     random_blocks: int = Field(3, ge=0, le=1000)
     """Random blocks that each block attends to in each head."""
-    seed: int = Field(0, ge=0, lt=2**31)
-    """Seed of the random blocks."""
 
     def build(self, dim: int, heads: int) -> "BigbirdAttention":
         """Build the attention."""
@@ -43,16 +44,15 @@ class BigbirdAttention(BlockSparseAttention):
     """Self-attention to neighbouring, global and random blocks."""
 
     def __init__(self, config: BigbirdAttentionConfig, dim: int, heads: int) -> None:
-        super().__init__(dim, heads, config.block, config.global_blocks)
+        super().__init__(dim, heads, config.block, _GLOBAL_BLOCKS)
         self.random_blocks = config.random_blocks
-        self.seed = config.seed
 
     def _visible_blocks(self, counts: Tensor, blocks: int) -> Tensor:
         keys = torch.arange(blocks, device=counts.device)
         distance = (keys[:, None] - keys).abs()  # (blocks of queries, blocks of keys)
         is_fixed = (distance <= 1) | (keys < self.global_blocks)
         exists = keys < counts  # (batch, 1, 1, blocks)
-        draws = hash_pairs(blocks, self.heads, self.seed, counts.device)
+        draws = hash_pairs(blocks, self.heads, _SEED, counts.device)
         # Fixed blocks come first, then random ones in the order of their draws, blocks that do not exist last.
         order = torch.where(is_fixed, draws - 2, draws)[None].masked_fill(~exists, 2.0)
         visible = min(3 + self.global_blocks + self.random_blocks, blocks)

@@ -47,8 +47,6 @@ class LshAttentionConfig(AttentionConfig):
     """Hash rounds; more rounds approximate full attention more closely."""
     local_heads: int = Field(2, ge=0, le=128)
     """Heads with local attention instead of hashing; fewer than `model.heads`."""
-    seed: int = Field(0, ge=0, lt=2**63)
-    """Seed of the random rotations."""
 
     def build(self, dim: int, heads: int) -> "LshAttention":
         """Build the attention.
@@ -91,7 +89,7 @@ class LshAttention(Attention):
         super().__init__(dim, heads, projections=2)
         self.hash_heads = heads - config.local_heads
         self.bucket = config.bucket
-        generator = torch.Generator().manual_seed(config.seed)
+        generator = torch.Generator().manual_seed(0)
         rotations = torch.randn(config.hashes, dim // heads, _MAX_DIRECTIONS, generator=generator, device="cpu")
         self.register_buffer("rotations", rotations, persistent=False)
 

@@ -32,8 +32,6 @@ class PerformerAttentionConfig(AttentionConfig):
     kind: Literal["performer"] = "performer"
     features: int = Field(256, ge=1, le=65_536)
     """Random features; more approximate the softmax more closely."""
-    redraw: bool = False
-    """Whether each training step draws new directions; summaries always use those of the seed."""
     seed: int = Field(0, ge=0, lt=2**63)
     """Seed of the directions."""
 
@@ -50,36 +48,32 @@ class PerformerAttention(KernelAttention):
 
     def __init__(self, config: PerformerAttentionConfig, dim: int, heads: int) -> None:
         super().__init__(dim, heads)
-        self.redraw = config.redraw
         generator = torch.Generator().manual_seed(config.seed)
         directions = orthogonal_directions(config.features, dim // heads, generator)
         self.register_buffer("directions", directions, persistent=False)
 
     def _feature_map(self, query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        directions = self.directions
-        if self.redraw and self.training:
-            directions = orthogonal_directions(*directions.shape).to(directions.device)
-        query, key = (self._log_features(values, directions) for values in (query, key))
+        query, key = (self._log_features(values) for values in (query, key))
         lowest = torch.finfo(key.dtype).min
         largest = key.detach().masked_fill(~mask[:, None, :, None], lowest).amax((2, 3), keepdim=True)
         # Padding may exceed the largest feature of the real keys.
         key = (key - largest).masked_fill(~mask[:, None, :, None], 0.0)
         return (query - query.detach().amax(3, keepdim=True)).exp(), key.exp()
 
-    def _log_features(self, values: Tensor, directions: Tensor) -> Tensor:
+    def _log_features(self, values: Tensor) -> Tensor:
         """Logarithm of the features (batch, heads, length, features), without the constant that cancels."""
         values = values * values.size(3) ** -0.25
         half_norms: Tensor = values.square().sum(3, keepdim=True) / 2
-        return matmul_exactly(values, directions.T) - half_norms
+        return matmul_exactly(values, self.directions.T) - half_norms
 
 
-def orthogonal_directions(features: int, dim: int, generator: torch.Generator | None = None) -> Tensor:
+def orthogonal_directions(features: int, dim: int, generator: torch.Generator) -> Tensor:
     """Draw Gaussian directions, orthogonal in blocks of `dim`.
 
     Args:
         features: Number of directions.
         dim: Their dimension.
-        generator: Random generator on the CPU; None takes that of torch.
+        generator: Random generator on the CPU.
 
     Returns:
         (features, dim), float32, on the CPU.

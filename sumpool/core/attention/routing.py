@@ -32,6 +32,8 @@ from sumpool.core.tokens import Tokens
 
 _RESOLUTION = 2.0**-12
 """Difference of the products of two tokens and a centroid below which the first token in the document is selected."""
+_DECAY = 0.999
+"""Weight of the former centroid in each training step."""
 
 
 @final
@@ -43,10 +45,6 @@ class RoutingAttentionConfig(AttentionConfig):
     """Clusters of each head; about the square root of the length is cheapest."""
     cluster_tokens: int = Field(64, ge=1, le=10_000_000)
     """Tokens of a cluster at least, as far as the document has so many."""
-    decay: float = Field(0.999, ge=0.0, le=1.0)
-    """Weight of the former centroid in each training step."""
-    seed: int = Field(0, ge=0, lt=2**63)
-    """Seed of the first centroids."""
 
     def build(self, dim: int, heads: int) -> "RoutingAttention":
         """Build the attention."""
@@ -79,8 +77,7 @@ class RoutingAttention(Attention):
         super().__init__(dim, heads)
         self.clusters = config.clusters
         self.cluster_tokens = config.cluster_tokens
-        self.decay = config.decay
-        generator = torch.Generator().manual_seed(config.seed)
+        generator = torch.Generator().manual_seed(0)
         centroids = torch.randn(heads, config.clusters, dim // heads, generator=generator, device="cpu")
         self.register_buffer("centroids", F.normalize(centroids, dim=2))
 
@@ -137,7 +134,7 @@ class RoutingAttention(Attention):
         """Move centroids towards the means of their tokens, if they have any and all are finite."""
         with torch.no_grad():
             means = F.normalize(sums, dim=2).to(self.centroids.dtype)
-            moved = torch.where(counts > 0, self.centroids.lerp(means, 1 - self.decay), self.centroids)
+            moved = torch.where(counts > 0, self.centroids.lerp(means, 1 - _DECAY), self.centroids)
             self.centroids.copy_(torch.where(moved.isfinite().all(), moved, self.centroids))
 
 

@@ -117,16 +117,14 @@ class Predictor(nn.Module):
         return at_least_float32(self.decide(hidden).squeeze(-1))
 
 
-def boundary_loss(logits: Tensor, ends: Tensor, mask: Tensor, double_sigmoid: bool = False) -> Tensor:
+def boundary_loss(logits: Tensor, ends: Tensor, mask: Tensor) -> Tensor:
     """Binary cross-entropy of the logits against target ends, a scalar in nats per token.
 
     Args:
         logits: (batch, length), finite everywhere.
         ends: (batch, length), True at the target ends.
         mask: (batch, length), True at tokens that count.
-        double_sigmoid: Whether to take probabilities for logits as the released code does.
     """
-    logits = logits.sigmoid() if double_sigmoid else logits
     return document_mean(F.binary_cross_entropy_with_logits(logits, ends.to(logits.dtype), reduction="none"), mask)
 
 

@@ -5,7 +5,7 @@ learns to predict these spikes from the states, and is used alone after training
 training also O(length * features * vocab), in chunks that bound the memory of the logits.
 
 The predictor of a language model (`task: language_modeling`) learns from the entropy of that model's predictions, as in
-the paper; `context`, `features` and the loss `language_model` belong to encoders.
+the paper; the loss `language_model` belongs to encoders.
 
 Departures: bidirectional encoder states already contain the next token, so that the entropy is that of a separate
 small causal language model, trained at the same time. As in the released code a token is compared with preceding
@@ -33,6 +33,10 @@ from sumpool.core.tokens import Tokens
 
 _MAX_LOGITS = 1 << 22
 """Logits per chunk of tokens: 16 MiB in single precision."""
+_CONTEXT = 3
+"""Context of the language model of an encoder in tokens, beside the current one."""
+_FEATURES = 64
+"""Features of its embedding."""
 
 
 @final
@@ -46,12 +50,6 @@ class EntropyBoundariesConfig(BoundariesConfig):
     """Preceding tokens whose entropy a spike must exceed."""
     hidden: int = Field(2048, ge=1, le=65_536)
     """Hidden width of the boundary predictor, trained by the loss `boundaries`."""
-    context: int = Field(3, ge=0, le=1000)
-    """Context of the language model in tokens, beside the current one; trained by the loss `language_model`."""
-    features: int = Field(64, ge=1, le=65_536)
-    """Features of the language model's embedding."""
-    double_sigmoid: bool = False
-    """Take probabilities for logits in the loss, as in the released code; segments become longer."""
 
     def build(self, embedding: nn.Embedding) -> "EntropyBoundaries":
         """Build the predictor and its language model, which has the same vocabulary but a separate embedding."""
@@ -69,9 +67,9 @@ class EntropyBoundaries(Boundaries):
 
     def __init__(self, config: EntropyBoundariesConfig, embedding: nn.Embedding) -> None:
         super().__init__()
-        self.window, self.double_sigmoid = config.window, config.double_sigmoid
+        self.window = config.window
         self.predictor = Predictor(embedding.embedding_dim, config.hidden)
-        self.language_model = ConvolutionalLanguageModel(embedding.num_embeddings, config.features, config.context)
+        self.language_model = ConvolutionalLanguageModel(embedding.num_embeddings, _FEATURES, _CONTEXT)
 
     def forward(self, tokens: Tokens) -> Segmentation:
         """Predict the segment ends (batch, length); in training also compute the losses."""
@@ -83,7 +81,7 @@ class EntropyBoundaries(Boundaries):
         has_successor = F.pad(tokens.mask[:, 1:], (0, 1))
         spikes = entropy_spikes(entropy, self.window)
         losses = {
-            "boundaries": boundary_loss(logits, spikes, tokens.mask, self.double_sigmoid),
+            "boundaries": boundary_loss(logits, spikes, tokens.mask),
             "language_model": document_mean(nll, has_successor),
         }
         return Segmentation(ends, losses)
@@ -95,7 +93,7 @@ class SpikeBoundaries(Boundaries):
 
     def __init__(self, config: EntropyBoundariesConfig, dim: int) -> None:
         super().__init__()
-        self.window, self.double_sigmoid = config.window, config.double_sigmoid
+        self.window = config.window
         self.predictor = Predictor(dim, config.hidden)
 
     def forward(self, tokens: Tokens) -> Segmentation:
@@ -103,7 +101,7 @@ class SpikeBoundaries(Boundaries):
         logits = self.predictor(tokens)
 
         def spike_loss(entropy: Tensor) -> Tensor:
-            return boundary_loss(logits, entropy_spikes(entropy, self.window), tokens.mask, self.double_sigmoid)
+            return boundary_loss(logits, entropy_spikes(entropy, self.window), tokens.mask)
 
         return Segmentation((logits > 0).to(logits.dtype), spike_loss=spike_loss)
 

@@ -6,7 +6,7 @@ Cost: O(length * dim * hidden).
 
 Departures: cross-entropy is computed on logits. The released code applies it to probabilities as if these were logits,
 so that it ends a segment only where the target probability exceeds 0.62. Phrases consist of the model's tokens instead
-of characters. A language model may have either, and the loss of the released code (`double_sigmoid`).
+of characters. A language model may have either.
 """
 
 from typing import ClassVar, Literal, final
@@ -30,9 +30,6 @@ class UnigramBoundariesConfig(BoundariesConfig):
     hidden: int = Field(2048, ge=1, le=65_536)
     """Hidden width of the boundary predictor, trained by the loss `boundaries`."""
 
-    double_sigmoid: bool = False
-    """Take probabilities for logits in the loss, as in the released code; segments become longer."""
-
     def build(self, embedding: nn.Embedding) -> "UnigramBoundaries":
         """Build the predictor."""
         return UnigramBoundaries(self, embedding.embedding_dim)
@@ -50,7 +47,6 @@ class UnigramBoundaries(Boundaries):
     def __init__(self, config: UnigramBoundariesConfig, dim: int, is_open: bool = False) -> None:
         super().__init__()
         self.is_open = is_open
-        self.double_sigmoid = config.double_sigmoid
         self.predictor = Predictor(dim, config.hidden)
 
     def forward(self, tokens: Tokens) -> Segmentation:
@@ -61,5 +57,5 @@ class UnigramBoundaries(Boundaries):
             return Segmentation(ends)
         has_successor = F.pad(tokens.mask[:, 1:], (0, 1))
         counted = has_successor if self.is_open else tokens.mask
-        loss = boundary_loss(logits, run_ends(tokens.phrases, tokens.mask), counted, self.double_sigmoid)
+        loss = boundary_loss(logits, run_ends(tokens.phrases, tokens.mask), counted)
         return Segmentation(ends, {"boundaries": loss})

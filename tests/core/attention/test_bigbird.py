@@ -26,7 +26,7 @@ def test_equals_explicit_weights() -> None:
 
 
 def test_blocks_see_neighbours_global_and_random_blocks_once() -> None:
-    attention = BigbirdAttentionConfig(block=4, random_blocks=2, seed=3).build(16, 4)
+    attention = BigbirdAttentionConfig(block=4, random_blocks=2).build(16, 4)
     visible = pattern(attention, 20)
     assert visible.max() == 1
     blocks = torch.arange(20)
@@ -34,8 +34,6 @@ def test_blocks_see_neighbours_global_and_random_blocks_once() -> None:
     assert (visible[:, fixed] == 1).all()
     assert ((visible.sum(2) - fixed.sum(1)) == 2).all()
     assert (visible[0] != visible[1]).any()
-    other = BigbirdAttentionConfig(block=4, random_blocks=2, seed=4).build(16, 4)
-    assert (pattern(other, 20) != visible).any()
 
 
 def test_equal_draws_select_the_first_blocks_whatever_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:

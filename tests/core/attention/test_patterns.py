@@ -39,7 +39,6 @@ CONFIGS: list[AttentionConfig] = [
         for window, count in ((2, 0), (2, 7), (16, 1), (16, 300), (64, 7))
     ),
     *(PermutedBlocksAttentionConfig(block=block, shifted=3) for block in (4, 7, 50)),
-    *(SparseAttentionConfig(pattern="strided", stride=stride) for stride in (1, 5, 8, 50)),
     *(SparseAttentionConfig(stride=stride, columns=min(2, stride)) for stride in (1, 5, 8, 50)),
 ]
 
@@ -64,8 +63,6 @@ def is_visible(config: AttentionConfig, length: int) -> Tensor:
         case PermutedBlocksAttentionConfig(block=block):
             shifts, blocks = torch.arange(4)[:, None, None], -(-length // block)
             return (query // block + shifts) % blocks == key // block
-        case SparseAttentionConfig(pattern="strided", stride=stride):
-            return (distance < stride) | (distance % stride == 0)
         case SparseAttentionConfig(stride=stride, columns=columns):
             return (query // stride == key // stride) | (key % stride >= stride - columns)
     raise AssertionError(config)
