@@ -10,6 +10,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from importlib.util import find_spec
+from io import BytesIO
 from typing import Final
 
 from sumpool.documents.document import ParsedDocument, ReadOptions
@@ -36,12 +37,27 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
     from sumpool.documents.pdf.document import read_pdf  # which imports it
 
     try:
-        return read_pdf(content, options.password)
+        parsed, method = read_pdf(content, options.password), "--redo-ocr"
+        if not options.ocr or not any(note.endswith(OCR_ADVICE) for note in parsed.notes):
+            return parsed
     except ValueError as error:
         if not options.ocr or not str(error).endswith(OCR_ADVICE):
             raise
-    parsed = read_pdf(recognise_text(content, options.ocr), options.password)
-    return replace(parsed, notes=(*parsed.notes, "text of a scan, recognised by ocrmypdf"))
+        method = "--force-ocr"  # whatever text there is
+    parsed = read_pdf(recognise_text(_decrypted(content, options.password), options.ocr, method))
+    notes = (note for note in parsed.notes if not note.endswith(OCR_ADVICE))  # on pages without text, such as plates
+    return replace(parsed, notes=(*notes, "text of a scan, recognised by ocrmypdf"))
+
+
+def _decrypted(content: bytes, password: str) -> bytes:
+    """Return a PDF file without encryption, which ocrmypdf refuses."""
+    from pypdfium2 import PdfDocument
+    from pypdfium2_raw.bindings import FPDF_REMOVE_SECURITY
+
+    copy = BytesIO()
+    with PdfDocument(content, password=password or None) as document:
+        document.save(copy, flags=FPDF_REMOVE_SECURITY)
+    return copy.getvalue()
 
 
 def ocr_program() -> str:
@@ -56,12 +72,14 @@ def ocr_program() -> str:
     return program
 
 
-def recognise_text(content: bytes, languages: str) -> bytes:
+def recognise_text(content: bytes, languages: str, method: str) -> bytes:
     """Return a PDF file with the text of its pictures.
 
     Args:
         content: PDF file.
         languages: Languages of Tesseract, joined by "+".
+        method: Option of the program for pages that have text: "--force-ocr" replaces it, "--redo-ocr" keeps what is
+            printed.
 
     Raises:
         ValueError: If the program fails; the message lacks the subject.
@@ -69,7 +87,7 @@ def recognise_text(content: bytes, languages: str) -> bytes:
     """
     if not _LANGUAGES.fullmatch(languages):
         raise DataError(f"--ocr must be languages of Tesseract such as eng or deu+fra, got {languages!r}")
-    command = [ocr_program(), "--quiet", "--force-ocr", "--output-type", "pdf", "--language", languages, "-", "-"]
+    command = [ocr_program(), "--quiet", method, "--output-type", "pdf", "--language", languages, "-", "-"]
     try:
         lift = None if sys.platform == "win32" else lift_limits
         result = subprocess.run(

@@ -20,6 +20,10 @@ from sumpool.documents.pdf.segments import join_runs
 _TITLE_WORDS: Final = 3  # of a heading on top of the document that is its title
 _COVER_WORDS: Final = 80
 _LONGEST_METADATA: Final = 4096  # bytes
+_STAMP: Final = 60  # characters that a scanning program, or a page number, adds to a scan
+_IMAGE_AREA: Final = 0.5  # share of a page
+_IMAGE_SHARE: Final = 0.1  # share of the pages; plates in a book are fewer
+_MAX_OBJECTS: Final = 4096
 
 
 def read_pdf(content: bytes, password: str = "") -> ParsedDocument:
@@ -33,7 +37,7 @@ def read_pdf(content: bytes, password: str = "") -> ParsedDocument:
         ValueError: If the file is damaged, needs another password or has no legible text.
     """
     with _open(content, password) as document:
-        lines, removed = _read_lines(document)
+        lines, notes = _read_lines(document)
         metadata = _metadata(document, b"Title")
         attached = pdfium.FPDFDoc_GetAttachmentCount(document)
     body = measure_body(lines)
@@ -46,13 +50,11 @@ def read_pdf(content: bytes, password: str = "") -> ParsedDocument:
         )
     if is_scrambled(" ".join(block.text for block in blocks)):
         raise ValueError(f"must have text in letters, got fonts that do not say which letters they show; {OCR_ADVICE}")
-    notes = (
-        *((f"{removed} page headers, footers, page numbers and line numbers removed",) if removed else ()),
-        *((f"{attached} attached file{'s' if attached > 1 else ''} left out",) if attached > 0 else ()),
-    )
+    if attached > 0:
+        notes.append(f"{attached} attached file{'s' if attached > 1 else ''} left out")
     if not title and blocks and blocks[0].kind == "heading" and len(blocks[0].text.split()) >= _TITLE_WORDS:
         title = blocks[0].text
-    return ParsedDocument(blocks, title, notes)
+    return ParsedDocument(blocks, title, tuple(notes))
 
 
 def _is_cover(text: str) -> bool:
@@ -84,8 +86,8 @@ def _open_error(code: int, content: bytes, password: str) -> str:
     return f"must be a complete PDF file, got {len(content):,} bytes that PDFium cannot open; get the file again"
 
 
-def _read_lines(document: Handle) -> tuple[list[PrintedLine], int]:
-    """Return the lines of all pages in reading order, and how many lines in margins were removed."""
+def _read_lines(document: Handle) -> tuple[list[PrintedLine], list[str]]:
+    """Return the lines of all pages in reading order, and notes on what is not among them."""
     count = pdfium.FPDF_GetPageCount(document)
     pages = []
     layers: dict[str, bool] = {}
@@ -93,13 +95,36 @@ def _read_lines(document: Handle) -> tuple[list[PrintedLine], int]:
         for number in range(1, count + 1):
             height, runs = read_runs(document, number, form, layers)
             pages.append(PageSegments(number, height, join_runs(runs)))
-    if not any(page.segments for page in pages):
+    pages, removed = remove_margins(pages)
+    images = {page.number for page in pages if _is_image(document, page)}
+    if not any(page.segments and page.number not in images for page in pages):
         raise ValueError(
             f"must have a text layer, got {count} {'page' if count == 1 else 'pages'} of images; {OCR_ADVICE}"
         )
-    pages, removed = remove_margins(pages)
+    notes = [f"{removed} page headers, footers, page numbers and line numbers removed"] if removed else []
+    if len(images) >= _IMAGE_SHARE * count:
+        notes.append(f"{len(images)} of {count} pages are images without text; {OCR_ADVICE}")
     gutters = [gutter for page in pages if (gutter := find_gutter(page.segments)) is not None]
-    return [line for page in pages for line in order_lines(page.segments, page.number, gutters)], removed
+    return [line for page in pages for line in order_lines(page.segments, page.number, gutters)], notes
+
+
+def _is_image(document: Handle, page: PageSegments) -> bool:
+    """Return whether a page is a scan: most of it is images, beside no more text than a stamp."""
+    if sum(len(segment.text) for segment in page.segments) > _STAMP:
+        return False
+    drawn = pdfium.FPDF_LoadPage(document, page.number - 1)
+    if not drawn:
+        return False
+    area, edges = 0.0, tuple(ctypes.c_float() for _ in range(4))
+    for index in range(min(pdfium.FPDFPage_CountObjects(drawn), _MAX_OBJECTS)):
+        part = pdfium.FPDFPage_GetObject(drawn, index)
+        is_image = pdfium.FPDFPageObj_GetType(part) == pdfium.FPDF_PAGEOBJ_IMAGE
+        if is_image and pdfium.FPDFPageObj_GetBounds(part, *edges):
+            left, bottom, right, top = (edge.value for edge in edges)
+            area += (right - left) * (top - bottom)
+    size = pdfium.FPDF_GetPageWidthF(drawn) * pdfium.FPDF_GetPageHeightF(drawn)
+    pdfium.FPDF_ClosePage(drawn)
+    return bool(area > _IMAGE_AREA * size)
 
 
 def _metadata(document: Handle, name: bytes) -> str:

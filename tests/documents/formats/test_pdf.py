@@ -22,6 +22,10 @@ SECOND = (
 )
 
 
+RECTANGLE = "0.5 g 60 500 500 220 re f\n"
+IMAGE = "q 600 0 0 700 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 /F /AHx ID 80> EI Q\n"
+
+
 def read(content: bytes) -> ParsedDocument:
     return parse(content, DEFAULT_OPTIONS)
 
@@ -100,10 +104,17 @@ def test_white_text_on_a_dark_area_is_read() -> None:
     assert texts(pdf([dark + column(FIRST)])) == [FIRST]
 
 
-def test_scan_without_text_says_how_to_get_some() -> None:
-    rectangle = "0.5 g 60 500 500 220 re f\n"
+@pytest.mark.parametrize("page", [RECTANGLE, IMAGE + show("Scanned by a program, page 1", 72, 20)])
+def test_scan_without_text_says_how_to_get_some(page: str) -> None:
     with pytest.raises(ValueError, match=r"^must have a text layer, got 2 pages of images; run it through OCR"):
-        read(pdf([rectangle, rectangle]))
+        read(pdf([page, page]))
+
+
+def test_pages_of_images_are_named() -> None:
+    plates = [column(FIRST)] * 2 + [IMAGE]
+    advice = "run it through OCR first, which --ocr LANGUAGE does by ocrmypdf"
+    assert read(pdf(plates)).notes == (f"1 of 3 pages are images without text; {advice}",)
+    assert not read(pdf([*plates, *[IMAGE + column(FIRST, SECOND)] * 8])).notes
 
 
 @pytest.fixture
@@ -111,18 +122,27 @@ def ocrmypdf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A program of that name on PATH, which keeps its arguments and returns a file with text."""
     (tmp_path / "result.pdf").write_bytes(pdf([column(FIRST)]))
     program = tmp_path / "ocrmypdf"
-    program.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/arguments\ncat > /dev/null\ncat {tmp_path}/result.pdf\n')
+    commands = ('echo "$@" > arguments', "cat > input", "cat result.pdf")
+    program.write_text("\n".join(["#!/bin/sh", f"cd {tmp_path}", *commands]))
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     return program
 
 
 def test_scan_is_recognised_where_it_is_asked_for(ocrmypdf: Path) -> None:
-    scan = pdf(["0.5 g 60 500 500 220 re f\n"])
-    parsed = parse(scan, ReadOptions(ocr="deu+eng"))
-    assert [block.text for block in parsed.blocks] == [FIRST]
-    assert parsed.notes[-1] == "text of a scan, recognised by ocrmypdf"
-    assert "--language deu+eng - -" in ocrmypdf.with_name("arguments").read_text()
+    scan = pdf([RECTANGLE])
+    for content, method in (
+        (scan, "--force-ocr"),
+        (encrypted(scan, "sesame"), "--force-ocr"),
+        (pdf([column(SECOND), IMAGE]), "--redo-ocr"),
+    ):
+        parsed = parse(content, ReadOptions(ocr="deu+eng", password="sesame"))
+        assert [block.text for block in parsed.blocks] == [FIRST]
+        assert parsed.notes == ("text of a scan, recognised by ocrmypdf",)
+        arguments = ocrmypdf.with_name("arguments").read_text()
+        assert method in arguments
+        assert "--language deu+eng - -" in arguments
+        assert b"/Encrypt" not in ocrmypdf.with_name("input").read_bytes()
     with pytest.raises(ValueError, match="must be a PDF file"):
         parse(b"text", ReadOptions(ocr="eng"))
     with pytest.raises(DataError, match=r"--ocr must be languages of Tesseract such as eng or deu\+fra, got '-x'"):
@@ -130,7 +150,7 @@ def test_scan_is_recognised_where_it_is_asked_for(ocrmypdf: Path) -> None:
 
 
 def test_failures_of_recognition_are_named(ocrmypdf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scan = pdf(["0.5 g 60 500 500 220 re f\n"])
+    scan = pdf([RECTANGLE])
     ocrmypdf.write_text("#!/bin/sh\ncat > /dev/null\necho first >&2\necho 'no language xyz' >&2\nexit 3\n")
     with pytest.raises(ValueError, match="must be a file that ocrmypdf can read, got its error: no language xyz"):
         parse(scan, ReadOptions(ocr="xyz"))
