@@ -22,9 +22,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import accumulate
 from pathlib import Path
-from statistics import median
 from typing import Any, NamedTuple, TypeVar, final
 
 import numpy as np
@@ -45,8 +43,6 @@ Work = Callable[[], object]
 """One repetition of what is measured; the result is discarded."""
 Name = TypeVar("Name", bound=Hashable)
 
-CONFIDENCE = 0.95
-"""Probability that an interval holds the true ratio."""
 READ, COPY = "memory read", "memory copied"
 SIDE = {"cpu": 2048, "cuda": 8192}
 """Rows and columns of the matrices; larger ones are no faster."""
@@ -160,49 +156,6 @@ def interleave(
                 elapsed = clock(work, device)
                 seconds[name] += [elapsed] if turn else []
     return {name: Timing(tuple(repetitions)) for name, repetitions in seconds.items()}
-
-
-@dataclass(frozen=True)
-class SpeedRatio:
-    """Repetitions now over repetitions before.
-
-    Attributes:
-        estimate: Median of all quotients of a repetition now and one before (Hodges and Lehmann, 1963).
-        interval: Confidence interval; None where the repetitions are too few for one.
-    """
-
-    estimate: float
-    interval: tuple[float, float] | None
-
-    @property
-    def changed(self) -> bool:
-        """Whether the interval excludes 1."""
-        return self.interval is not None and not self.interval[0] <= 1 <= self.interval[1]
-
-
-def compare(before: Sequence[float], now: Sequence[float]) -> SpeedRatio:
-    """Estimate the factor by which repetitions changed, if they are independent and one factor changed all of them.
-
-    The interval leaves out as many of the smallest and largest quotients as the test of Mann and Whitney (1947) does
-    not reject.
-    """
-    quotients = sorted(new / old for old in before for new in now)
-    counts = orderings(len(before), len(now))
-    left_out = sum(total <= (1 - CONFIDENCE) / 2 * sum(counts) for total in accumulate(counts))
-    interval = (quotients[left_out - 1], quotients[-left_out]) if left_out else None
-    return SpeedRatio(median(quotients), interval)
-
-
-def orderings(first: int, second: int) -> list[int]:
-    """Numbers of orderings of two samples by Mann and Whitney's U: coefficients of the Gaussian binomial."""
-    size = first * second + 1
-    counts = np.zeros(size, dtype=object)  # of whole numbers without bounds
-    counts[0] = 1
-    for step in range(1, first + 1):  # times (1 - q ** (second + step)) / (1 - q ** step)
-        counts[second + step :] -= counts[: max(0, size - second - step)].copy()
-        for index in range(step, size):
-            counts[index] += counts[index - step]
-    return [int(count) for count in counts]
 
 
 @dataclass(frozen=True)

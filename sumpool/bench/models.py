@@ -23,7 +23,6 @@ from sumpool.bench.measures import (
     Work,
     clock,
     count,
-    growth_exponent,
     probes,
     product_name,
     profile_model,
@@ -57,7 +56,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.errors import CheckpointError
 from sumpool.inference.model_choice import RUNS, newest_run
 from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
-from sumpool.recipe.load import load_recipe, make_recipe
+from sumpool.recipe.load import load_recipe
 from sumpool.recipe.packaged import find_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.text.load import load_tokenizer
@@ -77,7 +76,6 @@ TITLES = {
     "train": "training step, forward and backward",
     "generate": "encoding and generating {generate} tokens with {beams} beams",
 }
-_COSTS = {"seconds": "median", "bytes": "memory", "operations": "operations"}
 _NOISY = f"?: slowest over fastest above {NOISY}; measure again on a quiet machine"
 
 Name = TypeVar("Name")
@@ -100,7 +98,7 @@ Cell = tuple[Workload, str]
 
 
 def bench(
-    target: str | Path | BenchReport | None = None,
+    target: str | Path | None = None,
     *,
     overrides: Sequence[str] = (),
     lengths: Sequence[int] = (),
@@ -113,8 +111,7 @@ def bench(
     Weights and documents are random.
 
     Args:
-        target: A recipe, a run folder, or an earlier benchmark, whose model and settings are taken. None takes the
-            newest run, or a small built-in model.
+        target: A recipe or a run folder. None takes the newest run, or a small built-in model.
         overrides: Settings to change, each like `bench.batch=8`.
         lengths: Source tokens; by default those of the `bench` section.
         peers: Whether models of transformers and CTranslate2 in the same sizes take part.
@@ -126,15 +123,13 @@ def bench(
         DataError: If a tokenizer is missing or damaged.
         Interrupted: If a signal has come; nothing is kept.
     """
-    named = find_recipe(Path(target)) if isinstance(target, str | Path) else target
+    named = None if target is None else find_recipe(Path(target))
     changes = [*overrides, *([f"bench.lengths={list(lengths)}"] if lengths else [])]
     with told_when_stopped(UNFINISHED):
         return _bench(named, changes, peers, report, check)
 
 
-def _bench(
-    target: Path | BenchReport | None, overrides: Sequence[str], peers: bool, report: Report, check: Check
-) -> BenchReport:
+def _bench(target: Path | None, overrides: Sequence[str], peers: bool, report: Report, check: Check) -> BenchReport:
     changes, of_recipe = split_overrides(overrides, ("bench.",))
     recipe = _recipe(target, of_recipe, report)
     settings = load_settings(recipe.name, BenchSettings[BenchConfig], changes, {"bench": recipe.bench or {}}).bench
@@ -163,13 +158,8 @@ def _bench(
     return replace(composed, precision=precision, versions=composed.versions | libraries)
 
 
-def _recipe(target: Path | BenchReport | None, overrides: Sequence[str], report: Report) -> Recipe:
+def _recipe(target: Path | None, overrides: Sequence[str], report: Report) -> Recipe:
     """Recipe of what is measured."""
-    if isinstance(target, BenchReport):
-        kept = target.settings
-        tree = {"name": target.recipe, **kept.get("recipe", {}), "model": kept["model"], "bench": kept["bench"]}
-        tree["data"] = {"phrases": tree.get("data", {}).get("phrases", 0), "vocabulary": kept["vocabulary"]}
-        return make_recipe(tree, overrides, Path(target.recipe))
     if target is not None:
         return load_recipe(target, overrides)
     try:
@@ -474,7 +464,7 @@ def _is_model(key: tuple[Cell, int]) -> bool:
 def model_result(
     rows: Sequence[Row], machine: Sequence[Row], generate: int, beams: int, facts: dict[str, Any] | None = None
 ) -> Result:
-    """Tables of measured rows: the machine, the models, each workload, decoding steps, and growth."""
+    """Tables of measured rows: the machine, the models, each workload, and decoding steps."""
     rows = [row.also({"utilization": _utilization(row, machine)}) for row in rows]
     tables = [make_table("machine_speed", [*_machine_rows(machine)])] if machine else []
     longest = {row["model"]: row for row in sorted(rows, key=lambda row: row["length"]) if row["output_lengths"]}
@@ -487,9 +477,6 @@ def model_result(
     steps = [*step_rows(rows, machine, generate)]
     if steps:
         tables.append(make_table("steps", _compared(steps), {"batch": steps[0]["batch"]}, notes=_noise(steps)))
-    growth = [*growth_rows(rows)]
-    if growth:
-        tables.append(make_table("growth", growth))
     return Result({"models": rows, "machine_speed": machine}, tables, facts or {})
 
 
@@ -586,17 +573,3 @@ def step_rows(rows: Sequence[Row], machine: Sequence[Row], tokens: int) -> Itera
         bandwidth = quotient(quotient(needed, seconds), _speed(machine, row["length"], READ, COPY))
         spread = max(row["spread"], encoding["spread"])
         yield Row({**values, "median": seconds, "spread": spread, "bandwidth": bandwidth})
-
-
-def growth_rows(rows: Sequence[Row]) -> Iterator[Row]:
-    """Exponents of time, memory and operations of each workload, for models measured at three lengths or more."""
-    for workload, model in dict.fromkeys((row["workload"], row["model"]) for row in rows):
-        values: dict[str, Any] = {}
-        measured = where(rows, {"workload": workload, "model": model})
-        for cost, name in _COSTS.items():
-            points = {row["length"]: row[name] for row in measured if row[name] is not None}
-            exponent = growth_exponent(list(points), list(points.values()))
-            if exponent is not None:
-                values = {"lengths": f"{min(points):,} to {max(points):,}"} | values | {cost: exponent}
-        if values:
-            yield Row({"workload": workload, "model": model, **values})

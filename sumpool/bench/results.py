@@ -27,6 +27,7 @@ from sumpool.bench.workload import NAMES, Conditions
 from sumpool.errors import RecipeError
 from sumpool.evaluation.tables import escape_latex, guard_cell
 from sumpool.io.atomic import disk_errors, replace_file
+from sumpool.io.bounded import parse_json, read_regular
 from sumpool.io.replaceable import require_unlisted
 from sumpool.training.hardware import physical
 
@@ -193,12 +194,6 @@ def _short(value: float) -> str:
     return f"{value:,.2f}" if value < 10 else f"{value:,.1f}"
 
 
-def _change(values: Sequence[float]) -> str:
-    """Write a number that stayed, or both."""
-    old, new = map(significant, values)
-    return old if old == new else f"{old} to {new}"
-
-
 def _runs(lengths: Sequence[int]) -> str:
     """Write lengths with equal neighbours together: 2 x 8,192, 2,048, 3 x 512."""
     runs = ((length, len(list(same))) for length, same in groupby(lengths))
@@ -212,7 +207,6 @@ _STYLES: Mapping[str, Callable[[Any], str]] = {
     "tenths": lambda share: f"{100 * share:.1f} %",
     "spread": lambda value: f"{value:.2f}{'?' if value > NOISY else ''}",
     "marked": lambda value: _short(value[0]) + "?" * value[1],
-    "change": _change,
     "runs": _runs,
 }
 
@@ -351,6 +345,27 @@ def export_report(report: BenchReport, path: Path) -> None:
     """Write a report as JSON, CSV and LaTeX beside each other; the path has no suffix."""
     suffixes = {"--out": ".json", "--csv": ".csv", "--latex": ".tex"}
     write_report(report, {option: path.with_name(path.name + suffix) for option, suffix in suffixes.items()})
+
+
+def require_benchmark(path: Path) -> None:
+    """Check that a file is new, a benchmark, or no regular file, such as /dev/stdout.
+
+    Raises:
+        RecipeError: If it is a folder or holds anything else.
+    """
+    if path.is_dir():
+        raise RecipeError(f"{path} must be a file to write, got a folder: name a file in it with --out")
+    if not path.is_file():
+        return
+    try:
+        saved = parse_json(read_regular(path))
+        is_benchmark = saved["schema"] <= SCHEMA and bool(saved["suite"])
+    except (OSError, ValueError, TypeError, KeyError):
+        is_benchmark = False
+    if not is_benchmark:
+        raise RecipeError(
+            f"{path} must be new or a benchmark that --out wrote, got another file: name another with --out"
+        )
 
 
 def describe(device: torch.device) -> Machine:

@@ -22,11 +22,8 @@ if TYPE_CHECKING:
 CORPUS, START = "corpus", "start"
 """The benchmarks of whole processes."""
 _PROCESSES = (CORPUS, START)
-SAVED = ".json"
-"""Suffix of a saved benchmark."""
 
 Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Also write everything as JSON.")]
-Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE.png", help="Also draw a picture.")]
 Latex = Annotated[Path | None, typer.Option("--latex", metavar="FILE", help="Also write the tables for LaTeX.")]
 Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Also write the tables as CSV.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
@@ -37,7 +34,7 @@ def bench(
         str | None,
         typer.Argument(
             metavar="[RUN|RECIPE|corpus|start]",
-            help="A run folder or recipe, by default the newest run; corpus; start; or a FILE.json to show again.",
+            help="A run folder or recipe, by default the newest run; corpus; or start.",
         ),
     ] = None,
     run: Annotated[
@@ -53,18 +50,9 @@ def bench(
         ),
     ] = None,
     out: Out = None,
-    plot: Plot = None,
     latex: Latex = None,
     csv: Csv = None,
     peers: Annotated[bool, typer.Option("--peers", help="Measure models of transformers and CTranslate2 too.")] = False,
-    before: Annotated[
-        Path | None,
-        typer.Option(
-            "--compare",
-            metavar="FILE.json",
-            help="Also show what changed since; without a target its model is measured again.",
-        ),
-    ] = None,
     json: Json = False,
     changes: Changes = None,
 ) -> None:
@@ -82,51 +70,35 @@ def bench(
     """
     from sumpool.bench.corpus import bench_corpus
     from sumpool.bench.models import bench as measure
-    from sumpool.bench.plots import draw, model_panels, require_plots
     from sumpool.bench.results import require_writable, write_report
-    from sumpool.bench.saved import compare_reports, load_saved
     from sumpool.bench.start import bench_start
     from sumpool.progress import GRACE, interruptible
 
     settings = [*(changes or ())]
     target = target and str(run_folder(target))
     _check_target(target, run)
-    _check_options(
-        target, {"--peers": peers, "--compare": before, "--length": lengths, "--set": settings, "--plot": plot}
-    )
+    _check_options(target, {"--length": lengths}, {"--peers": peers, "--set": settings})
     exports = {"--csv": csv, "--latex": latex}
     require_writable(exports)
     gc.freeze()  # what has been imported is no garbage, and each measure of memory would search it for half a second
-    if plot:
-        require_plots(plot)
-    earlier = load_saved(before) if before else None
     with locked_output(out):
-        if target and target.endswith(SAVED):
-            report = load_saved(Path(target))
-        else:
-            with screen() as shown, interruptible(GRACE) as interruption:
-                if target == CORPUS:
-                    report = bench_corpus(run, settings, peers, shown.report, interruption.check)
-                elif target == START:
-                    report = bench_start(run, shown.report, interruption.check)
-                else:
-                    report = measure(
-                        target or earlier,
-                        overrides=settings,
-                        lengths=lengths or (),
-                        peers=peers,
-                        report=shown.report,
-                        check=interruption.check,
-                    )
-        if plot:
-            draw([*model_panels(report.result, report.settings["bench"])], plot, rows=2)
+        with screen() as shown, interruptible(GRACE) as interruption:
+            if target == CORPUS:
+                report = bench_corpus(run, settings, peers, shown.report, interruption.check)
+            elif target == START:
+                report = bench_start(run, shown.report, interruption.check)
+            else:
+                report = measure(
+                    target,
+                    overrides=settings,
+                    lengths=lengths or (),
+                    peers=peers,
+                    report=shown.report,
+                    check=interruption.check,
+                )
         write_report(report, {"--out": out, **exports})
-    comparison = compare_reports(earlier, report) if earlier else None
     with screen() as shown:
-        if json:
-            shown.result((comparison or report).to_json())
-        else:
-            shown.result(lay_out([*report.tables(), *(comparison.tables() if comparison else ())]))
+        shown.result(report.to_json() if json else lay_out(report.tables()))
 
 
 @contextmanager
@@ -136,7 +108,7 @@ def locked_output(out: Path | None) -> Iterator[None]:
     Raises:
         RecipeError: If it has no folder to stand in or holds anything but a benchmark, or another process writes it.
     """
-    from sumpool.bench.saved import require_benchmark
+    from sumpool.bench.results import require_benchmark
     from sumpool.io.lock import locked_for_writing
 
     if out is None:
@@ -166,18 +138,15 @@ def _check_target(target: str | None, run: Path | None) -> None:
         raise RecipeError(f"a second name must follow {CORPUS} or {START} only, got {run} after {target}")
 
 
-def _check_options(target: str | None, given: Mapping[str, object]) -> None:
+def _check_options(target: str | None, of_models: Mapping[str, object], of_corpora: Mapping[str, object]) -> None:
     """Refuse options that would change nothing.
 
     Raises:
         RecipeError: If an option does not go with the target.
     """
-    for name in (name for name, value in given.items() if value):
-        with_models = ("--compare", "--length", "--plot", *(("--peers", "--set") if target == START else ()))
-        if target in _PROCESSES and name in with_models:
-            raise RecipeError(f"{name} must go with a model, got {target}")
-        if target and target.endswith(SAVED) and name not in ("--compare", "--plot"):
-            raise RecipeError(f"{name} must go with something to measure, got {target}, which was measured before")
+    refused = {CORPUS: of_models, START: {**of_models, **of_corpora}}.get(target or "", {})
+    for name in (name for name, value in refused.items() if value):
+        raise RecipeError(f"{name} must go with a model, got {target}")
 
 
 def lay_out(tables: "Sequence[Table]") -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from sumpool.cli.bench import Csv, Json, Latex, Out, Plot, lay_out, locked_output
+from sumpool.cli.bench import Csv, Json, Latex, Out, lay_out, locked_output
 from sumpool.cli.console import screen
 from sumpool.cli.options import Changes
 from sumpool.cli.text import mark_segments, shows_colours, table
@@ -48,7 +48,7 @@ def study(
         str | None, typer.Argument(metavar="[DOCUMENT]", help=f"The document ({', '.join(OF_DOCUMENT)}).")
     ] = None,
     out: Out = None,
-    plot: Plot = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Also draw a picture.")] = None,
     latex: Latex = None,
     csv: Csv = None,
     json: Json = False,
@@ -71,12 +71,12 @@ def study(
     if target and document:
         (_draw_map if name == OF_DOCUMENT[0] else _show_segments)(target, document, plot)
         return
-    from sumpool.studies.plots import draw, require_plots
+    from sumpool.studies.plots import draw, require_panels
     from sumpool.studies.run import run_study
 
     gc.freeze()  # what has been imported is no garbage, and each measure of memory would search it for half a second
     if plot:
-        require_plots(name, plot)
+        require_panels(name, plot)
     with locked_output(out):
         with screen() as shown, interruptible(GRACE) as interruption:
             report = run_study(name, target, overrides=changes or (), report=shown.report, check=interruption.check)

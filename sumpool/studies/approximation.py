@@ -7,7 +7,7 @@ those of the encoder layers of a trained run, whose attentions need queries, key
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, pstdev
 
 import torch
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from sumpool.bench.measures import Steps
 from sumpool.bench.results import Column, Result, Row, unique, where
 from sumpool.bench.workload import Conditions
-from sumpool.core.attention._base import AttentionConfig
+from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.attention.informer import InformerAttentionConfig
 from sumpool.core.attention.kernelized import KernelizedAttentionConfig
 from sumpool.core.attention.linformer import LinformerAttentionConfig
@@ -26,11 +26,12 @@ from sumpool.core.attention.skeinformer import SkeinformerAttentionConfig
 from sumpool.core.attention.skyformer import SkyformerAttentionConfig
 from sumpool.core.attention.v_mean import VMeanAttentionConfig
 from sumpool.core.attention.vanilla import VanillaAttentionConfig
+from sumpool.core.model.encoder import EncoderLayer
 from sumpool.core.tokens import Tokens
+from sumpool.data.batches import Batch
 from sumpool.errors import RecipeError
 from sumpool.inference.loading import LoadedModel
 from sumpool.progress import Check, Report, no_op
-from sumpool.studies.attention_map import attention_inputs
 from sumpool.studies.config import ApproximationConfig
 from sumpool.studies.sparsity import validation_batches
 from sumpool.studies.study import make_table
@@ -194,3 +195,24 @@ def trained_inputs(loaded: LoadedModel, documents: int) -> Iterator[LayerInput]:
         raise RecipeError(
             "study approximation: encoder must have a layer whose attention has queries, keys and values, got none"
         )
+
+
+@torch.no_grad()
+def attention_inputs(loaded: LoadedModel, batch: Batch) -> list[tuple[Attention, Tokens]]:
+    """Encode documents, each as a whole, and return what enters the attention of each layer."""
+    encoder, inputs = loaded.model.encoder, list[tuple[Attention, Tokens]]()
+
+    def note(attention: Attention, args: tuple[Tokens]) -> None:
+        inputs.append((attention, replace(args[0], states=args[0].states.clone())))
+
+    layers = [layer.attention for layer in encoder.layers if isinstance(layer, EncoderLayer)]
+    hooks = [attention.register_forward_pre_hook(note) for attention in layers]
+    chunked, encoder.chunked = encoder.chunked, False
+    try:
+        batch = batch.to(loaded.device)
+        encoder(batch.ids, batch.mask, batch.sentences)
+    finally:
+        encoder.chunked = chunked
+        for hook in hooks:
+            hook.remove()
+    return inputs

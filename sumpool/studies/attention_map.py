@@ -1,14 +1,11 @@
 """`sumpool study attention-map`: a run and a document in, a picture of the encoder's attention weights out."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
-from sumpool.bench.plots import require_plots, save_figure
 from sumpool.core.attention._base import Attention
-from sumpool.core.model.encoder import EncoderLayer
 from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.tokens import Tokens
 from sumpool.data.batches import Batch, collate
@@ -18,6 +15,8 @@ from sumpool.documents.source_sentences import source_sentences
 from sumpool.errors import CheckpointError, DataError
 from sumpool.inference.loading import LoadedModel, load_model
 from sumpool.ranking.content_selection import encode_source
+from sumpool.studies.approximation import attention_inputs
+from sumpool.studies.plots import require_plots, save_figure
 
 MOST_TOKENS = 512
 """Tokens of the document that are drawn; a picture has not more pixels for them."""
@@ -60,27 +59,6 @@ def _first_tokens(loaded: LoadedModel, name: str) -> Batch:
     length = min(MOST_TOKENS, loaded.recipe.model.source_length)
     item = Item(document.id, source.ids, source.sentences, None)
     return collate([item], length, 1, special_tokens=loaded.model.special_tokens)
-
-
-@torch.no_grad()
-def attention_inputs(loaded: LoadedModel, batch: Batch) -> list[tuple[Attention, Tokens]]:
-    """Encode documents, each as a whole, and return what enters the attention of each layer."""
-    encoder, inputs = loaded.model.encoder, list[tuple[Attention, Tokens]]()
-
-    def note(attention: Attention, args: tuple[Tokens]) -> None:
-        inputs.append((attention, replace(args[0], states=args[0].states.clone())))
-
-    layers = [layer.attention for layer in encoder.layers if isinstance(layer, EncoderLayer)]
-    hooks = [attention.register_forward_pre_hook(note) for attention in layers]
-    chunked, encoder.chunked = encoder.chunked, False
-    try:
-        batch = batch.to(loaded.device)
-        encoder(batch.ids, batch.mask, batch.sentences)
-    finally:
-        encoder.chunked = chunked
-        for hook in hooks:
-            hook.remove()
-    return inputs
 
 
 def _draw(maps: list[Tensor], path: Path) -> None:

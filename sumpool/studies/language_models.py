@@ -16,7 +16,6 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from sumpool.bench.config import split_overrides
-from sumpool.bench.plots import save_figure
 from sumpool.bench.results import (
     BenchReport,
     Column,
@@ -34,6 +33,7 @@ from sumpool.recipe.load import assign, load_any_recipe, make_any_recipe
 from sumpool.recipe.packaged import find_recipe
 from sumpool.runs.run_folder import evaluation_folder
 from sumpool.studies.config import LanguageModelsConfig
+from sumpool.studies.plots import save_figure
 from sumpool.studies.study import load_study
 from sumpool.studies.training import budget_steps, clocked, over_seeds, read_times, report_runs, with_steps
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe

@@ -10,10 +10,10 @@ from textwrap import wrap
 
 import torch
 
-from sumpool.bench.plots import require_plots, save_figure
 from sumpool.documents.read import read_documents
 from sumpool.errors import DataError
 from sumpool.progress import Progress, Report, no_op
+from sumpool.studies.plots import require_plots, save_figure
 from sumpool.tasks.language_modeling.generation import encode_prompt, load_language_model, segments_of
 from sumpool.tasks.language_modeling.measures import bits
 

@@ -20,14 +20,12 @@ from sumpool.bench.models import (
     LengthSweep,
     afford,
     bench,
-    growth_rows,
     measure_models,
     model_result,
     step_rows,
     with_steps,
 )
 from sumpool.bench.results import BenchReport, Result, Row, Table, describe, versions, where
-from sumpool.bench.saved import compare_reports, load_saved
 from sumpool.bench.workload import WORKLOADS, Conditions, Contender, Documents, Subject
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
@@ -185,20 +183,6 @@ def test_a_peers_step_has_no_bandwidth() -> None:
 def test_no_step_where_one_is_missing_or_noise() -> None:
     for rows in ([GENERATE], [ENCODE], [ENCODE, row("generate", "model", 16, 2.0)]):
         assert list(step_rows(rows, SPEEDS, tokens=1)) == []
-
-
-def test_no_growth_through_two_lengths() -> None:
-    assert list(growth_rows([row("encode", "model", 2**n, 2.0**n) for n in range(2)])) == []
-
-
-def test_growth_leaves_out_what_was_not_measured() -> None:
-    rows = [row("encode", "model", 2**n, 2.0**n) for n in range(4)]
-    rows.append(row("encode", "model", 16, note="out of memory"))
-    (growth,) = growth_rows(rows)
-    assert (growth["lengths"], growth["bytes"]) == ("1 to 8", None)
-    assert growth["seconds"] == pytest.approx(1.0)
-    printed = model_result(rows, [], 1, 1).tables[-1]
-    assert printed.cells() == [("encode", "model", "1 to 8", "1.00", "-", "-")]
 
 
 CPU = torch.device("cpu")
@@ -426,11 +410,7 @@ def test_counted_operations_are_those_of_the_hand_formula(rows: Sequence[Row]) -
         assert counted["vanilla", length] == encode_operations(length, length, scored=0)
 
 
-def test_growth_and_output_lengths_of_what_was_measured(rows: Sequence[Row]) -> None:
-    growth = {(row["workload"], row["model"]): row for row in growth_rows(rows)}
-    assert growth["encode", "model"]["operations"] == pytest.approx(1.0)
-    assert growth["encode", "vanilla"]["operations"] > 1.2
-    assert growth["train", "model"]["lengths"] == "16 to 64"
+def test_output_lengths_of_what_was_measured(rows: Sequence[Row]) -> None:
     lengths = {(row["model"], row["length"]): row["output_lengths"] for row in rows}
     assert (lengths["model", 64], lengths["vanilla", 32]) == ((64, KEEP), (32, 32))
 
@@ -565,28 +545,6 @@ def test_without_a_target_the_newest_run_is_measured(run_folder: Path, monkeypat
     found = bench(overrides=(*SMALL, "bench.workloads=[encode]"), lengths=(32,), report=heard.append)
     assert found.recipe == "random"
     assert heard[0].note == f"measuring the newest run, {run_folder}"
-
-
-@pytest.mark.slow
-def test_an_earlier_benchmark_is_repeated(tiny_recipe: Path, tmp_path: Path) -> None:
-    first = bench(tiny_recipe, overrides=(*SMALL, "bench.workloads=[encode]", "seed=5"), lengths=(32,))
-    path = tmp_path / "kept.json"
-    path.write_text(first.to_json())
-    again = bench(load_saved(path), overrides=("bench.batch=2",))
-    assert json.loads(again.to_json())["settings"]["model"] == json.loads(first.to_json())["settings"]["model"]
-    assert compare_reports(load_saved(path), again).differences == ("bench.batch was 1, is 2",)
-    assert again.settings["recipe"]["seed"] == 5
-
-
-@pytest.mark.slow
-def test_the_first_benchmarks_kept_no_recipe(tiny_recipe: Path, tmp_path: Path) -> None:
-    tree = json.loads(bench(tiny_recipe, overrides=(*SMALL, "bench.workloads=[encode]"), lengths=(32,)).to_json())
-    del tree["settings"]["recipe"]
-    path = tmp_path / "kept.json"
-    path.write_text(json.dumps(tree))
-    again = bench(load_saved(path))
-    assert again.recipe == "tiny"
-    assert compare_reports(load_saved(path), again).differences == ()
 
 
 @pytest.mark.slow

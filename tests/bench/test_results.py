@@ -12,6 +12,7 @@ from sumpool.bench.results import (
     Row,
     Table,
     pivot,
+    require_benchmark,
     require_writable,
     significant,
     text_table,
@@ -54,12 +55,6 @@ def test_a_column_writes_values() -> None:
         (Column("share", "fastest", "tenths"), ["50.0 %", "-", "-"]),
     ):
         assert [column.cell(row) for row in ROWS] == texts
-
-
-def test_a_value_that_stayed_is_written_once() -> None:
-    column = Column("", "both", "change", "MiB")
-    assert column.cell(Row({"both": (2**20, 2**20)})) == "1.00"
-    assert column.cell(Row({"both": (2**20, 3 * 2**20)})) == "1.00 to 3.00"
 
 
 def test_equal_neighbours_are_written_together() -> None:
@@ -122,3 +117,18 @@ def test_files_without_a_folder_are_refused(tmp_path: Path) -> None:
         for path in (tmp_path / "nowhere" / "t.csv", tmp_path):
             with pytest.raises(RecipeError, match=f"{option} must name a file in a folder that is there, got "):
                 require_writable({option: path})
+
+
+def test_benchmarks_are_replaced_and_other_files_are_not(tmp_path: Path) -> None:
+    path = tmp_path / "kept.json"
+    require_benchmark(path)
+    path.write_text(REPORT.to_json())
+    require_benchmark(path)
+    require_benchmark(Path("/dev/null"))
+    for text in ("", "{}", "[1]", '{"schema": 2, "files": {}}'):
+        path.write_text(text)
+        with pytest.raises(RecipeError, match="must be new or a benchmark that --out wrote, got another file: name"):
+            require_benchmark(path)
+        assert path.read_text() == text
+    with pytest.raises(RecipeError, match="must be a file to write, got a folder: name a file in it with --out"):
+        require_benchmark(tmp_path)

@@ -28,7 +28,7 @@ def test_what_cannot_be_drawn_is_a_sentence(run_folder: Path, tmp_path: Path, mo
         draw_attention_map(run_folder, "doc.txt", Path("map.jpg"))
     with pytest.raises(DataError, match="nowhere"):
         draw_attention_map(run_folder, str(tmp_path / "nowhere.txt"), tmp_path / "map.png")
-    monkeypatch.setattr("sumpool.bench.plots.find_spec", lambda _: None)
+    monkeypatch.setattr("sumpool.studies.plots.find_spec", lambda _: None)
     with pytest.raises(RecipeError, match="--plot must have matplotlib, which is not installed"):
         draw_attention_map(run_folder, "doc.txt", tmp_path / "map.png")
 

@@ -6,13 +6,13 @@ from unittest.mock import Mock
 import pytest
 import torch
 
-from sumpool.bench import plots
 from sumpool.bench.measures import Timing
 from sumpool.bench.results import BenchReport, Result, Row, make_report
 from sumpool.bench.workload import Conditions
 from sumpool.core.model.config import ModelConfig
 from sumpool.errors import RecipeError
 from sumpool.settings import Settings
+from sumpool.studies import plots
 from sumpool.studies.approximation import measure_approximations
 from sumpool.studies.config import (
     ApproximationConfig,
@@ -24,7 +24,7 @@ from sumpool.studies.config import (
 )
 from sumpool.studies.depth import MODELS, depth_result
 from sumpool.studies.operators import measure_operators
-from sumpool.studies.plots import draw, require_plots
+from sumpool.studies.plots import draw, require_panels
 from sumpool.studies.selection import measure_selection
 from sumpool.studies.shortening import shortening_result
 from sumpool.studies.sparsity import measure_sparsity
@@ -106,7 +106,7 @@ def test_a_picture_is_drawn_without_a_display(
 def test_matplotlib_is_named_where_it_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plots, "find_spec", Mock(return_value=None))
     with pytest.raises(RecipeError, match=r"matplotlib, which is not installed: pip install 'sumpool\[plots\]'"):
-        require_plots("operators", tmp_path / "x.png")
+        require_panels("operators", tmp_path / "x.png")
 
 
 @pytest.mark.parametrize(
@@ -123,4 +123,4 @@ def test_matplotlib_is_named_where_it_is_missing(tmp_path: Path, monkeypatch: py
 )
 def test_what_cannot_be_drawn_is_refused(suite: str, name: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match=message):
-        require_plots(suite, tmp_path / name)
+        require_panels(suite, tmp_path / name)

@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 
 from sumpool.bench.config import split_overrides
-from sumpool.bench.plots import COLOURS, save_figure
 from sumpool.bench.results import MEBI, BenchReport, Result, Row, Table, text_table
 from sumpool.errors import RecipeError
 from sumpool.evaluation.scores import SCORES
@@ -40,6 +39,7 @@ from sumpool.runs.run_folder import evaluation_folder
 from sumpool.settings import kinds
 from sumpool.studies.config import LraConfig
 from sumpool.studies.lra.tasks import make_data
+from sumpool.studies.plots import COLOURS, save_figure
 from sumpool.studies.study import load_study, make_table
 from sumpool.studies.training import budget_steps, clocked, over_seeds, report_runs, with_steps
 from sumpool.tasks.classification.classify import evaluate_classifier
