@@ -141,6 +141,11 @@ def test_the_page_holds_tables_documents_and_settings() -> None:
     assert sum("rfc7" * 300 in text for text in parsed.texts) == 1
     assert "rfc7" * 400 not in texts
     assert '<th scope="col" class="name">system</th>' in page("rfc7")
+    assert re.search(
+        "<h4>Summary</h4><p[^>]*><mark>hosts send</mark> .*<h4>Reference</h4>.*<mark>hosts send</mark></p>",
+        page("rfc7"),
+        re.DOTALL,
+    )
 
 
 def test_an_empty_report_is_a_page() -> None:
@@ -197,6 +202,7 @@ def test_bars_count_the_values() -> None:
     assert [float(bar.attrib["x"]) for bar in bars] == [0.0, 304.0]
     assert image.attrib["aria-label"] == "ROUGE-1: 4 documents, mean 25, highest bar 3 documents"
     assert [text.text for text in image.iter("text")] == ["0", "100"]
+    assert "mean 10," in histogram("ROUGE-1", [10.0])
 
 
 def test_another_system_is_an_outline_on_the_same_scale() -> None:

@@ -279,6 +279,7 @@ class TestErrors:
     def test_text_without_a_header(self) -> None:
         with pytest.raises(ValueError, match="must be a mail, got a text without a header"):
             parse(b"\nIt rained.", DEFAULT_OPTIONS)
+        assert not parse(b"\n \n", DEFAULT_OPTIONS).blocks
 
     @pytest.mark.slow
     def test_thousands_of_levels(self) -> None:

@@ -53,6 +53,12 @@ def test_paragraphs_of_one_column_are_blocks_with_their_page() -> None:
     ]
 
 
+def test_accents_drawn_over_letters_are_theirs() -> None:
+    line = "The cafe beside the harbour opens late in the morning."
+    for x, expected in ((104, line.replace("cafe", "café")), (114, line.replace("beside", "béside"))):
+        assert texts(pdf([column(FIRST) + show(line, 72, 600) + show("\xb4", x, 600)]))[1] == expected
+
+
 def test_two_columns_are_read_one_after_the_other() -> None:
     title = show("A title that goes across both of the columns", 120, 740, 18, "F2")
     page = title + column(FIRST, characters=45) + column(SECOND, x=330, characters=45)
