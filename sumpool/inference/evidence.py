@@ -60,7 +60,7 @@ def with_evidence(
         poolings=tuple(_poolings(read.item, read.indices, source, model())) if for_page and read and read.item else (),
         text=document.text if for_page else "",
     )
-    return replace(summary, evidence=evidence, title=document.title, notes=document.notes)
+    return replace(summary, evidence=evidence)
 
 
 def _written_sentences(

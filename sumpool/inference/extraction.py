@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import zip_longest
+from itertools import groupby, islice, zip_longest
 from typing import TYPE_CHECKING
 
 from sumpool.core.decoding.config import LengthTarget
@@ -12,7 +12,7 @@ from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.inference.summary import NO_TEXT, Extraction
 from sumpool.ranking.selection import usual_words
 from sumpool.ranking.sentence_selector import Candidates, SentenceSelector
-from sumpool.text.language import UNDETECTED, detect_language, language_mismatch, word_count
+from sumpool.text.language import UNDETECTED, detect_language, language_mismatch, language_name, word_count
 from sumpool.text.prose import PROSE_KINDS
 from sumpool.text.sentences import SentenceSplitter
 
@@ -23,6 +23,8 @@ _WHOLE = 1.25
 """Words of a document that is its own summary at most, relative to the words of a summary."""
 _WHOLE_WORDS = round(_WHOLE * usual_words(1))
 """The same for the shortest usual summary, that of a page; such a document needs no model."""
+_BEGINNING_BLOCKS = 40
+"""Blocks of a first page at most, among which another language than that of the document is searched for."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class Reading:
         language: Language of the document (ISO 639-1); UNDETECTED if it is not clear.
         mismatch: Why the model has not learnt such a text, see `language_mismatch`; empty if it may have.
         sentences: Its sentences.
+        notes: What reading removed or guessed.
         target: Length of the summary; None if it is the usual one.
         input: What the model reads of it; None if it needs no model.
         seconds: Time for all that.
@@ -47,6 +50,7 @@ class Reading:
     language: str = UNDETECTED
     mismatch: str = ""
     sentences: tuple[SourceSentence, ...] = ()
+    notes: tuple[str, ...] = ()
     target: LengthTarget | None = None
     input: "ModelInput | None" = None
     seconds: float = 0.0
@@ -65,15 +69,41 @@ def read_document(
         focus: Topic or question by which sentences are selected; empty for none.
     """
     reason = document.error or ("" if document.text.strip() else NO_TEXT)
-    language, mismatch = UNDETECTED, ""
+    language, mismatch, notes = UNDETECTED, "", document.notes
     sentences: tuple[SourceSentence, ...] = ()
     if not reason:
         language = detect_language(document.text)
         mismatch = language_mismatch(language, learnt)
         sentences = source_sentences(document, SentenceSplitter(language) if mismatch else splitter)
+        sentences, note = (sentences, ()) if document.parts else _without_foreign_beginning(sentences, language)
+        notes = (*notes, *note)
         reason = "" if sentences else NO_TEXT
     candidates = cache(partial(selector.candidates, document, sentences, language, focus))
-    return Reading(document, candidates, reason, language, mismatch, sentences)
+    return Reading(document, candidates, reason, language, mismatch, sentences, notes)
+
+
+def _without_foreign_beginning(
+    sentences: tuple[SourceSentence, ...], language: str
+) -> tuple[tuple[SourceSentence, ...], tuple[str, ...]]:
+    """Make a beginning in another language, such as a covering letter, a notice, and return a note on it."""
+    end = position = 0
+    foreign = ""
+    for _, block in islice(groupby(sentences, key=lambda sentence: sentence.block), _BEGINNING_BLOCKS):
+        texts = [sentence.text for sentence in block]
+        position += len(texts)
+        if (detected := detect_language(" ".join(texts))) == language:
+            break
+        if detected != UNDETECTED:
+            end, foreign = position, detected
+    if UNDETECTED in (language, foreign):
+        return sentences, ()
+    words, kept = 0, list[SourceSentence]()
+    for sentence in sentences[:end]:
+        if sentence.kind in PROSE_KINDS:
+            words += word_count(sentence.text)
+            sentence = replace(sentence, kind="notice")
+        kept.append(sentence)
+    return (*kept, *sentences[end:]), (f"{words:,} words in {language_name(foreign)} at the beginning left out",)
 
 
 def extract(

@@ -225,7 +225,8 @@ def _by_function_words(words: list[str], codes: tuple[str, ...], minimum: int = 
     known, counts = languages(), Counter(words)
     shares = {code: sum(counts[word] for word in known[code].function_words) / len(words) for code in codes}
     best = max(shares, key=shares.__getitem__)
-    variety = len(known[best].function_words.intersection(words))
+    # Single letters do not count, which are the options of a program rather than words of Czech.
+    variety = sum(word in counts for word in known[best].function_words if len(word) > 1)
     is_clear = shares[best] >= _MIN_SHARE and variety >= min(_MIN_VARIETY, minimum // 4)
     return best if is_clear else UNDETECTED
 

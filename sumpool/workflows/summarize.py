@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
-from itertools import chain, tee
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -139,9 +139,8 @@ def _deliver(
     with output or nullcontext():
         waiting = left()
         for document in waiting:
-            read, same = tee(chain([document], waiting))
-            for summary, source in zip(generate(read, report_all), same, strict=True):
-                complete = replace(summary, title=source.title, model=model, notes=source.notes)
+            for summary in generate(chain([document], waiting), report_all):
+                complete = replace(summary, model=model)
                 complete = rewrite(complete) if rewrite else complete
                 if output:
                     output.save(complete)

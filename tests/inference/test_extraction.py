@@ -59,6 +59,15 @@ def test_the_usual_length_follows_the_document() -> None:
     assert lengths[0] < lengths[1]
 
 
+def test_a_beginning_in_another_language_is_left_out() -> None:
+    pipeline = Pipeline.open(RunFiles.open(SHIPPED, ["summarize.fast=true"]))
+    letter, policy = document("de").text, (ROOT / "SECURITY.md").read_text()
+    mixed, alone = pipeline.summarize([Document("a", f"{letter}\n\n{policy}"), Document("b", policy)])
+    assert mixed.notes == (f"{len(letter.split())} words in German at the beginning left out",)
+    assert not any(sentence in letter for sentence in mixed.sentences)
+    assert not alone.notes
+
+
 @pytest.mark.slow
 def test_what_the_model_cannot_improve_is_extracted_without_it(tmp_path: Path) -> None:
     pipeline = Pipeline.open(RunFiles.open(SHIPPED))

@@ -50,6 +50,7 @@ def test_what_is_no_prose_has_no_language() -> None:
         "Host gateway packet router " * 20,
         "1 2 3 4 5 " * 50,
         "x = f(y); z += 1\n" * 30,
+        "imtest [-t file] [-p port] [-m name] [-a id] [-u id] [-k num] [-o option=value] [-s] [-z] [-v] hostname",
     ]:
         assert detect_language(text) == UNDETECTED
 
