@@ -25,10 +25,10 @@ from typing import IO, Any
 import torch
 
 from sumpool.bench.config import BenchSettings, CorpusConfig, load_settings
-from sumpool.bench.measures import NOT_SHOWN, EnergyMeter, Timing
+from sumpool.bench.measures import Timing
 from sumpool.bench.peer_process import PeerJob, choose_documents, spread, write_documents
 from sumpool.bench.peers import BUILDS, CTranslate2Peer, TransformersPeer, compute_types, library_versions
-from sumpool.bench.results import UNFINISHED, BenchReport, Result, Row, make_report, make_table, quotient, significant
+from sumpool.bench.results import UNFINISHED, BenchReport, Result, Row, make_report, make_table, quotient
 from sumpool.bench.workload import Conditions
 from sumpool.core.model.config import ModelConfig
 from sumpool.errors import RecipeError
@@ -42,7 +42,7 @@ from sumpool.training.hardware import choose_device, choose_encoder_precision, c
 TIMEOUT = 1800.0
 """Seconds after which a process is ended and its system left out."""
 _POLL = 0.2
-"""Seconds between two readings of memory and energy."""
+"""Seconds between two readings of memory."""
 _PEAK = re.compile(r"^VmHWM:\s+(\d+) kB", re.MULTILINE)
 _LONGEST_REASON = 200
 _NO_SUMMARY = 3
@@ -56,7 +56,7 @@ OURS, SHIPPED = "sumpool", "sumpool, as shipped"
 
 
 def bench_corpus(run: Path | None, overrides: Sequence[str], peers: bool, report: Report, check: Check) -> BenchReport:
-    """Measure documents per second, time to the first summary, memory and energy of whole processes.
+    """Measure documents per second, time to the first summary and memory of whole processes.
 
     Args:
         run: The run folder; None takes the one that summarises by default.
@@ -82,8 +82,7 @@ def bench_corpus(run: Path | None, overrides: Sequence[str], peers: bool, report
         rows = choose_documents(config.documents)
         device = choose_device(recipe.summarize.device)
         conditions = Conditions(load_tokenizer(folder).vocab_size, device, torch.float32, recipe.seed)
-        meter = EnergyMeter()
-        execute = partial(run_process, meter=meter, check=check)
+        execute = partial(run_process, check=check)
         documents = write_documents(work / "documents.jsonl", rows)
         # 2. Write the weights of the peers, and choose precision and batch of each.
         trial = PeerJob(
@@ -117,8 +116,8 @@ def bench_corpus(run: Path | None, overrides: Sequence[str], peers: bool, report
     words = [len(row.document.split()) for row in rows]
     facts = config.model_dump(include={"documents", "beams", "generate"})
     facts |= {"shortest": min(words), "longest": max(words), "source_length": recipe.model.source_length}
-    measured = [_row(name, runs[name], labels[name], meter) for name in runs]
-    result = corpus_result(measured, left_out, facts, meter)
+    measured = [_row(name, runs[name], labels[name]) for name in runs]
+    result = corpus_result(measured, left_out, facts)
     kept = {"bench": config.model_dump(), "model": recipe.model.model_dump(), "documents": [row.id for row in rows]}
     composed = make_report(recipe.name, "corpus", conditions, kept, result)
     versions = composed.versions | (library_versions() if peers else {})
@@ -134,7 +133,6 @@ class ProcessRun:
         first: Seconds from the start of the process to its first summary.
         seconds: Seconds from the start of the process to its end.
         memory: Peak resident memory of the process in bytes; None where the system does not show it.
-        joules: Energy of the machine meanwhile; None without a counter.
         problem: Why it failed; empty if it did not.
     """
 
@@ -142,15 +140,13 @@ class ProcessRun:
     first: float = 0.0
     seconds: float = 0.0
     memory: int | None = None
-    joules: float | None = None
     problem: str = ""
 
 
-def run_process(command: Sequence[str], meter: EnergyMeter, check: Check, timeout: float = TIMEOUT) -> ProcessRun:
+def run_process(command: Sequence[str], check: Check, timeout: float = TIMEOUT) -> ProcessRun:
     """Run a command to its end; `check` is called while it runs, and when it raises, the process is ended."""
     rows: list[Mapping[str, Any]] = []
     first, peak = 0.0, None
-    before = meter.sample()
     with tempfile.TemporaryFile() as errors:
         start = time.perf_counter()
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors)
@@ -163,7 +159,6 @@ def run_process(command: Sequence[str], meter: EnergyMeter, check: Check, timeou
                 check()
                 if time.perf_counter() - start > timeout:
                     return ProcessRun(problem=f"it took more than {timeout:,.0f} s")
-                meter.sample()  # a counter may wrap around
                 peak = _peak_memory(process.pid) or peak
                 try:
                     moment, line = lines.get(timeout=_POLL)
@@ -182,9 +177,7 @@ def run_process(command: Sequence[str], meter: EnergyMeter, check: Check, timeou
             process.stdout.close()
         if code and not (code == _NO_SUMMARY and rows):
             return ProcessRun(problem=_last_line(errors) or f"it ended with exit code {code}")
-    after = meter.sample()
-    joules = after - before if after is not None and before is not None else None
-    return ProcessRun(rows, first, seconds, peak, joules)
+    return ProcessRun(rows, first, seconds, peak)
 
 
 def _read(stream: IO[bytes], lines: "queue.SimpleQueue[tuple[float, bytes]]") -> None:
@@ -315,13 +308,12 @@ def measure_systems(
     return runs
 
 
-def _row(name: str, runs: Sequence[ProcessRun], labels: Mapping[str, object], meter: EnergyMeter) -> Row:
+def _row(name: str, runs: Sequence[ProcessRun], labels: Mapping[str, object]) -> Row:
     """One system; the reason alone if one of its runs failed."""
     problem = next((result.problem for result in runs if result.problem), "")
     if problem or not runs:
         return Row({"system": name, **labels}, note=problem or "it did not run")
     timing = Timing(tuple(result.seconds for result in runs))
-    joules = [result.joules for result in runs if result.joules is not None]
     peaks = [result.memory for result in runs if result.memory is not None]
     documents = len(runs[0].rows)
     values = {
@@ -331,18 +323,14 @@ def _row(name: str, runs: Sequence[ProcessRun], labels: Mapping[str, object], me
         "documents_per_second": documents / timing.median,
         "memory": max(peaks) if peaks else None,
         "tokens_read": sum(row["tokens_read"] for row in runs[0].rows),
-        "joules": median(joules) if joules else None,
-        "energy": significant(median(joules)) if joules else meter.problem or NOT_SHOWN,
     }
     return Row({"system": name, **labels, **values}, timing)
 
 
-def corpus_result(
-    measured: Sequence[Row], left_out: Mapping[str, str], facts: Mapping[str, object], meter: EnergyMeter
-) -> Result:
+def corpus_result(measured: Sequence[Row], left_out: Mapping[str, str], facts: Mapping[str, object]) -> Result:
     """Rows, ours first, and their table; `left_out` are reasons of the systems that could not run."""
     rows = [row.also({"times": quotient(row["median"], measured[0]["median"])}) for row in measured]
-    rows += [Row({"system": name, "energy": meter.problem}, note=reason) for name, reason in left_out.items()]
+    rows += [Row({"system": name}, note=reason) for name, reason in left_out.items()]
     notes = [f"{row['system']} is left out: {row.note}" for row in rows if row.note]
     counts = sorted({len(row.timing.seconds) for row in rows if row.timing})
     notes.append(f"medians of {' or '.join(map(str, counts))} runs in turns; spread: slowest over fastest")

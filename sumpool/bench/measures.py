@@ -1,9 +1,8 @@
-"""Measures: seconds in turns, their statistics, speed and energy of the machine, and counted operations.
+"""Measures: seconds in turns, their statistics, speed of the machine, and counted operations.
 
 Works that are compared take turns in one process (A B C A B C ...): a slow minute of the machine slows all of them, and
 ratios hold. Medians are reported with their spread, because single figures on a shared machine drift by a third. The
-machine's own speed is measured in the same turns, so that a model's share of it is one of the same minute. Energy is
-that of the whole machine, other processes included: RAPL packages in sysfs, and NVIDIA GPUs by NVML.
+machine's own speed is measured in the same turns, so that a model's share of it is one of the same minute.
 
 Counted operations are the same on every machine. A multiplication and an addition are two. Matrix products count,
 attention included whatever kernel computes it; a mask saves nothing, and element-wise work does not count. A fused
@@ -13,17 +12,13 @@ looks at values still runs, such as an attention that skips blocks of padding.
 """
 
 import math
-import re
 import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
-from importlib.util import find_spec
-from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, final
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -48,14 +43,6 @@ SIDE = {"cpu": 2048, "cuda": 8192}
 """Rows and columns of the matrices; larger ones are no faster."""
 BUFFER = {"cpu": 2**28, "cuda": 2**30}
 """Bytes of the buffer, larger than caches."""
-NOT_SHOWN = "not shown by this kernel"
-"""Printed where there is no counter."""
-NOT_READABLE = "readable by root only"
-_ENERGY, _RANGE = "energy_uj", "max_energy_range_uj"
-POWERCAP = Path("/sys/class/powercap")
-_PACKAGE = re.compile(r"intel-rapl:\d+")
-"""Folder of a top-level domain; `intel-rapl:0:1` is a part of one, and `intel-rapl-mmio` shows the packages again."""
-Reading = Callable[[], int]
 ALL = "Global"
 """torch's name for everything that was counted."""
 Operations = Counter[str]
@@ -242,78 +229,6 @@ def _product(side: int, precision: Precision, device: torch.device) -> Work:
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32
     left, right = (torch.randn(side, side, device=device).to(dtype) for _ in range(2))
     return partial(torch.mm, left, right, out=torch.empty_like(left))
-
-
-@final
-class EnergyMeter:
-    """Joules since it was made.
-
-    Attributes:
-        problem: Why there is no counter; empty if there is one.
-    """
-
-    def __init__(self, powercap: Path = POWERCAP) -> None:
-        """Begin with the counters of now."""
-        self.problem = ""
-        self._ranges: dict[str, int] = {}
-        self._counters = {**self._packages(powercap), **_gpus()}
-        if not self._counters:
-            self.problem = self.problem or NOT_SHOWN
-        self._last = {name: read() for name, read in self._counters.items()}
-        self._spent = dict.fromkeys(self._counters, 0.0)
-
-    def sample(self) -> float | None:
-        """Read the counters; returns the joules so far, None without a counter."""
-        for name, read in self._counters.items():
-            now = read()
-            difference = now - self._last[name]
-            if difference < 0:  # wrapped around since the last reading
-                difference += self._ranges[name]
-            self._spent[name] += difference / 1e6
-            self._last[name] = now
-        return sum(self._spent.values()) if self._counters else None
-
-    def _packages(self, powercap: Path) -> dict[str, Reading]:
-        counters: dict[str, Reading] = {}
-        folders = sorted(powercap.glob("intel-rapl:*")) if powercap.is_dir() else []
-        for folder in (folder for folder in folders if _PACKAGE.fullmatch(folder.name)):
-            try:
-                if not (folder / "name").read_text().startswith("package"):
-                    continue
-                _read_counter(folder / _ENERGY)
-                self._ranges[folder.name] = _read_counter(folder / _RANGE)
-            except PermissionError:
-                self.problem = NOT_READABLE
-                continue
-            except (OSError, ValueError):  # a domain that is disabled
-                continue
-            counters[folder.name] = partial(_read_counter, folder / _ENERGY)
-        return counters
-
-
-def _read_counter(path: Path) -> int:
-    return int(path.read_text())
-
-
-def _gpus() -> dict[str, Reading]:
-    """Total energy of each GPU in microjoules, where pynvml is installed and the GPU counts it."""
-    if find_spec("pynvml") is None:
-        return {}
-    nvml = import_module("pynvml")
-    counters: dict[str, Reading] = {}
-
-    def read(handle: object) -> int:
-        return 1000 * int(nvml.nvmlDeviceGetTotalEnergyConsumption(handle))  # millijoules
-
-    try:
-        nvml.nvmlInit()
-        for index in range(nvml.nvmlDeviceGetCount()):
-            handle = nvml.nvmlDeviceGetHandleByIndex(index)
-            nvml.nvmlDeviceGetTotalEnergyConsumption(handle)
-            counters[f"gpu:{index}"] = partial(read, handle)
-    except nvml.NVMLError:  # no driver, or a GPU older than Volta
-        return counters
-    return counters
 
 
 def count(work: Work) -> int:

@@ -16,7 +16,7 @@ import torch
 
 from sumpool.bench import stages
 from sumpool.bench.corpus import precision_of, run_process
-from sumpool.bench.measures import EnergyMeter, Timing
+from sumpool.bench.measures import Timing
 from sumpool.bench.results import UNFINISHED, BenchReport, Result, Row, make_report, make_table
 from sumpool.bench.workload import Conditions
 from sumpool.data.sources.rfc import RfcSourceConfig
@@ -88,7 +88,7 @@ def measure_stages(arguments: Sequence[str], check: Check) -> dict[str, list[flo
 
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, stages.__file__, str(time.perf_counter()), *arguments]
-    result = run_process(command, EnergyMeter(), check)
+    result = run_process(command, check)
     if result.problem:
         raise ResourceError(f"sumpool {' '.join(arguments)} must end well, got: {result.problem}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

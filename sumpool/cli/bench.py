@@ -61,7 +61,7 @@ def bench(
     Without a target, it measures the newest run, or a small built-in model: encoding, a training step and generation,
     beside the same model without pooling, and beside the speed of the machine itself.
 
-    corpus summarises 64 RFCs in fresh processes: documents per second, time to the first summary, memory, energy.
+    corpus summarises 64 RFCs in fresh processes: documents per second, time to the first summary, memory.
 
     start shows what a person waits for: time and memory of fresh processes by stage, from the interpreter to the end.
 

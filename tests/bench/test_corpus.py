@@ -8,7 +8,6 @@ import pytest
 
 from sumpool.bench.config import CorpusConfig
 from sumpool.bench.corpus import NAMES, OURS, SHIPPED, ProcessRun, bench_corpus, measure_systems, run_process
-from sumpool.bench.measures import EnergyMeter
 from sumpool.errors import Interrupted, RecipeError
 from sumpool.io.bounded import parse_json
 from sumpool.progress import no_op
@@ -24,25 +23,13 @@ def python(program: str) -> list[str]:
     return [sys.executable, "-c", program]
 
 
-def test_a_process_is_timed_from_its_start(tmp_path: Path) -> None:
-    run = run_process(python(LINES), EnergyMeter(tmp_path), no_op)
-    assert (run.problem, [row["id"] for row in run.rows], run.joules) == ("", [1, 2], None)
+def test_a_process_is_timed_from_its_start() -> None:
+    run = run_process(python(LINES), no_op)
+    assert (run.problem, [row["id"] for row in run.rows]) == ("", [1, 2])
     assert 0 < run.first < run.seconds
     if Path("/proc/self/status").exists():
         assert run.memory
         assert 100e6 < run.memory < 200e6
-
-
-def test_energy_is_that_of_the_run(tmp_path: Path) -> None:
-    folder = tmp_path / "intel-rapl:0"
-    folder.mkdir()
-    for name, value in (("name", "package-0"), ("energy_uj", "0"), ("max_energy_range_uj", "100000000")):
-        (folder / name).write_text(value)
-    meter = EnergyMeter(tmp_path)
-    new, counter = str(folder / "new"), str(folder / "energy_uj")
-    write = f"import os; open({new!r}, 'w').write('{{}}'); os.replace({new!r}, {counter!r})"  # never empty
-    runs = [run_process(python(write.format(energy)), meter, no_op) for energy in (3_000_000, 4_000_000)]
-    assert [run.joules for run in runs] == pytest.approx([3, 1])
 
 
 @pytest.mark.parametrize(
@@ -53,8 +40,8 @@ def test_energy_is_that_of_the_run(tmp_path: Path) -> None:
         ("import signal; signal.pause()", "it took more than 1 s"),
     ],
 )
-def test_a_run_that_fails_has_a_reason(tmp_path: Path, program: str, problem: str) -> None:
-    assert run_process(python(program), EnergyMeter(tmp_path), no_op, timeout=1).problem == problem
+def test_a_run_that_fails_has_a_reason(program: str, problem: str) -> None:
+    assert run_process(python(program), no_op, timeout=1).problem == problem
 
 
 def test_an_interrupted_process_is_ended(tmp_path: Path) -> None:
@@ -67,7 +54,7 @@ def test_an_interrupted_process_is_ended(tmp_path: Path) -> None:
 
     program = f"import os, signal; open({str(file)!r}, 'w').write(f'{{os.getpid()}}\\n'); signal.pause()"
     with pytest.raises(KeyboardInterrupt):
-        run_process(python(program), EnergyMeter(tmp_path), stop)
+        run_process(python(program), stop)
     with pytest.raises(ProcessLookupError):
         os.kill(int(file.read_text()), 0)
 
@@ -78,7 +65,7 @@ def test_systems_take_turns_and_one_that_fails_is_not_repeated() -> None:
     def run(command: Sequence[str]) -> ProcessRun:
         order.extend(command)
         count = 1 if command == ["short"] else 2
-        return ProcessRun([{}] * count, 1.0, 0.5, None, None, "no memory" if command == ["broken"] else "")
+        return ProcessRun([{}] * count, 1.0, 0.5, None, "no memory" if command == ["broken"] else "")
 
     commands = {name: [name] for name in ("ours", "broken", "short")}
     runs = measure_systems(commands, CorpusConfig(documents=2, repeats=3, trial=2, batches=(2,)), run, no_op)
@@ -108,7 +95,6 @@ def test_processes_are_measured_from_their_start_and_peers_in_their_fastest_prec
         assert len(row.timing.seconds) == len(row["firsts"]) == 1
         assert 0 < row["first"] < row["median"]
         assert row["documents_per_second"] == pytest.approx(4 / row["median"])
-        assert row["energy"]
     assert rows[OURS]["times"] == 1
     text = report.result.tables[0].title
     assert text.startswith("4 RFCs of ")
@@ -126,7 +112,7 @@ def test_a_peer_that_does_not_fit_the_memory_is_a_row_with_its_reason(
     run_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def measured(commands: Mapping[str, object], *_: object) -> dict[str, list[ProcessRun]]:
-        return {name: [ProcessRun((), 0.1, 1.0, None, None, "")] for name in commands}
+        return {name: [ProcessRun((), 0.1, 1.0)] for name in commands}
 
     monkeypatch.setattr("sumpool.bench.corpus.measure_systems", measured)
     changes = [*SMALL, "bench.peers=[CTranslate2]", "bench.memory=0.001"]
