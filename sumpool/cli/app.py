@@ -37,7 +37,6 @@ COMMANDS: Final = {
     "bench": "Measure speed and memory of a model by length.",
     "study": "Reproduce a table or figure of a paper, or list what can be reproduced.",
     "export": "Copy a model without checkpoints and logs, to pass it on.",
-    "push": "Export a model and upload it to the Hugging Face hub.",
     "prune": "List the importance of attention heads, and mask the least important.",
     "init": "Write a recipe that adapts the shipped model to your documents.",
     "mark": "Write a sheet for each document, on which a reader marks what a summary should consist of.",

@@ -54,8 +54,8 @@ def import_model(
 ) -> None:
     """Import a pretrained BART, LED, Marian, mBART or PEGASUS to summarise with, fine-tune or adapt.
 
-    LoBART is a BART with --attention sliding_window --window 1024 --positions 4096. A model that was pushed or exported
-    by sumpool is copied and verified.
+    LoBART is a BART with --attention sliding_window --window 1024 --positions 4096. A model that sumpool exported
+    is copied and verified.
     """
     from sumpool.pretrained.config import ImportOptions
     from sumpool.workflows.import_model import import_model as run_import

@@ -1,4 +1,4 @@
-"""Download of models from the Hugging Face hub, and upload.
+"""Download of models from the Hugging Face hub.
 
 A request with a short timeout comes first: without a network the library's own downloads retry for minutes.
 """
@@ -7,7 +7,7 @@ from fnmatch import fnmatch
 from importlib.util import find_spec
 from pathlib import Path
 
-from sumpool.errors import CheckpointError, DataError, RecipeError, first_line
+from sumpool.errors import CheckpointError, DataError, first_line
 from sumpool.pretrained.tokenizer import require_no_sentencepiece
 from sumpool.progress import Progress, Report
 
@@ -15,7 +15,7 @@ RUN_FILES = (
     *("recipe.yaml", "manifest.json", "model.safetensors", "tokenizer.model", "tokenizer.json", "vocabulary.json"),
     *("units.json", "sentences.json", "report.json", "labels.json", "ranker.safetensors", "README.md"),
 )
-"""Files of a run folder that was pushed."""
+"""Files of a run folder that was uploaded."""
 _PATTERNS = (
     *("config.json", "generation_config.json", "model.safetensors", "model.safetensors.index.json"),
     *("model-*.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt"),
@@ -70,31 +70,3 @@ def fetch(name: str, report: Report) -> Path:
                 f"{name} must be a folder, or a model on the Hugging Face hub or in its cache, but there is no such "
                 f"folder, and the hub gave: {first_line(error)}"
             ) from error
-
-
-def upload(folder: Path, name: str, *, public: bool) -> str:
-    """Upload the files of a folder in one commit, and return the address of the model.
-
-    Args:
-        folder: The folder.
-        name: Repository, such as "user/model"; made if it is not there.
-        public: Whether a new repository is public.
-
-    Raises:
-        RecipeError: If the library is not installed.
-        CheckpointError: If the hub does not answer, or refuses the upload.
-    """
-    if find_spec("huggingface_hub") is None:
-        raise RecipeError("push must have huggingface_hub, which is not installed: pip install 'sumpool[hub]'")
-    from huggingface_hub import HfApi
-
-    try:
-        hub = HfApi()
-        hub.create_repo(name, private=not public, exist_ok=True)
-        hub.upload_folder(repo_id=name, folder_path=folder, commit_message="Upload a model of sumpool")
-        return f"{hub.endpoint}/{name}"
-    except Exception as error:  # of the HTTP library, which differs by version
-        raise CheckpointError(
-            f"{name} must be a repository that you may write to on the Hugging Face hub, but it gave: "
-            f"{first_line(error)}; for access, hf auth login"
-        ) from error
