@@ -1,13 +1,12 @@
 """Evaluation settings, the `evaluate` section of a recipe, and the slices of documents that they define."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Literal, Self, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from sumpool.settings import Settings
 
@@ -16,8 +15,6 @@ BASELINES: tuple[Baseline, ...] = get_args(Baseline)
 """Baselines in the order of tables."""
 EqualLength = Literal["shortest", "references"]
 """Length of all summaries of a document: that of the shortest that is not empty, or of the reference."""
-_MIN_THIRDS = 30
-"""Documents below which they are not divided into thirds by length."""
 
 
 class EvaluationConfig(Settings):
@@ -42,23 +39,12 @@ class EvaluationConfig(Settings):
     """Maximum number of sentences of the greedy extractive oracle."""
     low_leak: float = Field(0.2, ge=0, le=1)
     """Upper bound of the slice low-leak: fraction of the reference's 8-grams that occur in the document."""
-    length_bounds: tuple[Annotated[int, Field(le=1_000_000_000)], ...] = ()
-    """Ascending bounds of the slices by length of the document, in words; empty divides 30 or more documents into
-    thirds."""
-
     metrics: tuple[Literal["bertscore"], ...] = ()
     """Metrics beside ROUGE; `--metric` adds one."""
     bertscore_model: Path | None = None
     """Folder of a model of transformers for BERTScore, such as a copy of bert-base-uncased; nothing is downloaded."""
     bertscore_layer: int | None = Field(None, ge=1, le=1000)
     """Layer of the model whose states BERTScore compares; null takes the one at three quarters, such as 9 of 12."""
-
-    @model_validator(mode="after")
-    def _require_ascending_bounds(self) -> Self:
-        bounds = (0, *self.length_bounds)
-        if any(high <= low for low, high in pairwise(bounds)):
-            raise ValueError(f"length_bounds must ascend from at least 1, got {list(self.length_bounds)}")
-        return self
 
 
 def slices(leaks: Sequence[float] | NDArray[np.float64], low_leak: float) -> dict[str, NDArray[np.bool_]]:
@@ -69,28 +55,4 @@ def slices(leaks: Sequence[float] | NDArray[np.float64], low_leak: float) -> dic
         low_leak: Bound below which a reference counts as not copied from its document.
     """
     members = {"all": np.ones(len(leaks), dtype=bool), "low-leak": np.asarray(leaks) < low_leak}
-    return {name: mask for name, mask in members.items() if mask.any()}
-
-
-def length_slices(
-    words: Sequence[float] | NDArray[np.float64], bounds: Sequence[int] = ()
-) -> dict[str, NDArray[np.bool_]]:
-    """Return the members (documents,) of the slices by length of the document; empty slices are left out.
-
-    Args:
-        words: Length of each document in words; NaN if unknown.
-        bounds: Ascending bounds; empty takes the terciles, or no slices for fewer than 30 documents.
-    """
-    lengths = np.asarray(words, dtype=np.float64)
-    known = lengths[~np.isnan(lengths)]
-    if not len(known) or (not bounds and len(known) < _MIN_THIRDS):
-        return {}
-    limits = list(bounds) or sorted({int(limit) for limit in np.percentile(known, [100 / 3, 200 / 3])})
-    names = [f"up to {limits[0]:,} words"]
-    names += [f"{low + 1:,} to {high:,} words" for low, high in pairwise(limits)]
-    names.append(f"over {limits[-1]:,} words")
-    edges = [-np.inf, *limits, np.inf]
-    members = {
-        name: (lengths > low) & (lengths <= high) for name, (low, high) in zip(names, pairwise(edges), strict=True)
-    }
     return {name: mask for name, mask in members.items() if mask.any()}

@@ -11,7 +11,7 @@ from typing import final
 import numpy as np
 
 from sumpool.errors import RecipeError
-from sumpool.evaluation.config import EvaluationConfig, length_slices, slices
+from sumpool.evaluation.config import EvaluationConfig, slices
 from sumpool.evaluation.paired_comparison import Difference, compare_systems
 from sumpool.evaluation.rouge import TYPES
 from sumpool.evaluation.scorer import Form, ScoredDocument, SummaryMetrics
@@ -31,7 +31,7 @@ class ReportRow:
     """Mean scores of a system on a slice of the documents.
 
     Attributes:
-        slice: "all", "low-leak" (references that are not copied from the document), or lengths of the document.
+        slice: "all", or "low-leak" (references that are not copied from the document).
         system: Name of the system.
         documents: Number of documents of the slice.
         rouge: Mean F1 from 0 to 1 with its 95 % interval, by name ("rouge1", "rouge2", "rougeL", "rougeLsum").
@@ -91,7 +91,6 @@ class EvaluationReport(Evaluation):
         signature: All settings that the scores depend on, in one line.
         documents: Number of scored documents.
         notes: Caveats: truncated documents, empty summaries, missing documents.
-        length_rows: The same for the slices by length of the document.
         differences: One system, by default the first one, compared with every other row, by slice.
     """
 
@@ -99,7 +98,6 @@ class EvaluationReport(Evaluation):
     signature: str
     documents: int
     notes: tuple[str, ...]
-    length_rows: tuple[ReportRow, ...] = ()
     differences: tuple[Difference, ...] = ()
 
     def to_json(self) -> str:
@@ -194,15 +192,11 @@ class ScoreAggregator:
         if not compared:
             listed = ", ".join(names[system] for system in systems)
             raise RecipeError(f"--against must be a row of the table ({listed}), got {against}")
-        lengths = length_slices(self._words, config.length_bounds)
         members = slices(self._leaks, config.low_leak)
-        rows, length_rows = (
-            tuple(
-                row
-                for slice_name, mask in masks.items()
-                for row in _rows(slice_name, {system: table[mask] for system, table in systems.items()}, names, config)
-            )
-            for masks in (members, lengths)
+        rows = tuple(
+            row
+            for slice_name, mask in members.items()
+            for row in _rows(slice_name, {system: table[mask] for system, table in systems.items()}, names, config)
         )
         differences = [
             replace(difference, system=names[difference.system], other=names[difference.other])
@@ -221,7 +215,6 @@ class ScoreAggregator:
             signature=f"{signature} | {resampling}",
             documents=len(self),
             notes=(*notes, *self._notes()),
-            length_rows=length_rows,
             differences=tuple(differences),
         )
 

@@ -14,7 +14,7 @@ import re
 import unicodedata
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice, pairwise
@@ -52,7 +52,6 @@ class WordTokenizer(ABC):
     """
 
     name: str
-    _word: re.Pattern[str]
     _counted: re.Pattern[str]
     """Words by which lengths are counted: separated by white space, or characters of a script without spaces."""
 
@@ -63,10 +62,6 @@ class WordTokenizer(ABC):
     @abstractmethod
     def tokenize(self, text: str) -> list[str]:
         """Split a text into normalised, stemmed words."""
-
-    def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Return start and end of each word in a text."""
-        return (match.span() for match in self._word.finditer(text))
 
     def count_words(self, text: str) -> int:
         """Return the length of a text: its whitespace-separated words, or characters of a script without spaces."""
@@ -83,7 +78,6 @@ class RougeTokenizer(WordTokenizer):
     """Tokenizer of rouge-score: runs of a-z and 0-9."""
 
     name = "a-z0-9, lower case"
-    _word = re.compile("[A-Za-z0-9]+")
     _counted = re.compile(r"\S+")
 
     def tokenize(self, text: str) -> list[str]:

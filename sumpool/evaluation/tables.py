@@ -41,7 +41,6 @@ _WIN_COLUMNS = (
     "p permuted",
     "p Holm",
 )
-_SHOWN = ("rouge1", "rouge2", "rougeLsum")
 
 _FORMULA = re.compile(r"^[=+\-@\t\r\n]")
 """Beginning of a cell that a spreadsheet would run as a formula."""
@@ -64,7 +63,6 @@ def report_tables(report: EvaluationReport) -> list[TitledTable]:
     """Lay out the tables of a report that have rows; the scores in any case."""
     named = [
         (*score_table(report), "", 2),
-        (*length_table(report), "ROUGE-1 / -2 / -Lsum by length of the document", 1),
         (*form_table(report), "form: sentences with a fault", 1),
         (*win_table(report), f"{compared_system(report)} minus other systems, on each document", 1),
     ]
@@ -81,7 +79,7 @@ def best_scores(report: EvaluationReport) -> set[tuple[str, str, str]]:
     highest: dict[tuple[str, str], float] = {}
     scores = [
         (row.slice, row.system, name, round(100 * f1.mean, 1))
-        for row in (*report.rows, *report.length_rows)
+        for row in report.rows
         if not row.system.startswith("oracle-")
         for name, f1 in row.rouge.items()
     ]
@@ -108,20 +106,6 @@ def score_table(report: EvaluationReport) -> Table:
     position = columns.index("documents")
     inserted = [(*row[:position], cell, *row[position:]) for row, cell in zip(rows, cells, strict=True)]
     return (*columns[:position], "BERTScore", *columns[position:]), inserted
-
-
-def length_table(report: EvaluationReport) -> Table:
-    """ROUGE-1, -2 and -Lsum of each system by length of the document; no rows without such slices."""
-    slices = list(dict.fromkeys(row.slice for row in report.length_rows))
-    documents = {row.slice: row.documents for row in report.length_rows}
-    scores = {
-        (row.system, row.slice): " / ".join(f"{100 * row.rouge[name].mean:.1f}" for name in _SHOWN)
-        for row in report.length_rows
-    }
-    systems = dict.fromkeys(row.system for row in report.length_rows)
-    rows = [(system, *(scores[system, name] for name in slices)) for system in systems]
-    counts = [("documents", *(f"{documents[name]:,}" for name in slices))] if rows else []
-    return ("system", *slices), [*rows, *counts]
 
 
 def win_table(report: EvaluationReport) -> Table:
@@ -190,7 +174,7 @@ def to_csv(report: EvaluationReport) -> str:
     columns += ["bertscore", "bertscore_low", "bertscore_high"]
     writer.writerow([*columns, *(f"{name}_{test}" for name in TYPES for test in _TESTS)])
     differences = {(item.slice, item.other): item for item in report.differences}
-    for row in (*report.rows, *report.length_rows):
+    for row in report.rows:
         cells = [guard_cell(row.slice), guard_cell(row.system), *(getattr(row, name) for name in _STATISTICS)]
         cells += [value for name in TYPES for value in astuple(row.rouge[name])]
         cells += astuple(row.bertscore) if row.bertscore else ("", "", "")
@@ -228,7 +212,7 @@ def to_latex(report: EvaluationReport) -> str:
         r"\toprule",
         r"System & ROUGE-1 & ROUGE-2 & ROUGE-L & ROUGE-Lsum & Words \\",
     ]
-    for slice_name, rows in groupby((*report.rows, *report.length_rows), key=lambda row: row.slice):
+    for slice_name, rows in groupby(report.rows, key=lambda row: row.slice):
         members = list(rows)
         title = rf"\emph{{{escape_latex(slice_name)}}}, {members[0].documents} documents"
         lines += [r"\midrule", rf"\multicolumn{{6}}{{l}}{{{title}}} \\"]

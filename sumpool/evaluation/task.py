@@ -8,7 +8,7 @@ from pathlib import Path
 from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.bertscore import BertScorer
 from sumpool.evaluation.config import BASELINES, EqualLength, EvaluationConfig
-from sumpool.evaluation.html_report import EXTREMES, read_distribution, to_html
+from sumpool.evaluation.html_report import EXTREMES, read_extremes, to_html
 from sumpool.evaluation.paired_comparison import read_common
 from sumpool.evaluation.report import EvaluationReport, ScoreAggregator
 from sumpool.evaluation.rouge import TOKENIZERS
@@ -124,8 +124,8 @@ def evaluate_tasks(
     # 3. Write it as HTML, LaTeX and CSV where a file is given.
     texts: list[tuple[Path, str]] = []
     if results.html:
-        distribution = read_distribution(folders[first.system], first.references(), EXTREMES)
-        texts.append((results.html, to_html(evaluation, distribution, config, first.identity, [*folders])))
+        extremes = read_extremes(folders[first.system], first.references(), EXTREMES)
+        texts.append((results.html, to_html(evaluation, *extremes, config, first.identity, [*folders])))
     if results.latex:
         texts.append((results.latex, to_latex(evaluation)))
     if results.csv:

@@ -159,19 +159,6 @@ def test_a_system_named_like_a_baseline_keeps_its_scores() -> None:
     assert result.differences[0].rouge["rouge1"].wins > 8
 
 
-def test_documents_are_divided_by_length() -> None:
-    documents = [replace(scored(number, leak=0.5), document_words=100 * (number + 1)) for number in range(30)]
-    result = report(documents)
-    assert [(row.slice, row.system, row.documents) for row in result.length_rows] == [
-        (part, system, 10)
-        for part in ("up to 1,066 words", "1,067 to 2,033 words", "over 2,033 words")
-        for system in ("tiny", "LEAD-60", "oracle-3")
-    ]
-    expected = np.mean([document.systems["model"].rouge["rouge2"].f1 for document in documents[10:20]])
-    assert result.length_rows[3].rouge["rouge2"].mean == pytest.approx(expected)
-    assert report(documents[:29]).length_rows == ()
-
-
 def test_a_system_is_added_after_all_documents_are() -> None:
     scores = ScoreAggregator()
     for number in range(4):

@@ -16,7 +16,6 @@ from sumpool.evaluation.tables import (
     best_scores,
     escape_latex,
     form_table,
-    length_table,
     score_table,
     to_csv,
     to_latex,
@@ -47,7 +46,6 @@ REPORT = EvaluationReport(
     signature="signature",
     documents=1243,
     notes=(),
-    length_rows=tuple(row(part, system, 600) for part in ("short", "long") for system in ("tiny", "LEAD-60")),
     differences=(difference("all", "LEAD-60"), difference("low-leak", "LEAD-60")),
 )
 
@@ -60,17 +58,6 @@ def test_scores_are_percent_with_intervals() -> None:
     assert (first["words"], first["repeated"], first["unsupported"], first["documents"]) == ("40", "2.0 %", "", "1,243")
     assert first["p vs LEAD (1 / Lsum)"] == "0.125 / 0.125"
     assert dict(zip(titles, cells[1], strict=True))["p vs LEAD (1 / Lsum)"] == ""
-
-
-def test_systems_are_rows_and_lengths_columns() -> None:
-    titles, cells = length_table(REPORT)
-    assert titles == ("system", "short", "long")
-    assert cells == [
-        ("tiny", "41.2 / 41.2 / 41.2", "41.2 / 41.2 / 41.2"),
-        ("LEAD-60", "41.2 / 41.2 / 41.2", "41.2 / 41.2 / 41.2"),
-        ("documents", "600", "600"),
-    ]
-    assert length_table(EvaluationReport((), "", 0, ()))[1] == []
 
 
 def test_wins_are_those_of_all_documents() -> None:
@@ -96,7 +83,7 @@ def test_the_best_score_is_bold_but_for_the_oracle() -> None:
     rows = tuple(
         replace(row("all", name), rouge={**row("all", name).rouge, "rouge2": f1}) for name, f1 in scores.items()
     )
-    found = replace(REPORT, rows=rows, length_rows=())
+    found = replace(REPORT, rows=rows)
     assert {system for _, system, name in best_scores(found) if name == "rouge2"} == {"other", "same"}
     cells = [cells[3] for cells in score_table(found)[1]]
     assert [isinstance(cell, Bold) for cell in cells] == [False, True, True, False]
@@ -138,11 +125,10 @@ def report(system: str = "tiny", holm: float = 0.375) -> EvaluationReport:
         "all", system, "LEAD-60", 19, dict.fromkeys(TYPES, FEW_TEST), {**dict.fromkeys(TYPES, 1.0), "rouge2": holm}
     )
     return EvaluationReport(
-        rows=(export_row("all", system), export_row("all", "LEAD-60")),
+        rows=tuple(export_row(part, name) for part in ("all", "low-leak") for name in (system, "LEAD-60")),
         signature="signature 95 %\nsecond line",
         documents=19,
         notes=("a note",),
-        length_rows=(export_row("up to 5 words", system), export_row("up to 5 words", "LEAD-60")),
         differences=(difference,),
     )
 
@@ -161,7 +147,7 @@ def test_names_are_one_cell_of_one_row() -> None:
 def test_csv_has_unrounded_scores_and_tests() -> None:
     rows = list(csv.DictReader(io.StringIO(to_csv(report()))))
     assert [(item["slice"], item["system"]) for item in rows] == [
-        (part, system) for part in ("all", "up to 5 words") for system in ("tiny", "LEAD-60")
+        (part, system) for part in ("all", "low-leak") for system in ("tiny", "LEAD-60")
     ]
     assert (float(rows[0]["rouge1"]), rows[0]["rouge1_low"], rows[0]["rougeLsum_high"]) == (1 / 3, "0.25", "0.5")
     assert (rows[0]["documents"], rows[0]["words"], rows[0]["unsupported"]) == ("19", "40.4", "")
@@ -191,7 +177,7 @@ def test_latex_is_a_table_with_intervals_and_stars() -> None:
     lines = to_latex(report(holm=0.01)).splitlines()
     assert lines[:2] == ["% a note", "% signature 95 % second line"]
     assert lines[2].startswith("% *: differs from tiny, permutation test, Holm, p < 0.05")
-    assert r"\multicolumn{6}{l}{\emph{up to 5 words}, 19 documents} \\" in lines
+    assert r"\multicolumn{6}{l}{\emph{low-leak}, 19 documents} \\" in lines
     cell = r"\textbf{33.3} {\scriptsize [25.0, 50.0]}"
     starred = cell.replace("33.3}", "33.3}$^*$")
     assert rf"LEAD-60 & {cell} & {starred} & {cell} & {cell} & 40 \\" in lines
