@@ -350,7 +350,7 @@ def _is_open(last: Group, group: Group, body: Body) -> bool:
     end, start = last.lines[-1], group.lines[0]
     if _same_column(end, start) or start.page - end.page > 2 or abs(end.size - start.size) > 0.5:
         return False
-    if end.text.endswith("-"):
+    if _OPEN_END.search(end.text):
         return True
     return not _ends_sentence(end) and (start.text[:1].islower() or not end.x1 < end.right - 3 * body.size)
 

@@ -228,6 +228,9 @@ def test_paragraph_across_columns_and_pages_is_joined() -> None:
     (block,) = read(pdf(pages)).blocks
     assert block.text == " ".join(words)
     assert block.page == 1
+    short, rest = "as the records of the years 737\u2013", "749 of the abbey show."
+    (block,) = read(pdf([column(FIRST[:-1]) + show(short, 72, 664), column(rest)])).blocks
+    assert block.text == f"{FIRST[:-1]} {short}{rest}"
 
 
 def test_notes_stand_behind_the_text_of_their_page() -> None:
