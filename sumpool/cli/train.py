@@ -111,5 +111,6 @@ def _forecast(measured: "DryRun", steps: int, *, has_decoder: bool) -> str:
         ["peak memory of a step", memory],
         ["time of such a step", f"{measured.seconds:.2f} s"],
         ["all steps, at most", f"{minutes:,.1f} min for {steps:,}"],
+        ["not counted", "validation, and the sentence ranker, .1 s a document" if has_decoder else "validation"],
     ]
     return table(["dry run", ""], rows)

@@ -5,12 +5,14 @@ error falls most. The histogram of the larger child of a split is the parent's l
 without a value have a bin of their own, below all others. Training costs rows x features per level of a tree.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sumpool.progress import no_op
 from sumpool.ranking.config import BoostingConfig
 from sumpool.ranking.ranker import LEAF, Forest, Matrix, Values
 
@@ -21,7 +23,14 @@ MAX_BINS: Final = 64
 _TINY = 1e-12
 
 
-def fit_forest(rows: Matrix, targets: Values, weights: Values, config: BoostingConfig, seed: int) -> Forest:
+def fit_forest(
+    rows: Matrix,
+    targets: Values,
+    weights: Values,
+    config: BoostingConfig,
+    seed: int,
+    on_tree: Callable[[int], None] = no_op,
+) -> Forest:
     """Fit boosted trees to targets by weighted squared error.
 
     Args:
@@ -30,6 +39,7 @@ def fit_forest(rows: Matrix, targets: Values, weights: Values, config: BoostingC
         weights: Weight of each row, (rows,).
         config: Settings.
         seed: Seed of the sampling of rows.
+        on_tree: Called with the number of trees after each.
     """
     features = rows.shape[1]
     edges = [_edges(rows[:, column]) for column in range(features)]
@@ -53,6 +63,7 @@ def fit_forest(rows: Matrix, targets: Values, weights: Values, config: BoostingC
             column = int(columns[node.column])
             threshold = float(edges[column][node.code - 1]) if node.code else -np.inf
             nodes.append((column, threshold, roots[-1] + node.left, 0.0))
+        on_tree(len(roots))
     feature, thresholds, left, value = zip(*nodes, strict=True)
     return Forest(
         np.array(roots, np.int32),

@@ -8,6 +8,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from sumpool.progress import no_op
 from sumpool.ranking.boosting import fit_forest
 from sumpool.ranking.config import RankingConfig
 from sumpool.ranking.examples import RankingExample
@@ -42,12 +43,15 @@ _STEPS = 40
 """Steps of the conjugate-gradient method."""
 
 
-def fit_ranker(examples: Sequence[RankingExample], config: RankingConfig) -> Ranker:
+def fit_ranker(
+    examples: Sequence[RankingExample], config: RankingConfig, on_tree: Callable[[int], None] = no_op
+) -> Ranker:
     """Fit a ranker; deterministic given the seed of the settings.
 
     Args:
         examples: Documents with labels, at least one with a candidate.
         config: Settings.
+        on_tree: Called with the number of trees after each.
 
     Raises:
         ValueError: If there is no candidate.
@@ -73,6 +77,7 @@ def fit_ranker(examples: Sequence[RankingExample], config: RankingConfig) -> Ran
         sentence_weights(examples),
         config.boosting,
         config.seed,
+        on_tree,
     )
     return Ranker(_fit_cues(examples, config), forest)
 

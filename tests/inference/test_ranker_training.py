@@ -68,7 +68,7 @@ def test_an_interrupted_fit_begins_anew(ranked: Path, tmp_path: Path, recipe_wit
     tasks: list[str] = []
 
     def stop() -> None:
-        if "rank: sentences" in tasks:
+        if "rank: trees" in tasks:
             raise Interrupted(15)
 
     with pytest.raises(Interrupted):

@@ -55,8 +55,12 @@ def train_ranker(run: Path, recipe: Recipe, prepared: Path, *, report: Report, c
     if not examples:
         report(Progress("rank", note="no sentence ranker: the training documents have no sentences of prose"))
         return
-    report(Progress("rank: fit"))
-    ranker = fit_ranker(examples, config)
+
+    def on_tree(trees: int) -> None:
+        check()
+        report(Progress("rank: trees", trees, config.boosting.trees))
+
+    ranker = fit_ranker(examples, config, on_tree)
     # 2. Train its choice of sentences from marks of readers.
     if config.marks:
         from sumpool.ranking.marks import marked_examples  # with the readers of documents
