@@ -168,9 +168,7 @@ class RoundingCounter(TorchDispatchMode):
 def test_bf16_rounds_every_weight_once_and_keeps_gradients_in_single_precision(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(
-        chunked_encoding, "CPU_BUDGET", chunked_encoding.MemoryBudget(chunk=1, document=2**20)
-    )  # every layer runs several times
+    monkeypatch.setattr(chunked_encoding, "CPU_CHUNK_BYTES", 1)  # every layer runs several times
     model = new_model()
     updater = new_updater(model, CONFIG.model_copy(update={"precision": "bf16"}))
     with RoundingCounter() as counter:

@@ -1,15 +1,10 @@
-"""Chunked encoding: the encoder's layers over blocks of real tokens, in bounded memory.
+"""Chunked encoding: the encoder's layers over blocks of real tokens.
 
 An alternative to whole padded documents, with equal results. Attention that stays inside blocks lets a document
 run through several layers block by block. Full blocks of all documents of a batch are grouped into chunks; the last,
 shorter blocks are grouped with blocks of similar length, padded to the longest of the chunk. A batch therefore costs
 what its real tokens cost, whatever the lengths of its documents, and the activations of a chunk are small enough to
 stay in the processor's cache.
-
-A pooler with a scorer requests first the scores and then, once these determine which states are combined with which
-weight, the weighted sums. Without gradients, states of documents that exceed a memory budget are computed twice: they
-are recomputed for the sums, to which each chunk adds before it is freed. Time is that of two encoder passes; memory is
-that of a few chunks, of some numbers per token, and of the pooled states.
 """
 
 import math
@@ -22,29 +17,13 @@ import torch
 from torch import Tensor
 
 from sumpool.core.nn.numerics import to_device
-from sumpool.core.nn.states import Mixture, States
 from sumpool.core.tokens import AttentionReceived, Tokens
 
-
-@dataclass(frozen=True)
-class MemoryBudget:
-    """Bytes that states may take.
-
-    Attributes:
-        chunk: Of all blocks that run through the layers together.
-        document: Of one padded document; states of longer documents are recomputed instead of stored where possible.
-    """
-
-    chunk: int
-    document: int
-
-
-CPU_BUDGET = MemoryBudget(chunk=6 * 2**20, document=2**29)
-"""Chunk: 2,048 states of dim 768; linear maps run fastest at 512 to 2,048 rows, and the output of one is still in the
-cache when the next one reads it. Document: 174,762 states of dim 768."""
-GPU_BUDGET = MemoryBudget(chunk=2**28, document=2**33)
-"""Chunk: 87,381 states of dim 768 saturate any device. Document: 2,796,202 states of dim 768, on a device of tens of
-gigabytes."""
+CPU_CHUNK_BYTES = 6 * 2**20
+"""States of a chunk, 2,048 of dim 768; linear maps run fastest at 512 to 2,048 rows, and the output of one is still in
+the cache when the next one reads it."""
+GPU_CHUNK_BYTES = 2**28
+"""States of a chunk, 87,381 of dim 768, which saturate any device."""
 
 
 @dataclass(frozen=True)
@@ -191,16 +170,11 @@ class Blocks:
             return zeros.index_copy(0, indices, rows).view(*self.shape, *rows.shape[1:])
         joined: Tensor | None = None
         for chunk, value in zip(self.chunks, values, strict=True):
-            joined = self.write(chunk, value, joined)
+            rows = chunk.drop_padding(value)
+            if joined is None:
+                joined = rows.new_zeros(*self.shape, *rows.shape[1:])
+            joined.flatten(0, 1)[chunk.flat_indices] = rows
         assert joined is not None, "there is always a chunk"
-        return joined
-
-    def write(self, chunk: Chunk, values: Tensor, joined: Tensor | None) -> Tensor:
-        """Write the values of a chunk into `joined` (batch, length, ...), or into zeros where it is None."""
-        rows = chunk.drop_padding(values)
-        if joined is None:
-            joined = rows.new_zeros(*self.shape, *rows.shape[1:])
-        joined.flatten(0, 1)[chunk.flat_indices] = rows
         return joined
 
 
@@ -216,100 +190,29 @@ def _group(blocks: Sequence[Block], max_tokens: int) -> Iterator[Sequence[Block]
     yield chunk
 
 
-@final
-class StreamedStates(States):
-    """States that layers compute from blocks; scores and weighted sums carry no gradient."""
+def run_in_blocks(tokens: Tokens, block: int, run_layers: Callable[[Tokens], Tokens], state_bytes: int) -> Tokens:
+    """Run documents through layers block by block, and join the states; differentiable.
 
-    def __init__(
-        self,
-        tokens: Tokens,
-        block: int,
-        run_layers: Callable[[Tokens], Tokens],
-        projection: Callable[[Tensor], Tensor],
-        state_bytes: int,
-    ) -> None:
-        """Prepare; nothing is computed yet.
+    Args:
+        tokens: The documents, input of the layers, with `lengths`.
+        block: Tokens of the blocks in which they run through the layers.
+        run_layers: Computes the states of a chunk.
+        state_bytes: Size of one state.
+    """
+    assert tokens.lengths is not None, "chunks are not exported"
+    budget = GPU_CHUNK_BYTES if tokens.mask.is_cuda else CPU_CHUNK_BYTES
+    blocks = Blocks(tokens.mask, block, budget // state_bytes, tokens.lengths)
+    attention_received: list[AttentionReceived] = []
 
-        Args:
-            tokens: The documents, input of the layers, with `lengths`.
-            block: Tokens of the blocks in which they run through the layers.
-            run_layers: Computes the states of a chunk.
-            projection: Projection of each state that `projected` returns, (..., dim) -> (..., features).
-            state_bytes: Size of one state. Of documents beyond the budget not the scored states are stored for the
-                weighted sums, but only their projection.
-        """
-        assert tokens.lengths is not None, "chunks are not exported"
-        budget = GPU_BUDGET if tokens.mask.is_cuda else CPU_BUDGET
-        self._tokens = tokens
-        self._blocks = Blocks(tokens.mask, block, budget.chunk // state_bytes, tokens.lengths)
-        self._run_layers = run_layers
-        self._projection = projection
-        self._store = tokens.mask.size(1) * state_bytes <= budget.document
-        self._states: Tensor | None = None
-        self._projected: Tensor | None = None
+    def chunk_states() -> Iterator[Tensor]:
+        for chunk in blocks.chunks:
+            output = run_layers(chunk.gather(tokens))
+            assert output.attention_received is not None
+            attention_received.append(output.attention_received)
+            yield output.states
 
-    def score(self, scorer: Callable[[Tokens], Tensor]) -> Tensor:
-        """Score one chunk after another."""
-        scores: Tensor | None = None
-        stored: Tensor | None = None
-        for chunk, output in self._outputs():
-            # Written into one tensor each: small tensors between large ones would fragment memory.
-            scores = self._blocks.write(chunk, scorer(output), scores)
-            values = output.states if self._store else self._projection(output.states)
-            stored = self._blocks.write(chunk, values, stored)
-        if self._store:
-            self._states = stored
-        else:
-            self._projected = stored
-        assert scores is not None, "there is always a chunk"
-        return scores
-
-    def mix(self, mixture: Mixture) -> Tensor:
-        """Combine the stored states, or recompute them and add one chunk after another to the weighted sums."""
-        if self._states is not None:
-            return mixture.combine(self._states)
-        shape, length = mixture.mask.shape, self._tokens.mask.size(1)
-        used = mixture.weights != 0  # (batch, keep, members)
-        offsets = length * torch.arange(len(used), device=used.device)  # of the documents in the flattened batch
-        members = (mixture.members + offsets[:, None, None])[used]
-        target = members.new_zeros(len(used) * length)  # index of the sum that each state is added to
-        target[members] = used.flatten(0, 1).nonzero()[:, 0]
-        weight = mixture.weights.new_zeros(len(target))
-        weight[members] = mixture.weights[used]
-        sums: Tensor | None = None
-        for chunk, output in self._outputs():
-            states, indices = chunk.drop_padding(output.states), chunk.flat_indices
-            sums = states.new_zeros(shape.numel(), states.size(1)) if sums is None else sums
-            sums.index_add_(0, target[indices], states * weight[indices, None].to(states.dtype))
-        assert sums is not None, "there is always a chunk"
-        return sums.view(*shape, -1)
-
-    def all(self) -> Tokens:
-        """Join the states of all chunks to documents; differentiable."""
-        attention_received: list[AttentionReceived] = []
-
-        def chunk_states() -> Iterator[Tensor]:
-            for _, output in self._outputs():
-                assert output.attention_received is not None
-                attention_received.append(output.attention_received)
-                yield output.states
-
-        self._states = self._blocks.join(chunk_states())
-        return replace(
-            self._tokens,
-            states=self._states,
-            attention_received=lambda include_self: self._blocks.join(
-                compute(include_self) for compute in attention_received
-            ),
-        )
-
-    def projected(self) -> Tensor:
-        """Return the projection of each state (batch, length, features), after `score` or `all`."""
-        if self._states is not None:
-            return self._projection(self._states)
-        assert self._projected is not None, "states must be computed before their projection is known"
-        return self._projected
-
-    def _outputs(self) -> Iterator[tuple[Chunk, Tokens]]:
-        """Run each chunk through the layers on demand."""
-        return ((chunk, self._run_layers(chunk.gather(self._tokens))) for chunk in self._blocks.chunks)
+    return replace(
+        tokens,
+        states=blocks.join(chunk_states()),
+        attention_received=lambda include_self: blocks.join(compute(include_self) for compute in attention_received),
+    )

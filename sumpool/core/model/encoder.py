@@ -9,13 +9,13 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.core.attention._base import SoftmaxAttention
-from sumpool.core.model.chunked_encoding import StreamedStates, group_layers
+from sumpool.core.model.chunked_encoding import group_layers, run_in_blocks
 from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
 from sumpool.core.nn.execution import run_layer
 from sumpool.core.nn.layers import FeedForward, Residual
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.positions import Embed
-from sumpool.core.nn.states import EagerStates, Mixture, Mixtures
+from sumpool.core.nn.states import Mixture, Mixtures
 from sumpool.core.pooling._base import Pooled, Pooler
 from sumpool.core.tokens import Tokens
 
@@ -66,11 +66,6 @@ def identity(states: Tensor) -> Tensor:
     return states
 
 
-def drop_features(states: Tensor) -> Tensor:
-    """Return states without features: (..., dim) -> (..., 0)."""
-    return states[..., :0]
-
-
 @final
 class PoolingTrace:
     """Applies poolers and collects what the result of the encoder needs of them.
@@ -94,17 +89,13 @@ class PoolingTrace:
         self._inputs: list[Tokens] = []
 
     def pool(self, pooler: Pooler, tokens: Tokens, layer: int) -> Tokens:
-        """Pool the output of the layer with this index (counted from 0) and record the pooling."""
-        states = EagerStates(tokens)
-        tokens = states.all()
+        """Pool the output of the layer with this index (counted from 0); return it without losses and metrics."""
+        tokens = tokens.with_states(zero_padding(tokens.states, tokens.mask))
         if self.source is None:
             self.source = replace(tokens, states=self.project_source(tokens.states), attention_received=None)
         if self.keep_inputs:
             self._inputs.append(tokens)
-        return self.record(pooler(tokens, states), layer)
-
-    def record(self, pooled: Pooled, layer: int) -> Tokens:
-        """Record the result of a pooling; return its tokens without losses and metrics."""
+        pooled: Pooled = pooler(tokens)
         for name, loss in pooled.tokens.losses.items():
             self.losses[name] = self.losses[name] + loss if name in self.losses else loss
         self.metrics |= {f"layer_{layer + 1}.{name}": value for name, value in pooled.tokens.metrics.items()}
@@ -130,7 +121,7 @@ class Encoder(nn.Module):
     Attributes:
         chunked: Whether documents are encoded in chunks of blocks (`sumpool.core.model.chunked_encoding`), with equal
             results. By default they are where any layer attends inside blocks: time then follows the real tokens of a
-            batch, and memory is bounded.
+            batch.
     """
 
     word_starts: Tensor
@@ -183,14 +174,7 @@ class Encoder(nn.Module):
             if group.block is None or not self.chunked:
                 tokens = run_layers(tokens)  # whole padded documents
             else:
-                projection = project_source if trace.source is None else drop_features
-                states = StreamedStates(tokens, group.block, run_layers, projection, state_bytes)
-                if layer in poolers and not self.restore and not torch.is_grad_enabled():
-                    pooled = poolers[layer](tokens, states)
-                    trace.source = trace.source or tokens.with_states(states.projected())
-                    tokens = trace.record(pooled, layer)
-                    continue
-                tokens = states.all()
+                tokens = run_in_blocks(tokens, group.block, run_layers, state_bytes)
             if layer in poolers:
                 tokens = trace.pool(poolers[layer], tokens, layer)
         source = trace.source

@@ -11,7 +11,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from sumpool.core.nn.masking import zero_padding
-from sumpool.core.nn.states import Mixture, States
+from sumpool.core.nn.states import Mixture
 from sumpool.core.tokens import Tokens
 from sumpool.settings import Settings
 
@@ -66,14 +66,8 @@ class Pooler(nn.Module, ABC):
     """
 
     @abstractmethod
-    def forward(self, tokens: Tokens, states: States | None = None) -> Pooled:
-        """Pool (batch, length, dim) to (batch, keep, dim).
-
-        Args:
-            tokens: Tokens to pool.
-            states: Source of the states, in place of `tokens.states`. Poolers that need scores and weighted sums only
-                can then run without materialising all states.
-        """
+    def forward(self, tokens: Tokens) -> Pooled:
+        """Pool (batch, length, dim) to (batch, keep, dim)."""
 
 
 def keep_counts(keep: Keep, mask: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.numerics import at_least_float32
-from sumpool.core.nn.states import Mixture, States
+from sumpool.core.nn.states import Mixture
 from sumpool.core.pooling._base import Pooled, Pooler, PoolerConfig, pool_tokens
 from sumpool.core.tokens import Tokens
 
@@ -44,9 +44,8 @@ class DistillingPooler(Pooler):
         super().__init__()
         self.convolve = nn.Linear(3 * dim, dim)
 
-    def forward(self, tokens: Tokens, states: States | None = None) -> Pooled:
+    def forward(self, tokens: Tokens) -> Pooled:
         """Pool (batch, length, dim) to (batch, half of the length rounded up, dim)."""
-        tokens = states.all() if states else tokens
         windows = self._windows(self._convolved(tokens), tokens.mask)
         values, argmax = windows.max(2)  # (batch, pairs, dim)
         fraction = torch.full_like(at_least_float32(values), 1 / values.size(2))

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.nn.numerics import at_least_float32
-from sumpool.core.nn.states import Mixture, States
+from sumpool.core.nn.states import Mixture
 from sumpool.core.pooling._base import Pooled, Pooler, PoolerConfig, pool_tokens
 from sumpool.core.tokens import Tokens
 
@@ -49,9 +49,8 @@ class FunnelPooler(Pooler):
         super().__init__()
         self.config = config
 
-    def forward(self, tokens: Tokens, states: States | None = None) -> Pooled:
+    def forward(self, tokens: Tokens) -> Pooled:
         """Pool (batch, length, dim) to (batch, windows, dim)."""
-        tokens = states.all() if states else tokens
         window, stride = self.config.window, self.config.stride
         length = tokens.mask.size(1)
         starts = torch.arange(0, min(length, max(1, length - window + stride)), stride, device=tokens.mask.device)

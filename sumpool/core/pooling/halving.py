@@ -18,8 +18,9 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.numerics import at_least_float32
-from sumpool.core.nn.states import EagerStates, Mixture, States
+from sumpool.core.nn.states import Mixture
 from sumpool.core.pooling._base import (
     Keep,
     Pooled,
@@ -203,16 +204,16 @@ class HalvingPooler(Pooler):
         self.config = config
         self.scorer = scorer
 
-    def forward(self, tokens: Tokens, states: States | None = None) -> Pooled:
+    def forward(self, tokens: Tokens) -> Pooled:
         """Pool (batch, length, dim) to (batch, keep, dim); see `Pooler.forward`."""
-        states = states or EagerStates(tokens)
+        tokens = tokens.with_states(zero_padding(tokens.states, tokens.mask))
         if self.max_length is None and max_kept(self.config.keep, tokens.mask.size(1)) == tokens.mask.size(1):
-            return keep_all(states.all())
+            return keep_all(tokens)
         hard = self.config.inference == "hard" and not self.training
-        scores = states.score(self.scorer)
+        scores = self.scorer(tokens)
         config = self.config
         tournament = halve(scores, tokens.mask, config.keep, config.peak, hard, config.sort, self.max_length)
         mixture = tournament.mixture
         lengths = kept_lengths(config.keep, tokens.lengths)
-        pooled = pool_tokens(tokens, states.mix(mixture), mixture.mask, tournament.heaviest, lengths)
+        pooled = pool_tokens(tokens, mixture.combine(tokens.states), mixture.mask, tournament.heaviest, lengths)
         return Pooled(replace(pooled, metrics={"winner_share": tournament.winner_share}), lambda: mixture)

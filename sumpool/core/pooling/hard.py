@@ -12,7 +12,8 @@ from typing import Annotated, Literal, final
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.nn.states import EagerStates, Mixture, States
+from sumpool.core.nn.masking import zero_padding
+from sumpool.core.nn.states import Mixture
 from sumpool.core.pooling._base import (
     Keep,
     Pooled,
@@ -57,14 +58,14 @@ class HardPooler(Pooler):
         self.config = config
         self.scorer = scorer
 
-    def forward(self, tokens: Tokens, states: States | None = None) -> Pooled:
+    def forward(self, tokens: Tokens) -> Pooled:
         """Pool (batch, length, dim) to (batch, keep, dim); see `Pooler.forward`."""
-        states, length = states or EagerStates(tokens), tokens.mask.size(1)
+        tokens, length = tokens.with_states(zero_padding(tokens.states, tokens.mask)), tokens.mask.size(1)
         if max_kept(self.config.keep, length) == length:
-            return keep_all(states.all())
+            return keep_all(tokens)
         straight_through = self.config.gradient == "straight_through"
         with torch.set_grad_enabled(straight_through and torch.is_grad_enabled()):
-            scores = states.score(self.scorer)
+            scores = self.scorer(tokens)
         indices, mask = top_k(scores, tokens.mask, self.config.keep)
         lengths = kept_lengths(self.config.keep, tokens.lengths)
         indices = indices.masked_fill(~mask, length).sort(dim=1).values.clamp(max=length - 1)  # in source order
@@ -72,7 +73,7 @@ class HardPooler(Pooler):
         if straight_through:
             weights = weights * _one(scores.gather(1, indices).masked_fill(~mask, 0.0)).to(weights.dtype)
         mixture = Mixture(indices[..., None], weights[..., None], mask)
-        return Pooled(pool_tokens(tokens, states.mix(mixture), mask, indices, lengths), lambda: mixture)
+        return Pooled(pool_tokens(tokens, mixture.combine(tokens.states), mask, indices, lengths), lambda: mixture)
 
 
 def _one(scores: Tensor) -> Tensor:

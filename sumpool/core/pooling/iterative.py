@@ -23,7 +23,7 @@ from torch.nn import functional as F
 
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.numerics import at_least_float32, matmul_exactly
-from sumpool.core.nn.states import Mixture, States
+from sumpool.core.nn.states import Mixture
 from sumpool.core.pooling._base import (
     Keep,
     Pooled,
@@ -150,9 +150,8 @@ class IterativePooler(Pooler):
         self.config = config
         self.scorer = scorer
 
-    def forward(self, tokens: Tokens, states: States | None = None) -> Pooled:
+    def forward(self, tokens: Tokens) -> Pooled:
         """Pool (batch, length, dim) to (batch, keep, dim); see `Pooler.forward`."""
-        tokens = states.all() if states else tokens
         length = tokens.mask.size(1)
         if max_kept(self.config.keep, length) == length:
             return keep_all(tokens)

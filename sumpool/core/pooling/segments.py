@@ -22,7 +22,7 @@ from sumpool.core.boundaries.fixed import FixedBoundariesConfig
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.segments import Segments, memberships
-from sumpool.core.nn.states import Mixture, States
+from sumpool.core.nn.states import Mixture
 from sumpool.core.pooling._base import Pooled, Pooler, PoolerConfig, pool_tokens
 from sumpool.core.tokens import Tokens
 from sumpool.settings import OneOf
@@ -62,9 +62,8 @@ class SegmentsPooler(Pooler):
         self.combine = config.combine
         self.boundaries = boundaries
 
-    def forward(self, tokens: Tokens, states: States | None = None) -> Pooled:
+    def forward(self, tokens: Tokens) -> Pooled:
         """Pool (batch, length, dim) to (batch, segments, dim), padded to the document with most segments."""
-        tokens = states.all() if states else tokens
         vectors, dtype = tokens.states, tokens.states.dtype
         segmentation = self.boundaries(tokens)
         segments = Segments.from_ends(segmentation.ends, tokens.mask)

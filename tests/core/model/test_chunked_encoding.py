@@ -1,4 +1,4 @@
-"""Chunked encoding, against the plain loop; states recomputed beyond the memory budget, against stored ones."""
+"""Chunked encoding, against the plain loop."""
 
 from typing import Any
 
@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from sumpool.core.model import chunked_encoding
-from sumpool.core.model.chunked_encoding import LayerGroup, MemoryBudget, group_layers
+from sumpool.core.model.chunked_encoding import LayerGroup, group_layers
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.encoder import Encoder, EncoderOutput
-from sumpool.core.model.summarizer import Memory, SummarizationModel
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.tokens import Tokens
 from tests.core.model.test_summarizer import VOCAB, make_documents
 
@@ -90,7 +90,7 @@ every_encoder = pytest.mark.parametrize("layers", ENCODERS.values(), ids=ENCODER
 def test_chunks_equal_the_plain_loop(
     layers: list[dict[str, object]], rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chunked_encoding, "CPU_BUDGET", MemoryBudget(rows * 16 * 8, 2**30))
+    monkeypatch.setattr(chunked_encoding, "CPU_CHUNK_BYTES", rows * 16 * 8)
     encoder, documents = make_encoder(*layers).eval(), make_documents(*LENGTHS)
     assert encoder.chunked
     with torch.no_grad():
@@ -113,17 +113,11 @@ POOLERS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("pool", POOLERS, ids=lambda pool: "-".join(map(str, pool.values())))
-@pytest.mark.parametrize(
-    ("seed", "stored", "restore"),
-    [
-        (0, 1, True),
-        pytest.param(1, 2**30, False, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize(("seed", "restore"), [(0, True), pytest.param(1, False, marks=pytest.mark.slow)])
 def test_chunks_equal_the_plain_loop_with_every_pooler_at_random_lengths(
-    pool: dict[str, Any], seed: int, stored: int, restore: bool, monkeypatch: pytest.MonkeyPatch
+    pool: dict[str, Any], seed: int, restore: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chunked_encoding, "CPU_BUDGET", MemoryBudget(24 * 16 * 8, stored))
+    monkeypatch.setattr(chunked_encoding, "CPU_CHUNK_BYTES", 24 * 16 * 8)
     torch.manual_seed(seed)
     lengths, block = torch.randint(0, 150, (5,)).tolist(), int(torch.randint(3, 30, ()))
     documents = make_documents(*lengths, 33)
@@ -176,78 +170,3 @@ def test_empty_documents_stay_empty() -> None:
             memory = module(torch.zeros_like(sentences), torch.zeros_like(mask), sentences).memory
         assert not memory.mask.any()
         assert memory.states.isfinite().all()
-
-
-def make_model(pool: dict[str, object], **settings: object) -> SummarizationModel:
-    layers = [blockwise(8, "relative"), {**blockwise(8, "relative"), "pool": pool}, VANILLA]
-    return make_encoder_model(*layers, **settings).eval()
-
-
-def encode(model: SummarizationModel, documents: tuple[Tensor, Tensor, Tensor], budget: MemoryBudget) -> Memory:
-    with pytest.MonkeyPatch.context() as patch, torch.no_grad():
-        patch.setattr(chunked_encoding, "CPU_BUDGET", budget)
-        return model.encode(*documents)
-
-
-def assert_same_memory(actual: Memory, expected: Memory) -> None:
-    assert_same_tokens(actual.tokens, expected.tokens)
-    assert_same_tokens(actual.source, expected.source)
-    assert actual.tokens.metrics.keys() == expected.tokens.metrics.keys()
-    (mixture,), (expected_mixture,) = ([mixture() for mixture in memory.mixtures] for memory in (actual, expected))
-    torch.testing.assert_close(mixture.matrix(130), expected_mixture.matrix(130), atol=1e-12, rtol=0)
-
-
-SCORERS = ["linear", "nonlinear", "coordinate", "strided", "random", "attention_mass"]
-STREAMED: list[dict[str, object]] = [
-    {"kind": "halving"},
-    {"kind": "halving", "inference": "hard"},
-    {"kind": "hard"},
-    {"kind": "iterative"},
-    {"kind": "iterative", "weights": "softmax"},
-]
-
-
-@pytest.mark.parametrize(
-    ("pool", "scorer", "keep", "output"),
-    [
-        pytest.param(
-            pool,
-            scorer,
-            (20, 0.3, 130)[(row + column) % 3],
-            ("tied", "pointer")[(row + column) % 2],
-            marks=[] if scorer in ("linear", "attention_mass") else pytest.mark.slow,
-        )
-        for row, pool in enumerate(STREAMED)
-        for column, scorer in enumerate(SCORERS)
-    ],
-)
-def test_recomputed_and_stored_states_equal_those_with_gradients(
-    pool: dict[str, object], scorer: str, keep: float, output: str
-) -> None:
-    """Every pooler with every scorer, and both with every number of states and every output."""
-    model = make_model({**pool, "keep": keep, "scorer": {"kind": scorer}}, output={"kind": output})
-    documents = make_documents(*LENGTHS)
-    expected = model.encode(*documents)
-    for stored in (2**20, 1):
-        assert_same_memory(encode(model, documents, MemoryBudget(chunk=24 * 16 * 8, document=stored)), expected)
-
-
-@pytest.mark.parametrize("pool", [{"kind": "funnel"}, {"kind": "segments"}, {"kind": "halving", "keep": 20}])
-@pytest.mark.parametrize("restore", [True, False])
-def test_states_are_stored_where_the_pooler_needs_all(pool: dict[str, object], restore: bool) -> None:
-    model, documents = make_model(pool, restore=restore), make_documents(*LENGTHS)
-    expected = model.encode(*documents).tokens
-    actual = encode(model, documents, MemoryBudget(chunk=24 * 16 * 8, document=1)).tokens
-    torch.testing.assert_close(actual.states[actual.mask], expected.states[expected.mask], atol=1e-12, rtol=0)
-
-
-def test_only_documents_beyond_the_budget_are_encoded_twice() -> None:
-    model, documents = make_model({"kind": "halving", "keep": 20}), make_documents(*LENGTHS)
-    for stored, passes in ((130 * 16 * 8, 1), (130 * 16 * 8 - 1, 2)):
-        computed: list[int] = []
-        hook = model.encoder.layers[1].register_forward_pre_hook(
-            lambda _, tokens, computed=computed: computed.append(int(tokens[0].mask.sum()))
-        )
-        encode(model, documents, MemoryBudget(chunk=24 * 16 * 8, document=stored))
-        hook.remove()
-        assert sum(computed) == passes * sum(LENGTHS)
