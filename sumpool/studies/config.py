@@ -131,13 +131,11 @@ class SelectionConfig(Repeated, ModelSizes):
     sentences: tuple[Count, ...] = Field((5, 10, 20, 30), min_length=1)
     """Sentences that a token of the summary sees, in a step of one layer."""
     generate_sentences: int = Field(10, ge=1, le=10_000_000)
-    """Sentences that it sees in whole generations, and where selections are reused."""
-    reselect_every: tuple[Count, ...] = Field((1, 2, 4, 8), min_length=1)
-    """Steps between selections; 1 selects at every step and is always measured, as the base of the ratios."""
+    """Sentences that it sees in whole generations."""
     state_noise: float = Field(0.1, ge=0, le=1_000_000)
-    """Distance of the states of a document's hypotheses, and of successive steps, from their centre, in proportion to
-    its length. At 0.1 four hypotheses select about 1.3 times as many sentences as one; models of at most three layers
-    that were trained on RFCs: 1.04 to 1.26."""
+    """Distance of the states of a document's hypotheses from their centre, in proportion to its length. At 0.1 four
+    hypotheses select about 1.3 times as many sentences as one; models of at most three layers that were trained on
+    RFCs: 1.04 to 1.26."""
     batch: Count = 4
     beams: int = Field(4, ge=1, le=10_000_000)
     """Hypotheses of each document."""
@@ -154,12 +152,8 @@ class SparsityConfig(Repeated):
 
     documents: int = Field(50, ge=1, le=10_000_000)
     """Validation documents, evenly spread."""
-    sentences: int = Field(5, ge=1, le=10_000_000)
-    """Sentences that are seen where selections are reused."""
     loss_sentences: tuple[Count, ...] = Field((1, 5), min_length=1)
     """Sentences that a token sees where selections are compared by their loss."""
-    reselect_every: tuple[Count, ...] = Field((2, 4, 8), min_length=1)
-    """Steps between selections."""
     length: int = Field(1024, ge=1, le=10_000_000)
     """Source tokens where summaries grow alone."""
     targets: tuple[Count, ...] = Field((50, 100, 150, 200, 250, 300), min_length=3)

@@ -5,8 +5,7 @@ decoding step is timed, then whole generations of a decoder: sentences, keys and
 causal attention and feed-forward layers, all but the output head. All systems have the same weights and take turns.
 
 Weights and documents are random. What is not random is the similarity of the hypotheses of a document: their states lie
-around one centre (see `SelectionConfig.state_noise`), and so do those of successive steps, which is what makes a
-selection worth reusing. Independent hypotheses, the worst case, are measured too.
+around one centre (see `SelectionConfig.state_noise`). Independent hypotheses, the worst case, are measured too.
 
 Generations take turns layer by layer and token by token, so that a slow minute slows all of them; only the sentences
 are encoded in one piece. Every token is forced, drawn for each hypothesis on its own from a vocabulary whose vectors
@@ -21,10 +20,10 @@ from typing import Any, final
 import torch
 from torch import Tensor, nn
 
-from sumpool.bench.measures import Steps, Timing, Work, clock, interleave
+from sumpool.bench.measures import Steps, Work, clock, interleave
 from sumpool.bench.results import Column, Result, Row, Table, quotient, unique, where
 from sumpool.bench.workload import Conditions
-from sumpool.core.cross_attention._base import CrossAttentionConfig, StepState
+from sumpool.core.cross_attention._base import CrossAttentionConfig
 from sumpool.core.cross_attention.full import FullCrossAttentionConfig
 from sumpool.core.cross_attention.sentence import SentenceCrossAttention, SentenceCrossAttentionConfig
 from sumpool.core.model.config import ModelConfig
@@ -35,7 +34,6 @@ from sumpool.core.tokens import Tokens
 from sumpool.progress import Check, Report, no_op
 from sumpool.special_tokens import PAD, PARAGRAPH
 from sumpool.studies.config import SelectionConfig
-from sumpool.studies.sparsity import reuse_agreement
 from sumpool.studies.study import make_table
 
 FULL = "full"
@@ -58,31 +56,28 @@ Cache = dict[str, Tensor]
 def measure_selection(
     settings: SelectionConfig, conditions: Conditions, report: Report = no_op, check: Check = no_op
 ) -> Result:
-    """Measure steps, reused selections and whole generations at every length."""
-    lengths, intervals = sorted(set(settings.lengths)), sorted({1, *settings.reselect_every})
-    tasks = 2 * (1 + (len(SELECTIONS) - 1) * len(settings.sentences)) + len(intervals)
+    """Measure steps and whole generations at every length."""
+    lengths = sorted(set(settings.lengths))
+    tasks = 2 * (1 + (len(SELECTIONS) - 1) * len(settings.sentences))
     progress = Steps(len(lengths) * (tasks * (settings.repeats + 1) + settings.generate), report, check)
     systems: dict[str, CrossAttentionConfig] = {FULL: FullCrossAttentionConfig()} | {
         name: _config(selection, settings.generate_sentences) for name, selection in SELECTIONS.items()
     }
     steps: list[Row] = []
-    reused: list[Row] = []
     generations: list[Row] = []
     with torch.inference_mode(), conditions.autocast():
         for length in lengths:
             memory = _random_memory(length, settings, conditions)
             layer = _Layer(memory, settings, conditions)
             steps += [*layer.steps(progress), *layer.steps(progress, independent=True)]
-            reused += layer.reuse(intervals, progress)
             del layer
             generations += measure_generations(systems, memory, settings, conditions, progress)
     progress.finish()
-    return selection_result(steps, reused, generations, settings)
+    return selection_result(steps, generations, settings)
 
 
-def _config(selection: dict[str, Any], sentences: int, interval: int = 1) -> SentenceCrossAttentionConfig:
-    settings = {"sentences": sentences, "reselect_every": interval, "selection": selection}
-    return SentenceCrossAttentionConfig.model_validate(settings)
+def _config(selection: dict[str, Any], sentences: int) -> SentenceCrossAttentionConfig:
+    return SentenceCrossAttentionConfig.model_validate({"sentences": sentences, "selection": selection})
 
 
 def _random_memory(length: int, settings: SelectionConfig, conditions: Conditions) -> Tokens:
@@ -107,8 +102,8 @@ class _Layer:
 
     def steps(self, progress: Steps, independent: bool = False) -> list[Row]:
         """Measure a step of every selection with every number of sentences."""
-        queries = self._states(1, independent)[0]
-        tasks: dict[tuple[str, int], Work] = {(FULL, 0): partial(self.full.step, queries, self.full_cache, {})}
+        queries = self._queries(independent)
+        tasks: dict[tuple[str, int], Work] = {(FULL, 0): partial(self.full.step, queries, self.full_cache)}
         counted = {(FULL, 0): (0.0, self.full_cache["key"].nbytes + self.full_cache["value"].nbytes)}
         for name, selection in SELECTIONS.items():
             if name == GRU:  # its steps are those of `APPROXIMATE`
@@ -116,32 +111,13 @@ class _Layer:
             cache: Cache = {}
             for sentences in self.settings.sentences:
                 layer, cache = self._build(_config(selection, sentences), cache)
-                tasks[name, sentences] = partial(layer.step, queries, cache, {})
+                tasks[name, sentences] = partial(layer.step, queries, cache)
                 counted[name, sentences] = _count(layer, queries, cache)
         timings = interleave(tasks, self.settings.repeats, self.conditions.device, progress)
         rows = []
         for (name, sentences), (selected, moved) in counted.items():
             labels = {"length": self.length, "selection": name, "sentences": sentences, "independent": independent}
             rows.append(Row({**labels, "selected": selected, "bytes": moved}, timings[name, sentences]))
-        return rows
-
-    def reuse(self, intervals: list[int], progress: Steps) -> list[Row]:
-        """Measure steps of the approximate selection that reuse it, and its agreement with selecting at every step."""
-        queries = self._states(max(intervals), independent=False)
-        tasks: dict[int, Work] = {}
-        agreement: dict[int, float] = {}
-        cache: Cache = {}
-        for interval in intervals:
-            config = _config(SELECTIONS[APPROXIMATE], self.settings.generate_sentences, interval)
-            layer, cache = self._build(config, cache)
-            tasks[interval] = partial(_search, layer, queries, cache)
-            selected = torch.stack([layer.select_sentences(query, cache) for query in queries])
-            agreement[interval] = reuse_agreement(selected, interval)
-        rows = []
-        for interval, timing in interleave(tasks, self.settings.repeats, self.conditions.device, progress).items():
-            step = Timing(tuple(seconds / len(queries) for seconds in timing.seconds))
-            values = {"length": self.length, "reselect_every": interval, "agreement": agreement[interval]}
-            rows.append(Row(values, step))
         return rows
 
     def _build(self, config: SentenceCrossAttentionConfig, cache: Cache) -> tuple[SentenceCrossAttention, Cache]:
@@ -152,13 +128,13 @@ class _Layer:
         memory_encoder = config.build_memory_encoder(self.settings.dim).to(self.conditions.device).eval()
         return layer, cache or layer.precompute(self.memory, memory_encoder(self.memory))
 
-    def _states(self, steps: int, independent: bool) -> list[Tensor]:
-        """Draw the queries of some decoding steps, (batch, beams, dim) each."""
+    def _queries(self, independent: bool) -> Tensor:
+        """Draw the queries of a decoding step, (batch, beams, dim)."""
         settings = self.settings
         generator = torch.Generator().manual_seed(self.conditions.seed + 1)
         centre = torch.randn(settings.batch, 1, settings.dim, generator=generator)
-        noise = torch.randn(steps, settings.batch, settings.beams, settings.dim, generator=generator)
-        return list((noise if independent else centre + settings.state_noise * noise).to(self.conditions.device))
+        noise = torch.randn(settings.batch, settings.beams, settings.dim, generator=generator)
+        return (noise if independent else centre + settings.state_noise * noise).to(self.conditions.device)
 
 
 def _count(layer: SentenceCrossAttention, queries: Tensor, cache: Cache) -> tuple[float, int]:
@@ -172,12 +148,6 @@ def _count(layer: SentenceCrossAttention, queries: Tensor, cache: Cache) -> tupl
         moved = words.nbytes
     selecting = sum(tensor.nbytes for name, tensor in cache.items() if name.startswith("selection."))
     return float(selected.any(1).sum(1).float().mean()), moved + selecting
-
-
-def _search(layer: SentenceCrossAttention, queries: list[Tensor], cache: Cache) -> None:
-    state: StepState = {}
-    for query in queries:
-        _, state = layer.step(query, cache, state)
 
 
 def measure_generations(
@@ -266,15 +236,13 @@ def _decoder(config: CrossAttentionConfig, settings: SelectionConfig, conditions
     return Decoder(model, embedding).to(conditions.device).eval()
 
 
-def selection_result(steps: list[Row], reused: list[Row], generations: list[Row], settings: SelectionConfig) -> Result:
-    """Tables of steps, reused selections and generations."""
+def selection_result(steps: list[Row], generations: list[Row], settings: SelectionConfig) -> Result:
+    """Tables of steps and generations."""
     steps, generations = (
         [row.also({"speedup": quotient(_time(_full(rows, row)), _time(row))}) for row in rows]
         for rows in (steps, generations)
     )
     sizes = settings.model_dump()
-    base = {row["length"]: row["median"] for row in where(reused, {"reselect_every": 1})}
-    reused = [row.also({"ratio": quotient(row["median"], base[row["length"]])}) for row in reused]
     similar, independent = (where(steps, {"independent": value}) for value in (False, True))
     faster = [
         f"{count} sentences {_describe_break_even(similar, {'selection': APPROXIMATE, 'sentences': count})}"
@@ -288,10 +256,9 @@ def selection_result(steps: list[Row], reused: list[Row], generations: list[Row]
     tables = [
         _step_table(similar, sizes, "similar", [f"a step of {APPROXIMATE} is faster than full: {'; '.join(faster)}"]),
         _step_table(independent, sizes, "independent", []),
-        make_table("reused", reused, sizes),
         make_table("generations", generations, sizes, notes=[f"all of it is faster than full: {'; '.join(whole)}"]),
     ]
-    return Result({"steps": steps, "reused": reused, "generations": generations}, tables)
+    return Result({"steps": steps, "generations": generations}, tables)
 
 
 def _time(row: Row) -> float:

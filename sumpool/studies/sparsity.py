@@ -71,7 +71,7 @@ def measure_sparsity(
         steps()
         documents.append(layers)
     compared = list(losses)
-    kept = [_kept(number, layers, settings) for number, layers in enumerate(zip(*documents, strict=True), 1)]
+    kept = [_kept(number, layers) for number, layers in enumerate(zip(*documents, strict=True), 1)]
     longest = max(settings.length, *settings.surface_lengths)
     sizes = {"source_length": longest, "target_length": max(settings.targets)}
     subject = Subject(config.model_copy(update=sizes), conditions)
@@ -88,29 +88,14 @@ def measure_sparsity(
     return sparsity_result(kept, compared, times, facts, settings)
 
 
-def _kept(number: int, documents: Sequence[Tensor], settings: SparsityConfig) -> Row:
-    """Attention that the best sentences of one layer hold, and the agreement of reused selections."""
+def _kept(number: int, documents: Sequence[Tensor]) -> Row:
+    """Attention that the best sentences of one layer hold."""
     most = max(shares.size(1) for shares in documents)
     total = torch.zeros(most, dtype=torch.float64)
     for shares in documents:
         best = shares.double().sort(dim=1, descending=True).values.cumsum(1).mean(0).cpu()  # (sentences,)
         total += torch.cat([best, torch.ones(most - len(best))])
-    selected = [
-        torch.zeros_like(shares, dtype=torch.bool).scatter(1, shares.topk(settings.sentences).indices, value=True)
-        for shares in documents
-        if shares.size(1) > settings.sentences
-    ]
-    agreement = {}
-    for interval in settings.reselect_every:
-        agreed = [reuse_agreement(sentences, interval) for sentences in selected]
-        agreement[interval] = sum(agreed) / len(agreed) if agreed else None
-    return Row({"layer": number, "kept": tuple((total / len(documents)).tolist()), "agreement": agreement})
-
-
-def reuse_agreement(selected: Tensor, interval: int) -> float:
-    """Share of the sentences selected at every step, (steps, ...) bool, that the last reused selection has too."""
-    reused = selected[torch.arange(len(selected), device=selected.device) // interval * interval]
-    return float((selected & reused).sum() / selected.sum())
+    return Row({"layer": number, "kept": tuple((total / len(documents)).tolist())})
 
 
 def _times(
@@ -129,7 +114,7 @@ def _times(
 def sparsity_result(
     kept: list[Row], losses: list[Row], times: list[Row], facts: Mapping[str, Any], settings: SparsityConfig
 ) -> Result:
-    """Tables of Figure 1, the loss by selection, reused selections, Table 1 and Appendix B."""
+    """Tables of Figure 1, the loss by selection, Table 1 and Appendix B."""
     known = {**settings.model_dump(), **facts}
     layers = {str(row["layer"]): row for row in kept}
     best = [
@@ -139,10 +124,6 @@ def sparsity_result(
     enough = {name: str(needed(row["kept"], _MOST)) for name, row in layers.items()}
     seen = sorted(losses[0]["nats"])
     nats = [row.also({str(sentences): row["nats"][sentences] for sentences in seen}) for row in losses]
-    reused = [
-        Row({"interval": interval, **{name: row["agreement"][interval] for name, row in layers.items()}})
-        for interval in settings.reselect_every
-    ]
     modes = [mode_row(mode, where(times, {"mode": mode})) for mode in MODES]
     surface = where(times, {"mode": "surface"})
     sizes = [(row["target"], row["length"]) for row in surface]
@@ -155,12 +136,10 @@ def sparsity_result(
     counts = {"count": len(settings.targets), "least": min(settings.targets), "most": max(settings.targets)}
     known |= counts | {"samples": len(surface), "r_squared": fit.r_squared}
     columns = [Column(f"layer {name}", name) for name in layers]
-    shares = [Column(f"layer {name}", name, "tenths") for name in layers]
     losing = [Column(f"{count} sentence{'s' * (count > 1)}", str(count), ",.5f") for count in seen]
     tables = [
         make_table("kept", [*best, Row({"sentences": "for 90 %", **enough})], known, columns=columns),
         make_table("losses", nats, known, columns=losing),
-        make_table("agreement", reused, known, columns=shares),
         make_table("modes", modes, known),
         make_table("surface", terms, known),
     ]

@@ -77,8 +77,8 @@ def test_problem_names_setting_rule_and_value(tiny_recipe: Path) -> None:
         ("steps=3", "steps is not a setting of a recipe (did you mean train.steps?)"),
         ("zzz=3", "zzz is not a setting of a recipe; its settings are name, task, seed, data, model, train,"),
         (
-            "model.decoder.cross_attention={kind: sentence, reselect: 2}",
-            "model.decoder.cross_attention.reselect is not a setting of sentence (did you mean reselect_every?)",
+            "model.decoder.cross_attention={kind: sentence, sentence: 2}",
+            "model.decoder.cross_attention.sentence is not a setting of sentence (did you mean sentences?)",
         ),
         ("name=3", "name must be text, got 3; put it in quotes"),
         ("name=null", "got null"),

@@ -31,7 +31,7 @@ GPU = Conditions(vocabulary=320, device=CUDA, precision=torch.float32)
 OPERATORS = OperatorsConfig(lengths=(4,), batch=1, repeats=1, model_dim=8, sharpness=(1.0,))
 ATTENTIONS = AttentionsConfig(lengths=(8,), dim=8, heads=2, repeats=1, seconds=1000)
 APPROXIMATION = ApproximationConfig(lengths=(48,), features=(8,), repeats=1, head_dim=8)
-SELECTION = selection.SETTINGS.model_copy(update={"lengths": (24,), "layers": 1, "generate": 2, "reselect_every": (2,)})
+SELECTION = selection.SETTINGS.model_copy(update={"lengths": (24,), "layers": 1, "generate": 2})
 SPARSITY = sparsity.SETTINGS.model_copy(update={"targets": (1, 2, 3), "surface_lengths": (4, 5, 6), "length": 4})
 
 

@@ -15,7 +15,6 @@ SETTINGS = SelectionConfig(
     sentence=SENTENCE,
     sentences=(2, 6),
     generate_sentences=3,
-    reselect_every=(2, 4),
     batch=BATCH,
     beams=BEAMS,
     dim=DIM,
@@ -53,7 +52,6 @@ def test_every_selection_is_measured_beside_full(found: Result) -> None:
     assert steps == {(*place, far) for place in (*selections, (FULL, 0)) for far in (False, True)}
     assert unique(found.rows["generations"], "selection") == [FULL, *SELECTIONS]
     assert all(len(row["step_seconds"]) == GENERATE for row in found.rows["generations"])
-    assert unique(found.rows["reused"], "reselect_every") == [1, 2, 4]
 
 
 def test_bytes_are_those_of_keys_and_values(found: Result) -> None:
@@ -76,21 +74,10 @@ def test_hypotheses_that_are_independent_select_more(found: Result) -> None:
     assert 6 <= near < far
 
 
-def test_a_selection_that_is_reused_agrees_less() -> None:
-    found, _ = measure(state_noise=1.0)
-    shares = [row["agreement"] for row in found.rows["reused"]]
-    assert shares[0] == 1.0
-    assert shares == sorted(shares, reverse=True)
-    assert shares[-1] < 0.9
-    still, _ = measure(state_noise=0.0)
-    assert [row["agreement"] for row in still.rows["reused"]] == [1.0, 1.0, 1.0]
-
-
 def test_tables_say_where_selecting_begins_to_pay(found: Result) -> None:
-    near, far, reused, generations = found.tables
+    near, far, generations = found.tables
     assert any("a step of approximate is faster than full: 2 sentences" in note for note in near.notes)
     assert [cells[:2] for cells in far.cells()] == [("240", "2"), ("240", "6")]
-    assert reused.cells()[0][3:] == ("1.00", "100.0 %")
     assert generations.cells()[0][-1] == "1.00"
     assert "approximate, gru" in generations.notes[-1]
 

@@ -32,9 +32,7 @@ LOSSES = [
     Row({"selection": "full", "nats": {1: 2.0, 5: 2.0}}),
     Row({"selection": "random", "nats": {1: 2.5, 5: 2.25}}),
 ]
-SETTINGS = SparsityConfig(
-    documents=2, sentences=1, reselect_every=(2, 3), length=8, targets=(1, 2, 3), surface_lengths=(4, 6, 8), repeats=1
-)
+SETTINGS = SparsityConfig(documents=2, length=8, targets=(1, 2, 3), surface_lengths=(4, 6, 8), repeats=1)
 
 
 @pytest.fixture(scope="module")
@@ -57,13 +55,6 @@ def test_what_the_best_hold_is_a_mean_over_tokens_then_documents(
     assert held_attention(first, 50) == pytest.approx(1)
 
 
-def test_a_held_choice_agrees_where_the_best_sentence_stays(measured: tuple[Result, list[Progress]]) -> None:
-    """The best sentences of the first document are 0, 2, 1, 0; of the second there is one token."""
-    first, second = measured[0].rows["layers"]
-    assert first["agreement"] == {2: pytest.approx((2 / 4 + 1) / 2), 3: pytest.approx((2 / 4 + 1) / 2)}
-    assert second["agreement"][3] == pytest.approx((2 / 4 + 1) / 2)  # 0, 1, 2, 0 and a new choice at the fourth
-
-
 def test_every_length_is_timed(measured: tuple[Result, list[Progress]]) -> None:
     found, heard = measured
     times = found.rows["times"]
@@ -74,13 +65,12 @@ def test_every_length_is_timed(measured: tuple[Result, list[Progress]]) -> None:
 
 
 def test_tables_stand_beside_those_of_the_paper(measured: tuple[Result, list[Progress]]) -> None:
-    kept, losses, agreement, times, surface = measured[0].tables
+    kept, losses, times, surface = measured[0].tables
     assert losses.headings() == ["selection", "1 sentence", "5 sentences"]
     assert losses.cells() == [("full", "2.00000", "2.00000"), ("random", "2.50000", "2.25000")]
     assert kept.headings() == ["sentences", "layer 1", "layer 2"]
     assert kept.cells()[1] == ("2", "0.775", "0.775")
     assert kept.cells()[-1] == ("for 90 %", "3", "3")
-    assert agreement.cells()[0] == ("2", "75.0 %", "75.0 %")
     assert times.cells()[2][0] == "inference"
     assert times.cells()[2][-2:] == ("9.96", "1.30")
     assert surface.cells()[1][2] == "0.00378"
@@ -91,11 +81,10 @@ def test_what_is_not_known_is_not_told() -> None:
         labels = [{"mode": mode, "target": target, "length": length} for target in (1, 2, 3) for length in (4, 6, 8)]
         return [Row(label, Timing((seconds * label["target"],))) for label in labels]  # type: ignore[operator]
 
-    kept = [Row({"layer": 1, "kept": (1.0,), "agreement": {2: None, 3: None}})]
+    kept = [Row({"layer": 1, "kept": (1.0,)})]
     measured = [row for mode in (*MODES, "surface") for row in times(mode, -1.0)]
     facts = {"documents": 1, "mean_sentences": 1.0}
-    _, _, agreement, modes, _ = sparsity_result(kept, LOSSES, measured, facts, SETTINGS).tables
-    assert [cells[1] for cells in agreement.cells()] == ["-", "-"]
+    _, _, modes, _ = sparsity_result(kept, LOSSES, measured, facts, SETTINGS).tables
     assert modes.cells()[0][1:3] == ("-", "-")
 
 

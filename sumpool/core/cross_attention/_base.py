@@ -12,9 +12,6 @@ from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.tokens import Tokens
 from sumpool.settings import Settings
 
-StepState = dict[str, Tensor]
-"""State of a cross-attention between two decoding steps, (batch * beams, ...) each."""
-
 
 @dataclass(frozen=True)
 class CrossAttentionOutput:
@@ -103,18 +100,17 @@ class CrossAttention(nn.Module, ABC):
         attended = dot_product_attention(self._split_query(queries), key, value, bias)
         return CrossAttentionOutput(self.out(merge_heads(attended)))
 
-    def step(self, queries: Tensor, precomputed: dict[str, Tensor], state: StepState) -> tuple[Tensor, StepState]:
+    def step(self, queries: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """Attend from the newest token of every beam.
 
         Args:
             queries: (batch, beams, dim).
             precomputed: Result of `precompute` for the documents.
-            state: State after the previous step, for the same beams; empty at first.
 
         Returns:
-            (batch, beams, dim), equal to the result of `forward`, and the state for the next step.
+            (batch, beams, dim), equal to the result of `forward`.
         """
-        return self.forward(queries, precomputed).states, state
+        return self.forward(queries, precomputed).states
 
     def attention_weights(self, queries: Tensor, precomputed: dict[str, Tensor], length: int) -> Tensor:
         """Compute the attention weights of whole summaries, by default to the precomputed keys of each head.

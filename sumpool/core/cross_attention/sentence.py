@@ -7,7 +7,7 @@ documents with at most k sentences this is full cross-attention.
 During decoding, keys and values of the selected sentences only are read, once for all beams of a document. A step of
 one layer at 8,192 words in sentences of 40, four documents, four beams and the top 10 of an approximate selection took
 a fifth of the time of full cross-attention on one CPU core where beams select mostly the same sentences, a third where
-they share none. Reusing a selection for several steps saves the selection, a fifth of the step, but no reading.
+they share none.
 
 In training all words are scored, since the losses compare the selection with full attention: `sparsity` is the entropy
 of full attention over sentences (Equation 5), `selection` the divergence of the selection from it (Equation 11), at
@@ -31,7 +31,6 @@ from sumpool.core.cross_attention._base import (
     CrossAttentionConfig,
     CrossAttentionOutput,
     MemoryEncoder,
-    StepState,
     softmax_scores,
 )
 from sumpool.core.nn.gathering import attend_to_groups
@@ -56,8 +55,6 @@ class SentenceCrossAttentionConfig(CrossAttentionConfig):
     kind: Literal["sentence"] = "sentence"
     sentences: int = Field(10, ge=1, le=1_000_000)
     """Sentences that each summary token attends to, selected in each layer."""
-    reselect_every: int = Field(1, ge=1, le=1_000_000)
-    """Decoding steps for which a hypothesis keeps its selected sentences; 1 selects at every step, as in training."""
     selection: Annotated[SelectionConfig, OneOf("sumpool.core.selection")] = IdealSelectionConfig()
     """How sentences are selected."""
     training: Literal["full", "ideal", "selection", "mix"] = "selection"
@@ -121,15 +118,16 @@ class SentenceCrossAttention(CrossAttention):
         visible = self._training_sentences(selected, full, precomputed)
         return CrossAttentionOutput(self._attend(query, visible, precomputed), losses, metrics)
 
-    def step(self, queries: Tensor, precomputed: dict[str, Tensor], state: StepState) -> tuple[Tensor, StepState]:
+    def step(self, queries: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """Attend from the newest token of every beam; only keys and values of selected sentences are read."""
         query = self._split_query(queries)  # (batch, heads, beams, head_dim)
-        selected, state = self._select_or_reuse(queries, query, precomputed, state)
+        selected = self._top_sentences(self._log_weights(queries, query, precomputed))
         room = precomputed.get("room")
         most = None if room is None else queries.size(1) * room.size(1)
         words = (precomputed["words"], precomputed["mask"], precomputed["index"])
         mixed = attend_to_groups(query, *words, selected, most)
-        return self.out(merge_heads(mixed)), state
+        output: Tensor = self.out(merge_heads(mixed))
+        return output
 
     def attention_weights(self, queries: Tensor, precomputed: dict[str, Tensor], length: int) -> Tensor:
         """Compute the attention weights of whole summaries, 0 outside the selected sentences."""
@@ -143,33 +141,6 @@ class SentenceCrossAttention(CrossAttention):
         """Return the selection of each query: (batch, target, sentences), True at selected sentences."""
         query = self._split_query(queries)  # (batch, heads, target, head_dim)
         return self._top_sentences(self._log_weights(queries, query, precomputed))
-
-    def _select_or_reuse(
-        self, queries: Tensor, query: Tensor, precomputed: dict[str, Tensor], state: StepState
-    ) -> tuple[Tensor, StepState]:
-        """Select sentences (batch, beams, sentences), or reuse the selection in `state`; return the next state."""
-        if self.config.reselect_every == 1:
-            return self._top_sentences(self._log_weights(queries, query, precomputed)), state
-        if state and queries.is_cuda:
-            return self._select_without_waiting(queries, query, precomputed, state)
-        age = int(state["age"][0]) if state else 0  # the same for all rows
-        if age:
-            selected = state["selected"].unflatten(0, queries.shape[:2])
-        else:
-            selected = self._top_sentences(self._log_weights(queries, query, precomputed))
-        rows, next_age = selected.shape[:2].numel(), (age + 1) % self.config.reselect_every
-        ages = torch.full((rows,), next_age, device=selected.device)
-        return selected, {"selected": selected.flatten(0, 1), "age": ages}
-
-    def _select_without_waiting(
-        self, queries: Tensor, query: Tensor, precomputed: dict[str, Tensor], state: StepState
-    ) -> tuple[Tensor, StepState]:
-        """Select and reuse in the same kernels at every step, which saves no time but can be captured."""
-        fresh = self._top_sentences(self._log_weights(queries, query, precomputed))
-        age = state["age"]
-        selected = torch.where(age[:, None] == 0, fresh.flatten(0, 1), state["selected"])
-        next_state = {"selected": selected, "age": (age + 1) % self.config.reselect_every}
-        return selected.unflatten(0, queries.shape[:2]), next_state
 
     def _split(self, words: Tensor) -> tuple[Tensor, Tensor]:
         """Views of keys and values, (batch, heads, length, head_dim) each."""

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.cross_attention._base import CrossAttentionOutput, StepState
+from sumpool.core.cross_attention._base import CrossAttentionOutput
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.kv_cache import BeamCache, BeamCacheT
 from sumpool.core.nn.execution import run_layer
@@ -72,21 +72,14 @@ class DecoderLayer(nn.Module):
         states = self.cross_attention_residual.add(states, output.states)
         return replace(output, states=self.feed_forward_residual(states, self.feed_forward))
 
-    def step(
-        self, states: Tensor, self_cache: BeamCache, layer: int, cross_cache: dict[str, Tensor]
-    ) -> tuple[Tensor, StepState]:
-        """Apply the layer, whose index is `layer`, to the newest token of every beam (batch, beams, dim).
-
-        Returns:
-            (batch, beams, dim), and the state of the cross-attention between steps.
-        """
+    def step(self, states: Tensor, self_cache: BeamCache, layer: int, cross_cache: dict[str, Tensor]) -> Tensor:
+        """Apply the layer, whose index is `layer`, to the newest token of every beam (batch, beams, dim)."""
         attended = self.attention.step(self.attention_residual.prepare(states), self_cache, layer)
         states = self.attention_residual.add(states, attended)
         queries = self.cross_attention_residual.prepare(states)
-        step_state = self_cache.step_states[layer] if self_cache.step_states else {}
-        attended, step_state = self.cross_attention.step(queries, cross_cache, step_state)
-        states = self.cross_attention_residual.add(states, attended)
-        return self.feed_forward_residual(states, self.feed_forward), step_state
+        states = self.cross_attention_residual.add(states, self.cross_attention.step(queries, cross_cache))
+        output: Tensor = self.feed_forward_residual(states, self.feed_forward)
+        return output
 
 
 @final
@@ -204,11 +197,9 @@ class Decoder(nn.Module):
         """Decode the newest token of every beam (batch, beams); return states (batch, beams, dim) and the cache."""
         self_cache = self_cache.advance()
         states = self._embed(tokens, self_cache.position.expand(tokens.shape), lengths)
-        step_states: list[StepState] = []
         for index, (layer, layer_cache) in enumerate(zip(self._layers(), cross_cache, strict=True)):
-            states, step_state = layer.step(states, self_cache, index, layer_cache)
-            step_states.append(step_state)
-        return self.norm(states), replace(self_cache, step_states=step_states)
+            states = layer.step(states, self_cache, index, layer_cache)
+        return self.norm(states), self_cache
 
     def _layers(self) -> list[DecoderLayer]:
         return [layer for layer in self.layers if isinstance(layer, DecoderLayer)]

@@ -22,7 +22,6 @@ from typing import Self, TypeVar, final
 import torch
 from torch import Tensor
 
-from sumpool.core.cross_attention._base import StepState
 from sumpool.core.nn.numerics import indices_of_true, round_up
 
 STEPS_PER_BUFFER = 32
@@ -42,12 +41,10 @@ class BeamCache(ABC):
         ancestry_bias: (documents, beams, slots), 0 at the slots that a beam descends from and -inf elsewhere; added to
             the attention scores.
         buffers: Keys and values of each layer, (2, documents, heads, slots, head_dim); empty before the first step.
-        step_states: State of each layer's cross-attention between steps, (documents * beams, ...) each.
     """
 
     ancestry_bias: Tensor
     buffers: list[Tensor] = field(default_factory=list)
-    step_states: list[StepState] = field(default_factory=list)
 
     @property
     @abstractmethod
@@ -72,16 +69,14 @@ class BeamCache(ABC):
         if self.ancestry_bias.size(1) == 1:
             return self.select(rows)  # of samples
         bias = self.ancestry_bias.flatten(0, 1).index_select(0, rows).unflatten(0, (len(self.ancestry_bias), -1))
-        return replace(self, ancestry_bias=bias, step_states=_select_rows(self.step_states, rows))
+        return replace(self, ancestry_bias=bias)
 
     def select(self, documents: Tensor) -> Self:
         """Continue with these documents only, (fewer,)."""
-        rows = rows_of(documents, self.ancestry_bias.size(1))
         return replace(
             self,
             ancestry_bias=self.ancestry_bias.index_select(0, documents),
             buffers=[buffer.index_select(1, documents) for buffer in self.buffers],
-            step_states=_select_rows(self.step_states, rows),
         )
 
     def map_tensors(self, function: Callable[[Tensor], Tensor]) -> Self:
@@ -90,7 +85,6 @@ class BeamCache(ABC):
             self,
             ancestry_bias=function(self.ancestry_bias),
             buffers=[function(buffer) for buffer in self.buffers],
-            step_states=[{name: function(value) for name, value in layer.items()} for layer in self.step_states],
         )
 
     def _buffer(self, layer: int, key_value: Tensor) -> Tensor:
@@ -255,10 +249,6 @@ def newest_ancestry(beams: int, device: torch.device) -> Tensor:
     """Ancestry bias of the newest slots, (beams, beams): each beam descends from the slot of its own token."""
     others = ~torch.eye(beams, dtype=torch.bool, device=device)  # ONNX cannot fill a diagonal
     return torch.zeros(beams, beams, device=device).masked_fill(others, -math.inf)
-
-
-def _select_rows(step_states: list[StepState], rows: Tensor) -> list[StepState]:
-    return [{name: value.index_select(0, rows) for name, value in layer.items()} for layer in step_states]
 
 
 def _gather_slots(buffer: Tensor, index: Tensor) -> Tensor:

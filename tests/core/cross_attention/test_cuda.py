@@ -43,11 +43,11 @@ def test_gpu_and_cpu_agree(config: CrossAttentionConfig) -> None:
     queries = torch.randn(3, 5, 16, dtype=torch.float64)
     layer, memory_encoder = config.build(16, 4).double().eval(), config.build_memory_encoder(16).double().eval()
     precomputed = layer.precompute(tokens, memory_encoder(tokens))
-    expected, stepped = layer(queries, precomputed).states, layer.step(queries, precomputed, {})[0]
+    expected, stepped = layer(queries, precomputed).states, layer.step(queries, precomputed)
     layer, memory_encoder, tokens = layer.cuda(), memory_encoder.cuda(), to_gpu(tokens)
     precomputed = layer.precompute(tokens, memory_encoder(tokens))
     torch.testing.assert_close(layer(queries.cuda(), precomputed).states.cpu(), expected, atol=1e-10, rtol=0)
-    torch.testing.assert_close(layer.step(queries.cuda(), precomputed, {})[0].cpu(), stepped, atol=1e-10, rtol=0)
+    torch.testing.assert_close(layer.step(queries.cuda(), precomputed).cpu(), stepped, atol=1e-10, rtol=0)
 
 
 @every_config

@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.cross_attention._base import StepState
 from sumpool.core.cross_attention.sentence import SentenceCrossAttention, SentenceCrossAttentionConfig
 from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.config import Lengths, Ranking
@@ -19,12 +18,9 @@ SELECTIONS = kinds("sumpool.core.selection")
 LENGTHS = (203, 61, 0, 7)
 
 
-def build(
-    selection: str, sentences: int = 2, reselect_every: int = 1
-) -> tuple[SentenceCrossAttention, SentenceCrossAttentionConfig]:
-    config = SentenceCrossAttentionConfig.model_validate(
-        {"sentences": sentences, "reselect_every": reselect_every, "selection": {"kind": selection}}
-    )
+def build(selection: str, sentences: int = 2) -> tuple[SentenceCrossAttention, SentenceCrossAttentionConfig]:
+    settings = {"sentences": sentences, "selection": {"kind": selection}}
+    config = SentenceCrossAttentionConfig.model_validate(settings)
     torch.manual_seed(3)
     return config.build(DIM, HEADS).double().eval(), config
 
@@ -55,27 +51,26 @@ def test_a_step_is_the_same_as_forward(selection: str, memory: Tokens, queries: 
     for sentences in (1, 2, 8, 50):
         layer, config = build(selection, sentences)
         precomputed = precompute(layer, config, memory)
-        stepped, state = layer.step(queries, precomputed, {})
+        stepped = layer.step(queries, precomputed)
         torch.testing.assert_close(stepped, layer(queries, precomputed).states, atol=1e-12, rtol=0)
-        assert state == {}
 
 
 def test_empty_documents_give_the_bias(memory: Tokens, queries: Tensor) -> None:
     layer, config = build("approximate")
-    stepped, _ = layer.step(queries, precompute(layer, config, memory), {})
+    stepped = layer.step(queries, precompute(layer, config, memory))
     assert torch.equal(stepped[2], layer.out.bias.expand(BEAMS, DIM))
 
 
 def test_only_selected_sentences_are_read(memory: Tokens, queries: Tensor) -> None:
     layer, config = build("approximate")
     precomputed = precompute(layer, config, memory)
-    expected, _ = layer.step(queries[:1], _first(precomputed), {})
+    expected = layer.step(queries[:1], _first(precomputed))
     selected = layer.select_sentences(queries, precomputed).any(1)
     unread = ~selected.gather(1, precomputed["index"])[0]
     assert unread[: LENGTHS[0]].any()
     words = precomputed["words"].clone()
     words[0, unread] = torch.nan
-    actual, _ = layer.step(queries[:1], _first({**precomputed, "words": words}), {})
+    actual = layer.step(queries[:1], _first({**precomputed, "words": words}))
     assert torch.equal(actual, expected)
 
 
@@ -83,53 +78,8 @@ def _first(precomputed: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor[:1] for name, tensor in precomputed.items()}
 
 
-def steps(
-    layer: SentenceCrossAttention, queries: list[Tensor], precomputed: dict[str, Tensor], orders: list[Tensor]
-) -> list[Tensor]:
-    """Take steps, row i from row orders[i]."""
-    state: StepState = {}
-    outputs = []
-    for step_queries, order in zip(queries, orders, strict=True):
-        state = {name: tensor.index_select(0, order) for name, tensor in state.items()}
-        states, state = layer.step(step_queries, precomputed, state)
-        outputs.append(states)
-    return outputs
-
-
-@pytest.mark.parametrize("reselect_every", [1, 2, 3])
-def test_selections_are_reused_until_reselection(reselect_every: int, memory: Tokens, queries: Tensor) -> None:
-    layer, config = build("approximate", reselect_every=reselect_every)
-    precomputed = precompute(layer, config, memory)
-    same = torch.arange(len(LENGTHS) * BEAMS)
-    queries_of_steps = [queries.roll(step, 1) * (1 + step) for step in range(7)]
-    for step, states in enumerate(steps(layer, queries_of_steps, precomputed, [same] * 7)):
-        first = queries_of_steps[step - step % reselect_every]
-        selected = layer.select_sentences(first, precomputed)
-        query = layer.query(queries_of_steps[step]).view(len(LENGTHS), BEAMS, HEADS, -1).transpose(1, 2)
-        expected = layer._attend(query, selected, precomputed)
-        torch.testing.assert_close(states, expected, atol=1e-12, rtol=0)
-
-
-def test_reused_selections_follow_their_beams(memory: Tokens, queries: Tensor) -> None:
-    layer, config = build("approximate", reselect_every=4)
-    precomputed = precompute(layer, config, memory)
-    backwards = torch.arange(len(LENGTHS) * BEAMS).view(-1, BEAMS).flip(1).flatten()
-    same = torch.arange(len(LENGTHS) * BEAMS)
-    straight = steps(layer, [queries, queries], precomputed, [same, same])[1]
-    reordered = steps(layer, [queries, queries.flip(1)], precomputed, [same, backwards])[1]
-    torch.testing.assert_close(reordered.flip(1), straight, atol=1e-12, rtol=0)
-    anew = steps(layer, [queries, queries.flip(1)], precomputed, [same, same])[1]
-    assert not torch.allclose(anew.flip(1), straight)
-
-
-@pytest.mark.parametrize("reselect_every", [1, 3])
-def test_a_whole_search_is_that_of_each_document_alone(reselect_every: int) -> None:
-    cross_attention = {
-        "kind": "sentence",
-        "sentences": 2,
-        "reselect_every": reselect_every,
-        "selection": {"kind": "approximate"},
-    }
+def test_a_whole_search_is_that_of_each_document_alone() -> None:
+    cross_attention = {"kind": "sentence", "sentences": 2, "selection": {"kind": "approximate"}}
     settings = {
         "dim": DIM,
         "heads": HEADS,

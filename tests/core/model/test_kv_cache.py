@@ -126,12 +126,3 @@ def test_shapes_of_a_static_cache_never_change() -> None:
         shapes.add((key.shape, value.shape, bias.shape, key.data_ptr()))
         cache = cache.reorder(torch.tensor([1, 0, 2, 2, 5, 4]))
     assert len(shapes) == 1
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_step_states_follow_their_beams(kind: str) -> None:
-    cache = empty_cache(kind, 3, 2, 5)
-    cache.step_states.append({"choice": torch.arange(6)})
-    cache = cache.reorder(torch.tensor([1, 0, 2, 2, 5, 4]))
-    assert cache.step_states[0]["choice"].tolist() == [1, 0, 2, 2, 5, 4]
-    assert cache.select(torch.tensor([2, 0])).step_states[0]["choice"].tolist() == [5, 4, 1, 0]
