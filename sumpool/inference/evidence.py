@@ -1,4 +1,4 @@
-"""Evidence of the summaries of a model: sources of each sentence, unsupported facts, and weights for display.
+"""Evidence of the summaries of a model: sources of each sentence, and unsupported facts.
 
 The evidence of a summary is rendered by `summary.evidence.entries()` for JSON, `render_evidence_text` of
 `sumpool.interpret.evidence` for a terminal, and `write_explanation` of `sumpool.inference.explanation` for a page.
@@ -15,7 +15,7 @@ from sumpool.documents.source_sentences import SourceSentence
 from sumpool.evaluation.abstractiveness import unsupported_facts
 from sumpool.inference.extraction import Reading
 from sumpool.inference.summary import Summary
-from sumpool.interpret.evidence import Evidence, EvidenceSource, PoolingWeights, SentenceEvidence, word_weights
+from sumpool.interpret.evidence import Evidence, EvidenceSource, SentenceEvidence
 from sumpool.text.language import split_words
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def with_evidence(
         summary: Summary of a document.
         reading: The document, with what the model has read of it.
         model: Returns the model that made the summary; extracted sentences need no pass of it.
-        for_page: Whether the evidence has all that an HTML page shows: the weights after each pooling, and the text.
+        for_page: Whether the evidence has all that an HTML page shows: what the model has read, and the text.
     """
     document, read = reading.document, reading.input
     source = reading.sentences if document.blocks else tuple(_with_lines(reading.sentences, document.text))
@@ -57,7 +57,6 @@ def with_evidence(
             for sentence, row in zip(sentences, weights, strict=True)
         ),
         read=frozenset(read.indices) if read and read.item else None,
-        poolings=tuple(_poolings(read.item, read.indices, source, model())) if for_page and read and read.item else (),
         text=document.text if for_page else "",
     )
     return replace(summary, evidence=evidence)
@@ -98,22 +97,3 @@ def top_sources(source: Sequence[SourceSentence], weights: np.ndarray) -> tuple[
         for rank, index in enumerate(top)
         if weights[index] >= MIN_WEIGHT or (rank == 0 and weights[index] > 0)
     )
-
-
-def _poolings(
-    item: Item, indices: Sequence[int], source: Sequence[SourceSentence], loaded: "LoadedModel"
-) -> Iterator[PoolingWeights]:
-    """Weights of the words of a document after each pooling, first to last."""
-    from sumpool.interpret.attribution import pooling_weights  # as extracted sentences need no torch
-
-    token_bytes = loaded.tokenizer.token_bytes()
-    layers = [layer.pool for layer in loaded.recipe.model.encoder]
-    names = [f"pooling {layer.kind} after layer {number}" for number, layer in enumerate(layers, 1) if layer]
-    for name, pooled in zip(names, pooling_weights(loaded.model, item), strict=False):
-        tokens: list[list[bytes]] = [[] for _ in source]
-        weights: list[list[float]] = [[] for _ in source]
-        for token, number, weight in zip(item.ids, item.sentences, pooled.tolist(), strict=True):
-            tokens[indices[number]].append(token_bytes[token])
-            weights[indices[number]].append(weight)
-        rows = zip(source, tokens, weights, strict=True)
-        yield PoolingWeights(name, tuple(word_weights(sentence.text, part, values) for sentence, part, values in rows))

@@ -1,25 +1,22 @@
 """Explanation of a summary as one HTML file: the document with its evidence, the summary beside it.
 
 Pointing at a sentence of the summary marks its sources, and pointing at a source marks the sentences that come from it;
-links lead from one to the other. All of it is style sheets: the page has no script, and its policy admits none. A heat
-map shows the weight of each word in the states after each pooling.
+links lead from one to the other. All of it is style sheets: the page has no script, and its policy admits none.
 """
 
 from collections.abc import Iterator
 from importlib.resources import files
-from itertools import chain, groupby, repeat
+from itertools import groupby
 from pathlib import Path
 
 from sumpool import __version__
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.inference.summary import Summary
-from sumpool.interpret.evidence import Evidence, SentenceEvidence, heat_words, place_name
+from sumpool.interpret.evidence import Evidence, SentenceEvidence, place_name
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.html import escape_html, html_page, language_attribute
 from sumpool.text.language import word_count
 
-_LEVELS = 5
-"""Levels of the heat map above 0."""
 _TAGS = {"heading": "h3", "code": "pre"}
 _CLASSES = {"list_item": "item", "table_row": "row", "caption": "caption", "notice": "notice"}
 _STATES = ":is(:hover, :focus-within, :target)"
@@ -57,7 +54,7 @@ def render_explanation(summary: Summary) -> str:
 <h2 id="summary-title">Summary</h2>
 {_summary(summary, evidence, language)}
 {_overview(summary)}
-{_details(summary, evidence)}
+{_details(summary)}
 </section>
 <article class="document" id="document" aria-labelledby="document-title">
 <h2 id="document-title">Document</h2>
@@ -78,8 +75,8 @@ def _about(summary: Summary) -> str:
     return f'<p class="muted">{" · ".join(filter(None, parts))}</p>'
 
 
-def _details(summary: Summary, evidence: Evidence) -> str:
-    """What developers of models ask: model, share that was read, notes, and weights of words."""
+def _details(summary: Summary) -> str:
+    """What developers of models ask: model, share that was read, and notes."""
     model = f"model {escape_html(summary.model)}" if summary.model and summary.tokens_read else "no model was needed"
     lines = [f"<p>{escape_html(summary.mode)} summary, {model}, sumpool {__version__}</p>"]
     if summary.tokens_total:
@@ -91,7 +88,6 @@ def _details(summary: Summary, evidence: Evidence) -> str:
         )
     notes = [summary.extraction.cause, *summary.notes]
     lines += [f"<p>{escape_html(note)}</p>" for note in notes if note]
-    lines.append(_heat_choice(evidence))
     return "\n".join(["<details><summary>How it was made</summary>", *lines, "</details>"])
 
 
@@ -118,22 +114,6 @@ def _sentence(number: int, entry: SentenceEvidence, language: str) -> str:
     if links:
         parts += [f'<ul class="sources" aria-label="Sources of sentence {number}">', *links, "</ul>"]
     return "\n".join([*parts, "</li>"])
-
-
-def _heat_choice(evidence: Evidence) -> str:
-    """Choice of the pooling whose weights are shown."""
-    if not evidence.poolings:
-        return ""
-    names = ["no words marked", *(pooling.name for pooling in evidence.poolings)]
-    options = "\n".join(
-        f'<label><input type="radio" name="heat" id="heat{number}"{checked}>{escape_html(name)}</label>'
-        for number, (name, checked) in enumerate(zip(names, chain([" checked"], repeat("")), strict=False))
-    )
-    scale = "".join(f'<i class="k{level}"></i>' for level in range(_LEVELS + 1))
-    return (
-        f'<fieldset class="heat"><legend>What the model kept of each word</legend>\n{options}\n'
-        f'<p class="scale"><span>0</span>{scale}<span>1: kept alone</span></p></fieldset>'
-    )
 
 
 def _overview(summary: Summary) -> str:
@@ -181,8 +161,8 @@ def _document(summary: Summary, evidence: Evidence) -> str:
 
 
 def _source_sentence(index: int, sentence: SourceSentence, evidence: Evidence, used: dict[int, list[int]]) -> str:
-    """Sentence of the document, with its heat and with links to the sentences of the summary that come from it."""
-    text = _words(index, sentence.text, evidence)
+    """Sentence of the document, with links to the sentences of the summary that come from it."""
+    text = escape_html(sentence.text)
     if sentence.kind == "code" and evidence.text:
         text = escape_html(evidence.text[sentence.start : sentence.end])
     names = ["used", *(f"f{number}" for number in used.get(index, ()))] if index in used else []
@@ -198,26 +178,6 @@ def _source_sentence(index: int, sentence: SourceSentence, evidence: Evidence, u
     return f'<span{identity} class="{" ".join(names)}">{text}{links}</span>'
 
 
-def _words(index: int, text: str, evidence: Evidence) -> str:
-    """Words of a sentence, those of equal levels in all poolings together."""
-    weights = zip(*(pooling.words[index] for pooling in evidence.poolings), strict=True)
-    # level of each word in each pooling; 0 where nothing was kept or read
-    levels = [tuple(round(_LEVELS * min(weight or 0.0, 1.0)) for weight in column) for column in weights]
-    if not any(any(row) for row in levels):
-        return escape_html(text)
-    spans = heat_words(text)
-    parts: list[str] = []
-    end = 0
-    for row, run in groupby(zip(spans, levels, strict=True), key=lambda item: item[1]):
-        words = [span for span, _ in run]
-        start, stop = words[0][0], words[-1][1]
-        names = " ".join(f"p{pooling}k{level}" for pooling, level in enumerate(row, 1) if level)
-        shown = escape_html(text[start:stop])
-        parts += [escape_html(text[end:start]), f'<span class="{names}">{shown}</span>' if names else shown]
-        end = stop
-    return "".join([*parts, escape_html(text[end:])])
-
-
 def _rules(evidence: Evidence) -> Iterator[str]:
     """Rules of this page; nothing of the document is in them."""
     for number in range(1, len(evidence.sentences) + 1):
@@ -226,6 +186,3 @@ def _rules(evidence: Evidence) -> Iterator[str]:
             f"#s{number}{_STATES}, body:has(.f{number}{_STATES}) #s{number} "
             "{ background: var(--pointed); border-color: var(--accent); }"
         )
-    for pooling in range(1, len(evidence.poolings) + 1):
-        for level in range(1, _LEVELS + 1):
-            yield f"body:has(#heat{pooling}:checked) .p{pooling}k{level} {{ background: var(--heat{level}); }}"

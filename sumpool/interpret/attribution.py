@@ -60,7 +60,7 @@ def source_weights(model: SummarizationModel, chunk: Item, target: Sequence[Sequ
             special_tokens=model.special_tokens,
         )
         (attribution,) = attribute(model, batch.to(model.embedding.weight.device))
-        tokens = slice(len(prefix), min(len(prefix) + len(numbers), len(attribution.log_prob)))
+        tokens = slice(len(prefix), min(len(prefix) + len(numbers), len(attribution.attention)))
         by_token = attribution.weights()[tokens] * content_tokens(model, chunk)
         summed = sum_by_sentence(by_token, numbers[: len(by_token)], sentences)
         weights[start : start + len(summed)] = summed.numpy()
@@ -78,14 +78,10 @@ class Attribution:
         attention: (target, source), cross-attention carried back to the source; rows sum to 1.
         copied: (target, source), probability that a token is a copy of a source token; rows sum to at most 1. Zeros
             for output heads that cannot copy.
-        log_prob: (target,), log-probability of each token, in nats.
-        kept: For each pooling, first to last, (source,): the weight of each source token in the pooled states.
     """
 
     attention: Tensor
     copied: Tensor
-    log_prob: Tensor
-    kept: tuple[Tensor, ...]
 
     def weights(self) -> Tensor:
         """Return the probabilities of copying, and attention for what was not copied, (target, source)."""
@@ -113,7 +109,7 @@ def attribute(model: SummarizationModel, batch: Batch) -> list[Attribution]:
     hooks = [layer.register_forward_pre_hook(lambda _, args: inputs.append(args)) for layer in layers]
     hooks.append(model.decoder.register_forward_hook(lambda _, __, output: outputs.append(output)))
     try:
-        log_prob = model.score(memory, batch.target).log_prob
+        model.score(memory, batch.target)
     finally:
         for hook in hooks:
             hook.remove()
@@ -134,9 +130,7 @@ def attribute(model: SummarizationModel, batch: Batch) -> list[Attribution]:
         vectors, columns = matrix.indices()
         carried = weights.new_zeros(target, source).index_add(1, columns, weights[:, vectors] * matrix.values())
         copies = carried.new_zeros(target, source) if copied is None else copied[row, :target, :source].cpu().double()
-        attributions.append(
-            Attribution(carried, copies, log_prob[row, :target].cpu().double(), kept_weights(memory, row))
-        )
+        attributions.append(Attribution(carried, copies))
     return attributions
 
 
@@ -200,19 +194,6 @@ def _pooling_weights(mixture: Mixture, row: int, length: int) -> Tensor:
     return _sparse(rows[positive], members[positive], weights[positive], (vectors, length))
 
 
-def kept_weights(memory: Memory, row: int) -> tuple[Tensor, ...]:
-    """Return the weight of each source token of a document in the states after each pooling, (source,) each.
-
-    A token that a pooling keeps alone has the weight 1, and one that it drops 0.
-    """
-    mixtures = [mixture() for mixture in memory.mixtures]
-    source = int(memory.source.mask[row].sum())
-    composed = (compose_mixtures(mixtures[:count], row, source) for count in range(1, len(mixtures) + 1))
-    return tuple(
-        weights.values().new_zeros(source).index_add(0, weights.indices()[1], weights.values()) for weights in composed
-    )
-
-
 def content_tokens(model: SummarizationModel, chunk: Item) -> Tensor:
     """Return 0 at the special tokens around a chunk and 1 elsewhere, (length,)."""
     special_tokens = model.special_tokens
@@ -236,11 +217,3 @@ def sum_by_sentence(weights: Tensor, target: Tensor, source: Tensor) -> Tensor:
     """
     rows = weights.new_zeros(int(target.max()) + 1, weights.size(1)).index_add(0, target, weights)
     return rows.new_zeros(len(rows), int(source.max()) + 1).index_add(1, source, rows)
-
-
-@torch.inference_mode()
-def pooling_weights(model: SummarizationModel, chunk: Item) -> tuple[Tensor, ...]:
-    """Return the weight of each token of a chunk after each pooling, first to last, (length,) each."""
-    batch = collate([chunk], model.config.source_length, 1, special_tokens=model.special_tokens)
-    batch = batch.to(model.embedding.weight.device)
-    return kept_weights(model.encode(batch.ids, batch.mask, batch.sentences), 0)

@@ -1,17 +1,10 @@
 """Evidence of a summary: for each of its sentences the sentences of the source that it comes from, with weights."""
 
-import re
 import textwrap
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import accumulate, pairwise
 from typing import Any
 
 from sumpool.documents.source_sentences import SourceSentence
-
-_WORD = re.compile(r"\S+")
-_MAX_WORD, _PART = 24, 8
-"""Characters of a longer word, as in scripts without spaces, and of the parts that it is displayed in."""
 
 
 @dataclass(frozen=True)
@@ -77,33 +70,17 @@ class SentenceEvidence:
 
 
 @dataclass(frozen=True)
-class PoolingWeights:
-    """Weight of the words of a document in the states after a pooling.
-
-    Attributes:
-        name: Name of the pooling.
-        words: For each sentence of the document, the weight of each of its `heat_words`; None at words that the model
-            did not read.
-    """
-
-    name: str
-    words: tuple[tuple[float | None, ...], ...]
-
-
-@dataclass(frozen=True)
 class Evidence:
     """Evidence of a summary.
 
     Attributes:
         sentences: Evidence of each sentence.
         read: Indices of the source sentences that the model read; None if no model read the document.
-        poolings: Weights after each pooling, first to last; empty unless asked for.
         text: Text of the document; empty unless asked for.
     """
 
     sentences: tuple[SentenceEvidence, ...]
     read: frozenset[int] | None = None
-    poolings: tuple[PoolingWeights, ...] = ()
     text: str = ""
 
     def entries(self) -> list[dict[str, Any]]:
@@ -145,43 +122,3 @@ def place_name(source: EvidenceSource) -> str:
 
 def _wrap(text: str, mark: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, initial_indent=mark, subsequent_indent=" " * len(mark), break_on_hyphens=False)
-
-
-def heat_words(text: str) -> list[tuple[int, int]]:
-    """Return start and end of each word of a text; long words are divided."""
-    words: list[tuple[int, int]] = []
-    for match in _WORD.finditer(text):
-        start, end = match.span()
-        part = _PART if end - start > _MAX_WORD else _MAX_WORD
-        words += [(first, min(first + part, end)) for first in range(start, end, part)]
-    return words
-
-
-def word_weights(text: str, tokens: Sequence[bytes], weights: Sequence[float]) -> tuple[float | None, ...]:
-    """Mean weight of the tokens of each word.
-
-    Args:
-        text: The text.
-        tokens: UTF-8 bytes of its first tokens, or of all; white space does not count.
-        weights: Weight of each token.
-
-    Returns:
-        Weight of each of the `heat_words`, by bytes; None at words without a token.
-    """
-    ends = list(accumulate((len(b"".join(token.split())) for token in tokens), initial=0))
-    spans = [(start, end, weight) for (start, end), weight in zip(pairwise(ends), weights, strict=True) if end > start]
-    offset, first = 0, 0
-    means: list[float | None] = []
-    for start, end in heat_words(text):
-        stop = offset + len(text[start:end].encode(errors="replace"))
-        total = covered = 0.0
-        while first < len(spans) and spans[first][1] <= offset:
-            first += 1
-        for token_start, token_end, weight in spans[first:]:
-            if token_start >= stop:
-                break
-            overlap = min(stop, token_end) - max(offset, token_start)
-            total, covered = total + overlap * weight, covered + overlap
-        means.append(total / covered if covered else None)
-        offset = stop
-    return tuple(means)

@@ -31,7 +31,7 @@ def loaded() -> LoadedModel:
 
 @pytest.fixture(scope="module")
 def page(loaded: LoadedModel) -> str:
-    """A page with all that a page can hold: pages, a heat map, unread text, unsupported facts."""
+    """A page with all that a page can hold: pages, unread text, unsupported facts."""
     texts = story(1, 400).split("\n\n")
     blocks = [HEADING, *(TextBlock(text, page=1 + number // 10) for number, text in enumerate(texts)), ITEM]
     text = "\n\n".join(block.text for block in blocks)
@@ -108,26 +108,13 @@ def test_everything_is_reachable_with_the_keyboard(browser: Browser, page: str) 
     assert len([element for element in reached if element.startswith("<a ")]) >= len(
         set(browser.run("return [...document.querySelectorAll('a')].map(a => a.outerHTML)"))
     )
-    assert any("radio" in element for element in reached)
     browser.open(page)
     ActionChains(browser.driver).send_keys(Keys.TAB, Keys.ENTER).perform()
     assert browser.run("return location.hash") == "#document", "the first link skips the summary"
 
 
-def test_the_heat_map_is_a_choice(browser: Browser, page: str) -> None:
-    browser.open(page)
-    plain = browser.background(".p1k5")
-    assert plain == "rgba(0, 0, 0, 0)"
-    browser.driver.find_element("css selector", "details > summary").click()
-    browser.driver.find_element("id", "heat1").click()
-    colors = [browser.background(f".p1k{level}") for level in range(1, 6)]
-    assert len({*colors, plain}) == 6
-    browser.driver.find_element("id", "heat0").click()
-    assert browser.background(".p1k5") == plain
-
-
 def test_pages_need_no_script(start_browser: Callable[[], Browser], page: str) -> None:
-    """Pointing and the heat map work where scripts are disabled."""
+    """Pointing works where scripts are disabled."""
     browser = start_browser()
     browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     browser.open("<title>off</title><script>document.title = 'on'</script>")
@@ -136,9 +123,6 @@ def test_pages_need_no_script(start_browser: Callable[[], Browser], page: str) -
     pointed = browser.background("#s1")
     assert browser.background(".used.f1") == pointed
     assert browser.background(".used:not(.f1)") != pointed
-    browser.driver.find_element("css selector", "details > summary").click()
-    browser.driver.find_element("id", "heat1").click()
-    assert browser.background(".p1k5") != "rgba(0, 0, 0, 0)"
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -159,7 +143,6 @@ def test_axe_finds_no_violation(browser: Browser, page: str, dark: bool, width: 
     browser.open(page, dark=dark, width=width, fragment="#s1")
     assert browser.violations() == []
     browser.driver.find_element("css selector", "details > summary").click()
-    browser.driver.find_element("id", "heat1").click()
     assert browser.violations() == []
 
 

@@ -12,7 +12,7 @@ from sumpool.inference.explanation import render_explanation, write_explanation
 from sumpool.inference.loading import load_for_generation
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.summary import Summary
-from sumpool.interpret.evidence import Evidence, EvidenceSource, PoolingWeights, SentenceEvidence, heat_words
+from sumpool.interpret.evidence import Evidence, EvidenceSource, SentenceEvidence
 from sumpool.text.sentences import SentenceSplitter
 from tests.browser.hostile import PAYLOADS
 from tests.conftest import story
@@ -76,13 +76,6 @@ def example() -> Summary:
         ),
         read=frozenset({1, 2, 4}),
         text=document.text,
-        poolings=tuple(
-            PoolingWeights(
-                f"pooling {number}",
-                tuple(tuple(0.3 * number * (i % 3) for i, _ in enumerate(s.text.split())) for s in source),
-            )
-            for number in (1, 2)
-        ),
     )
     text = "Hosts send 42 packets. Gateways drop packets."
     return Summary(
@@ -135,22 +128,6 @@ def test_the_whole_document_is_shown_once() -> None:
     assert "2 lines cut" in page.text
 
 
-def test_words_have_a_level_for_each_pooling() -> None:
-    markup = render_explanation(example())
-    assert '<span class="p1k2 p2k3">send</span> <span class="p1k3 p2k5">packets.</span>' in markup
-    assert "body:has(#heat2:checked) .p2k5 { background: var(--heat5); }" in markup
-    assert "#heat3" not in markup
-    assert Page(markup).having("checked") == [""]
-
-
-def test_equal_neighbours_share_an_element() -> None:
-    summary = example()
-    assert summary.evidence is not None
-    whole = PoolingWeights("all", tuple((1.0,) * len(s.text.split()) for s in summary.source))
-    markup = render_explanation(replace(summary, evidence=replace(summary.evidence, poolings=(whole,))))
-    assert '<span class="p1k5">Gateways drop packets.</span>' in markup
-
-
 def test_pages_of_a_model(run_folder: Path, tmp_path: Path) -> None:
     document = Document("story", story(1, 60))
     loaded = load_for_generation(run_folder, ["summarize.mode=abstractive", "summarize.on_overflow=truncate"])
@@ -158,7 +135,6 @@ def test_pages_of_a_model(run_folder: Path, tmp_path: Path) -> None:
     write_explanation(tmp_path / "page.html", summary)
     page = Page((tmp_path / "page.html").read_text("utf-8"))
     assert "did not read the text from here on" in page.text
-    assert any(name.startswith("p1k") for name in page.having("class"))
 
 
 @pytest.mark.parametrize("mode", ["no summary", "no evidence", "no title"])
@@ -195,9 +171,8 @@ def explanation_of(text: str) -> str:
     """Page on which every text and name is the given one."""
     source = source_sentences(Document(text, text), SentenceSplitter())
     entry = EvidenceSource(0, text, 0, 9, None, None, 1.0)
-    words = tuple(tuple(1.0 for _ in heat_words(sentence.text)) for sentence in source)
     entries = (SentenceEvidence(text, (text,), (entry,)),) if source else ()
-    evidence = Evidence(entries, frozenset(range(min(1, len(source)))), (PoolingWeights(text, words),))
+    evidence = Evidence(entries, frozenset(range(min(1, len(source)))))
     summary = Summary(text, text, 0, 1, 1, 0.0, language=text, model=text, mode=text, title=text)
     return render_explanation(replace(summary, source=source, evidence=evidence, notes=(text,)))
 

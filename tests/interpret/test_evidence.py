@@ -1,6 +1,6 @@
 import json
 
-from sumpool.interpret.evidence import Evidence, EvidenceSource, PoolingWeights, SentenceEvidence
+from sumpool.interpret.evidence import Evidence, EvidenceSource, SentenceEvidence
 
 
 def test_entries_are_json_with_rounded_weights() -> None:
@@ -8,7 +8,6 @@ def test_entries_are_json_with_rounded_weights() -> None:
     evidence = Evidence(
         (SentenceEvidence("Hosts send 42.", ("42",), (source,)), SentenceEvidence("Yes.", (), ())),
         frozenset({3}),
-        (PoolingWeights("pooling", ((0.5,),)),),
     )
     assert json.loads(json.dumps(evidence.entries())) == [
         {
