@@ -1,7 +1,7 @@
 """`sumpool summarize`: summarise files, folders or standard input."""
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
@@ -242,7 +242,15 @@ def summarize(
         settings = {**settings, "evidence": "yes"} if evidence else settings
         settings = {**settings, "rewrite": f"{rewriter.address}#{rewriter.model}"} if rewriter else settings
         saved = summary_output.open_output(
-            settings, names, rendering, file=out, folder=out_dir, page=explain, resume=resume, retry=retry_failed
+            settings,
+            names,
+            rendering,
+            file=out,
+            folder=out_dir,
+            page=explain,
+            count=len(documents) if isinstance(documents, Sized) else None,
+            resume=resume,
+            retry=retry_failed,
         )
         return saved
 

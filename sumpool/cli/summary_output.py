@@ -30,6 +30,7 @@ def open_output(
     file: Path | None,
     folder: Path | None,
     page: Path | None,
+    count: int | None,
     resume: bool,
     retry: bool,
 ) -> "SummaryOutput":
@@ -42,6 +43,7 @@ def open_output(
         file: File of JSON lines.
         folder: Folder with a file per summary.
         page: HTML page that explains the summary of one document; there is one destination.
+        count: Number of documents; None if it is not known.
         resume: Whether an existing file is continued; a folder always is.
         retry: Whether documents that failed before are summarised again.
     """
@@ -50,7 +52,7 @@ def open_output(
     from sumpool.io.file_names import FileNames
 
     if page:
-        return ExplanationFile(page)
+        return ExplanationFile(page, count)
     if file:
         return SummaryFile(file, settings, resume=resume, retry=retry)
     assert folder, "there is one destination"

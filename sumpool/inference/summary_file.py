@@ -147,16 +147,22 @@ class SummaryFile(ResumableFile):
 class ExplanationFile:
     """Destination of the explanation of one summary."""
 
-    def __init__(self, path: Path) -> None:
-        """Check the file.
+    def __init__(self, path: Path, count: int | None = None) -> None:
+        """Check the file and the number of documents.
+
+        Args:
+            path: The HTML page.
+            count: Number of documents; None if they are not counted before they are read.
 
         Raises:
-            RecipeError: If it is a file of a run, of prepared data or of another folder with a manifest.
+            RecipeError: If it is a file of a run, of prepared data or of another folder with a manifest, or there are
+                several documents.
         """
         require_unlisted(path)
         self.failed: list[str] = []  # no document is passed over
         self._path = path
-        self._is_taken = False
+        self._taken = 0
+        self._require_one(count or 0)
 
     def take(self, document: Document) -> bool:
         """Accept the document.
@@ -165,10 +171,14 @@ class ExplanationFile:
             RecipeError: If it is the second one.
         """
         del document
-        if self._is_taken:
-            raise RecipeError(f"{self._path} must explain one document, got several; name one, or add --limit 1")
-        self._is_taken = True
+        self._taken += 1
+        self._require_one(self._taken)
         return True
+
+    def _require_one(self, count: int) -> None:
+        if count > 1:
+            advice = "name one, add --limit 1, or make one summary of all by --together"
+            raise RecipeError(f"{self._path} must explain one document, got several; {advice}")
 
     def save(self, summary: Summary) -> None:
         """Write the explanation of the summary, if there is one.
