@@ -143,7 +143,7 @@ def build_app(
         dependencies=[Depends(guard(token, hosts))],
     )
     app.add_middleware(AccessLog, write=log)
-    app.add_api_route("/openapi.json", app.openapi, include_in_schema=False)
+    app.add_api_route("/openapi.json", partial(_schema, app), include_in_schema=False)
     _add_errors(app, metrics)
     _add_pages(app, metrics, limits)
     reader = RequestReader(limits)
@@ -220,6 +220,11 @@ async def _stream(
     except Exception:
         _LOG.exception("a stream of summaries has failed")
         yield ServerSentEvent(event="error", data=ErrorAnswer(error=_BUG))
+
+
+def _schema(app: FastAPI, request: Request) -> dict[str, Any]:
+    """Return the schema of the API, with the path that a proxy has for the service."""
+    return {**app.openapi(), "servers": [{"url": request.scope.get("root_path") or "/"}]}
 
 
 def _add_errors(app: FastAPI, metrics: _Metrics) -> None:

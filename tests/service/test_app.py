@@ -413,6 +413,9 @@ def test_models_metrics_and_schema(client: TestClient) -> None:
     client.post(ROUTE, json={"text": story(1, 4)})
     assert 'sumpool_answers_total{status="200"}' in client.get("/metrics").text != before
     schema = client.get("/openapi.json").json()
+    assert schema["servers"] == [{"url": "/"}]
+    behind_proxy = TestClient(client.app, "http://127.0.0.1", root_path="/sums")
+    assert behind_proxy.get("/openapi.json").json()["servers"] == [{"url": "/sums"}]
     assert "429" in schema["paths"][ROUTE]["post"]["responses"]
     body = schema["paths"][ROUTE]["post"]["requestBody"]["content"]
     assert set(body) == {"application/json", "application/octet-stream", "multipart/form-data"}
