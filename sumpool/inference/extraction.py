@@ -127,8 +127,8 @@ def extract(
         The sentences, all of them if a summary would not be shorter; the cause tells how far they miss the target.
     """
     longest = round(_WHOLE * (words or usual_words(word_count(candidates.document.text))))
-    whole = None if candidates.similarity is not None else whole_text(candidates.sentences, target, longest)
-    if whole:
+    has_choice = candidates.similarity is not None or (target and candidates.document.parts)  # documents may repeat
+    if not has_choice and (whole := whole_text(candidates.sentences, target, longest)):
         return whole
     selected = selector.select(candidates, words=words, samples=samples, target=target)
     extraction = _extraction_of(selected, candidates.sentences)

@@ -245,6 +245,10 @@ class SentenceSelector:
         preferences = _without_repeats(texts, _adapted(choice.combine(candidates.scores), candidates))
         most_overlap = _MAX_OVERLAP if document.parts else 1.0
         wanted = _wanted(texts, preferences, 2 * budget if target else 0)
+        if document.parts and target:  # what fills the length must not repeat what another document says
+            wanted_texts = [texts[row] for row in wanted]
+            distinct = select(wanted_texts, preferences[wanted], 2 * budget, language, most_overlap=most_overlap)
+            wanted = [wanted[index] for index in sorted(distinct)]
         wanted_texts = [texts[row] for row in wanted]
         chosen: list[int] = []
         headings: list[tuple[int, str]] = []

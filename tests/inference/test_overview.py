@@ -119,6 +119,9 @@ def test_a_digest_names_documents_and_says_nothing_twice() -> None:
     assert digest.summary.endswith("[b.pdf]")
     assert "manual.pdf, page" in Rendering().render(digest)
     assert digest.evidence.entries()[0]["sources"][0]["document"] == "manual.pdf"
+    retold = CHAPTERS["Archives"].replace("keeps letters", "keeps old letters")
+    long = summarized(first, replace(manual({"Old": retold}), id="b.pdf"), settings=("summarize.length=400w",))
+    assert long.summary.count("letters of the last two centuries") == 1
 
 
 def test_documents_of_a_digest_begin_with_their_titles() -> None:
