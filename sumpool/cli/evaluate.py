@@ -91,9 +91,9 @@ def evaluate(
 ) -> None:
     """Score summaries of one or several systems with ROUGE, beside baselines.
 
-    Prints ROUGE-1, -2, -L and -Lsum (F1, times 100) with 95 % intervals for the systems, LEAD of three lengths,
-    LexRank, TextRank, random sentences and an extractive oracle; then lengths, repeated trigrams, and numbers and names
-    that the document does not contain; then differences with paired tests, and faults of form. Settings change with
+    Prints ROUGE-1, -2, -L and -Lsum (F1, times 100) with 95 % intervals for the systems, LEAD, LexRank,
+    TextRank, random sentences and an extractive oracle; then lengths, repeated trigrams, and numbers and names that the
+    document does not contain; then differences with paired tests. Settings change with
     --set, such as --set summarize.beams=1. For a classifier, prints accuracy, macro F1 and the confusion table; for a
     language model, bits per character, shortening factor, lengths of segments, and the segments of a sample.
     """

@@ -14,20 +14,14 @@ _FACT = re.compile(r"(?<!\w)(?:\w*\d\w*|\w*[A-Z]\w*[A-Z]\w*|(?<=[\w,;)] )[A-Z]\w
 
 @dataclass(frozen=True)
 class Copying:
-    """Overlap of a summary with its document (Grusky et al., 2018, arXiv:1804.11283).
+    """Overlap of a summary with its document.
 
     Attributes:
-        coverage: Fraction of words in fragments shared with the document.
-        density: Mean length of the shared fragment that a word belongs to, in words.
-        novel_bigrams: Fraction of bigrams that do not occur in the document.
         leak: Fraction of 8-grams that occur in the document.
         facts: Count of numbers and names, recognised by their spelling.
         unsupported: Count of facts that do not occur in the document.
     """
 
-    coverage: float
-    density: float
-    novel_bigrams: float
     leak: float
     facts: int
     unsupported: int
@@ -52,7 +46,7 @@ def copying(
     for summary, (start, end) in zip(summaries, pairwise([0, *ends]), strict=True):
         shared = Overlap(runs[start : end - 1])
         facts = (len(_FACT.findall(summary)), len(unsupported_facts(summary, vocabulary)))
-        copied.append(Copying(shared.coverage, shared.density, shared.novel_ngrams(2), shared.leak, *facts))
+        copied.append(Copying(shared.leak, *facts))
     return copied
 
 

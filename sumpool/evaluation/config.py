@@ -10,7 +10,7 @@ from pydantic import Field
 
 from sumpool.settings import Settings
 
-Baseline = Literal["lead", "lead_references", "lead_summaries", "lexrank", "textrank", "random", "oracle"]
+Baseline = Literal["lead", "lexrank", "textrank", "random", "oracle"]
 BASELINES: tuple[Baseline, ...] = get_args(Baseline)
 """Baselines in the order of tables."""
 EqualLength = Literal["shortest", "references"]
@@ -31,8 +31,7 @@ class EvaluationConfig(Settings):
     resamples: int = Field(1000, ge=100, le=100_000)
     """Resamples of the bootstrap for 95 % intervals, and of the paired tests."""
     baselines: tuple[Baseline, ...] = BASELINES
-    """Baselines beside the summaries. `lead_references` and `lead_summaries` are the beginning of the document, as long
-    as the references or the evaluated summaries on average."""
+    """Baselines beside the summaries."""
     lead_words: int = Field(60, ge=1, le=1_000_000)
     """Length of the baselines LEAD, LexRank, TextRank and random sentences, in words."""
     oracle_sentences: int = Field(3, ge=1, le=1000)

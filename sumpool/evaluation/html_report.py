@@ -15,7 +15,7 @@ from sumpool.evaluation.report import EvaluationReport
 from sumpool.evaluation.rouge import TYPES
 from sumpool.evaluation.scorer import ReferenceDocument
 from sumpool.evaluation.scores import SCORES, read_scores
-from sumpool.evaluation.tables import compared_system, form_table, score_table, win_table
+from sumpool.evaluation.tables import compared_system, score_table, win_table
 from sumpool.io.html import escape_html, html_page
 from sumpool.text.escaping import Bold
 
@@ -92,7 +92,6 @@ def _tables(report: EvaluationReport) -> str:
     tables = [
         ("Scores", score_table(report)),
         (f"{compared_system(report)} minus other systems, on each document", win_table(report)),
-        ("Form: sentences with a fault", form_table(report)),
     ]
     return "\n".join(_table(caption, *table) for caption, table in tables if table[1])
 

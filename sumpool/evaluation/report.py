@@ -14,15 +14,12 @@ from sumpool.errors import RecipeError
 from sumpool.evaluation.config import EvaluationConfig, slices
 from sumpool.evaluation.paired_comparison import Difference, compare_systems
 from sumpool.evaluation.rouge import TYPES
-from sumpool.evaluation.scorer import Form, ScoredDocument, SummaryMetrics
+from sumpool.evaluation.scorer import ScoredDocument, SummaryMetrics
 from sumpool.evaluation.statistics import SEED, Estimate, Floats, PairedTest, compare, estimate
-from sumpool.text.form import FAULTS
 
 TitledTable = tuple[Sequence[str], Sequence[Sequence[str]], str, int]
 """Column titles, the cells of each row, a title, and the number of leading columns that name a row."""
-_COPYING = ("coverage", "density", "novel_bigrams", "facts", "unsupported")
-_FORM = ("sentences", "flawed", *FAULTS)
-_COLUMNS = (*TYPES, "bertscore", "words", "repetition", *_COPYING, *_FORM)
+_COLUMNS = (*TYPES, "bertscore", "words", "repetition", "facts", "unsupported")
 """Numbers per document and system; NaN where they are not known."""
 
 
@@ -37,13 +34,9 @@ class ReportRow:
         rouge: Mean F1 from 0 to 1 with its 95 % interval, by name ("rouge1", "rouge2", "rougeL", "rougeLsum").
         words: Mean length, in words.
         repetition: Mean fraction of repeated trigrams.
-        coverage: Mean fraction of words in fragments shared with the document; None without documents.
-        density: Mean length of such a fragment, in words; None without documents.
-        novel_bigrams: Mean fraction of bigrams that do not occur in the document; None without documents.
         unsupported: Fraction of all numbers and names that do not occur in the document; None without documents or
             without any numbers and names.
         against_lead: Comparison with LEAD, by name; empty for LEAD itself and without documents.
-        form: Counts of sentences and of their faults.
         bertscore: Mean F1 of BERTScore with its interval; None unless it was asked for.
     """
 
@@ -53,12 +46,8 @@ class ReportRow:
     rouge: Mapping[str, Estimate]
     words: float
     repetition: float
-    coverage: float | None
-    density: float | None
-    novel_bigrams: float | None
     unsupported: float | None
     against_lead: Mapping[str, PairedTest]
-    form: Form
     bertscore: Estimate | None = None
 
 
@@ -127,7 +116,6 @@ class ScoreAggregator:
         self._values: dict[str, array[float]] = {}
         self.ids: dict[str, int] = {}
         self._leaks = array("d")
-        self._words = array("d")
         self._shares_read = array("d")
         self._modes: Counter[str] = Counter()
         self._unscorable = 0
@@ -136,35 +124,17 @@ class ScoreAggregator:
     def __len__(self) -> int:
         return len(self.ids)
 
-    @property
-    def has_documents(self) -> bool:
-        """Whether the documents are known, so that baselines are possible."""
-        return len(self) > 0 and not np.isnan(self._words).all()
-
-    @property
-    def mean_words(self) -> float:
-        """Mean length of the evaluated summaries, in words; 0 without documents."""
-        values = self._systems().get("model")
-        return 0.0 if values is None else float(values[:, _COLUMNS.index("words")].mean())
-
     def add(self, scored: ScoredDocument) -> None:
         """Add a document."""
         for system, metrics in scored.systems.items():
             self._values.setdefault(system, array("d")).extend(_to_row(metrics))
         self.ids[scored.id] = len(self.ids)
         self._leaks.append(np.nan if scored.leak is None else scored.leak)
-        self._words.append(np.nan if scored.document_words is None else scored.document_words)
         if scored.share_read is not None:
             self._shares_read.append(scored.share_read)
         self._modes[scored.mode] += 1
         self._unscorable += not scored.scorable
         self._empty += not scored.systems["model"].words
-
-    def add_system(self, system: str, metrics: Mapping[str, SummaryMetrics]) -> None:
-        """Add a system with its metrics of every document, by ID."""
-        self._values[system] = array("d")
-        for id in self.ids:
-            self._values[system].extend(_to_row(metrics[id]))
 
     def report(
         self,
@@ -248,16 +218,14 @@ class ScoreAggregator:
 
 
 def _to_row(metrics: SummaryMetrics) -> list[float]:
-    nan, form = float("nan"), metrics.form
+    nan = float("nan")
     return [
         *(metrics.rouge[name].f1 for name in TYPES),
         metrics.bertscore.f1 if metrics.bertscore else nan,
         metrics.words,
         metrics.repetition,
-        *(getattr(metrics.copying, name, nan) for name in _COPYING),
-        form.sentences,
-        form.flawed,
-        *(form.faults.get(name, 0) for name in FAULTS),
+        metrics.copying.facts if metrics.copying else nan,
+        metrics.copying.unsupported if metrics.copying else nan,
     ]
 
 
@@ -279,7 +247,6 @@ def _rows(
         means = dict(zip(_COLUMNS, values.mean(axis=0).tolist(), strict=True))
         known = {name: None if np.isnan(mean) else mean for name, mean in means.items()}
         facts, unsupported = known["facts"], known["unsupported"]
-        sentences, flawed, *faults = map(int, values[:, -len(_FORM) :].sum(axis=0))
         own = estimates[width * number :]
         against = tests[len(TYPES) * others.index(system) :] if system in others else []
         rows.append(
@@ -290,12 +257,8 @@ def _rows(
                 rouge=dict(zip(TYPES, own, strict=False)),
                 words=means["words"],
                 repetition=means["repetition"],
-                coverage=known["coverage"],
-                density=known["density"],
-                novel_bigrams=known["novel_bigrams"],
                 unsupported=unsupported / facts if facts and unsupported is not None else None,
                 against_lead=dict(zip(TYPES, against, strict=False)),
-                form=Form(sentences, flawed, dict(zip(FAULTS, faults, strict=True))),
                 bertscore=None if known["bertscore"] is None else own[len(TYPES)],
             )
         )

@@ -1,7 +1,6 @@
 """Scores of one document: its summary and the baselines."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
@@ -11,8 +10,7 @@ from sumpool.evaluation.baselines import RANKINGS, oracle, random_ranks, take_se
 from sumpool.evaluation.bertscore import BertScorer
 from sumpool.evaluation.config import EqualLength, EvaluationConfig
 from sumpool.evaluation.rouge import Rouge, Score, Tokenize, UnicodeTokenizer
-from sumpool.text.form import FAULTS, Fault, text_faults
-from sumpool.text.language import ENGLISH, UNDETECTED, detect_language, split_words
+from sumpool.text.language import split_words
 from sumpool.text.sentences import SentenceSplitter
 
 
@@ -53,21 +51,6 @@ class ReferenceDocument:
 
 
 @dataclass(frozen=True)
-class Form:
-    """Form of one or more summaries.
-
-    Attributes:
-        sentences: Number of sentences.
-        flawed: Number of summaries with a fault.
-        faults: Number of sentences with each fault, by the names of `FAULTS`; a sentence may have several.
-    """
-
-    sentences: int
-    flawed: int
-    faults: Mapping[Fault, int]
-
-
-@dataclass(frozen=True)
 class SummaryMetrics:
     """Metrics of one summary.
 
@@ -76,7 +59,6 @@ class SummaryMetrics:
         words: Length in words.
         repetition: Fraction of trigrams that occurred earlier in the summary.
         copying: Overlap with the document; None without a document.
-        form: Faults of the sentences.
         bertscore: BERTScore; None unless it was asked for.
     """
 
@@ -84,7 +66,6 @@ class SummaryMetrics:
     words: int
     repetition: float
     copying: Copying | None
-    form: Form
     bertscore: Score | None = None
 
 
@@ -122,14 +103,12 @@ class SummaryScorer:
     Attributes:
         rouge: ROUGE without baselines.
         baselines: Names of the baselines in tables, by system.
-        reference_words: Mean length of the references in words.
         signature: All settings that the scores of a document depend on, in one line.
     """
 
     def __init__(
         self,
         config: EvaluationConfig,
-        reference_words: int = 0,
         bert_scorer: BertScorer | None = None,
         equal_length: EqualLength | None = None,
     ) -> None:
@@ -137,8 +116,6 @@ class SummaryScorer:
 
         Args:
             config: The settings.
-            reference_words: Mean length of the references in words, for the baseline as long as they are; 0 leaves it
-                out.
             bert_scorer: Scores all systems by BERTScore too; None leaves it out.
             equal_length: Length that all summaries of a document are cut to, but for the oracle's; None cuts none, and
                 gives the baselines the length of the settings.
@@ -146,7 +123,6 @@ class SummaryScorer:
         self._config = config
         self._bert_scorer = bert_scorer
         self._equal_length = equal_length
-        self.reference_words = reference_words
         self._splitter = SentenceSplitter()
         self.rouge = Rouge(
             stemmer=config.stemmer,
@@ -159,14 +135,11 @@ class SummaryScorer:
         length = "" if equal_length else f"-{config.lead_words}"
         names: dict[str, str] = {
             "lead": f"LEAD{length}",
-            "lead_references": f"LEAD-{reference_words}",
             "lexrank": f"LexRank{length}",
             "textrank": f"TextRank{length}",
             "random": f"random{length}",
             "oracle": f"oracle-{config.oracle_sentences}",
         }
-        if reference_words in (0, config.lead_words if "lead" in config.baselines else 0):
-            del names["lead_references"]
         self.baselines: dict[str, str] = {name: shown for name, shown in names.items() if name in config.baselines}
         described = [self.rouge.signature, *self._describe_baselines()]
         if equal_length:
@@ -199,30 +172,20 @@ class SummaryScorer:
             mode=candidate.mode,
         )
 
-    def score_lead(self, document: str, reference: str, count: int) -> SummaryMetrics:
-        """Score the first `count` words of a document."""
-        systems, _ = self._metrics({"lead": self._tokenizer.first_words(document, count)}, reference, document)
-        return systems["lead"]
-
     def _describe_baselines(self) -> list[str]:
-        """Settings of the baselines; the length of the references is a fact of the data and not listed."""
+        """Settings of the baselines."""
         described = []
         for name in self._config.baselines:
-            if name == "lead_references" and not self._equal_length:
-                described.append("LEAD as long as the references")
-            elif name == "oracle":
+            if name == "oracle":
                 described.append(f"{self.baselines[name]} sentences")
-            elif name not in ("lead_references", "lead_summaries"):
+            else:
                 described.append(self.baselines[name] + ("" if self._equal_length else " words"))
         return described
 
     def _baseline_texts(self, candidate: Candidate, document: str, count: int) -> dict[str, str]:
         tokenizer = self._tokenizer
         tokenize: Tokenize = cache(tokenizer.tokenize)  # of the sentences of this document
-        leads = {"lead": count, "lead_references": self.reference_words}
-        texts = {
-            name: tokenizer.first_words(document, length) for name, length in leads.items() if name in self.baselines
-        }
+        texts = {"lead": tokenizer.first_words(document, count)} if "lead" in self.baselines else {}
         ranked = self.baselines.keys() & {"lexrank", "textrank", "random"}
         if not ranked and "oracle" not in self.baselines:
             return texts
@@ -252,25 +215,8 @@ class SummaryScorer:
                 words=self._tokenizer.count_words(text),
                 repetition=repetition(text, self._words),
                 copying=overlap,
-                form=measure_form(self._splitter.split(text), document),
                 bertscore=bert_score,
             )
             for (system, text), overlap, bert_score in zip(texts.items(), copied[:-1], bert_scores, strict=True)
         }
         return metrics, copied[-1].leak if copied[-1] else None
-
-
-def measure_form(sentences: Sequence[str], document: str | None) -> Form:
-    """Count the faults of a summary.
-
-    Args:
-        sentences: Sentences of the summary.
-        document: Text of the document, which tells whether a sentence stands behind the one that it refers to; None if
-            unknown.
-    """
-    text = " ".join((document or "").split())
-    lines = [line for sentence in sentences if (line := " ".join(sentence.split()))]
-    language = detect_language(text or " ".join(lines))
-    faults = text_faults(lines, text, ENGLISH if language == UNDETECTED else language)
-    counts = Counter(name for names in faults for name in names)
-    return Form(len(lines), int(any(faults)), {name: counts[name] for name in FAULTS})

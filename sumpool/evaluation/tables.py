@@ -13,7 +13,6 @@ from sumpool.evaluation.rouge import TYPES
 from sumpool.evaluation.statistics import Estimate
 from sumpool.text.cleaning import IGNORABLE
 from sumpool.text.escaping import Bold
-from sumpool.text.form import FAULTS
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 """Column titles, and the cells of each row."""
@@ -55,7 +54,7 @@ _LATEX = {
 }
 _LEVEL = 0.05
 """p-value below which a difference is marked in LaTeX."""
-_STATISTICS = ("documents", "words", "repetition", "coverage", "density", "novel_bigrams", "unsupported")
+_STATISTICS = ("documents", "words", "repetition", "unsupported")
 _TESTS = ("wins", "ties", "losses", "bootstrap", "permutation", "holm")
 
 
@@ -63,7 +62,6 @@ def report_tables(report: EvaluationReport) -> list[TitledTable]:
     """Lay out the tables of a report that have rows; the scores in any case."""
     named = [
         (*score_table(report), "", 2),
-        (*form_table(report), "form: sentences with a fault", 1),
         (*win_table(report), f"{compared_system(report)} minus other systems, on each document", 1),
     ]
     return [table for table in named if table[1] or not table[2]]
@@ -125,23 +123,6 @@ def win_table(report: EvaluationReport) -> Table:
         if difference.slice == "all"
     ]
     return _WIN_COLUMNS, rows
-
-
-def form_table(report: EvaluationReport) -> Table:
-    """Faults of the sentences of each system on all documents."""
-    rows: list[tuple[str, ...]] = []
-    for row in report.rows:
-        if row.slice == "all":
-            counts = (row.form.faults[name] for name in FAULTS)
-            rows.append(
-                (
-                    row.system,
-                    f"{row.form.sentences:,}",
-                    *(f"{count:,}" for count in counts),
-                    f"{row.form.flawed:,} of {row.documents:,}",
-                )
-            )
-    return ("system", "sentences", *FAULTS, "summaries with faults"), rows
 
 
 def _interval(estimate: Estimate) -> str:

@@ -7,11 +7,10 @@ from pathlib import Path
 
 from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.bertscore import BertScorer
-from sumpool.evaluation.config import BASELINES, EqualLength, EvaluationConfig
+from sumpool.evaluation.config import EqualLength, EvaluationConfig
 from sumpool.evaluation.html_report import EXTREMES, read_extremes, to_html
 from sumpool.evaluation.paired_comparison import read_common
 from sumpool.evaluation.report import EvaluationReport, ScoreAggregator
-from sumpool.evaluation.rouge import TOKENIZERS
 from sumpool.evaluation.scorer import Candidate, ReferenceDocument, SummaryScorer
 from sumpool.evaluation.scores import (
     append_scores,
@@ -28,8 +27,6 @@ from sumpool.progress import Check, Progress, Report
 
 _UNSAFE = re.compile(r"[^\w.-]")
 """Characters of a name that its folder lacks."""
-_CHECK_INTERVAL = 1000
-"""References read between two calls of `check`."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +161,7 @@ def _score(
     """Score the documents of a system that have no scores yet, and write its folder of results."""
     assert task.candidates, "others are scored already"
     with locked_results(folder):
-        scorer = SummaryScorer(config, _mean_reference_words(task, config, check), bert_scorer)
+        scorer = SummaryScorer(config, bert_scorer)
         scores = ScoreAggregator()
         identity = {**task.identity, "settings": scorer.signature, "rouge": scorer.rouge.signature}
         with open_scores(folder, identity, resume=results.resume) as file:
@@ -177,9 +174,8 @@ def _score(
                 scores.add(scored)
                 report(Progress("evaluate", len(scores), task.documents))
                 check()
-        names, notes = _add_lead_as_long_as_summaries(scores, task, config, scorer, check)
-        shown = {"model": task.system, **names}
-        evaluation = scores.report(config, shown, scorer.signature, (*task.notes, *notes))
+        shown = {"model": task.system, **scorer.baselines}
+        evaluation = scores.report(config, shown, scorer.signature, task.notes)
         finish_results(folder, evaluation.to_json(), evaluation.documents)
     return evaluation
 
@@ -196,9 +192,8 @@ def _table(
     first, *others = tasks
     common = read_common(folders)
     keys = [f"system {number}" for number in range(2, len(tasks) + 1)]
-    words = 0 if results.equal_length else _mean_reference_words(first, config, check)
-    scorer = SummaryScorer(config, words, bert_scorer, results.equal_length)
-    scores = ScoreAggregator()
+    scorer = SummaryScorer(config, bert_scorer, results.equal_length)
+    scores, notes = ScoreAggregator(), list[str]()
     if results.equal_length:
         for reference in first.references():
             check()
@@ -206,19 +201,18 @@ def _table(
                 texts = {key: scored.summary for key, scored in zip(keys, systems[1:], strict=True)}
                 candidate = Candidate(reference.id, systems[0].summary, reference.reference, reference.document)
                 scores.add(scorer.score(candidate, texts))
-        names, length = scorer.baselines, _LENGTHS[results.equal_length]
-        notes = [f"summaries, but for the oracle's, are cut to as many words as {length} of the document has"]
+        length = _LENGTHS[results.equal_length]
+        notes += [f"summaries, but for the oracle's, are cut to as many words as {length} of the document has"]
     else:
         for systems in common.values():
             metrics = {key: scored.systems["model"] for key, scored in zip(keys, systems[1:], strict=True)}
             merged = replace(systems[0], systems={**systems[0].systems, **metrics})
             scores.add(replace(merged, share_read=None, mode="") if others else merged)
-        names, notes = _add_lead_as_long_as_summaries(scores, first, config, scorer, check)
     if len(common) < first.documents:
         notes.append(f"{first.documents - len(common)} of {first.documents} documents lack a summary of some system")
-    shown = {"model": first.system, **dict(zip(keys, (task.system for task in others), strict=True)), **names}
+    shown = {"model": first.system} | {key: task.system for key, task in zip(keys, others, strict=True)}
     own_notes = dict.fromkeys(note for task in tasks for note in task.notes)
-    return scores.report(config, shown, scorer.signature, (*own_notes, *notes), results.against)
+    return scores.report(config, shown | scorer.baselines, scorer.signature, (*own_notes, *notes), results.against)
 
 
 _LENGTHS = {"shortest": "the shortest summary", "references": "the reference"}
@@ -233,47 +227,6 @@ def _load_bert_scorer(config: EvaluationConfig) -> BertScorer | None:
             "nothing; add --set evaluate.bertscore_model=FOLDER"
         )
     return BertScorer(config.bertscore_model, config.bertscore_layer)
-
-
-def _mean_reference_words(task: EvaluationTask, config: EvaluationConfig, check: Check) -> int:
-    """Mean length of the references in words; 0 if no baseline is as long."""
-    if "lead_references" not in config.baselines:
-        return 0
-    count_words = TOKENIZERS[config.tokenizer](stemmer=False).count_words
-    words = 0
-    for number, reference in enumerate(task.references(), 1):
-        if number % _CHECK_INTERVAL == 0:
-            check()
-        words += count_words(reference.reference)
-    return max(1, round(words / max(task.documents, 1)))
-
-
-def _add_lead_as_long_as_summaries(
-    scores: ScoreAggregator, task: EvaluationTask, config: EvaluationConfig, scorer: SummaryScorer, check: Check
-) -> tuple[dict[str, str], list[str]]:
-    """Score the baseline LEAD at the mean length of the summaries, which is known once all are scored.
-
-    Returns:
-        Displayed names of the baselines in the order of tables, and notes on their lengths.
-    """
-    names = dict(scorer.baselines)
-    if not scores.has_documents:
-        return names, []
-    notes = []
-    if "lead_references" in config.baselines:
-        notes.append(f"LEAD-{scorer.reference_words} is as long as the references on average")
-    length = round(scores.mean_words)
-    if "lead_summaries" in config.baselines and length:
-        notes.append(f"LEAD-{length} is as long as the summaries of {task.system} on average")
-        if f"LEAD-{length}" not in names.values():
-            metrics = {}
-            for reference in task.references():
-                check()
-                if reference.id in scores.ids and reference.document is not None:
-                    metrics[reference.id] = scorer.score_lead(reference.document, reference.reference, length)
-            scores.add_system("lead_summaries", metrics)
-            names["lead_summaries"] = f"LEAD-{length}"
-    return {name: names[name] for name in BASELINES if name in names}, notes
 
 
 def file_sha256(path: Path) -> str:

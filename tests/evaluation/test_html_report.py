@@ -16,10 +16,9 @@ from sumpool.evaluation.html_report import (
 from sumpool.evaluation.paired_comparison import Difference
 from sumpool.evaluation.report import EvaluationReport, ReportRow
 from sumpool.evaluation.rouge import TYPES
-from sumpool.evaluation.scorer import Candidate, Form, ReferenceDocument, SummaryScorer
+from sumpool.evaluation.scorer import Candidate, ReferenceDocument, SummaryScorer
 from sumpool.evaluation.scores import append_scores, finish_results, open_scores
 from sumpool.evaluation.statistics import Estimate, PairedTest
-from sumpool.text.form import FAULTS
 from tests.browser.hostile import PAYLOADS
 
 VOID = {"meta"}
@@ -63,12 +62,9 @@ class Page(HTMLParser):
 
 def page(text: str, system: str = "tiny") -> str:
     rouge = dict.fromkeys(TYPES, Estimate(1 / 3, 0.25, 0.5))
-    form = Form(0, 0, dict.fromkeys(FAULTS, 0))
-    measures = (2, rouge, 40.4, 0.02, 0.5, 2.0, 0.25, None)
+    measures = (2, rouge, 40.4, 0.02, None)
     rows = tuple(
-        ReportRow(part, name, *measures, against_lead={}, form=form)
-        for part in ("all", text)
-        for name in (system, "LEAD-60")
+        ReportRow(part, name, *measures, against_lead={}) for part in ("all", text) for name in (system, "LEAD-60")
     )
     difference = Difference("all", system, "LEAD-60", 2, dict.fromkeys(TYPES, TEST), dict.fromkeys(TYPES, 0.5))
     report = EvaluationReport(

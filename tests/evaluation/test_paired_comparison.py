@@ -9,7 +9,7 @@ from sumpool.errors import DataError
 from sumpool.evaluation.abstractiveness import Copying
 from sumpool.evaluation.paired_comparison import compare_systems, read_common
 from sumpool.evaluation.rouge import TYPES, Score
-from sumpool.evaluation.scorer import Form, ScoredDocument, SummaryMetrics
+from sumpool.evaluation.scorer import ScoredDocument, SummaryMetrics
 from sumpool.evaluation.scores import append_scores, finish_results, incomplete_folder, open_scores
 from sumpool.evaluation.statistics import holm
 
@@ -17,8 +17,8 @@ from sumpool.evaluation.statistics import holm
 def results(folder: Path, f1s: dict[str, float], settings: str = "usual", words: int | None = None) -> Path:
     with open_scores(folder, {"rouge": settings}, resume=False) as file:
         for number, (name, f1) in enumerate(f1s.items()):
-            copying = Copying(0.5, 2.0, 0.25, leak=0.0, facts=0, unsupported=0)
-            metrics = SummaryMetrics({kind: Score(0.0, 0.0, f1) for kind in TYPES}, 40, 0.0, copying, Form(0, 0, {}))
+            copying = Copying(leak=0.0, facts=0, unsupported=0)
+            metrics = SummaryMetrics({kind: Score(0.0, 0.0, f1) for kind in TYPES}, 40, 0.0, copying)
             document = ScoredDocument(name, "text", 0.5 * (number % 2), None, True, {"model": metrics}, words)
             append_scores(file, document)
     finish_results(folder, "{}", documents=len(f1s))

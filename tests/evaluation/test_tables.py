@@ -10,31 +10,25 @@ import pytest
 from sumpool.evaluation.paired_comparison import Difference
 from sumpool.evaluation.report import EvaluationReport, ReportRow
 from sumpool.evaluation.rouge import TYPES
-from sumpool.evaluation.scorer import Form
 from sumpool.evaluation.statistics import Estimate, PairedTest
 from sumpool.evaluation.tables import (
     best_scores,
     escape_latex,
-    form_table,
     score_table,
     to_csv,
     to_latex,
     win_table,
 )
 from sumpool.text.escaping import Bold
-from sumpool.text.form import FAULTS
 from tests.browser.hostile import PAYLOADS
 
 F1 = Estimate(0.4125, 0.4, 0.42)
 TEST = PairedTest(Estimate(0.05, -0.01, 0.06), bootstrap=0.25, permutation=0.125, wins=1200, ties=3, losses=40)
 
 
-FORM = Form(0, 0, dict.fromkeys(FAULTS, 0))
-
-
 def row(part: str, system: str, documents: int = 1243, *, tested: bool = True) -> ReportRow:
     tests = dict.fromkeys(TYPES, TEST) if tested else {}
-    return ReportRow(part, system, documents, dict.fromkeys(TYPES, F1), 40.4, 0.02, 0.5, 2.0, 0.25, None, tests, FORM)
+    return ReportRow(part, system, documents, dict.fromkeys(TYPES, F1), 40.4, 0.02, None, tests)
 
 
 def difference(part: str, other: str) -> Difference:
@@ -99,25 +93,12 @@ def test_bertscore_is_a_column_where_it_was_asked_for() -> None:
     assert "BERTScore" not in score_table(REPORT)[0]
 
 
-def test_faults_are_counted_by_system_on_all_documents() -> None:
-    form = Form(1301, 7, dict.fromkeys(FAULTS, 0) | {"no end": 1002})
-    rows = tuple(replace(row, form=form) for row in (REPORT.rows[0], replace(REPORT.rows[0], slice="low-leak")))
-    titles, cells = form_table(replace(REPORT, rows=rows))
-    assert len(titles) == len(cells[0])
-    shown = dict(zip(titles, cells[0], strict=True))
-    assert (shown["system"], shown["sentences"], shown["no end"], shown["heading"]) == ("tiny", "1,301", "1,002", "0")
-    assert shown["summaries with faults"] == "7 of 1,243"
-    assert len(cells) == 1
-
-
 THIRD = Estimate(1 / 3, 0.25, 0.5)
 FEW_TEST = PairedTest(Estimate(0.05, -0.01, 0.06), bootstrap=0.25, permutation=0.125, wins=12, ties=3, losses=4)
 
 
 def export_row(part: str, system: str) -> ReportRow:
-    return ReportRow(
-        part, system, 19, dict.fromkeys(TYPES, THIRD), 40.4, 0.02, 0.5, 2.0, 0.25, None, {}, Form(0, 0, {})
-    )
+    return ReportRow(part, system, 19, dict.fromkeys(TYPES, THIRD), 40.4, 0.02, None, {})
 
 
 def report(system: str = "tiny", holm: float = 0.375) -> EvaluationReport:

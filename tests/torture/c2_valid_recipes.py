@@ -150,7 +150,7 @@ def _summarize(recipe: Recipe, setup: TrainingSetup, run: Path) -> str:
         return "documents have no summary"
     if not all(math.isfinite(summary.score or 0.0) for summary in summaries):
         return "scores are not finite"
-    scorer, scores = SummaryScorer(recipe.evaluate, 8), ScoreAggregator()
+    scorer, scores = SummaryScorer(recipe.evaluate), ScoreAggregator()
     for summary, row in zip(summaries, rows, strict=True):
         scores.add(scorer.score(Candidate(row["id"], summary.summary, row["summary"], row["document"])))
     report = scores.report(recipe.evaluate, {"model": "sampled", **scorer.baselines}, scorer.signature)
