@@ -92,6 +92,10 @@ class Tokens:
         """Return the same tokens with other states (batch, length, dim)."""
         return replace(self, states=states)
 
+    def zero_padded(self) -> "Tokens":
+        """Return the same tokens with states that are 0 at padding; see `sumpool.core.nn.masking.zero_padding`."""
+        return self if self.full else self.with_states(self.states.masked_fill(~self.mask[..., None], 0.0))
+
     def map_origins(self, function: Callable[[Tensor], Tensor]) -> "Tokens":
         """Apply a function to what is known of the source of each state: positions, sentences, ..., phrases."""
         names = ("positions", "sentences", "words", "ids", "origin", "phrases")

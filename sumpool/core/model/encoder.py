@@ -13,7 +13,6 @@ from sumpool.core.model.chunked_encoding import group_layers, run_in_blocks
 from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
 from sumpool.core.nn.execution import run_layer
 from sumpool.core.nn.layers import FeedForward, Residual
-from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.positions import Embed
 from sumpool.core.nn.states import Mixture, Mixtures
 from sumpool.core.pooling._base import Pooled, Pooler
@@ -36,7 +35,7 @@ class EncoderLayer(nn.Module):
 
     def forward(self, tokens: Tokens) -> Tokens:
         """Apply the layer to documents (batch, length), or to blocks of documents as if they were documents."""
-        states = tokens.states if tokens.full else zero_padding(tokens.states, tokens.mask)
+        states = tokens.zero_padded().states
         prepared = tokens.with_states(self.attention_residual.prepare(states))
         states = self.attention_residual.add(states, self.attention(prepared))
         received = None
@@ -89,8 +88,11 @@ class PoolingTrace:
         self._inputs: list[Tokens] = []
 
     def pool(self, pooler: Pooler, tokens: Tokens, layer: int) -> Tokens:
-        """Pool the output of the layer with this index (counted from 0); return it without losses and metrics."""
-        tokens = tokens.with_states(zero_padding(tokens.states, tokens.mask))
+        """Pool the output of the layer with this index (counted from 0), 0 at padding.
+
+        Returns:
+            The pooled tokens without losses and metrics.
+        """
         if self.source is None:
             self.source = replace(tokens, states=self.project_source(tokens.states), attention_received=None)
         if self.keep_inputs:
@@ -171,15 +173,15 @@ class Encoder(nn.Module):
         for group in self.groups:
             tokens, layer = tokens.with_lengths(), group.layers[-1]
             run_layers = partial(self._run_layers, layers=group.layers)
-            if group.block is None or not self.chunked:
-                tokens = run_layers(tokens)  # whole padded documents
-            else:
+            if group.block is not None and self.chunked:
                 tokens = run_in_blocks(tokens, group.block, run_layers, state_bytes)
+            else:
+                tokens = run_layers(tokens).zero_padded()  # whole documents
             if layer in poolers:
                 tokens = trace.pool(poolers[layer], tokens, layer)
         source = trace.source
         if source is None:
-            source = tokens.with_states(project_source(zero_padding(tokens.states, tokens.mask)))
+            source = tokens.with_states(project_source(tokens.states))
         tokens = trace.restore(tokens)
         memory = replace(tokens, states=self.norm(tokens.states), losses=trace.losses, metrics=trace.metrics)
         return EncoderOutput(memory, source, trace.mixtures)

@@ -18,7 +18,6 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.states import Mixture
 from sumpool.core.pooling._base import (
@@ -206,7 +205,7 @@ class HalvingPooler(Pooler):
 
     def forward(self, tokens: Tokens) -> Pooled:
         """Pool (batch, length, dim) to (batch, keep, dim); see `Pooler.forward`."""
-        tokens = tokens.with_states(zero_padding(tokens.states, tokens.mask))
+        tokens = tokens.zero_padded()
         if self.max_length is None and max_kept(self.config.keep, tokens.mask.size(1)) == tokens.mask.size(1):
             return keep_all(tokens)
         hard = self.config.inference == "hard" and not self.training

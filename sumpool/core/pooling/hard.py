@@ -12,7 +12,6 @@ from typing import Annotated, Literal, final
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.states import Mixture
 from sumpool.core.pooling._base import (
     Keep,
@@ -60,7 +59,7 @@ class HardPooler(Pooler):
 
     def forward(self, tokens: Tokens) -> Pooled:
         """Pool (batch, length, dim) to (batch, keep, dim); see `Pooler.forward`."""
-        tokens, length = tokens.with_states(zero_padding(tokens.states, tokens.mask)), tokens.mask.size(1)
+        tokens, length = tokens.zero_padded(), tokens.mask.size(1)
         if max_kept(self.config.keep, length) == length:
             return keep_all(tokens)
         straight_through = self.config.gradient == "straight_through"

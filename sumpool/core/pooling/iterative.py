@@ -155,8 +155,9 @@ class IterativePooler(Pooler):
         length = tokens.mask.size(1)
         if max_kept(self.config.keep, length) == length:
             return keep_all(tokens)
-        vectors = zero_padding(tokens.states, tokens.mask)
-        scores = self.scorer(tokens.with_states(vectors)).masked_fill(~tokens.mask, 0.0)
+        tokens = tokens.zero_padded()
+        vectors = tokens.states
+        scores = self.scorer(tokens).masked_fill(~tokens.mask, 0.0)
         ranked, mask = top_k(scores, tokens.mask, self.config.keep)
         order = ranked.masked_fill(~mask, length).argsort(dim=1)  # ranks in source order
         heaviest = ranked.gather(1, order)
