@@ -22,7 +22,7 @@ from sumpool.inference.extraction import Reading
 from sumpool.inference.fact_check import FactCheck, FactChecker
 from sumpool.inference.generation import Generated
 from sumpool.inference.summary import NO_EXTRACTION, Extraction
-from sumpool.text.form import repair_text, text_faults
+from sumpool.text.form import is_whole_text, repair_text
 from sumpool.text.language import ENGLISH, UNSPACED, word_count
 from sumpool.text.prose import PROSE_KINDS
 from sumpool.text.sentences import SentenceSplitter
@@ -112,7 +112,7 @@ class SummaryChooser:
             if check:
                 parts = [self._allowed(part, check(part), sentences) for part in parts]
             parts = repair_text(list(dict.fromkeys(filter(None, parts))), language)
-            is_fragment = check and any(text_faults(parts, language=language))
+            is_fragment = check and not is_whole_text(parts, language)
             repaired.append("" if is_fragment else " ".join(parts))
         return repaired
 

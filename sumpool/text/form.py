@@ -1,11 +1,10 @@
-"""Form of summaries: faults of their sentences, and the repair of a text.
+"""Form of written summaries: whether their sentences are whole, and the repair of a text.
 
-A text is well-formed if its sentences are whole: each begins with a capital, ends with a full stop, closes its brackets
-and quotation marks, is no heading, number or list item, and refers to no sentence that is missing.
+A sentence is whole if it begins with a capital, ends with a full stop, closes its brackets and quotation marks, and is
+no heading, number or list item.
 """
 
 from collections.abc import Sequence
-from typing import Final, Literal, get_args
 
 from sumpool.text.language import ENGLISH, UNSPACED, find_words, function_words, is_alphabetic, loose_words
 from sumpool.text.prose import (
@@ -18,10 +17,6 @@ from sumpool.text.prose import (
     without_connective,
 )
 
-Fault = Literal["no capital", "no end", "unbalanced", "heading", "list mark", "no predecessor"]
-"""Fault of a sentence of a summary."""
-FAULTS: Final[tuple[Fault, ...]] = get_args(Fault)
-
 _MIN_SENTENCE_WORDS, _MAX_HEADING_WORDS = 3, 8
 """Words of a sentence, and of a heading; between, function words tell them apart."""
 _PAIRED = str.maketrans("", "", '()[]"\u201c\u201d')
@@ -29,25 +24,20 @@ _PAIRED = str.maketrans("", "", '()[]"\u201c\u201d')
 _LOOSE_MARKS = " ,;:\u2013-"
 
 
-def sentence_faults(sentence: str, language: str = ENGLISH) -> tuple[Fault, ...]:
-    """Return the faults of a sentence alone, in the order of `FAULTS`.
+def is_whole(sentence: str, language: str = ENGLISH) -> bool:
+    """Return whether a sentence is whole.
 
     Args:
         sentence: The sentence, in one line.
         language: Code of its language; unknown ones have no function words that tell headings.
     """
-    faults: list[Fault] = []
-    if _lacks_capital(sentence):
-        faults.append("no capital")
-    if not ends_sentence(sentence):
-        faults.append("no end")
-    if not is_balanced(sentence):
-        faults.append("unbalanced")
-    if _is_heading(sentence, language):
-        faults.append("heading")
-    if tidy_sentence(sentence) != " ".join(sentence.split()):
-        faults.append("list mark")
-    return tuple(faults)
+    return (
+        not _lacks_capital(sentence)
+        and ends_sentence(sentence)
+        and is_balanced(sentence)
+        and not _is_heading(sentence, language)
+        and tidy_sentence(sentence) == " ".join(sentence.split())
+    )
 
 
 def _lacks_capital(sentence: str) -> bool:
@@ -70,22 +60,11 @@ def _is_heading(sentence: str, language: str) -> bool:
     return bool(profile) and (is_title or lacks_function_words)
 
 
-def text_faults(sentences: Sequence[str], document: str = "", language: str = ENGLISH) -> list[tuple[Fault, ...]]:
-    """Return the faults of each sentence of a summary.
-
-    Args:
-        sentences: The sentences, in one line each.
-        document: Text of the document in one line; a sentence of it that refers to its predecessor needs the same one
-            in the summary. Other sentences need any.
-        language: Code of the language.
-    """
-    faults: list[tuple[Fault, ...]] = []
-    before = ""
-    for sentence in sentences:
-        is_alone = depends_on_predecessor(sentence, language) and not _precedes(before, sentence, document)
-        faults.append((*sentence_faults(sentence, language), *(("no predecessor",) if is_alone else ())))
-        before = sentence
-    return faults
+def is_whole_text(sentences: Sequence[str], language: str = ENGLISH) -> bool:
+    """Return whether all sentences are whole, and the first one refers to none before it."""
+    return all(is_whole(sentence, language) for sentence in sentences) and not any(
+        depends_on_predecessor(sentence, language) for sentence in sentences[:1]
+    )
 
 
 def _precedes(before: str, sentence: str, document: str) -> bool:
@@ -106,7 +85,8 @@ def repair_text(sentences: Sequence[str], language: str = ENGLISH, document: str
     Args:
         sentences: The sentences in order; fragments of any kind are allowed.
         language: Code of the language; texts in scripts without spaces are returned unchanged.
-        document: Text of the document in one line, see `text_faults`.
+        document: Text of the document in one line; a sentence of it that refers to its predecessor needs the same one
+            in the summary. Other sentences need any.
 
     Returns:
         At least one sentence, unless the text has no word.
@@ -135,7 +115,7 @@ def repair_sentence(sentence: str, language: str = ENGLISH) -> str:
         text = capitalise(text)
     if not is_balanced(text):
         text = text.translate(_PAIRED)
-    return "" if sentence_faults(text, language) else text
+    return text if is_whole(text, language) else ""
 
 
 def _best_fragment(sentences: Sequence[str]) -> list[str]:

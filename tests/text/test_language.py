@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from sumpool.text.form import sentence_faults
+from sumpool.text.form import is_whole
 from sumpool.text.language import (
     UNDETECTED,
     content_prefixes,
@@ -125,7 +125,7 @@ def test_pairs_hold_marks_in_scripts_without_spaces() -> None:
 
 
 def test_sentences_with_marks_are_no_headings() -> None:
-    assert sentence_faults("बैठक में परिषद ने नया पुस्तकालय बनाने का निर्णय लिया।", "hi") == ()
+    assert is_whole("बैठक में परिषद ने नया पुस्तकालय बनाने का निर्णय लिया।", "hi")
 
 
 @pytest.mark.parametrize("length", [40_000, 400_000])
