@@ -20,7 +20,6 @@ from typing import Final
 
 from sumpool.documents.document import ReadOptions
 from sumpool.documents.read import read_documents
-from sumpool.tasks.language_modeling.running_text import RunningText, RunningTextConfig
 from sumpool.text.language import detect_language
 
 HANDBOOKS: Final = (
@@ -47,14 +46,12 @@ class Share:
         version: Version.
         pages: Pages with text.
         characters: Characters kept.
-        cleaned: Characters after the normalization of text8.
     """
 
     package: str
     version: str = ""
     pages: int = 0
     characters: int = 0
-    cleaned: int = 0
 
 
 def download(names: Sequence[str], folder: Path) -> dict[str, Path]:
@@ -111,7 +108,6 @@ def cut(language: str, out: Path) -> list[Share]:
     """
     names = [name.format(language) for name in HANDBOOKS]
     shares, texts, seen = [], dict[bytes, str](), set[bytes]()
-    running = RunningText(RunningTextConfig(language=language))
     for name, archive in download(names, out / "packages").items():
         share = Share(name, archive.name.split("_")[1].replace("%3a", ":"))
         for path in pages(out / "packages" / name, language):
@@ -119,7 +115,6 @@ def cut(language: str, out: Path) -> list[Share]:
                 texts[hashlib.sha256(str(path.relative_to(out)).encode()).digest()] = text
                 share.pages += 1
                 share.characters += len(text)
-                share.cleaned += len(running.add(text)) + len(running.finish())
         _LOG.info("%s: %s", language, share)
         shares.append(share)
     with (out / f"{language}.txt").open("w") as file:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from sumpool.cli.console import working
-from sumpool.cli.options import MOST_TOKENS, Changes, share, whole_number
+from sumpool.cli.options import MOST_TOKENS, Changes, whole_number
 from sumpool.errors import DataError, RecipeError
 from sumpool.text.escaping import escape, escape_line
 
@@ -40,14 +40,6 @@ def generate(
         str | None,
         typer.Option(metavar="T", help="Temperature; 1 is the model's distribution, 0 takes the likeliest token."),
     ] = None,
-    top_k: Annotated[
-        int | None,
-        typer.Option(metavar="K", parser=whole_number("--top-k", 0, MOST_TOKENS), help="Draw from the K likeliest."),
-    ] = None,
-    top_p: Annotated[
-        float | None,
-        typer.Option(metavar="P", parser=share("--top-p"), help="Draw from the likeliest that reach probability P."),
-    ] = None,
     seed: Annotated[
         int | None,
         typer.Option(metavar="N", parser=whole_number("--seed", 0, 2**31 - 1), help="Seed of the first text."),
@@ -71,7 +63,7 @@ def generate(
     if count > 1 and seed is not None and seed + count > 2**31:
         raise RecipeError(f"--seed must leave {count:,} seeds up to {2**31 - 1}, got {seed}")
     beginning = _read(prompt, file)
-    shortcuts = {"length": length, "temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
+    shortcuts = {"length": length, "temperature": temperature, "seed": seed}
     assignments = [f"generate.{name}={value}" for name, value in shortcuts.items() if value is not None]
     with working() as output:
         texts = run_generate(

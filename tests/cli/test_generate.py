@@ -93,8 +93,6 @@ def test_every_text_has_a_seed() -> None:
 def test_settings_change_the_text() -> None:
     greedy = text_of("runs/letters", "the", "--temperature", "0")
     assert greedy == text_of("runs/letters", "the", "--temperature", "0", "--seed", "9")
-    assert greedy == text_of("runs/letters", "the", "--top-k", "1")
-    assert greedy == text_of("runs/letters", "the", "--top-p", "0.000001")
 
 
 def test_text_is_inert() -> None:
@@ -123,7 +121,6 @@ def test_wrong_arguments_are_named() -> None:
         (("runs/letters", "a", "--file", "b"), RecipeError, "a prompt must be given once, got an argument and --file"),
         (("runs/letters", "--file", "nowhere"), DataError, "nowhere must be a file that can be read"),
         (("runs/letters", "a", "--temperature", "-1"), RecipeError, "generate.temperature must be"),
-        (("runs/letters", "a", "--top-p", "0"), RecipeError, "generate.top_p must be"),
         (("runs/letters", "a", "--count", "2", "--seed", str(2**31 - 1)), RecipeError, "--seed must leave 2 seeds"),
     ):
         result = run("generate", *words)

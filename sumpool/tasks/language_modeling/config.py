@@ -101,10 +101,6 @@ class TextSampling(Settings):
     """Tokens to generate; characters, for a vocabulary of characters."""
     temperature: float = Field(1.0, ge=0, le=100)
     """Temperature; 1 samples from the model's distribution, less sharpens it, and 0 takes the most probable token."""
-    top_k: int = Field(0, ge=0, le=10_000_000)
-    """Most probable tokens that are drawn from; 0 takes all."""
-    top_p: float = Field(1.0, gt=0, le=1)
-    """Probability that the most probable tokens, which are drawn from, reach together; 1 takes all."""
     seed: int = Field(1, ge=0, lt=2**31)
     """Seed of the random numbers."""
 

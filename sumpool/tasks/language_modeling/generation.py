@@ -191,9 +191,6 @@ def generate_tokens(
 def draw_token(logits: Tensor, sampling: TextSampling, draw: float) -> int:
     """Draw a token by a uniform random number in [0, 1), at a temperature.
 
-    It is restricted to the k most probable tokens (Fan et al., 2018), or to the most probable ones that together reach
-    a probability p (nucleus sampling; Holtzman et al., 2020).
-
     Args:
         logits: (vocab,); minus infinity at tokens that are not drawn.
         sampling: Settings.
@@ -208,13 +205,9 @@ def draw_token(logits: Tensor, sampling: TextSampling, draw: float) -> int:
     if not sampling.temperature:
         return int(logits.argmax())
     ordered, tokens = logits.sort(descending=True, stable=True)
-    probabilities = (ordered / sampling.temperature).softmax(0)
-    if sampling.top_k:
-        probabilities[sampling.top_k :] = 0.0
-    sums = probabilities.cumsum(0)
-    kept = int((sums < sampling.top_p * sums[-1]).sum()) + 1  # the token that reaches p is kept
-    index = int((sums[:kept] <= draw * sums[kept - 1 : kept]).sum())
-    return int(tokens[min(index, kept - 1)])
+    sums = (ordered / sampling.temperature).softmax(0).cumsum(0)
+    index, last = (sums <= draw * sums[-1]).sum(), (sums < sums[-1]).sum()  # behind the last are probabilities of 0
+    return int(tokens[min(int(index), int(last))])
 
 
 def decode_stream(tokens: Iterator[int], token_bytes: Sequence[bytes]) -> Iterator[str]:

@@ -5,11 +5,9 @@ rules: upper-case ASCII letters to lower case, digits to words, all other charac
 """
 
 import re
-import sys
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Final, Literal, Self, final
 
 from pydantic import model_validator
@@ -17,25 +15,7 @@ from pydantic import model_validator
 from sumpool.settings import Settings
 
 LATIN: Final = "abcdefghijklmnopqrstuvwxyz"
-SCRIPTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "arabic": ("ARABIC LETTER",),
-    "armenian": ("ARMENIAN SMALL",),
-    "cyrillic": ("CYRILLIC SMALL",),
-    "devanagari": ("DEVANAGARI LETTER", "DEVANAGARI VOWEL SIGN", "DEVANAGARI SIGN"),
-    "georgian": ("GEORGIAN LETTER",),
-    "greek": ("GREEK SMALL",),
-    "han": ("CJK UNIFIED IDEOGRAPH", "IDEOGRAPHIC ITERATION MARK"),
-    "hangul": ("HANGUL SYLLABLE",),
-    "hebrew": ("HEBREW LETTER",),
-    "hiragana": ("HIRAGANA LETTER",),
-    "katakana": ("KATAKANA LETTER", "KATAKANA-HIRAGANA PROLONGED SOUND MARK"),
-    "latin": ("LATIN SMALL",),
-    "thai": ("THAI CHARACTER",),
-}
-"""Beginnings of the names of the letters of a script."""
-
 _Form = Literal["", "NFC", "NFKC", "NFD", "NFKD"]
-_DIGITS: Final = "0123456789"
 _CAPITALS: Final = {"ß": "ẞ"}
 """Capitals that Python writes with two letters."""
 _LAST_CLUSTER: Final = 64
@@ -48,15 +28,13 @@ class Alphabet:
     """Letters of a language, and its words for digits.
 
     Attributes:
-        letters: Lower-case letters; those of `scripts` are added.
-        digits: Words for 0 to 9, separated by spaces; empty if they are not known.
-        scripts: Scripts all of whose letters belong to the language.
+        letters: Lower-case letters.
+        digits: Words for 0 to 9, separated by spaces.
         normalization: Unicode normalization before letters are compared; English has none, like text8.
     """
 
     letters: str
-    digits: str = ""
-    scripts: tuple[str, ...] = ()
+    digits: str
     normalization: Literal["", "NFC", "NFKC"] = "NFC"
 
 
@@ -71,8 +49,6 @@ ALPHABETS: Final[Mapping[str, Alphabet]] = {
     "fr": Alphabet(LATIN + "àâæçéèêëîïôœùûüÿ", "zéro un deux trois quatre cinq six sept huit neuf"),
     "he": Alphabet("אבגדהוזחטיכךלמםנןסעפףצץקרשת", "אפס אחת שתיים שלוש ארבע חמש שש שבע שמונה תשע"),
     "it": Alphabet(LATIN + "àèéìòù", "zero uno due tre quattro cinque sei sette otto nove"),
-    "ja": Alphabet("", "零 一 二 三 四 五 六 七 八 九", ("hiragana", "katakana", "han"), "NFKC"),
-    "ko": Alphabet("", "영 일 이 삼 사 오 육 칠 팔 구", ("hangul",), "NFKC"),
     "nl": Alphabet(LATIN + "éëï", "nul een twee drie vier vijf zes zeven acht negen"),
     "pl": Alphabet(LATIN + "ąćęłńóśźż", "zero jeden dwa trzy cztery pięć sześć siedem osiem dziewięć"),
     "pt": Alphabet(LATIN + "áâãàçéêíóôõú", "zero um dois três quatro cinco seis sete oito nove"),
@@ -82,17 +58,8 @@ ALPHABETS: Final[Mapping[str, Alphabet]] = {
         LATIN + "ăâđêôơưáàảãạắằẳẵặấầẩẫậéèẻẽẹếềểễệíìỉĩịóòỏõọốồổỗộớờởỡợúùủũụứừửữựýỳỷỹỵ",
         "không một hai ba bốn năm sáu bảy tám chín",
     ),
-    "zh": Alphabet("", "零 一 二 三 四 五 六 七 八 九", ("han",), "NFKC"),
 }
 """Alphabets by ISO 639-1 code."""
-
-
-@cache
-def letters_of(script: str) -> frozenset[str]:
-    """Return the letters of a script; of those with two cases, the lower-case ones."""
-    beginnings = SCRIPTS[script]
-    characters = map(chr, range(sys.maxunicode + 1))
-    return frozenset(letter for letter in characters if unicodedata.name(letter, "").startswith(beginnings))
 
 
 _ALIKE = "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧανορυАВЕЅІЈКМНОРСТУХаеѕіјорсухһԁԛԝıɑɡ"  # noqa: RUF001 - they are meant
@@ -104,17 +71,9 @@ class RunningTextConfig(Settings):
     """Normalization of running text in the manner of text8."""
 
     language: str | None = None
-    """Language whose letters and words for digits are known (ISO 639-1), such as en, fi or ko."""
+    """Language whose letters and words for digits are known (ISO 639-1), such as en or fi; null makes digits spaces."""
     alphabet: str = ""
     """Lower-case letters to keep, instead of those of the language."""
-    scripts: tuple[str, ...] = ()
-    """Unicode scripts whose letters are kept, instead of those of the language, such as latin or hebrew."""
-    digits: Literal["words", "keep", "drop"] = "words"
-    """Digits as words, unchanged, or as spaces."""
-    number_words: tuple[str, ...] = ()
-    """Words for 0 to 9, instead of those of the language."""
-    lower: bool = True
-    """Whether upper-case letters become lower-case ones; otherwise both are kept."""
     lines: bool = False
     """Whether line ends are kept, one for a run of them; otherwise they are spaces."""
     homoglyphs: bool = False
@@ -126,35 +85,24 @@ class RunningTextConfig(Settings):
     def _require_letters(self) -> Self:
         if self.language is not None and self.language not in ALPHABETS:
             raise ValueError(
-                f"language must be one of {', '.join(ALPHABETS)}, got {self.language!r}; set alphabet or scripts, and "
-                "number_words, for another one"
+                f"language must be one of {', '.join(ALPHABETS)}, got {self.language!r}; set alphabet for another one"
             )
-        unknown = [script for script in self.scripts if script not in SCRIPTS]
-        if unknown:
-            raise ValueError(f"scripts must be some of {', '.join(SCRIPTS)}, got {unknown[0]!r}")
-        if not (self.language or self.alphabet or self.scripts):
-            raise ValueError("language must be set, or alphabet or scripts, got none")
-        if self.digits == "words" and not self.words:
-            raise ValueError("number_words must be the words for 0 to 9, got none; or set digits to keep or drop")
-        if self.number_words and len(self.number_words) != len(_DIGITS):
-            raise ValueError(f"number_words must be the words for 0 to 9, got {len(self.number_words)} words")
-        foreign = sorted({*"".join(self.words)} - self.letters) if self.digits == "words" else []
+        if not (self.language or self.alphabet):
+            raise ValueError("language must be set, or alphabet, got none")
+        foreign = sorted({*"".join(self.words)} - self.letters)
         if foreign:
-            raise ValueError(f"number_words must consist of letters of the alphabet, got {foreign[0]!r}")
+            raise ValueError(f"alphabet must have the letters of the words for 0 to 9, got none of {foreign[0]!r}")
         return self
 
     @property
     def words(self) -> tuple[str, ...]:
         """Words for 0 to 9; none if they are not known."""
-        return self.number_words or (tuple(ALPHABETS[self.language].digits.split()) if self.language else ())
+        return tuple(ALPHABETS[self.language].digits.split()) if self.language else ()
 
     @property
     def letters(self) -> frozenset[str]:
         """Letters that are kept, in lower case where there are two cases."""
-        alphabet, scripts = self.alphabet, self.scripts
-        if self.language and not (alphabet or scripts):
-            alphabet, scripts = ALPHABETS[self.language].letters, ALPHABETS[self.language].scripts
-        return frozenset(alphabet).union(*map(letters_of, scripts))
+        return frozenset(self.alphabet or (ALPHABETS[self.language].letters if self.language else ""))
 
     @property
     def form(self) -> _Form:
@@ -173,11 +121,8 @@ class RunningText:
         table = {letter: letter for letter in config.letters}
         for letter in sorted(config.letters):
             if len(upper := _CAPITALS.get(letter) or letter.upper()) == 1 and upper != letter:
-                lower = upper.lower() if upper.lower() in config.letters else letter
-                table[upper] = lower if config.lower else upper
-        if config.digits != "drop":
-            words = config.words if config.digits == "words" else ()
-            table.update({digit: f" {words[int(digit)]} " if words else digit for digit in _DIGITS})
+                table[upper] = upper.lower() if upper.lower() in config.letters else letter
+        table.update({str(digit): f" {word} " for digit, word in enumerate(config.words)})
         if config.homoglyphs:
             table = {glyph: table[letter] for glyph, letter in HOMOGLYPHS.items() if letter in table} | table
         if config.lines:

@@ -103,23 +103,6 @@ def test_temperature_sharpens_and_flattens() -> None:
     assert shares(temperature=100)[0] == pytest.approx(0.25, abs=0.01)
 
 
-def test_top_k_keeps_the_most_probable() -> None:
-    assert shares(top_k=1) == {1: 1.0}
-    assert shares(top_k=2) == {1: pytest.approx(4 / 7, abs=0.01), 3: pytest.approx(3 / 7, abs=0.01)}
-    assert shares(top_k=99) == shares()
-
-
-def test_top_p_keeps_the_token_that_reaches_it() -> None:
-    assert set(shares(top_p=0.39)) == {1}
-    assert set(shares(top_p=0.41)) == {1, 3}
-    assert set(shares(top_p=0.95)) == {0, 1, 2, 3}
-    assert shares(top_p=0.41)[1] == pytest.approx(4 / 7, abs=0.01)
-
-
-def test_both_restrictions_hold() -> None:
-    assert set(shares(top_k=3, top_p=0.5)) == {1, 3}
-
-
 @pytest.mark.parametrize("draw", [0.0, 1 - 2**-53])
 def test_extreme_draws_are_of_allowed_tokens(draw: float) -> None:
     logits = torch.tensor([-torch.inf, 0.0, -torch.inf, 0.0])
