@@ -33,6 +33,12 @@ def test_dropped_section_ends_at_any_heading() -> None:
         assert "for those who keep birds" not in clean_body(STATUS.format(heading=heading))
 
 
+def test_dropped_section_ends_at_a_short_line() -> None:
+    line = "It is kept by those who keep birds and by their children, too"[:59] + "."
+    assert clean_body(STATUS.format(heading=line)) == f"{line}\n\n{BIRDS}"
+    assert clean_body(STATUS.format(heading=f"A{line}")) == ""
+
+
 def test_dropped_section_without_indentation_goes_on_behind_a_short_sentence() -> None:
     text = STATUS.replace("\n   ", "\n").format(heading="It is free.")
     assert clean_body(text) == ""

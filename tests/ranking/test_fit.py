@@ -117,6 +117,12 @@ def test_a_probe_learns_from_states_and_counts_where_they_are_known(chosen: Rank
     np.testing.assert_allclose(again.predict_choice(inputs, known).combine(scores), found, atol=1e-5)
 
 
+def test_cues_of_headings_are_a_quarter_of_those_of_sentences() -> None:
+    config = CONFIG.model_copy(update={"cues": 8})
+    cues = fit_ranker([example(seed) for seed in range(30)], config).cues
+    assert (len(cues.sentence), len(cues.heading)) == (8, 2)
+
+
 def test_choice_needs_marks(ranker: Ranker) -> None:
     with pytest.raises(ValueError, match="the ranker must have learnt from marks of readers, got one without"):
         preferences(ranker, example(1).features)

@@ -134,6 +134,11 @@ def test_long_lines_are_neither_tables_nor_code() -> None:
     assert [kind for kind, _, _ in spans(text)] == ["paragraph"]
 
 
+def test_an_indented_line_in_small_letters_is_code() -> None:
+    text = f"{PARAGRAPH}\n\n    make install\n\n{PARAGRAPH}\n"
+    assert [kind for kind, _, _ in spans(text)] == ["paragraph", "code", "paragraph"]
+
+
 def test_initials_are_no_marks_of_items() -> None:
     text = f"M. Dupont waits: {PARAGRAPH}\n\nA. Open the lid.\nB. Close it.\n"
     assert [kind for kind, _, _ in spans(text)] == ["paragraph", "list_item", "list_item"]
