@@ -145,8 +145,8 @@ def test_evidence_and_explanation(mode: str) -> None:
     assert row["evidence"][0]["sources"][0]["line"] == 1
     assert run(*options, "--explain", "page.html").exit_code == 0
     assert 'id="document"' in Path("page.html").read_text()
-    Path("rows.jsonl").write_text('{"id": "a", "document": "Hosts send."}\n' * 2)
-    for documents in (["rows.jsonl"], ["doc.txt", "doc.txt"]):
+    Path("two.jsonl").write_text('{"id": "a", "document": "Hosts send."}\n' * 2)
+    for documents in (["two.jsonl"], ["doc.txt", "doc.txt"]):
         several = run("summarize", *documents, "--explain", "page.html")
         assert isinstance(several.exception, RecipeError)
         assert str(several.exception).startswith("page.html must explain one document, got several; name one")

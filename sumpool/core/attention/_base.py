@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -15,8 +16,13 @@ from sumpool.settings import Settings
 
 
 class AttentionConfig(Settings, ABC):
-    """Settings of one self-attention."""
+    """Settings of one self-attention.
 
+    Attributes:
+        has_weights: Whether a `SoftmaxAttention` is built.
+    """
+
+    has_weights: ClassVar[bool] = False
     kind: str
 
     @property

@@ -29,8 +29,8 @@ class EncoderLayerConfig(Settings):
     @model_validator(mode="after")
     def _scorer_reads_weights(self) -> Self:
         scorer = getattr(self.pool, "scorer", None)
-        if scorer and scorer.kind == "attention_mass" and self.attention.kind not in ("vanilla", "blockwise"):
-            rule = "attention must be vanilla or blockwise before the scorer attention_mass"
+        if scorer and scorer.kind == "attention_mass" and not self.attention.has_weights:
+            rule = "attention must have weights, as vanilla has, before the scorer attention_mass"
             raise ValueError(f"{rule}, got {self.attention.kind}")
         return self
 

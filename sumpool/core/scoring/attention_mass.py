@@ -2,7 +2,7 @@
 
 The score of a token is m / (1 + m), where m is the attention weight that it receives from all tokens of its document
 in the preceding layer, averaged over the heads. The transform preserves the order and bounds scores to [0, 1), as the
-tournament's peaked softmax requires. No parameters; vanilla or blockwise attention computes its weights a second time.
+tournament's peaked softmax requires. No parameters; the attention computes its weights a second time.
 Hard pooling with this scorer is PoWER-BERT's extraction.
 
 Departures: the paper sums A_ij over j, which is 1 for every row of a softmax; implemented is the column sum that its
@@ -48,6 +48,6 @@ class AttentionMassScorer(Scorer):
             ValueError: If no attention with such weights precedes.
         """
         if tokens.attention_received is None:
-            raise ValueError("tokens.attention_received must come from vanilla or blockwise attention, got None")
+            raise ValueError("tokens.attention_received must come from an attention with weights, got None")
         received = at_least_float32(tokens.attention_received(self.include_self))
         return received / (1 + received)

@@ -46,7 +46,9 @@ def build(variant: str) -> Attention:
     """Build a kind with settings such as `shifted=3`; position parameters are random instead of 0."""
     kind, *settings = variant.split()
     chosen = {name: yaml.safe_load(value) for name, _, value in (setting.partition("=") for setting in settings)}
-    attention = configure(kind, chosen).build(16, 4).double().eval()
+    config = configure(kind, chosen)
+    attention = config.build(16, 4).double().eval()
+    assert config.has_weights == isinstance(attention, SoftmaxAttention)
     for name, parameter in attention.named_parameters():
         if name.startswith("positions."):
             nn.init.normal_(parameter)

@@ -26,7 +26,7 @@ def test_dim_must_suit_heads_and_positions() -> None:
 
 def test_the_scorer_attention_mass_follows_an_attention_whose_weights_it_can_read() -> None:
     layer = {"attention": {"kind": "linformer"}, "pool": {"kind": "hard", "scorer": {"kind": "attention_mass"}}}
-    message = "attention must be vanilla or blockwise before the scorer attention_mass, got linformer"
+    message = "attention must have weights, as vanilla has, before the scorer attention_mass, got linformer"
     with pytest.raises(ValidationError, match=message):
         ModelConfig.model_validate({"encoder": [layer]})
 

@@ -135,5 +135,5 @@ def test_attention_mass_bounds_the_attention_received(itself: bool, expected: li
 
 
 def test_attention_mass_without_an_attention_layer_is_an_error() -> None:
-    with pytest.raises(ValueError, match="attention_received must come from vanilla or blockwise attention, got None"):
+    with pytest.raises(ValueError, match="attention_received must come from an attention with weights, got None"):
         AttentionMassScorerConfig().build(16)(make_tokens(3))
