@@ -66,57 +66,6 @@ def identity(states: Tensor) -> Tensor:
 
 
 @final
-class PoolingTrace:
-    """Applies poolers and collects what the result of the encoder needs of them.
-
-    Attributes:
-        project_source: Projection applied to the states before the first pooling.
-        keep_inputs: Whether the input of every pooling is kept, which `restore` needs.
-        source: Tokens before the first pooling with projected states, one per source token; None before it.
-        mixtures: Weights of each pooling, first to last, computed on call.
-        losses: Sum over the poolings of each auxiliary loss.
-        metrics: Metrics of each pooling, named after the layer before it.
-    """
-
-    def __init__(self, project_source: Projection, keep_inputs: bool) -> None:
-        self.project_source = project_source
-        self.keep_inputs = keep_inputs
-        self.source: Tokens | None = None
-        self.mixtures: list[Callable[[], Mixture]] = []
-        self.losses: dict[str, Tensor] = {}
-        self.metrics: dict[str, Tensor] = {}
-        self._inputs: list[Tokens] = []
-
-    def pool(self, pooler: Pooler, tokens: Tokens, layer: int) -> Tokens:
-        """Pool the output of the layer with this index (counted from 0), 0 at padding.
-
-        Returns:
-            The pooled tokens without losses and metrics.
-        """
-        if self.source is None:
-            self.source = replace(tokens, states=self.project_source(tokens.states), attention_received=None)
-        if self.keep_inputs:
-            self._inputs.append(tokens)
-        pooled: Pooled = pooler(tokens)
-        for name, loss in pooled.tokens.losses.items():
-            self.losses[name] = self.losses[name] + loss if name in self.losses else loss
-        self.metrics |= {f"layer_{layer + 1}.{name}": value for name, value in pooled.tokens.metrics.items()}
-        self.mixtures.append(pooled.mixture)
-        return replace(pooled.tokens, losses={}, metrics={})
-
-    def restore(self, tokens: Tokens) -> Tokens:
-        """Undo the recorded poolings, last to first, and add the input of the first one (Dai et al., 2020)."""
-        if not self._inputs:
-            return tokens
-        states = tokens.states
-        for before, mixture in zip(reversed(self._inputs), reversed(self.mixtures), strict=True):
-            states = mixture().upsample(states, before.mask.size(1))
-        self.mixtures = []
-        source = self._inputs[0]
-        return source.with_states(source.states + states)
-
-
-@final
 class Encoder(nn.Module):
     """Transformer encoder over whole documents.
 
@@ -167,9 +116,13 @@ class Encoder(nn.Module):
         words = self.word_starts[ids].cumsum(1)
         no_states = self.embed.embedding.weight.new_empty(*ids.shape, 0)
         tokens = Tokens.from_source(no_states, mask, sentences, words, ids, phrases).with_lengths(lengths)
-        trace = PoolingTrace(project_source, keep_inputs=self.restore)
         poolers = {int(name): pooler for name, pooler in self.poolers.items() if isinstance(pooler, Pooler)}
         state_bytes = self.embed.embedding.embedding_dim * self.embed.embedding.weight.element_size()
+        source: Tokens | None = None
+        pooled_tokens: list[Tokens] = []  # input of each pooling, which `restore` needs
+        mixtures: list[Callable[[], Mixture]] = []
+        losses: dict[str, Tensor] = {}
+        metrics: dict[str, Tensor] = {}
         for group in self.groups:
             tokens, layer = tokens.with_lengths(), group.layers[-1]
             run_layers = partial(self._run_layers, layers=group.layers)
@@ -177,14 +130,24 @@ class Encoder(nn.Module):
                 tokens = run_in_blocks(tokens, group.block, run_layers, state_bytes)
             else:
                 tokens = run_layers(tokens).zero_padded()  # whole documents
-            if layer in poolers:
-                tokens = trace.pool(poolers[layer], tokens, layer)
-        source = trace.source
+            if layer not in poolers:
+                continue
+            if source is None:
+                source = replace(tokens, states=project_source(tokens.states), attention_received=None)
+            pooled: Pooled = poolers[layer](tokens)
+            if self.restore:
+                pooled_tokens.append(tokens)
+            mixtures.append(pooled.mixture)
+            for name, loss in pooled.tokens.losses.items():
+                losses[name] = losses[name] + loss if name in losses else loss
+            metrics |= {f"layer_{layer + 1}.{name}": value for name, value in pooled.tokens.metrics.items()}
+            tokens = replace(pooled.tokens, losses={}, metrics={})
         if source is None:
             source = tokens.with_states(project_source(tokens.states))
-        tokens = trace.restore(tokens)
-        memory = replace(tokens, states=self.norm(tokens.states), losses=trace.losses, metrics=trace.metrics)
-        return EncoderOutput(memory, source, trace.mixtures)
+        if pooled_tokens:
+            tokens, mixtures = _restore(tokens, pooled_tokens, mixtures), []
+        memory = replace(tokens, states=self.norm(tokens.states), losses=losses, metrics=metrics)
+        return EncoderOutput(memory, source, mixtures)
 
     def _run_layers(self, tokens: Tokens, layers: range) -> Tokens:
         """Apply some layers to documents, or to blocks as if they were documents; embed the input of the first."""
@@ -193,6 +156,14 @@ class Encoder(nn.Module):
         for index in layers:
             tokens = run_layer(self.layers[index], tokens, checkpointed=self.checkpoint_activations)
         return tokens
+
+
+def _restore(tokens: Tokens, pooled: Sequence[Tokens], mixtures: Mixtures) -> Tokens:
+    """Undo poolings of some tokens, last to first, and add the input of the first one (Dai et al., 2020)."""
+    states = tokens.states
+    for before, mixture in zip(reversed(pooled), reversed(mixtures), strict=True):
+        states = mixture().upsample(states, before.mask.size(1))
+    return pooled[0].with_states(pooled[0].states + states)
 
 
 def initialise_linear(parts: Iterable[nn.Module]) -> None:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.encoder import Encoder, EncoderLayer, PoolingTrace, identity
+from sumpool.core.model.encoder import Encoder, EncoderLayer
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.states import Mixture
 from sumpool.core.pooling._base import Pooled, Pooler, keep_all
@@ -168,10 +168,11 @@ class PoolerWithLoss(Pooler):
 
 
 def test_losses_are_summed_and_metrics_named_after_layers() -> None:
-    trace, pooler = PoolingTrace(identity, keep_inputs=False), PoolerWithLoss()
-    tokens = trace.pool(pooler, make_tokens(9, 4), layer=0)
-    tokens = trace.pool(pooler, tokens, layer=3)
-    assert tokens.losses == tokens.metrics == {}
-    assert trace.losses == {"loss": torch.tensor(3.0)}
-    assert trace.metrics == {"layer_1.calls": torch.tensor(1.0), "layer_4.calls": torch.tensor(2.0)}
-    assert len(trace.mixtures) == 2
+    encoder, pooler = make_encoder(), PoolerWithLoss()
+    encoder.poolers.update(dict.fromkeys(encoder.poolers, pooler))
+    first, last = (int(name) + 1 for name in encoder.poolers)
+    output = encoder(*make_documents(9, 4))
+    assert output.memory.losses == {"loss": torch.tensor(3.0)}
+    calls = {f"layer_{first}.calls": torch.tensor(1.0), f"layer_{last}.calls": torch.tensor(2.0)}
+    assert output.memory.metrics == calls
+    assert len(output.mixtures) == 2
