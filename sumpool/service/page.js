@@ -201,12 +201,12 @@ function showSummary(article, summary, item) {
   const [name, about, text, actions, details] = article.querySelectorAll(".name, .about, .text, .actions, details");
   const origin = item.file ? summary.id || item.name : "";
   const title = summary.title || origin || "Pasted text";
-  const numbers = countWords(summary);
+  const [some, all] = [summary.words, summary.document_words].map((words) => words?.toLocaleString("en"));
   Object.assign(article, { id: `a${number}`, className: summary.reason ? "failed" : "" });
   name.textContent = safe(title);
   text.textContent = safe(summary.text || sentence(summary.reason));
   const wording = summary.mode === "abstractive" ? "generated, check it against its sources" : "sentences of the document";
-  const parts = summary.reason ? [] : [origin !== title && origin, numbers, wording];
+  const parts = summary.reason ? [] : [origin !== title && origin, `${some} of ${all} words`, wording];
   about.textContent = safe(parts.filter(Boolean).join(" \u00b7 "));
   actions.hidden = Boolean(summary.reason);
   details.hidden = !summary.evidence;
@@ -224,12 +224,6 @@ function showSummary(article, summary, item) {
   actions.querySelector(".word").addEventListener("click", () => download(`${stem}.docx`, toWord(content)));
   if (!summary.evidence) return;
   details.addEventListener("toggle", () => showEvidence(details, summary.evidence, number), { once: true });
-}
-
-function countWords({ text, evidence }) {
-  const [all, some] = [evidence?.document, text].map((part) => (part?.trim().split(/\s+/) ?? []).length);
-  if (!all || evidence.document.length / all > 20) return ""; // a script without spaces
-  return `${some.toLocaleString("en")} of ${all.toLocaleString("en")} words`;
 }
 
 function placeName(source) {

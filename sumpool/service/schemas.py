@@ -9,6 +9,7 @@ from sumpool.documents.document import Document
 from sumpool.inference.summarizer import Mode, SummaryResult
 from sumpool.interpret.evidence import Evidence
 from sumpool.service.batching import SummaryOptions
+from sumpool.text.language import word_count
 
 Text = Annotated[str, Field(description="A document.")]
 
@@ -109,6 +110,8 @@ class SummaryAnswer(BaseModel):
     text: str
     sentences: list[Sentence]
     mode: str
+    words: int
+    document_words: int
     tokens_read: int
     tokens_total: int
     reason: str
@@ -128,6 +131,8 @@ class SummaryAnswer(BaseModel):
             text=result.text,
             sentences=sentences,
             mode=result.mode,
+            words=word_count(result.text),
+            document_words=word_count(document.text),
             tokens_read=result.tokens_read,
             tokens_total=result.tokens_total,
             reason=result.reason,

@@ -43,6 +43,7 @@ def test_summaries_are_those_of_the_api(client: TestClient, summarizer: Summariz
     assert [summary["id"] for summary in summaries] == ["1", "2", "3"]
     for summary, text in zip(summaries, texts, strict=True):
         assert summary["mode"] == "extractive"
+        assert [summary["words"], summary["document_words"]] == [len(part.split()) for part in (summary["text"], text)]
         for sentence in summary["sentences"]:
             start, end = sentence["span"]
             assert " ".join(text[start:end].split()) == sentence["text"]
