@@ -31,10 +31,10 @@ from sumpool.evaluation.rouge import Rouge, RougeTokenizer
 from sumpool.evaluation.statistics import compare
 from sumpool.io.atomic import temporary_path
 from sumpool.io.listed_files import replace_listed_file
-from sumpool.ranking.config import BoostingConfig, RankingConfig
+from sumpool.ranking.boosting import Boosting
 from sumpool.ranking.examples import RankingExample, labelled_example
 from sumpool.ranking.features import sentence_features
-from sumpool.ranking.fit import fit_ranker
+from sumpool.ranking.fit import Fitting, fit_ranker
 from sumpool.ranking.ranker import FILE, Ranker
 from sumpool.ranking.selection import find_candidates, select
 from sumpool.ranking.sentence_selector import SentenceSelector
@@ -76,17 +76,16 @@ class Case:
 def main() -> None:
     """Train, evaluate and print the table."""
     arguments = parse_arguments()
-    boosting = BoostingConfig(trees=600, leaves=31, min_rows=80)
-    config = RankingConfig(documents=arguments.documents, boosting=boosting)
+    fitting = Fitting(boosting=Boosting(trees=600, leaves=31, min_rows=80))
     files = {"rfc": arguments.rfc / "train.jsonl"}
     files |= {path.parent.name: path for path in sorted(arguments.outside.glob("*/development.jsonl"))}
     is_trained = arguments.leave_out or not arguments.ranker
     training = {
-        kind: examples(path, kind, config.documents, arguments.published) if is_trained else []
+        kind: examples(path, kind, arguments.documents, arguments.published) if is_trained else []
         for kind, path in files.items()
     }
     everything = (
-        Ranker.load(arguments.ranker) if arguments.ranker else fit_ranker(list(chain(*training.values())), config)
+        Ranker.load(arguments.ranker) if arguments.ranker else fit_ranker(list(chain(*training.values())), fitting)
     )
     if arguments.save:
         save(everything, arguments.save)
@@ -98,7 +97,7 @@ def main() -> None:
         without = [example for other, items in training.items() if other != kind for example in items]
         rankers = {"ranker": everything}
         if arguments.leave_out:
-            rankers[f"ranker without {kind}"] = fit_ranker(without, config)
+            rankers[f"ranker without {kind}"] = fit_ranker(without, fitting)
         report(kind, list(cases(half, arguments.test_documents)), rankers, rows)
 
 

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sumpool.progress import no_op
-from sumpool.ranking.config import BoostingConfig
 from sumpool.ranking.ranker import LEAF, Forest, Matrix, Values
 
 Codes = NDArray[np.int32]
@@ -23,11 +22,34 @@ MAX_BINS: Final = 64
 _TINY = 1e-12
 
 
+@dataclass(frozen=True)
+class Boosting:
+    """Settings of boosted trees.
+
+    Attributes:
+        trees: Trees.
+        leaves: Leaves of a tree at most.
+        learning_rate: Share of a tree's prediction that is added.
+        min_rows: Rows of a leaf at least, by their weights with mean 1.
+        subsample: Share of the rows that each tree is fitted to.
+        columns: Share of the features that each tree may use.
+        ridge: Penalty of large values of leaves, in rows.
+    """
+
+    trees: int = 300
+    leaves: int = 16
+    learning_rate: float = 0.06
+    min_rows: int = 60
+    subsample: float = 0.5
+    columns: float = 0.5
+    ridge: float = 5.0
+
+
 def fit_forest(
     rows: Matrix,
     targets: Values,
     weights: Values,
-    config: BoostingConfig,
+    config: Boosting,
     seed: int,
     on_tree: Callable[[int], None] = no_op,
 ) -> Forest:
@@ -101,7 +123,7 @@ class _TreeNode:
 class _Tree:
     """Regression tree that grows leaf by leaf on some of the binned features."""
 
-    def __init__(self, codes: Codes, gradients: Values, weights: Values, config: BoostingConfig) -> None:
+    def __init__(self, codes: Codes, gradients: Values, weights: Values, config: Boosting) -> None:
         self.nodes: list[_TreeNode] = []
         self._codes, self._gradients, self._weights, self._config = codes, gradients, weights, config
         self._offsets = (np.arange(codes.shape[1]) * MAX_BINS).astype(np.int32)

@@ -2,15 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sumpool.progress import no_op
-from sumpool.ranking.boosting import fit_forest
-from sumpool.ranking.config import RankingConfig
+from sumpool.ranking.boosting import Boosting, fit_forest
 from sumpool.ranking.examples import RankingExample
 from sumpool.ranking.features import SentenceFeatures
 from sumpool.ranking.marks import MarkedExample
@@ -41,23 +40,49 @@ _MIN_HEADING_CUES = 0.25
 
 _STEPS = 40
 """Steps of the conjugate-gradient method."""
+_BOOSTING, _CHOICE = Boosting(), Boosting(learning_rate=0.05, min_rows=30, columns=0.4, subsample=0.7)
 
 
-def fit_ranker(
-    examples: Sequence[RankingExample], config: RankingConfig, on_tree: Callable[[int], None] = no_op
-) -> Ranker:
+@dataclass(frozen=True)
+class Fitting:
+    """Settings of a fit.
+
+    Attributes:
+        sentences: Sentences of a document at most; of more those with the highest labels and a sample of the others.
+        cues: Cue words and pairs of words that are learnt at most.
+        min_documents: Documents that a cue occurs in at least.
+        ridge: Penalty of large weights of cues.
+        seed: Seed of the samples.
+        boosting: Trees over structure and words.
+        choice: Trees over marks of readers.
+    """
+
+    sentences: int = 150
+    cues: int = 4000
+    min_documents: int = 20
+    ridge: float = 30.0
+    seed: int = 1
+    boosting: Boosting = _BOOSTING
+    choice: Boosting = _CHOICE
+
+    def with_trees(self, trees: int) -> "Fitting":
+        """Return the settings with another number of trees."""
+        return replace(self, boosting=replace(self.boosting, trees=trees), choice=replace(self.choice, trees=trees))
+
+
+def fit_ranker(examples: Sequence[RankingExample], fitting: Fitting, on_tree: Callable[[int], None] = no_op) -> Ranker:
     """Fit a ranker; deterministic given the seed of the settings.
 
     Args:
         examples: Documents with labels, at least one with a candidate.
-        config: Settings.
+        fitting: Settings.
         on_tree: Called with the number of trees after each.
 
     Raises:
         ValueError: If there is no candidate.
     """
     examples = [
-        example.sample(config.sentences, (config.seed, number))
+        example.sample(fitting.sentences, (fitting.seed, number))
         for number, example in enumerate(examples)
         if len(example.features)
     ]
@@ -67,7 +92,7 @@ def fit_ranker(
     tables: dict[int, Matrix] = {}
     for fold in np.unique(folds):
         others = [example for example, other in zip(examples, folds, strict=True) if other != fold] or examples
-        cues = _fit_cues(others, config)
+        cues = _fit_cues(others, fitting)
         for index in np.flatnonzero(folds == fold).tolist():
             features = examples[index].features
             tables[index] = np.hstack([features.values, learnt_features(features, cues)])
@@ -75,20 +100,20 @@ def fit_ranker(
         np.concatenate([tables[index] for index in range(len(examples))]),
         targets(examples),
         sentence_weights(examples),
-        config.boosting,
-        config.seed,
+        fitting.boosting,
+        fitting.seed,
         on_tree,
     )
-    return Ranker(_fit_cues(examples, config), forest)
+    return Ranker(_fit_cues(examples, fitting), forest)
 
 
-def fit_choice(ranker: Ranker, examples: Sequence[MarkedExample], config: RankingConfig) -> Ranker:
+def fit_choice(ranker: Ranker, examples: Sequence[MarkedExample], fitting: Fitting) -> Ranker:
     """Return the ranker with trees that have learnt from marks of readers.
 
     Args:
         ranker: The ranker; its scores are features.
         examples: Documents with marks.
-        config: Settings.
+        fitting: Settings.
 
     Raises:
         ValueError: If no sentence was judged.
@@ -103,8 +128,8 @@ def fit_choice(ranker: Ranker, examples: Sequence[MarkedExample], config: Rankin
             np.concatenate(chosen),
             np.concatenate(values).astype(np.float64),
             weights / weights.mean(),
-            config.choice,
-            config.seed,
+            fitting.choice,
+            fitting.seed,
         )
 
     shown, judged = [example.shown for example in examples], [example.judged for example in examples]
@@ -183,19 +208,19 @@ def sentence_weights(examples: Sequence[RankingExample]) -> Values:
     return np.asarray(weights / weights.mean())
 
 
-def _fit_cues(examples: Sequence[RankingExample], config: RankingConfig) -> Cues:
+def _fit_cues(examples: Sequence[RankingExample], fitting: Fitting) -> Cues:
     kinds = [example.kind for example in examples]
     sentences = [example.features.words for example in examples]
     headings = [tuple(dict.fromkeys(example.features.headings)) for example in examples]
-    cues = frequent_cues(sentences, kinds, minimum=config.min_documents, maximum=config.cues)
-    minimum = max(1, round(config.min_documents * _MIN_HEADING_CUES))
-    heading_cues = frequent_cues(headings, kinds, minimum=minimum, maximum=config.cues // 4)
+    cues = frequent_cues(sentences, kinds, minimum=fitting.min_documents, maximum=fitting.cues)
+    minimum = max(1, round(fitting.min_documents * _MIN_HEADING_CUES))
+    heading_cues = frequent_cues(headings, kinds, minimum=minimum, maximum=fitting.cues // 4)
     values, weights = targets(examples), sentence_weights(examples)
     flat = [words for document in sentences for words in document]
     flat_headings = [words for example in examples for words in example.features.headings]
     return Cues(
-        fit_cues(cues, flat, values, weights, config.ridge),
-        fit_cues(heading_cues, flat_headings, values, weights, config.ridge),
+        fit_cues(cues, flat, values, weights, fitting.ridge),
+        fit_cues(heading_cues, flat_headings, values, weights, fitting.ridge),
     )
 
 

@@ -14,8 +14,6 @@ def test_the_page_has_sections_variants_tasks_and_suites() -> None:
         "\n### `pool: {kind: halving}`\n",
         "\n## Language model: `data`\n",
         "\n### `study ",
-        "\n## `select.boosting`\n",
-        "\n## `select.choice`\n",  # of the same class
     ):
         assert part in shown
     assert shown.count("\n## `model.encoder[i].pool.peak`\n") == 1  # several poolers have it

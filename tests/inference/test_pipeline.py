@@ -14,8 +14,7 @@ from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.run_files import RunFiles
 from sumpool.io.manifest import SHIPPED
 from sumpool.progress import Progress
-from sumpool.ranking.config import RankingConfig
-from sumpool.ranking.fit import fit_ranker
+from sumpool.ranking.fit import Fitting, fit_ranker
 from sumpool.ranking.ranker import FILE
 from sumpool.workflows.summarize import summarize
 from tests.conftest import relist, restored, story
@@ -35,7 +34,7 @@ DOCUMENTS = [
 def run(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run folder with a ranker."""
     folder = Path(shutil.copytree(run_folder, tmp_path_factory.mktemp("ranked") / "run"))
-    fit_ranker([example(seed) for seed in range(20)], RankingConfig(min_documents=2)).save(folder)
+    fit_ranker([example(seed) for seed in range(20)], Fitting(min_documents=2)).save(folder)
     relist(folder, FILE)
     return folder
 

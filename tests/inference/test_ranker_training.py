@@ -25,8 +25,7 @@ QUICK = (
     "train.steps=0",
     "summarize.mode=extractive",
     "summarize.samples=2",
-    "select.min_documents=2",
-    "select.boosting.trees=9",
+    "select.trees=9",
 )
 
 

@@ -7,8 +7,7 @@ from sumpool.documents.document import Document
 from sumpool.inference.loading import LoadedModel, load_model
 from sumpool.inference.pipeline import Pipeline
 from sumpool.progress import Progress
-from sumpool.ranking.config import RankingConfig
-from sumpool.ranking.fit import fit_ranker
+from sumpool.ranking.fit import Fitting, fit_ranker
 from sumpool.text.tokenizer import encode_document
 from tests.conftest import story
 from tests.inference.test_model_input import read_by_model
@@ -22,7 +21,7 @@ def loaded(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Loaded
     """A model with a ranker that reads 200 tokens."""
     folder = Path(shutil.copytree(run_folder, tmp_path_factory.mktemp("runs") / "run"))
     loaded = load_model(folder, ["summarize.on_overflow=select", "summarize.beams=1"])
-    fit_ranker([example(seed) for seed in range(20)], RankingConfig(min_documents=2)).save(folder)
+    fit_ranker([example(seed) for seed in range(20)], Fitting(min_documents=2)).save(folder)
     return loaded
 
 

@@ -21,7 +21,7 @@ MODEL = {"dim": 16, "heads": 4, "feed_forward": 32, "source_length": 512, "targe
 """The source is as long as in the recipes of the variants, some of which depend on it."""
 SETTINGS: Tree = {
     "train": {"batch_tokens": 1024, "validate_documents": 1, "rouge_documents": 0},
-    "select": {"boosting": {"trees": 2}},
+    "select": {"trees": 2},
     "summarize": {"beams": 1},
     "evaluate": {"resamples": 100},
     "bench": {"lengths": [64], "workloads": ["encode"], "baselines": [], "repeats": 1},

@@ -17,7 +17,7 @@ TINY = (
 SHORT = (
     " --set data.workers=1"
     " --set train.steps=1 --set train.validate_every=1 --set train.validate_documents=2 --set train.rouge_documents=0"
-    " --set select.boosting.trees=2 --set summarize.beams=1"
+    " --set select.trees=2 --set summarize.beams=1"
 )
 SHORTER = {
     "sumpool train": SHORT,

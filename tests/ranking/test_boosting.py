@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sumpool.ranking.boosting import fit_forest
-from sumpool.ranking.config import BoostingConfig
+from sumpool.ranking.boosting import Boosting, fit_forest
 from sumpool.ranking.ranker import LEAF, Forest
 
 FULL = {"subsample": 1.0, "columns": 1.0, "ridge": 0.0}
@@ -46,7 +45,7 @@ def test_predictions_equal_those_of_a_walk_through_each_tree() -> None:
     rows = table()
     values = np.nan_to_num(rows).astype(np.float64)
     targets = values[:, 0] * (values[:, 1] > 0) + np.isnan(rows[:, 2])
-    forest = fit_forest(rows, targets, np.ones(300), BoostingConfig(trees=12, leaves=7, min_rows=5), seed=1)
+    forest = fit_forest(rows, targets, np.ones(300), Boosting(trees=12, leaves=7, min_rows=5), seed=1)
     predictions = forest.predict(rows)
     np.testing.assert_allclose(predictions, [naive_prediction(forest, row) for row in rows], atol=1e-12)
     np.testing.assert_array_equal(forest.predict(rows[5:9]), predictions[5:9])
@@ -57,7 +56,7 @@ def test_the_first_split_has_the_least_squared_error(seed: int) -> None:
     generator = np.random.default_rng(seed)
     rows = table(60)
     targets, weights = generator.normal(size=60), generator.uniform(0.5, 2, size=60)
-    config = BoostingConfig(trees=1, leaves=2, learning_rate=1.0, min_rows=1, **FULL)
+    config = Boosting(trees=1, leaves=2, learning_rate=1.0, min_rows=1, **FULL)
     forest = fit_forest(rows, targets, weights, config, seed=0)
     error = float((weights * (targets - forest.predict(rows)) ** 2).sum())
     assert error == pytest.approx(best_stump_error(rows, targets, weights), rel=1e-5)
@@ -66,7 +65,7 @@ def test_the_first_split_has_the_least_squared_error(seed: int) -> None:
 def test_many_trees_fit_a_function_of_two_features() -> None:
     rows = table(2000, 0.0)
     targets = np.sin(2 * rows[:, 0].astype(np.float64)) * rows[:, 1].astype(np.float64)
-    config = BoostingConfig(trees=200, leaves=12, learning_rate=0.15, min_rows=5, columns=1.0)
+    config = Boosting(trees=200, leaves=12, learning_rate=0.15, min_rows=5, columns=1.0)
     forest = fit_forest(rows[:1500], targets[:1500], np.ones(1500), config, seed=0)
     rest = targets[1500:] - forest.predict(rows[1500:])
     assert rest.var() < 0.15 * targets[1500:].var()
@@ -74,7 +73,7 @@ def test_many_trees_fit_a_function_of_two_features() -> None:
 
 def test_leaves_have_enough_rows_and_equal_targets_need_no_split() -> None:
     rows = table(100, 0.0)
-    config = BoostingConfig(trees=1, leaves=50, learning_rate=1.0, min_rows=20, **FULL)
+    config = Boosting(trees=1, leaves=50, learning_rate=1.0, min_rows=20, **FULL)
     forest = fit_forest(rows, rows[:, 0].astype(np.float64), np.ones(100), config, seed=0)
     assert np.unique(forest.predict(rows), return_counts=True)[1].min() >= 20
     constant = fit_forest(rows, np.full(100, 3.0), np.ones(100), config, seed=0)
@@ -84,7 +83,7 @@ def test_leaves_have_enough_rows_and_equal_targets_need_no_split() -> None:
 def test_sampling_depends_on_the_seed_alone() -> None:
     rows = table()
     targets = np.nan_to_num(rows[:, 0]).astype(np.float64)
-    config = BoostingConfig(trees=5, leaves=4, min_rows=5)
+    config = Boosting(trees=5, leaves=4, min_rows=5)
     first, again, other = (fit_forest(rows, targets, np.ones(300), config, seed=seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first.predict(rows), again.predict(rows))
     assert not np.array_equal(first.predict(rows), other.predict(rows))

@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 from sumpool.core.decoding.config import LengthTarget
 from sumpool.documents.document import Document, ParsedDocument, TextBlock
 from sumpool.documents.source_sentences import source_sentences
-from sumpool.ranking.config import BoostingConfig, RankingConfig
+from sumpool.ranking.boosting import Boosting
 from sumpool.ranking.features import SentenceFeatures
 from sumpool.ranking.fit import (
+    Fitting,
     fit_choice,
     fit_domain,
     fit_probe,
@@ -24,10 +25,10 @@ from sumpool.ranking.sentence_selector import SentenceSelector
 from tests.conftest import story
 from tests.ranking.planted import SPLITTER, WORDS, example, featured, marked
 
-CONFIG = RankingConfig(
+CONFIG = Fitting(
     min_documents=5,
-    boosting=BoostingConfig(trees=20, leaves=4, min_rows=5),
-    choice=BoostingConfig(trees=40, leaves=4, min_rows=5),
+    boosting=Boosting(trees=20, leaves=4, min_rows=5),
+    choice=Boosting(trees=40, leaves=4, min_rows=5),
 )
 
 
@@ -118,7 +119,7 @@ def test_a_probe_learns_from_states_and_counts_where_they_are_known(chosen: Rank
 
 
 def test_cues_of_headings_are_a_quarter_of_those_of_sentences() -> None:
-    config = CONFIG.model_copy(update={"cues": 8})
+    config = replace(CONFIG, cues=8)
     cues = fit_ranker([example(seed) for seed in range(30)], config).cues
     assert (len(cues.sentence), len(cues.heading)) == (8, 2)
 

@@ -7,15 +7,13 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from sumpool.errors import CheckpointError
-from sumpool.ranking.config import BoostingConfig, RankingConfig
+from sumpool.ranking.boosting import Boosting
 from sumpool.ranking.features import FEATURES
-from sumpool.ranking.fit import fit_ranker
+from sumpool.ranking.fit import Fitting, fit_ranker
 from sumpool.ranking.ranker import FILE, LEAF, Forest, Ranker
 from tests.ranking.planted import example, featured
 
-CONFIG = RankingConfig(
-    min_documents=5, ridge=1.0, boosting=BoostingConfig(trees=40, leaves=6, min_rows=5, subsample=0.8)
-)
+CONFIG = Fitting(min_documents=5, ridge=1.0, boosting=Boosting(trees=40, leaves=6, min_rows=5, subsample=0.8))
 
 
 @pytest.fixture(scope="module")

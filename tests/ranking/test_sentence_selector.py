@@ -12,8 +12,7 @@ from sumpool.core.decoding.config import LengthTarget
 from sumpool.documents.document import Document, ParsedDocument, TextBlock, TextBlockKind
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.io.manifest import SHIPPED
-from sumpool.ranking.config import RankingConfig
-from sumpool.ranking.fit import fit_choice, fit_ranker
+from sumpool.ranking.fit import Fitting, fit_choice, fit_ranker
 from sumpool.ranking.ranker import DocumentClassifier, Forest, Probe, Ranker
 from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.text.sentences import SentenceSplitter
@@ -53,7 +52,7 @@ def document(language: str, copies: int = 3) -> Document:
 
 @pytest.fixture(scope="module")
 def ranker() -> Ranker:
-    config = RankingConfig(min_documents=2)
+    config = Fitting(min_documents=2)
     fitted = fit_ranker([example(seed) for seed in range(30)], config)
     return fit_choice(fitted, [marked(seed) for seed in range(30)], config)
 

@@ -34,9 +34,8 @@ from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.run_files import RunFiles
 from sumpool.io.atomic import temporary_path
 from sumpool.io.listed_files import replace_listed_file
-from sumpool.ranking.config import RankingConfig
 from sumpool.ranking.features import SentenceFeatures, sentence_features
-from sumpool.ranking.fit import fit_choice, fit_domain, fit_probe
+from sumpool.ranking.fit import Fitting, fit_choice, fit_domain, fit_probe
 from sumpool.ranking.marks import MARKED_KINDS, Marks, marked_example, split_document
 from sumpool.ranking.ranker import FILE, Ranker
 from sumpool.ranking.selection import find_candidates
@@ -142,7 +141,7 @@ def fit(out: Path, folder: Path, references: Path, published: Path | None = None
     items = list(read(out, ("train", "development")))
     every = [marked_example(item.document, item.sentences, item.marks, item.language) for item in items]
     marked = [example for example in every if len(example.features)]
-    ranker = fit_choice(Ranker.load(folder), marked, RankingConfig())
+    ranker = fit_choice(Ranker.load(folder), marked, Fitting())
     as_rows = [_features(Document(item.row["id"], item.document.text)) for item in items]
     others = [*as_rows, *(example.features for example in marked)]
     ranker = fit_domain(ranker, list(_learnt(references, published)), others)

@@ -13,7 +13,7 @@ from sumpool.io.listed_files import replace_listed_file
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Check, Progress, Report
 from sumpool.ranking.examples import RankingExample, labelled_example, with_abstract
-from sumpool.ranking.fit import fit_choice, fit_ranker
+from sumpool.ranking.fit import Fitting, fit_choice, fit_ranker
 from sumpool.ranking.ranker import FILE
 from sumpool.recipe.schema import Recipe
 from sumpool.text.sentences import SentenceSplitter
@@ -37,7 +37,7 @@ def train_ranker(run: Path, recipe: Recipe, prepared: Path, *, report: Report, c
     if not needs_ranker(run, recipe):
         return
     # 1. Fit the ranker to sentences of training documents.
-    config = recipe.select
+    config, fitting = recipe.select, Fitting().with_trees(recipe.select.trees)
     splitter = SentenceSplitter(DataReport.load(run).language)
     texts = spread_examples(Texts.open(prepared, "train"), config.documents)
     examples = []
@@ -47,10 +47,10 @@ def train_ranker(run: Path, recipe: Recipe, prepared: Path, *, report: Report, c
         labelled = _labelled(example, splitter)
         if len(labelled.features):
             documents += 1
-            examples.append(labelled.sample(config.sentences, (config.seed, number)))
+            examples.append(labelled.sample(fitting.sentences, (fitting.seed, number)))
             if documents % 2:  # every second document once more with its summary
                 labelled = _labelled(example, splitter, has_abstract=True)
-                examples.append(labelled.sample(config.sentences, (config.seed, number)))
+                examples.append(labelled.sample(fitting.sentences, (fitting.seed, number)))
         report(Progress("rank: sentences", number, len(texts)))
     if not examples:
         report(Progress("rank", note="no sentence ranker: the training documents have no sentences of prose"))
@@ -58,15 +58,15 @@ def train_ranker(run: Path, recipe: Recipe, prepared: Path, *, report: Report, c
 
     def on_tree(trees: int) -> None:
         check()
-        report(Progress("rank: trees", trees, config.boosting.trees))
+        report(Progress("rank: trees", trees, config.trees))
 
-    ranker = fit_ranker(examples, config, on_tree)
+    ranker = fit_ranker(examples, fitting, on_tree)
     # 2. Train its choice of sentences from marks of readers.
     if config.marks:
         from sumpool.ranking.marks import marked_examples  # with the readers of documents
 
         marked = [example for example in marked_examples(config.marks) if len(example.features)]
-        ranker = fit_choice(ranker, marked, config) if marked else ranker
+        ranker = fit_choice(ranker, marked, fitting) if marked else ranker
         report(Progress("rank", note=f"{config.marks}: {len(marked):,} documents with marks"))
     # 3. Save it as a file of the run.
     path = run / FILE
