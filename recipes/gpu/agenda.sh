@@ -23,7 +23,7 @@ if [[ ${SIZES:-} = tiny ]]; then
   shallow+=" $tiny --set model.encoder[1].pool.keep=32 --set model.encoder[2].pool.keep=16"
   lengths="--length 64 --length 128" peer_lengths="--length 64" written=4 repeats=1 short=64 peers="[LED]"
   corpus="--set bench.documents=2 --set bench.repeats=1 --set bench.generate=4"
-  training="--set bench.target=8" pooled="--set study.lengths=[128] --set study.batch=2 --set study.repeats=1 --set study.model_dim=16"
+  training="--set bench.target=8" pooled="--set study.lengths=[128] --set study.batch=2 --set study.repeats=1"
   near="--set study.lengths=[128] --set study.repeats=1"
   quality="--steps 2 --batch-tokens 256 --device $device" least=20
 fi

@@ -20,7 +20,6 @@ STUDIES: Final = {
     "tables": "times of the models of Tables 2, 7, 8 and 10 of Pietruszka et al. (--set study.table=10)",
     "depth": "time of a training step by length and depth of the encoder",
     "shortening": "time and memory of a language model's training step by shortening factor",
-    "selection": "cross-attention to selected sentences beside full cross-attention, in time",
     "attentions": "time, memory and operations of every self-attention by length, and their exponents",
     "approximation": "error of approximate attentions by features and length, with a RUN on its weights too",
     "sparsity": "how few sentences hold the attention of a RUN, and the cost of its decoder",

@@ -57,12 +57,7 @@ class OperatorsConfig(Repeated):
     batch: Count = 16
     dim: int = Field(32, ge=1, le=10_000_000)
     """Features of a vector, as few as the paper's benchmark has."""
-    model_dim: int = Field(512, ge=1, le=10_000_000)
-    """Features of a model's vectors, for the smallest number kept at which halving is faster."""
     repeats: Count = 20
-    sharpness: tuple[Annotated[float, Field(gt=0, le=100)], ...] = Field((1.0, 20.0, 100.0), min_length=1)
-    """Factors in the softmax of iterative pooling whose similarity is measured, with published weights (`distance`) and
-    with a softmax of scores; times are those at 1, the value of the authors."""
     seconds: float = Field(0.25, gt=0, le=1_000_000)
     """After which an operator is not repeated again; one that would take four times as long even once is left out."""
 
@@ -119,32 +114,6 @@ class ShorteningConfig(Repeated, ModelSizes):
     heads: Count = 8
     feed_forward: int = Field(1024, ge=1, le=10_000_000)
     vocabulary: int = Field(64, ge=8, le=10_000_000)
-
-
-class SelectionConfig(Repeated, ModelSizes):
-    """Sizes of the decoder that selects sentences; those of BART-base by default."""
-
-    lengths: tuple[Count, ...] = Field((1024, 2048, 4096, 8192), min_length=1)
-    """Source tokens."""
-    sentence: int = Field(40, ge=1, le=10_000_000)
-    """Tokens of a sentence."""
-    sentences: tuple[Count, ...] = Field((5, 10, 20, 30), min_length=1)
-    """Sentences that a token of the summary sees, in a step of one layer."""
-    generate_sentences: int = Field(10, ge=1, le=10_000_000)
-    """Sentences that it sees in whole generations."""
-    state_noise: float = Field(0.1, ge=0, le=1_000_000)
-    """Distance of the states of a document's hypotheses from their centre, in proportion to its length. At 0.1 four
-    hypotheses select about 1.3 times as many sentences as one; models of at most three layers that were trained on
-    RFCs: 1.04 to 1.26."""
-    batch: Count = 4
-    beams: int = Field(4, ge=1, le=10_000_000)
-    """Hypotheses of each document."""
-    layers: int = Field(6, ge=1, le=10_000_000)
-    """Decoder layers of whole generations; each keeps keys and values of all documents, for every selection."""
-    generate: int = Field(256, ge=1, le=10_000_000)
-    """Tokens of whole generations."""
-    repeats: int = Field(9, ge=1, le=10_000_000)
-    """Measured repetitions of a step after one that is not counted; generations take turns token by token instead."""
 
 
 class SparsityConfig(Repeated):

@@ -8,7 +8,6 @@ and scores from U[0, 1].
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import product
 from statistics import fmean
 
 import torch
@@ -20,7 +19,7 @@ from sumpool.bench.results import Column, Result, Row, pivot, unique, where
 from sumpool.bench.workload import Conditions
 from sumpool.core.pooling._base import top_k
 from sumpool.core.pooling.halving import Peak, Sort, halve
-from sumpool.core.pooling.iterative import WeightKind, iterate, step_weights, suffix_means
+from sumpool.core.pooling.iterative import iterate, step_weights, suffix_means
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.studies.config import OperatorsConfig
 from sumpool.studies.study import make_table
@@ -82,14 +81,7 @@ def measure_operators(
         left_out = _too_long(rows, length, keep, PATIENCE * settings.seconds)
         rows += _measure(length, keep, settings, conditions, left_out, check)
         report(Progress("bench", done, len(cells), {"vectors": f"{length:,} to {keep:,}"}))
-    crossings, sharpness = {}, list[Row]()
-    for length in sorted(set(settings.lengths)):
-        crossings[length] = _crossing(length, settings, conditions, check)
-        sharpness += _by_sharpness(length, settings, conditions, check)
-        report(
-            Progress("bench", len(cells), len(cells), {f"vectors of {settings.model_dim:,} features": f"{length:,}"})
-        )
-    return operators_result(rows, settings.model_dim, crossings, sharpness)
+    return operators_result(rows)
 
 
 def _kept(length: int) -> Iterator[int]:
@@ -193,48 +185,8 @@ def similarity(states: Tensor, scores: Tensor, left: Tensor) -> Tensor:
     return torch.cat([(part @ left).amax(-1) for part in parts], dim=1).mean(-1)
 
 
-def _crossing(length: int, settings: OperatorsConfig, conditions: Conditions, check: Check) -> int | None:
-    """Find the smallest number kept at which halving is faster than the loop, with the features of a model.
-
-    The loop's time grows with the number kept and halving's does not, so that the first one is the answer.
-    """
-    with torch.inference_mode():
-        for keep in _kept(length):
-            states, scores = next(_draw(length, keep, settings.model_dim, settings.batch, conditions))
-            tasks = {name: partial(OPERATORS[name], states, scores, keep) for name in (SORTED, LOOP)}
-            timings = interleave(tasks, settings.repeats, conditions.device, check, settings.seconds)
-            if timings[SORTED].fastest < timings[LOOP].fastest:
-                return keep
-    return None
-
-
-def _by_sharpness(length: int, settings: OperatorsConfig, conditions: Conditions, check: Check) -> Iterator[Row]:
-    """Measure the similarity of iterative pooling by weights and sharpness, at the numbers kept that are printed."""
-    kept = [*_kept(length)]
-    with torch.inference_mode():
-        for keep in (keep for keep in kept if keep in (*SHOWN, kept[-1])):
-            draws = [*_draw(length, keep, settings.dim, min(settings.batch, max(1, ROWS // keep)), conditions)]
-            mask = torch.ones_like(draws[0][1], dtype=torch.bool)
-            for (weights, pool), sharpness in product(WEIGHTS.items(), dict.fromkeys(settings.sharpness)):
-                check()
-                similarities = [
-                    similarity(states, scores, pool(states, scores, mask, keep, sharpness)) for states, scores in draws
-                ]
-                labels = {"length": length, "keep": keep, "weights": weights, "sharpness": sharpness}
-                yield Row({**labels, "similarity": float(torch.cat(similarities).mean())})
-
-
-WEIGHTS: Mapping[WeightKind, Callable[[Tensor, Tensor, Tensor, int, float], Tensor]] = {
-    "distance": _all_steps,
-    "softmax": suffix_means,
-}
-"""Iterative pooling by the kind of its weights; takes vectors, scores, mask, how many to keep, and the sharpness."""
-
-
-def operators_result(
-    rows: Sequence[Row], model_dim: int, crossings: Mapping[int, int | None], sharpness: Sequence[Row] = ()
-) -> Result:
-    """Tables of similarity, time, growth with length, sorting, and iterative pooling by weights and sharpness."""
+def operators_result(rows: Sequence[Row]) -> Result:
+    """Tables of similarity, time, growth with length, and sorting."""
     cells = by_cell(rows)
     most = {length: max(keep for vectors, keep in cells if vectors == length) for length, _ in cells}
     shown = [row for row in rows if row["keep"] in (*SHOWN, most[row["length"]])]
@@ -244,18 +196,14 @@ def operators_result(
     rounds = (_seconds_per_round(row) for row in where(shown, {"operator": SORTED}))
     similarity = [line.also({"published": PUBLISHED.get(line["length"], {}).get(line["keep"])}) for line in similarity]
     time = [line.also({"round": seconds}) for line, seconds in zip(time, rounds, strict=True)]
-    facts = {"legend": _LEGEND, "batch": rows[0]["batch"], "model_dim": model_dim}
+    facts = {"legend": _LEGEND, "batch": rows[0]["batch"]}
     tables = [
         make_table("similarity", similarity, facts, columns=_operator_columns(rows, ",.3f")),
         make_table("pooling_time", time, facts, columns=_operator_columns(rows, ",.2f", "ms"), notes=slow),
-        make_table("halving", [*_length_rows(cells, crossings)], facts),
+        make_table("halving", [*_length_rows(cells)], facts),
         make_table("sorting", _sorting_rows(cells)),
     ]
-    if sharpness:
-        columns = [Column(f"a = {factor:g}", str(factor), ",.3f") for factor in unique(sharpness, "sharpness")]
-        lines = pivot(sharpness, ("length", "keep", "weights"), "sharpness", "similarity")
-        tables.append(make_table("sharpness", lines, columns=columns))
-    return Result({"operators": rows, "sharpness": sharpness}, tables, {"model_dim": model_dim, "crossings": crossings})
+    return Result({"operators": rows}, tables)
 
 
 def by_cell(rows: Sequence[Row]) -> dict[tuple[int, int], dict[str, Row]]:
@@ -274,7 +222,7 @@ def _operator_columns(rows: Sequence[Row], style: str, unit: str = "") -> list[C
     return [Column(_HEADINGS[name], name, style, unit) for name in unique(rows, "operator")]
 
 
-def _length_rows(cells: Cells, crossings: Mapping[int, int | None]) -> Iterator[Row]:
+def _length_rows(cells: Cells) -> Iterator[Row]:
     """By length: when halving overtakes the loop, and what a round takes."""
     for length in dict.fromkeys(vectors for vectors, _ in cells):
         same = [rows for (vectors, _), rows in cells.items() if vectors == length]
@@ -282,7 +230,6 @@ def _length_rows(cells: Cells, crossings: Mapping[int, int | None]) -> Iterator[
             "length": length,
             "crossing": crossing(cells, length),
             "published": "32 to 64",
-            "model_crossing": crossings.get(length),
             "batched": fmean(_seconds_per_round(rows[SORTED]) for rows in same),
             "alone": fmean(_seconds_per_round(rows[BY_DOCUMENT]) for rows in same),
             "published_round": "about 10",  # ms of the released code at batch 16, whatever the length

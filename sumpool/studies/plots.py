@@ -15,7 +15,6 @@ from sumpool.io.replaceable import require_unlisted
 from sumpool.studies.approximation import APPROXIMATIONS
 from sumpool.studies.depth import MODELS
 from sumpool.studies.operators import LOOP, NEVER, SORTED, SUMS
-from sumpool.studies.selection import APPROXIMATE
 from sumpool.studies.shortening import PUBLISHED
 from sumpool.studies.sparsity import MODES
 
@@ -185,23 +184,6 @@ def _depth(result: Result, settings: Mapping[str, Any]) -> Iterator[Panel]:
         yield Panel(f"seconds of a training step, {length:,} tokens, batch {settings['batch']}", "layers", lines)
 
 
-def _selection(result: Result, settings: Mapping[str, Any]) -> Iterator[Panel]:
-    """Speed-up of a step over full attention, and seconds of a whole generation."""
-    steps, generations = result.rows["steps"], result.rows["generations"]
-    lines = {
-        (f"{count} sentences", f"{kind} hypotheses"): points(
-            steps, {"selection": APPROXIMATE, "sentences": count, "independent": value}, "length", "speedup"
-        )
-        for count in settings["sentences"]
-        for value, kind in ((False, "similar"), (True, "independent"))
-    }
-    yield Panel("a step of one layer: times faster than full (approximate)", "source tokens", lines)
-    names = unique(generations, "selection")
-    whole = {(name, ""): points(generations, {"selection": name}, "length", "total") for name in names}
-    title = f"{settings['generate']} tokens, {settings['generate_sentences']} sentences: seconds"
-    yield Panel(title, "source tokens", whole)
-
-
 def _sparsity(result: Result, settings: Mapping[str, Any]) -> Iterator[Panel]:
     """Figure 1 of Manakul and Gales, and the times that Table 1 is fitted to."""
     kept = {(f"layer {row['layer']}", ""): [*enumerate(row["kept"], 1)] for row in result.rows["layers"]}
@@ -233,7 +215,6 @@ _PANELS: Mapping[str, Callable[[Result, Mapping[str, Any]], Iterator[Panel]]] = 
     "operators": _operators,
     "depth": _depth,
     "shortening": _shortening,
-    "selection": _selection,
     "sparsity": _sparsity,
     "approximation": _approximation,
 }

@@ -20,7 +20,6 @@ from sumpool.studies.depth import measure_depth
 from sumpool.studies.language_models import study_language_models
 from sumpool.studies.lra.study import study_lra
 from sumpool.studies.operators import measure_operators
-from sumpool.studies.selection import measure_selection
 from sumpool.studies.shortening import measure_shortening
 from sumpool.studies.sparsity import measure_sparsity, selection_losses, validation_attention
 from sumpool.studies.study import load_study
@@ -32,7 +31,6 @@ SUITES: Mapping[str, tuple[type[Any], Callable[..., Result]]] = {
     "complexity": (config.ComplexityConfig, count_complexity),
     "tables": (config.TablesConfig, measure_tables),
     "shortening": (config.ShorteningConfig, measure_shortening),
-    "selection": (config.SelectionConfig, measure_selection),
     "approximation": (config.ApproximationConfig, measure_approximations),
     "attentions": (config.AttentionsConfig, measure_attention_costs),
     "depth": (config.DepthConfig, measure_depth),

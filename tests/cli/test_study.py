@@ -28,7 +28,7 @@ def settings(*values: str) -> list[str]:
 def test_picture(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     path = tmp_path / "operators.png"
-    result = study("operators", *settings("lengths=[4]", "repeats=1", "model_dim=8", "batch=1"), "--plot", path)
+    result = study("operators", *settings("lengths=[4]", "repeats=1", "batch=1"), "--plot", path)
     assert result.exit_code == 0, result.output
     assert "similarity to exact top-k" in result.stdout
     assert path.read_bytes().startswith(b"\x89PNG")

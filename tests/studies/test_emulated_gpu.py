@@ -14,7 +14,6 @@ from sumpool.studies.approximation import measure_approximations
 from sumpool.studies.attentions import measure_attention_costs
 from sumpool.studies.config import ApproximationConfig, AttentionsConfig, OperatorsConfig
 from sumpool.studies.operators import measure_operators
-from sumpool.studies.selection import measure_selection
 from sumpool.studies.sparsity import measure_sparsity
 from sumpool.studies.training import trial_seconds
 from sumpool.tasks.language_modeling.config import LanguageModelConfig
@@ -22,16 +21,14 @@ from sumpool.tasks.language_modeling.model import LanguageModel
 from tests.bench.test_models import POOLED, QUICK
 from tests.core.emulated_gpu import CUDA, emulated_gpu
 from tests.core.model.test_cuda_graph import EagerGraph
-from tests.studies import test_selection as selection
 from tests.studies import test_sparsity as sparsity
 from tests.tasks.language_modeling.test_model import SMALL
 from tests.training import test_classification as classification
 
 GPU = Conditions(vocabulary=320, device=CUDA, precision=torch.float32)
-OPERATORS = OperatorsConfig(lengths=(4,), batch=1, repeats=1, model_dim=8, sharpness=(1.0,))
+OPERATORS = OperatorsConfig(lengths=(4,), batch=1, repeats=1)
 ATTENTIONS = AttentionsConfig(lengths=(8,), dim=8, heads=2, repeats=1, seconds=1000)
 APPROXIMATION = ApproximationConfig(lengths=(48,), features=(8,), repeats=1, head_dim=8)
-SELECTION = selection.SETTINGS.model_copy(update={"lengths": (24,), "layers": 1, "generate": 2})
 SPARSITY = sparsity.SETTINGS.model_copy(update={"targets": (1, 2, 3), "surface_lengths": (4, 5, 6), "length": 4})
 
 
@@ -53,7 +50,6 @@ SUITES: dict[str, Callable[[], object]] = {
     "models": lambda: measure_models(POOLED, QUICK.model_copy(update={"baselines": ()}), GPU).rows["models"],
     "operators": lambda: measure_operators(OPERATORS, GPU).rows["operators"],
     "attentions": lambda: measure_attention_costs(ATTENTIONS, GPU).rows["attention_costs"],
-    "selection": lambda: measure_selection(SELECTION, GPU).rows["generations"],
     "approximation": lambda: measure_approximations(APPROXIMATION, GPU).rows["approximation"],
     "sparsity": lambda: measure_sparsity(
         [[sparsity.SHORT], [sparsity.LONG]], sparsity.LOSSES, sparsity.MODEL, SPARSITY, GPU

@@ -1,14 +1,11 @@
-from collections.abc import Mapping
 from functools import partial
 
 import pytest
 import torch
-from torch import Tensor
 
 from sumpool.bench.measures import Timing
 from sumpool.bench.results import Result, Row
 from sumpool.bench.workload import Conditions
-from sumpool.core.pooling.iterative import iterate
 from sumpool.progress import no_op
 from sumpool.studies import operators
 from sumpool.studies.config import OperatorsConfig
@@ -47,7 +44,7 @@ def cell(length: int, keep: int, loop: float | None, error: float = 0.1) -> tupl
 
 
 def result(*rows: Row) -> Result:
-    return operators_result(rows, 512, {64: None, 2048: 4})
+    return operators_result(rows)
 
 
 CELLS = by_cell(
@@ -75,14 +72,14 @@ def test_tables_show_what_was_published() -> None:
     assert [cells[-1] for cells in similarity.cells()] == ["0.412", "0.921", "0.986"]
     assert time.cells()[-1] == ("2,048", "1,024", "3.00", "2.50", "2.00", "30.00", "-", "1.00")
     assert "1 of 20" in time.notes[-1]
-    assert lengths.cells() == [("2,048", "2", "32 to 64", "4", "1.00", "10.00", "about 10")]
+    assert lengths.cells() == [("2,048", "2", "32 to 64", "1.00", "10.00", "about 10")]
     assert sorting.cells()[-1] == ("published", "7.3 %", "45.2 %")
     for table in (similarity, time, lengths, sorting):
         assert {len(cells) for cells in table.cells()} == {len(table.headings())}
 
 
 CONDITIONS = Conditions(vocabulary=8, device=torch.device("cpu"), precision=torch.float32)
-SMALL = OperatorsConfig(lengths=(32, 8), batch=3, repeats=1, model_dim=8)
+SMALL = OperatorsConfig(lengths=(32, 8), batch=3, repeats=1)
 
 
 def test_exact_top_k_is_one_in_any_order_and_scale() -> None:
@@ -143,47 +140,3 @@ def test_what_would_take_too_long_is_left_out_with_a_note() -> None:
     assert rows[32, 16][LOOP].note.startswith("would take")
     assert rows[32, 16][LOOP].timing is None
     assert rows[32, 16][SORTED].timing
-
-
-@pytest.mark.parametrize(("faster", "expected"), [(4, 4), (2, 2), (None, None)])
-def test_the_first_number_at_which_halving_is_faster_is_found(
-    monkeypatch: pytest.MonkeyPatch, faster: int | None, expected: int | None
-) -> None:
-    def clocked(works: Mapping[str, partial[Tensor]], *_: object) -> dict[str, Timing]:
-        keep = works[LOOP].args[2]
-        assert works[LOOP].args[0].size(2) == SMALL.model_dim
-        wins = faster is not None and keep >= faster
-        return {SORTED: Timing((1.0 if wins else 3.0,)), LOOP: Timing((2.0,))}
-
-    monkeypatch.setattr(operators, "interleave", clocked)
-    assert operators._crossing(16, SMALL, CONDITIONS, no_op) == expected
-
-
-def test_similarity_by_weights_and_sharpness() -> None:
-    settings = SMALL.model_copy(update={"lengths": (64,), "sharpness": (1.0, 20.0)})
-    result = measure_operators(settings, CONDITIONS)
-    rows = result.rows["sharpness"]
-    sizes = [(64, keep) for keep in (2, 32)]
-    kinds = [(weights, sharpness) for weights in ("distance", "softmax") for sharpness in (1.0, 20.0)]
-    assert [(row["length"], row["keep"], row["weights"], row["sharpness"]) for row in rows] == [
-        (*cell, *kind) for cell in sizes for kind in kinds
-    ]
-    (table,) = (table for table in result.tables if "sharpness" in table.title)
-    assert table.headings() == ["vectors", "kept", "weights", "a = 1", "a = 20"]
-    assert len(table.cells()) == 4
-
-
-def test_softmax_weights_are_nearer_to_exact_top_k_than_published_ones() -> None:
-    settings = OperatorsConfig(lengths=(512,), batch=1, repeats=1, seconds=1e-9, sharpness=(1.0, 20.0, 100.0))
-    rows = measure_operators(settings, CONDITIONS).rows["sharpness"]
-    similarities = {(row["weights"], row["sharpness"]): row["similarity"] for row in rows if row["keep"] == 256}
-    for weights in ("distance", "softmax"):
-        values = [similarities[weights, sharpness] for sharpness in settings.sharpness]
-        assert values == sorted(values)
-    states, scores = next(operators._draw(512, 256, 32, 1, CONDITIONS))
-    mask = torch.ones_like(scores, dtype=torch.bool)
-    pools = {kind: iterate(states, scores, mask, 256, 20.0, kind) for kind in operators.WEIGHTS}
-    for kind, pooled in pools.items():  # the plain loop
-        expected = float(similarity(states, scores, pooled).mean())
-        assert similarities[kind, 20.0] == pytest.approx(expected, abs=0.02)
-    assert similarities["softmax", 20.0] > similarities["distance", 20.0] + 0.05

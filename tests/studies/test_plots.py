@@ -18,14 +18,12 @@ from sumpool.studies.config import (
     ApproximationConfig,
     DepthConfig,
     OperatorsConfig,
-    SelectionConfig,
     ShorteningConfig,
     SparsityConfig,
 )
 from sumpool.studies.depth import MODELS, depth_result
 from sumpool.studies.operators import measure_operators
 from sumpool.studies.plots import draw, require_panels
-from sumpool.studies.selection import measure_selection
 from sumpool.studies.shortening import shortening_result
 from sumpool.studies.sparsity import measure_sparsity
 
@@ -37,7 +35,7 @@ def report(suite: str, settings: Settings, result: Result) -> BenchReport:
 
 
 def operators() -> BenchReport:
-    settings = OperatorsConfig(lengths=(4, 8), batch=1, repeats=1, model_dim=8, sharpness=(1.0,))
+    settings = OperatorsConfig(lengths=(4, 8), batch=1, repeats=1)
     return report("operators", settings, measure_operators(settings, CONDITIONS))
 
 
@@ -72,12 +70,6 @@ def nothing() -> BenchReport:
     return report("shortening", settings, shortening_result([Row({"factor": 1}, note="none")], settings))
 
 
-def selection() -> BenchReport:
-    sizes = {"dim": 16, "heads": 2, "feed_forward": 16, "layers": 1, "generate": 2, "repeats": 1, "batch": 1}
-    settings = SelectionConfig.model_validate({"lengths": [32, 64], "sentence": 4, "sentences": [2, 3], **sizes})
-    return report("selection", settings, measure_selection(settings, CONDITIONS))
-
-
 def sparsity() -> BenchReport:
     sizes = {"dim": 16, "heads": 2, "feed_forward": 16, "decoder": {"layers": 2}}
     model = ModelConfig.model_validate({**sizes, "encoder": [{"attention": {"kind": "vanilla"}}]})
@@ -89,7 +81,7 @@ def sparsity() -> BenchReport:
 
 @pytest.mark.parametrize(
     "measured",
-    [operators, depth, depth_of_five_lengths, shortening, selection, sparsity, approximation, nothing],
+    [operators, depth, depth_of_five_lengths, shortening, sparsity, approximation, nothing],
 )
 def test_a_picture_is_drawn_without_a_display(
     measured: Callable[[], BenchReport], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -115,7 +107,7 @@ def test_matplotlib_is_named_where_it_is_missing(tmp_path: Path, monkeypatch: py
         (
             "complexity",
             "x.png",
-            "--plot must go with .* shortening, selection, sparsity, approximation, got complexity",
+            "--plot must go with .* shortening, sparsity, approximation, got complexity",
         ),
         ("operators", "x.pdf", r"--plot must name a \.png file, got .*x\.pdf"),
         ("operators", "nowhere/x.png", "--plot must name a file in a folder that is there"),

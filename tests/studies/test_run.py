@@ -19,7 +19,6 @@ QUICK: dict[str, str] = {
     "complexity": "length=16 keep=4 block=4 dim=16 heads=2 feed_forward=16 layers=1 target=4",
     "tables": "table=8 scale=0.02 width=0.04 batch=1 repeats=1 generate=[10,20]",
     "shortening": "length=24 dim=16 feed_forward=16 repeats=1 factors=[2]",
-    "selection": "lengths=[64] sentence=4 sentences=[2] dim=16 heads=2 feed_forward=16 layers=1 generate=2 repeats=1",
     "approximation": "lengths=[16,24] features=[4,8] repeats=1 head_dim=8",
     "attentions": "lengths=[8] dim=8 heads=2 repeats=1",
 }
@@ -62,7 +61,6 @@ def test_device_and_precision_are_set_as_in_a_recipe() -> None:
         ("complexity", "study.heads=7", r"heads must divide dim = 768, got 7"),
         ("complexity", "study.feed_forward=100", r"feed_forward must be a multiple of dim = 768, got 100"),
         ("shortening", "study.dim=15", r"heads must divide dim = 15, got 8"),
-        ("selection", "study.heads=7", r"heads must divide dim = 768, got 7"),
         ("operators", "nonsense", "--set must look like"),
         ("operators", "train.steps=3", r"train\.steps is not a setting"),
     ],

@@ -124,7 +124,7 @@ def test_a_trained_model_is_looked_at_and_its_shape_is_timed(run_folder: Path, t
     assert list(kept) == sorted(kept)
     assert kept[-1] == pytest.approx(1)
     assert json.loads(found.to_json())["settings"]["study"]["documents"] == 3
-    assert len(found.tables()) == 6
+    assert len(found.tables()) == 5
     assert heard[-1].done == heard[-1].total
 
 
