@@ -159,28 +159,6 @@ def summarize(
     rewrite_remote: Annotated[
         bool, typer.Option("--rewrite-remote", help="Allow another machine in --rewrite: sentences are sent there.")
     ] = False,
-    beams: Annotated[
-        int | None,
-        typer.Option(metavar="N", parser=whole_number("--beams", 1, 64), help="Beam size; 1 is greedy search."),
-    ] = None,
-    min_length: Annotated[str | None, typer.Option(metavar="TOKENS|auto", help="Minimum length of a summary.")] = None,
-    max_length: Annotated[str | None, typer.Option(metavar="TOKENS|auto", help="Maximum length of a summary.")] = None,
-    on_overflow: Annotated[
-        str | None,
-        choice(
-            "--on-overflow",
-            ("truncate", "error", "select"),
-            "Treatment of documents longer than the model's input.",
-        ),
-    ] = None,
-    precision: Annotated[
-        str | None,
-        choice(
-            "--precision",
-            ("auto", "fp32", "bf16", "int8"),
-            "Precision of the weights; auto is int8 on a CPU and bf16 on a GPU.",
-        ),
-    ] = None,
     changes: Changes = None,
 ) -> None:
     """Summarise documents with a trained model.
@@ -201,11 +179,6 @@ def summarize(
         "key_points": key_points,
         "sections": sections or None,
         "length": None if length is None else dumps(length),  # a text in YAML, also where it is a number
-        "beams": beams,
-        "min_length": min_length,
-        "max_length": max_length,
-        "on_overflow": on_overflow,
-        "precision": precision,
     }
     assignments = [f"summarize.{name}={value}" for name, value in shortcuts.items() if value is not None]
     overrides = [*(changes or ()), *assignments]

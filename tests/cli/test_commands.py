@@ -51,15 +51,15 @@ def test_training_a_finished_run_does_nothing() -> None:
 
 def test_one_document_prints_only_its_summary() -> None:
     Path("doc.txt").write_text(story(2, 5))
-    settings = ("--beams", "2", "--min-length", "3", "--max-length", "8", "--precision", "fp32")
-    result = run("summarize", "doc.txt", *settings)
+    values = ("beams=2", "min_length=3", "max_length=8", "precision=fp32")
+    result = run("summarize", "doc.txt", *(f"--set=summarize.{value}" for value in values))
     assert result.exit_code == 0
     assert len(result.stdout.splitlines()) == 1
     assert result.stdout.strip()
 
 
 def test_standard_input_and_json_lines() -> None:
-    result = run("summarize", "--json", "--on-overflow", "truncate", stdin=story(2, 50))
+    result = run("summarize", "--json", "--set", "summarize.on_overflow=truncate", stdin=story(2, 50))
     row = json.loads(result.stdout)
     assert row["id"] == "-"
     assert row["tokens_read"] == 64
@@ -106,7 +106,10 @@ def test_a_folder_of_summaries_is_continued() -> None:
     passed = run(*command, "--no-retry-failed")
     assert isinstance(passed.exception, DataError)
     assert str(passed.exception) == "1 documents have no summary: docs/empty.txt; out has why"
-    for options, name in ((("--beams", "1"), "beams to go on, got '2'"), (("--fast",), "fast to go on, got 'false'")):
+    for options, name in (
+        (("--set=summarize.beams=1",), "beams to go on, got '2'"),
+        (("--fast",), "fast to go on, got 'false'"),
+    ):
         expected = f"out/summaries.jsonl.identity must hold the same summarize.{name} there and "
         assert str(run(*command, *options).exception).startswith(expected)
     Path("out/sub/0.txt.md").write_text("edited")
@@ -215,7 +218,7 @@ def test_user_errors_have_a_message() -> None:
         (("train", "toy.yaml", "--set", "train.stpes=3"), RecipeError, "did you mean steps?"),
         (("prepare", "ty.yaml"), RecipeError, "did you mean toy.yaml?"),
         (("summarize", "doc.txt", "--model", "runs"), CheckpointError, "runs must be a run folder"),
-        (("summarize", "doc.txt", "--beams", "0"), RecipeError, "--beams must be a whole number of at least 1"),
+        (("summarize", "doc.txt", "--limit", "0"), RecipeError, "--limit must be a whole number of at least 1"),
         (
             ("summarize", "doc.txt", "--out", "a", "--out-dir", "b"),
             RecipeError,
