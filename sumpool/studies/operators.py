@@ -19,7 +19,7 @@ from sumpool.bench.results import Column, Result, Row, pivot, unique, where
 from sumpool.bench.workload import Conditions
 from sumpool.core.pooling._base import top_k
 from sumpool.core.pooling.halving import Peak, Sort, halve
-from sumpool.core.pooling.iterative import iterate, step_weights, suffix_means
+from sumpool.core.pooling.iterative import iterate, step_weights
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.studies.config import OperatorsConfig
 from sumpool.studies.study import make_table
@@ -30,7 +30,6 @@ NEVER = "halving, never sorted"
 BY_DOCUMENT = "halving, one document at a time"
 LOOP = "iterative, as published"
 STEPS = "iterative, all steps at once"
-SUMS = "iterative by softmax of scores, suffix sums"
 HARD = "hard top-k"
 _HEADINGS = {
     SORTED: "sorted",
@@ -40,7 +39,6 @@ _HEADINGS = {
     HARD: "hard",
     LOOP: "loop",
     STEPS: "steps",
-    SUMS: "sums",
 }
 _LEGEND = "; ".join(f"{heading}: {name}" for name, heading in _HEADINGS.items())
 
@@ -142,7 +140,6 @@ OPERATORS: Mapping[str, Pool] = {
     BY_DOCUMENT: _by_document,
     LOOP: partial(_iterate, pool=iterate),
     STEPS: partial(_iterate, pool=_all_steps),
-    SUMS: partial(_iterate, pool=suffix_means),
 }
 
 

@@ -14,7 +14,7 @@ from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.replaceable import require_unlisted
 from sumpool.studies.approximation import APPROXIMATIONS
 from sumpool.studies.depth import MODELS
-from sumpool.studies.operators import LOOP, NEVER, SORTED, SUMS
+from sumpool.studies.operators import LOOP, NEVER, SORTED
 from sumpool.studies.shortening import PUBLISHED
 from sumpool.studies.sparsity import MODES
 
@@ -153,9 +153,7 @@ def _operators(result: Result, settings: Mapping[str, Any]) -> Iterator[Panel]:
     rows = result.rows["operators"]
     lengths = {keep: len(unique(where(rows, {"keep": keep}), "length")) for keep in unique(rows, "keep")}
     kept = sorted(keep for keep, count in lengths.items() if count > 1) or sorted(lengths)  # one point is no line
-    chosen = [
-        (operator, keep) for operator in (SORTED, NEVER, LOOP, SUMS) for keep in kept[:: -(-len(kept) // _MOST_KEPT)]
-    ]
+    chosen = [(operator, keep) for operator in (SORTED, NEVER, LOOP) for keep in kept[:: -(-len(kept) // _MOST_KEPT)]]
     for name, title in (
         ("fastest", f"seconds of a batch of {settings['batch']}"),
         ("similarity", "similarity to exact top-k (nCCS)"),

@@ -4,16 +4,11 @@ In each of `keep` steps one output vector is the mean of the remaining vectors, 
 -sharpness * (score - highest remaining score)^2, and the heaviest vector is removed. The loop costs
 O(length * keep * dim); it is implemented as `iterate`, and the pooler computes all steps as one matrix product.
 
-With `weights: softmax`, which is not the published operator, vectors are weighted by a softmax of sharpness * score.
-The output of step r then equals the mean of all vectors from rank r on, weighted by exp(sharpness * score), so that
-suffix sums over the ranks give all outputs in O(length * dim) and one sort.
-
 Departures: padding is masked in the softmax; outputs are in source order, each at the position of its heaviest vector;
 a document with no more vectors than are kept is returned unchanged, where the loop would still average it.
 """
 
 import math
-from functools import partial
 from typing import Annotated, Literal, final
 
 import torch
@@ -21,7 +16,6 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.numerics import at_least_float32, matmul_exactly
 from sumpool.core.nn.states import Mixture
 from sumpool.core.pooling._base import (
@@ -41,8 +35,6 @@ from sumpool.core.scoring.linear import LinearScorerConfig
 from sumpool.core.tokens import Tokens
 from sumpool.settings import OneOf
 
-WeightKind = Literal["distance", "softmax"]
-
 
 @final
 class IterativePoolerConfig(PoolerConfig):
@@ -57,18 +49,13 @@ class IterativePoolerConfig(PoolerConfig):
     """Factor in every softmax. At 1, the value benchmarked by the authors, scores in [0, 1] give nearly uniform weights
     and every output is close to the document's mean; larger values approach exact top-k, and fewer vectors receive a
     gradient."""
-    weights: WeightKind = "distance"
-    """Weights of the vectors in a step: by the squared distance of their scores from the highest, as published, or by
-    the scores themselves (softmax)."""
 
     def build(self, embedding: nn.Embedding) -> "IterativePooler":
         """Build the pooler."""
         return IterativePooler(self, self.scorer.build(embedding.embedding_dim))
 
 
-def iterate(
-    states: Tensor, scores: Tensor, mask: Tensor, keep: Keep, sharpness: float, weights: WeightKind = "distance"
-) -> Tensor:
+def iterate(states: Tensor, scores: Tensor, mask: Tensor, keep: Keep, sharpness: float) -> Tensor:
     """Loop of one softmax per output vector, O(length * keep * dim).
 
     Args:
@@ -77,7 +64,6 @@ def iterate(
         mask: (batch, length), True at real tokens.
         keep: Number or fraction of output vectors; at most the real tokens of a document.
         sharpness: Factor in the softmax.
-        weights: Weights of the vectors, see `IterativePoolerConfig`; the published ones by default.
 
     Returns:
         (batch, keep, dim), in order of removal; 0 at padding.
@@ -87,30 +73,15 @@ def iterate(
     pooled = []
     for rank in range(max_kept(keep, scores.size(1))):
         highest = remaining.amax(1, keepdim=True)
-        distance = (remaining - highest) ** 2  # NaN where no vectors are left
-        logits = sharpness * (remaining if weights == "softmax" else -distance)
+        logits = -sharpness * (remaining - highest) ** 2  # NaN where no vectors are left
         step = logits.softmax(1).masked_fill(rank >= counts, 0.0)  # NaN over no vectors
         pooled.append((step[:, None].to(states.dtype) @ states)[:, 0])  # (batch, dim)
         remaining = remaining.scatter(1, remaining.argmax(1, keepdim=True), -math.inf)
     return torch.stack(pooled, dim=1)
 
 
-def suffix_means(states: Tensor, scores: Tensor, mask: Tensor, keep: Keep, sharpness: float) -> Tensor:
-    """Result of `iterate` with weights by softmax in O(length * dim), for scores in [0, 1].
-
-    Sums accumulate from the lightest to the heaviest vector, without subtraction.
-    """
-    indices, real = top_k(scores, mask, keep)
-    return _suffix_means(states, _weights(scores, mask, sharpness), indices, real)
-
-
-def _weights(scores: Tensor, mask: Tensor, sharpness: float) -> Tensor:
-    """Weights (batch, length), 0 at padding; positive and finite in float32 for a sharpness up to 100."""
-    return (sharpness * (at_least_float32(scores) - 0.5)).masked_fill(~mask, -math.inf).exp()
-
-
 def step_weights(scores: Tensor, mask: Tensor, ranked: Tensor, real: Tensor, sharpness: float) -> Tensor:
-    """Published weights of all steps, (batch, keep, length); 0 at padding and at vectors of earlier steps.
+    """Weights of all steps, (batch, keep, length); 0 at padding and at vectors of earlier steps.
 
     Args:
         scores: (batch, length), any value at padding.
@@ -127,18 +98,6 @@ def step_weights(scores: Tensor, mask: Tensor, ranked: Tensor, real: Tensor, sha
     is_left = mask[:, None] & (step[:, None] >= steps[:, None]) & real[..., None]
     least = torch.finfo(logits.dtype).min
     return logits.masked_fill(~is_left, least).softmax(2).masked_fill(~is_left, 0.0)
-
-
-def _suffix_means(states: Tensor, weights: Tensor, ranked: Tensor, real: Tensor) -> Tensor:
-    """Weighted means of (batch, length, dim) from each rank on; `ranked` and its mask `real` are (batch, keep)."""
-    wide = at_least_float32(states)
-    selected = wide.gather(1, ranked[..., None].expand(-1, -1, states.size(2)))  # (batch, keep, dim)
-    weight = weights.gather(1, ranked).masked_fill(~real, 0.0)  # (batch, keep)
-    rest = weights.scatter(1, ranked.where(real, ranked[:, :1]), 0.0)  # vectors below the last rank
-    norm = torch.cat([rest.sum(1, keepdim=True), weight.flip(1)], dim=1).cumsum(1)
-    total = torch.cat([rest[:, None].to(wide.dtype) @ wide, (selected * weight[..., None]).flip(1)], dim=1).cumsum(1)
-    means = total[:, 1:] / norm[:, 1:, None].masked_fill(~real.flip(1)[..., None], 1.0)
-    return zero_padding(means.flip(1), real).to(states.dtype)
 
 
 @final
@@ -162,14 +121,8 @@ class IterativePooler(Pooler):
         order = ranked.masked_fill(~mask, length).argsort(dim=1)  # ranks in source order
         heaviest = ranked.gather(1, order)
         unpooled = (mask.sum(1) == tokens.mask.sum(1))[:, None, None]
-        if self.config.weights == "softmax":
-            weights = _weights(scores, tokens.mask, self.config.sharpness)
-            means = _suffix_means(vectors, weights, ranked, mask)
-            mix = partial(_suffix_mixture, weights, heaviest, order, mask)
-        else:
-            steps = step_weights(scores, tokens.mask, ranked, mask, self.config.sharpness)
-            means = matmul_exactly(steps, vectors).to(vectors.dtype)
-            mix = partial(steps.gather, 1, order[..., None].expand(steps.shape))
+        steps = step_weights(scores, tokens.mask, ranked, mask, self.config.sharpness)
+        means = matmul_exactly(steps, vectors).to(vectors.dtype)
         shape = (*mask.shape, vectors.size(2))
         pooled = torch.where(
             unpooled,
@@ -179,18 +132,9 @@ class IterativePooler(Pooler):
 
         def mixture() -> Mixture:
             one_hot = F.one_hot(heaviest, length).to(scores.dtype)
-            mixed = torch.where(unpooled, one_hot, mix())
+            mixed = torch.where(unpooled, one_hot, steps.gather(1, order[..., None].expand(steps.shape)))
             members = torch.arange(length, device=mask.device).expand(mixed.shape)
             return Mixture(members, mixed.masked_fill(~mask[..., None], 0.0), mask)
 
         lengths = kept_lengths(self.config.keep, tokens.lengths)
         return Pooled(pool_tokens(tokens, pooled, mask, heaviest, lengths), mixture)
-
-
-def _suffix_mixture(weights: Tensor, heaviest: Tensor, order: Tensor, mask: Tensor) -> Tensor:
-    """Weights of the vectors in the means of `_suffix_means` in source order, (batch, keep, length)."""
-    length = weights.size(1)
-    unranked = order.new_full((len(order), length + 1), length)  # the last column collects padding
-    rank = unranked.scatter(1, heaviest.masked_fill(~mask, length), order)[:, :length]
-    mixed = (rank[:, None] >= order[..., None]) * weights[:, None]
-    return mixed / mixed.sum(2, keepdim=True).masked_fill(~mask[..., None], 1.0)

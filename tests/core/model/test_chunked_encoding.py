@@ -103,7 +103,6 @@ POOLERS: list[dict[str, Any]] = [
     {"kind": "hard", "keep": 20, "scorer": {"kind": "nonlinear"}},
     {"kind": "hard", "keep": 0.4, "scorer": {"kind": "attention_mass"}},
     {"kind": "iterative", "keep": 20},
-    {"kind": "iterative", "keep": 20, "weights": "softmax"},
     {"kind": "funnel"},
     *(
         {"kind": "segments", "boundaries": {"kind": kind}}

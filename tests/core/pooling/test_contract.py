@@ -18,7 +18,7 @@ WITH_KEEP = [kind for kind in KINDS if "keep" in config_class(FAMILY, kind).mode
 CASES: dict[str, list[dict[str, object]]] = {
     "halving": [{}, {"sort": "once"}, {"sort": "never"}, {"inference": "hard"}, {"peak": {"kind": "plain"}}],
     "hard": [{}, {"gradient": "none"}],
-    "iterative": [{}, {"sharpness": 100}, {"weights": "softmax"}],
+    "iterative": [{}, {"sharpness": 100}],
     "funnel": [
         {"combine": combine, "window": window, "stride": stride}
         for combine in ("mean", "max")
