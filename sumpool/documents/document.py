@@ -111,6 +111,8 @@ class ParsedDocument:
         title, total = remove_invisible(self.title)
         for block in self.blocks:
             text, count = remove_invisible(block.text)
+            if count and block.kind != "code":
+                text = " ".join(text.split())  # of which two may meet now
             blocks.append(replace(block, text=text) if text != block.text else block)
             total += count
         return ParsedDocument(tuple(blocks), title, self.notes), total

@@ -21,6 +21,8 @@ def test_invisible_characters_of_blocks_are_counted() -> None:
     parsed, count = ParsedDocument((TextBlock("a\u200bb"), TextBlock("c", page=1)), "t\u202e").visible()
     assert count == 2
     assert parsed == ParsedDocument((TextBlock("ab"), TextBlock("c", page=1)), "t")
+    parsed = ParsedDocument((TextBlock("\u200b a \u200b b"), TextBlock("a \u200b b", "code")))
+    assert parsed.visible()[0].blocks == (TextBlock("a b"), TextBlock("a  b", "code"))
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ class _Walk:
             self._line = child.line or self._line
             for block in self._block(child, depth, kind, level):
                 if last and last.kind == "list_item" and self._line == self._unindented:
-                    block = replace(block, text=f"{last.text} {block.text}", line=last.line)
+                    block = replace(block, text=f"{last.text} {block.text}".rstrip(), line=last.line)
                 elif last:
                     yield last
                 last = block

@@ -158,6 +158,7 @@ def test_a_mark_above_running_text_is_no_item() -> None:
     """As in docutils, where the text of an item is indented below its mark."""
     assert [kind for kind, _, _ in blocks("- the sum of all\nparts of it.\n")] == ["paragraph"]
     assert [kind for kind, _, _ in blocks("- the sum\n- the parts\n")] == ["list_item", "list_item"]
+    assert blocks("- the sum\n:index:`parts`\n") == [("paragraph", 0, "the sum")]
 
 
 def test_unknown_directives_options_and_roles_keep_their_text() -> None:
