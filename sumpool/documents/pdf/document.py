@@ -104,8 +104,8 @@ def _read_lines(document: Handle) -> tuple[list[PrintedLine], list[str]]:
     notes = [f"{removed} page headers, footers, page numbers and line numbers removed"] if removed else []
     if len(images) >= _IMAGE_SHARE * count:
         notes.append(f"{len(images)} of {count} pages are images without text; {OCR_ADVICE}")
-    gutters = [gutter for page in pages if (gutter := find_gutter(page.segments)) is not None]
-    return [line for page in pages for line in order_lines(page.segments, page.number, gutters)], notes
+    gutters = dict.fromkeys(gutter for page in pages if (gutter := find_gutter(page.segments)) is not None)
+    return [line for page in pages for line in order_lines(page.segments, page.number, tuple(gutters))], notes
 
 
 def _is_image(document: Handle, page: PageSegments) -> bool:

@@ -57,6 +57,8 @@ class PrintedLine:
 
     def share(self, style: str) -> float:
         """Return the share of characters in a style: "bold", "italic", "mono" or "math"."""
+        if len(self.segments) == 1:  # as most lines are
+            return float(getattr(self.segments[0], style))
         lengths = [max(len(segment.text), 1) for segment in self.segments]
         shares = (getattr(segment, style) * length for segment, length in zip(self.segments, lengths, strict=True))
         return float(sum(shares)) / sum(lengths)

@@ -75,6 +75,7 @@ _LETTER_SPACED: Final = 5  # characters with a space behind each that are a lett
 _WORD_GAP: Final = 1.5  # gap between letter-spaced words, in gaps between their letters
 
 _SPACES = re.compile(r"[ \u00a0\t]+")
+_colour = tuple(ctypes.c_uint() for _ in range(4))
 # With plain integers for pointers, calls take a third of the time.
 _POINTER = ctypes.c_void_p
 _box_at = ctypes.CFUNCTYPE(ctypes.c_int, _POINTER, ctypes.c_int, _POINTER)(
@@ -210,10 +211,11 @@ def _read_page(page: Handle, text_page: Handle, layers: dict[str, bool]) -> tupl
     box = pdfium.FS_RECTF()
     pdfium.FPDF_GetPageBoundingBox(page, box)
     x0, x1, y0, y1 = turn(box, direction)
+    edges = CharacterEdges(text_page, direction)
     runs: list[Run] = []
     for span in spans:
         if span.visible or recognised:
-            runs += _runs(text_page, text, span, (x0, y0))
+            runs += _runs(text_page, text, span, (x0, y0), edges)
     width, height = x1 - x0, y1 - y0
     return height, [run for run in runs if run.x1 > 0 and run.x0 < width and 0 < run.y < height + run.size]
 
@@ -385,10 +387,10 @@ def _layer(drawn: Handle) -> str:
 
 def _is_pale(drawn: Handle) -> bool:
     """Return whether an object is filled with white or with nothing."""
-    red, green, blue, alpha = (ctypes.c_uint() for _ in range(4))
-    if not pdfium.FPDFPageObj_GetFillColor(drawn, red, green, blue, alpha):
+    if not pdfium.FPDFPageObj_GetFillColor(drawn, *_colour):
         return False
-    return alpha.value == 0 or min(red.value, green.value, blue.value) >= _WHITE
+    red, green, blue, alpha = (part.value for part in _colour)
+    return alpha == 0 or min(red, green, blue) >= _WHITE
 
 
 def _dark_boxes(page: Handle) -> list[Box]:
@@ -470,7 +472,9 @@ def turn(box: Handle, direction: int) -> tuple[float, float, float, float]:
     return min(along), max(along), min(down), max(down)
 
 
-def _runs(text_page: Handle, text: str, span: _Span, corner: tuple[float, float]) -> Iterator[Run]:
+def _runs(
+    text_page: Handle, text: str, span: _Span, corner: tuple[float, float], edges: "CharacterEdges"
+) -> Iterator[Run]:
     """Yield the parts of a span between wide gaps."""
     x, y = ctypes.c_double(), ctypes.c_double()
     pdfium.FPDFText_GetCharOrigin(text_page, span.start, x, y)
@@ -480,7 +484,6 @@ def _runs(text_page: Handle, text: str, span: _Span, corner: tuple[float, float]
     start = span.start + len(part) - len(part.lstrip())
     end = span.start + len(part.rstrip())
     spaced = start > 0 and text[start - 1].isspace()
-    edges = CharacterEdges(text_page, span.direction)
     for words, left, right in split_words(text, start, end, edges, span.size):
         words = _join_surrogates(words)
         yield Run(words, left - corner[0], right - corner[0], baseline, span.size, span.font, spaced)

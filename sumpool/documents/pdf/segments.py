@@ -6,11 +6,11 @@ Initials over several lines, with which magazines, books and IEEEtran begin, are
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from sumpool.documents.pdf.runs import COMBINING, Font, Run
+from sumpool.documents.pdf.runs import COMBINING, Run
 
 _LARGER: Final = 1.6  # smallest size, in sizes of the text beside it
 _HEIGHT: Final = 0.95  # of a line above the baseline of the letter at most, in its sizes
@@ -216,8 +216,8 @@ def _segment(draft: _Draft) -> Segment:
         text += part
     whole = max(sum(len(run.text) for run in runs), 1)
 
-    def share(has: Callable[[Font], bool]) -> float:
-        return sum(len(run.text) for run in runs if has(run.font)) / whole
+    def share(style: str) -> float:
+        return sum(len(run.text) for run in runs if getattr(run.font, style)) / whole
 
     lengths = Counter[float]()
     for run in runs:
@@ -229,10 +229,10 @@ def _segment(draft: _Draft) -> Segment:
         draft.x1,
         next((run.y for run in runs if run.size == size and not _is_raised(run, draft)), draft.y),
         size,
-        share(lambda font: font.bold),
-        share(lambda font: font.italic),
-        share(lambda font: font.mono),
-        share(lambda font: font.math),
+        share("bold"),
+        share("italic"),
+        share("mono"),
+        share("math"),
         mark,
         _lead(runs),
     )
