@@ -21,7 +21,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from sumpool.errors import CheckpointError
-from sumpool.io.bounded import parse_json, read_tensor_entries
+from sumpool.io.bounded import check_tensor_header, parse_json
 from sumpool.ranking.features import FEATURES, SentenceFeatures, ranks
 
 Values = NDArray[np.float64]
@@ -370,7 +370,7 @@ class Ranker:
         """
         path = folder / FILE
         try:
-            read_tensor_entries(path)
+            check_tensor_header(path)
             with safe_open(path, "numpy") as file:
                 content = parse_json((file.metadata() or {})["ranker"])
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping

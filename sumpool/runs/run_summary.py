@@ -8,9 +8,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
+from safetensors import SafetensorError, safe_open
+
 from sumpool.data.report import REPORT_FILE, DataReport
 from sumpool.errors import CheckpointError, DataError, SumpoolError, first_line
-from sumpool.io.bounded import parse_json, read_regular, read_tensor_entries
+from sumpool.io.bounded import check_tensor_header, parse_json, read_regular
 from sumpool.io.manifest import NAME as MANIFEST
 from sumpool.io.manifest import Manifest, run_name
 from sumpool.recipe.yaml_text import parse
@@ -196,10 +198,11 @@ def _weights(path: Path, manifest: Manifest) -> tuple[int | None, int | None]:
     if size not in sizes:
         raise ValueError(f"{path} must have {max(sizes, default=0):,} bytes, got {size:,}")
     try:
-        entries = read_tensor_entries(path)
-    except ValueError as error:
+        check_tensor_header(path)
+        with safe_open(path, "numpy") as file:
+            return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys()), size  # noqa: SIM118
+    except (ValueError, SafetensorError) as error:
         raise ValueError(f"{path} must begin with a safetensors header, got {error}") from error
-    return sum(math.prod(entry.shape) for entry in entries.values()), size
 
 
 def _date(run: Path) -> str:

@@ -1,6 +1,5 @@
 """Weights of a model by name, shared tensors once, and the file of a run folder that holds them."""
 
-import io
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +12,7 @@ from torch import Tensor, nn
 
 from sumpool.errors import CheckpointError
 from sumpool.io.atomic import counted, disk_errors, temporary_path
-from sumpool.io.bounded import open_regular, read_tensor_entries, read_tensor_header
+from sumpool.io.bounded import check_tensor_header, open_regular
 from sumpool.io.listed_files import replace_listed_file
 from sumpool.io.manifest import MODEL, FileDigest, Manifest
 
@@ -134,7 +133,7 @@ def read_weights(run: Path, manifest: Manifest | None = None, verified: Collecti
     manifest.verify(run, manifest.files.keys() - {MODEL, *verified})
     manifest.compare(path, MODEL, digest)
     with _safetensors(path):
-        read_tensor_header(io.BytesIO(content), len(content))
+        check_tensor_header(content)
         weights = safetensors.torch.load(content)
     return {name: weight.float() if weight.dtype == torch.bfloat16 else weight for name, weight in weights.items()}
 
@@ -146,7 +145,7 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
         CheckpointError: If the file is missing or is anything else.
     """
     with _safetensors(path):
-        read_tensor_entries(path)
+        check_tensor_header(path)
         tensors: dict[str, Tensor] = safetensors.torch.load_file(path)
     return tensors
 

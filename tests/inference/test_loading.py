@@ -184,7 +184,7 @@ def test_hostile_files_that_the_manifest_lists_are_refused(copy: Path) -> None:
         ("report.json", b'{"read": []}', "must be a data report"),
         ("tokenizer.model", b"", "must begin with the tokens"),
         ("tokenizer.model", b"\x0a\x07\x0a\x02\xff\xfe\x18\x01", "must be a SentencePiece model"),
-        ("model.safetensors", b"", "must be a safetensors file, got: a header of 0 bytes"),
+        ("model.safetensors", b"", "must be a safetensors file, got: Error while deserializing: header too small"),
         ("model.safetensors", b"\0\0\0\0\0\0\0\x80", "must be a safetensors file, got: a header of 9,223"),
         ("model.safetensors", b"\x02\0\0\0\0\0\0\0{}", r"must be .* in this model, got absent"),
     ):

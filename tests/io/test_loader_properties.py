@@ -1,6 +1,5 @@
 """Arbitrary bytes under the name of every file that is read: errors are those that a user can fix."""
 
-import io
 import json
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from sumpool.data.report import DataReport
 from sumpool.documents.read import read_documents
 from sumpool.errors import SumpoolError
-from sumpool.io.bounded import parse_json, read_tensor_header
+from sumpool.io.bounded import parse_json
 from sumpool.io.manifest import Manifest
 from sumpool.pretrained.config import read_config
 from sumpool.ranking.ranker import Ranker
@@ -56,5 +55,3 @@ def test_arbitrary_bytes_lead_to_errors_of_the_package(tmp_path: Path, name: str
 def test_arbitrary_bytes_lead_to_value_errors(content: bytes) -> None:
     with suppress(ValueError):
         parse_json(content)
-    with suppress(ValueError):
-        read_tensor_header(io.BytesIO(content), len(content))
