@@ -1,15 +1,14 @@
 """`sumpool classify`: label files, folders, rows or standard input with a trained classifier."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sumpool.cli.console import working
-from sumpool.cli.options import Changes, Documents, Field, Glob, KeepReferences, MaxBytes, MaxRatio, Resume
+from sumpool.cli.options import Changes, Documents, Field, Glob, KeepReferences, MaxBytes, MaxRatio
 from sumpool.documents.document import DEFAULT_OPTIONS, ReadOptions
-from sumpool.errors import DataError, RecipeError
+from sumpool.errors import DataError
 from sumpool.progress import Progress
 from sumpool.text.escaping import escape_line
 
@@ -20,8 +19,6 @@ def classify(
         Path | None, typer.Option(metavar="RUN", help="Run folder of the classifier; default: the newest one.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object per document.")] = False,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JSON lines to a file instead.")] = None,
-    resume: Resume = False,
     glob: Glob = "*",
     field: Field = None,
     keep_references: KeepReferences = False,
@@ -36,11 +33,8 @@ def classify(
     """
     from sumpool.data.report import remembered_fields
     from sumpool.inference.model_choice import RUNS, newest_run
-    from sumpool.inference.summary_file import SummaryFile
     from sumpool.tasks.classification.classify import classify as run_classify
 
-    if resume and not out:
-        raise RecipeError("--resume must come with --out FILE, got --resume alone")
     run = model or newest_run(RUNS, "classification")
     fields = remembered_fields(run)
     options = ReadOptions(field, fields.document if fields else None, keep_references, glob, max_bytes, max_ratio)
@@ -51,7 +45,6 @@ def classify(
             run,
             options=options,
             overrides=changes or (),
-            open_rows=partial(SummaryFile, out, resume=resume) if out else None,
             report=output.report,
             check=output.check,
         ):
@@ -62,9 +55,9 @@ def classify(
             elif prediction.tokens_read < prediction.tokens_total:
                 note = f"{prediction.id}: read {prediction.tokens_read:,} of {prediction.tokens_total:,} tokens"
                 output.report(Progress("classify", note=note))
-            if json and not out:
+            if json:
                 output.result(escape_line(prediction.as_json()))
-            elif prediction.label and not out:
+            elif prediction.label:
                 share = prediction.probabilities[prediction.label]
                 output.result(f"{escape_line(prediction.id)}\t{escape_line(prediction.label)}\t{share:.4f}")
     if not count:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self, final
+from typing import Self, final
 
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError
@@ -38,13 +38,6 @@ ROWS = "summaries.jsonl"
 _OTHER_FOLDER = "name another folder"
 Render = Callable[[Summary], str]
 """Renders a summary as the content of a file."""
-
-
-class ResultRow(Protocol):
-    """A summary, or another result of a document."""
-
-    def as_json(self) -> str:
-        """Render the result as one line of JSON, an object with `id` and `reason`."""
 
 
 class SummaryFile(ResumableFile):
@@ -114,7 +107,7 @@ class SummaryFile(ResumableFile):
         self._digests.append(digest)
         return True
 
-    def save(self, summary: ResultRow) -> None:
+    def save(self, summary: Summary) -> None:
         """Append the summary of the earliest document taken that has none.
 
         Raises:
@@ -122,7 +115,7 @@ class SummaryFile(ResumableFile):
         """
         self._append(summary)
 
-    def _append(self, summary: ResultRow, **file: str) -> None:
+    def _append(self, summary: Summary, **file: str) -> None:
         """Append a row with fields about the file that the summary is written to besides."""
         row = parse_json(summary.as_json()) | {_DIGEST: self._digests.popleft(), **file}
         self.append(json.dumps(row, ensure_ascii=False, allow_nan=False))
@@ -266,13 +259,12 @@ class SummaryFolder(SummaryFile):
         self._paths.append(path)
         return True
 
-    def save(self, summary: ResultRow) -> None:
+    def save(self, summary: Summary) -> None:
         """Write the file of a summary, unless there is none, and append its row.
 
         Raises:
             ResourceError: If the disk is full or fails.
         """
-        assert isinstance(summary, Summary), "files are rendered from summaries"
         name = self._paths.popleft()
         if not summary.summary:
             self._append(summary, file="")

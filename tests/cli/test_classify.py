@@ -59,17 +59,6 @@ def test_labels_are_escaped() -> None:
     assert "\x1b" not in run("evaluate").stdout
 
 
-def test_rows_go_to_a_file_that_is_resumed() -> None:
-    assert run("classify", "rows.jsonl", "--out", "labels.jsonl").stdout == ""
-    written = Path("labels.jsonl").read_bytes()
-    Path("labels.jsonl").write_bytes(written[: len(written) // 2])
-    assert run("classify", "rows.jsonl", "--out", "labels.jsonl", "--resume").exit_code == 0
-    assert Path("labels.jsonl").read_bytes() == written
-    again = run("classify", "rows.jsonl", "--out", "labels.jsonl")
-    assert isinstance(again.exception, RecipeError)
-    assert "labels.jsonl must not exist yet; add --resume" in str(again.exception)
-
-
 def test_a_document_without_a_label_fails_at_the_end() -> None:
     Path("mixed.jsonl").write_text('{"text": "good"}\n{"text": 3}\n{"text": "bad"}\n')
     result = run("classify", "mixed.jsonl")
@@ -81,10 +70,9 @@ def test_a_document_without_a_label_fails_at_the_end() -> None:
 
 def test_no_documents_are_an_error() -> None:
     Path("none.jsonl").touch()
-    for words in (("none.jsonl",), ("none.jsonl", "--out", "none.out.jsonl")):
-        result = run("classify", *words)
-        assert isinstance(result.exception, DataError)
-        assert str(result.exception) == "none.jsonl must hold documents, got none"
+    result = run("classify", "none.jsonl")
+    assert isinstance(result.exception, DataError)
+    assert str(result.exception) == "none.jsonl must hold documents, got none"
 
 
 def test_long_documents_have_a_note() -> None:
@@ -105,8 +93,6 @@ def test_options_of_summaries_are_refused() -> None:
     result = run("evaluate", "runs/films", "--html", "page.html")
     assert isinstance(result.exception, RecipeError)
     assert "a classifier must be evaluated with --split, --limit, --out, --json and --set only" in str(result.exception)
-    result = run("classify", "rows.jsonl", "--resume")
-    assert "--resume must come with --out FILE, got --resume alone" in str(result.exception)
 
 
 def test_show_and_dry_run_describe_a_classifier() -> None:

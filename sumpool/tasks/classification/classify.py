@@ -1,10 +1,8 @@
 """`sumpool classify`: documents in, labels out; and the evaluation of a classifier on a split of its data."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 
@@ -22,12 +20,11 @@ from sumpool.documents.read import read_documents
 from sumpool.errors import CheckpointError, DataError
 from sumpool.evaluation.scores import finish_results, locked_results, open_scores
 from sumpool.inference.loading import LoadedRun, load_run_of_task
-from sumpool.inference.summary_file import SummaryFile
 from sumpool.io.manifest import MODEL, Manifest
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.runs.run_folder import evaluation_folder, prepared_data_of, spread
 from sumpool.tasks.classification.batches import collate_labelled
-from sumpool.tasks.classification.labels import LABELS, LabelledSourceConfig, Labels, join_pair, split_pair, units_of
+from sumpool.tasks.classification.labels import LabelledSourceConfig, Labels, join_pair, split_pair, units_of
 from sumpool.tasks.classification.measures import ClassificationReport, score_labels
 from sumpool.tasks.classification.model import ClassificationModel
 from sumpool.tasks.classification.recipe import ClassificationRecipe
@@ -37,8 +34,6 @@ from sumpool.training.hardware import autocast, choose_precision
 _READ_AHEAD = 256
 """Documents that are encoded before they are classified in batches of similar length."""
 
-OpenRows = Callable[[Mapping[str, str]], SummaryFile]
-"""Opens the file of the rows, given the settings that they depend on."""
 _ROWS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson")
 _SCORED_AT_ONCE = 512
 """Documents between two reports of progress."""
@@ -96,7 +91,6 @@ def classify(
     *,
     options: ReadOptions,
     overrides: Sequence[str] = (),
-    open_rows: OpenRows | None = None,
     report: Report = no_op,
     check: Check = no_op,
 ) -> Iterator[Prediction]:
@@ -107,24 +101,21 @@ def classify(
         folder: The run folder; None takes the newest run with a classifier.
         options: Options of reading.
         overrides: Settings to change, each like `train.device=cpu`.
-        open_rows: Opens a file that every prediction is saved to before it is given; documents whose rows it has are
-            passed over.
         report: Called with progress, and with notes on the model.
         check: Called between batches.
 
     Raises:
         CheckpointError: If there is no classifier, or it is damaged.
         RecipeError: If a setting is wrong, or the file exists.
-        DataError: If a file is missing, or the rows are of other documents, of another model or other settings.
-        ResourceError: If memory or disk runs out.
+        DataError: If a file is missing.
+        ResourceError: If memory runs out.
     """
-    # 1. Load the model and open the file of the rows, so that their errors appear before the first document is read.
+    # 1. Load the model, so that its errors appear before the first document is read.
     loaded = load_classifier(folder, overrides)
     report(Progress("classify", note=f"model: {loaded.folder}{'' if folder else ' (the newest classifier)'}"))
-    output = open_rows(_identity(loaded)) if open_rows else None
     texts = _read_texts(names, loaded, options, report)
-    # 2. Classify documents as they are asked for, and save each row before it is given.
-    return _deliver(texts, loaded, output, report, check)
+    # 2. Classify documents as they are asked for.
+    return _deliver(texts, loaded, report, check)
 
 
 @dataclass(frozen=True)
@@ -159,14 +150,6 @@ def load_classifier(folder: Path | None = None, overrides: Sequence[str] = ()) -
     except DataError as error:  # of a file that prepared data has too
         raise CheckpointError(str(error)) from error
     return LoadedClassifier(**vars(run), splitter=splitter, labels=labels)
-
-
-def _identity(loaded: LoadedClassifier) -> dict[str, str]:
-    """Return what predictions depend on, by name."""
-    listed = Manifest.read(loaded.folder).files
-    files = [(name, digest.sha256) for name, digest in sorted(listed.items()) if name in (MODEL, LABELS)]
-    settings = loaded.recipe.model_dump_json(include={"model"})
-    return {"model": sha256(json.dumps([*files, settings]).encode()).hexdigest()}
 
 
 @dataclass(frozen=True)
@@ -216,26 +199,11 @@ def _read_rows(path: Path, source: LabelledSourceConfig, options: ReadOptions) -
 
 
 def _deliver(
-    texts: Iterable[LabelledText],
-    loaded: LoadedClassifier,
-    output: SummaryFile | None,
-    report: Report,
-    check: Check,
+    texts: Iterable[LabelledText], loaded: LoadedClassifier, report: Report, check: Check
 ) -> Iterator[Prediction]:
-    """Save and yield predictions; documents whose rows the file has are passed over."""
-    with output or nullcontext():
-        waiting = (text for text in texts if output is None or output.take(_whole(text)))
-        for done, prediction in enumerate(classify_texts(waiting, loaded, check), 1):
-            if output:
-                output.save(prediction)
-            report(Progress("classify", done))
-            yield prediction
-
-
-def _whole(text: LabelledText) -> Document:
-    """Return a document with the texts of a pair, whose digest is that of the row."""
-    document = text.document
-    return Document(document.id, f"{document.text}\n\n{text.second}" if text.second else document.text, document.error)
+    for done, prediction in enumerate(classify_texts(texts, loaded, check), 1):
+        report(Progress("classify", done))
+        yield prediction
 
 
 def classify_texts(texts: Iterable[LabelledText], loaded: LoadedClassifier, check: Check) -> Iterator[Prediction]:
