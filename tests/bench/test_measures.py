@@ -23,7 +23,7 @@ from sumpool.bench.measures import (
 )
 from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.kv_cache import KEYS_BLOCK
+from sumpool.core.model.kv_cache import padded_keys
 
 CPU = torch.device("cpu")
 
@@ -233,7 +233,7 @@ def test_what_a_step_reads() -> None:
         projections = [part for name, part in model.decoder.named_modules() if name.endswith("key_value")]
         layers = numbers(model.decoder.layers) - sum(map(numbers, projections))
         assert found.weights == layers + numbers(model.decoder.norm) + model.embedding.weight.numel()
-        slots = beams if beams == 1 else KEYS_BLOCK  # that a step reads, empty ones included
+        slots = beams if beams == 1 else padded_keys(beams)  # that a step reads, empty ones included
         hiding = LAYERS * KEEP + beams * slots  # padding from all, slots from those that do not descend from them
         assert found.cached == LAYERS * 2 * KEEP * DIM + hiding  # keys and values, whatever the beams
         assert found.output_lengths == (LENGTH, KEEP, KEEP)

@@ -26,9 +26,9 @@ from sumpool.core.nn.numerics import indices_of_true, round_up
 
 STEPS_PER_BUFFER = 32
 """Steps that new buffers have slots for; fewer compact more often, more read more slots without descendants."""
-FEW_KEYS, KEYS_BLOCK = 192, 512
-"""Keys to which those of a document are padded, or a multiple of the latter for more: products on a CPU add in blocks
-of at most so many, whose sizes depend on the number of keys of all batch mates."""
+FEW_KEYS, KEYS_BLOCK, KEYS_MULTIPLE = 192, 512, 64
+"""Keys up to which those of a document are padded to a multiple of the last, and beyond which to one of the second. All
+batch mates have as many keys: products on a CPU add up to 192 (AMD) to 384 of them in order, and more in two halves."""
 
 
 @dataclass(frozen=True)
@@ -227,12 +227,12 @@ class StaticCache(BeamCache):
 
 def padded_keys(keys: int) -> int:
     """Return the number of keys to which those of a document and of its batch mates are padded."""
-    return FEW_KEYS if keys <= FEW_KEYS else round_up(keys, KEYS_BLOCK)
+    return round_up(keys, KEYS_MULTIPLE if keys <= FEW_KEYS else KEYS_BLOCK)
 
 
 def _read(used: int, beams: int) -> int:
     """Number of slots that a step reads; without beams each document has as many as it has steps."""
-    return used if beams == 1 else round_up(used, KEYS_BLOCK)
+    return used if beams == 1 else padded_keys(used)
 
 
 def _capacity(used: int, beams: int) -> int:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 import pytest
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
-from sumpool.core.model.kv_cache import KEYS_BLOCK, BeamCache, CompactingCache, StaticCache
+from sumpool.core.model.kv_cache import BeamCache, CompactingCache, StaticCache, padded_keys
 
 CUDA = pytest.param(
     "cuda",
@@ -94,12 +95,26 @@ def test_slots_without_descendants_are_dropped() -> None:
     assert max(sizes) < 600, "of 1,200 tokens, beams of a document share nearly all ancestors"
 
 
-@pytest.mark.parametrize(("beams", "multiple"), [(1, 1), (3, KEYS_BLOCK)])
-def test_unused_slots_are_read_up_to_a_multiple_only(beams: int, multiple: int) -> None:
-    for cache, layers, _ in run_both(3, beams, 100):
+@pytest.mark.parametrize(("beams", "sizes"), [(1, set(range(1, 161))), (3, {64, 128, 192, 512})])
+def test_unused_slots_are_read_up_to_a_multiple_only(beams: int, sizes: set[int]) -> None:
+    read = set()
+    for cache, layers, _ in run_both(3, beams, 160):
         assert isinstance(cache, CompactingCache)
-        read = -(-cache.used // multiple) * multiple
-        assert all(key.size(2) == bias.size(2) == read for key, bias in layers)
+        read |= {size for key, bias in layers for size in (key.size(2), bias.size(2))}
+        assert all(key.size(2) >= cache.used for key, _ in layers)
+    assert read == sizes
+
+
+@pytest.mark.parametrize("beams", [2, 3, 4])
+def test_padding_of_keys_changes_no_bit_of_attention(beams: int) -> None:
+    query, key, value = (torch.randn(1, 2, size, 96) for size in (beams, 1024, 1024))
+    for used in (20, 100, 190, 300):
+        bias = torch.zeros(1, 1, beams, 1024).index_fill_(3, torch.arange(used, 1024), -math.inf)
+        alone, together = (
+            F.scaled_dot_product_attention(query, key[:, :, :read], value[:, :, :read], attn_mask=bias[..., :read])
+            for read in (padded_keys(used), 1024)
+        )
+        assert torch.equal(alone, together)
 
 
 def test_batch_mates_do_not_move_the_slots_of_a_document() -> None:
