@@ -104,22 +104,33 @@ def test_clients_without_the_token_are_told_so_in_that_form(client: TestClient) 
 
 
 @pytest.mark.parametrize(
-    ("message", "instruction"),
+    ("message", "instructions"),
     [
-        ("{}", ""),
-        ("Summarize the following in two sentences.\n\n{}", "Summarize the following in two sentences."),
-        ("Text:\n```\n{}\n```\n\nSummary:", "Text:\n```\nSummary:\n```"),
-        ("<article>\n{}\n</article>\nGive me a TL;DR", "<article>\nGive me a TL;DR\n</article>"),
-        ("Please summarise in 3 words: {}", "Please summarise in 3 words:"),
-        ("Schreibe eine Zusammenfassung.\n\n{}", "Schreibe eine Zusammenfassung."),
-        ("Be brief. Summarize this.\n{}", "Be brief. Summarize this."),
-        ("This memo summarizes packets.\n\n{}", None),
-        ("Title of a memo\n\n{}", None),
+        ("{}", []),
+        ("Summarize the following in two sentences.\n\n{}", ["Summarize the following in two sentences."]),
+        ("Text:\n```\n{}\n```\n\nSummary:", ["Text:", "Summary:", "```", "```"]),
+        ("<article>\n{}\n</article>\nGive me a TL;DR", ["<article>", "Give me a TL;DR", "</article>"]),
+        ("Please summarise in 3 words: {}", ["Please summarise in 3 words"]),
+        ("Schreibe eine Zusammenfassung.\n\n{}", ["Schreibe eine Zusammenfassung."]),
+        ("Be brief. Summarize this.\n{}", ["Be brief. Summarize this."]),
+        ("{}\n\nWhat does it say?", ["What does it say?"]),
+        ("This memo summarizes routes of packets to hosts.\n\n{}", None),
+        ("Gateways and routes\n\n{}", None),
+        ("The first line of a text that goes\n{}", None),
     ],
-)  # fmt: skip
-def test_document_is_without_instruction(message: str, instruction: str | None) -> None:
-    text = "A gateway forwards packets. It is a summary of routes.\n\nHosts send them."
+)
+def test_document_is_without_instructions(message: str, instructions: list[str] | None) -> None:
+    lead = (
+        "A gateway forwards packets between two networks, and keeps a summary of the routes that it has seen on each."
+    )
+    end = "Hosts send their packets to the gateway that is nearest, which drops those that came late or have no route."
+    text = f"{lead} This memo says how.\n\n{end} It tells nobody."
     whole = message.format(text)
-    said, document = divide(whole)
-    assert document == (whole if instruction is None else text)
-    assert said == (instruction or "")
+    assert divide(whole) == (([], whole) if instructions is None else (instructions, text))
+
+
+def test_a_short_message_about_the_document_is_the_focus(client: TestClient, summarizer: Summarizer) -> None:
+    topic = " ".join(TEXT.split(".")[7].split()[:3])
+    messages = [_user(TEXT), _user(f"{topic}?")]
+    answer = client.post(ROUTE, json={"messages": messages}).json()["choices"][0]["message"]["content"]
+    assert answer == summarizer.summarize(TEXT, focus=f"{topic}?").text != summarizer.summarize(TEXT).text
