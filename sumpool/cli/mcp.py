@@ -74,12 +74,12 @@ def build_server(folder: Path, model: Path | None) -> "MCPServer":
     def answer(path: str, text: str, length: str, evidence: "EvidenceKind | None") -> str:
         try:
             with lock:  # a model computes for one caller at a time
-                (summary,) = pipeline(length).summarize([document := _read(folder, path, text)], evidence=evidence)
+                (summary,) = pipeline(length).summarize([_read(folder, path, text)], evidence=evidence)
         except SumpoolError as error:
             raise ToolError(str(error)) from error
         if summary.reason:
             raise ToolError(summary.reason)
-        notes = "".join(f"\n\nNote: {note}" for note in document.notes)
+        notes = "".join(f"\n\nNote: {note}" for note in summary.notes)
         return Rendering("markdown", "bullets" if evidence else "paragraph").render(summary) + notes
 
     @server.tool()

@@ -258,11 +258,12 @@ def _together(documents: "Iterable[Document]", output: Screen) -> "tuple[list[Do
     """Return the document of a digest, and the ids of those that it lacks as they could not be read."""
     from sumpool.documents.joining import join_documents
 
-    read = list(documents)
-    lacking = [document for document in read if not document.text.strip()]
-    for document in lacking:
+    documents = list(documents)
+    unread = [document for document in documents if not document.text.strip()]
+    for document in unread:
         output.report(Progress("summarize", note=document.error or f"{document.id} must hold text, got none"))
-    return [join_documents([document for document in read if document.text.strip()])], [each.id for each in lacking]
+    digest = join_documents([document for document in documents if document.text.strip()])
+    return [digest], [document.id for document in unread]
 
 
 def _open_rewriter(address: str, *, remote: bool) -> "Rewriter":

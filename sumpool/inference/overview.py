@@ -38,10 +38,12 @@ def _key_points(
     if not candidates.groups:
         groups = section_numbers(candidates.document, candidates.sentences, candidates.indices)
         candidates = replace(candidates, groups=groups)
-    known = [_content(text, summary.language) for text in (document_title(candidates.document), *summary.sentences)]
+    others = [_content(text, summary.language) for text in (document_title(candidates.document), *summary.sentences)]
     words = [_content(candidates.sentences[index].text, summary.language) for index in candidates.indices]
     rows = [
-        row for row, own in enumerate(words) if not any(len(own & said) > _MAX_OVERLAP * len(own) for said in known)
+        row
+        for row, content in enumerate(words)
+        if not any(len(content & other) > _MAX_OVERLAP * len(content) for other in others)
     ]
     return _select(candidates.part(rows), selector, count)
 
@@ -56,11 +58,11 @@ def _sections(candidates: Candidates, selector: SentenceSelector) -> Iterator[Se
     sections = listed_sections(candidates.document, sentences)
     for section, following in zip_longest(sections, sections[1:]):
         words = sum(word_count(sentence.text) for sentence in sentences[section.heading + 1 : section.end])
-        found = _select(selector.of_section(candidates, section), selector, 1 + (words >= _LONG))
-        if found or (following and following.level > section.level):
+        selected = _select(selector.of_section(candidates, section), selector, 1 + (words >= _LONG))
+        if selected or (following and following.level > section.level):
             heading = sentences[section.heading]
             place = EvidenceSource.of(section.heading, heading, heading.text.rstrip(" :"))
-            yield SectionSummary(section.level, place, found)
+            yield SectionSummary(section.level, place, selected)
 
 
 def _select(candidates: Candidates, selector: SentenceSelector, count: int) -> tuple[EvidenceSource, ...]:

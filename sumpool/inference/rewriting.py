@@ -76,9 +76,9 @@ class Rewriter:
                 f"--rewrite must be an address of this machine, got {parts.hostname}; with --rewrite-remote, sentences "
                 "of the documents are sent there"
             )
-        listed = cls(base.rstrip("/"), "")._call("models")
+        models = cls(base.rstrip("/"), "")._call("models")
         try:
-            return cls(base.rstrip("/"), model or str(listed["data"][0]["id"]))
+            return cls(base.rstrip("/"), model or str(models["data"][0]["id"]))
         except (KeyError, IndexError, TypeError) as error:
             raise ResourceError(f"{base} must have a model, got none; load one, or name it as {base}#NAME") from error
 
@@ -86,7 +86,8 @@ class Rewriter:
         """Return an extractive summary in other words; written ones and headings stay as they are."""
         if not summary.extraction.indices:
             return summary
-        ordinary = word_forms(" ".join(word for each in summary.source for word in each.text.split() if word.islower()))
+        words = (word for sentence in summary.source for word in sentence.text.split() if word.islower())
+        ordinary = word_forms(" ".join(words))
         chosen = [index for index in summary.extraction.indices if summary.source[index].kind in PROSE_KINDS]
         passages = {index: _passage(index, summary.source) for index in chosen}
         texts = dict(zip(summary.extraction.indices, summary.extraction.sentences, strict=True))
@@ -94,8 +95,8 @@ class Rewriter:
         for index in chosen:
             passage = [summary.source[other].text for other in passages[index]]
             text = _nearest(self._ask(summary.source[index].text, passage), summary.source[index].text, splitter)
-            if found := _faults(text, summary.source[index].text, passage, ordinary):
-                faults.append(found)
+            if fault := _faults(text, summary.source[index].text, passage, ordinary):
+                faults.append(fault)
                 text = f"\N{LEFT DOUBLE QUOTATION MARK}{texts[index]}\N{RIGHT DOUBLE QUOTATION MARK}"
             texts[index] = text
         evidence = summary.evidence and replace(
@@ -131,10 +132,10 @@ class Rewriter:
         }
         form = {"type": "json_schema", "json_schema": {"name": "sentence", "schema": schema}}
         settings = {"temperature": 0, "seed": 0, "max_tokens": _TOKENS, "response_format": form}
-        answer = self._call("chat/completions", {"model": self.model, "messages": messages, **settings})
+        response = self._call("chat/completions", {"model": self.model, "messages": messages, **settings})
         try:
-            written = parse_json(answer["choices"][0]["message"]["content"])
-            return " ".join(str(written["sentence"]).split())
+            rewriting = parse_json(response["choices"][0]["message"]["content"])
+            return " ".join(str(rewriting["sentence"]).split())
         except (KeyError, IndexError, TypeError, ValueError):
             return ""
 
@@ -142,17 +143,17 @@ class Rewriter:
         # No proxy and no redirection, so that nothing of a document leaves the machine.
         opener = request.build_opener(request.ProxyHandler({}), _NoRedirect)
         data = None if body is None else json.dumps(body).encode()
-        asked = request.Request(f"{self.address}/{path}", data, {"Content-Type": "application/json"})  # noqa: S310
+        http_request = request.Request(f"{self.address}/{path}", data, {"Content-Type": "application/json"})  # noqa: S310
         try:
-            with opener.open(asked, timeout=_SECONDS) as answer:
-                found = parse_json(answer.read(_MAX_BYTES))
+            with opener.open(http_request, timeout=_SECONDS) as response:
+                tree = parse_json(response.read(_MAX_BYTES))
         except HTTPError as error:
             with error:
                 reason = f"{error} {error.read(_MAX_BYTES)[:200].decode(errors='replace')}".strip()
             raise ResourceError(f"{self.address} must answer as OpenAI's API, got: {reason}") from error
         except (OSError, HTTPException, ValueError) as error:
             raise ResourceError(f"{self.address} must answer as OpenAI's API, got: {error}; is it running?") from error
-        return found if isinstance(found, dict) else {}
+        return tree if isinstance(tree, dict) else {}
 
 
 class _NoRedirect(request.HTTPRedirectHandler):
@@ -162,9 +163,9 @@ class _NoRedirect(request.HTTPRedirectHandler):
 
 def _passage(index: int, source: Sequence[SourceSentence]) -> list[int]:
     """Return the indices of a sentence and its neighbours, in the order of the document."""
-    near = range(max(0, index - _NEIGHBOURS), min(len(source), index + _NEIGHBOURS + 1))
-    short = {other for other in near if len(source[other].text) <= _MAX_NEIGHBOUR}
-    return [other for other in near if other == index or (other in short and source[other].kind in PROSE_KINDS)]
+    neighbours = range(max(0, index - _NEIGHBOURS), min(len(source), index + _NEIGHBOURS + 1))
+    prose = {row for row in neighbours if source[row].kind in PROSE_KINDS and len(source[row].text) <= _MAX_NEIGHBOUR}
+    return [row for row in neighbours if row == index or row in prose]
 
 
 def _nearest(text: str, sentence: str, splitter: SentenceSplitter) -> str:

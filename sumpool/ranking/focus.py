@@ -35,10 +35,10 @@ def focus_similarity(document: Document, sentences: Sequence[SourceSentence], fo
         language: Code of the language of the document.
     """
     column = {word: index for index, word in enumerate(sorted(_content(focus, language)))}
-    own = np.zeros((len(sentences), len(column)))
+    occurs = np.zeros((len(sentences), len(column)))
     for row, sentence in enumerate(sentences):
-        own[row, [column[word] for word in _content(sentence.text, language) & column.keys()]] = 1.0
-    around = np.zeros_like(own)
+        occurs[row, [column[word] for word in _content(sentence.text, language) & column.keys()]] = 1.0
+    around = np.zeros_like(occurs)
     frequency = np.zeros(len(column))
     blocks, start = 1, 0
     open_headings: list[tuple[int, int]] = []  # level and row of those that a sentence stands under
@@ -46,19 +46,19 @@ def focus_similarity(document: Document, sentences: Sequence[SourceSentence], fo
         rows = list(group)
         first = sentences[rows[0]]
         if first.kind == "heading":
-            around[start : rows[0]] += _IN_SECTION * _share(own[start : rows[0]])
+            around[start : rows[0]] += _IN_SECTION * _share(occurs[start : rows[0]])
             start = rows[-1] + 1
             level = document.blocks[first.block].level if document.blocks else 1
             open_headings = [heading for heading in open_headings if heading[0] < level] + [(level, rows[0])]
         else:
             blocks += 1
-            frequency += own[rows].max(axis=0)
-            around[rows] += _IN_PARAGRAPH * own[rows].max(axis=0)
+            frequency += occurs[rows].max(axis=0)
+            around[rows] += _IN_PARAGRAPH * occurs[rows].max(axis=0)
         if open_headings:
-            around[rows] += _IN_HEADING * own[[row for _, row in open_headings]].max(axis=0)
-    around[start:] += _IN_SECTION * _share(own[start:])
+            around[rows] += _IN_HEADING * occurs[[row for _, row in open_headings]].max(axis=0)
+    around[start:] += _IN_SECTION * _share(occurs[start:])
     weights = np.log1p(blocks / np.maximum(frequency, 1))
-    return np.asarray((own + around) @ weights / max(weights[own.any(axis=0)].sum(), 1e-9))
+    return np.asarray((occurs + around) @ weights / max(weights[occurs.any(axis=0)].sum(), 1e-9))
 
 
 def focused(preferences: Values, similarity: Values) -> Values:
@@ -75,6 +75,6 @@ def _content(text: str, language: str) -> set[str]:
     return {stem(word) for word in split_words(text) if len(word) > 1 and word not in left_out}
 
 
-def _share(own: Values) -> Values:
+def _share(occurs: Values) -> Values:
     """Return a value for each word that grows with the share of the sentences of a section that have it."""
-    return np.asarray(np.sqrt(own.mean(axis=0))) if len(own) else np.zeros(own.shape[1])
+    return np.asarray(np.sqrt(occurs.mean(axis=0))) if len(occurs) else np.zeros(occurs.shape[1])

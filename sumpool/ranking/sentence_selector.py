@@ -280,8 +280,8 @@ class SentenceSelector:
         """Return the candidates of a section by its own features, as of a document whose title is its heading."""
         sentences, start = candidates.sentences, section.heading + 1
         document = replace(candidates.document, title=sentences[section.heading].text, parts=())
-        own = self.candidates(document, sentences[start : section.end], candidates.language)
-        return replace(own, sentences=sentences, indices=[start + index for index in own.indices], for_readers=True)
+        part = self.candidates(document, sentences[start : section.end], candidates.language)
+        return replace(part, sentences=sentences, indices=[start + index for index in part.indices], for_readers=True)
 
     def _with_chapters(self, candidates: Candidates, selected: Mapping[int, str], words: int) -> dict[int, str]:
         """Return selected sentences of a book with the best ones of other chapters, as many as have so many words."""
@@ -351,7 +351,7 @@ def _joined(parts: Sequence[Candidates], document: Document, sentences: Sequence
     indices = [start + index for start, part in zip(starts, parts, strict=False) for index in part.indices]
     scores = np.concatenate([part.scores for part in parts])
     inputs = [part.inputs for part in parts if part.inputs]
-    tables = tuple(np.concatenate(tables) for tables in zip(*(each.tables for each in inputs), strict=True))
+    tables = tuple(np.concatenate(tables) for tables in zip(*(part.tables for part in inputs), strict=True))
     similarities = [part.similarity for part in parts if part.similarity is not None]
     joined = Candidates(
         document,

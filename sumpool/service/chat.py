@@ -70,8 +70,8 @@ def parse_chat(body: bytes, options: SummaryOptions) -> ReadRequest:
         tree = parse_json(body, max_values=_MAX_VALUES)
     except ValueError as error:
         raise RecipeError(f"the body must be JSON, got: {error}") from error
-    asked = ChatRequest.model_validate(tree)
-    texts = [message.text() for message in asked.messages if message.role == "user"]
+    conversation = ChatRequest.model_validate(tree)
+    texts = [message.text() for message in conversation.messages if message.role == "user"]
     longest = max(texts, key=len, default="")
     instructions, document = divide(longest)
     others = [*instructions, *(text for text in texts if text != longest)]
@@ -80,7 +80,7 @@ def parse_chat(body: bytes, options: SummaryOptions) -> ReadRequest:
     topics = [text for text in others if _is_short(text) and _is_about(_LENGTH.sub("", text), document)]
     focus = topics[-1] if topics else ""
     return [Document("1", document)], _ChatOptions(
-        options.length or length, options.mode, focus=options.focus or focus, stream=asked.stream
+        options.length or length, options.mode, focus=options.focus or focus, stream=conversation.stream
     )
 
 
@@ -132,9 +132,9 @@ def add_chat(app: FastAPI, summarizer: Summarizer, name: str, reader: RequestRea
     body = {"content": {"application/json": {"schema": ChatRequest.model_json_schema()}}}
 
     @app.post(ROUTE, response_class=JSONResponse, openapi_extra={"requestBody": body})
-    async def chat(request: Request, asked: Annotated[ReadRequest, Depends(reader.read)]) -> Response:
+    async def chat(request: Request, parsed: Annotated[ReadRequest, Depends(reader.read)]) -> Response:
         """Answer a conversation that asks for a summary, in the form of OpenAI's API; `stream` sends words."""
-        (document,), options = asked
+        (document,), options = parsed
         assert isinstance(options, _ChatOptions)
         batched = SummaryOptions(options.length, options.mode, focus=options.focus)  # with requests of all routes
         ((result,),) = [
@@ -149,9 +149,9 @@ def add_chat(app: FastAPI, summarizer: Summarizer, name: str, reader: RequestRea
         if options.stream:
             return StreamingResponse(_events(result.text, common), media_type="text/event-stream")
         ids = await asyncio.to_thread(summarizer.tokenizer.encode_batch, [document.text, result.text])
-        read, written = map(len, ids)
+        prompt, completion = map(len, ids)
         choice = {"index": 0, "message": {"role": "assistant", "content": result.text}, "finish_reason": "stop"}
-        usage = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
+        usage = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
         return JSONResponse({**common, "object": "chat.completion", "choices": [choice], "usage": usage})
 
 

@@ -140,8 +140,8 @@ def _source(data: Path, share: float, fields: Mapping[str, str]) -> SourceConfig
     source: FieldsSourceConfig = kind(path=data, validation_share=share, test_share=share, **fields)
     if isinstance(source, CsvSourceConfig):
         source = source.model_copy(update={"delimiter": guess_delimiter(data)})
-    found = source.fields_of(next(iter(source.paths()))[0])
-    return source.model_copy(update={"document": found.document, "summary": found.summary, "id": found.id})
+    guessed = source.fields_of(next(iter(source.paths()))[0])
+    return source.model_copy(update={"document": guessed.document, "summary": guessed.summary, "id": guessed.id})
 
 
 def _has_splits(source: SourceConfig) -> bool:
