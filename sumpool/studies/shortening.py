@@ -1,11 +1,10 @@
 """Time and memory of a training step against the shortening factor (Nawrot et al., Figure 5).
 
 The model is the paper's, a language model of 2 + 8 + 2 layers over 2,048 characters: the eight in the middle see one
-vector for every `factor` characters, and the last two every character again. Without shortening it is measured twice,
-the second time with stored attention weights as in the released code, to which a second table compares.
+vector for every `factor` characters, and the last two every character again. The released code stores attention
+weights for the backward pass, in memory quadratic in the length; ours computes them again.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -28,45 +27,34 @@ PUBLISHED = {2: (0.56, 0.57), 4: (0.40, 0.47)}
 """Time and memory in proportion to no shortening, from the paper's section 5, which has no other figures."""
 
 
-Variant = tuple[int, bool]
-"""Shortening factor, and whether attention weights are stored."""
-
-
 def measure_shortening(
     settings: ShorteningConfig, conditions: Conditions, report: Report = no_op, check: Check = no_op
 ) -> Result:
     """Measure a training step at every shortening factor, in turns."""
     here = replace(conditions, vocabulary=settings.vocabulary)
-    variants: list[Variant] = [(1, True), *((factor, False) for factor in sorted({1, *settings.factors}))]
-    tasks = {variant: training_step(*variant, settings, here) for variant in variants}
+    tasks = {factor: training_step(factor, settings, here) for factor in sorted({1, *settings.factors})}
     steps = Steps(len(tasks) * (settings.repeats + 2), report, check)
-    memory: dict[Variant, tuple[int | None, str]] = {}
-    cheapest_first = sorted(tasks, reverse=True, key=lambda variant: (not variant[1], variant[0]))
-    fits(tasks[cheapest_first[0]])  # so that libraries are warm
-    for variant in cheapest_first:
+    memory: dict[int, tuple[int | None, str]] = {}
+    fits(tasks[max(tasks)])  # the cheapest, so that libraries are warm
+    for factor in sorted(tasks, reverse=True):
         steps()
-        memory[variant] = try_peak(tasks[variant], here.device)
-    fitting = {variant: work for variant, work in tasks.items() if not memory[variant][1]}
+        memory[factor] = try_peak(tasks[factor], here.device)
+    fitting = {factor: work for factor, work in tasks.items() if not memory[factor][1]}
     timings = interleave(fitting, settings.repeats, here.device, steps)
     steps.finish()
-    rows = {
-        variant: Row({"factor": variant[0], "memory": memory[variant][0]}, timings.get(variant), memory[variant][1])
-        for variant in tasks
-    }
-    result = shortening_result([row for (_, stored), row in rows.items() if not stored], settings)
-    compared = compare_to_stored(result.rows["shortening"], rows[1, True], settings)
-    table = make_table("stored_attention", compared, settings.model_dump())
-    return Result({**result.rows, "stored_attention": compared}, [*result.tables, table])
+    rows = [
+        Row({"factor": factor, "memory": memory[factor][0]}, timings.get(factor), memory[factor][1]) for factor in tasks
+    ]
+    return shortening_result(rows, settings)
 
 
-def training_step(factor: int, stored: bool, settings: ShorteningConfig, conditions: Conditions) -> Work:
+def training_step(factor: int, settings: ShorteningConfig, conditions: Conditions) -> Work:
     """Build the language model with segments of `factor` tokens, and return its forward and backward pass."""
     torch.manual_seed(conditions.seed)
     config = LanguageModelConfig(
         **settings.model_dump(include={"dim", "heads", "feed_forward", "length"}),
         layers=(FIRST, MIDDLE, LAST) if factor > 1 else (FIRST + MIDDLE + LAST,),
         boundaries=(FixedBoundariesConfig(size=factor),) if factor > 1 else (),
-        store_attention=stored,
     )
     language_model = LanguageModel(config, settings.vocabulary).to(conditions.device).train()
     shape = (settings.batch, settings.length + 1)
@@ -79,38 +67,6 @@ def training_step(factor: int, stored: bool, settings: ShorteningConfig, conditi
         language_model.zero_grad(set_to_none=True)
 
     return work
-
-
-def compare_to_stored(rows: Sequence[Row], stored: Row, settings: ShorteningConfig) -> list[Row]:
-    """Rows by factor, with time and memory in proportion to stored weights without shortening, and multiplications."""
-    plain = multiplications(1, settings)
-    return [
-        Row(
-            {
-                "factor": row["factor"],
-                "multiplications": multiplications(row["factor"], settings) / plain,
-                "time_stored": quotient(row["median"], stored["median"]),
-                "memory_stored": quotient(row["memory"], stored["memory"]),
-                "memory": row["memory"],
-            },
-            row.timing,
-            row.note,
-        )
-        for row in [stored, *rows]
-    ]
-
-
-def multiplications(factor: int, settings: ShorteningConfig) -> float:
-    """Multiplications of a training step in the layers, for one text: forward, and twice as many backward.
-
-    A layer has 4 dim^2 in projections and 2 dim * feed_forward for each position, and 3 dim for each pair of a position
-    and one before it: contents, distances and values, whose backward pass computes the first two again.
-    """
-    total = 0.0
-    for layers, length in ((FIRST + LAST, settings.length), (MIDDLE, settings.length / factor)):
-        weights = 4 * settings.dim**2 + 2 * settings.dim * settings.feed_forward
-        total += layers * length * (3 * weights + 11 * settings.dim * length / 2)
-    return total
 
 
 def shortening_result(rows: list[Row], settings: ShorteningConfig) -> Result:

@@ -7,7 +7,7 @@ from sumpool.bench.measures import Timing
 from sumpool.bench.results import Row, unique
 from sumpool.bench.workload import Conditions
 from sumpool.studies.config import ShorteningConfig
-from sumpool.studies.shortening import measure_shortening, multiplications, shortening_result
+from sumpool.studies.shortening import measure_shortening, shortening_result
 
 CONDITIONS = Conditions(vocabulary=8, device=torch.device("cpu"), precision=torch.float32)
 SMALL = ShorteningConfig(
@@ -34,25 +34,6 @@ def test_a_factor_that_does_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch)
     table = found.tables[0]
     assert table.cells()[0] == ("1", "-", "-", "-", "-", "-", "-", "-")
     assert "4 was left out: out of memory" in table.notes
-
-
-def test_language_models_are_compared_to_stored_weights() -> None:
-    settings = SMALL.model_copy(update={"factors": (4,)})
-    result = measure_shortening(settings, CONDITIONS)
-    assert [row["factor"] for row in result.rows["shortening"]] == [1, 4]
-    stored = result.rows["stored_attention"]
-    assert [row["factor"] for row in stored] == [1, 1, 4]
-    assert stored[0]["time_stored"] == 1.0
-    assert stored[2]["multiplications"] < stored[1]["multiplications"] == 1.0
-    assert len(result.tables) == 2
-    assert len(result.tables[1].cells()) == 3
-
-
-def test_multiplications_are_those_of_the_layers() -> None:
-    settings = SMALL.model_copy(update={"length": 8, "dim": 2, "feed_forward": 4})
-    layer = 3 * (4 * 4 + 2 * 8)  # projections, feed-forward; forward and backward
-    assert multiplications(1, settings) == 12 * 8 * (layer + 11 * 2 * 4)
-    assert multiplications(4, settings) == 4 * 8 * (layer + 11 * 2 * 4) + 8 * 2 * (layer + 11 * 2 * 1)
 
 
 def test_ratios_stand_beside_those_of_the_paper() -> None:

@@ -12,7 +12,6 @@ from typing import final
 import torch
 from torch import Tensor
 from torch.autograd.function import BackwardCFunction, FunctionCtx
-from torch.nn import functional as F
 
 from sumpool.core.nn.numerics import at_least_float32
 
@@ -29,7 +28,6 @@ def causal_attention(
     value: Tensor,
     relative: tuple[Tensor, Tensor, Tensor] | None = None,
     dropout: float = 0.0,
-    stored: bool = False,
 ) -> Tensor:
     """Attention of each position to itself and those before it.
 
@@ -40,13 +38,10 @@ def causal_attention(
         relative: Biases u and v, both (heads, head_dim), and projected distances 0, 1, ..., (heads, length, head_dim);
             None without relative positions.
         dropout: Probability to drop an attention weight; the draw depends on torch's CPU generator only.
-        stored: Whether all weights are computed at once, and stored for the backward pass.
 
     Returns:
         (heads, batch, length, head_dim).
     """
-    if stored:
-        return _stored_attention(query, key, value, relative, dropout)
     scale = query.size(3) ** -0.5
     seed = int(torch.randint(2**31, ()).item()) if dropout else 0
     query = query * scale
@@ -57,23 +52,6 @@ def causal_attention(
         parts = (content[:, None, None] * scale, position[:, None, None] * scale, distances)
     output: Tensor = _CausalAttention.apply(query, key, value, *parts, dropout, seed)  # type: ignore[no-untyped-call]
     return output
-
-
-def _stored_attention(
-    query: Tensor, key: Tensor, value: Tensor, relative: tuple[Tensor, Tensor, Tensor] | None, dropout: float
-) -> Tensor:
-    """Attention with a matrix (length, length) of each head and each operation, as in the released code."""
-    length = query.size(2)
-    if relative is None:
-        scores = query @ key.transpose(2, 3)
-    else:
-        content, position, distances = relative
-        scores = (query + content[:, None, None]) @ key.transpose(2, 3)  # (heads, batch, length, length)
-        unshifted = (query + position[:, None, None]) @ distances.flip(1).transpose(1, 2)[:, None]
-        scores = scores + F.pad(unshifted, (1, 0)).flatten(2)[..., length:].view(scores.shape)
-    later = torch.ones(length, length, dtype=torch.bool, device=query.device).triu(1)
-    scores = (at_least_float32(scores) * query.size(3) ** -0.5).masked_fill(later, -math.inf)
-    return F.dropout(scores.softmax(3), dropout).to(value.dtype) @ value
 
 
 @final

@@ -47,9 +47,6 @@ class LanguageModelConfig(Settings):
     """Dropout on embeddings, position encodings, and the output of every sub-layer."""
     attention_dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout on attention weights."""
-    store_attention: bool = False
-    """Store the attention weights of training for the backward pass, as the released code does, instead of computing
-    them again; memory is then quadratic in the length."""
     length: int = Field(2048, ge=1, le=10_000_000)
     """Tokens of a training window; the most tokens of any text with learned positions."""
     seed: int = Field(0, ge=0, le=2**31 - 1)

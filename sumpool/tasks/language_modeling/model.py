@@ -85,7 +85,7 @@ class TextAttention(nn.Module):
 
     def __init__(self, config: LanguageModelConfig) -> None:
         super().__init__()
-        self.heads, self.dropout, self.stored = config.heads, config.attention_dropout, config.store_attention
+        self.heads, self.dropout = config.heads, config.attention_dropout
         self.query_key_value = nn.Linear(config.dim, 3 * config.dim, bias=False)
         relative = config.positions == "relative"
         self.distance = nn.Linear(config.dim, config.dim, bias=False) if relative else None
@@ -111,7 +111,7 @@ class TextAttention(nn.Module):
             assert biases is not None
             relative = (*biases, self.split(self.distance(distances)[None])[:, 0])
         dropout = self.dropout if self.training else 0.0
-        mixed = causal_attention(query, key, value, relative, dropout, self.stored and torch.is_grad_enabled())
+        mixed = causal_attention(query, key, value, relative, dropout)
         merged: Tensor = self.merge(mixed.permute(1, 2, 0, 3).flatten(2))
         return merged
 

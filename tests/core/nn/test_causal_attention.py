@@ -34,9 +34,8 @@ def inputs(length: int, batch: int = 2) -> list[Tensor]:
 
 @pytest.mark.parametrize(("length", "queries"), [(1, 1), (2, 1), (7, 4), (33, 4), (33, 64)])
 @pytest.mark.parametrize("relative", [True, False])
-@pytest.mark.parametrize("stored", [False, True])
 def test_values_and_gradients_equal_those_of_the_formula(
-    length: int, queries: int, relative: bool, stored: bool, monkeypatch: pytest.MonkeyPatch
+    length: int, queries: int, relative: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MIN_QUERIES", queries)
     monkeypatch.setattr(module, "MAX_SCORES", 1)
@@ -44,7 +43,7 @@ def test_values_and_gradients_equal_those_of_the_formula(
     used = parts if relative else parts[:3]
     triple = (parts[3], parts[4], parts[5]) if relative else None
     expected = naive(parts[0], parts[1], parts[2], triple)
-    actual = causal_attention(parts[0], parts[1], parts[2], triple, 0.0, stored)
+    actual = causal_attention(parts[0], parts[1], parts[2], triple)
     torch.testing.assert_close(actual, expected, atol=1e-12, rtol=0)
     weight = torch.randn_like(expected)
     gradients = [torch.autograd.grad((output * weight).sum(), used) for output in (actual, expected)]
@@ -64,12 +63,11 @@ def test_gradients_with_dropout_equal_finite_differences(monkeypatch: pytest.Mon
     assert torch.autograd.gradcheck(attend, inputs(4, batch=1))
 
 
-@pytest.mark.parametrize("stored", [False, True])
-def test_dropout_keeps_the_mean(stored: bool) -> None:
+def test_dropout_keeps_the_mean() -> None:
     parts = [part.detach() for part in inputs(5, batch=4000)]
     query, key, value = (part[:, :1].expand(-1, 4000, -1, -1).contiguous() for part in parts[:3])
     exact = causal_attention(query[:, :1], key[:, :1], value[:, :1])[:, 0]
-    dropped = causal_attention(query, key, value, dropout=0.3, stored=stored)
+    dropped = causal_attention(query, key, value, dropout=0.3)
     torch.testing.assert_close(dropped.mean(1), exact, atol=0.1, rtol=0)
     assert not torch.equal(dropped[:, 0], dropped[:, 1])
 

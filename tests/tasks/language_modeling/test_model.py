@@ -239,17 +239,6 @@ def test_activations_recomputed_give_the_same_gradients() -> None:
         torch.testing.assert_close(one, other, atol=1e-10, rtol=0)
 
 
-def test_stored_attention_gives_the_same_gradients() -> None:
-    ids, mask = text(40, 33)
-    gradients = []
-    for stored in (False, True):
-        model = build("nested", store_attention=stored, dropout=0, attention_dropout=0).eval()
-        model(ids, mask, ids, ids)[0].nll.backward()
-        gradients.append([part.grad for part in model.parameters()])
-    for one, other in zip(*gradients, strict=True):
-        torch.testing.assert_close(one, other, atol=1e-9, rtol=1e-9)
-
-
 @pytest.mark.parametrize("source", ["entropy", "nested"])
 def test_autocast_trains(source: str) -> None:
     ids, mask = text(40, 33)
