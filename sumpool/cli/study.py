@@ -25,14 +25,13 @@ STUDIES: Final = {
     "sparsity": "how few sentences hold the attention of a RUN, and the cost of its decoder",
     "lra": "attentions trained on a task of the Long Range Arena (--set study.task=listops)",
     "language-models": "language models by boundaries, trained for equal times (--set study.table=pareto)",
-    "attention-map": "picture of the attention of every layer and head of a RUN on a DOCUMENT",
     "segments": "segments of the language model of a RUN on a DOCUMENT, with the entropy of its predictions",
 }
 """Names of the studies, and what each is about."""
-OF_RUN = ("approximation", "sparsity", "attention-map", "segments")
+SEGMENTS = "segments"
+"""The study that takes a run and a document."""
+OF_RUN = ("approximation", "sparsity", SEGMENTS)
 """Studies that take a run."""
-OF_DOCUMENT = ("attention-map", "segments")
-"""Studies that take a run and a document."""
 
 
 def study(
@@ -43,9 +42,7 @@ def study(
         Path | None,
         typer.Argument(metavar="[RUN]", parser=run_folder, help=f"The run ({', '.join(OF_RUN)})."),
     ] = None,
-    document: Annotated[
-        str | None, typer.Argument(metavar="[DOCUMENT]", help=f"The document ({', '.join(OF_DOCUMENT)}).")
-    ] = None,
+    document: Annotated[str | None, typer.Argument(metavar="[DOCUMENT]", help=f"The document ({SEGMENTS}).")] = None,
     out: Out = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Also draw a picture.")] = None,
     latex: Latex = None,
@@ -68,7 +65,7 @@ def study(
     exports = {"--csv": csv, "--latex": latex}
     require_writable(exports)
     if target and document:
-        (_draw_map if name == OF_DOCUMENT[0] else _show_segments)(target, document, plot)
+        _show_segments(target, document, plot)
         return
     from sumpool.studies.plots import draw, require_panels
     from sumpool.studies.run import run_study
@@ -96,22 +93,10 @@ def _check(name: str, target: Path | None, document: str | None) -> None:
 
     if name not in STUDIES:
         raise RecipeError(f"the study must be one of {', '.join(STUDIES)}, got {name}{hint(name, [*STUDIES])}")
-    if (name in OF_DOCUMENT) != (document is not None):
-        raise RecipeError(
-            f"a run and a document must follow {', '.join(OF_DOCUMENT)} only, got {name} {target} {document}"
-        )
+    if (name == SEGMENTS) != (document is not None):
+        raise RecipeError(f"a run and a document must follow {SEGMENTS} only, got {name} {target} {document}")
     if target and name not in OF_RUN:
         raise RecipeError(f"a run must follow {', '.join(OF_RUN)} only, got {target} after {name}")
-
-
-def _draw_map(run: Path, document: str, plot: Path | None) -> None:
-    """Draw the attention of a run on a document."""
-    from sumpool.studies.attention_map import draw_attention_map
-
-    path = plot or Path("attention-map.png")
-    maps = draw_attention_map(run, document, path)
-    with screen() as shown:
-        shown.result(f"{path}: {len(maps)} layers, {maps[0].size(1):,} tokens in the first")
 
 
 def _show_segments(run: Path, document: str, plot: Path | None) -> None:

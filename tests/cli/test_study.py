@@ -48,15 +48,7 @@ def test_words_that_do_not_fit_are_said(tmp_path: Path) -> None:
         (("operators", "runs/mine"), f"a run must follow {', '.join(OF_RUN)} only, got runs/mine after operators"),
         (("sparsity", tmp_path), "must be a run folder"),
         (("operator",), "the study must be one of operators, complexity, .*, got operator .*did you mean operators"),
-        (("attention-map", tmp_path), "a run and a document must follow attention-map, segments only, got attention-m"),
+        (("segments", tmp_path), "a run and a document must follow segments only, got segments"),
         (("sparsity", "run", "doc"), "segments only, got sparsity run doc"),
     ):
         assert re.search(message, str(study(*words).exception))
-
-
-@pytest.mark.slow
-def test_an_attention_map_is_drawn(run_folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "doc.txt").write_text("The server sends a packet to the router. The router drops it.")
-    picture = tmp_path / "map.png"
-    assert study("attention-map", run_folder, tmp_path / "doc.txt", "--plot", picture).exit_code == 0
-    assert picture.is_file()
