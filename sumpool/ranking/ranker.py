@@ -29,8 +29,10 @@ Matrix = NDArray[np.float32]
 
 LEAF: Final = -1
 """Feature of a leaf."""
-_BLOCK_ROWS = 1024
+_BLOCK_ROWS = 256
 """Rows predicted at once: their nodes fit the cache, and the features of a book are not copied."""
+_LEVELS = 2
+"""Levels of the trees between two looks for rows that have reached a leaf."""
 
 _OPENING = 3
 """First words of a sentence that are marked."""
@@ -105,18 +107,29 @@ class Forest:
     def _predict_block(self, rows: Matrix) -> Values:
         count, columns = rows.shape
         values = np.where(np.isnan(rows), np.float32(-np.inf), rows).ravel()
-        leaves = np.tile(self.roots, count)  # (rows * trees,): where each row is in each tree
+        feature, threshold, left = self._nodes
+        leaves = np.tile(self.roots.astype(np.intp), count)  # (rows * trees,): where each row is in each tree
         active = np.arange(len(leaves))  # most rows reach a leaf long before the deepest one
         nodes, starts = leaves, np.repeat(np.arange(count) * columns, len(self.roots))
         while len(active):
-            feature = self.feature[nodes]
-            inner = np.flatnonzero(feature != LEAF)
-            active, nodes, starts = active[inner], nodes[inner], starts[inner]
-            right = values[starts + feature[inner]] > self.threshold[nodes]
-            nodes = self.left[nodes] + right
+            for _ in range(_LEVELS):
+                right = values.take(starts + feature.take(nodes)) > threshold.take(nodes)
+                nodes = left.take(nodes) + right
             leaves[active] = nodes
+            inner = np.flatnonzero(self.feature.take(nodes) != LEAF)
+            active, nodes, starts = active[inner], nodes[inner], starts[inner]
         predictions = self.value[leaves].reshape(count, len(self.roots)).sum(axis=1, dtype=np.float64)
         return np.asarray(self.base + predictions)
+
+    @cached_property
+    def _nodes(self) -> tuple[NDArray[np.intp], NDArray[np.float32], NDArray[np.intp]]:
+        """Feature, threshold and left child of each node; a leaf is its own child."""
+        is_leaf = self.feature == LEAF
+        return (
+            np.where(is_leaf, 0, self.feature).astype(np.intp),
+            np.where(is_leaf, np.float32(np.inf), self.threshold),
+            np.where(is_leaf, np.arange(len(is_leaf)), self.left).astype(np.intp),
+        )
 
     def validated(self, columns: int) -> "Forest":
         """Return the forest.
