@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from fnmatch import fnmatch
 from importlib.util import find_spec
@@ -27,6 +27,8 @@ _MAX_NAMED: Final = 4
 
 STDIN: Final = "-"
 """Argument that stands for standard input."""
+_AHEAD = 8
+"""Documents of a folder that are read ahead, as some take many times as long to read as others."""
 _ZIP = b"PK\x03\x04"
 
 
@@ -182,13 +184,28 @@ def _count(names: Sequence[str], options: ReadOptions) -> int | None:
     return None if any(uncompressed_suffix(file) in (*ROWS, ".mbox") for file in files) else len(files)
 
 
+def read_ahead(documents: Iterator[Document]) -> Iterator[Document]:
+    """Yield documents, and let a thread read the next ones while one is used."""
+    # Imported here, as a single document has no next one.
+    from concurrent.futures import ThreadPoolExecutor
+
+    thread = ThreadPoolExecutor(1, "reading")
+    try:
+        waiting = deque(thread.submit(next, documents, None) for _ in range(_AHEAD))
+        while document := waiting.popleft().result():
+            waiting.append(thread.submit(next, documents, None))
+            yield document
+    finally:
+        thread.shutdown(wait=False, cancel_futures=True)
+
+
 @final
 class _CountedDocuments(Sized, Iterable[Document]):
     def __init__(self, documents: Iterator[Document], count: int) -> None:
         self._documents, self._count = documents, count
 
     def __iter__(self) -> Iterator[Document]:
-        return self._documents
+        return read_ahead(self._documents) if self._count > 1 else self._documents
 
     def __len__(self) -> int:
         return self._count

@@ -5,13 +5,14 @@ import os
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 import sumpool.documents.read
 from sumpool.documents.contents import with_errors
 from sumpool.documents.document import DEFAULT_OPTIONS, Document, ReadOptions, TextBlock
-from sumpool.documents.read import STDIN, check_arguments, files_of, read_documents
+from sumpool.documents.read import STDIN, check_arguments, files_of, read_ahead, read_documents
 from sumpool.documents.worker import TOO_LARGE
 from sumpool.errors import DataError
 
@@ -95,6 +96,27 @@ def test_folder_yields_a_document_per_file_in_order(tmp_path: Path) -> None:
     assert [document.text for document in documents] == ["a", "c", "", ""]
     assert documents[2].error.startswith(f"{paths[2]} must be ")
     assert documents[3].error == f"{paths[3]} must be UTF-8, got byte 0xff at position 0; convert it"
+
+
+def test_the_next_document_is_read_while_one_is_used() -> None:
+    begun = [Event() for _ in range(3)]
+
+    def documents() -> Iterator[Document]:
+        for number, event in enumerate(begun):
+            event.set()
+            yield Document(str(number), "")
+        raise DataError("no more")
+
+    ahead = read_ahead(documents())
+    assert not begun[0].is_set()
+    for number in range(3):
+        assert next(ahead).id == str(number)
+        assert begun[min(number + 1, 2)].wait(60)
+    with pytest.raises(DataError, match="no more"):
+        next(ahead)
+    stopped = read_ahead(documents())
+    assert next(stopped).id == "0"
+    stopped.close()  # type: ignore[attr-defined]
 
 
 def test_unreadable_file_is_a_document_with_an_error(tmp_path: Path) -> None:
