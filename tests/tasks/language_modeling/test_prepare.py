@@ -16,8 +16,8 @@ from sumpool.tasks.language_modeling.config import TextDataConfig
 from sumpool.tasks.language_modeling.prepare import SUBWORDS, TextReport, find_or_prepare_text
 from sumpool.tasks.language_modeling.running_text import RunningTextConfig
 from sumpool.tasks.language_modeling.sources.cc100 import Cc100TextSourceConfig
-from sumpool.tasks.language_modeling.sources.jsonl import JsonlTextSourceConfig
 from sumpool.tasks.language_modeling.sources.plain import PlainTextSourceConfig
+from sumpool.tasks.language_modeling.sources.wiki40b import Wiki40bTextSourceConfig
 from sumpool.tasks.language_modeling.stream import TextStream
 from sumpool.tasks.language_modeling.subwords import WordSubwords
 from sumpool.text.load import load_tokenizer
@@ -179,7 +179,7 @@ def test_other_content_is_never_replaced(tmp_path: Path) -> None:
 def test_bad_rows_stop_or_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps({"text": corpus(100)}) + '\n{"text": 1}\n')
-    config = TextDataConfig(source=JsonlTextSourceConfig(path=path))
+    config = TextDataConfig(source=Wiki40bTextSourceConfig(path=path))
     with pytest.raises(DataError, match=r"a.jsonl:2: 'text' must be text, got int; correct it, or skip such rows with"):
         prepare(tmp_path, config)
     assert not (tmp_path / "prepared" / "text").exists()

@@ -16,27 +16,29 @@ from sumpool.settings import config_class, kinds
 from sumpool.tasks.language_modeling.sources import _base
 from sumpool.tasks.language_modeling.sources._base import TextChunk, TextSourceConfig
 from sumpool.tasks.language_modeling.sources.cc100 import Cc100TextSourceConfig
-from sumpool.tasks.language_modeling.sources.jsonl import JsonlTextSourceConfig
 from sumpool.tasks.language_modeling.sources.plain import PlainTextSourceConfig
 from sumpool.tasks.language_modeling.sources.wiki40b import Wiki40bTextSourceConfig
 
 pytestmark = pytest.mark.slow
 
 FAMILY = "sumpool.tasks.language_modeling.sources"
-SUFFIXES = {"plain": ".txt", "cc100": ".txt", "wiki40b": ".txt", "jsonl": ".jsonl", "parquet": ".parquet"}
 
 
-def write(path: Path, kind: str, text: str) -> Path:
-    match kind:
-        case "jsonl":
+def write(path: Path, text: str) -> Path:
+    """Write a text in the layout of the suffix."""
+    match path.suffix:
+        case ".jsonl":
             path.write_text(json.dumps({"text": text}) + "\n")
-        case "parquet":
+        case ".parquet":
             arrow = pytest.importorskip("pyarrow")
             parquet = pytest.importorskip("pyarrow.parquet")
             parquet.write_table(arrow.table({"text": [text]}), path)
         case _:
             path.write_text(text)
     return path
+
+
+LAYOUTS = [*((kind, ".txt") for kind in kinds(FAMILY)), ("wiki40b", ".jsonl"), ("wiki40b", ".parquet")]
 
 
 def source(kind: str, **settings: Path) -> TextSourceConfig:
@@ -53,27 +55,27 @@ def texts(config: TextSourceConfig, *, strict: bool = True) -> dict[str, str]:
     return joined
 
 
-@pytest.mark.parametrize("kind", kinds(FAMILY))
-def test_every_source_reads_a_file_and_a_folder(kind: str, tmp_path: Path) -> None:
-    path = write(tmp_path / f"a{SUFFIXES[kind]}", kind, "Ein Wort.\nZwei Wörter.")
+@pytest.mark.parametrize(("kind", "suffix"), LAYOUTS)
+def test_every_source_reads_a_file_and_a_folder(kind: str, suffix: str, tmp_path: Path) -> None:
+    path = write(tmp_path / f"a{suffix}", "Ein Wort.\nZwei Wörter.")
     assert "".join(texts(source(kind, path=path)).values()).strip() == "Ein Wort.\nZwei Wörter."
-    write(tmp_path / f"b{SUFFIXES[kind]}", kind, "Mehr.")
+    write(tmp_path / f"b{suffix}", "Mehr.")
     (tmp_path / "notes.md").write_text("not a source")
     assert len(list(source(kind, path=tmp_path).files())) == 2
 
 
-@pytest.mark.parametrize("kind", kinds(FAMILY))
-def test_every_source_has_files_per_split(kind: str, tmp_path: Path) -> None:
-    paths = {split: write(tmp_path / f"{split}{SUFFIXES[kind]}", kind, split) for split in ("train", "test")}
+@pytest.mark.parametrize(("kind", "suffix"), LAYOUTS)
+def test_every_source_has_files_per_split(kind: str, suffix: str, tmp_path: Path) -> None:
+    paths = {split: write(tmp_path / f"{split}{suffix}", split) for split in ("train", "test")}
     chunks = list(source(kind, **paths).chunks())
     splits = [(chunk.split, chunk.text.strip()) for chunk in chunks if isinstance(chunk, TextChunk)]
     assert [pair for pair in splits if pair[1]] == [("train", "train"), ("test", "test")]
 
 
 def test_every_source_names_what_is_missing(tmp_path: Path) -> None:
-    for kind in kinds(FAMILY):
+    for kind, suffix in LAYOUTS:
         with pytest.raises(DataError, match=r"must (be a file that can be read|be a Parquet file), got"):
-            texts(source(kind, path=tmp_path / f"none{SUFFIXES[kind]}"))
+            texts(source(kind, path=tmp_path / f"none{suffix}"))
         with pytest.raises(DataError, match=r"must name a file, got none; check data\.source\.train"):
             texts(source(kind, train=tmp_path / "*.none"))
         with pytest.raises(ValidationError, match="must have either path, or train with validation and test"):
@@ -97,12 +99,12 @@ def test_compressed_text_is_read(tmp_path: Path) -> None:
 def test_rows_may_be_compressed(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl.xz"
     path.write_bytes(lzma.compress(b'{"text": "one"}\n{"other": 1}\nno json\n'))
-    first, *others = JsonlTextSourceConfig(path=path).chunks()
+    first, *others = Wiki40bTextSourceConfig(path=path).chunks()
     assert first == TextChunk(f"{path}:1", "one")
     assert [type(row) for row in others] == [Reject, Reject]
     path.write_bytes(path.read_bytes()[:-12])
     with pytest.raises(DataError, match=r"must be complete, got: .* after line"):
-        list(JsonlTextSourceConfig(path=path).chunks())
+        list(Wiki40bTextSourceConfig(path=path).chunks())
 
 
 def test_bytes_that_are_not_utf8_are_refused_or_kept(tmp_path: Path) -> None:
