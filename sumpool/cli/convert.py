@@ -40,8 +40,7 @@ def convert(
     check_arguments(names, options)
     with screen() as shown:
         texts, failed = list[str](), 0
-        documents = read_all(names, options, notice=print_message)
-        for document in documents:
+        for number, document in enumerate(read_all(names, options, notice=print_message)):
             for note in document.notes:
                 print_message(f"{document.id}: {note}")
             if document.error:
@@ -54,7 +53,7 @@ def convert(
             if output:
                 texts.append(text)
             else:
-                shown.result(text if not texts else f"\n{text}")
+                shown.result(f"\n{text}" if number else text)
     if output and texts:
         with disk_errors(output):
             replace_file(output, (escape("\n\n".join(texts)) + "\n").encode("utf-8", "surrogatepass"))

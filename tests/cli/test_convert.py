@@ -19,3 +19,6 @@ def test_documents_are_printed_or_written(tmp_path: Path, capsys: pytest.Capture
     assert f"{tmp_path}/a.docx must be" in shown.err
     assert "1 documents cannot be read; see the reasons above" in shown.err
     assert (tmp_path / "all.md").read_text() == f"<!-- {tmp_path}/b- -.txt -->\n\nPlain.\n"
+    (tmp_path / "c.txt").write_text("Other.")
+    assert exit_code("convert", f"{tmp_path}/b--.txt", f"{tmp_path}/c.txt") == 0
+    assert "Plain.\n\n<!-- " in capsys.readouterr().out
