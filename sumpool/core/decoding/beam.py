@@ -35,6 +35,10 @@ GPU few rows take the time of many, and each batch size needs a CUDA graph of it
 ROWS_MULTIPLE = 4
 """Rows of a document in a batch are dropped this many at a time; to fewer rows a CPU applies other kernels."""
 
+DRAWN_BLOCK = 128
+"""Tokens whose probabilities are summed before one of them is drawn: cumulative sums over a vocabulary take longer than
+all else of a draw."""
+
 NAN = -1
 """In the place of a token: the log-probabilities of its row have a NaN."""
 
@@ -395,12 +399,32 @@ class _Sample:
 
 
 def draw_tokens(log_probs: Tensor, draws: Tensor, temperature: float, eos: int) -> Tensor:
-    """Draw a token for every row of log_probs (rows, vocab) by draws (rows,): EOS where all are forbidden, or `NAN`."""
+    """Draw a token for every row by its cumulative distribution: a block of the vocabulary, then a token of it.
+
+    Args:
+        log_probs: (rows, vocab), overwritten.
+        draws: (rows,), uniform in [0, 1).
+        temperature: Above 0.
+        eos: The token where all are forbidden.
+
+    Returns:
+        (rows,), `NAN` where log-probabilities are.
+    """
     best = log_probs.amax(-1, keepdim=True)
-    weights = ((log_probs - best) / temperature).exp_()  # (rows, vocab)
-    sums = weights.cumsum(-1, dtype=torch.double)  # of thousands of tokens
-    tokens = torch.searchsorted(sums, draws[:, None] * sums[:, -1:], right=True).squeeze(-1)
-    best = best.squeeze(-1)  # NaN if any of the row is
+    weights = log_probs.sub_(best).div_(temperature).exp_()  # (rows, vocab)
+    vocab = weights.size(1)
+    whole, rest = weights.split([vocab - vocab % DRAWN_BLOCK, vocab % DRAWN_BLOCK], dim=1)
+    blocks = torch.cat([whole.unflatten(1, (-1, DRAWN_BLOCK)).sum(-1), rest.sum(1, keepdim=True)], dim=1)
+    sums = blocks.cumsum(1, dtype=torch.double)  # of thousands of tokens
+    goals = draws[:, None] * sums[:, -1:]
+    block = torch.searchsorted(sums, goals, right=True).clamp_(max=sums.size(1) - 1)
+    goals = (goals - (sums - blocks).gather(1, block)).clamp_(min=0)
+    ids = (block * DRAWN_BLOCK + torch.arange(DRAWN_BLOCK, device=block.device)).clamp_(max=vocab - 1)
+    sums = weights.gather(1, ids).cumsum(1, dtype=torch.double)
+    # Rounding of the sums must not lead to the end of the block, whose last tokens may be forbidden.
+    goals = torch.minimum(goals, sums[:, -1:] * (1 - torch.finfo(torch.double).eps))
+    tokens = ids.gather(1, torch.searchsorted(sums, goals, right=True).clamp_(max=DRAWN_BLOCK - 1)).squeeze(1)
+    best = best.squeeze(1)  # NaN if any of the row is
     return tokens.where(best > -torch.inf, eos).where(~best.isnan(), NAN)
 
 

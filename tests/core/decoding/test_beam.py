@@ -371,13 +371,17 @@ def test_tokens_without_probability_are_never_drawn() -> None:
         assert all(2 <= len(tokens) <= 3 and set(tokens) <= set(WORDS) for tokens in drawn)
 
 
-@pytest.mark.parametrize("temperature", [0.5, 1.0])
-def test_draws_equal_those_in_double_precision(temperature: float) -> None:
-    log_probs, numbers = (3 * torch.randn(2000, 5000)).log_softmax(-1), torch.rand(2000)
+@pytest.mark.parametrize(("temperature", "vocabulary"), [(0.5, 5000), (1.0, 5120), (1.0, 50)])
+def test_draws_equal_those_in_double_precision(temperature: float, vocabulary: int) -> None:
+    log_probs, numbers = (3 * torch.randn(2000, vocabulary)).log_softmax(-1), torch.rand(2000)
+    forbidden = torch.rand(2000, vocabulary) < 0.5
+    log_probs[forbidden] = -torch.inf
+    numbers[:500], numbers[500:1000] = 0, float(np.nextafter(np.float32(1), np.float32(0)))
     sums = (log_probs.double() / temperature).softmax(-1).cumsum(-1)
     expected = torch.searchsorted(sums, numbers[:, None].double() * sums[:, -1:], right=True).squeeze(-1)
-    drawn = draw_tokens(log_probs, numbers, temperature, EOS)
-    assert (drawn != expected).sum() <= 1, "but on the border of two tokens"
+    drawn = draw_tokens(log_probs.clone(), numbers, temperature, EOS)
+    assert (drawn != expected).sum() <= 2, "but on the border of two tokens"
+    assert not forbidden.gather(1, drawn[:, None]).any()
     assert torch.equal(drawn[7:9], draw_tokens(log_probs[7:9], numbers[7:9], temperature, EOS))
 
 
