@@ -1,6 +1,7 @@
 """Rows as documents: JSON lines, Parquet (extra `parquet`), CSV and TSV."""
 
 import csv
+import re
 from collections.abc import Iterator
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -15,7 +16,9 @@ from sumpool.text.cleaning import remove_invisible
 
 _TITLE_FIELDS = ("title",)
 _MAX_FIELD = 2**30
-_DELIMITERS = ",;\t|"
+_SEPARATORS = ",;\t|"
+"""Usual separators; of two that fit equally, the first is meant."""
+_QUOTED = re.compile(r'"[^"]*"?')
 
 
 def row_documents(where: str, content: bytes, kind: str, options: ReadOptions) -> Iterator[Document]:
@@ -36,7 +39,7 @@ def row_documents(where: str, content: bytes, kind: str, options: ReadOptions) -
     elif kind == "parquet":
         lines = _parquet(where, content, options)
     else:
-        lines = _separated(where, decode_text(content).text, "\t" if kind == "tsv" else "")
+        lines = _separated(where, decode_text(content).text, kind)
     yield from (row_document(line, options) for line in lines)
 
 
@@ -78,12 +81,22 @@ def unpacked_bytes(metadata: Any) -> int:  # noqa: ANN401 - pyarrow is untyped
     return sum(max(0, group.total_byte_size) for group in groups)
 
 
-def _separated(where: str, text: str, delimiter: str) -> Iterator[Line | Reject]:
-    """Read CSV or TSV with a header; without a delimiter, the most frequent usual one of the header is taken."""
+def guess_separator(header: str, kind: str) -> str:
+    """Return the separator of a table in text: a tab in TSV, else the most frequent usual one outside quotes.
+
+    Args:
+        header: First line.
+        kind: "csv" or "tsv".
+    """
+    return "\t" if kind == "tsv" else max(_SEPARATORS, key=_QUOTED.sub("", header).count)
+
+
+def _separated(where: str, text: str, kind: str) -> Iterator[Line | Reject]:
+    """Read CSV or TSV with a header."""
     header = text.lstrip("\ufeff").partition("\n")[0]
     csv.field_size_limit(_MAX_FIELD)
     try:
-        reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter or max(_DELIMITERS, key=header.count))
+        reader = csv.reader(StringIO(text, newline=""), delimiter=guess_separator(header, kind))
         names = next(reader, [])
         for row in reader:
             location = f"{where}:{reader.line_num}"

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sumpool.data.sources._delimited import read_rows
-from sumpool.data.sources.csv import guess_delimiter
 from sumpool.documents.document import DEFAULT_LIMITS
 from sumpool.documents.files import READ_ERRORS, decode, open_bytes, read_lines_limited, uncompressed_suffix
 from sumpool.documents.json_lines import (
@@ -165,7 +164,7 @@ def _rows(path: Path) -> Iterator[tuple[str, Line]]:
     suffix = uncompressed_suffix(path)
     rows: Iterator[Line | Reject]
     if suffix in _TABLES:
-        rows = read_rows(path, "\t" if suffix == ".tsv" else guess_delimiter(path))
+        rows = read_rows(path)
     elif suffix in _JSON_LINES or next(_text_lines(path), b"{").startswith(b"{"):
         rows = read_lines(path)
     else:

@@ -13,7 +13,7 @@ from sumpool.data.inputs import SPLITS, Split
 from sumpool.data.report import leak_warning
 from sumpool.data.sources._base import Example, SourceConfig
 from sumpool.data.sources._files import FieldsSourceConfig
-from sumpool.data.sources.csv import CsvSourceConfig, guess_delimiter
+from sumpool.data.sources.csv import CsvSourceConfig
 from sumpool.data.sources.datasets import DatasetsSourceConfig, is_dataset
 from sumpool.data.sources.folder import FolderSourceConfig
 from sumpool.data.sources.jsonl import JsonlSourceConfig
@@ -56,8 +56,6 @@ LEAK_DOCUMENTS = 300
 """First documents whose summaries are searched for in the text."""
 _KINDS = {".csv": CsvSourceConfig, ".tsv": CsvSourceConfig, ".tab": CsvSourceConfig, ".parquet": ParquetSourceConfig}
 """Sources by the suffix of a file; other files are JSON lines."""
-_OPTIONAL = ("quotes", "delimiter")
-"""Settings of a source that are left out where they have their defaults."""
 _EVERY = 1000
 """Rows between two reports of progress."""
 
@@ -138,8 +136,6 @@ def _source(data: Path, share: float, fields: Mapping[str, str]) -> SourceConfig
         return FolderSourceConfig(path=data, validation_share=share, test_share=share)
     kind = DatasetsSourceConfig if data.is_dir() else _KINDS.get(uncompressed_suffix(data), JsonlSourceConfig)
     source: FieldsSourceConfig = kind(path=data, validation_share=share, test_share=share, **fields)
-    if isinstance(source, CsvSourceConfig):
-        source = source.model_copy(update={"delimiter": guess_delimiter(data)})
     guessed = source.fields_of(next(iter(source.paths()))[0])
     return source.model_copy(update={"document": guessed.document, "summary": guessed.summary, "id": guessed.id})
 
@@ -254,9 +250,7 @@ def _source_lines(source: SourceConfig, splits: dict[Split, int]) -> str:
     }
     lines = ["  source:"]
     for setting, value in source.model_dump(exclude_none=True).items():
-        if setting in _OPTIONAL and value == type(source).model_fields[setting].default:
-            continue
-        if setting in ("validation_share", "test_share") and _has_splits(source):
+        if setting == "quotes" or (setting in ("validation_share", "test_share") and _has_splits(source)):
             continue
         line = "    " + write({setting: str(value) if isinstance(value, Path) else value}).strip()
         lines.append(f"{line:<27} # {comments[setting]}" if setting in comments else line)

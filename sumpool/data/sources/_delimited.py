@@ -1,27 +1,29 @@
-"""Rows of tables in text files (CSV, TSV), below a header line."""
+"""Rows of tables in text files (CSV, TSV), below a header line that shows what separates cells."""
 
 import csv
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO
 
 from sumpool.documents.document import DEFAULT_LIMITS
-from sumpool.documents.files import READ_ERRORS, decode, open_bytes, read_lines_limited
+from sumpool.documents.files import READ_ERRORS, decode, open_bytes, read_lines_limited, uncompressed_suffix
 from sumpool.documents.json_lines import Line, Reject
+from sumpool.documents.rows import guess_separator
 from sumpool.errors import DataError
 
 MAX_CELL = 1 << 26
 """Characters of a cell; Python's default, 131,072, is less than a book."""
 
 
-def read_rows(path: Path, separator: str, *, quotes: bool = True) -> Iterator[Line | Reject]:
+def read_rows(path: Path, *, quotes: bool = True) -> Iterator[Line | Reject]:
     """Read the rows of a file below its header; the location of a row is its first line.
 
     Raises:
         DataError: If the file is missing or truncated, or its header cannot be read.
     """
     with open_bytes(path) as file:
-        rows = _cells(path, file, separator, quotes=quotes)
+        rows = _cells(path, file, quotes=quotes)
         header = _header(rows, path)
         for where, cells in rows:
             if isinstance(cells, str):
@@ -32,14 +34,14 @@ def read_rows(path: Path, separator: str, *, quotes: bool = True) -> Iterator[Li
                 yield Reject(where, f"must have {len(header)} cells like the header, got {len(cells)}")
 
 
-def read_header(path: Path, separator: str, *, quotes: bool = True) -> Sequence[str]:
+def read_header(path: Path, *, quotes: bool = True) -> Sequence[str]:
     """Return the column names of a file; empty if the file is.
 
     Raises:
         DataError: If the file or its header cannot be read, or a name is repeated.
     """
     with open_bytes(path) as file:
-        return _header(_cells(path, file, separator, quotes=quotes), path)
+        return _header(_cells(path, file, quotes=quotes), path)
 
 
 def _header(rows: Iterator[tuple[str, Sequence[str] | str]], path: Path) -> Sequence[str]:
@@ -52,14 +54,18 @@ def _header(rows: Iterator[tuple[str, Sequence[str] | str]], path: Path) -> Sequ
     return header
 
 
-def _cells(path: Path, file: IO[bytes], separator: str, *, quotes: bool) -> Iterator[tuple[str, Sequence[str] | str]]:
+def _cells(path: Path, file: IO[bytes], *, quotes: bool) -> Iterator[tuple[str, Sequence[str] | str]]:
     """Read the rows of a file: location and cells, or location and the reason why there are none."""
     line, fault = 0, ""
+    contents = _lines(path, file)
+    first = list(islice(contents, 1))
+    kind = "tsv" if uncompressed_suffix(path) in (".tsv", ".tab") else "csv"
+    separator = guess_separator(b"".join(first).decode(errors="replace"), kind)
 
     def decoded() -> Iterator[str]:
         """Decode line by line; an undecodable line is read in part, and its row becomes a fault."""
         nonlocal line, fault
-        for content in read_lines_limited(file, DEFAULT_LIMITS, str(path)):
+        for content in chain(first, contents):
             line += 1
             try:
                 yield decode(content)
@@ -83,7 +89,15 @@ def _cells(path: Path, file: IO[bytes], separator: str, *, quotes: bool) -> Iter
                 problem = "a double quote that is never closed; set data.source.quotes=false if quotes are plain text"
             yield where, f"must be a row of cells, got: {problem}"
             continue
-        except READ_ERRORS as error:
-            raise DataError(f"{path} must be complete, got: {error} after line {line}; get the file again") from error
         if cells:  # no empty line
             yield where, fault or cells
+
+
+def _lines(path: Path, file: IO[bytes]) -> Iterator[bytes]:
+    number = 0
+    try:
+        for content in read_lines_limited(file, DEFAULT_LIMITS, str(path)):
+            number += 1
+            yield content
+    except READ_ERRORS as error:
+        raise DataError(f"{path} must be complete, got: {error} after line {number}; get the file again") from error

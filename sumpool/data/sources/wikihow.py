@@ -42,10 +42,10 @@ class WikihowSourceConfig(SourceConfig):
         """
         *lists, table = self.files()
         splits = {title: _LISTS[path.name] for path in lists for title in self._titles(path)}
-        missing = set(_COLUMNS).difference(read_header(table, ","))
+        missing = set(_COLUMNS).difference(read_header(table))
         if missing:
             raise DataError(f"{table} must have columns {', '.join(_COLUMNS)}, got none named {min(missing)!r}")
-        for line in read_rows(table, ","):
+        for line in read_rows(table):
             if isinstance(line, Reject):
                 yield line
             elif example := _example(line, splits):

@@ -31,6 +31,7 @@ from sumpool.data.sources._base import Example, Fields
 from sumpool.data.sources._delimited import read_header, read_rows
 from sumpool.data.sources._files import FilesSourceConfig
 from sumpool.data.texts import Texts
+from sumpool.documents.files import uncompressed_suffix
 from sumpool.documents.json_lines import Line, Reject, read_lines, text_of
 from sumpool.errors import DataError
 from sumpool.io.bounded import read_json
@@ -38,7 +39,7 @@ from sumpool.text.tokenizer import Units
 from sumpool.text.units import UnitTokenizer
 
 _PARQUET = ".parquet"
-_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_TABLES = (".csv", ".tsv")
 LABEL_FIELDS = ("label", "class", "category", "target", "topic", "rating")
 
 LABELS = "labels.json"
@@ -81,8 +82,8 @@ class LabelledSourceConfig(FilesSourceConfig):
         Raises:
             DataError: If the file is missing or truncated.
         """
-        if separator := _separator(path):
-            return read_rows(path, separator)
+        if uncompressed_suffix(path) in _TABLES:
+            return read_rows(path)
         if path.suffix.lower() == _PARQUET:
             columns = {fields.document, fields.summary, fields.id, self.second}
             return read_parquet(path, [name for name in self._names(path) if name in columns])
@@ -90,8 +91,8 @@ class LabelledSourceConfig(FilesSourceConfig):
 
     def _names(self, path: Path) -> Mapping[str, object]:
         """Columns of a table, or fields of the first valid line, by their names."""
-        if separator := _separator(path):
-            return dict.fromkeys(read_header(path, separator))
+        if uncompressed_suffix(path) in _TABLES:
+            return dict.fromkeys(read_header(path))
         if path.suffix.lower() == _PARQUET:
             return dict.fromkeys(open_parquet(path).schema_arrow.names)
         return next((line.fields for line in read_lines(path) if isinstance(line, Line)), {})
@@ -100,12 +101,6 @@ class LabelledSourceConfig(FilesSourceConfig):
         """Return document, label and second document of a row."""
         texts = units_of(row, fields.document), label_of(row, fields.summary)
         return (*texts, units_of(row, self.second)) if self.second else texts
-
-
-def _separator(path: Path) -> str | None:
-    """Return the character between the cells of a table in text; None for other files."""
-    is_compressed = path.suffix.lower() in (".gz", ".zst")
-    return _SEPARATORS.get((path.with_suffix("") if is_compressed else path).suffix.lower())
 
 
 def units_of(fields: Mapping[str, object], name: str) -> str:

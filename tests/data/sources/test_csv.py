@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from sumpool.data.sources._base import Example, Reject
-from sumpool.data.sources.csv import CsvSourceConfig, guess_delimiter
+from sumpool.data.sources.csv import CsvSourceConfig
 from sumpool.documents.files import zstd
 from sumpool.errors import DataError
 
@@ -82,18 +82,19 @@ def test_quote_that_is_never_closed_is_named_by_its_row(tmp_path: Path) -> None:
     assert rows(path, quotes=False)[1] == Example("2", '"Open', "Short.", "train")
 
 
-def test_another_delimiter_is_suggested_and_can_be_set(tmp_path: Path) -> None:
-    path = write(tmp_path / "x.csv", "id;text;summary\n1;One, two.;Short.\n")
-    with pytest.raises(
-        DataError, match=r"must have columns separated by ',', got one column .*data\.source\.delimiter: \";\""
-    ):
-        rows(path)
-    assert guess_delimiter(path) == ";"
-    assert rows(path, delimiter=";") == [Example("1", "One, two.", "Short.", "train")]
-    write(path, "id\ttext\tsummary\n1\tOne, two.\tShort.\n")
-    with pytest.raises(DataError, match=r"separated by ';', got one column .*; set data\.source\.delimiter: \"\\t\""):
-        rows(path, delimiter=";")
-    assert rows(path, delimiter=guess_delimiter(path)) == [Example("1", "One, two.", "Short.", "train")]
+@pytest.mark.parametrize("separator", [",", ";", "|", "\t"])
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_separator_is_that_of_the_header(tmp_path: Path, separator: str, quote: str) -> None:
+    cells = [["id", '"text"', f"{quote}summary{quote}"], ["1", '"One, two; three|"', f"{quote}Short.{quote}"]]
+    path = write(tmp_path / "x.csv", "".join(f"{separator.join(row)}\n" for row in cells))
+    assert rows(path) == [Example("1", "One, two; three|", "Short.", "train")]
+
+
+def test_tabs_separate_the_cells_of_tsv(tmp_path: Path) -> None:
+    content = b"id\ttext, or body\tsummary, or tip, or it\n1\tText.\tShort.\n"
+    path = write(tmp_path / "x.tsv.gz", gzip.compress(content))
+    found = rows(path, document="text, or body", summary="summary, or tip, or it")
+    assert found == [Example("1", "Text.", "Short.", "train")]
 
 
 def test_header_must_be_usable(tmp_path: Path) -> None:
