@@ -293,7 +293,8 @@ def _print(
         count += 1
         if summary.reason:
             failed.append(summary.id)
-            output.report(Progress("summarize", note=f"{summary.id}: no summary: {summary.reason}"))
+            subject = "" if summary.reason.startswith(summary.id) else f"{summary.id}: "
+            output.report(Progress("summarize", note=f"{subject}no summary: {summary.reason}"))
         for note in filter(None, (*summary.notes, summary.extraction.cause)):
             noted.setdefault(note, []).append(summary.id)
             if rendering:
