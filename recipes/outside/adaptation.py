@@ -72,7 +72,7 @@ def _table(folder: Path, pairs: int, systems: Sequence[str]) -> Iterator[str]:
     seconds = {system: _train(folder, system, pairs) for system in systems}
     names, out = [*systems, "shipped"], f"evaluation-{pairs}-{'-'.join(systems)}"
     runs = [f"runs/{system}-{pairs}" for system in systems]
-    _sumpool(folder, out, ["evaluate", *runs, "shipped", "--out", out])
+    _sumpool(folder, out, ["evaluate", *runs, "shipped", "--out", out, "--set", "evaluate.baselines=[lead]"])
     files = [next((folder / out).glob(f"*-{Path(run).name}")) / "documents.jsonl" for run in [*runs, "shipped"]]
     scores = {name: _scores(file, "model") for name, file in zip(names, files, strict=True)}
     scores["LEAD, 60 words"] = _scores(files[0], "lead")
