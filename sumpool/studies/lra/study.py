@@ -3,7 +3,7 @@
 <folder>/<task>/data/                          rows and their statistics
 <folder>/<task>/<attention>-seed<n>/           run folders, which a second call continues with
 <folder>/<task>/processor_seconds.json         processor time of the training of each run
-<folder>/<task>/results.json, .csv, .tex, .png
+<folder>/<task>/results.json, .csv, .tex
 
 Settings of attentions are those of the code released with Skyformer and, of the ablations, Skeinformer: 128 features,
 landmarks or columns (Skeinformer 256), drawn anew at each training step. Nystrom has no convolution, Linformer one
@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from sumpool.bench.config import split_overrides
-from sumpool.bench.results import MEBI, BenchReport, Result, Row, Table, text_table
+from sumpool.bench.results import BenchReport, Result, Row, Table, text_table
 from sumpool.errors import RecipeError
 from sumpool.evaluation.scores import SCORES
 from sumpool.evaluation.statistics import Estimate, Floats, compare_all, not_separated
@@ -39,7 +39,6 @@ from sumpool.runs.run_folder import evaluation_folder
 from sumpool.settings import kinds
 from sumpool.studies.config import LraConfig
 from sumpool.studies.lra.tasks import make_data
-from sumpool.studies.plots import COLOURS, save_figure
 from sumpool.studies.study import load_study, make_table
 from sumpool.studies.training import budget_steps, clocked, over_seeds, report_runs, with_steps
 from sumpool.tasks.classification.classify import evaluate_classifier
@@ -101,8 +100,6 @@ _FIXED_LENGTH = ("linformer", "synthesizer")
 """Attentions with parameters for each position."""
 _VALIDATIONS = 10
 """Validations of a run at least."""
-_SMALLEST, _LARGEST = 60.0, 900.0
-"""Area of a point without memory, and what the most memory adds."""
 
 
 def study_lra(overrides: Sequence[str], report: Report, check: Check) -> BenchReport:
@@ -255,41 +252,6 @@ def make_lra_table(task: str, rows: Sequence[Row], memory: float, notes: Sequenc
     """Lay out the rows, the best first."""
     ordered = sorted(rows, key=lambda row: -row["accuracy"])
     return make_table("lra", ordered, {"task": task, "memory": memory}, notes=notes)
-
-
-def draw_lra(task: str, rows: Sequence[Row], path: Path) -> None:
-    """Draw the rows as a PNG; needs no display.
-
-    Raises:
-        ResourceError: If the disk is full or fails.
-    """
-    from matplotlib.collections import PathCollection
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 6), dpi=120, layout="constrained")
-    axes = figure.subplots()
-    ordered = sorted(rows, key=lambda row: -row["accuracy"])
-    most = max((row["memory"] or 0 for row in ordered), default=0) or 1
-    for number, row in enumerate(ordered, 1):
-        point = 1000 / row["minutes"] if row["minutes"] else 0.0, row["accuracy"]
-        memory, colour = row["memory"] or 0, COLOURS[number % len(COLOURS)]
-        bounds = [[row["accuracy"] - row["low"]], [row["high"] - row["accuracy"]]]
-        axes.errorbar(*point, bounds, color=colour, capsize=3, linewidth=1)
-        label = f"{number} {row['attention']}" + (f", {memory / MEBI:,.0f} MiB" if memory else "")
-        area = _SMALLEST + _LARGEST * memory / most
-        axes.scatter(*point, s=area, color=colour, alpha=0.45, linewidths=0, label=label)
-        axes.annotate(str(number), point, ha="center", va="center", fontsize=8)
-    axes.set_xscale("log")
-    axes.set_xlabel("updates per minute")
-    axes.set_ylabel("accuracy on the test rows, %, with 95 % intervals")
-    axes.set_title(f"Long Range Arena, {task}: area of a point is the memory of an update")
-    axes.margins(0.1)
-    axes.grid(alpha=0.3)
-    legend = axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize=8, frameon=False)
-    for handle in legend.legend_handles:
-        if isinstance(handle, PathCollection):
-            handle.set_sizes([_SMALLEST])
-    save_figure(figure, path)
 
 
 def _notes(recipe: Recipe) -> list[str]:

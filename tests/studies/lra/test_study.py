@@ -16,7 +16,6 @@ from sumpool.studies.config import LraConfig
 from sumpool.studies.lra.study import (
     PUBLISHED,
     attention_settings,
-    draw_lra,
     make_lra_table,
     make_row,
     published,
@@ -82,12 +81,6 @@ def test_a_run_is_read_from_its_log(tmp_path: Path) -> None:
     assert read_run(tmp_path, 3, accuracy).values == {
         "seed": 3, "accuracy": accuracy, "steps": 2, "converged": 1, "seconds": 2.0
     }  # fmt: skip
-
-
-def test_a_picture_is_drawn(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    draw_lra("listops", [row("linear", 0.2), row("vanilla", 0.4)], tmp_path / "results.png")
-    assert (tmp_path / "results.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_settings_of_attentions_are_valid() -> None:
