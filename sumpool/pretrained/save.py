@@ -43,7 +43,6 @@ def find_family(model: SummarizationModel) -> FamilyName:
         "positions inside the attention": any(
             layer.attention.model_dump().get("positions", "none") != "none" for layer in config.encoder
         ),
-        "removed heads": any(getattr(module, "heads", config.heads) != config.heads for module in model.modules()),
     }
     for part, is_there in parts.items():
         if is_there:
