@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from sumpool.cli.console import working
-from sumpool.cli.options import Changes, Documents, Field, Glob, KeepReferences, MaxBytes, MaxRatio
+from sumpool.cli.options import Changes, Documents, Field, Glob, KeepReferences, MaxBytes
 from sumpool.documents.document import DEFAULT_OPTIONS, ReadOptions
 from sumpool.errors import DataError
 from sumpool.progress import Progress
@@ -23,7 +23,6 @@ def classify(
     field: Field = None,
     keep_references: KeepReferences = False,
     max_bytes: MaxBytes = DEFAULT_OPTIONS.max_bytes,
-    max_ratio: MaxRatio = DEFAULT_OPTIONS.max_ratio,
     changes: Changes = None,
 ) -> None:
     """Label documents with a trained classifier.
@@ -37,7 +36,7 @@ def classify(
 
     run = model or newest_run(RUNS, "classification")
     fields = remembered_fields(run)
-    options = ReadOptions(field, fields.document if fields else None, keep_references, glob, max_bytes, max_ratio)
+    options = ReadOptions(field, fields.document if fields else None, keep_references, glob, max_bytes)
     count = failed = 0
     with working() as output:
         for prediction in run_classify(

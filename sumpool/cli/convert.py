@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from sumpool.cli.console import screen
-from sumpool.cli.options import Documents, Field, Glob, KeepReferences, MaxBytes, MaxRatio, Ocr, Password
+from sumpool.cli.options import Documents, Field, Glob, KeepReferences, MaxBytes, Ocr, Password
 from sumpool.cli.text import print_message
 from sumpool.documents.document import DEFAULT_OPTIONS, ReadOptions
 from sumpool.errors import DataError
@@ -22,7 +22,6 @@ def convert(
     field: Field = None,
     keep_references: KeepReferences = False,
     max_bytes: MaxBytes = DEFAULT_OPTIONS.max_bytes,
-    max_ratio: MaxRatio = DEFAULT_OPTIONS.max_ratio,
     password: Password = "",
     ocr: Ocr = "",
 ) -> None:
@@ -36,7 +35,7 @@ def convert(
     from sumpool.io.atomic import disk_errors, replace_file
 
     names = files or ["-"]
-    options = ReadOptions(field, None, keep_references, glob, max_bytes, max_ratio, password, ocr)
+    options = ReadOptions(field, None, keep_references, glob, max_bytes, password, ocr)
     check_arguments(names, options)
     with screen() as shown:
         texts, failed = list[str](), 0

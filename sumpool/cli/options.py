@@ -115,14 +115,6 @@ MaxBytes = Annotated[
         help="Largest file that is read, in bytes after decompression.",
     ),
 ]
-MaxRatio = Annotated[
-    int,
-    typer.Option(
-        metavar="N",
-        parser=whole_number("--max-ratio"),
-        help="Decompressed bytes that are read for each compressed one.",
-    ),
-]
 Password = Annotated[
     str, typer.Option(metavar="TEXT", envvar="SUMPOOL_PASSWORD", help="Password of encrypted PDF files.")
 ]

@@ -16,7 +16,6 @@ from sumpool.cli.options import (
     Glob,
     KeepReferences,
     MaxBytes,
-    MaxRatio,
     Ocr,
     Password,
     Resume,
@@ -130,7 +129,6 @@ def summarize(
     field: Field = None,
     keep_references: KeepReferences = False,
     max_bytes: MaxBytes = DEFAULT_OPTIONS.max_bytes,
-    max_ratio: MaxRatio = DEFAULT_OPTIONS.max_ratio,
     password: Password = "",
     ocr: Ocr = "",
     mode: Annotated[
@@ -187,7 +185,7 @@ def summarize(
     is_single = together or (len(names) == 1 and not Path(names[0]).is_dir() and ".jsonl" not in names[0])
     with_ids = not is_single and not title and rendering.format in ("text", "markdown")
     trained = summary_output.trained_field(model)
-    options = ReadOptions(field, trained, keep_references, glob, max_bytes, max_ratio, password, ocr)
+    options = ReadOptions(field, trained, keep_references, glob, max_bytes, password, ocr)
     if together and (ray or mode == "abstractive"):
         raise RecipeError("--together must come without --ray and --mode abstractive: it selects sentences at once")
     if ray:

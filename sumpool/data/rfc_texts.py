@@ -58,7 +58,7 @@ def series_files(path: Path, kind: Literal["json", "txt"]) -> Iterator[File]:
         files = _in_folder(path, kind) if path.is_dir() else _in_archive(path, kind)
         for number, where, file in files:
             try:
-                stream = open_unpacked(file, Path(where), DEFAULT_LIMITS) if where.endswith(".gz") else file
+                stream = open_unpacked(file, Path(where)) if where.endswith(".gz") else file
                 content = read_limited(stream, DEFAULT_LIMITS)
             except ValueError as error:
                 raise DataError(f"{where} {error}") from error
@@ -79,7 +79,7 @@ def _in_folder(path: Path, kind: str) -> Iterator[tuple[int, str, IO[bytes]]]:
 
 def _in_archive(path: Path, kind: str) -> Iterator[tuple[int, str, IO[bytes]]]:
     with (
-        open_unpacked(open_regular(path), path, DEFAULT_LIMITS) as unpacked,
+        open_unpacked(open_regular(path), path) as unpacked,
         tarfile.open(fileobj=unpacked, mode="r|") as archive,
     ):
         for member in archive:

@@ -10,7 +10,14 @@ from typing import IO, Any, cast
 
 from sumpool.documents.detection import ROWS
 from sumpool.documents.document import Document, ReadOptions
-from sumpool.documents.files import COMPRESSIONS, open_unpacked, read_lines_limited, read_up_to, uncompressed_suffix
+from sumpool.documents.files import (
+    COMPRESSIONS,
+    check_ratio,
+    open_unpacked,
+    read_lines_limited,
+    read_up_to,
+    uncompressed_suffix,
+)
 from sumpool.documents.formats import FORMATS
 from sumpool.documents.json_lines import Line, parse_lines
 from sumpool.documents.read import files_of, is_address, parse_documents
@@ -136,7 +143,7 @@ def _read_parquet(name: str, options: ReadOptions) -> Iterator[tuple[Document, F
     with open_file(name) as stream:
         file = parquet.ParquetFile(stream, page_checksum_verification=True)
         try:
-            options.limits.check_ratio(unpacked_bytes(file.metadata), stream.seek(0, os.SEEK_END))
+            check_ratio(unpacked_bytes(file.metadata), stream.seek(0, os.SEEK_END))
         except ValueError as error:
             raise DataError(f"{name} {error}") from error
         rows = (row for batch in file.iter_batches(64, use_threads=False) for row in batch.to_pylist())
@@ -147,7 +154,7 @@ def _read_parquet(name: str, options: ReadOptions) -> Iterator[tuple[Document, F
 def _read_lines(name: str, options: ReadOptions) -> Iterator[tuple[Document, Fields]]:
     path = Path(name)
     file = cast(IO[bytes], io.BufferedReader(open_file(name), 2**20))
-    with open_unpacked(file, path, options.limits) if path.suffix in COMPRESSIONS else file as lines:
+    with open_unpacked(file, path) if path.suffix in COMPRESSIONS else file as lines:
         for line in parse_lines(name, read_lines_limited(lines, options.limits, name)):
             document = row_document(line, options)
             yield document, dict(line.fields) if isinstance(line, Line) else {"id": document.id}

@@ -23,9 +23,6 @@ _FIRST_SECTION: Final = re.compile(r"[01](?:\.\d+)*[.)]?\s+(?=[^\W\d])")
 _WORDLESS: Final = re.compile(r"<[^<>]*>|[IVXLC]+[.)]?|[\W\d_]*")
 """Heading that is markup, a Roman numeral, or has no letters."""
 
-RATIO_FREE_BYTES: Final = 16 * 2**20
-"""Decompressed bytes below which no ratio is refused."""
-
 
 @dataclass(frozen=True)
 class TextBlock:
@@ -168,7 +165,6 @@ class ReadOptions:
         keep_references: Whether references and appendices stay.
         glob: Pattern of the file names that are read from folders.
         max_bytes: Bytes that a file may have after decompression.
-        max_ratio: Decompressed bytes that a file may have for each compressed one.
         password: Password of encrypted PDF files; empty if there is none.
         ocr: Languages of Tesseract in which scans are recognised by ocrmypdf, such as "eng" or "deu+fra"; empty leaves
             scans unread.
@@ -179,16 +175,13 @@ class ReadOptions:
     keep_references: bool = False
     glob: str = "*"
     max_bytes: int = 256 * 2**20
-    max_ratio: int = 300
     password: str = ""
     ocr: str = ""
 
     @property
     def limits(self) -> "Limits":
         """Limits of size."""
-        return Limits(
-            self.max_bytes, self.max_ratio, "; raise --max-bytes to read it", "; raise --max-ratio to read it"
-        )
+        return Limits(self.max_bytes, raise_bytes="; raise --max-bytes to read it")
 
 
 @dataclass(frozen=True)
@@ -197,30 +190,17 @@ class Limits:
 
     Attributes:
         max_bytes: Decompressed bytes of a file, or of a row of a file that is read row by row.
-        max_ratio: Decompressed bytes for each compressed one, where they are more than `RATIO_FREE_BYTES`. The text of
-            a book repeated a thousand times has fewer, an archive bomb more.
         raise_bytes: What to do about a larger file, for the message.
-        raise_ratio: What to do about a file with a larger ratio, for the message.
     """
 
     max_bytes: int = 256 * 2**20
-    max_ratio: int = 300
     raise_bytes: str = ""
-    raise_ratio: str = "; decompress it to read it"
 
     def check_bytes(self, size: int) -> None:
         """Raise a ValueError if a file has too many bytes; the message lacks the subject."""
         if size > self.max_bytes:
             raise ValueError(
                 f"must have at most {self.max_bytes / 2**20:,.0f} MiB of content, got more{self.raise_bytes}"
-            )
-
-    def check_ratio(self, size: int, compressed: int) -> None:
-        """Raise a ValueError if a file expands to too many bytes; the message lacks the subject."""
-        if size > max(RATIO_FREE_BYTES, self.max_ratio * compressed):
-            raise ValueError(
-                f"must expand to at most {self.max_ratio:,} times its size, got more: an archive that fills "
-                f"the memory{self.raise_ratio}"
             )
 
 

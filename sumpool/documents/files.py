@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Protocol, cast
 
-from sumpool.documents.document import DEFAULT_LIMITS, Limits
+from sumpool.documents.document import Limits
 from sumpool.errors import DataError
 from sumpool.io.pipes import open_input
 
@@ -29,10 +29,13 @@ READ_ERRORS = (OSError, EOFError, zlib.error, zstd.ZstdError, lzma.LZMAError)
 _GZIP, _ZSTD, _BZIP2, _XZ = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ\0"
 _BY_SUFFIX: Mapping[str, Callable[[IO[bytes]], object]] = {".gz": gzip.open, ".zst": zstd.open}
 _CHUNK = 2**20
+_MAX_RATIO, _FREE_BYTES = 300, 16 * 2**20
+"""Decompressed bytes for each compressed one in files of rows, which no worker process reads, and bytes without such a
+limit. The text of a book repeated a thousand times has fewer, an archive bomb more."""
 
 
-def open_bytes(path: Path, limits: Limits = DEFAULT_LIMITS) -> IO[bytes]:
-    """Open a file or a pipe for reading bytes; `.gz` and `.zst` are decompressed, within the ratio of the limits.
+def open_bytes(path: Path) -> IO[bytes]:
+    """Open a file or a pipe for reading bytes; `.gz` and `.zst` are decompressed.
 
     Raises:
         DataError: If the file is missing or not readable; or on reading, if it expands to too much.
@@ -41,16 +44,15 @@ def open_bytes(path: Path, limits: Limits = DEFAULT_LIMITS) -> IO[bytes]:
         file = open_input(path)
     except OSError as error:
         raise DataError(f"{path} must be a file that can be read, got: {error.strerror}; check the path") from error
-    return open_unpacked(file, path, limits) if path.suffix in COMPRESSIONS else file
+    return open_unpacked(file, path) if path.suffix in COMPRESSIONS else file
 
 
-def open_unpacked(file: IO[bytes], path: Path, limits: Limits) -> IO[bytes]:
+def open_unpacked(file: IO[bytes], path: Path) -> IO[bytes]:
     """Open a compressed file (gzip, Zstandard, bzip2 or xz, recognised by its first bytes) for reading its content.
 
     Args:
         file: The file, which is closed with the result.
         path: Its path, for the error.
-        limits: Limits, of which the ratio counts.
 
     Raises:
         DataError: On reading, if the content is too large for the size of the file.
@@ -64,7 +66,16 @@ def open_unpacked(file: IO[bytes], path: Path, limits: Limits) -> IO[bytes]:
     unpack = next((unpack for magic, unpack in kinds if head.startswith(magic)), _BY_SUFFIX.get(path.suffix))
     if unpack is None:
         return buffered
-    return io.BufferedReader(_Unpacked(cast(IO[bytes], unpack(buffered)), counted, path, limits), _CHUNK)
+    return io.BufferedReader(_Unpacked(cast(IO[bytes], unpack(buffered)), counted, path), _CHUNK)
+
+
+def check_ratio(size: int, compressed: int) -> None:
+    """Raise a ValueError if a file of rows expands to too many bytes; the message lacks the subject."""
+    if size > max(_FREE_BYTES, _MAX_RATIO * compressed):
+        raise ValueError(
+            f"must expand to at most {_MAX_RATIO} times its size, got more: an archive that fills the memory; "
+            "decompress it to read it"
+        )
 
 
 class _Counted(io.RawIOBase):
@@ -92,16 +103,15 @@ class _Counted(io.RawIOBase):
 class _Unpacked(_Counted):
     """Raw stream of decompressed bytes, as many as the bytes that were compressed allow."""
 
-    def __init__(self, file: IO[bytes], packed: _Counted, path: Path, limits: Limits) -> None:
+    def __init__(self, file: IO[bytes], packed: _Counted, path: Path) -> None:
         super().__init__(file)
         self._packed = packed
         self._path = path
-        self._limits = limits
 
     def readinto(self, buffer: "Buffer", /) -> int:
         size = super().readinto(buffer)
         try:
-            self._limits.check_ratio(self.count, self._packed.count)
+            check_ratio(self.count, self._packed.count)
         except ValueError as error:
             raise DataError(f"{self._path} {error}") from error
         return size
@@ -129,16 +139,15 @@ def read_limited(stream: ByteStream, limits: Limits) -> bytes:
     while content.startswith((_GZIP, _ZSTD)):
         decompress = gzip.open if content.startswith(_GZIP) else zstd.open
         with cast(IO[bytes], decompress(io.BytesIO(content))) as file:
-            content = read_up_to(file, limits, len(content))
+            content = read_up_to(file, limits)
     return content
 
 
-def read_up_to(stream: ByteStream, limits: Limits, compressed: int | None = None) -> bytes:
+def read_up_to(stream: ByteStream, limits: Limits) -> bytes:
     """Read a stream to its end as it is.
 
     Raises:
-        ValueError: If there are more bytes than the limits allow, or than `compressed` ones may expand to; the message
-            lacks the subject.
+        ValueError: If there are more bytes than the limits allow; the message lacks the subject.
     """
     chunks: list[bytes] = []
     size = 0
@@ -146,8 +155,6 @@ def read_up_to(stream: ByteStream, limits: Limits, compressed: int | None = None
         chunks.append(chunk)
         size += len(chunk)
         limits.check_bytes(size)
-        if compressed is not None:
-            limits.check_ratio(size, compressed)
     return b"".join(chunks)
 
 

@@ -32,7 +32,7 @@ def read_lines(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[Line | R
     Raises:
         DataError: If the file is missing or truncated, or exceeds a limit.
     """
-    with open_bytes(path, limits) as file:
+    with open_bytes(path) as file:
         yield from parse_lines(str(path), read_lines_limited(file, limits, str(path)))
 
 

@@ -49,7 +49,7 @@ def json_line_documents(path: Path, options: ReadOptions) -> Iterator[Document]:
     Raises:
         DataError: If the file is missing or truncated.
     """
-    with open_bytes(path, options.limits) as file:
+    with open_bytes(path) as file:
         lines = parse_lines(str(path), read_lines_limited(file, options.limits, str(path)))
         yield from (row_document(line, options) for line in lines)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from sumpool.documents.document import DEFAULT_LIMITS
+from sumpool.documents.files import check_ratio
 from sumpool.documents.json_lines import Line, Reject
 from sumpool.documents.rows import unpacked_bytes
 from sumpool.errors import DataError, RecipeError, first_line
@@ -46,7 +46,7 @@ def open_parquet(path: Path) -> Any:  # noqa: ANN401 - pyarrow is untyped
         with open_regular(path) as opened:
             size = os.fstat(opened.fileno()).st_size
         file = parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True)
-        DEFAULT_LIMITS.check_ratio(unpacked_bytes(file.metadata), size)
+        check_ratio(unpacked_bytes(file.metadata), size)
     except (OSError, errors) as error:
         raise DataError(f"{path} must be a Parquet file, got: {first_line(error)}; get the file again") from error
     except ValueError as error:

@@ -49,8 +49,7 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:  # noqa: ARG0
     """Read a mail.
 
     Raises:
-        ValueError: If the content is no mail, is encrypted, or nests its parts too deeply; the message lacks the
-            subject.
+        ValueError: If the content is no mail, or is encrypted; the message lacks the subject.
         DataError: If the mail is HTML only and lxml is not installed.
     """
     body = _Body()
@@ -59,8 +58,6 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:  # noqa: ARG0
         if content.strip() and not message.keys():
             raise ValueError("must be a mail, got a text without a header; name it .txt to read it as a text")
         _read_part(message, body)
-    except RecursionError as error:
-        raise ValueError("must nest its parts less deeply, got more levels than can be read") from error
     except (MessageError, LookupError, AttributeError, TypeError) as error:  # on some malformed headers
         raise ValueError(f"must be a mail, got a malformed header: {error}") from error
     if not body.blocks and len(body.attachments) == 1 and (inner := _forwarded(message)):

@@ -18,7 +18,6 @@ _SPACES: Final[dict[str, str | int | None]] = {" ": "\U000f0801", "\t": "\U000f0
 """Characters for the space in code, which pandoc would reduce to one."""
 CELL_MARK: Final = "\U000f0804"
 """Character for private use before a number, which pandoc would write in its own way."""
-_MAX_DEPTH: Final = 200
 _OFFICE: Final = "http://schemas.openxmlformats.org"
 _PREFIXES: Final = {
     "w": f"{_OFFICE}/wordprocessingml/2006/main",
@@ -67,21 +66,16 @@ def prune(root: "_Element", drops: "Callable[[_Element, str], bool]") -> None:
     Args:
         root: Root of a part.
         drops: Function that is given an element and its name without a namespace, the outer before the inner.
-
-    Raises:
-        ValueError: If elements are nested too deeply; the message lacks the subject.
     """
-    stack = [(root, 1)]
+    stack = [root]
     while stack:
-        element, depth = stack.pop()
-        if depth > _MAX_DEPTH:
-            raise ValueError("must nest its elements less deeply, got more levels than can be read")
+        element = stack.pop()
         for inner in list(element):
             name = local_name(inner.tag)
             if not name or drops(inner, name):
                 remove(inner)
             else:
-                stack.append((inner, depth + 1))
+                stack.append(inner)
 
 
 def remove(element: "_Element") -> None:

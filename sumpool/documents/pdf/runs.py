@@ -66,7 +66,6 @@ _ACCENTS = re.compile(f"[{re.escape(''.join(COMBINING))}]")
 _NOTHING: Final = "\x00"
 _DOTLESS = {"\u0131": "i", "\u0237": "j"}
 _REACH: Final = 3  # characters between an accent and its letter in the order of drawing
-_MAX_ACCENTS: Final = 5000  # on a page
 
 _WIDE_GAP: Final = 0.9  # font sizes
 _SPACE: Final = 0.15  # font sizes
@@ -87,8 +86,6 @@ _object_at = ctypes.CFUNCTYPE(_POINTER, _POINTER, ctypes.c_int)(
 
 DIRECTIONS: Final = {0: (1, 0), 90: (0, 1), 180: (-1, 0), 270: (0, -1)}
 """Cosine and sine of each direction of text in degrees."""
-MAX_PAGE_CHARACTERS: Final = 200_000
-"""Characters of a page that are read; text beyond them is dropped."""
 
 _OCR_SHARE: Final = 0.2  # share of visible characters below which the invisible ones are the recognised text of a scan
 _SKEW: Final = 5  # degrees
@@ -222,7 +219,7 @@ def _read_page(page: Handle, text_page: Handle, layers: dict[str, bool]) -> tupl
 
 def _characters(text_page: Handle) -> str:
     """Return the text of a page in units of UTF-16, one per character of PDFium."""
-    count = min(pdfium.FPDFText_CountChars(text_page), MAX_PAGE_CHARACTERS)
+    count = pdfium.FPDFText_CountChars(text_page)
     if count <= 0:
         return ""
     buffer = (ctypes.c_uint16 * (count + 1))()
@@ -240,7 +237,7 @@ def compose_accents(text_page: Handle, text: str) -> str:
         text: Characters of the page.
     """
     characters = list(text)
-    for match in list(_ACCENTS.finditer(text))[:_MAX_ACCENTS]:
+    for match in _ACCENTS.finditer(text):
         index = match.start()
         letter = _letter_under(text_page, text, index)
         if letter < 0:

@@ -22,7 +22,6 @@ _INDENT: Final = 1.2  # of the first line, which begins a paragraph, in its size
 _MIN_LINES: Final = 2
 _MIN_CHARACTERS: Final = 20  # of the lines beside an initial
 _MIN_REST: Final = 2  # letters of the word behind a letter that is a word
-_MAX_LETTERS: Final = 200  # of a page that are looked at
 _WORDS: Final = frozenset("AÀIOÓEÉYUÚ\u0412\u0418\u041a\u041e\u0421\u0423\u042f")
 """Letters that are words in some language."""
 
@@ -60,7 +59,7 @@ def lower_initials(runs: Sequence[Run]) -> list[Run]:
     """Return the runs of a page with each initial at the start of the first of the lines beside it."""
     kept = list(runs)
     (usual, _), *_ = Counter(run.size for run in runs).most_common(1) or [(0.0, 0)]
-    for initial in [run for run in runs if run.size >= _LARGER * usual and _is_letter(run)][:_MAX_LETTERS]:
+    for initial in [run for run in runs if run.size >= _LARGER * usual and _is_letter(run)]:
         lines = _lines_beside(initial, kept)
         if len(lines) < _MIN_LINES or sum(len(run.text) for line in lines for run in line) < _MIN_CHARACTERS:
             continue

@@ -100,7 +100,7 @@ def open_plain_or_packed(path: Path) -> IO[bytes]:
         file = open_input(path)
     except OSError as error:
         raise DataError(f"{path} must be a file that can be read, got: {error.strerror}; check the path") from error
-    return open_unpacked(file, path, DEFAULT_LIMITS) if path.suffix in COMPRESSED else file
+    return open_unpacked(file, path) if path.suffix in COMPRESSED else file
 
 
 def read_chunks(path: Path, *, strict: bool) -> Iterator[str]:
