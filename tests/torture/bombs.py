@@ -44,6 +44,11 @@ def _office(name: str, content: bytes, method: int = zipfile.ZIP_DEFLATED, state
     return _zip(kinds[name], method, stated)
 
 
+def _large(name: str, method: int, stated: int | None = None) -> bytes:
+    """A document whose principal part has 900 MiB."""
+    return _office(name, b"<a>".ljust(900 * _MEBIBYTE), method, stated)
+
+
 def _lol(depth: int) -> str:
     """Entities of entities."""
     entities = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, depth))
@@ -88,6 +93,7 @@ def _parquet(rows: int, length: int, dictionary: bool = True) -> bytes:
     stream = io.BytesIO()
     table = pyarrow.table({"document": ["a" * length] * rows})
     parquet.write_table(table, stream, compression="zstd", use_dictionary=dictionary, write_statistics=False)
+    pyarrow.default_memory_pool().release_unused()
     return stream.getvalue()
 
 
@@ -154,15 +160,15 @@ _SPACES: Final = b" " * (_MEBIBYTE - 2_000)
 BOMBS: Final[Mapping[str, Callable[[], bytes]]] = {
     # parts that unpack to gigabytes, or state another size than they have
     **{
-        f"{method}-{kind}.{kind}": partial(_office, kind, bytes(900 * _MEBIBYTE), number)
+        f"{method}-{kind}.{kind}": partial(_large, kind, number)
         for kind in ("docx", "odt", "epub")
         for method, number in (("bzip2", zipfile.ZIP_BZIP2), ("deflate", zipfile.ZIP_DEFLATED))
     },
     **{
-        f"liar-{kind}.{kind}": partial(_office, kind, b"<a>" + b" " * (900 * _MEBIBYTE), zipfile.ZIP_DEFLATED, 100)
+        f"liar-{kind}.{kind}": partial(_large, kind, zipfile.ZIP_DEFLATED, 100)
         for kind in ("docx", "odt", "epub", "pptx", "xlsx")
     },
-    "lzma.docx": partial(_office, "docx", bytes(900 * _MEBIBYTE), zipfile.ZIP_LZMA),
+    "lzma.docx": partial(_large, "docx", zipfile.ZIP_LZMA),
     "mimetype.odt": lambda: _zip({"mimetype": bytes(900 * _MEBIBYTE)}, zipfile.ZIP_BZIP2),
     "parts.docx": lambda: docx("", {f"word/{n}.xml": "<a/>" for n in range(5_000)}),
     "entries.docx": lambda: b"PK\x03\x04" + b"PK\x01\x02" * 200_000,
@@ -201,8 +207,8 @@ BOMBS: Final[Mapping[str, Callable[[], bytes]]] = {
     "kids.pdf": lambda: pdf_of_pages(_deflated(b"BT /F1 9 Tf 72 700 Td (Hosts send.) Tj ET"), b"/FlateDecode", 150_000),
     "arrays.pdf": lambda: pdf_of_pages(b"[" * 900_000, b"[]"),
     # rows
-    "dictionary.parquet": partial(_parquet, 100, 30 * _MEBIBYTE),
-    "row.parquet": partial(_parquet, 1, 1000 * _MEBIBYTE, False),
+    "dictionary.parquet": partial(_parquet, 20, 30 * _MEBIBYTE),
+    "row.parquet": partial(_parquet, 1, 400 * _MEBIBYTE, False),
     "rows.jsonl.gz": lambda: gzip.compress(b'{"text": "' + b"a" * (900 * _MEBIBYTE) + b'"}', 9),
     "deep.jsonl": lambda: b'{"text": ' + b"[" * 900_000,
     "field.csv.gz": lambda: gzip.compress(b"id,text\n1," + b"a" * (900 * _MEBIBYTE), 9),
