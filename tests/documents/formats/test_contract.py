@@ -1,11 +1,9 @@
 """Contract of all formats: what they return, what they refuse and how long they take."""
 
 import io
-import random
 import socket
 import sys
 import time
-import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -18,17 +16,16 @@ from hypothesis import strategies as st
 import sumpool.documents.formats
 from sumpool.documents.contents import with_errors
 from sumpool.documents.detection import detect_format
-from sumpool.documents.document import DEFAULT_OPTIONS, Document, ParsedDocument, TextBlock
+from sumpool.documents.document import DEFAULT_OPTIONS, Document, TextBlock
 from sumpool.documents.formats import FORMATS, LIBRARIES, PANDOC, load_format
 from sumpool.documents.plain_text.structure import text_spans
 from sumpool.errors import DataError
+from tests.torture.b5_fuzzed_documents import SAMPLES, check_blocks, fuzzed
 
 FOLDER = Path(sumpool.documents.formats.__file__).parent
 MODULES = sorted(path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("_"))
 NAMES = [*MODULES, *PANDOC]
-SAMPLES = Path(__file__).parent / "samples"
 TEXTS = st.text(max_size=300).map(lambda text: text.encode("utf-8", "ignore"))
-KINDS = {"paragraph", "heading", "list_item", "table_row", "caption", "code", "notice"}
 
 
 def sample(name: str) -> bytes:
@@ -37,21 +34,12 @@ def sample(name: str) -> bytes:
     return path.read_bytes()
 
 
-def check(parsed: ParsedDocument) -> None:
-    for block in parsed.blocks:
-        assert block.kind in KINDS
-        assert block.kind == "code" or block.text == " ".join(block.text.split())
-        assert block.level > 0 or block.kind not in ("heading", "list_item")
-        assert block.line is None or block.line > 0
-        assert block.page is None or block.page > 0
-
-
 def parse_or_refuse(name: str, content: bytes) -> None:
     """Parse content that may be invalid; any exception but the documented ones fails the test."""
 
     def documents() -> Iterator[Document]:
         parsed = load_format(name).parse(content, DEFAULT_OPTIONS)
-        check(parsed)
+        check_blocks(parsed.blocks)
         yield Document.from_parsed(name, parsed)
 
     (document,) = with_errors(name, name, documents())
@@ -86,7 +74,7 @@ def test_missing_library_is_named(name: str, module: str, message: str, monkeypa
 @pytest.mark.parametrize("name", NAMES)
 def test_sample_is_parsed(name: str) -> None:
     parsed = load_format(name).parse(sample(name), DEFAULT_OPTIONS)
-    check(parsed)
+    check_blocks(parsed.blocks)
     kinds = {block.kind for block in parsed.blocks if block.text}
     assert ({"paragraph"} if name == "subtitles" else {"heading", "paragraph"}) <= kinds, kinds
     assert "Gateways" in parsed.title
@@ -124,23 +112,8 @@ def test_random_content_is_read_by_pandoc_or_refused(name: str, content: bytes) 
 @pytest.mark.parametrize("count", [20, pytest.param(100, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", NAMES)
 def test_mutated_samples_are_parsed_or_refused(name: str, count: int) -> None:
-    original = sample(name)
-    for seed in range(count // 4 if name in PANDOC else count):
-        generator = random.Random(seed)
-        content = bytearray(original)
-        for _ in range(generator.randint(1, 8)):
-            start = generator.randrange(len(content))
-            match generator.randrange(4):
-                case 0:
-                    content[start] = generator.randrange(256)
-                case 1:
-                    del content[start : start + generator.randint(1, 40)]
-                case 2:
-                    content[start:start] = content[: generator.randint(1, 60)]
-                case _:
-                    content = content[: max(1, start)]
-            content = content or bytearray(b"x")
-        parse_or_refuse(name, bytes(content))
+    for number in range(count // 4 if name in PANDOC else count):
+        parse_or_refuse(name, fuzzed(name, number, [sample(name)]))
 
 
 TEXT_NAMES = [name for name in NAMES if name in ("text", "markdown", "rst", "man", "mdoc", "rfc")]
@@ -157,54 +130,10 @@ def test_hostile_lines_are_read(length: int) -> None:
             parse_or_refuse(name, f"Title\n\n{line}\n\n{line}\n".encode())
 
 
-SNIPPETS = (
-    b"<!DOCTYPE a [<!ENTITY x SYSTEM 'file:///etc/passwd'>]>&x;",
-    b"<!ENTITY % p SYSTEM 'http://127.0.0.1:1/'>%p;",
-    b"<xi:include xmlns:xi='http://www.w3.org/2001/XInclude' href='/etc/passwd' parse='text'/>",
-    b"<?xml-stylesheet href='http://127.0.0.1:1/'?>",
-    b"<iframe src='file:///etc/passwd'></iframe><script>alert(1)</script>",
-    b"<div>" * 300,
-    b'Content-Type: message/external-body; access-type=local-file; name="/etc/passwd"\n\n',
-    b"\n--one\nContent-Type: multipart/mixed; boundary=one\n\n--one\n",
-    b"../../../../etc/passwd",
-    b"\xff\xfe\x00",
-    b"=?utf-8?b?====?=",
-)
-
-
-def mutated(content: bytes, generator: random.Random) -> bytes:
-    """Return content with some bytes deleted, changed, repeated or put in."""
-    target = bytearray(content)
-    for _ in range(generator.randint(1, 5)):
-        start = generator.randrange(max(1, len(target)))
-        match generator.randrange(4):
-            case 0:
-                target[start : start + 1] = bytes([generator.randrange(256)])
-            case 1:
-                del target[start : start + generator.randint(1, 60)]
-            case 2:
-                target[start:start] = generator.choice(SNIPPETS)
-            case _:
-                target[start:start] = target[max(0, start - 80) : start] * generator.randint(1, 20)
-    return bytes(target)
-
-
-def mutated_archive(content: bytes, generator: random.Random) -> bytes:
-    """Return an archive with one mutated part."""
-    stream = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(content)) as source, zipfile.ZipFile(stream, "w") as target:
-        chosen = generator.choice(source.namelist())
-        for name in source.namelist():
-            part = source.read(name)
-            target.writestr(name, mutated(part, generator) if name == chosen else part)
-    return stream.getvalue()
-
-
 @pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["html", "docx", "odt", "pptx", "xlsx", "epub", "mail"])
 def test_mutated_documents_open_nothing(name: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    module, (path,) = load_format(name), SAMPLES.glob(f"{name}.*")
-    content = path.read_bytes()
+    module, content = load_format(name), sample(name)
     text = "\n".join(block.text for block in module.parse(content, DEFAULT_OPTIONS).blocks)  # imports the libraries
 
     def refuse(*_: object, **__: object) -> NoReturn:
@@ -214,8 +143,7 @@ def test_mutated_documents_open_nothing(name: str, count: int, monkeypatch: pyte
         return opener(file, *arguments, **options) if isinstance(file, int) else refuse()
 
     opener: Callable[..., object] = io.open
-    mutate = mutated_archive if zipfile.is_zipfile(io.BytesIO(content)) else mutated
-    contents = [mutate(content, random.Random(seed)) for seed in range(count)]
+    contents = [fuzzed(name, number, [content]) for number in range(count)]
     for mutant in contents:  # loads the statistics of the encodings that are guessed
         with suppress(ValueError):
             module.parse(mutant, DEFAULT_OPTIONS)
