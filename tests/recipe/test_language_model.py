@@ -56,7 +56,7 @@ def test_all_problems_are_listed_with_suggestions(tmp_path: Path) -> None:
     with pytest.raises(RecipeError) as error:
         load_any_recipe(path, ["generate.lenght=3"])
     assert str(error.value).split("\n")[1:] == [
-        "  - data.source.kind must be one of cc100, jsonl, parquet, plain, wiki40b, got 'plane' (did you mean plain?)",
+        "  - data.source.kind must be one of cc100, plain, wiki40b, got 'plane' (did you mean plain?)",
         "  - data.vocabluary is not a setting of data (did you mean vocabulary?)",
         "  - train.batch_tokens must be at least 1, got 0",
         "  - train.stepps is not a setting of train (did you mean steps?)",

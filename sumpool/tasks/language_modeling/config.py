@@ -114,13 +114,10 @@ class TextDataConfig(PreparedDataConfig):
     """Characters of the source that are read; those of training if splits have their own files. Null reads all."""
     max_evaluation_characters: int | None = Field(None, ge=1)
     """Characters that are read of files of validation and of test, each; null reads all."""
-    split: Literal["position", "document"] = "position"
-    """Division of text without files per split: by position, such as 90, 5 and 5 % of text8, or by a hash of the
-    document's id."""
     validation_share: float = Field(0.05, gt=0, le=0.5)
-    """Fraction of the text, or of the documents, used for validation."""
+    """Fraction of a text without files per split that is used for validation, before that of test at its end."""
     test_share: float = Field(0.05, gt=0, le=0.5)
-    """Fraction of the text, or of the documents, used for testing."""
+    """Fraction of such a text that is used for testing."""
     vocabulary: Vocabulary = "characters"
     """Tokens of the text: characters, bytes of UTF-8, or subwords (SentencePiece)."""
     vocabulary_size: int = Field(8000, ge=300, le=256_000)

@@ -23,7 +23,6 @@ import numpy as np
 from sumpool.data.inputs import SPLITS, Split
 from sumpool.data.prepared_folder import fill_prepared, find_or_make
 from sumpool.data.report import PreparedReport
-from sumpool.data.sources._base import hash_split
 from sumpool.documents.document import Reject
 from sumpool.errors import DataError
 from sumpool.progress import Check, Progress, Report
@@ -215,7 +214,7 @@ def write_text_files(
     Raises:
         DataError: If a row cannot be used and `skip_bad_rows` is false, or a split has fewer than two characters.
     """
-    by_position = config.source.path is not None and config.split == "position"
+    by_position = config.source.path is not None
     names: tuple[str, ...] = (_WHOLE,) if by_position else SPLITS
     rejected = 0
     with ExitStack() as stack:
@@ -228,11 +227,10 @@ def write_text_files(
                     raise DataError(f"{where}; correct it, or skip such rows with --skip-bad-rows")
                 rejected += 1
                 continue
-            split = chunk.split or hash_split(chunk.document, config.validation_share, config.test_share)
-            writer = writers[_WHOLE if by_position else split]
+            writer = writers[chunk.split or _WHOLE]
             if not writer.is_full:
                 writer.add(chunk)
-            elif by_position or (config.source.path and all(other.is_full for other in writers.values())):
+            elif by_position:
                 break
             report(Progress(_TASK, sum(writer.characters for writer in writers.values())))
         for writer in writers.values():

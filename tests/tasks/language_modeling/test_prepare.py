@@ -15,7 +15,6 @@ from sumpool.progress import no_op
 from sumpool.tasks.language_modeling.config import TextDataConfig
 from sumpool.tasks.language_modeling.prepare import SUBWORDS, TextReport, find_or_prepare_text
 from sumpool.tasks.language_modeling.running_text import RunningTextConfig
-from sumpool.tasks.language_modeling.sources.cc100 import Cc100TextSourceConfig
 from sumpool.tasks.language_modeling.sources.plain import PlainTextSourceConfig
 from sumpool.tasks.language_modeling.sources.wiki40b import Wiki40bTextSourceConfig
 from sumpool.tasks.language_modeling.stream import TextStream
@@ -78,16 +77,6 @@ def test_parts_of_a_text_do_not_change_it(tmp_path: Path, monkeypatch: pytest.Mo
         assert one is not None
         assert other is not None
         assert one.tolist() == other.tolist()
-
-
-def test_documents_are_divided_by_their_ids(tmp_path: Path) -> None:
-    path = tmp_path / "cc100.txt"
-    path.write_text("".join(f"document {number} .\n\n" for number in range(300)))
-    config = TextDataConfig(source=Cc100TextSourceConfig(path=path), split="document", validation_share=0.2)
-    folder, report = prepare(tmp_path, config)
-    texts = list(decoded(folder))
-    assert sum(text.count("document") for text in texts) == 300 == report.kept
-    assert 30 < texts[1].count("document") == report.splits["validation"].documents < 90
 
 
 def test_files_per_split_and_limits(tmp_path: Path) -> None:
