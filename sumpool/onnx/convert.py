@@ -24,7 +24,7 @@ OPSET: Final = 18
 _MAX_FILE = 2**30
 """Bytes of weights above which they are stored beside the graph, whose own format ends at 2 GiB."""
 _SIZES: Final = {
-    **dict.fromkeys(("ids", "sentences", "copy_ids"), ("batch", "length")),
+    **dict.fromkeys(("ids", "sentences", "copy_ids", "copy_first"), ("batch", "length")),
     **dict.fromkeys(("tokens", "previous_tokens"), ("batch", "beams")),
     "ancestry": ("batch", "beams", "slots"),
 }

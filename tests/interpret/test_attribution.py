@@ -86,7 +86,8 @@ def test_copies_are_bayes_rule_over_ablated_sources() -> None:
         for source in range(40):
             ids = cache["ids"].clone()
             ids[0, source] = 1  # its mass is that of another word now
-            without = model.output(decoded.states, history, {**cache, "ids": ids})[0].exp()
+            first = (ids[..., None] == ids[:, None]).int().argmax(-1)
+            without = model.output(decoded.states, history, {**cache, "ids": ids, "first": first})[0].exp()
             expected = ((total - without) / total).gather(1, batch.target[0][:, None])[:, 0]
             torch.testing.assert_close(attribution.copied[:, source], expected, atol=1e-12, rtol=0)
     assert attribution.copied.sum() > 0.1

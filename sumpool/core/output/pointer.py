@@ -82,7 +82,8 @@ class PointerOutput(Output):
 
         The mask is (batch, keys), the bias (batch, 1, keys). Keys are source positions; or states of the memory, whose
         preceding tokens are the weighted mean over their source tokens; `pooling_weights` (batch, keys, length) are
-        then kept too.
+        then kept too. Copies of a token are added up at its first position, (batch, length), which takes less time than
+        sums over the vocabulary.
         """
         pooling_weights = compose(mixtures, ids.size(1)) if self.copies == "memory" else None
         keys = source
@@ -97,7 +98,10 @@ class PointerOutput(Output):
         # Of documents without any key, whose copies have no weight, all are visible: a softmax over nothing is NaN.
         hidden = ~keys.mask & keys.mask.any(1, keepdim=True)
         bias = key.new_zeros(keys.mask.shape).masked_fill_(hidden, -torch.inf)[:, None]
-        precomputed = {"key": key, "bias": bias, "mask": keys.mask, "ids": ids}
+        positions = torch.arange(ids.size(1), device=ids.device).expand_as(ids)
+        first = ids.new_full((ids.size(0), self.embedding.num_embeddings), ids.size(1))
+        first = first.scatter_reduce_(1, ids, positions, "amin").gather(1, ids)
+        precomputed = {"key": key, "bias": bias, "mask": keys.mask, "ids": ids, "first": first}
         return precomputed if pooling_weights is None else {**precomputed, "pooling_weights": pooling_weights}
 
     @torch.no_grad()  # tokens that occur twice in the source are scattered twice below: gradients would count double
@@ -107,7 +111,8 @@ class PointerOutput(Output):
         log_probs = self._vocabulary(states).add_(generate)  # (batch, target, vocab)
         attention = self._attend_to_source(states, history, precomputed)
         ids = precomputed["ids"][:, None].expand_as(attention)
-        copied = torch.zeros_like(log_probs).scatter_add_(-1, ids, attention).gather(-1, ids)
+        first = precomputed["first"][:, None].expand_as(attention)
+        copied = torch.zeros_like(attention).scatter_add_(-1, first, attention).gather(-1, first)
         # Only tokens of the source can be copied; most of the vocabulary is not in it.
         generated = log_probs.gather(-1, ids)  # (batch, target, length)
         # Not logaddexp: a CPU computes the last numbers of a tensor, which depend on batch mates, by another formula.
