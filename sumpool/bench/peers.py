@@ -6,6 +6,9 @@ tokens see. None of them pools. Special tokens have our ids. Each runs in the pr
 CTranslate2, a C++ engine that only generates, has a process of its own: it keeps threads of an OpenMP of its own beside
 those of torch, and as long as its engine exists, the small products of a model in the same process take twice as long.
 It is converted from a random BART of transformers. Its tokens are strings, here the ids in digits.
+
+ONNX Runtime, in a process of its own too, runs the exported graphs of our model in the shape of BART: full attention,
+and no pooling.
 """
 
 import logging
@@ -15,6 +18,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from importlib.metadata import version
 from importlib.util import find_spec
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, final
 
@@ -25,9 +29,16 @@ from sumpool.bench.config import BenchConfig, Workload
 from sumpool.bench.measures import clock
 from sumpool.bench.workload import NAMES, Conditions, Contender, Documents
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
-from sumpool.core.model.config import ModelConfig
+from sumpool.core.attention.vanilla import VanillaAttentionConfig
+from sumpool.core.decoding.beam import search
+from sumpool.core.decoding.config import Lengths, Ranking
+from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
+from sumpool.core.model.summarizer import DecoderState, SummarizationModel
+from sumpool.core.output.tied import TiedOutputConfig
 from sumpool.data.processes import WorkerPool
 from sumpool.errors import RecipeError
+from sumpool.onnx.convert import convert
+from sumpool.onnx.graphs import DECODER, ENCODER, OnnxModel
 from sumpool.progress import Progress, Report, no_op
 from sumpool.special_tokens import BOS, EOS, PAD, UNK
 from sumpool.training.hardware import Work
@@ -54,7 +65,9 @@ _Answer = tuple[str | None, int | None]
 _REPEATS = 2
 _TRIAL, _TRIAL_WRITTEN = 1024, 16
 """Tokens, at most, of the documents that compare precisions, and of what is written about them."""
-LIBRARIES = ("transformers", "ctranslate2")
+ENGINES = {"CTranslate2": ("ctranslate2",), "ONNX Runtime": ("onnxruntime", "onnx", "onnxscript")}
+"""Peers that have a process of their own, and the libraries that they need beside transformers."""
+LIBRARIES = ("transformers", "ctranslate2", "onnxruntime")
 _INSTALL = "pip install 'sumpool[peers]'"
 
 
@@ -86,9 +99,15 @@ def require_peers() -> tuple[str, ...]:
     """
     if find_spec("transformers") is None:
         raise RecipeError(f"--peers must have transformers and ctranslate2, transformers is not installed: {_INSTALL}")
-    if find_spec("ctranslate2") is None:
-        return (f"CTranslate2 is left out, ctranslate2 is not installed: {_INSTALL}",)
-    return ()
+    return tuple(
+        f"{name} is left out, {missing[0]} is not installed: {_INSTALL}"
+        for name in ENGINES
+        if (missing := _missing(name))
+    )
+
+
+def _missing(engine: str) -> list[str]:
+    return [library for library in ENGINES[engine] if find_spec(library) is None]
 
 
 def build_peers(config: ModelConfig, settings: BenchConfig, conditions: Conditions) -> dict[str, Contender]:
@@ -104,11 +123,13 @@ def build_peers(config: ModelConfig, settings: BenchConfig, conditions: Conditio
             for dtype, precision in NAMES.items()
         }
         peers[name] = FastestPeer(models, trial, settings.beams, written)
-    if find_spec("ctranslate2") is not None:
-        threads = torch.get_num_threads()
-        peers["CTranslate2"] = PeerProcess(
-            partial(_ctranslate2, long, conditions, threads, trial, settings.beams, written)
-        )
+    engines: dict[str, Callable[..., Contender]] = {"CTranslate2": _ctranslate2}
+    if conditions.device.type == "cpu":
+        engines["ONNX Runtime"] = _onnx_runtime
+    for name, engine in engines.items():
+        if not _missing(name):
+            threads = torch.get_num_threads()
+            peers[name] = PeerProcess(partial(engine, long, conditions, threads, trial, settings.beams, written))
     return peers
 
 
@@ -363,6 +384,17 @@ def _ctranslate2(
     return FastestPeer(engines, trial, beams, written)
 
 
+def _onnx_runtime(
+    config: ModelConfig, conditions: Conditions, threads: int, trial: Documents, beams: int, written: int
+) -> Contender:
+    """ONNX Runtime in its process; torch computes little there beside the search."""
+    torch.set_num_threads(1)
+    logging.getLogger().setLevel(logging.ERROR)  # quantization recommends to pre-process the graphs
+    kinds = ("float32", "int8")
+    engines = {kind: partial(OnnxRuntimePeer, config, conditions, kind, threads) for kind in kinds}
+    return FastestPeer(engines, trial, beams, written)
+
+
 def compute_types(device: torch.device) -> tuple[str, ...]:
     """Compute types that a device supports."""
     from ctranslate2 import get_supported_compute_types
@@ -436,6 +468,51 @@ class CTranslate2Peer(Contender):
         specification.validate()
         specification.optimize()
         return specification
+
+
+@final
+class OnnxRuntimePeer(Contender):
+    """Our graphs of a model in the shape of BART in ONNX Runtime; encoding projects the keys of cross-attention too."""
+
+    def __init__(self, config: ModelConfig, conditions: Conditions, precision: str, threads: int) -> None:
+        layers = (EncoderLayerConfig(attention=VanillaAttentionConfig()),) * len(config.encoder)
+        decoder = DecoderConfig(layers=config.decoder.layers)
+        shape = {"encoder": layers, "decoder": decoder, "output": TiedOutputConfig()}
+        self.config, self.conditions = config.model_copy(update=shape), conditions
+        self.precision, self.threads = precision, threads
+
+    @cached_property
+    def model(self) -> OnnxModel:
+        """The graphs with their weights, which are created when they are first needed."""
+        from onnxruntime.quantization import QuantType, quantize_dynamic
+
+        torch.manual_seed(self.conditions.seed)
+        with TemporaryDirectory() as name:
+            folder = Path(name)
+            convert(SummarizationModel(self.config, self.conditions.vocabulary).eval(), folder)
+            for graph in (ENCODER, DECODER) if self.precision == "int8" else ():
+                quantize_dynamic(folder / graph, folder / graph, per_channel=True, weight_type=QuantType.QInt8)
+            return OnnxModel(folder, self.threads)
+
+    def precision_of(self, workload: Workload) -> str:
+        """Precision of the weights and of the products with them."""
+        del workload
+        return self.precision
+
+    def train(self, documents: Documents) -> None:
+        """Raise NotImplementedError."""
+        raise NotImplementedError("ONNX Runtime does not train")
+
+    def encode(self, documents: Documents, beams: int = 1) -> DecoderState:
+        """Encode the documents."""
+        return self.model.start(documents.ids, documents.mask, documents.sentences, beams, PAD)
+
+    def generate(self, documents: Documents, beams: int, tokens: int) -> Tensor:
+        """Encode the documents and generate exactly `tokens` tokens for each: (batch, tokens)."""
+        lengths = [Lengths(tokens, tokens)] * len(documents.ids)
+        state = self.encode(documents, beams)
+        found = search(self.model.step, state, lengths, Ranking(beams), device=documents.ids.device)
+        return torch.tensor([best[0].tokens for best in found])
 
 
 def library_versions() -> dict[str, str]:

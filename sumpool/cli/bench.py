@@ -52,7 +52,7 @@ def bench(
     out: Out = None,
     latex: Latex = None,
     csv: Csv = None,
-    peers: Annotated[bool, typer.Option("--peers", help="Measure models of transformers and CTranslate2 too.")] = False,
+    peers: Annotated[bool, typer.Option("--peers", help="Measure models of other libraries too.")] = False,
     json: Json = False,
     changes: Changes = None,
 ) -> None:

@@ -18,6 +18,7 @@ from sumpool.bench.peers import (
     Build,
     CTranslate2Peer,
     FastestPeer,
+    OnnxRuntimePeer,
     PeerProcess,
     TransformersPeer,
     bart,
@@ -29,7 +30,7 @@ from sumpool.bench.peers import (
     pegasus_x,
     require_peers,
 )
-from sumpool.bench.workload import Conditions, Contender, Documents
+from sumpool.bench.workload import Conditions, Contender, Documents, Subject
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
@@ -298,6 +299,23 @@ def test_writes_as_many_tokens_as_asked_for(monkeypatch: pytest.MonkeyPatch, kin
     assert kind in peer.translator.compute_type
 
 
+@pytest.mark.slow
+def test_onnx_runtime_writes_what_our_model_writes() -> None:
+    documents = Documents.random(2, 20, 1, WIDE)
+    exact, rounded = (OnnxRuntimePeer(LONG, WIDE, precision, 1) for precision in ("float32", "int8"))
+    subject = Subject(exact.config, WIDE)
+    expected = subject.model.eval().start(subject.encode(documents), 1).cross_cache[-1]["key"]
+    assert torch.allclose(exact.encode(documents).cross_cache[-1]["key"], expected, atol=1e-4)
+    error = (rounded.encode(documents).cross_cache[-1]["key"] - expected).norm() / expected.norm()
+    assert 1e-4 < error < 0.1
+    for peer in (exact, rounded):
+        written = peer.generate(documents, beams=2, tokens=8)
+        assert written.shape == (2, 8)
+        assert EOS not in written
+    with pytest.raises(NotImplementedError, match="ONNX Runtime does not train"):
+        exact.train(documents)
+
+
 def test_it_only_writes() -> None:
     peer = CTranslate2Peer(LONG, WIDE, "float32", threads=2)
     documents = Documents.random(1, 8, 4, WIDE)
@@ -420,10 +438,12 @@ OF_TRANSFORMERS = ["LED", "PEGASUS-X", "LongT5", "BART"]
 def test_every_peer_reads_the_longest_and_writes_all_tokens() -> None:
     documents = Documents.random(1, 29, 11, CONDITIONS)
     peers = build_peers(SHORT, BenchConfig(lengths=(20, 29), generate=11, target=4), CONDITIONS)
-    assert list(peers) == [*OF_TRANSFORMERS, "CTranslate2"]
+    assert list(peers) == [*OF_TRANSFORMERS, "CTranslate2", "ONNX Runtime"]
     assert isinstance(peers["CTranslate2"], PeerProcess)
+    assert isinstance(peers["ONNX Runtime"], PeerProcess)
     before = libraries()
-    for peer in peers.values():
+    for name in [*OF_TRANSFORMERS, "CTranslate2"]:
+        peer = peers[name]
         assert peer.precision_of("generate") is None
         peer.generate(documents, beams=2, tokens=11)
         assert peer.precision_of("generate") is not None
@@ -448,9 +468,12 @@ def test_without_transformers_there_are_no_peers(monkeypatch: pytest.MonkeyPatch
         require_peers()
 
 
-def test_without_ctranslate2_there_are_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    hide(monkeypatch, "ctranslate2")
-    assert require_peers() == ("CTranslate2 is left out, ctranslate2 is not installed: pip install 'sumpool[peers]'",)
+def test_without_an_engine_there_are_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    hide(monkeypatch, "ctranslate2", "onnx")
+    assert require_peers() == (
+        "CTranslate2 is left out, ctranslate2 is not installed: pip install 'sumpool[peers]'",
+        "ONNX Runtime is left out, onnx is not installed: pip install 'sumpool[peers]'",
+    )
     assert list(build_peers(SHORT, BenchConfig(lengths=(8,)), CONDITIONS)) == OF_TRANSFORMERS
 
 
