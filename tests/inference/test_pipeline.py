@@ -132,7 +132,7 @@ def test_a_folder_of_a_version_that_learnt_abbreviations_loads(run: Path) -> Non
 
 def test_hostile_files_that_the_manifest_lists_are_refused(run: Path) -> None:
     for name, content, problem in (
-        ("ranker.safetensors", b"\x02\0\0\0\0\0\0\0[]", "must be a sentence ranker, got .*a list as header"),
+        ("ranker.safetensors", b"\x02\0\0\0\0\0\0\0[]", "must be a sentence ranker, got .*invalid JSON in header"),
         ("ranker.safetensors", b"\x02\0\0\0\0\0\0\0{}", "must be a sentence ranker, got KeyError"),
         ("report.json", b"{" * 100_000, "must be JSON, got: more than 64 levels"),
         ("report.json", b"[]", "must hold a JSON object, got list"),
