@@ -27,8 +27,8 @@ _MAX_NAMED: Final = 4
 
 STDIN: Final = "-"
 """Argument that stands for standard input."""
-_AHEAD = 8
-"""Documents of a folder that are read ahead, as some take many times as long to read as others."""
+_PREFETCHED = 8
+"""Documents that are prefetched at most; some take many times as long to read as others."""
 _ZIP = b"PK\x03\x04"
 
 
@@ -184,14 +184,14 @@ def _count(names: Sequence[str], options: ReadOptions) -> int | None:
     return None if any(uncompressed_suffix(file) in (*ROWS, ".mbox") for file in files) else len(files)
 
 
-def read_ahead(documents: Iterator[Document]) -> Iterator[Document]:
-    """Yield documents, and let a thread read the next ones while one is used."""
+def prefetch(documents: Iterator[Document]) -> Iterator[Document]:
+    """Yield documents, and prefetch the next ones in a thread."""
     # Imported here, as a single document has no next one.
     from concurrent.futures import ThreadPoolExecutor
 
     thread = ThreadPoolExecutor(1, "reading")
     try:
-        waiting = deque(thread.submit(next, documents, None) for _ in range(_AHEAD))
+        waiting = deque(thread.submit(next, documents, None) for _ in range(_PREFETCHED))
         while document := waiting.popleft().result():
             waiting.append(thread.submit(next, documents, None))
             yield document
@@ -205,7 +205,7 @@ class _CountedDocuments(Sized, Iterable[Document]):
         self._documents, self._count = documents, count
 
     def __iter__(self) -> Iterator[Document]:
-        return read_ahead(self._documents) if self._count > 1 else self._documents
+        return prefetch(self._documents) if self._count > 1 else self._documents
 
     def __len__(self) -> int:
         return self._count

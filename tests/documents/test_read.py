@@ -12,7 +12,7 @@ import pytest
 import sumpool.documents.read
 from sumpool.documents.contents import with_errors
 from sumpool.documents.document import DEFAULT_OPTIONS, Document, ReadOptions, TextBlock
-from sumpool.documents.read import STDIN, check_arguments, files_of, read_ahead, read_documents
+from sumpool.documents.read import STDIN, check_arguments, files_of, prefetch, read_documents
 from sumpool.documents.worker import TOO_LARGE
 from sumpool.errors import DataError
 
@@ -107,14 +107,14 @@ def test_the_next_document_is_read_while_one_is_used() -> None:
             yield Document(str(number), "")
         raise DataError("no more")
 
-    ahead = read_ahead(documents())
+    ahead = prefetch(documents())
     assert not begun[0].is_set()
     for number in range(3):
         assert next(ahead).id == str(number)
         assert begun[min(number + 1, 2)].wait(60)
     with pytest.raises(DataError, match="no more"):
         next(ahead)
-    stopped = read_ahead(documents())
+    stopped = prefetch(documents())
     assert next(stopped).id == "0"
     stopped.close()  # type: ignore[attr-defined]
 
