@@ -511,8 +511,8 @@ class OnnxRuntimePeer(Contender):
         """Encode the documents and generate exactly `tokens` tokens for each: (batch, tokens)."""
         lengths = [Lengths(tokens, tokens)] * len(documents.ids)
         state = self.encode(documents, beams)
-        found = search(self.model.step, state, lengths, Ranking(beams), device=documents.ids.device)
-        return torch.tensor([best[0].tokens for best in found])
+        hypotheses = search(self.model.step, state, lengths, Ranking(beams), device=documents.ids.device)
+        return torch.tensor([best[0].tokens for best in hypotheses])
 
 
 def library_versions() -> dict[str, str]:

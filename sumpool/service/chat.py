@@ -2,9 +2,8 @@
 
 The document is the longest message of the user without its instructions: fences, tags and lines that end with a colon
 at its ends, and a paragraph or line of at most 20 words there that is not about the rest, as it shares at most half of
-its content words with it. Of 330 pages of documentation none lost a sentence that a summary should have, but licences
-and addresses. A number of words, sentences or bullets in what else the user says is the length; an instruction or
-another short message that is about the document is the focus.
+its content words with it. A number of words, sentences or bullets in what else the user says is the length; an
+instruction or another short message that is about the document is the focus.
 """
 
 import asyncio

@@ -31,7 +31,7 @@ class SparseAttentionConfig(AttentionConfig):
     stride: int = Field(128, ge=1, le=10_000_000)
     """Tokens per row; about the square root of the length is cheapest."""
     columns: int = Field(8, ge=1, le=10_000_000)
-    """Columns that every token attends to ; at most `stride`."""
+    """Columns that every token attends to; at most `stride`."""
 
     @model_validator(mode="after")
     def _check_columns(self) -> Self:
