@@ -99,7 +99,7 @@ def _read(prompt: str | None, file: Path | None) -> str:
     Raises:
         DataError: If it cannot be read, is too long, or is not UTF-8.
     """
-    from sumpool.io.pipes import open_input
+    from sumpool.documents.files import open_input
 
     name = str(file) if file else prompt
     if name is None or (name != _STDIN and not file):

@@ -12,7 +12,6 @@ from typing import IO, TYPE_CHECKING, Protocol, cast
 
 from sumpool.documents.document import Limits
 from sumpool.errors import DataError
-from sumpool.io.pipes import open_input
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -34,16 +33,26 @@ _MAX_RATIO, _FREE_BYTES = 300, 16 * 2**20
 limit. The text of a book repeated a thousand times has fewer, an archive bomb more."""
 
 
+def open_input(path: Path) -> IO[bytes]:
+    """Open a file, a pipe or a device for reading bytes.
+
+    Raises:
+        DataError: If it is missing or not readable.
+    """
+    try:
+        return path.open("rb")
+    except (OSError, ValueError) as error:  # ValueError: a null character or a lone surrogate in the name
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise DataError(f"{path} must be a file that can be read, got: {reason}; check the path") from error
+
+
 def open_bytes(path: Path) -> IO[bytes]:
     """Open a file or a pipe for reading bytes; `.gz` and `.zst` are decompressed.
 
     Raises:
         DataError: If the file is missing or not readable; or on reading, if it expands to too much.
     """
-    try:
-        file = open_input(path)
-    except OSError as error:
-        raise DataError(f"{path} must be a file that can be read, got: {error.strerror}; check the path") from error
+    file = open_input(path)
     return open_unpacked(file, path) if path.suffix in COMPRESSIONS else file
 
 

@@ -13,12 +13,11 @@ from typing import BinaryIO, Final, final
 from sumpool.documents.contents import error_if_none, with_errors
 from sumpool.documents.detection import ROWS, detect_format
 from sumpool.documents.document import DEFAULT_OPTIONS, Document, Limits, ReadOptions
-from sumpool.documents.files import COMPRESSIONS, READ_ERRORS, open_bytes, read_up_to, uncompressed_suffix
+from sumpool.documents.files import COMPRESSIONS, READ_ERRORS, open_bytes, open_input, read_up_to, uncompressed_suffix
 from sumpool.documents.formats import FORMATS, LIBRARIES, missing_library
 from sumpool.documents.worker import WORKERS
 from sumpool.errors import DataError
 from sumpool.io.bounded import open_regular, read_regular
-from sumpool.io.pipes import open_input
 
 _MANUAL_SUFFIX = re.compile(r"\.[1-9][a-z]{0,4}")
 _HEAD = 2**16
@@ -144,11 +143,7 @@ def _file_documents(path: Path, options: ReadOptions) -> Iterator[Document]:
 
 
 def _read(path: Path, limits: Limits) -> bytes:
-    try:
-        file = open_input(path)
-    except OSError as error:
-        raise DataError(f"{path} must be a file that can be read, got: {error.strerror}; check the path") from error
-    with file:
+    with open_input(path) as file:
         return read_up_to(file, limits)
 
 

@@ -11,10 +11,9 @@ from sumpool.data.inputs import Split, SplitFilesConfig
 from sumpool.data.sources._base import Fields
 from sumpool.data.sources.parquet import ParquetSourceConfig
 from sumpool.documents.document import DEFAULT_LIMITS, Reject
-from sumpool.documents.files import READ_ERRORS, open_unpacked, read_lines_limited
+from sumpool.documents.files import READ_ERRORS, open_input, open_unpacked, read_lines_limited
 from sumpool.documents.json_lines import Line, parse_lines, text_of
 from sumpool.errors import DataError
-from sumpool.io.pipes import open_input
 
 CHUNK_CHARACTERS: Final = 1 << 20
 """Characters, or bytes, that are read at once."""
@@ -96,10 +95,7 @@ def open_plain_or_packed(path: Path) -> IO[bytes]:
     Raises:
         DataError: If the file is missing or not readable; or on reading, if it expands to too much.
     """
-    try:
-        file = open_input(path)
-    except OSError as error:
-        raise DataError(f"{path} must be a file that can be read, got: {error.strerror}; check the path") from error
+    file = open_input(path)
     return open_unpacked(file, path) if path.suffix in COMPRESSED else file
 
 
