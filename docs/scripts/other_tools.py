@@ -22,9 +22,9 @@ from urllib.request import Request, urlopen
 from sumpool.data.sources.rfc import RfcSourceConfig
 from sumpool.documents.read import read_documents
 from sumpool.documents.source_sentences import source_sentences
-from sumpool.evaluation.abstractiveness import unsupported_facts
 from sumpool.evaluation.rouge import Rouge, RougeTokenizer
 from sumpool.inference.fact_check import FactChecker
+from sumpool.text.fragments import unsupported_facts
 from sumpool.text.language import split_words
 from sumpool.text.sentences import SentenceSplitter
 

@@ -30,11 +30,10 @@ from sumpool.evaluation.baselines import lexrank, random_ranks, textrank
 from sumpool.evaluation.rouge import Rouge, RougeTokenizer
 from sumpool.evaluation.statistics import compare
 from sumpool.io.atomic import temporary_path
-from sumpool.io.listed_files import replace_listed_file
+from sumpool.io.replaceable import replace_listed_file
 from sumpool.ranking.boosting import Boosting
-from sumpool.ranking.examples import RankingExample, labelled_example
 from sumpool.ranking.features import sentence_features
-from sumpool.ranking.fit import Fitting, fit_ranker
+from sumpool.ranking.fit import Fitting, RankingExample, fit_ranker, labelled_example
 from sumpool.ranking.ranker import FILE, Ranker
 from sumpool.ranking.selection import find_candidates, select
 from sumpool.ranking.sentence_selector import SentenceSelector

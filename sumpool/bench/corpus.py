@@ -36,7 +36,7 @@ from sumpool.inference.loading import find_model
 from sumpool.io.bounded import parse_json
 from sumpool.progress import Check, Progress, Report, told_when_stopped
 from sumpool.recipe.schema import Recipe
-from sumpool.text.load import load_tokenizer
+from sumpool.text.tokenizer import load_tokenizer
 from sumpool.training.hardware import choose_device, choose_encoder_precision, choose_generation_precision
 
 TIMEOUT = 1800.0

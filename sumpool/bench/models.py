@@ -59,7 +59,7 @@ from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.packaged import find_recipe
 from sumpool.recipe.schema import Recipe
-from sumpool.text.load import load_tokenizer
+from sumpool.text.tokenizer import load_tokenizer
 from sumpool.training.hardware import (
     Peak,
     available,

@@ -17,8 +17,7 @@ from sumpool.data.sources.rfc import RfcSourceConfig
 from sumpool.errors import RecipeError
 from sumpool.io.bounded import parse_json
 from sumpool.special_tokens import BOS, EOS
-from sumpool.text.load import load_tokenizer
-from sumpool.text.tokenizer import Tokenizer
+from sumpool.text.tokenizer import Tokenizer, load_tokenizer
 
 Generate = Callable[[Sequence[list[int]]], list[list[int]]]
 """Generates a summary for each document of a batch."""

@@ -19,7 +19,7 @@ from sumpool import __version__
 from sumpool.cli.text import discard_output, print_message, wrapped
 from sumpool.errors import Interrupted, RecipeError, SumpoolError, first_line, is_out_of_memory
 from sumpool.io.manifest import SHIPPED
-from sumpool.text.escaping import escape_characters
+from sumpool.text.cleaning import escape_characters
 
 READER_GONE: Final = 141
 """Exit code if the reader of standard output has ended, as that of a process stopped by SIGPIPE."""

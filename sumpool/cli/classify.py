@@ -10,7 +10,7 @@ from sumpool.cli.options import Changes, Documents, Field, Glob, KeepReferences,
 from sumpool.documents.document import DEFAULT_OPTIONS, ReadOptions
 from sumpool.errors import DataError
 from sumpool.progress import Progress
-from sumpool.text.escaping import escape_line
+from sumpool.text.cleaning import escape_line
 
 
 def classify(

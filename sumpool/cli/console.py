@@ -9,7 +9,7 @@ from typing import final
 
 from sumpool.cli.text import format_metric, print_message
 from sumpool.progress import GRACE, Check, Progress, interruptible
-from sumpool.text.escaping import escape, escape_line
+from sumpool.text.cleaning import escape, escape_line
 
 LOG_INTERVAL = 10.0
 """Seconds between two lines of one task in a plain log."""

@@ -10,7 +10,7 @@ from sumpool.cli.options import Documents, Field, Glob, KeepReferences, MaxBytes
 from sumpool.cli.text import print_message
 from sumpool.documents.document import DEFAULT_OPTIONS, ReadOptions
 from sumpool.errors import DataError
-from sumpool.text.escaping import escape, escape_line
+from sumpool.text.cleaning import escape, escape_line
 
 
 def convert(

@@ -12,7 +12,7 @@ import typer
 from sumpool.cli.console import working
 from sumpool.cli.options import MOST_TOKENS, Changes, whole_number
 from sumpool.errors import DataError, RecipeError
-from sumpool.text.escaping import escape, escape_line
+from sumpool.text.cleaning import escape, escape_line
 
 _MOST_BYTES = 1 << 24
 """Longest prompt."""

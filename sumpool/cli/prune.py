@@ -8,7 +8,7 @@ import typer
 from sumpool.cli.console import working
 from sumpool.cli.options import Changes, RunFolder, share, whole_number
 from sumpool.cli.text import as_json, print_message, table
-from sumpool.text.escaping import escape_line
+from sumpool.text.cleaning import escape_line
 
 if TYPE_CHECKING:
     from sumpool.workflows.prune import HeadPruning

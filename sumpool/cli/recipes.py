@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from sumpool.cli.text import table
-from sumpool.text.escaping import escape
+from sumpool.text.cleaning import escape
 
 
 def recipes(

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from sumpool.text.escaping import escape_line, escape_markdown, escape_markdown_line
+from sumpool.text.cleaning import escape_line, escape_markdown, escape_markdown_line
 from sumpool.text.language import separator
 
 if TYPE_CHECKING:

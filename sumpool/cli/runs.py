@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sumpool.cli.text import as_json, table, wrap
-from sumpool.text.escaping import escape_line
+from sumpool.text.cleaning import escape_line
 
 if TYPE_CHECKING:
     from sumpool.runs.run_summary import RunSummary

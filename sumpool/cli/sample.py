@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sumpool.errors import DataError
-from sumpool.text.escaping import escape
+from sumpool.text.cleaning import escape
 
 if TYPE_CHECKING:
     from sumpool.data.sources._base import Example

@@ -8,7 +8,7 @@ import typer
 from sumpool.cli.options import RunFolder
 from sumpool.cli.runs import COLUMNS, cells
 from sumpool.cli.text import as_json, table, wrap
-from sumpool.text.escaping import escape, escape_line
+from sumpool.text.cleaning import escape, escape_line
 
 if TYPE_CHECKING:
     from sumpool.runs.run_summary import RunDetails

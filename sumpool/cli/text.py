@@ -10,7 +10,7 @@ from functools import partial
 from itertools import cycle, zip_longest
 from typing import TextIO
 
-from sumpool.text.escaping import Bold, escape, escape_line
+from sumpool.text.cleaning import Bold, escape, escape_line
 
 _ITEM = "\n  - "
 """Line feed within a message that lists problems."""

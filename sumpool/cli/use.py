@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sumpool.text.escaping import escape_line
+from sumpool.text.cleaning import escape_line
 
 
 def use(

@@ -96,7 +96,8 @@ class DataConfig(PreparedDataConfig):
     def train_tokenizer(self, folder: Path, threads: int) -> None:
         """Train the tokenizer on the texts of the training split in a folder, and write its files there."""
         from sumpool.data.texts import Texts
-        from sumpool.text.sentencepiece_tokenizer import SENTENCEPIECE_MODEL, SentencePieceTokenizer
+        from sumpool.text.sentencepiece_tokenizer import SentencePieceTokenizer
+        from sumpool.text.tokenizer import SENTENCEPIECE_MODEL
 
         assert self.vocabulary, "vocabulary is set if tokenizer is not"
         texts = (text for example in Texts.open(folder, "train") for text in (example.text, example.summary))

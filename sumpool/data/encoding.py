@@ -12,9 +12,8 @@ from sumpool.data.shards import Item
 from sumpool.data.sources._base import Example
 from sumpool.data.texts import Texts
 from sumpool.text.language import split_words
-from sumpool.text.load import load_tokenizer
 from sumpool.text.sentences import SentenceSplitter
-from sumpool.text.tokenizer import Tokenizer, encode_document, id_dtype
+from sumpool.text.tokenizer import Tokenizer, encode_document, id_dtype, load_tokenizer
 
 _SPAN_BYTES = 1 << 18
 """Text per span; small enough for signals to be handled within a fraction of a second."""

@@ -36,10 +36,8 @@ from sumpool.data.texts import Texts
 from sumpool.errors import RecipeError
 from sumpool.progress import Check, Progress, Report
 from sumpool.text.language import detect_language, split_words
-from sumpool.text.load import load_tokenizer, tokenizer_files
-from sumpool.text.phrases import PHRASES, Phrases
-from sumpool.text.sentencepiece_tokenizer import SentencePieceTokenizer
-from sumpool.text.tokenizer import Tokenizer
+from sumpool.text.sentencepiece_tokenizer import PHRASES, Phrases, SentencePieceTokenizer
+from sumpool.text.tokenizer import Tokenizer, load_tokenizer, tokenizer_files
 
 _EVALUATION: tuple[Split, ...] = ("validation", "test")
 _SMALL_BYTES = 1 << 19

@@ -28,7 +28,7 @@ from sumpool.io.lock import LOCK_SUFFIX, announced_wait, locked
 from sumpool.io.manifest import NAME, FileDigest, Manifest
 from sumpool.io.replaceable import require_replaceable
 from sumpool.progress import Check, Progress, Report, no_op
-from sumpool.text.load import tokenizer_files
+from sumpool.text.tokenizer import tokenizer_files
 
 _SCHEMA = 1
 CACHE = "SUMPOOL_CACHE"

@@ -10,7 +10,7 @@ from typing import Final
 
 from sumpool.documents.document import Document, TextBlock, opening_heading
 from sumpool.documents.sections import is_caption
-from sumpool.text.escaping import escape, escape_line, escape_markdown_line, markdown_table
+from sumpool.text.cleaning import escape, escape_line, escape_markdown_line, markdown_table
 
 _BOX_MARK: Final = re.compile(r"!!!|\?\?\?|===|:::")
 """Beginnings of paragraphs that our reader takes for the mark of a box."""

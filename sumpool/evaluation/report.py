@@ -12,10 +12,9 @@ import numpy as np
 
 from sumpool.errors import RecipeError
 from sumpool.evaluation.config import EvaluationConfig, slices
-from sumpool.evaluation.paired_comparison import Difference, compare_systems
 from sumpool.evaluation.rouge import TYPES
 from sumpool.evaluation.scorer import ScoredDocument, SummaryMetrics
-from sumpool.evaluation.statistics import SEED, Estimate, Floats, PairedTest, compare, estimate
+from sumpool.evaluation.statistics import SEED, Estimate, Floats, PairedTest, compare, estimate, holm
 
 TitledTable = tuple[Sequence[str], Sequence[Sequence[str]], str, int]
 """Column titles, the cells of each row, a title, and the number of leading columns that name a row."""
@@ -49,6 +48,27 @@ class ReportRow:
     unsupported: float | None
     against_lead: Mapping[str, PairedTest]
     bertscore: Estimate | None = None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Difference of two systems on a slice of the documents that both summarised.
+
+    Attributes:
+        slice: "all", or "low-leak" (references that are not copied from the document).
+        system: Name of the system.
+        other: Name of the system that it is compared with.
+        documents: Number of documents of the slice.
+        rouge: Mean difference of F1 with its 95 % interval and paired tests, by name.
+        holm: p-value of the permutation test by name, corrected for the number of compared pairs.
+    """
+
+    slice: str
+    system: str
+    other: str
+    documents: int
+    rouge: Mapping[str, PairedTest]
+    holm: Mapping[str, float]
 
 
 class Evaluation(ABC):
@@ -215,6 +235,36 @@ class ScoreAggregator:
                 "scripts need evaluate.tokenizer=unicode"
             )
         return notes
+
+
+def compare_systems(
+    slice_name: str, systems: Mapping[str, Floats], pairs: Sequence[tuple[str, str]], resamples: int
+) -> list[Difference]:
+    """Compare pairs of systems, each given as F1 (documents, types); all pairs share the resamples.
+
+    Args:
+        slice_name: Name of the slice that the documents are.
+        systems: Scores of each system on the same documents.
+        pairs: Names of the compared systems.
+        resamples: Number of resamples of each test.
+    """
+    if not pairs:
+        return []
+    first, second = (np.concatenate([systems[name] for name in names], axis=1) for names in zip(*pairs, strict=True))
+    tests = compare(first, second, resamples, SEED)  # (pairs * types)
+    by_pair = [tests[start : start + len(TYPES)] for start in range(0, len(tests), len(TYPES))]
+    corrected = [holm([test.permutation for test in column]) for column in zip(*by_pair, strict=True)]  # (types, pairs)
+    return [
+        Difference(
+            slice=slice_name,
+            system=system,
+            other=other,
+            documents=len(first),
+            rouge=dict(zip(TYPES, pair_tests, strict=True)),
+            holm=dict(zip(TYPES, p_values, strict=True)),
+        )
+        for (system, other), pair_tests, p_values in zip(pairs, by_pair, zip(*corrected, strict=True), strict=True)
+    ]
 
 
 def _to_row(metrics: SummaryMetrics) -> list[float]:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
-from sumpool.evaluation.abstractiveness import Copying, copying, repetition
 from sumpool.evaluation.baselines import RANKINGS, oracle, random_ranks, take_sentences
 from sumpool.evaluation.bertscore import BertScorer
 from sumpool.evaluation.config import EqualLength, EvaluationConfig
 from sumpool.evaluation.rouge import Rouge, Score, Tokenize, UnicodeTokenizer
+from sumpool.text.fragments import Copying, copying, repetition
 from sumpool.text.language import split_words
 from sumpool.text.sentences import SentenceSplitter
 

@@ -9,13 +9,15 @@ scored.
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from sumpool.errors import RecipeError
+from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.scorer import ScoredDocument
 from sumpool.io.atomic import TEMPORARY, disk_errors, move_into_place, replace_file, restore_folder
+from sumpool.io.bounded import parse_json, read_regular
 from sumpool.io.json_lines import Identity, ResumableFile, read_records
 from sumpool.io.lock import locked_for_writing
 from sumpool.io.manifest import NAME as MANIFEST
@@ -132,7 +134,55 @@ def verify_scores(folder: Path) -> None:
     manifest.verify(folder, manifest.files)
 
 
+def read_common(folders: Mapping[str, Path]) -> dict[str, list[ScoredDocument]]:
+    """Read the scores of the documents that every system summarised.
+
+    Args:
+        folders: Results by the name of the system.
+
+    Returns:
+        By ID, the scores of each system in the order of the folders.
+
+    Raises:
+        DataError: If the scores were computed with different settings or from different documents, are damaged, or
+            have no common documents.
+    """
+    first, *others = folders.values()
+    for path in folders.values():
+        verify_scores(path)
+    settings = _settings(first)
+    common = {scored.id: [scored] for scored in read_scores(first / SCORES)}
+    for number, other in enumerate(others, 2):
+        if (other_settings := _settings(other)) != settings:
+            raise DataError(
+                f"{other} must have been evaluated with the same settings, got {other_settings!r} and here {settings!r}"
+            )
+        for scored in read_scores(other / SCORES):
+            if scored.id in common:
+                common[scored.id].append(replace(scored, systems={"model": scored.systems["model"]}))
+        common = {id: systems for id, systems in common.items() if len(systems) == number}
+        if not common:
+            raise DataError(f"{other} must contain documents that {first} has too, got none")
+    for id, systems in common.items():
+        lengths = {scored.document_words for scored in systems if scored.document_words is not None}
+        if len(lengths) > 1:
+            listed = " and ".join(map(str, sorted(lengths)))
+            raise DataError(f"all systems must have summarised the same documents, got {id} with {listed} words")
+    return common
+
+
 def _begin(incomplete: Path) -> None:
     """Make a folder with a manifest that lists no files yet."""
     incomplete.mkdir(parents=True, exist_ok=True)
     Manifest({}, kind="evaluation").write(incomplete)
+
+
+def _settings(folder: Path) -> str:
+    """Settings of ROUGE, without those of the baselines."""
+    path = folder / DESCRIBED
+    try:
+        return str(parse_json(read_regular(path))["rouge"])
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise DataError(
+            f"{folder} must contain the results of an evaluation, got: {error!r}; evaluate what is in it first"
+        ) from error

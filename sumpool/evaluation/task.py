@@ -8,8 +8,6 @@ from pathlib import Path
 from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.bertscore import BertScorer
 from sumpool.evaluation.config import EqualLength, EvaluationConfig
-from sumpool.evaluation.html_report import EXTREMES, read_extremes, to_html
-from sumpool.evaluation.paired_comparison import read_common
 from sumpool.evaluation.report import EvaluationReport, ScoreAggregator
 from sumpool.evaluation.scorer import Candidate, ReferenceDocument, SummaryScorer
 from sumpool.evaluation.scores import (
@@ -17,9 +15,10 @@ from sumpool.evaluation.scores import (
     finish_results,
     locked_results,
     open_scores,
+    read_common,
     read_scores,
 )
-from sumpool.evaluation.tables import to_csv, to_latex
+from sumpool.evaluation.tables import EXTREMES, read_extremes, to_csv, to_html, to_latex
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.manifest import FileDigest
 from sumpool.io.replaceable import require_unlisted

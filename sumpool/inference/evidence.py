@@ -12,10 +12,10 @@ import numpy as np
 
 from sumpool.data.shards import Item
 from sumpool.documents.source_sentences import SourceSentence
-from sumpool.evaluation.abstractiveness import unsupported_facts
 from sumpool.inference.extraction import Reading
 from sumpool.inference.summary import Summary
 from sumpool.interpret.evidence import Evidence, EvidenceSource, SentenceEvidence
+from sumpool.text.fragments import unsupported_facts
 from sumpool.text.language import split_words
 
 if TYPE_CHECKING:

@@ -23,9 +23,8 @@ from sumpool.recipe.load import load_any_recipe
 from sumpool.recipe.schema import DEFAULT, BaseRecipe, Recipe, RecipeOf
 from sumpool.recipe.task import find_task
 from sumpool.text.language import ENGLISH
-from sumpool.text.load import TOKENIZER_FILES, load_tokenizer
 from sumpool.text.sentences import SentenceSplitter
-from sumpool.text.tokenizer import Tokenizer
+from sumpool.text.tokenizer import TOKENIZER_FILES, Tokenizer, load_tokenizer
 from sumpool.training.hardware import choose_device, choose_encoder_precision, choose_generation_precision
 from sumpool.training.weights import Model, load_weights
 

@@ -22,9 +22,8 @@ from sumpool.inference.extraction import Reading
 from sumpool.inference.fact_check import FactCheck, FactChecker
 from sumpool.inference.generation import Generated
 from sumpool.inference.summary import NO_EXTRACTION, Extraction
-from sumpool.text.form import is_whole_text, repair_text
 from sumpool.text.language import ENGLISH, UNSPACED, word_count
-from sumpool.text.prose import PROSE_KINDS
+from sumpool.text.prose import PROSE_KINDS, is_whole_text, repair_text
 from sumpool.text.sentences import SentenceSplitter
 
 UNFOUNDED = "no generated sentence is founded in the document"

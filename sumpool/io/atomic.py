@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Self
 
 from safetensors import SafetensorError
 
@@ -27,18 +26,10 @@ _UNUSABLE_PATH = (
 
 
 class FullDiskError(OSError):
-    """Write that the disk has no room for.
+    """Write that the disk has no room for."""
 
-    Attributes:
-        needed: Bytes that it takes at least.
-    """
-
-    def __init__(self, number: int | None, reason: str | None, path: str, needed: int) -> None:
-        super().__init__(number, reason, path)
-        self.needed = needed
-
-    def __reduce__(self) -> tuple[type[Self], tuple[int | None, str | None, str, int]]:
-        return type(self), (self.errno, self.strerror, self.filename, self.needed)
+    needed = SPARE_BYTES
+    """Bytes that it takes at least."""
 
 
 @contextmanager
@@ -50,16 +41,15 @@ def counted(path: Path, needed: int) -> Iterator[None]:
     """
     try:
         yield
-    except OSError as error:
-        if error.errno not in DISK_FULL:
-            raise
-        inner = error.needed if isinstance(error, FullDiskError) else 0
-        raise FullDiskError(error.errno, error.strerror, str(path), needed + inner) from error
-    except SafetensorError as error:
+    except (OSError, SafetensorError) as error:
+        # the library of safetensors names the number in its message
         number = next((number for number in DISK_FULL if f"(os error {number})" in str(error)), None)
-        if number is None:
+        number = error.errno if isinstance(error, OSError) else number
+        if number not in DISK_FULL:
             raise
-        raise FullDiskError(number, os.strerror(number), str(path), needed) from error
+        full = FullDiskError(number, os.strerror(number), str(path))
+        full.needed = needed + (error.needed if isinstance(error, FullDiskError) else 0)
+        raise full from error
 
 
 def sync(path: Path) -> None:
@@ -126,7 +116,8 @@ def replace_folder(folder: Path) -> Iterator[Path]:
         yield temporary
         move_into_place(temporary, folder)
     except (OSError, SafetensorError):
-        with counted(folder, folder_bytes(temporary) + SPARE_BYTES):
+        written = sum(path.stat().st_size for path in temporary.rglob("*") if path.is_file())
+        with counted(folder, written + SPARE_BYTES):
             raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -155,11 +146,6 @@ def restore_folder(folder: Path) -> None:
 def _older(folder: Path) -> Path:
     """Return the temporary name of a folder that is being replaced."""
     return folder.with_name(f"{TEMPORARY}old-{folder.name}")
-
-
-def folder_bytes(folder: Path) -> int:
-    """Return the size of all files in a folder."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def remove(path: Path) -> None:
@@ -218,7 +204,7 @@ def disk_errors(path: Path, *, advice: str = "start again", only_full: bool = Fa
             ) from error
         reason, remedy = getattr(error, "strerror", None) or error, advice
         if is_full:
-            needed = error.needed if isinstance(error, FullDiskError) else SPARE_BYTES
+            needed = getattr(error, "needed", SPARE_BYTES)
             reason, remedy = f"{reason}, {needed:,} bytes or more are needed", f"make room on the disk and {advice}"
         raise ResourceError(
             f"{path} must be written completely, got: {reason}; {remedy}; what was saved before is untouched"

@@ -35,7 +35,7 @@ _KINDS: Final = (
     (stat.S_ISFIFO, errno.EINVAL, "a named pipe"),
     (lambda mode: not stat.S_ISREG(mode), errno.EINVAL, "a device"),
 )
-READ_FLAGS: Final = (
+_READ_FLAGS: Final = (
     os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 )
 """Flags of opening a file for reading, without waiting for the writer of a named pipe."""
@@ -48,7 +48,7 @@ def open_regular(path: Path) -> IO[bytes]:
         OSError: If there is no such file, it cannot be read, or it is not a regular one.
     """
     try:
-        descriptor = os.open(path, READ_FLAGS)
+        descriptor = os.open(path, _READ_FLAGS)
     except ValueError as error:  # a null character or a lone surrogate in the name
         raise OSError(errno.EINVAL, f"not a file name: {error}") from error
     mode = os.fstat(descriptor).st_mode

@@ -34,7 +34,10 @@ def locked(path: Path, on_busy: Callable[[str], None]) -> Iterator[None]:
             lock.acquire(timeout=0)
             break
         except Timeout:
-            on_busy(_read_holder(holder))
+            name = ""
+            with suppress(OSError):
+                name = holder.read_text(errors="replace").strip()
+            on_busy(name or "unknown")
             time.sleep(_POLL_SECONDS)
     try:
         holder.write_text(f"{os.getpid()}\n")
@@ -96,10 +99,3 @@ def announced_wait(path: Path, task: str, report: Report, check: Check) -> Calla
         check()
 
     return wait
-
-
-def _read_holder(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace").strip() or "unknown"
-    except OSError:
-        return "unknown"

@@ -104,8 +104,7 @@ class Manifest:
         """Read the manifest of a folder of the expected kind.
 
         Raises:
-            CheckpointError: If a run or a checkpoint has no manifest, a damaged one or one of another kind.
-            DataError: The same for folders of data.
+            CheckpointError, DataError: If missing, damaged or of another kind; the first for runs and checkpoints.
         """
         path, error_type = folder / NAME, _ERRORS.get(kind, DataError)
         try:
@@ -140,8 +139,7 @@ class Manifest:
         """Compare files of a folder with the manifest; `check` is called after every mebibyte.
 
         Raises:
-            CheckpointError: If a file of a run or a checkpoint is missing or changed.
-            DataError: The same for folders of data.
+            CheckpointError, DataError: If a file is missing or changed; the first for runs and checkpoints.
         """
         for name in names:
             with self._reading(folder, name) as path:
@@ -152,8 +150,7 @@ class Manifest:
         """Read a file of a folder, and compare what was read with the manifest.
 
         Raises:
-            CheckpointError: If a file of a run or a checkpoint is missing or changed.
-            DataError: The same for folders of data.
+            CheckpointError, DataError: If a file is missing or changed; the first for runs and checkpoints.
         """
         with self._reading(folder, name) as path:
             content = read_regular(path)
@@ -166,7 +163,11 @@ class Manifest:
         path = folder / name
         try:
             require_own(folder, name, _ERRORS.get(self.kind, DataError))
-            self.compare_size(path, name, path.stat().st_size)
+            sizes, size = [digest.size for digest in self._require_listed(path, name)], path.stat().st_size
+            if size not in sizes:
+                raise self._error(
+                    f"{path} must hold {sizes[0]:,} bytes, got {size:,} bytes: it is damaged or was changed"
+                )
             yield path
         except OSError as error:
             raise self._error(f"{path} must be readable, got: {error}") from error
@@ -175,8 +176,7 @@ class Manifest:
         """Compare those of some files that are listed or present; a present one that is not listed is refused.
 
         Raises:
-            CheckpointError: If a file of a run or a checkpoint is missing, changed or not listed.
-            DataError: The same for folders of data.
+            CheckpointError, DataError: If a file is missing, changed or not listed; the first for runs and checkpoints.
         """
         self.verify(folder, [name for name in names if name in self.files or os.path.lexists(folder / name)])
 
@@ -184,8 +184,7 @@ class Manifest:
         """Compare the digest of one file, named by its path within the folder, with the manifest.
 
         Raises:
-            CheckpointError: If a file of a run or a checkpoint is not listed or changed.
-            DataError: The same for folders of data.
+            CheckpointError, DataError: If a file is not listed or changed; the first for runs and checkpoints.
         """
         accepted = self._require_listed(path, name)
         if digest not in accepted:
@@ -194,17 +193,6 @@ class Manifest:
                 f"{path} must hold {expected.size:,} bytes with SHA-256 {expected.sha256[:12]}..., "
                 f"got {digest.size:,} bytes with {digest.sha256[:12]}...: it is damaged or was changed"
             )
-
-    def compare_size(self, path: Path, name: str, size: int) -> None:
-        """Compare the size of one file, named by its path within the folder, with the manifest.
-
-        Raises:
-            CheckpointError: If a file of a run or a checkpoint is not listed or of another size.
-            DataError: The same for folders of data.
-        """
-        sizes = [digest.size for digest in self._require_listed(path, name)]
-        if size not in sizes:
-            raise self._error(f"{path} must hold {sizes[0]:,} bytes, got {size:,} bytes: it is damaged or was changed")
 
     def _require_listed(self, path: Path, name: str) -> list[FileDigest]:
         accepted = self.accepted(name)

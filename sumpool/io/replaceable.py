@@ -1,12 +1,13 @@
-"""Protection of other content: a folder is replaced only if its manifest vouches for everything in it."""
+"""Replacement of folders and files: a folder is replaced only if its manifest vouches for everything in it."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 from sumpool.errors import CheckpointError, DataError, RecipeError
-from sumpool.io.atomic import TEMPORARY
+from sumpool.io.atomic import TEMPORARY, rename_synced, sync, temporary_path
 from sumpool.io.bounded import parse_json, read_regular
-from sumpool.io.manifest import NAME, Kind, Manifest
+from sumpool.io.manifest import NAME, FileDigest, Kind, Manifest
 from sumpool.progress import Check, no_op
 
 _FOLDERS_AROUND = 3
@@ -40,7 +41,11 @@ def require_replaceable(folder: Path, kind: Kind, advice: str, check: Check = no
         raise RecipeError(f"{folder} must be new, empty or {noun}, got other content ({error}); {advice}") from error
     listed = {*manifest.files, NAME, f"{TEMPORARY}{NAME}"}
     folders = {parent.as_posix() for name in listed for parent in Path(name).parents}
-    extra = sorted(name for name, path in entries.items() if name not in (folders if _is_folder(path) else listed))
+    extra = sorted(
+        name
+        for name, path in entries.items()
+        if name not in (folders if path.is_dir() and not path.is_symlink() else listed)
+    )
     if extra:
         raise RecipeError(f"{folder} must hold nothing but {noun} to be replaced, got {extra[0]}; {advice}")
 
@@ -103,5 +108,29 @@ def require_unlisted(path: Path) -> None:
             raise RecipeError(f"{path} must not be a file that {folder / NAME} lists; name another file")
 
 
-def _is_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()
+def replace_listed_file(path: Path, facts: Mapping[str, Any], kind: Kind = "run") -> None:
+    """Replace a file of a folder together with its entry in the manifest.
+
+    The manifest first lists the new digest beside the old one, then the file is renamed, then the old digest is
+    dropped: after a crash at any moment the file matches the manifest, with all of the old or all of the new content.
+
+    Args:
+        path: The file; its new content has been written to `temporary_path(path)`.
+        facts: Facts to add to the manifest, or to change in it.
+        kind: Kind of the folder.
+
+    Raises:
+        CheckpointError: If the manifest of a run is damaged.
+        DataError: The same for folders of other kinds.
+        OSError: If the disk fails; the file is as it was.
+    """
+    folder, name, temporary = path.parent, path.name, temporary_path(path)
+    manifest = Manifest.read(folder, kind)
+    sync(temporary)
+    new = FileDigest.of(temporary)
+    files = dict(manifest.files)
+    if path.exists() and (present := FileDigest.of(path)) in manifest.accepted(name):
+        files[name] = present  # an interrupted replacement may have left its incoming content
+    Manifest(files, manifest.facts, {name: new}, kind).write(folder)
+    rename_synced(temporary, path)
+    Manifest({**files, name: new}, {**manifest.facts, **facts}, kind=kind).write(folder)

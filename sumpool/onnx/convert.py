@@ -18,7 +18,7 @@ from sumpool import __version__
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.errors import CheckpointError, RecipeError, first_line
 from sumpool.onnx.graphs import DECODER, ENCODER, DecoderGraph, EncoderGraph, GrowingCache, head_sizes
-from sumpool.text.escaping import markdown_code, markdown_table
+from sumpool.text.cleaning import markdown_code, markdown_table
 
 OPSET: Final = 18
 _MAX_FILE = 2**30

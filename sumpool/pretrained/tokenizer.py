@@ -16,7 +16,6 @@ from sumpool.io.bounded import parse_json, read_regular
 from sumpool.pretrained.config import read_json
 from sumpool.special_tokens import SpecialTokens
 from sumpool.text.hf_tokenizer import (
-    TOKENIZER_JSON,
     HuggingFaceTokenizer,
     is_unigram,
     read_library,
@@ -24,6 +23,7 @@ from sumpool.text.hf_tokenizer import (
     require_numbers,
     require_supported,
 )
+from sumpool.text.tokenizer import TOKENIZER_JSON
 
 if TYPE_CHECKING:
     import tokenizers

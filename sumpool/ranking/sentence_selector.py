@@ -2,14 +2,20 @@
 
 Where the ranker has learnt from reference summaries of such documents, the sentences are selected that together should
 have the n-grams of a reference. Elsewhere they are those that readers prefer. Nothing here imports torch or nltk.
+
+A topic or a question weighs preferences by similarity. Its words count by the inverse of their frequency among the
+blocks of the document: in the sentence itself, in the headings that it stands under, in its paragraph, and by their
+share of the sentences of its section. Words with one stem are the same, in languages other than English those with the
+same first letters, as for the ranker; function words are none.
 """
 
 import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
@@ -17,7 +23,7 @@ from sumpool.documents.document import Document, document_title
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.ranking.features import sentence_features
 from sumpool.ranking.ranker import FILE, ChoiceInputs, Ranker, Values
-from sumpool.ranking.selection import OVERRUN, adjust_length, find_candidates, select, usual_words
+from sumpool.ranking.selection import OVERRUN, adjust_length, find_candidates, select, select_texts, usual_words
 from sumpool.ranking.table_of_contents import (
     MANY_HEADINGS,
     ListedSection,
@@ -26,7 +32,8 @@ from sumpool.ranking.table_of_contents import (
     table_of_contents,
     without_label,
 )
-from sumpool.text.language import ENGLISH, UNDETECTED, word_count
+from sumpool.text.language import ENGLISH, UNDETECTED, content_prefixes, function_words, split_words, word_count
+from sumpool.text.porter import stem
 from sumpool.text.prose import PROSE_KINDS, ends_sentence, tidy_sentence, without_citations, without_connective
 
 if TYPE_CHECKING:
@@ -46,8 +53,6 @@ _MAX_UNWANTED = 0.35
 """Preference less costs of the best sentence at most where contents follow: none says what the document is about."""
 _MIN_FURTHER = 0.45
 """Preference of a further sentence, relative to the first, once half of the words are selected."""
-
-
 _WORDS_OF_PART = 30
 """Words of a digest at least for each of its documents."""
 _MIN_SIMILARITY = 0.5
@@ -60,6 +65,10 @@ _MANY_WORDS = 100
 """Words of a summary at most where no length is asked for; that of a book has sentences of its chapters besides."""
 _MAX_OVERLAP = 0.8
 """Share of the content words of a sentence of a digest at most that are in the selected ones."""
+_IN_HEADING, _IN_PARAGRAPH, _IN_SECTION = 1.0, 0.3, 0.3
+"""Weights beside a word in the sentence itself, 1. With them the section under a heading is found most often."""
+_BASE: Final = 0.6
+"""Preference that the least preferred sentence counts with: more follows the focus, less what readers prefer."""
 
 
 @dataclass(frozen=True)
@@ -102,12 +111,6 @@ class Candidates:
             for_readers=True,
             groups=[self.groups[row] for row in rows if self.groups],
         )
-
-    def on_focus(self) -> "Candidates":
-        """Return those that are about the topic or the question; all if none is."""
-        if self.similarity is None or not self.similarity.any():
-            return self
-        return self.part(np.flatnonzero(self.similarity >= _MIN_SIMILARITY * self.similarity.max()).tolist())
 
 
 @final
@@ -176,12 +179,7 @@ class SentenceSelector:
         features = sentence_features(sentences, indices, document_title(document), language)
         inputs = self.readers.inputs(features) if indices else None
         scores = inputs.scores if inputs and self.readers is self.ranker else self.ranker.score(features)
-        similarity = None
-        if focus:
-            # Imported here, as few summaries have a focus.
-            from sumpool.ranking.focus import focus_similarity
-
-            similarity = focus_similarity(document, sentences, focus, language)[indices]
+        similarity = focus_similarity(document, sentences, focus, language)[indices] if focus else None
         return Candidates(document, sentences, language, indices, inputs, scores, similarity, bool(focus))
 
     def is_in_domain(self, candidates: Candidates) -> bool:
@@ -214,8 +212,9 @@ class SentenceSelector:
         usual = 0 if target else max(usual_words(word_count(document.text)), _WORDS_OF_PART * len(document.parts))
         is_book = usual > _MANY_WORDS and not candidates.for_readers
         budget = target.words if target else words or (_MANY_WORDS if is_book else usual)
-        if not target:  # rather fewer words than others
-            candidates = candidates.on_focus()
+        similarity = candidates.similarity
+        if not target and similarity is not None and similarity.any():  # rather fewer words than other sentences
+            candidates = candidates.part(np.flatnonzero(similarity >= _MIN_SIMILARITY * similarity.max()).tolist())
         if candidates.inputs is None:
             return _lead(candidates.sentences, budget)
         chosen, headings = self._choose(candidates, candidates.inputs, budget, samples if words else None, target)
@@ -242,9 +241,11 @@ class SentenceSelector:
         if self.states and not candidates.for_readers and not is_like_references and language in (ENGLISH, UNDETECTED):
             states = self.states.read(document, sentences)[list(candidates.indices)]  # in languages that it has learnt
         choice = self.readers.predict_choice(inputs, states)
-        preferences = _without_repeats(texts, _adapted(choice.combine(candidates.scores), candidates))
+        preferences = _adapted(texts, choice.combine(candidates.scores), candidates)
         most_overlap = _MAX_OVERLAP if document.parts else 1.0
-        wanted = _wanted(texts, preferences, 2 * budget if target else 0)
+        wanted: list[int] = np.flatnonzero(preferences >= _WANTED * preferences.max()).tolist()
+        if target and sum(word_count(texts[row]) for row in wanted) < 2 * budget:
+            wanted = np.flatnonzero(preferences > -np.inf).tolist()  # all but repeats
         if document.parts and target:  # what fills the length must not repeat what another document says
             wanted_texts = [texts[row] for row in wanted]
             distinct = select(wanted_texts, preferences[wanted], 2 * budget, language, most_overlap=most_overlap)
@@ -253,9 +254,6 @@ class SentenceSelector:
         chosen: list[int] = []
         headings: list[tuple[int, str]] = []
         if is_like_references:
-            # Imported here, as other documents do not need the tokenizer of ROUGE.
-            from sumpool.ranking.expected_ngrams import select_texts
-
             length = None if samples and not target else _EXPECTED * budget
             scores = (candidates.scores - _COSTS * choice.costs)[wanted]
             chosen = [wanted[index] for index in select_texts(wanted_texts, scores, samples or (), length=length)]
@@ -308,40 +306,31 @@ class SentenceSelector:
         return without_label(text, self.readers.common_headings, candidates.language)
 
 
-def _wanted(texts: Sequence[str], preferences: Values, words: int) -> list[int]:
-    """Return the sentences that a reader wants, or all but repeats if those have too few words."""
-    wanted: list[int] = np.flatnonzero(preferences >= _WANTED * preferences.max()).tolist()
-    has_enough = sum(word_count(texts[index]) for index in wanted) >= words
-    return wanted if has_enough else np.flatnonzero(preferences > -np.inf).tolist()
+def _adapted(texts: Sequence[str], preferences: Values, candidates: Candidates) -> Values:
+    """Return preferences by the focus, lower for each further candidate of a group, so that all have a turn.
 
-
-def _without_repeats(texts: Sequence[str], preferences: Values) -> Values:
-    """Return preferences in which all candidates of one text but the best have minus infinity."""
-    once = preferences.copy()
-    seen: set[str] = set()
-    for row in np.argsort(-preferences, kind="stable").tolist():
-        if texts[row] in seen:
-            once[row] = -np.inf
-        seen.add(texts[row])
-    return once
-
-
-def _adapted(preferences: Values, candidates: Candidates) -> Values:
-    """Return preferences by the focus, lower for each further candidate of a group, so that all have a turn."""
-    if candidates.similarity is not None and candidates.similarity.any():
-        # Imported here, as few summaries have a focus.
-        from sumpool.ranking.focus import focused
-
-        preferences = focused(preferences, candidates.similarity)
+    All candidates of one text but the best have minus infinity.
+    """
+    similarity = candidates.similarity
+    if similarity is not None and similarity.any():
+        least, best = preferences.min(), preferences.max()
+        factors = (preferences - least + _BASE) / (best - least + _BASE)
+        # those of sentences that share no word come last
+        preferences = np.where(similarity > 0, factors * similarity / similarity.max(), preferences - best)
     turns: Counter[Hashable] = Counter()
     adapted = preferences.copy()
     for row in np.argsort(-preferences, kind="stable").tolist() if candidates.groups else ():
         group = candidates.groups[row]
-        if candidates.document.parts and candidates.similarity is None and not turns[group]:
+        if candidates.document.parts and similarity is None and not turns[group]:
             adapted[row] = preferences.max() + _FIRST_TURN * preferences[row]  # of each document before all others
         else:
             adapted[row] -= min(_TURN * turns[group], 1.0)
         turns[group] += 1
+    seen: set[str] = set()
+    for row in np.argsort(-adapted, kind="stable").tolist():
+        if texts[row] in seen:
+            adapted[row] = -np.inf
+        seen.add(texts[row])
     return adapted
 
 
@@ -379,3 +368,51 @@ def _lead(sentences: Sequence[SourceSentence], words: int) -> list[tuple[int, st
             break
         indices.append(index)
     return [(index, sentences[index].text) for index in indices]
+
+
+def focus_similarity(document: Document, sentences: Sequence[SourceSentence], focus: str, language: str) -> Values:
+    """Return the similarity of each sentence to a topic or a question, (sentences,); 0 where no word is shared.
+
+    Args:
+        document: The document.
+        sentences: Its sentences.
+        focus: The topic or question.
+        language: Code of the language of the document.
+    """
+    column = {word: index for index, word in enumerate(sorted(_content(focus, language)))}
+    occurs = np.zeros((len(sentences), len(column)))
+    for row, sentence in enumerate(sentences):
+        occurs[row, [column[word] for word in _content(sentence.text, language) & column.keys()]] = 1.0
+    around = np.zeros_like(occurs)
+    frequency = np.zeros(len(column))
+    blocks, start = 1, 0
+    open_headings: list[tuple[int, int]] = []  # level and row of those that a sentence stands under
+    for _, group in groupby(range(len(sentences)), key=lambda row: sentences[row].block):
+        rows = list(group)
+        first = sentences[rows[0]]
+        if first.kind == "heading":
+            around[start : rows[0]] += _IN_SECTION * _share(occurs[start : rows[0]])
+            start = rows[-1] + 1
+            level = document.blocks[first.block].level if document.blocks else 1
+            open_headings = [heading for heading in open_headings if heading[0] < level] + [(level, rows[0])]
+        else:
+            blocks += 1
+            frequency += occurs[rows].max(axis=0)
+            around[rows] += _IN_PARAGRAPH * occurs[rows].max(axis=0)
+        if open_headings:
+            around[rows] += _IN_HEADING * occurs[[row for _, row in open_headings]].max(axis=0)
+    around[start:] += _IN_SECTION * _share(occurs[start:])
+    weights = np.log1p(blocks / np.maximum(frequency, 1))
+    return np.asarray((occurs + around) @ weights / max(weights[occurs.any(axis=0)].sum(), 1e-9))
+
+
+def _content(text: str, language: str) -> set[str]:
+    if language != ENGLISH:
+        return set(content_prefixes(split_words(text, language), language))
+    left_out = function_words(language)
+    return {stem(word) for word in split_words(text) if len(word) > 1 and word not in left_out}
+
+
+def _share(occurs: Values) -> Values:
+    """Return a value for each word that grows with the share of the sentences of a section that have it."""
+    return np.asarray(np.sqrt(occurs.mean(axis=0))) if len(occurs) else np.zeros(occurs.shape[1])

@@ -12,7 +12,7 @@ from sumpool import __version__
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.report import DataReport
 from sumpool.recipe.schema import Recipe
-from sumpool.text.escaping import escape_line, escape_markdown_line, markdown_code, markdown_table
+from sumpool.text.cleaning import escape_line, escape_markdown_line, markdown_code, markdown_table
 from sumpool.training.checkpoint import TrainingState
 
 CARD = "README.md"

@@ -10,16 +10,15 @@ from sumpool.data.prepared_folder import content_digest, find_by_content, verify
 from sumpool.data.report import REPORT_FILE
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.io.atomic import disk_errors, remove_temporary, replace_file, replace_folder, temporary_path
-from sumpool.io.listed_files import replace_listed_file
 from sumpool.io.lock import HOLDER_SUFFIX, locked, locked_for_writing
 from sumpool.io.manifest import MODEL, FileDigest, Manifest
 from sumpool.io.manifest import NAME as MANIFEST
-from sumpool.io.replaceable import is_free, other_content
+from sumpool.io.replaceable import is_free, other_content, replace_listed_file
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.load import dump_recipe, load_any_recipe
 from sumpool.recipe.schema import BaseRecipe
 from sumpool.recipe.task import find_task
-from sumpool.text.load import TOKENIZER_FILES, tokenizer_files
+from sumpool.text.tokenizer import TOKENIZER_FILES, tokenizer_files
 from sumpool.training.checkpoint import TrainingState
 from sumpool.training.processes import Processes
 from sumpool.training.update import schedule_factor

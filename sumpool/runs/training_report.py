@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Protocol, final
 
 from sumpool.data.sources._base import Example
-from sumpool.evaluation.abstractiveness import repetition
 from sumpool.progress import Progress, Report
-from sumpool.text.fragments import overlap
+from sumpool.text.fragments import overlap, repetition
 from sumpool.text.language import split_words
 from sumpool.training.config import TrainConfig
 from sumpool.training.journal import JOURNAL, SAMPLES, Journal

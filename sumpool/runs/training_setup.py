@@ -14,8 +14,7 @@ from sumpool.data.report import PreparedReport
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.schema import BaseRecipe
 from sumpool.recipe.task import find_task
-from sumpool.text.load import load_tokenizer
-from sumpool.text.tokenizer import Tokenizer
+from sumpool.text.tokenizer import Tokenizer, load_tokenizer
 from sumpool.training.config import MIN_SELECTION_DOCUMENTS, TrainConfig
 from sumpool.training.data_order import TrainingData
 from sumpool.training.hardware import autocast, peak, reproducible

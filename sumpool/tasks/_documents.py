@@ -88,7 +88,7 @@ def open_documents(recipe: Recipe, prepared: Path, tokenizer: "Tokenizer", ids: 
     training, validation = (Shard.open(prepared, split, ids) for split in ("train", "validation"))
     phrases = None
     if recipe.data.phrases:
-        from sumpool.text.phrases import PHRASES, Phrases
+        from sumpool.text.sentencepiece_tokenizer import PHRASES, Phrases
 
         phrases = Phrases.load(prepared / PHRASES)
     return TrainingData(

@@ -1,4 +1,4 @@
-"""Text cleaning, the first step of all processing, and sampling of cleaned lines to train on streams of any length.
+"""Text cleaning, the first step of all processing, samples of cleaned lines, and escapes for terminals and Markdown.
 
 Invisible characters can hide instructions or split words, and differ between copies of the same document. Line ends
 become line feeds, and these characters are removed: control characters, lone surrogates, and those that Unicode calls
@@ -6,12 +6,15 @@ become line feeds, and these characters are removed: control characters, lone su
 the marks of interlinear annotations (U+FFF9 to U+FFFB) and the blank Braille pattern (U+2800).
 Those that spelling needs stay: joiners and non-joiners in Arabic and Indic scripts, and joiners, variation selectors
 and tags of emoji.
+
+Document text, ids, titles and file names are escaped where they are shown: control and bidirectional characters change
+what a terminal or a reader sees; line feeds of a name begin a line that looks like another message, setting or row.
 """
 
 import random
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 _LINE_END = re.compile("\r\n|[\r\v\f\x85\u2028]")
 IGNORABLE = (
@@ -32,6 +35,15 @@ _INVISIBLE_IN_LAYOUT = re.compile(f"[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x9f{IGNORA
 """Invisible characters except backspaces, form feeds and escapes, by which a layout is recognised."""
 
 _SEED = 20_000_003
+
+_UNSAFE_CHARACTERS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+_UNSAFE = re.compile(f"[{_UNSAFE_CHARACTERS}]")
+_UNSAFE_IN_LINE = re.compile(f"[\n{_UNSAFE_CHARACTERS}{IGNORABLE}]+")
+"""Also line feeds, and characters without a shape that spelling does not need."""
+_MARKDOWN = re.compile(r"([\\`*{}\[\]<>#|~]|&(?=#?[A-Za-z0-9]+;)|(?<![^\W_])_|_(?![^\W_]))")
+"""Punctuation of Markdown: an underscore with a letter on one side only, an ampersand that begins an entity."""
+_LINE_MARK = re.compile(r"^([ \t]*)(?:([-+])(?=\s)|(\d+)([.)])(?=\s)|([-=])(?=[-= \t]*$))", re.MULTILINE)
+"""Beginnings of lines that Markdown takes for a list item, the rule below a heading, or a break."""
 
 
 def clean(text: str) -> str:
@@ -82,7 +94,13 @@ def sample_paragraphs(texts: Iterable[str], max_lines: int, max_characters: int)
         max_lines: Lines to keep; of fewer all are kept, in order.
         max_characters: Length of a line; longer paragraphs are split into several lines.
     """
-    return reservoir_sample(_lines(texts, max_characters), max_lines)
+    lines = (
+        line
+        for text in texts
+        for paragraph in paragraphs(clean(text))
+        for line in cut_at_spaces(paragraph, max_characters)
+    )
+    return reservoir_sample(lines, max_lines)
 
 
 def reservoir_sample(lines: Iterable[str], max_lines: int) -> list[str]:
@@ -97,12 +115,6 @@ def reservoir_sample(lines: Iterable[str], max_lines: int) -> list[str]:
     return sample
 
 
-def _lines(texts: Iterable[str], max_characters: int) -> Iterator[str]:
-    for text in texts:
-        for paragraph in paragraphs(clean(text)):
-            yield from cut_at_spaces(paragraph, max_characters)
-
-
 def cut_at_spaces(text: str, max_characters: int) -> Iterator[str]:
     """Cut a text before spaces into parts of a number of characters at most, or within a word of that length."""
     start = 0
@@ -112,3 +124,56 @@ def cut_at_spaces(text: str, max_characters: int) -> Iterator[str]:
         yield text[start:end]
         start = end
     yield text[start:]
+
+
+class Bold(str):
+    """Text that is set in bold where that is possible, such as the best score of a table."""
+
+    __slots__ = ()
+
+
+def escape(text: str) -> str:
+    """Escape control and bidirectional characters, as JSON does; line feeds and tabs stay."""
+    return _UNSAFE.sub(lambda match: escape_characters(match.group()), text)
+
+
+def escape_line(text: str) -> str:
+    """Escape line feeds and invisible characters too: of ids, titles, file names and messages."""
+    return _UNSAFE_IN_LINE.sub(
+        lambda match: match[0] if spelling(match) == match[0] else escape_characters(match[0]), text
+    )
+
+
+def escape_characters(text: str) -> str:
+    """Replace every character by its escape in JSON."""
+    units = text.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
+
+
+def escape_markdown(text: str) -> str:
+    """Escape the characters that Markdown interprets, and those of `escape`; line feeds stay."""
+
+    def escape_mark(match: re.Match[str]) -> str:
+        space, bullet, number, point, rule = match.groups("")
+        mark = bullet or point or rule  # a digit cannot be escaped
+        return f"{space}{number}\\{mark}"
+
+    return _LINE_MARK.sub(escape_mark, _MARKDOWN.sub(r"\\\1", escape(text)))
+
+
+def escape_markdown_line(text: str) -> str:
+    """Escape the characters that Markdown interprets, and those of `escape_line`."""
+    return escape_markdown(escape_line(text))
+
+
+def markdown_table(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Lay out a heading and rows of escaped cells as the lines of a table in Markdown."""
+    heading, *others = rows
+    return [f"| {' | '.join(cells)} |" for cells in (heading, ["---"] * len(heading), *others)]
+
+
+def markdown_code(text: str) -> str:
+    """Render text, such as a path, as a code span of one line."""
+    line = escape_line(text)
+    fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
+    return f"{fence} {line} {fence}" if "`" in line else f"{fence}{line}{fence}"

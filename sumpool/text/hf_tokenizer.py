@@ -18,10 +18,9 @@ of 50,265). Line feeds of a summary are kept, for a new model to learn.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, final
@@ -32,9 +31,7 @@ from sumpool.special_tokens import SpecialTokens
 from sumpool.text.cleaning import clean
 from sumpool.text.sentencepiece_tokenizer import metaspace_bytes
 from sumpool.text.sentences import SentenceSplitter
-from sumpool.text.tokenizer import TOKENIZER_JSON as TOKENIZER_JSON
-from sumpool.text.tokenizer import VOCABULARY_JSON as VOCABULARY_JSON
-from sumpool.text.tokenizer import Tokenizer
+from sumpool.text.tokenizer import TOKENIZER_JSON, VOCABULARY_JSON, Tokenizer
 
 if TYPE_CHECKING:
     import tokenizers
@@ -77,11 +74,7 @@ class HuggingFaceTokenizer(Tokenizer):
         prefix = encoding.ids[: is_special.index(0)]
         suffix = encoding.ids[len(is_special) - is_special[::-1].index(0) :]
         self._library = library
-        self._special_tokens = replace(special_tokens, prefix=tuple(prefix), suffix=tuple(suffix))
-        self._check_special_tokens()
-
-    def _check_special_tokens(self) -> None:
-        special = self._special_tokens
+        self._special_tokens = special = replace(special_tokens, prefix=tuple(prefix), suffix=tuple(suffix))
         ids = (special.pad, special.eos, special.decoder_start, *special.suppressed, *special.prefix, *special.suffix)
         ordinary = [token for token in ids if not 0 <= token < self.vocab_size or self._vocabulary.token_bytes[token]]
         if ordinary:
@@ -152,14 +145,11 @@ class HuggingFaceTokenizer(Tokenizer):
         """
         with panics_as_errors():
             encodings = self._library.encode_batch_fast([clean(text) for text in texts], add_special_tokens=False)
-        return [self._without_special(encoding.ids) for encoding in encodings]
-
-    def _without_special(self, ids: list[int]) -> list[int]:
-        """Replace the special tokens that Unigram has found in a text by the unknown token."""
         special, unknown = self._vocabulary.special, self._vocabulary.unknown
-        if unknown is None or special.isdisjoint(ids):
-            return ids
-        return [unknown if token in special else token for token in ids]
+        if unknown is None:
+            return [encoding.ids for encoding in encodings]
+        # Unigram has found special tokens in the texts.
+        return [[unknown if token in special else token for token in encoding.ids] for encoding in encodings]
 
     def split_sentences(self, text: str, splitter: SentenceSplitter) -> list[str]:
         """Split a document into sentences with the space before each, as parts of one line."""
@@ -256,15 +246,40 @@ def read_vocabulary(library: "tokenizers.Tokenizer", vocab_size: int) -> Hugging
         ValueError: If the tokenizer is of neither kind, or a token has no row or holds white space after a word.
     """
     require_supported(library)
-    to_bytes: Callable[[str], bytes] = _byte_level
-    unknown = None
+    unknown, has_bytes = None, False
     if is_unigram(library):
         model = _state(library.model)
-        to_bytes, unknown = partial(_unigram, byte_fallback=bool(model.get("byte_fallback"))), model["unk_id"]
+        unknown, has_bytes = model["unk_id"], bool(model.get("byte_fallback"))
         if unknown is None:
             raise ValueError("Unigram without an unknown token")
-    special = frozenset(token for token, added in library.get_added_tokens_decoder().items() if added.special)
-    return HuggingFaceVocabulary(_token_bytes(library, vocab_size, special, to_bytes), special, unknown)
+    if not 0 <= vocab_size <= _MAX_VOCABULARY:
+        raise ValueError(f"a vocabulary of {vocab_size:,} tokens")
+    added = library.get_added_tokens_decoder()
+    special = frozenset(token for token, entry in added.items() if entry.special)
+    contents = [b""] * vocab_size
+    for name, token in library.get_vocab().items():
+        if token in special:
+            continue
+        if token >= vocab_size:
+            raise ValueError(f"{library.get_vocab_size()} tokens for {vocab_size} rows of the model")
+        if token in added:
+            content = name.encode()
+            if name.split() != [name]:
+                raise ValueError(f"added token {name!r} with white space")
+        elif unknown is None:
+            content = bytes(_BYTES[letter] for letter in name)
+        else:
+            content = _unigram_bytes(name, has_bytes)
+        contents[token] = content
+    return HuggingFaceVocabulary(contents, special, unknown)
+
+
+def _unigram_bytes(token: str, has_bytes: bool) -> bytes:
+    content = metaspace_bytes(token) if has_bytes else token.replace("▁", " ").encode()
+    word = content.lstrip()
+    if word.split() not in ([], [word]):
+        raise ValueError(f"the token {token!r} with white space after a word")
+    return content
 
 
 def is_unigram(library: "tokenizers.Tokenizer") -> bool:
@@ -274,7 +289,7 @@ def is_unigram(library: "tokenizers.Tokenizer") -> bool:
 
 def require_supported(library: "tokenizers.Tokenizer") -> None:
     """Raise a ValueError unless a tokenizer is byte-level BPE or Unigram that splits text as described above."""
-    pre_tokenizers, normalizers = (_steps(part) for part in (library.pre_tokenizer, library.normalizer))
+    pre_tokenizers, normalizers = (_steps(_state(part)) for part in (library.pre_tokenizer, library.normalizer))
     kinds = [type(library.model).__name__, *(step["type"] for step in pre_tokenizers)]
     if kinds == ["BPE", "ByteLevel"]:
         unsupported = ["normalizer"] if normalizers else []
@@ -282,23 +297,15 @@ def require_supported(library: "tokenizers.Tokenizer") -> None:
         unsupported += [] if pre_tokenizers[0]["use_regex"] else ["use_regex: false"]
     elif kinds in (["Unigram", "Metaspace"], ["Unigram", "WhitespaceSplit", "Metaspace"]):
         unsupported = sorted({step["type"] for step in normalizers} - _NORMALIZERS)
-        unsupported += _unsupported_metaspace(pre_tokenizers[-1], is_split=len(pre_tokenizers) == 2)
+        # Settings by which words would not begin with "▁", each of them alone; behind a split the spaces are gone.
+        schemes = ("always",) if len(pre_tokenizers) == 2 else ("always", "first")
+        usual = {"replacement": ("▁",), "prepend_scheme": schemes, "split": (True,)}
+        metaspace = pre_tokenizers[-1]
+        unsupported += [f"{name}: {metaspace[name]}" for name, values in usual.items() if metaspace[name] not in values]
     else:
         raise ValueError(" ".join(kinds))
     if unsupported:
         raise ValueError(" ".join([*kinds, *unsupported]))
-
-
-def _unsupported_metaspace(step: Mapping[str, Any], *, is_split: bool) -> list[str]:
-    """Return the settings by which words would not begin with "▁", each of them alone.
-
-    Args:
-        step: State of the pre-tokenizer.
-        is_split: Whether the text is already cut at spaces, which are gone.
-    """
-    schemes = ("always",) if is_split else ("always", "first")
-    usual = {"replacement": ("▁",), "prepend_scheme": schemes, "split": (True,)}
-    return [f"{name}: {step[name]}" for name, values in usual.items() if step[name] not in values]
 
 
 def _state(part: Any) -> dict[str, Any]:  # noqa: ANN401 - the library has no type for all parts
@@ -306,46 +313,11 @@ def _state(part: Any) -> dict[str, Any]:  # noqa: ANN401 - the library has no ty
     return {} if part is None else dict(parse_json(part.__getstate__()))
 
 
-def _steps(part: Any) -> list[Mapping[str, Any]]:  # noqa: ANN401
+def _steps(state: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the settings of the steps of a sequence, or of the only step."""
-    return _flat(_state(part))
-
-
-def _flat(state: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     if state.get("type") != "Sequence":
         return [state] if state else []
-    return [step for part in state.get("pretokenizers", state.get("normalizers", ())) for step in _flat(part)]
-
-
-def _token_bytes(
-    library: "tokenizers.Tokenizer", vocab_size: int, special: frozenset[int], to_bytes: Callable[[str], bytes]
-) -> list[bytes]:
-    """UTF-8 bytes of every token; raise a ValueError if a token has no row or holds white space after a word."""
-    if not 0 <= vocab_size <= _MAX_VOCABULARY:
-        raise ValueError(f"a vocabulary of {vocab_size:,} tokens")
-    added = library.get_added_tokens_decoder()
-    contents = [b""] * vocab_size
-    for name, token in library.get_vocab().items():
-        if token in special:
-            continue
-        if token >= vocab_size:
-            raise ValueError(f"{library.get_vocab_size()} tokens for {vocab_size} rows of the model")
-        contents[token] = name.encode() if token in added else to_bytes(name)
-        if token in added and name.split() != [name]:
-            raise ValueError(f"added token {name!r} with white space")
-    return contents
-
-
-def _unigram(token: str, *, byte_fallback: bool) -> bytes:
-    content = metaspace_bytes(token) if byte_fallback else token.replace("▁", " ").encode()
-    word = content.lstrip()
-    if word.split() not in ([], [word]):
-        raise ValueError(f"the token {token!r} with white space after a word")
-    return content
-
-
-def _byte_level(token: str) -> bytes:
-    return bytes(_BYTES[letter] for letter in token)
+    return [step for part in state.get("pretokenizers", state.get("normalizers", ())) for step in _steps(part)]
 
 
 def _alphabet() -> dict[str, int]:

@@ -170,7 +170,10 @@ def detect_language(text: str) -> str:
     Returns:
         The code of the language; UNDETECTED for a text of fewer than 20 words, or one that is not prose of a known one.
     """
-    sample = _sample(text)
+    sample = text
+    if len(text) > 3 * _SAMPLE_CHARACTERS:
+        starts = (0, (len(text) - _SAMPLE_CHARACTERS) // 2, len(text) - _SAMPLE_CHARACTERS)
+        sample = "\n".join(text[start : start + _SAMPLE_CHARACTERS] for start in starts)
     words = [word for word in find_words(sample.lower()) if is_alphabetic(word)]
     letters = sum(map(len, words))
     counts = {script: len(re.findall(f"[{characters}]", sample)) for script, characters in _SCRIPTS}
@@ -231,14 +234,6 @@ def _by_function_words(words: list[str], codes: tuple[str, ...], minimum: int = 
     return best if is_clear else UNDETECTED
 
 
-def _sample(text: str) -> str:
-    """Return the text, or three parts of a long one."""
-    if len(text) <= 3 * _SAMPLE_CHARACTERS:
-        return text
-    starts = (0, (len(text) - _SAMPLE_CHARACTERS) // 2, len(text) - _SAMPLE_CHARACTERS)
-    return "\n".join(text[start : start + _SAMPLE_CHARACTERS] for start in starts)
-
-
 def split_words(text: str, language: str = ENGLISH) -> list[str]:
     """Split a text into lower-case words; into pairs of characters in languages without spaces."""
     words = find_words(text.lower())
@@ -247,12 +242,10 @@ def split_words(text: str, language: str = ENGLISH) -> list[str]:
     return [pair for word in words for pair in ([word] if word.isascii() else map("".join, pairwise(word)))]
 
 
-def word_prefixes(words: Sequence[str]) -> list[str]:
-    """Return the first letters of words, by which other forms of a word count as the same; it needs no stemmer."""
-    return [word[:_PREFIX] for word in words]
-
-
 def content_prefixes(words: Sequence[str], language: str = ENGLISH) -> list[str]:
-    """Return the first letters of the words that are no function words and have two letters or more."""
+    """Return the first letters of the words that are no function words and have two letters or more.
+
+    By them other forms of a word count as the same; it needs no stemmer.
+    """
     left_out = function_words(language)
-    return word_prefixes([word for word in words if len(word) > 1 and word not in left_out])
+    return [word[:_PREFIX] for word in words if len(word) > 1 and word not in left_out]

@@ -62,9 +62,12 @@ def stem(word: str) -> str:
     word = _without_participle(_without_plural(word))
     if word.endswith("y") and len(word) > _SHORT and _consonants(word[:-1])[-1] == "c":
         word = word[:-1] + "i"
-    word = _step_2(word)
+    if word.endswith("alli") and _measure(word[:-4]) > 0:
+        word = word[:-2]
+    # "logi" counts its l as a part of the stem, so that "theologi" is like "archaeologi"
+    word = _replace(word, STEP_2, lambda kept, suffix: _measure(kept + "l" * (suffix == "logi")) > 0)
     word = _replace(word, STEP_3, lambda kept, _: _measure(kept) > 0)
-    word = _replace(word, STEP_4, _is_step_4)
+    word = _replace(word, STEP_4, lambda kept, suffix: _measure(kept) > 1 and (suffix != "ion" or kept[-1] in "st"))
     if word.endswith("e"):
         kept = word[:-1]
         measure = _measure(kept)
@@ -101,17 +104,6 @@ def _completed(kept: str) -> str:
     if len(kept) > 1 and kept[-1] == kept[-2] and _consonants(kept)[-1] == "c":
         return kept if kept[-1] in "lsz" else kept[:-1]
     return kept + "e" if _measure(kept) == 1 and _ends_short(kept) else kept
-
-
-def _step_2(word: str) -> str:
-    if word.endswith("alli") and _measure(word[:-4]) > 0:
-        word = word[:-2]
-    # "logi" counts its l as a part of the stem, so that "theologi" is like "archaeologi"
-    return _replace(word, STEP_2, lambda kept, suffix: _measure(kept + "l" * (suffix == "logi")) > 0)
-
-
-def _is_step_4(kept: str, suffix: str) -> bool:
-    return _measure(kept) > 1 and (suffix != "ion" or kept[-1] in "st")
 
 
 def _replace(word: str, rules: Rules, condition: Callable[[str, str], bool]) -> str:

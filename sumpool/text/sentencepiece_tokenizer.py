@@ -3,24 +3,29 @@
 The vocabulary begins with the tokens of `sumpool.special_tokens` and the 256 bytes. A character without a token of its
 own is encoded as bytes, so every text has ids and UNK is never among them. Text is normalised by SentencePiece's
 `nmt_nfkc`: NFKC, single spaces, no difference between composed and decomposed letters.
+
+Phrases are frequent sequences of tokens, found by a unigram model over token ids: every id is written as one character
+and every sentence as one line, so that phrases consist of whole tokens and never cross sentences. They supervise the
+boundaries of `sumpool.core.boundaries.unigram` during training; a trained model does not need them.
 """
 
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self, final
 
+import numpy as np
 import sentencepiece
 
 from sumpool.errors import DataError, is_out_of_memory
 from sumpool.io.bounded import read_regular
 from sumpool.special_tokens import BOS, EOS, PAD, PARAGRAPH, UNK
-from sumpool.text.cleaning import clean, sample_paragraphs
+from sumpool.text.cleaning import clean, reservoir_sample, sample_paragraphs
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Tokenizer
 
-SENTENCEPIECE_MODEL = "tokenizer.model"
 # About 20 million characters of prose: more changes the vocabulary little, and training takes 16 bytes for each.
 _SAMPLE_LINES = 50_000
 _MAX_LINE_CHARACTERS = 1000
@@ -35,6 +40,32 @@ _SETTINGS = {
     "eos_id": EOS,
     "user_defined_symbols": ["\n"],
     "max_sentence_length": _MAX_LINE_BYTES,
+}
+
+PHRASES = "phrases.model"
+"""File of prepared data."""
+_PHRASE_SAMPLE_LINES = 100_000
+_MAX_LINE_TOKENS = 1000
+_MAX_PHRASE_TOKENS = 16
+_FIRST_CHARACTER = 0x2600
+"""Character of id 0. From here up to the surrogates SentencePiece treats no character specially; beyond 16 bits version
+0.2.3 finds hardly any phrase."""
+_CHARACTERS = 0xD800 - _FIRST_CHARACTER
+"""Number of characters; the rarest tokens of a larger vocabulary share the last one."""
+_CHARACTER_BYTES = 3
+"""Bytes of each character in UTF-8."""
+_PHRASE_SETTINGS = {
+    "character_coverage": 1.0,
+    "normalization_rule_name": "identity",
+    "add_dummy_prefix": False,
+    "remove_extra_whitespaces": False,
+    "split_by_whitespace": False,
+    "split_by_unicode_script": False,
+    "split_by_number": False,
+    "max_sentencepiece_length": _MAX_PHRASE_TOKENS,
+    "max_sentence_length": _CHARACTER_BYTES * _MAX_LINE_TOKENS,
+    "bos_id": -1,
+    "eos_id": -1,
 }
 
 
@@ -91,7 +122,8 @@ class SentencePieceTokenizer(Tokenizer):
         """Encode many texts; every line feed becomes PARAGRAPH."""
         # One line at a time: within a text SentencePiece glues the first word to the line feed before it.
         # A list of lines would start a thread, which takes ten times as long as a line.
-        return [_join(map(self._processor.encode, clean(text).split("\n"))) for text in texts]
+        lines = ([self._processor.encode(line) for line in clean(text).split("\n")] for text in texts)
+        return [[*first, *(id for line in others for id in (PARAGRAPH, *line))] for first, *others in lines]
 
     def split_sentences(self, text: str, splitter: SentenceSplitter) -> list[str]:
         """Split a document into sentences; a line feed, PARAGRAPH, follows the last one of each paragraph."""
@@ -117,14 +149,6 @@ class SentencePieceTokenizer(Tokenizer):
     def word_starts(self) -> list[bool]:
         """Return for every token whether it begins a word; PARAGRAPH is a word of its own."""
         return [index == PARAGRAPH or token.startswith("▁") for index, token in enumerate(self.tokens())]
-
-
-def _join(lines: Iterable[list[int]]) -> list[int]:
-    ids: list[int] = []
-    for line in lines:
-        ids += line
-        ids.append(PARAGRAPH)
-    return ids[:-1]
 
 
 class SentencePieceModel:
@@ -188,3 +212,60 @@ def train_unigram(lines: Sequence[str], vocab_size: int, workers: int, settings:
             raise
         raise DataError(f"{rule}, got {vocab_size}; take a larger one ({error})") from error
     return model.getvalue()
+
+
+@final
+class Phrases(SentencePieceModel):
+    """Trained phrase model."""
+
+    @classmethod
+    def train(
+        cls, documents: Iterable[tuple[np.ndarray, np.ndarray]], path: Path, vocabulary: int, workers: int = 1
+    ) -> "Phrases":
+        """Train phrases and write the model file.
+
+        The same documents and number of workers give the same file. Long streams are sampled, so memory is bounded.
+
+        Args:
+            documents: Ids (length,) and sentence indices (length,) of each document, read once.
+            path: File to write.
+            vocabulary: Number of phrases, single tokens included; short documents give fewer.
+            workers: Threads.
+
+        Raises:
+            DataError: If there is no token, or more different tokens than phrases.
+        """
+        parts = (
+            line[start : start + _MAX_LINE_TOKENS]
+            for ids, sentences in documents
+            for line in _lines(ids, sentences)
+            for start in range(0, len(line), _MAX_LINE_TOKENS)
+        )
+        lines = reservoir_sample(parts, _PHRASE_SAMPLE_LINES)
+        rule = "data.phrases must hold every token of the training documents"
+        path.write_bytes(train_unigram(lines, vocabulary, workers, _PHRASE_SETTINGS, rule))
+        return cls.load(path)
+
+    def indices(self, ids: np.ndarray, sentences: np.ndarray) -> np.ndarray:
+        """Split a document into phrases.
+
+        Consecutive tokens that no training document contains are one phrase.
+
+        Args:
+            ids: (length,).
+            sentences: (length,), sentence index of each token.
+
+        Returns:
+            (length,) int32, phrase index of each token, from 0.
+        """
+        lines = _lines(ids, sentences)  # one by one, as a list of lines would start threads
+        lengths = [len(phrase) for line in lines for phrase in self._processor.encode(line, out_type=str)]
+        return np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
+
+
+def _lines(ids: np.ndarray, sentences: np.ndarray) -> list[str]:
+    """Write each sentence with one character per token."""
+    characters = np.minimum(ids.astype("<u4"), _CHARACTERS - 1) + np.array(_FIRST_CHARACTER, "<u4")
+    text = characters.tobytes().decode("utf-32-le")
+    starts = [0, *(np.flatnonzero(np.diff(sentences)) + 1).tolist(), len(text)]
+    return [text[start:stop] for start, stop in pairwise(starts) if stop > start]

@@ -1,4 +1,4 @@
-"""Tokenizer interface, and encoded documents: token ids, and the sentence of each token.
+"""Tokenizer interface, the tokenizer of a folder, and encoded documents: token ids, and the sentence of each token.
 
 `encode_document` is the only way from text to ids, in training and in use.
 """
@@ -7,18 +7,24 @@ from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from sumpool.io.manifest import run_folder
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
 from sumpool.text.sentences import SentenceSplitter
 
+SENTENCEPIECE_MODEL = "tokenizer.model"
+"""File of a learnt tokenizer."""
 TOKENIZER_JSON, VOCABULARY_JSON = "tokenizer.json", "vocabulary.json"
 """Files of an imported tokenizer."""
 UNITS_JSON = "units.json"
 """File of a tokenizer without merges."""
+TOKENIZER_FILES = (SENTENCEPIECE_MODEL, TOKENIZER_JSON, VOCABULARY_JSON, UNITS_JSON)
+"""Names of all files of tokenizers."""
 Units = Literal["bytes", "characters", "words", "pixels"]
 """Units of a tokenizer without merges."""
 
@@ -75,6 +81,43 @@ class Tokenizer(ABC):
     @abstractmethod
     def word_starts(self) -> list[bool]:
         """Return for every token whether it begins a word."""
+
+
+def load_tokenizer(folder: Path) -> Tokenizer:
+    """Load the tokenizer of a folder, recognised by the name of its file.
+
+    Raises:
+        DataError: If there is none, it is damaged, or the library that reads it is not installed.
+    """
+    # Imported here, as each needs a library of its own.
+    path, *_ = tokenizer_files(folder)
+    if path.name == SENTENCEPIECE_MODEL:
+        from sumpool.text.sentencepiece_tokenizer import SentencePieceTokenizer
+
+        return SentencePieceTokenizer.load(path)
+    if path.name == UNITS_JSON:
+        from sumpool.text.units import UnitTokenizer
+
+        return UnitTokenizer.load(folder)
+    from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
+
+    return HuggingFaceTokenizer.load(folder)
+
+
+def tokenizer_files(folder: Path) -> tuple[Path, ...]:
+    """Return the paths of the tokenizer's files in a folder; of a learnt one's where there is none."""
+    folder = run_folder(folder)
+    if (folder / TOKENIZER_JSON).is_file():
+        return folder / TOKENIZER_JSON, folder / VOCABULARY_JSON
+    return (folder / (UNITS_JSON if (folder / UNITS_JSON).is_file() else SENTENCEPIECE_MODEL),)
+
+
+def same_tokenizer(folder: Path, other: Path) -> bool:
+    """Return whether two folders contain the same tokenizer, byte for byte."""
+    first, second = (
+        [path.read_bytes() if path.is_file() else None for path in tokenizer_files(each)] for each in (folder, other)
+    )
+    return first == second
 
 
 @dataclass(frozen=True)

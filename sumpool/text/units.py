@@ -89,14 +89,11 @@ class UnitTokenizer(Tokenizer):
         Raises:
             DataError: If a text of pixels has other words than numbers from 0 to 255.
         """
-        return [self._encode(text) for text in texts]
-
-    def _encode(self, text: str) -> list[int]:
         if self.units == "bytes":
-            return [_SPECIAL + byte for byte in text.encode()]
+            return [[_SPECIAL + byte for byte in text.encode()] for text in texts]
         if self.units == "pixels":
-            return [_SPECIAL + _shade(word) for word in text.split()]
-        return [self._ids.get(token, UNK) for token in _split(text, self.units)]
+            return [[_SPECIAL + _shade(word) for word in text.split()] for text in texts]
+        return [[self._ids.get(token, UNK) for token in _split(text, self.units)] for text in texts]
 
     def split_sentences(self, text: str, splitter: SentenceSplitter) -> list[str]:
         """Return the text as its only sentence."""

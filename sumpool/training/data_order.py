@@ -14,7 +14,7 @@ from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
 from sumpool.text.tokenizer import EncodedDocument
 
 if TYPE_CHECKING:
-    from sumpool.text.phrases import Phrases
+    from sumpool.text.sentencepiece_tokenizer import Phrases
     from sumpool.training.distillation import Teacher
 
 Collate = Callable[[Sequence[Item], int, int, PhraseModel | None, SpecialTokens], Batch]

@@ -17,8 +17,7 @@ from torch.nn import functional as F
 from sumpool.errors import RecipeError
 from sumpool.io.manifest import MODEL, run_folder
 from sumpool.progress import Progress, Report
-from sumpool.text.load import load_tokenizer, same_tokenizer
-from sumpool.text.tokenizer import Tokenizer
+from sumpool.text.tokenizer import Tokenizer, load_tokenizer, same_tokenizer
 from sumpool.training.weights import compare_weights, needed_weights, read_weights, set_weights, weights_of
 
 _LISTED_NAMES = 8

@@ -30,7 +30,8 @@ from sumpool.recipe.schema import Recipe, SummaryDataConfig
 from sumpool.runs.model_card import CARD, imported_card
 from sumpool.runs.run_folder import RECIPE, new_folder, require_new
 from sumpool.settings import first_problem
-from sumpool.text.hf_tokenizer import TOKENIZER_JSON, VOCABULARY_JSON, HuggingFaceTokenizer
+from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
+from sumpool.text.tokenizer import TOKENIZER_JSON, VOCABULARY_JSON
 from sumpool.training.config import TrainConfig
 from sumpool.training.weights import export, weights_of
 

@@ -27,7 +27,7 @@ from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.yaml_text import write
 from sumpool.settings import Settings
-from sumpool.text.escaping import escape_line
+from sumpool.text.cleaning import escape_line
 from sumpool.text.fragments import overlap
 from sumpool.text.language import split_words
 

@@ -36,7 +36,7 @@ from sumpool.recipe.task import DEFAULT, find_task
 from sumpool.runs.model_card import CARD, pruning_section
 from sumpool.runs.run_folder import RECIPE, copied_files, new_folder, require_new
 from sumpool.tasks.summarization.evaluate import prepared_folder
-from sumpool.text.load import same_tokenizer
+from sumpool.text.tokenizer import same_tokenizer
 from sumpool.training.data_order import ItemSource, TrainingData
 from sumpool.training.fit import validate
 from sumpool.training.weights import export

@@ -23,19 +23,18 @@ from sumpool.inference.model_choice import RUNS
 from sumpool.io.atomic import disk_errors, replace_file, temporary_path
 from sumpool.io.bounded import read_json
 from sumpool.io.json_lines import read_records
-from sumpool.io.listed_files import replace_listed_file
 from sumpool.io.lock import locked_for_writing
 from sumpool.io.manifest import NAME as MANIFEST
 from sumpool.io.manifest import Manifest
-from sumpool.io.replaceable import other_content
+from sumpool.io.replaceable import other_content, replace_listed_file
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.sweep import LoadedSweep
 from sumpool.recipe.task import find_task
 from sumpool.runs.run_folder import evaluation_folder
 from sumpool.runs.training_setup import DryRun
-from sumpool.text.escaping import escape_line, escape_markdown_line, markdown_table
-from sumpool.text.load import load_tokenizer
+from sumpool.text.cleaning import escape_line, escape_markdown_line, markdown_table
+from sumpool.text.tokenizer import load_tokenizer
 from sumpool.training.hardware import choose_device
 from sumpool.training.journal import JOURNAL, Journal
 from sumpool.workflows.train import dry_run, train

@@ -26,8 +26,7 @@ from sumpool.progress import Check, Progress, Report
 from sumpool.recipe.schema import BaseRecipe, Recipe
 from sumpool.recipe.task import find_task
 from sumpool.runs.training_setup import TrainingSetup
-from sumpool.text.load import same_tokenizer
-from sumpool.text.tokenizer import id_dtype
+from sumpool.text.tokenizer import id_dtype, same_tokenizer
 from sumpool.training.config import LAYER_LOSSES
 from sumpool.training.data_order import ItemSource, TrainingData
 from sumpool.training.distillation import Teacher

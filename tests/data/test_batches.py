@@ -8,7 +8,7 @@ import torch
 from sumpool.data.batches import BatchSampler, collate, fill_batches
 from sumpool.data.shards import Item
 from sumpool.special_tokens import EOS, PAD, SpecialTokens
-from sumpool.text.phrases import Phrases
+from sumpool.text.sentencepiece_tokenizer import Phrases
 
 
 def item(name: str, length: int, target: list[int] | None = None) -> Item:

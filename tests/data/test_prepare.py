@@ -21,10 +21,9 @@ from sumpool.data.shards import Shard
 from sumpool.data.sources._base import Example, Reject, SourceConfig
 from sumpool.errors import DataError, Interrupted, RecipeError, ResourceError
 from sumpool.progress import Progress
-from sumpool.text.load import load_tokenizer
-from sumpool.text.phrases import Phrases
+from sumpool.text.sentencepiece_tokenizer import Phrases
 from sumpool.text.sentences import SentenceSplitter
-from sumpool.text.tokenizer import encode_document
+from sumpool.text.tokenizer import encode_document, load_tokenizer
 from tests.text import bart
 from tests.text.bart import learn, take_over
 

@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from sumpool.evaluation.abstractiveness import Copying, copying, repetition
+from sumpool.text.fragments import Copying, copying, repetition
 from sumpool.text.language import split_words
 
 

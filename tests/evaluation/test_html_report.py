@@ -8,17 +8,16 @@ from pathlib import Path
 import pytest
 
 from sumpool.evaluation.config import EvaluationConfig
-from sumpool.evaluation.html_report import (
-    ExtremeDocument,
-    read_extremes,
-    to_html,
-)
-from sumpool.evaluation.paired_comparison import Difference
-from sumpool.evaluation.report import EvaluationReport, ReportRow
+from sumpool.evaluation.report import Difference, EvaluationReport, ReportRow
 from sumpool.evaluation.rouge import TYPES
 from sumpool.evaluation.scorer import Candidate, ReferenceDocument, SummaryScorer
 from sumpool.evaluation.scores import append_scores, finish_results, open_scores
 from sumpool.evaluation.statistics import Estimate, PairedTest
+from sumpool.evaluation.tables import (
+    ExtremeDocument,
+    read_extremes,
+    to_html,
+)
 from tests.browser.hostile import PAYLOADS
 
 VOID = {"meta"}

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from sumpool.errors import DataError
-from sumpool.evaluation.abstractiveness import Copying
-from sumpool.evaluation.paired_comparison import compare_systems, read_common
+from sumpool.evaluation.report import compare_systems
 from sumpool.evaluation.rouge import TYPES, Score
 from sumpool.evaluation.scorer import ScoredDocument, SummaryMetrics
-from sumpool.evaluation.scores import append_scores, finish_results, incomplete_folder, open_scores
+from sumpool.evaluation.scores import append_scores, finish_results, incomplete_folder, open_scores, read_common
 from sumpool.evaluation.statistics import holm
+from sumpool.text.fragments import Copying
 
 
 def results(folder: Path, f1s: dict[str, float], settings: str = "usual", words: int | None = None) -> Path:

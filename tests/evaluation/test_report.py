@@ -4,11 +4,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sumpool.evaluation.abstractiveness import Copying
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.report import EvaluationReport, ScoreAggregator
 from sumpool.evaluation.rouge import TYPES, Score
 from sumpool.evaluation.scorer import ScoredDocument, SummaryMetrics
+from sumpool.text.fragments import Copying
 
 NAMES = {"model": "tiny", "lead": "LEAD-60", "oracle": "oracle-3"}
 CONFIG = EvaluationConfig(resamples=200)

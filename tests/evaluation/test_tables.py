@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.evaluation.paired_comparison import Difference
-from sumpool.evaluation.report import EvaluationReport, ReportRow
+from sumpool.evaluation.report import Difference, EvaluationReport, ReportRow
 from sumpool.evaluation.rouge import TYPES
 from sumpool.evaluation.statistics import Estimate, PairedTest
 from sumpool.evaluation.tables import (
@@ -19,7 +18,7 @@ from sumpool.evaluation.tables import (
     to_latex,
     win_table,
 )
-from sumpool.text.escaping import Bold
+from sumpool.text.cleaning import Bold
 from tests.browser.hostile import PAYLOADS
 
 F1 = Estimate(0.4125, 0.4, 0.42)

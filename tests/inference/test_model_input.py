@@ -16,8 +16,7 @@ from sumpool.inference.model_summaries import ModelSummaries
 from sumpool.inference.pipeline import Pipeline
 from sumpool.ranking.content_selection import encode_source, encoded_sentences
 from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
-from sumpool.text.load import load_tokenizer
-from sumpool.text.tokenizer import Tokenizer, encode_document, join_sentences
+from sumpool.text.tokenizer import Tokenizer, encode_document, join_sentences, load_tokenizer
 from tests.conftest import story
 from tests.documents.test_source_sentences import BLOCKS, ODD, SPLITTER, parsed
 from tests.text import bart

@@ -14,7 +14,7 @@ from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.run_files import RunFiles
 from sumpool.inference.summary import Summary
 from sumpool.io.manifest import SHIPPED
-from sumpool.ranking.focus import focus_similarity
+from sumpool.ranking.sentence_selector import focus_similarity
 
 CHAPTERS = {
     "Gateways": "The gateway forwards packets between two networks. It keeps a table of routes for them.",

@@ -1,8 +1,8 @@
 from pathlib import Path
 
 from sumpool.io.atomic import temporary_path
-from sumpool.io.listed_files import replace_listed_file
 from sumpool.io.manifest import FileDigest, Manifest
+from sumpool.io.replaceable import replace_listed_file
 
 
 def test_a_file_and_its_entry_are_replaced(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from tests.processes.installed import run_with_imports
 TEXT = "Hosts send packets. Gateways drop packets that are too long. "
 HEAVY = ("nltk", "scipy", "sympy", "sklearn", "torch._dynamo", "filelock", "pyarrow", "transformers")
 UNUSED = (
-    *("sumpool.inference.summary_choice", "sumpool.inference.summary_file", "sumpool.interpret", "sumpool.text.form"),
-    *("sumpool.ranking.boosting", "sumpool.ranking.examples", "sumpool.ranking.fit", "sumpool.ranking.marks"),
+    *("sumpool.inference.summary_choice", "sumpool.inference.summary_file", "sumpool.interpret"),
+    *("sumpool.ranking.boosting", "sumpool.ranking.fit", "sumpool.ranking.marks"),
 )
 """Modules of generated text, of result files, and of the training of rankers."""
 

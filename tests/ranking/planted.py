@@ -1,15 +1,17 @@
 """Documents with a planted signal: the sentences that say what the document is are those of the reference."""
 
 import random
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.evaluation.rouge import RougeTokenizer
-from sumpool.ranking.examples import RankingExample, sentence_labels
 from sumpool.ranking.features import SentenceFeatures, sentence_features
-from sumpool.ranking.marks import MarkedExample
+from sumpool.ranking.fit import RankingExample, sentence_labels
+from sumpool.ranking.marks import MarkedExample, Marks
 from sumpool.ranking.selection import find_candidates
 from sumpool.text.sentences import SentenceSplitter
 
@@ -60,3 +62,8 @@ def featured(text: str, title: str = "") -> tuple[SentenceFeatures, list[str]]:
     sentences = source_sentences(document, SPLITTER)
     candidates = find_candidates(sentences)
     return sentence_features(sentences, candidates, title), [sentences[index].text for index in candidates]
+
+
+def row_of(marks: Marks) -> dict[str, Any]:
+    """Return marks as a row of a corpus."""
+    return {**asdict(marks), "hashes": "".join(marks.hashes)}

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sumpool.documents.document import Document
-from sumpool.ranking.examples import labelled_example, sentence_labels, with_abstract
+from sumpool.ranking.fit import labelled_example, sentence_labels, with_abstract
 from sumpool.text.sentences import SentenceSplitter
 
 TEXT = "# Hosts\n\n" + " ".join(f"Host {number} sends packets to the gateway number {number}." for number in range(30))

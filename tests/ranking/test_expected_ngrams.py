@@ -1,7 +1,7 @@
 import numpy as np
 
 from sumpool.evaluation.rouge import Rouge, RougeTokenizer
-from sumpool.ranking.expected_ngrams import select_expected, select_texts
+from sumpool.ranking.selection import select_expected, select_texts
 from sumpool.text.sentences import SentenceSplitter
 
 SENTENCES = [

@@ -18,8 +18,8 @@ from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.selecting_encoder import shared_pairs
 from sumpool.recipe.task import find_task
-from sumpool.text.load import load_tokenizer
 from sumpool.text.sentences import SentenceSplitter
+from sumpool.text.tokenizer import load_tokenizer
 from tests.conftest import TINY_RECIPE, story
 
 SHIPPED = Path("sumpool/shipped").absolute()

@@ -12,7 +12,7 @@ from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from sumpool.tasks.language_modeling.model import LanguageModel
 from sumpool.tasks.language_modeling.stream import WindowSampler
 from sumpool.tasks.language_modeling.task import TASK
-from sumpool.text.load import load_tokenizer
+from sumpool.text.tokenizer import load_tokenizer
 from sumpool.text.units import UnitTokenizer
 
 PAPER = Path("recipes/papers/language_models").absolute()

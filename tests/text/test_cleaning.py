@@ -1,5 +1,4 @@
-from sumpool.text.cleaning import clean, paragraphs, remove_invisible, sample_paragraphs
-from sumpool.text.escaping import escape_line
+from sumpool.text.cleaning import clean, escape_line, paragraphs, remove_invisible, sample_paragraphs
 
 BIDIRECTIONAL = (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 ZERO_WIDTH = (*range(0x200B, 0x200E), *range(0x2060, 0x2065), *range(0x206A, 0x2070), 0xFEFF, 0x180E, 0xAD, 0x34F)

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from sumpool.text.cleaning import IGNORABLE, clean
-from sumpool.text.escaping import (
+from sumpool.text.cleaning import (
+    IGNORABLE,
+    clean,
     escape,
     escape_line,
     escape_markdown,

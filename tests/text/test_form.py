@@ -1,4 +1,4 @@
-from sumpool.text.form import is_whole, is_whole_text, repair_sentence, repair_text
+from sumpool.text.prose import is_whole, is_whole_text, repair_sentence, repair_text
 
 WHOLE = "The tower (of London) tells the birds to wait."
 

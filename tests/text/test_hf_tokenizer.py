@@ -18,8 +18,8 @@ from sumpool.special_tokens import SpecialTokens
 from sumpool.text import hf_tokenizer
 from sumpool.text.cleaning import clean
 from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
-from sumpool.text.load import load_tokenizer
 from sumpool.text.sentences import SentenceSplitter
+from sumpool.text.tokenizer import load_tokenizer
 from tests.conftest import story
 from tests.text.bart import BOS, EOS, MASK, PAD, SIZE, UNK, learn, take_over
 from tests.text.unigram import CLASSES, learn_unigram

@@ -2,7 +2,6 @@ import time
 
 import pytest
 
-from sumpool.text.form import is_whole
 from sumpool.text.language import (
     UNDETECTED,
     content_prefixes,
@@ -13,8 +12,8 @@ from sumpool.text.language import (
     separator,
     split_words,
     word_count,
-    word_prefixes,
 )
+from sumpool.text.prose import is_whole
 
 # ruff: noqa: RUF001  (letters of other scripts)
 
@@ -108,7 +107,6 @@ def test_words_are_lower_case_and_pairs_of_characters_without_spaces() -> None:
 
 
 def test_words_with_the_same_first_letters_are_the_same() -> None:
-    assert word_prefixes(["gateways", "gateway", "a"]) == ["gatewa", "gatewa", "a"]
     assert content_prefixes(["the", "gateways", "gateway", "a", "x"]) == ["gatewa", "gatewa"]
     assert content_prefixes(["the"], "xx") == ["the"]
 

@@ -5,8 +5,8 @@ import pytest
 from sumpool.errors import DataError
 from sumpool.special_tokens import SpecialTokens
 from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
-from sumpool.text.load import load_tokenizer, same_tokenizer, tokenizer_files
 from sumpool.text.sentencepiece_tokenizer import SentencePieceTokenizer
+from sumpool.text.tokenizer import load_tokenizer, same_tokenizer, tokenizer_files
 from tests.text.bart import learn, take_over
 
 TEXTS = ["The end of a document is short. Why?", "Another number is not."]

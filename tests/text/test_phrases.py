@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from sumpool.errors import DataError
-from sumpool.text import phrases
-from sumpool.text.phrases import Phrases
+from sumpool.text import sentencepiece_tokenizer
+from sumpool.text.sentencepiece_tokenizer import Phrases
 
 pytestmark = pytest.mark.slow
 
@@ -61,7 +61,7 @@ def test_unknown_tokens_in_a_row_are_one_phrase(model: Phrases) -> None:
 def test_any_id_of_the_largest_vocabulary_is_one_character(tmp_path: Path) -> None:
     """No token is normalised away, merged with its neighbour by its script, or split."""
     for ids in (np.arange(50_000), np.array([255_999, 65_536, 0])):
-        line = phrases._lines(ids.astype(np.int32), np.zeros(len(ids), int))
+        line = sentencepiece_tokenizer._lines(ids.astype(np.int32), np.zeros(len(ids), int))
         assert [len(part) for part in line] == [len(ids)]
     pairs = np.arange(2000, 44_000, 2)[:, None] + np.arange(2)
     several = np.concatenate([np.tile(pair, 4) for pair in pairs[::400]])

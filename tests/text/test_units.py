@@ -5,9 +5,8 @@ import pytest
 
 from sumpool.errors import DataError
 from sumpool.special_tokens import UNK
-from sumpool.text.load import load_tokenizer, tokenizer_files
 from sumpool.text.sentences import SentenceSplitter
-from sumpool.text.tokenizer import UNITS_JSON, Units, encode_document
+from sumpool.text.tokenizer import UNITS_JSON, Units, encode_document, load_tokenizer, tokenizer_files
 from sumpool.text.units import UnitTokenizer
 
 pytestmark = pytest.mark.slow

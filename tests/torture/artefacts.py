@@ -22,7 +22,7 @@ from sumpool.io.manifest import SHIPPED, FileDigest, Manifest
 from sumpool.progress import no_op
 from sumpool.recipe.load import load_recipe
 from sumpool.runs.run_summary import summarize_run
-from sumpool.text.load import load_tokenizer
+from sumpool.text.tokenizer import load_tokenizer
 from sumpool.training.checkpoint import Checkpoint, Checkpoints, TrainingState
 from sumpool.workflows.export_model import export_model
 from tests.conftest import TOY, story, write_rows, write_run

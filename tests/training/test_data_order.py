@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from sumpool.errors import DataError
-from sumpool.text.phrases import Phrases
+from sumpool.text.sentencepiece_tokenizer import Phrases
 from sumpool.training.data_order import Position, TrainingData, reseed, updates_from
 from tests.training.toy import DATA, ToyDocuments
 

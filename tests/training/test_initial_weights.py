@@ -14,9 +14,8 @@ from sumpool.errors import CheckpointError, Interrupted, RecipeError
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
-from sumpool.text.load import load_tokenizer
 from sumpool.text.sentencepiece_tokenizer import SentencePieceTokenizer
-from sumpool.text.tokenizer import Tokenizer
+from sumpool.text.tokenizer import Tokenizer, load_tokenizer
 from sumpool.training.initial_weights import (
     init_weights,
     share_queries,

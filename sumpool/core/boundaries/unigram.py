@@ -1,6 +1,6 @@
 """Unigram boundaries (Nawrot et al., section 2.3, "Segmenting with subword tokenizers"), learned from a segmentation.
 
-A unigram model segments the training documents into phrases (`data.phrases`, see `sumpool.text.phrases`); a small
+A unigram model segments the training documents into phrases (`data.phrases`, see `Phrases`); a small
 network learns to predict the phrase ends from the states, and is used alone after training.
 Cost: O(length * dim * hidden).
 

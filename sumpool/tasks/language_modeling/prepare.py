@@ -32,9 +32,8 @@ from sumpool.tasks.language_modeling.running_text import RunningText
 from sumpool.tasks.language_modeling.sources._base import TextChunk
 from sumpool.tasks.language_modeling.stream import TextStreamWriter
 from sumpool.tasks.language_modeling.subwords import WordSubwords
-from sumpool.text.load import load_tokenizer, tokenizer_files
-from sumpool.text.sentencepiece_tokenizer import SENTENCEPIECE_MODEL, SentencePieceTokenizer
-from sumpool.text.tokenizer import Tokenizer, Units
+from sumpool.text.sentencepiece_tokenizer import SentencePieceTokenizer
+from sumpool.text.tokenizer import SENTENCEPIECE_MODEL, Tokenizer, Units, load_tokenizer, tokenizer_files
 from sumpool.text.units import UnitTokenizer
 
 _CHUNK: Final = 1 << 20

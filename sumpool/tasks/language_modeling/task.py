@@ -13,7 +13,7 @@ from sumpool import __version__
 from sumpool.progress import Check, Report, no_op
 from sumpool.recipe.task import Task
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
-from sumpool.text.escaping import escape_line, escape_markdown_line, markdown_table
+from sumpool.text.cleaning import escape_line, escape_markdown_line, markdown_table
 
 if TYPE_CHECKING:
     from sumpool.data.inputs import Split

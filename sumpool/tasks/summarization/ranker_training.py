@@ -9,11 +9,10 @@ from sumpool.data.texts import Texts
 from sumpool.documents.document import Document
 from sumpool.evaluation.rouge import RougeTokenizer
 from sumpool.io.atomic import counted, disk_errors, temporary_path
-from sumpool.io.listed_files import replace_listed_file
 from sumpool.io.manifest import Manifest
+from sumpool.io.replaceable import replace_listed_file
 from sumpool.progress import Check, Progress, Report
-from sumpool.ranking.examples import RankingExample, labelled_example, with_abstract
-from sumpool.ranking.fit import Fitting, fit_choice, fit_ranker
+from sumpool.ranking.fit import Fitting, RankingExample, fit_choice, fit_ranker, labelled_example, with_abstract
 from sumpool.ranking.ranker import FILE
 from sumpool.recipe.schema import Recipe
 from sumpool.text.sentences import SentenceSplitter

@@ -13,7 +13,7 @@ from sumpool.errors import DataError
 from sumpool.progress import no_op
 from sumpool.special_tokens import PAD
 from sumpool.tasks.classification.labels import LabelledDataConfig, LabelledReport, Labels
-from sumpool.text.load import load_tokenizer
+from sumpool.text.tokenizer import load_tokenizer
 
 
 def config(folder: Path, **settings: object) -> LabelledDataConfig:

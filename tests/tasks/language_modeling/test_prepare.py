@@ -19,7 +19,7 @@ from sumpool.tasks.language_modeling.sources.plain import PlainTextSourceConfig
 from sumpool.tasks.language_modeling.sources.wiki40b import Wiki40bTextSourceConfig
 from sumpool.tasks.language_modeling.stream import TextStream
 from sumpool.tasks.language_modeling.subwords import WordSubwords
-from sumpool.text.load import load_tokenizer
+from sumpool.text.tokenizer import load_tokenizer
 
 pytestmark = pytest.mark.slow
 

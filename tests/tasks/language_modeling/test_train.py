@@ -17,7 +17,7 @@ from sumpool.recipe.yaml_text import write
 from sumpool.runs.run_summary import describe_run
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from sumpool.tasks.language_modeling.prepare import TextReport
-from sumpool.text.load import load_tokenizer
+from sumpool.text.tokenizer import load_tokenizer
 from sumpool.training.weights import read_weights
 from sumpool.workflows.train import dry_run, train
 from tests.conftest import prepare
