@@ -15,6 +15,7 @@ from sumpool.ranking.marks import Marks, parse_sheet
 from sumpool.ranking.ranker import Ranker
 from sumpool.text.sentences import SentenceSplitter
 from tests.conftest import story
+from tests.ranking.planted import row_of
 
 
 def test_every_document_has_marks_and_every_source_one_part() -> None:
@@ -43,7 +44,7 @@ def test_marks_are_fitted_and_tabulated(tmp_path: Path, monkeypatch: pytest.Monk
         part = "test" if number > 9 else "train"
         row = {"id": f"d{number}", "suffix": ".md", "part": part, "language": "en", "repository": "a/b"}
         documents.append({**row, "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "path": "p", "commit": "c"})
-        marks.append({"document": f"d{number}", **parse_sheet("best: 3\ngood: 5 9\njunk: 7", sentences).to_json()})
+        marks.append({"document": f"d{number}", **row_of(parse_sheet("best: 3\ngood: 5 9\njunk: 7", sentences))})
     (tmp_path / "marks").mkdir()
     for name, rows in (("documents", documents), ("first", marks), ("second", marks[-1:])):
         (tmp_path / f"marks/{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))

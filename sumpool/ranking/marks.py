@@ -8,10 +8,10 @@ and are found again in the document although a later version splits it otherwise
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,6 @@ from sumpool.ranking.selection import find_candidates
 from sumpool.text.language import ENGLISH, detect_language
 from sumpool.text.sentences import SentenceSplitter
 
-Role = Literal["own summary", "caption", "byline", "quotation", "comment", "notice", "navigation", "appendix"]
-"""What a sentence is to its document, where it is not part of its running text."""
-ROLES: Final[tuple[Role, ...]] = get_args(Role)
 CHOICES: Final = ("best", "good", "dep", "junk")
 """Fields of sentences: the summary in order of preference, others fit for it, those that do not stand alone, and those
 without content."""
@@ -56,11 +53,8 @@ class Marks:
         good: Indices of other sentences that such a summary could have.
         dep: Indices of sentences that cannot be understood without the text around them, of those that were judged.
         junk: Indices of sentences without content, such as navigation, captions and fragments.
-        roles: Indices of the sentences of each role.
         judged: Number of sentences, from the first that is shown, of which `dep` was judged; sentences in `best` and
             `good` count as judged wherever they are.
-        kind: Kind of document, such as "minutes".
-        says: What a summary must say, in the reader's words.
         hashes: Hash of every sentence of the document, see `sentence_hashes`.
     """
 
@@ -68,22 +62,12 @@ class Marks:
     good: tuple[int, ...] = ()
     dep: tuple[int, ...] = ()
     junk: tuple[int, ...] = ()
-    roles: Mapping[Role, tuple[int, ...]] = field(default_factory=dict)
     judged: int = 30
-    kind: str = ""
-    says: str = ""
     hashes: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the marks as JSON; empty fields are left out."""
-        content: dict[str, Any] = {name: list(getattr(self, name)) for name in CHOICES}
-        content |= {"roles": {role: list(indices) for role, indices in self.roles.items()}}
-        content |= {"judged": self.judged, "kind": self.kind, "says": self.says, "hashes": "".join(self.hashes)}
-        return {name: value for name, value in content.items() if value}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Marks":
-        """Return marks as `to_json` writes them.
+        """Return the marks in a row of a corpus, whose `hashes` are one text.
 
         Raises:
             ValueError: If a field has another type.
@@ -96,10 +80,7 @@ class Marks:
                 good,
                 dep,
                 junk,
-                roles={role: tuple(map(int, content.get("roles", {}).get(role, ()))) for role in ROLES},
                 judged=int(content.get("judged", 0)),
-                kind=str(content.get("kind", "")),
-                says=str(content.get("says", "")),
                 hashes=tuple(hashes[start : start + _HASH_DIGITS] for start in range(0, len(hashes), _HASH_DIGITS)),
             )
         except (TypeError, AttributeError) as error:
@@ -116,18 +97,10 @@ class Marks:
         blocks = SequenceMatcher(None, self.hashes, hashes, autojunk=False).get_matching_blocks()
         numbers = {old + step: new + step for old, new, size in blocks for step in range(size)}
 
-        def moved(indices: Iterable[int]) -> tuple[int, ...]:
-            return tuple(numbers[index] for index in indices if index in numbers)
-
-        return replace(
-            self,
-            best=moved(self.best),
-            good=moved(self.good),
-            dep=moved(self.dep),
-            junk=moved(self.junk),
-            roles={role: moved(indices) for role, indices in self.roles.items()},
-            hashes=hashes,
+        best, good, dep, junk = (
+            tuple(numbers[index] for index in getattr(self, name) if index in numbers) for name in CHOICES
         )
+        return replace(self, best=best, good=good, dep=dep, junk=junk, hashes=hashes)
 
 
 def sentence_hashes(sentences: Iterable[SourceSentence]) -> tuple[str, ...]:
@@ -223,7 +196,7 @@ def sheet(document: Document, sentences: Sequence[SourceSentence], path: Path) -
         sentences: Its sentences, see `source_sentences`.
         path: Its file.
     """
-    fields = (f"document: {path}", *(f"{name}:" for name in ("kind", "says", *CHOICES, *ROLES)))
+    fields = (f"document: {path}", *(f"{name}:" for name in ("kind", "says", *CHOICES)))
     title = f"title: {document.title}\n\n" if document.title else ""
     return "\n".join([*fields, "", f"{title}{numbered_text(sentences)}"])
 
@@ -294,25 +267,14 @@ def parse_sheet(text: str, sentences: Sequence[SourceSentence]) -> Marks:
         ValueError: If a field is unknown, has something else than numbers, or no sentence is `best`.
     """
     fields = _fields(text)
-    unknown = fields.keys() - {"document", "kind", "says", *CHOICES, *ROLES}
+    unknown = fields.keys() - {"document", "kind", "says", *CHOICES}
     if unknown:
         raise ValueError(f"must have fields such as `best: 4 17`, got {min(unknown)[:60]!r}")
     shown = frozenset(shown_indices(sentences))
-    numbers = {name: _numbers(name, fields.get(name, ""), len(sentences), shown) for name in (*CHOICES, *ROLES)}
-    best, good, dep, junk = (numbers[name] for name in CHOICES)
-    roles = {role: numbers[role] for role in ROLES if numbers[role]}
+    best, good, dep, junk = (_numbers(name, fields.get(name, ""), len(sentences), shown) for name in CHOICES)
     if not best:
         raise ValueError("must name at least one sentence after best:, got none")
-    return Marks(
-        best,
-        good,
-        dep,
-        junk,
-        roles,
-        kind=fields.get("kind", ""),
-        says=fields.get("says", ""),
-        hashes=sentence_hashes(sentences),
-    )
+    return Marks(best, good, dep, junk, hashes=sentence_hashes(sentences))
 
 
 def _numbers(name: str, value: str, sentences: int, shown: frozenset[int]) -> tuple[int, ...]:

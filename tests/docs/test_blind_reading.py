@@ -9,6 +9,7 @@ from sumpool.documents.source_sentences import source_sentences
 from sumpool.ranking.marks import parse_sheet
 from sumpool.text.sentences import SentenceSplitter
 from tests.conftest import story
+from tests.ranking.planted import row_of
 from tests.scripts import load_script
 
 
@@ -25,7 +26,7 @@ def test_sheets_are_shuffled_and_verdicts_become_a_table(script: ModuleType, tmp
         (document,) = read_documents(str(path))
         sentences = source_sentences(document, SentenceSplitter())
         rows.append({"id": f"d{number}", "path": str(path), "kind": "story"})
-        marks.append({"document": f"d{number}", **parse_sheet("best: 9 2", sentences).to_json()})
+        marks.append({"document": f"d{number}", **row_of(parse_sheet("best: 9 2", sentences))})
         best.append(f"{sentences[2].text} {sentences[9].text}")
     ours = {row["path"]: "Ours." for row in rows}
     script.write_sheets(tmp_path / "out", rows, marks, {"ours": ours}, 3, 3)

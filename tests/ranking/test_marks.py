@@ -17,6 +17,7 @@ from sumpool.ranking.marks import (
     shown_indices,
 )
 from sumpool.text.sentences import SentenceSplitter
+from tests.ranking.planted import row_of
 
 DOCUMENT = Document.from_parsed(
     "a.html",
@@ -37,7 +38,7 @@ SENTENCES = source_sentences(DOCUMENT, SentenceSplitter())
 def filled(**fields: str) -> str:
     text = sheet(DOCUMENT, SENTENCES, Path("/docs/a.html"))
     for name, value in fields.items():
-        text = text.replace(f"\n{name.replace('_', ' ')}:", f"\n{name.replace('_', ' ')}: {value}", 1)
+        text = text.replace(f"\n{name}:", f"\n{name}: {value}", 1)
     return text
 
 
@@ -53,14 +54,11 @@ def test_a_sheet_shows_numbers_of_sentences_and_headings_without() -> None:
 
 
 def test_fields_become_marks_that_json_keeps() -> None:
-    text = filled(best="1, 3", dep="2-3", junk="0 4 5", own_summary="1", kind="note", says="Hosts: senders.")
+    text = filled(best="1, 3", dep="2-3", junk="0 4 5", kind="note", says="Hosts: senders.")
     marks = parse_sheet(text, SENTENCES)
     assert is_filled(text)
     assert (marks.best, marks.good, marks.dep, marks.junk) == ((1, 3), (), (2, 3), (5,))
-    assert (marks.roles, marks.kind, marks.says) == ({"own summary": (1,)}, "note", "Hosts: senders.")
-    again = Marks.from_json(marks.to_json())
-    assert replace(again, roles={}) == replace(marks, roles={})
-    assert {role: places for role, places in again.roles.items() if places} == marks.roles
+    assert Marks.from_json(row_of(marks)) == marks
     assert "senders" not in str(marks.hashes)
 
 
@@ -90,12 +88,11 @@ def test_marks_that_are_no_marks_are_refused() -> None:
 
 
 def test_marks_find_their_sentences_in_another_splitting() -> None:
-    marks = parse_sheet(filled(best="3", good="2", junk="5", quotation="1"), SENTENCES)
+    marks = parse_sheet(filled(best="3", good="2", junk="5"), SENTENCES)
     added = SourceSentence("A new sentence.", 0, 15)
     other = (added, *SENTENCES[:2], replace(SENTENCES[3], text="GATEWAYS  forward them!"), *SENTENCES[4:])
     moved = marks.moved_to(other)
     assert (moved.best, moved.good, moved.junk) == ((3,), (), (5,))
-    assert moved.roles["quotation"] == (2,)
     assert marks.moved_to(SENTENCES) is marks
 
 
