@@ -54,7 +54,7 @@ from sumpool.bench.workload import (
 )
 from sumpool.core.model.config import ModelConfig
 from sumpool.errors import CheckpointError
-from sumpool.inference.model_choice import RUNS, newest_run
+from sumpool.inference.run_files import RUNS, newest_run
 from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.packaged import find_recipe

@@ -25,7 +25,7 @@ ENTERED = {
     "sumpool.inference.pipeline": ("ranking", "Pipeline", "summarize"),
     "sumpool.inference.loading": ("model", "", "load_run"),
     "sumpool.inference.model_summaries": ("model", "ModelSummaries", "__init__", "encode", "generate"),
-    "sumpool.cli.rendering": ("writing", "Rendering", "render"),
+    "sumpool.inference.rendering": ("writing", "Rendering", "render"),
     "sumpool.cli.console": ("writing", "Screen", "result"),
 }
 """Stage, class and functions of a module; a stage that another one calls is not part of it."""

@@ -31,7 +31,7 @@ def classify(
     documents. Exits with 3 if a document has no label; all others have theirs.
     """
     from sumpool.data.report import remembered_fields
-    from sumpool.inference.model_choice import RUNS, newest_run
+    from sumpool.inference.run_files import RUNS, newest_run
     from sumpool.tasks.classification.classify import classify as run_classify
 
     run = model or newest_run(RUNS, "classification")

@@ -18,7 +18,7 @@ from sumpool.cli.options import (
 )
 from sumpool.cli.text import mark_segments, shows_colours, table, wrap
 from sumpool.errors import RecipeError
-from sumpool.io.manifest import run_folder
+from sumpool.io.manifest import SHIPPED, run_folder
 
 if TYPE_CHECKING:
     from sumpool.evaluation.report import Evaluation
@@ -98,11 +98,11 @@ def evaluate(
     language model, bits per character, shortening factor, lengths of segments, and the segments of a sample.
     """
     from sumpool.evaluation.task import Results
-    from sumpool.inference.model_choice import RUNS, newest_of_all
+    from sumpool.inference.run_files import RUNS, models_of
     from sumpool.tasks.summarization.evaluate import evaluate_systems
 
     if not targets:
-        targets = [] if references else [newest_of_all(RUNS)]
+        targets = [] if references else [*models_of(RUNS), SHIPPED][:1]
     _require_references(targets, references, verify)
     _require_none([files and references], "--files must come with a run folder, got a file of summaries")
     settings = tuple([*(changes or ()), *([VERIFY] if verify else [])])
@@ -159,7 +159,7 @@ def _task_of(targets: Sequence[Path]) -> "Task[Any]":
     Raises:
         RecipeError: If there are several runs, and their tasks differ or do not compare runs.
     """
-    from sumpool.inference.model_choice import task_of
+    from sumpool.inference.run_files import task_of
     from sumpool.recipe.task import DEFAULT, find_task
 
     tasks = {task_of(target) or DEFAULT for target in targets}

@@ -59,10 +59,9 @@ def build_server(folder: Path, model: Path | None) -> "MCPServer":
     from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
 
-    from sumpool.cli.rendering import Rendering
-    from sumpool.inference.model_choice import choose_model
     from sumpool.inference.pipeline import Pipeline
-    from sumpool.inference.run_files import RunFiles
+    from sumpool.inference.rendering import Rendering
+    from sumpool.inference.run_files import RunFiles, choose_model
 
     run, lock = choose_model(model), Lock()
     server = MCPServer("sumpool", instructions=_INSTRUCTIONS, version=__version__, log_level="ERROR")

@@ -113,7 +113,7 @@ def serve(
     import uvicorn
 
     from sumpool.inference.loading import load_for_generation
-    from sumpool.inference.model_choice import choose_model, describe_choice
+    from sumpool.inference.run_files import choose_model, describe_choice
     from sumpool.inference.summarizer import Summarizer
     from sumpool.runs.run_summary import summarize_run
     from sumpool.service.app import build_app

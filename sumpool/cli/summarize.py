@@ -23,10 +23,10 @@ from sumpool.cli.options import (
     choice,
     whole_number,
 )
-from sumpool.cli.rendering import Format, Rendering, Style
 from sumpool.cli.text import name_documents
 from sumpool.documents.document import DEFAULT_OPTIONS, ReadOptions
 from sumpool.errors import DataError, RecipeError
+from sumpool.inference.rendering import Format, Rendering, Style
 from sumpool.progress import Progress
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def summarize(
     """
     from sumpool.cli import summary_output
     from sumpool.documents.read import read_all
-    from sumpool.inference.model_choice import choose_model
+    from sumpool.inference.run_files import choose_model
     from sumpool.workflows.summarize import summarize as run_summarize
 
     shortcuts = {

@@ -6,12 +6,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sumpool.cli.rendering import SUFFIXES, Rendering
 from sumpool.documents.document import ReadOptions
 from sumpool.documents.read import STDIN, check_arguments
 from sumpool.errors import DataError
-from sumpool.inference.model_choice import choose_model
-from sumpool.inference.run_files import REPORT, RunFiles
+from sumpool.inference.rendering import SUFFIXES, Rendering
+from sumpool.inference.run_files import REPORT, RunFiles, choose_model
 from sumpool.io.bounded import read_json
 from sumpool.progress import Progress, Report
 
@@ -58,7 +57,7 @@ def open_output(
     assert folder, "there is one destination"
     return SummaryFolder(
         folder,
-        {**settings, **rendering.settings()},
+        {**settings, **{name: str(value) for name, value in rendering._asdict().items()}},
         FileNames(names, SUFFIXES[rendering.format]),
         lambda summary: f"{rendering.render(summary)}\n",
         retry=retry,
@@ -80,7 +79,7 @@ def choose_jobs(documents: object, model: Path | None, overrides: Sequence[str],
     tasks = len(documents) // _DOCUMENTS_PER_PROCESS if isinstance(documents, Sized) else 0
     if tasks < 2 or RunFiles.open(choose_model(model), overrides).config.fast or find_spec("torch") is None:
         return 1
-    from sumpool.inference.parallel import most_jobs
+    from sumpool.workflows.summarize import most_jobs
 
     jobs = min(tasks, most_jobs())
     if jobs > 1:

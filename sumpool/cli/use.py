@@ -18,7 +18,7 @@ def use(
     `summarize`, `serve` and `Summarizer.load()` take its model in this folder; the choice is kept in runs/. Training
     never changes it; `sumpool use shipped` takes the shipped model again.
     """
-    from sumpool.inference.model_choice import describe_choice, use_model
+    from sumpool.inference.run_files import describe_choice, use_model
 
     if run:
         use_model(run)

@@ -1,30 +1,33 @@
-"""Evidence of the summaries of a model: sources of each sentence, and unsupported facts.
+"""What a summary may have beside its text: sources of its sentences and unsupported facts, key points, sections."""
 
-The evidence of a summary is rendered by `summary.evidence.entries()` for JSON, `render_evidence_text` of
-`sumpool.interpret.evidence` for a terminal, and `write_explanation` of `sumpool.inference.explanation` for a page.
-"""
-
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from sumpool.data.shards import Item
+from sumpool.core.decoding.config import DecodingConfig, LengthTarget
+from sumpool.documents.document import document_title
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.inference.extraction import Reading
-from sumpool.inference.summary import Summary
-from sumpool.interpret.evidence import Evidence, EvidenceSource, SentenceEvidence
+from sumpool.inference.summary import Evidence, EvidenceSource, SectionSummary, SentenceEvidence, Summary
+from sumpool.ranking.sentence_selector import Candidates, SentenceSelector
+from sumpool.ranking.table_of_contents import listed_sections, section_numbers
 from sumpool.text.fragments import unsupported_facts
-from sumpool.text.language import split_words
+from sumpool.text.language import content_words, split_words, word_count
 
 if TYPE_CHECKING:
     from sumpool.inference.loading import LoadedModel
 
-MAX_SOURCES = 3
+MAX_SOURCES: Final = 3
 """Source sentences of a summary sentence that are reported at most."""
-MIN_WEIGHT = 0.05
+_MIN_WEIGHT: Final = 0.05
 """Weight of a source sentence that is reported at least, but for the heaviest one."""
+_LONG: Final = 400
+"""Words of a section that has two sentences."""
+_MAX_OVERLAP: Final = 0.7
+"""Share of the content words of a key point at most that the title has, or one sentence of the summary."""
 
 
 def with_evidence(
@@ -39,17 +42,32 @@ def with_evidence(
         for_page: Whether the evidence has all that an HTML page shows: what the model has read, and the text.
     """
     document, read = reading.document, reading.input
-    source = reading.sentences if document.blocks else tuple(_with_lines(reading.sentences, document.text))
-    summary = replace(summary, source=source)
+    source = list(reading.sentences)
+    if not document.blocks:  # a text without structure, of which a sentence has the line that it begins in
+        line, position = 1, 0
+        for index, sentence in enumerate(source):
+            line += document.text.count("\n", position, sentence.start)
+            position = sentence.start
+            source[index] = replace(sentence, line=line)
     if summary.extraction.sentences:
         sentences = list(summary.extraction.sentences)
-        weights = np.zeros((len(sentences), len(source)))
+        weights = np.zeros((len(sentences), len(source)))  # (summary sentences, sentences of the document)
         weights[np.arange(len(sentences)), list(summary.extraction.indices)] = 1
         read = read if for_page else None
     else:
+        from sumpool.interpret.attribution import source_weights  # as extracted sentences need no torch
+
         assert read, "the model has read a document of which it wrote a summary"
         assert read.item, "otherwise there would be a reason"
-        sentences, weights = _written_sentences(summary.summary, read.item, read.indices, len(source), model())
+        loaded = model()
+        parts = loaded.tokenizer.split_sentences(summary.summary, loaded.splitter)
+        pairs = zip((" ".join(part.split()) for part in parts), loaded.tokenizer.encode_batch(parts), strict=True)
+        encoded = [(sentence, ids) for sentence, ids in pairs if sentence and ids]
+        sentences = [sentence for sentence, _ in encoded]
+        weights = np.zeros((len(sentences), len(source)))
+        attributed = source_weights(loaded.model, read.item, [ids for _, ids in encoded])
+        for column, index in enumerate(read.indices):
+            weights[:, index] += attributed[:, column]
     vocabulary = set(split_words(f"{document.title}\n{document.text}"))
     evidence = Evidence(
         tuple(
@@ -59,34 +77,7 @@ def with_evidence(
         read=frozenset(read.indices) if read and read.item else None,
         text=document.text if for_page else "",
     )
-    return replace(summary, evidence=evidence)
-
-
-def _written_sentences(
-    text: str, item: Item, indices: Sequence[int], count: int, loaded: "LoadedModel"
-) -> tuple[list[str], np.ndarray]:
-    """Sentences of a written summary, and their weights (summary sentences, sentences of the document)."""
-    from sumpool.interpret.attribution import source_weights  # as extracted sentences need no torch
-
-    parts = loaded.tokenizer.split_sentences(text, loaded.splitter)
-    encoded = [
-        (" ".join(part.split()), ids) for part, ids in zip(parts, loaded.tokenizer.encode_batch(parts), strict=True)
-    ]
-    encoded = [(sentence, ids) for sentence, ids in encoded if sentence and ids]
-    weights = np.zeros((len(encoded), count))
-    attributed = source_weights(loaded.model, item, [ids for _, ids in encoded])
-    for column, index in enumerate(indices):
-        weights[:, index] += attributed[:, column]
-    return [sentence for sentence, _ in encoded], weights
-
-
-def _with_lines(source: Sequence[SourceSentence], text: str) -> Iterator[SourceSentence]:
-    """Yield the sentences of a text without structure with the line that each begins in."""
-    line, position = 1, 0
-    for sentence in source:
-        line += text.count("\n", position, sentence.start)
-        position = sentence.start
-        yield replace(sentence, line=line)
+    return replace(summary, source=tuple(source), evidence=evidence)
 
 
 def top_sources(source: Sequence[SourceSentence], weights: np.ndarray) -> tuple[EvidenceSource, ...]:
@@ -95,5 +86,42 @@ def top_sources(source: Sequence[SourceSentence], weights: np.ndarray) -> tuple[
     return tuple(
         EvidenceSource.of(index, source[index], weight=float(weights[index]))
         for rank, index in enumerate(top)
-        if weights[index] >= MIN_WEIGHT or (rank == 0 and weights[index] > 0)
+        if weights[index] >= _MIN_WEIGHT or (rank == 0 and weights[index] > 0)
     )
+
+
+def with_overview(summary: Summary, reading: Reading, selector: SentenceSelector, config: DecodingConfig) -> Summary:
+    """Return a summary with the key points and the sections that the settings ask for."""
+    candidates, language = reading.candidates(), summary.language
+    document, sentences = candidates.document, candidates.sentences
+    if config.key_points:  # sentences that repeat neither the summary nor the title, of all sections in turn
+        grouped = candidates
+        if not candidates.groups:
+            grouped = replace(candidates, groups=section_numbers(document, sentences, candidates.indices))
+        others = [content_words(text, language) for text in (document_title(document), *summary.sentences)]
+        words = [content_words(sentences[index].text, language) for index in candidates.indices]
+        rows = [
+            row
+            for row, content in enumerate(words)
+            if not any(len(content & other) > _MAX_OVERLAP * len(content) for other in others)
+        ]
+        summary = replace(summary, key_points=_select(grouped.part(rows), selector, config.key_points))
+    if config.sections:  # without those that have no prose
+        listed = listed_sections(document, sentences)
+        summaries = []
+        for section, following in zip_longest(listed, listed[1:]):
+            length = sum(word_count(sentence.text) for sentence in sentences[section.heading + 1 : section.end])
+            selected = _select(selector.of_section(candidates, section), selector, 1 + (length >= _LONG))
+            if selected or (following and following.level > section.level):
+                heading = sentences[section.heading]
+                place = EvidenceSource.of(section.heading, heading, heading.text.rstrip(" :"))
+                summaries.append(SectionSummary(section.level, place, selected))
+        summary = replace(summary, sections=tuple(summaries))
+    return summary
+
+
+def _select(candidates: Candidates, selector: SentenceSelector, count: int) -> tuple[EvidenceSource, ...]:
+    if not candidates.indices:
+        return ()
+    selected = selector.select(candidates, target=LengthTarget(count, True, 0))
+    return tuple(EvidenceSource.of(index, candidates.sentences[index], text) for index, text in selected)

@@ -17,7 +17,7 @@ from sumpool.text.prose import PROSE_KINDS
 from sumpool.text.sentences import SentenceSplitter
 
 if TYPE_CHECKING:
-    from sumpool.inference.model_input import ModelInput
+    from sumpool.inference.model_summaries import ModelInput
 
 _WHOLE = 1.25
 """Words of a document that is its own summary at most, relative to the words of a summary."""

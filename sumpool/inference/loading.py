@@ -14,8 +14,17 @@ from sumpool.core.nn.execution import SkipInit, one_thread
 from sumpool.core.nn.quantization import quantize
 from sumpool.data.report import DataReport
 from sumpool.errors import CheckpointError, DataError, RecipeError
-from sumpool.inference.model_choice import ADVICE, RECIPE, RUNS, choose_model, newest_run, require_task
-from sumpool.inference.run_files import REPORT, RunFiles, require_own_recipe
+from sumpool.inference.run_files import (
+    ADVICE,
+    RECIPE,
+    REPORT,
+    RUNS,
+    RunFiles,
+    choose_model,
+    newest_run,
+    require_own_recipe,
+    require_task,
+)
 from sumpool.io.manifest import MODEL, Manifest, run_folder
 from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.ranking.sentence_selector import SentenceSelector
@@ -28,8 +37,6 @@ from sumpool.text.tokenizer import TOKENIZER_FILES, Tokenizer, load_tokenizer
 from sumpool.training.hardware import choose_device, choose_encoder_precision, choose_generation_precision
 from sumpool.training.weights import Model, load_weights
 
-_TOKENS_PER_WORD = 1.3
-"""Tokens per word of models without a data report, such as imported ones."""
 _MIN_OF_MEAN = 0.85
 """Shortest summary relative to the mean training summary. Without a minimum greedy search stops after 10 to 25 words
 and loses 7 points of ROUGE-1."""
@@ -260,18 +267,3 @@ def choose_lengths(config: DecodingConfig, mean: float, p90: float, target_lengt
         raise RecipeError(f"summarize.min_length must be at most the longest length, {maximum}, got {minimum}")
     likely = max(minimum, min(round(mean), maximum)) if config.max_length == "auto" else None
     return Lengths(minimum, maximum, likely)
-
-
-def mean_words(loaded: LoadedModel) -> float:
-    """Return the words of the usual summary of a model."""
-    minimum, maximum, expected = loaded.lengths
-    return (expected or (minimum + maximum) / 2) / tokens_per_word(loaded)
-
-
-def tokens_per_word(loaded: LoadedModel) -> float:
-    """Return the tokens per word of the training summaries of a model."""
-    if not loaded.report:
-        return _TOKENS_PER_WORD
-    training = loaded.report.splits["train"]
-    words = training.summary_words.mean
-    return training.summary_tokens.mean / words if words else _TOKENS_PER_WORD

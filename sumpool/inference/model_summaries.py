@@ -1,22 +1,23 @@
-"""Summaries by a model: its generated text, or sentences of the document that are selected with its samples."""
+"""Summaries by a model: what it reads of documents, and its text, or sentences selected with its samples."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 from sumpool.core.decoding.beam import is_host
 from sumpool.core.nn.quantization import Int8Linear
+from sumpool.data.batches import fill_batches
 from sumpool.data.shards import Item
 from sumpool.documents.document import Document
 from sumpool.inference.extraction import Reading, extract, with_cause
 from sumpool.inference.generation import Generated, Generator
-from sumpool.inference.loading import LoadedModel, mean_words, tokens_per_word
-from sumpool.inference.model_input import MAX_BATCH, batch_inputs, read_input
-from sumpool.inference.summary import Extraction
+from sumpool.inference.loading import LoadedModel
+from sumpool.inference.summary import NO_TEXT, Extraction
 from sumpool.progress import Check
+from sumpool.ranking.content_selection import best_sentences, encode_source, keep_sentences
 from sumpool.ranking.sentence_selector import SentenceSelector
 
 if TYPE_CHECKING:
@@ -24,6 +25,40 @@ if TYPE_CHECKING:
 
 _MIN_WORDS, _MAX_WORDS = 60, 100
 """Words of a summary of sentences in place of a generated text that is shorter or longer."""
+_MAX_BATCH: Final = 64
+"""Documents of a batch at most: more gain no speed and delay the first result."""
+_TOKENS_PER_WORD: Final = 1.3
+"""Tokens per word of models without a data report, such as imported ones."""
+
+
+@dataclass(frozen=True)
+class ModelInput:
+    """What a model reads of a document.
+
+    Attributes:
+        item: Tokens, at most as many as the model reads; None if it cannot read the document.
+        tokens_total: Tokens of the document.
+        indices: The index of the `SourceSentence` of each sentence number of the item.
+        is_selection: Whether the item holds the best sentences of a document that the ranker has read to its end.
+    """
+
+    item: Item | None
+    tokens_total: int
+    indices: tuple[int, ...] = ()
+    is_selection: bool = False
+
+    @property
+    def tokens_read(self) -> int:
+        """Tokens that the model reads."""
+        return len(self.item.ids) if self.item else 0
+
+    @property
+    def note(self) -> str:
+        """Note on what is read of a document that is longer than the input; empty if the ranker has read all."""
+        read, whole = self.tokens_read, self.tokens_total
+        if not 0 < read < whole or self.is_selection:
+            return ""
+        return f"read {read:,} of {whole:,} tokens ({read / whole:.0%})"
 
 
 @final
@@ -44,20 +79,43 @@ class ModelSummaries:
         # On a CPU floating-point products round by the number of rows, and a last bit may decide which token is
         # sampled; integer products are exact.
         is_exact = any(isinstance(layer, Int8Linear) for layer in loaded.model.decoder.modules())
-        self._most = 1 if is_host(loaded.device) and not is_exact else MAX_BATCH
-        self._tokens_per_word = tokens_per_word(loaded)
-        self.usual_words = mean_words(loaded)
+        self._most = 1 if is_host(loaded.device) and not is_exact else _MAX_BATCH
+        self._tokens_per_word = _TOKENS_PER_WORD
+        if loaded.report and (words := loaded.report.splits["train"].summary_words.mean):
+            self._tokens_per_word = loaded.report.splits["train"].summary_tokens.mean / words
+        minimum, maximum, expected = loaded.lengths
+        self.usual_words = (expected or (minimum + maximum) / 2) / self._tokens_per_word
 
     def encode(self, reading: Reading) -> Reading:
-        """Return what has been read of a document with what the model reads of it, or the reason why it cannot."""
+        """Return what has been read of a document with what the model reads of it, or the reason why it cannot.
 
-        def scores() -> dict[int, float]:
+        A document that is too long is cut by `summarize.on_overflow`.
+        """
+        tokenizer, longest = self._loaded.tokenizer, self._loaded.recipe.model.source_length
+        special_tokens, on_overflow = tokenizer.special_tokens, self._config.on_overflow
+        source, indices = encode_source(reading.document, reading.sentences, tokenizer, self._loaded.splitter)
+        part = source.with_special_tokens(special_tokens)
+        total = len(part.ids)
+        if not total:
+            return replace(reading, input=ModelInput(None, 0), reason=NO_TEXT)
+        if total > longest and on_overflow == "error":
+            reason = f"the document must have at most {longest:,} tokens, got {total:,}; take select for what is longer"
+            return replace(reading, input=ModelInput(None, total), reason=reason)
+        selected: list[int] = []
+        if total > longest and on_overflow == "select":
             candidates = reading.candidates()
-            return dict(zip(candidates.indices, candidates.scores.tolist(), strict=True))
-
-        read = read_input(self._loaded, reading.document, reading.sentences, scores)
+            scores = dict(zip(candidates.indices, candidates.scores.tolist(), strict=True))
+            room = max(1, longest - len(special_tokens.prefix) - len(special_tokens.suffix))
+            selected = best_sentences(source, indices, scores, room)
+        if selected:  # in the order of the document
+            part = keep_sentences(source, selected).with_special_tokens(special_tokens)
+            indices = tuple(indices[number] for number in selected)
+        elif total > longest:
+            part = part.truncate(longest, special_tokens)
+        item = Item(reading.document.id, part.ids, part.sentences, None)
+        read = ModelInput(item, total, indices[: int(part.sentences[-1]) + 1], is_selection=bool(selected))
         target = reading.target and replace(reading.target, tokens=round(reading.target.words * self._tokens_per_word))
-        return replace(reading, input=read, reason=read.reason, target=target)
+        return replace(reading, input=read, target=target)
 
     def generate(
         self,
@@ -85,7 +143,10 @@ class ModelSummaries:
             for item, text in zip(items, texts, strict=True):
                 on_draft(documents[id(item)], text)
 
-        batches = iter(batch_inputs([len(item.ids) for _, item in read], self._config.batch_tokens, self._most))
+        # Inputs of similar length meet within the budget of tokens; the batch with the earliest one comes first.
+        lengths = [len(item.ids) for _, item in read]
+        shortest_first = sorted(range(len(read)), key=lengths.__getitem__)
+        batches = iter(sorted(fill_batches(shortest_first, lengths, self._config.batch_tokens, self._most), key=min))
         generated: dict[int, tuple[Generated, float]] = {}
         number = 0
         for reading in group:

@@ -141,7 +141,7 @@ class Pipeline:
                         summary = with_evidence(summary, reading, self._load, for_page=evidence == "page")
                 if summary.summary and (self.config.key_points or self.config.sections):
                     # Imported here, as few ask for more than a summary.
-                    from sumpool.inference.overview import with_overview
+                    from sumpool.inference.evidence import with_overview
 
                     summary = with_overview(summary, reading, self._selector, self.config)
                     if summary.sections == ():

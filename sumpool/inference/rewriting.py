@@ -19,8 +19,7 @@ from sumpool.documents.addresses import is_loopback
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.errors import RecipeError, ResourceError
 from sumpool.inference.fact_check import FactChecker, is_negative, word_forms
-from sumpool.inference.summary import NO_EXTRACTION, Summary
-from sumpool.interpret.evidence import EvidenceSource, SentenceEvidence
+from sumpool.inference.summary import NO_EXTRACTION, EvidenceSource, SentenceEvidence, Summary
 from sumpool.io.bounded import parse_json
 from sumpool.text.fragments import repetition
 from sumpool.text.language import separator

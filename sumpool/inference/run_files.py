@@ -1,4 +1,4 @@
-"""What a run folder says about its summaries: manifest, recipe and settings, each read once.
+"""Choice of a run folder, and what it says about its summaries: manifest, recipe and settings, each read once.
 
 Neither torch nor the schema of whole recipes is imported, so that summaries without the neural model take about as long
 as starting Python.
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.errors import CheckpointError, RecipeError
-from sumpool.inference.model_choice import ADVICE, RECIPE, require_task
-from sumpool.io.bounded import parse_object
-from sumpool.io.manifest import MODEL, SHIPPED, Manifest, run_name
+from sumpool.io.atomic import disk_errors, replace_file
+from sumpool.io.bounded import parse_object, read_regular
+from sumpool.io.manifest import MODEL, SHIPPED, Manifest, run_folder, run_name
 from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.recipe.yaml_text import parse
@@ -25,10 +25,131 @@ from sumpool.text.language import ENGLISH
 if TYPE_CHECKING:
     from sumpool.recipe.schema import Recipe
 
+
+RECIPE: Final = "recipe.yaml"
 REPORT: Final = "report.json"
+RUNS = Path("runs")
+"""Default folder of run folders."""
+
+USED = ".used"
+"""File in the folder of run folders with the path of the run that summarises by default, relative to it."""
+
+ADVICE = "run `sumpool train quickstart`, or with a recipe of your own, or name a run with --model"
+"""What to do without a model, for error messages."""
+_DEFAULT = "summarization"
+"""Task of a recipe that names none."""
 FEW_UPDATES = 100
 """Updates of random weights below which a model has learnt little."""
-_SECTION, _MODE = "summarize.", "summarize.mode"
+
+
+def choose_model(run: Path | None = None, runs: Path = RUNS) -> Path:
+    """Return the folder of the model that summarises.
+
+    Args:
+        run: A run folder, or `shipped`; None takes the run that `sumpool use` has marked, else the shipped model.
+        runs: Folder with the mark.
+
+    Raises:
+        CheckpointError: If the marked run is gone.
+    """
+    if run is not None:
+        return run_folder(run)
+    try:
+        marked = runs / read_regular(runs / USED).decode(errors="replace").strip()
+    except OSError:
+        return SHIPPED
+    if not (marked / MODEL).is_file():
+        raise CheckpointError(
+            f"{runs / USED} must name a run folder with {MODEL}, got {marked}; run `sumpool use shipped`, or name a "
+            "run with --model"
+        )
+    return Path(os.path.normpath(marked))
+
+
+def use_model(run: Path, runs: Path = RUNS) -> None:
+    """Mark the run that summarises by default; the shipped model removes the mark.
+
+    Raises:
+        CheckpointError: If the folder is not a run with a model of summaries.
+    """
+    folder = run_folder(run)
+    if folder == SHIPPED:
+        (runs / USED).unlink(missing_ok=True)
+        return
+    if not (folder / MODEL).is_file() or not (folder / RECIPE).is_file():
+        raise CheckpointError(f"{run} must be a run folder with {RECIPE} and {MODEL}, got none; {ADVICE}")
+    require_task(folder, read_regular(folder / RECIPE), _DEFAULT)
+    with disk_errors(runs):
+        runs.mkdir(parents=True, exist_ok=True)
+        replace_file(runs / USED, f"{os.path.relpath(folder, runs)}\n".encode())
+
+
+def describe_choice(run: Path | None = None, runs: Path = RUNS) -> str:
+    """Return the name of the model that summarises, and why it is taken where none is named."""
+    name = run_name(choose_model(run, runs))
+    if run is not None:
+        return name
+    if (runs / USED).exists():
+        return f"{name} (marked by `sumpool use`)"
+    models = models_of(runs, _DEFAULT)
+    return f"{name} (take {models[0]} by --model or `sumpool use`)" if models else f"{name} (no run in {runs})"
+
+
+def newest_run(runs: Path, task: str = _DEFAULT) -> Path:
+    """Return the run folder of a task whose model was saved last.
+
+    Raises:
+        CheckpointError: If there is none.
+    """
+    models = models_of(runs, task)
+    if models:
+        return models[0]
+    from sumpool.recipe.task import find_task  # as nothing but errors needs it
+
+    kind, advice = find_task(task).kind, find_task(task).advice
+    raise CheckpointError(f"{runs.absolute()} must hold a trained {kind}, got none; {advice}")
+
+
+def models_of(runs: Path, task: str = "") -> list[Path]:
+    """Return the run folders with a model of a task, or of any one, that whose model was saved last first."""
+    tasks = {path: task_of(path.parent) for path in runs.glob(f"*/{MODEL}")}
+    models = [path for path, other in tasks.items() if (other == task if task else other)]
+    models.sort(key=lambda path: (path.stat().st_mtime_ns, path), reverse=True)
+    return [path.parent for path in models]
+
+
+def task_of(run: Path) -> str:
+    """Return the task of a run by its recipe, which is not validated; empty without a recipe."""
+    try:
+        return _task_in(read_regular(run / RECIPE))
+    except OSError:
+        return ""
+
+
+def require_task(run: Path, recipe: bytes, task: str) -> None:
+    """Check the task of a run.
+
+    Args:
+        run: The run folder.
+        recipe: Its recipe, which is not validated.
+        task: The task.
+
+    Raises:
+        CheckpointError: If it is another one.
+    """
+    other = _task_in(recipe)
+    if other != task:
+        from sumpool.recipe.task import command_of  # as nothing but errors needs it
+
+        raise CheckpointError(
+            f"{run_name(run)} must be a run of task: {task}, got task: {other}, for sumpool {command_of(other)} and "
+            "evaluate only"
+        )
+
+
+def _task_in(recipe: bytes) -> str:
+    named = (line.removeprefix(b"task:").strip() for line in recipe.splitlines() if line.startswith(b"task:"))
+    return next(named, _DEFAULT.encode()).decode(errors="replace")
 
 
 @dataclass(frozen=True)
@@ -75,13 +196,18 @@ class RunFiles:
         recipe = None
         try:
             tree = parse(content.decode("utf-8-sig"))
-            config = _settings(tree, overrides)
+            section = dict(tree.get("summarize") or {})
+            for name, _, value in (assignment.partition("=") for assignment in overrides):
+                if not name.strip().startswith("summarize."):
+                    raise ValueError(name)
+                section[name.strip().removeprefix("summarize.")] = parse(value)
+            config = DecodingConfig.model_validate(section)
         except (ValueError, TypeError, AttributeError):
             # The whole schema says what is wrong, or other sections are changed.
             recipe = _whole_recipe(folder, tree, overrides)
             config = recipe.summarize
         selects = "fast summaries" if config.fast else "a focus" if config.focus else ""
-        if selects and config.mode == "abstractive" and any(item.startswith(_MODE) for item in overrides):
+        if selects and config.mode == "abstractive" and any(item.startswith("summarize.mode") for item in overrides):
             raise RecipeError(f"summarize.mode must be extractive for {selects}, got 'abstractive'")
         if not config.fast and not (folder / MODEL).is_file():
             raise CheckpointError(f"{folder} must hold {MODEL}, but its training has saved no model yet; let it go on")
@@ -127,21 +253,6 @@ class RunFiles:
             return ENGLISH
         language = parse_object(self.report, self.folder / REPORT, CheckpointError, "train again").get("language")
         return language if isinstance(language, str) else ENGLISH
-
-
-def _settings(tree: Mapping[str, Any], overrides: Sequence[str]) -> DecodingConfig:
-    """Validate the section `summarize` of a recipe, changed by the overrides.
-
-    Raises:
-        ValueError: If a setting is wrong, or one of another section.
-    """
-    section = dict(tree.get("summarize") or {})
-    for assignment in overrides:
-        name, _, value = assignment.partition("=")
-        if not name.strip().startswith(_SECTION):
-            raise ValueError(assignment)
-        section[name.strip().removeprefix(_SECTION)] = parse(value)
-    return DecodingConfig.model_validate(section)
 
 
 def _whole_recipe(folder: Path, tree: object, overrides: Sequence[str]) -> "Recipe":

@@ -15,8 +15,7 @@ from sumpool.documents.read import read_documents
 from sumpool.errors import DataError, RecipeError
 from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.pipeline import OnDraft, Pipeline
-from sumpool.inference.summary import SectionSummary, Summary
-from sumpool.interpret.evidence import EvidenceSource, SentenceEvidence
+from sumpool.inference.summary import EvidenceSource, SectionSummary, SentenceEvidence, Summary
 from sumpool.text.tokenizer import Tokenizer
 
 Mode = Literal["extractive", "abstractive"]

@@ -1,16 +1,110 @@
-"""Summaries as values: text, origin, and what a reader is told about them."""
+"""Summaries as values: text, origin, evidence, and what a reader is told about them."""
 
 import json
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 from sumpool.documents.source_sentences import SourceSentence
 
-if TYPE_CHECKING:
-    from sumpool.interpret.evidence import Evidence, EvidenceSource
-
 NO_TEXT = "the document must hold text, got none"
 """Reason of a document without a sentence or a token."""
+_LEFT_OUT = ("extraction", "sentences", "source", "evidence", "key_points", "sections")
+"""Fields that are no part of the JSON, or in another form."""
+
+
+@dataclass(frozen=True)
+class EvidenceSource:
+    """Source sentence of a summary sentence.
+
+    Attributes:
+        index: Index among the sentences of the document.
+        text: The sentence, with single spaces.
+        start: Start in the text of the document, in characters.
+        end: End in the text of the document, in characters.
+        page: Page, from 1; None if unknown.
+        line: First line of its paragraph, from 1; None if unknown.
+        weight: Share of the summary sentence, from 0 to 1; those of all sentences of the document sum to 1.
+        document: Id of its document among those of a digest; empty otherwise.
+    """
+
+    index: int
+    text: str
+    start: int
+    end: int
+    page: int | None
+    line: int | None
+    weight: float = 1.0
+    document: str = ""
+
+    @property
+    def place(self) -> str:
+        """Document, page and line, such as "page 3" or "line 120"; empty if none is known."""
+        parts = [self.document] if self.document else []
+        parts += [f"page {self.page}"] if self.page is not None else []
+        return ", ".join([*parts, f"line {self.line}"] if self.line is not None else parts)
+
+    @classmethod
+    def of(cls, index: int, sentence: SourceSentence, text: str = "", weight: float = 1.0) -> "EvidenceSource":
+        """Return a sentence of a document with its place, and with another text if there is one."""
+        return cls(
+            index,
+            text or sentence.text,
+            sentence.start,
+            sentence.end,
+            sentence.page,
+            sentence.line,
+            weight,
+            sentence.document,
+        )
+
+    def entry(self) -> dict[str, Any]:
+        """Return text and place as values of JSON; the document if there are several."""
+        entry = asdict(self)
+        del entry["index"], entry["weight"]
+        if not self.document:
+            del entry["document"]
+        return entry
+
+
+@dataclass(frozen=True)
+class SentenceEvidence:
+    """Evidence of a summary sentence.
+
+    Attributes:
+        sentence: The sentence, with single spaces.
+        unsupported: Numbers and names that the document lacks.
+        sources: The heaviest source sentences, heaviest first.
+    """
+
+    sentence: str
+    unsupported: tuple[str, ...]
+    sources: tuple[EvidenceSource, ...]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Evidence of a summary.
+
+    Attributes:
+        sentences: Evidence of each sentence.
+        read: Indices of the source sentences that the model read; None if no model read the document.
+        text: Text of the document; empty unless asked for.
+    """
+
+    sentences: tuple[SentenceEvidence, ...]
+    read: frozenset[int] | None = None
+    text: str = ""
+
+    def entries(self) -> list[dict[str, Any]]:
+        """Return the evidence of each sentence as values of JSON, weights with four digits."""
+        return [
+            {
+                "sentence": sentence.sentence,
+                "unsupported": sentence.unsupported,
+                "sources": [source.entry() | {"weight": round(source.weight, 4)} for source in sentence.sources],
+            }
+            for sentence in self.sentences
+        ]
 
 
 @dataclass(frozen=True)
@@ -42,8 +136,8 @@ class SectionSummary:
     """
 
     level: int
-    heading: "EvidenceSource"
-    sentences: "tuple[EvidenceSource, ...]"
+    heading: EvidenceSource
+    sentences: tuple[EvidenceSource, ...]
 
     def entry(self) -> dict[str, Any]:
         """Return the section as values of JSON."""
@@ -93,17 +187,13 @@ class Summary:
     sentences: tuple[str, ...] = ()
     extraction: Extraction = NO_EXTRACTION
     source: tuple[SourceSentence, ...] = ()
-    evidence: "Evidence | None" = None
-    key_points: "tuple[EvidenceSource, ...] | None" = None
+    evidence: Evidence | None = None
+    key_points: tuple[EvidenceSource, ...] | None = None
     sections: tuple[SectionSummary, ...] | None = None
 
     def as_json(self) -> str:
         """Render the summary as one line of JSON, without the line feed."""
-        entries = asdict(
-            replace(self, extraction=NO_EXTRACTION, source=(), evidence=None, key_points=None, sections=None)
-        )
-        for name in ("extraction", "sentences", "source", "evidence", "key_points", "sections"):
-            del entries[name]
+        entries = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _LEFT_OUT}
         entries["seconds"] = round(self.seconds, 4)
         entries["score"] = self.score if self.score is None else round(self.score, 6)
         if self.evidence is not None:

@@ -19,6 +19,7 @@ from typing import Self, final
 
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError
+from sumpool.inference.rendering import render_explanation
 from sumpool.inference.summary import Summary
 from sumpool.io.atomic import disk_errors, rename_synced, replace_file, sync, temporary_path
 from sumpool.io.bounded import parse_json
@@ -180,10 +181,8 @@ class ExplanationFile:
             ResourceError: If the disk is full or fails.
         """
         if summary.summary:
-            # Imported here, as other destinations need no pages.
-            from sumpool.inference.explanation import write_explanation
-
-            write_explanation(self._path, summary)
+            with disk_errors(self._path):
+                replace_file(self._path, render_explanation(summary).encode())
 
     def __enter__(self) -> Self:
         return self

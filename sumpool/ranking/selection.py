@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sumpool.documents.source_sentences import SourceSentence
-from sumpool.text.language import ENGLISH, content_prefixes, split_words, word_count
+from sumpool.text.language import ENGLISH, content_words, word_count
 from sumpool.text.prose import PROSE_KINDS
 from sumpool.text.word_graph import Values
 
@@ -87,7 +87,7 @@ def select(
 
     @cache
     def content(index: int) -> frozenset[str]:  # of few candidates, as most have a score too low
-        return frozenset(content_prefixes(split_words(texts[index], language), language))
+        return content_words(texts[index], language)
 
     sizes = list(map(word_count, texts))
     ranked = np.argsort(-scores, kind="stable").tolist()

@@ -25,7 +25,7 @@ from sumpool.inference.summarizer import Summarizer
 from sumpool.io.bounded import parse_json
 from sumpool.service.batching import SummaryOptions
 from sumpool.service.requests import ReadRequest, RequestReader, summaries_of
-from sumpool.text.language import content_prefixes, detect_language, split_words, word_count
+from sumpool.text.language import content_words, detect_language, word_count
 
 ROUTE: Final = "/v1/chat/completions"
 _MAX_VALUES: Final = 4096
@@ -118,9 +118,7 @@ def _is_short(text: str) -> bool:
 def _is_about(text: str, document: str) -> bool:
     """Return whether a text shares more than half of its content words with a document."""
     language = detect_language(document)
-    words, known = (
-        set(content_prefixes(split_words(part[:_COMPARED], language), language)) for part in (text, document)
-    )
+    words, known = (content_words(part[:_COMPARED], language) for part in (text, document))
     return 2 * len(words & known) > len(words)
 
 

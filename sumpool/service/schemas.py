@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sumpool.documents.document import Document
 from sumpool.inference.summarizer import Mode, SummaryResult
-from sumpool.interpret.evidence import Evidence
+from sumpool.inference.summary import Evidence
 from sumpool.service.batching import SummaryOptions
 from sumpool.text.language import word_count
 

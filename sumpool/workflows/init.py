@@ -20,7 +20,7 @@ from sumpool.data.sources.jsonl import JsonlSourceConfig
 from sumpool.data.sources.parquet import ParquetSourceConfig
 from sumpool.documents.files import uncompressed_suffix
 from sumpool.errors import DataError, RecipeError
-from sumpool.inference.model_choice import RECIPE
+from sumpool.inference.run_files import RECIPE
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.manifest import SHIPPED
 from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped

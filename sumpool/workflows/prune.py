@@ -27,7 +27,7 @@ from sumpool.core.model.decoder import CausalAttention
 from sumpool.data.batches import Batch
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.inference.loading import LoadedRun
-from sumpool.inference.model_choice import task_of
+from sumpool.inference.run_files import task_of
 from sumpool.io.manifest import FileDigest, Manifest, require_own
 from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
 from sumpool.ranking.ranker import FILE as RANKER

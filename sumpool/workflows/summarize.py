@@ -7,14 +7,13 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sumpool.documents.document import Document
-from sumpool.inference.model_choice import choose_model, describe_choice
 from sumpool.inference.pipeline import EvidenceKind, Pipeline
-from sumpool.inference.run_files import RunFiles
+from sumpool.inference.run_files import RunFiles, choose_model, describe_choice
 from sumpool.inference.summary import Summary
 from sumpool.io.manifest import run_name
 from sumpool.progress import Check, Progress, Report, no_op
@@ -29,6 +28,12 @@ Rewrite = Callable[[Summary], Summary]
 """Returns a summary in other words."""
 OpenOutput = Callable[[Mapping[str, str]], "SummaryOutput"]
 """Opens the destination of summaries, given the settings that they depend on."""
+_Task = Sequence[Document]
+"""Documents of a task of a process."""
+_TASK_DOCUMENTS = 4
+"""Documents of a task: few enough that results come steadily and all processes finish together."""
+_PROCESS_MEMORY = 2**30
+"""Free memory that a process takes."""
 
 
 def summarize(
@@ -73,24 +78,14 @@ def summarize(
     if warning := run.training_note():
         report(Progress("summarize", note=warning))
     output = open_output(identity(run)) if open_output else None
+
+    def generate(waiting: Iterable[Document], report: Report) -> Iterator[Summary]:
+        if jobs == 1:
+            return Pipeline.open(run).summarize(waiting, evidence=evidence, report=report, check=check)
+        return summarize_in_processes(waiting, run, jobs=jobs, evidence=evidence, report=report, check=check)
+
     # 2. Generate summaries as they are asked for, and save each before it is given.
-    return _deliver(documents, partial(_generate, run, jobs, evidence, check), output, rewrite, run_name(path), report)
-
-
-def _generate(
-    run: RunFiles,
-    jobs: int,
-    evidence: EvidenceKind | None,
-    check: Check,
-    documents: Iterable[Document],
-    report: Report,
-) -> Iterator[Summary]:
-    if jobs == 1:
-        return Pipeline.open(run).summarize(documents, evidence=evidence, report=report, check=check)
-    # Imported here, as one process may need no torch.
-    from sumpool.inference.parallel import summarize_in_processes
-
-    return summarize_in_processes(documents, run, jobs=jobs, evidence=evidence, report=report, check=check)
+    return _deliver(documents, generate, output, rewrite, run_name(path), report)
 
 
 def identity(run: RunFiles) -> dict[str, str]:
@@ -145,3 +140,77 @@ def _deliver(
                 if output:
                     output.save(complete)
                 yield complete
+
+
+def most_jobs() -> int:
+    """Return the number of processes that this machine has room for: 1 on a GPU, otherwise one per core and GiB."""
+    # Imported here and below, as one process may need no torch.
+    import torch
+
+    from sumpool.training.hardware import available, choose_device
+
+    device = choose_device("auto")
+    if device.type != "cpu":
+        return 1
+    return max(1, min(torch.get_num_threads(), available(device) // _PROCESS_MEMORY))
+
+
+def summarize_in_processes(
+    documents: Iterable[Document],
+    run: RunFiles,
+    *,
+    jobs: int,
+    evidence: EvidenceKind | None = None,
+    report: Report = no_op,
+    check: Check = no_op,
+) -> Iterator[Summary]:
+    """Summarise documents in several processes.
+
+    Args:
+        documents: The documents, read only as fast as summaries are taken.
+        run: The run, which each process opens anew.
+        jobs: Number of processes, which share the cores.
+        evidence: Evidence that summaries have; None for none.
+        report: Called with progress and with the notes on documents.
+        check: Called while waiting for a result.
+
+    Yields:
+        Summaries in the order of the documents.
+
+    Raises:
+        ResourceError: If memory runs out.
+    """
+    import torch
+
+    from sumpool.data.processes import ordered_map
+
+    start = partial(_start, run.folder, run.overrides, max(1, torch.get_num_threads() // jobs), evidence)
+    waiting, done = iter(documents), 0
+    tasks: Iterator[_Task] = iter(lambda: list(islice(waiting, _TASK_DOCUMENTS)), [])
+    for summaries, notes in ordered_map(start, tasks, jobs, check):
+        for note in notes:
+            report(Progress("summarize", done, note=note))
+        for summary in summaries:
+            done += 1
+            report(Progress("summarize", done))
+            yield summary
+
+
+def _start(
+    folder: Path, overrides: Sequence[str], threads: int, evidence: EvidenceKind | None
+) -> "Callable[[_Task], tuple[list[Summary], list[str]]]":
+    """Open a run in a worker process and return the function that summarises documents, and returns notes on them."""
+    import torch
+
+    torch.set_num_threads(threads)
+    pipeline = Pipeline.open(RunFiles.open(folder, overrides))
+
+    def summarize(documents: _Task) -> tuple[list[Summary], list[str]]:
+        notes: list[str] = []
+        summaries = pipeline.summarize(
+            documents, evidence=evidence, report=lambda progress: notes.extend(filter(None, (progress.note,)))
+        )
+        # the sentences of a document are many times as long as its summary, and only evidence refers to them
+        return [summary if summary.evidence else replace(summary, source=()) for summary in summaries], notes
+
+    return summarize

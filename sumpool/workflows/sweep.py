@@ -19,7 +19,7 @@ from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError,
 from sumpool.evaluation.scores import SCORES, read_scores
 from sumpool.evaluation.statistics import SEED, Estimate, compare_all, estimate, not_separated
 from sumpool.evaluation.task import Results
-from sumpool.inference.model_choice import RUNS
+from sumpool.inference.run_files import RUNS
 from sumpool.io.atomic import disk_errors, replace_file, temporary_path
 from sumpool.io.bounded import read_json
 from sumpool.io.json_lines import read_records

@@ -4,7 +4,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sumpool.inference.model_choice import RUNS
+from sumpool.inference.run_files import RUNS
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.schema import BaseRecipe

@@ -5,14 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from sumpool.cli.rendering import Rendering
 from sumpool.documents.document import Document, TextBlock
 from sumpool.inference.evidence import with_evidence
-from sumpool.inference.explanation import render_explanation
 from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.pipeline import Pipeline
-from sumpool.inference.summary import Extraction, Summary
-from sumpool.interpret.evidence import EvidenceSource, SentenceEvidence
+from sumpool.inference.rendering import Rendering, render_explanation
+from sumpool.inference.summary import EvidenceSource, Extraction, SentenceEvidence, Summary
 from sumpool.io.manifest import SHIPPED
 from tests.browser.conftest import AXE, Browser
 from tests.browser.hostile import DOCUMENTS, hostile_texts

@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from sumpool.cli.app import app, explain
 from sumpool.errors import CheckpointError, DataError, RecipeError, SumpoolError
-from sumpool.inference.model_choice import use_model
+from sumpool.inference.run_files import use_model
 from tests.conftest import story
 
 

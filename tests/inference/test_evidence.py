@@ -7,11 +7,13 @@ import pytest
 from sumpool.documents.document import Document, TextBlock
 from sumpool.inference.evidence import MAX_SOURCES, with_evidence
 from sumpool.inference.loading import LoadedModel, load_for_generation
-from sumpool.inference.parallel import summarize_in_processes
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.run_files import RunFiles
-from sumpool.inference.summary import Extraction, Summary
-from sumpool.interpret.evidence import Evidence, EvidenceSource, SentenceEvidence, place_name, render_evidence_text
+from sumpool.inference.summary import (
+    Extraction,
+    Summary,
+)
+from sumpool.workflows.summarize import summarize_in_processes
 from tests.conftest import story
 
 
@@ -62,7 +64,7 @@ def test_blocks_give_pages_and_lines(run_folder: Path) -> None:
     assert summary.evidence is not None
     sources = summary.evidence.sentences[0].sources
     assert {(source.page, source.line) for source in sources} == {(4, 7)}
-    assert place_name(sources[0]) == "page 4, line 7"
+    assert sources[0].place == "page 4, line 7"
 
 
 def test_unsupported_facts_are_marked(run_folder: Path) -> None:
@@ -117,19 +119,3 @@ def test_evidence_of_any_generation(run_folder: Path, jobs: int) -> None:
     else:
         results = Pipeline.open(run).summarize(documents, evidence="sources")
     assert [summary.evidence for summary in results] == expected
-
-
-def test_text_is_an_indented_list() -> None:
-    sources = (
-        EvidenceSource(0, "Hosts send packets.", 0, 19, 3, None, 0.8765),
-        EvidenceSource(4, "Gateways drop packets that are too long for the link.", 60, 90, None, None, 0.0512),
-    )
-    sentences = (SentenceEvidence("Hosts send 42.", ("42", "MIT"), sources), SentenceEvidence("Yes.", (), ()))
-    assert render_evidence_text(Evidence(sentences), 40).split("\n") == [
-        "1. Hosts send 42.",
-        "    88%  page 3: Hosts send packets.",
-        "     5%  Gateways drop packets that are",
-        "         too long for the link.",
-        "     !  not in the document: 42, MIT",
-        "2. Yes.",
-    ]

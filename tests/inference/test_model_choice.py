@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from sumpool.errors import CheckpointError
-from sumpool.inference.model_choice import choose_model, describe_choice, newest_of_all, newest_run, use_model
+from sumpool.inference.run_files import choose_model, describe_choice, models_of, newest_run, use_model
 from sumpool.io.manifest import SHIPPED
 
 
@@ -32,7 +32,7 @@ def test_recipes_without_an_end_are_passed_over(tmp_path: Path) -> None:
         (make_run(tmp_path / name, 4) / "recipe.yaml").unlink()
     (tmp_path / "device" / "recipe.yaml").symlink_to("/dev/zero")
     os.mkfifo(tmp_path / "pipe" / "recipe.yaml")
-    assert newest_run(tmp_path) == newest_of_all(tmp_path) == newest
+    assert newest_run(tmp_path) == models_of(tmp_path)[0] == newest
 
 
 def test_a_run_summarises_only_if_it_is_named_or_marked(tmp_path: Path) -> None:

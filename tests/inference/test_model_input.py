@@ -1,4 +1,3 @@
-import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +10,7 @@ from sumpool.documents.document import Document, TextBlock
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.inference.extraction import Reading
 from sumpool.inference.loading import LoadedModel, load_model
-from sumpool.inference.model_input import ModelInput, batch_inputs
-from sumpool.inference.model_summaries import ModelSummaries
+from sumpool.inference.model_summaries import ModelInput, ModelSummaries
 from sumpool.inference.pipeline import Pipeline
 from sumpool.ranking.content_selection import encode_source, encoded_sentences
 from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
@@ -46,25 +44,6 @@ def read_by_model(loaded: LoadedModel, document: Document) -> tuple[Reading, Mod
 def with_settings(loaded: LoadedModel, **settings: object) -> LoadedModel:
     summarize = loaded.recipe.summarize.model_copy(update=settings)
     return replace(loaded, recipe=loaded.recipe.model_copy(update={"summarize": summarize}))
-
-
-def test_inputs_of_similar_length_meet_within_the_budget() -> None:
-    choice = random.Random(1)
-    lengths = [choice.randint(1, 300) for _ in range(500)]
-    batches = batch_inputs(lengths, 2000)
-    assert sorted(index for batch in batches for index in batch) == list(range(500))
-    assert [min(batch) for batch in batches] == sorted(min(batch) for batch in batches)
-    for batch in batches:
-        widest = max(lengths[index] for index in batch)
-        assert widest * len(batch) <= 2000
-        assert len(batch) <= 64
-    padding = sum(max(lengths[index] for index in batch) * len(batch) for batch in batches) / sum(lengths)
-    assert padding < 1.1
-
-
-def test_an_input_beyond_the_budget_is_a_batch_of_its_own() -> None:
-    assert batch_inputs([50, 5000, 60], 1000) == [[0, 2], [1]]
-    assert batch_inputs([], 1000) == []
 
 
 def test_groups_are_bounded(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from sumpool import DataError, RecipeError, Summarizer
-from sumpool.cli.rendering import Format, Rendering
 from sumpool.documents.document import Document, ParsedDocument, TextBlock
 from sumpool.documents.joining import join_documents
 from sumpool.inference.pipeline import Pipeline
+from sumpool.inference.rendering import Format, Rendering
 from sumpool.inference.run_files import RunFiles
 from sumpool.inference.summary import Summary
 from sumpool.io.manifest import SHIPPED

@@ -3,9 +3,9 @@ import torch
 
 from sumpool.cli.summary_output import choose_jobs
 from sumpool.documents.document import Document
-from sumpool.inference import parallel
 from sumpool.io.manifest import SHIPPED
 from sumpool.progress import Progress, no_op
+from sumpool.training import hardware
 
 GIB = 2**30
 
@@ -14,8 +14,8 @@ GIB = 2**30
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A CPU with eight cores and 6.5 GiB of free memory."""
     monkeypatch.setattr(torch, "get_num_threads", lambda: 8)
-    monkeypatch.setattr(parallel, "choose_device", lambda _: torch.device("cpu"))
-    monkeypatch.setattr(parallel, "available", lambda _: 13 * GIB // 2)
+    monkeypatch.setattr(hardware, "choose_device", lambda _: torch.device("cpu"))
+    monkeypatch.setattr(hardware, "available", lambda _: 13 * GIB // 2)
 
 
 def jobs_of(count: int, *overrides: str) -> int:
@@ -25,11 +25,11 @@ def jobs_of(count: int, *overrides: str) -> int:
 @pytest.mark.usefixtures("machine")
 def test_jobs_follow_documents_memory_and_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [jobs_of(count) for count in (0, 31, 32, 63, 64, 1000)] == [1, 1, 2, 3, 4, 6]
-    monkeypatch.setattr(parallel, "available", lambda _: 100 * GIB)
+    monkeypatch.setattr(hardware, "available", lambda _: 100 * GIB)
     assert jobs_of(1000) == 8
-    monkeypatch.setattr(parallel, "available", lambda _: 0)
+    monkeypatch.setattr(hardware, "available", lambda _: 0)
     assert jobs_of(1000) == 1
-    monkeypatch.setattr(parallel, "choose_device", lambda _: torch.device("cuda"))
+    monkeypatch.setattr(hardware, "choose_device", lambda _: torch.device("cuda"))
     assert jobs_of(1000) == 1
 
 

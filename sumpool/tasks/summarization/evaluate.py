@@ -17,8 +17,8 @@ from sumpool.evaluation.scorer import Candidate, ReferenceDocument
 from sumpool.evaluation.scores import SCORES
 from sumpool.evaluation.task import EvaluationTask, Results, evaluate_tasks, file_sha256
 from sumpool.inference.loading import LoadedModel, find_model, load_for_generation
-from sumpool.inference.model_choice import choose_model
 from sumpool.inference.pipeline import Pipeline
+from sumpool.inference.run_files import choose_model
 from sumpool.io.manifest import MODEL, SHIPPED
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.load import list_problems, override_all, validate

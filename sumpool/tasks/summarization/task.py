@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.inference.model_choice import ADVICE
+from sumpool.inference.run_files import ADVICE
 from sumpool.progress import Check, Report
 from sumpool.recipe.schema import Recipe
 from sumpool.tasks._documents import DocumentTask, open_documents

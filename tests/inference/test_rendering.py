@@ -1,18 +1,22 @@
+import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
-from sumpool.documents.document import Document, TextBlock
-from sumpool.documents.source_sentences import source_sentences
+from sumpool.documents.document import Document, TextBlock, TextBlockKind
+from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.errors import RecipeError
-from sumpool.inference.explanation import render_explanation, write_explanation
 from sumpool.inference.loading import load_for_generation
 from sumpool.inference.pipeline import Pipeline
-from sumpool.inference.summary import Summary
-from sumpool.interpret.evidence import Evidence, EvidenceSource, SentenceEvidence
+from sumpool.inference.rendering import SUFFIXES, Format, Rendering, Style, render_explanation
+from sumpool.inference.summary import Evidence, EvidenceSource, Extraction, SentenceEvidence, Summary
+from sumpool.inference.summary_file import ExplanationFile
 from sumpool.text.sentences import SentenceSplitter
 from tests.browser.hostile import PAYLOADS
 from tests.conftest import story
@@ -60,6 +64,125 @@ class Page(HTMLParser):
     def having(self, name: str) -> list[str]:
         """Values of an attribute."""
         return [attributes[name] or "" for _, attributes in self.elements if name in attributes]
+
+
+HTML_TAGS = ("html", "head", "meta", "title", "style", "body", "div", "main", "h1", "p", "ul", "li", "footer", "bdi")
+SUMMARY = Summary(
+    "a/b.txt",
+    "First *one*. Second <b>.",
+    -1.0,
+    5,
+    9,
+    0.1,
+    mode="extractive",
+    title="A & B",
+    model="runs/x",
+    sentences=("First *one*.", "Second <b>."),
+)
+
+
+def test_text() -> None:
+    assert Rendering().render(SUMMARY) == "First *one*. Second <b>."
+    assert Rendering(title=True).render(SUMMARY) == "A & B\n\nFirst *one*. Second <b>."
+    assert Rendering(style="bullets").render(SUMMARY) == "- First *one*.\n- Second <b>."
+
+
+def test_a_table_of_contents_is_one_item_of_a_list() -> None:
+    texts = ("Hosts send packets.", "Contents: Hosts;", "Gateways.")
+    kinds: tuple[TextBlockKind, ...] = ("paragraph", "heading", "heading")
+    source = tuple(SourceSentence(text, 0, 0, kind=kind) for text, kind in zip(texts, kinds, strict=True))
+    summary = replace(
+        SUMMARY, sentences=texts, extraction=Extraction(texts, (0, 1, 2)), source=source, title="", language="en"
+    )
+    for format in ("text", "markdown"):
+        items = Rendering(format, "bullets").render(summary)
+        assert items == "- Hosts send packets.\n- Contents: Hosts; Gateways."
+    assert "<li>Contents: Hosts; Gateways.</li>" in Rendering("html", "bullets").render(summary)
+
+
+def test_a_title_that_the_summary_does_not_name_comes_first() -> None:
+    for title, is_shown in (
+        ("Duties of developers", True),
+        ("The gateway", False),
+        ("Gateways and their forwarding hosts", False),
+        ("Chapter 4. Gateways and hosts", False),
+        ("Handbook of gateways and towers", True),
+        ("Customized gateways", True),
+        ("", False),
+    ):
+        text = "The gateway forwards packets to the hosts."
+        summary = replace(SUMMARY, title=title, summary=text, sentences=(text,), language="en")
+        assert Rendering().render(summary) == (f"{title}\n\n{text}" if is_shown else text)
+        assert Rendering("markdown").render(summary) == (f"# {title}\n\n{text}" if is_shown else text)
+        assert Rendering(title=False).render(summary) == text
+        assert Rendering(style="bullets", title=None).render(summary).endswith(f"- {text}")
+
+
+def test_markdown_shows_the_characters_themselves() -> None:
+    text = Rendering("markdown", "bullets", True).render(SUMMARY)
+    assert text == "# A & B\n\n- First \\*one\\*.\n- Second \\<b\\>."
+    page = MarkdownIt().render(text)
+    assert "<li>First *one*.</li>" in page
+    assert "<h1>A &amp; B</h1>" in page
+
+
+LONG = "The _first_ of many words, which say that hosts send packets to the gateways of the network."
+SOURCES = (EvidenceSource(0, LONG, 0, 12, 3, None, 0.8), EvidenceSource(4, "None.", 60, 90, None, None, 0.0512))
+EVIDENCE = Evidence(
+    (SentenceEvidence("First *one*.", ("7", "MIT"), SOURCES), SentenceEvidence("Second <b>.", (), ())),
+)
+
+
+def test_evidence_follows_the_summary() -> None:
+    summary = replace(SUMMARY, evidence=EVIDENCE, title="")
+    assert Rendering().render(summary).split("\n")[2:] == [
+        "1. First *one*.",
+        "    80%  page 3: The _first_ of many words, which say that hosts send packets to the gateways of the",
+        "         network.",
+        "     5%  None.",
+        "     !  not in the document: 7, MIT",
+        "2. Second <b>.",
+    ]
+    assert Rendering("markdown").render(summary).split("\n")[2:] == [
+        "## Evidence",
+        "",
+        "1. First \\*one\\*.",
+        f"    - 80% (page 3): {LONG}".replace("_", "\\_"),
+        "    - 5%: None.",
+        "    - not in the document: 7, MIT",
+        "2. Second \\<b\\>.",
+    ]
+
+
+@pytest.mark.parametrize("style", ["paragraph", "bullets"])
+def test_texts_and_titles_forge_no_markdown(style: Style) -> None:
+    hostile = "d1\n# forged <b>\n- [a](b) &lt;\n1. |"
+    pages = []
+    for text in ("plain", hostile):
+        source = EvidenceSource(0, text, 0, 12, 3, None, 0.8)
+        summary = replace(SUMMARY, title=text, sentences=(text,), id=text)
+        summary = replace(summary, evidence=Evidence((SentenceEvidence(text, (text,), (source,)),)))
+        rendering = Rendering("markdown", style, True)
+        pages.append(MarkdownIt().parse(f"{rendering.render_id(summary)}\n{rendering.render(summary)}"))
+    plain, shown = [[(token.type, token.tag) for token in page] for page in pages]
+    assert plain == shown
+
+
+def test_json_is_the_row() -> None:
+    assert json.loads(Rendering("json").render(SUMMARY))["title"] == "A & B"
+
+
+def test_every_format_has_a_suffix() -> None:
+    assert set(SUFFIXES) == set(Format.__args__)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("style", ["paragraph", "bullets"])
+@given(title=st.text(), text=st.text())
+def test_html_interprets_nothing(style: Style, title: str, text: str) -> None:
+    summary = Summary(title, text, -1.0, 5, 9, 0.1, title=title, sentences=(text,))
+    tags = [tag for tag, _ in Page(Rendering("html", style).render(summary)).elements]
+    assert set(tags) <= {*HTML_TAGS}
+    assert tags.count("style") == 1
 
 
 def example() -> Summary:
@@ -128,13 +251,11 @@ def test_the_whole_document_is_shown_once() -> None:
     assert "2 lines cut" in page.text
 
 
-def test_pages_of_a_model(run_folder: Path, tmp_path: Path) -> None:
+def test_pages_of_a_model(run_folder: Path) -> None:
     document = Document("story", story(1, 60))
     loaded = load_for_generation(run_folder, ["summarize.mode=abstractive", "summarize.on_overflow=truncate"])
     (summary,) = Pipeline.of(loaded).summarize([document], evidence="page")
-    write_explanation(tmp_path / "page.html", summary)
-    page = Page((tmp_path / "page.html").read_text("utf-8"))
-    assert "did not read the text from here on" in page.text
+    assert "did not read the text from here on" in Page(render_explanation(summary)).text
 
 
 @pytest.mark.parametrize("mode", ["no summary", "no evidence", "no title"])
@@ -170,7 +291,7 @@ def test_summaries_without_a_model_have_no_unread_text(run_folder: Path) -> None
 def explanation_of(text: str) -> str:
     """Page on which every text and name is the given one."""
     source = source_sentences(Document(text, text), SentenceSplitter())
-    entry = EvidenceSource(0, text, 0, 9, None, None, 1.0)
+    entry = EvidenceSource(0, text, 0, 9, None, None, 1.0, text)
     entries = (SentenceEvidence(text, (text,), (entry,)),) if source else ()
     evidence = Evidence(entries, frozenset(range(min(1, len(source)))))
     summary = Summary(text, text, 0, 1, 1, 0.0, language=text, model=text, mode=text, title=text)
@@ -192,4 +313,4 @@ def test_hostile_texts_are_text() -> None:
 
 def test_an_unusable_path_is_named() -> None:
     with pytest.raises(RecipeError, match="/dev/full"):
-        write_explanation(Path("/dev/full/page.html"), example())
+        ExplanationFile(Path("/dev/full/page.html")).save(example())
