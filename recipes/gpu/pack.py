@@ -27,8 +27,7 @@ from sumpool.recipe.load import load_recipe
 from sumpool.recipe.packaged import find_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.special_tokens import SpecialTokens
-from sumpool.text.load import load_tokenizer, tokenizer_files
-from sumpool.text.tokenizer import EncodedDocument
+from sumpool.text.tokenizer import EncodedDocument, load_tokenizer, tokenizer_files
 
 _FIRST = range(400)
 """Validation documents that are packed."""

@@ -23,7 +23,7 @@ from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.recipe.load import dump_recipe, load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.run_folder import RECIPE
-from sumpool.text.load import tokenizer_files
+from sumpool.text.tokenizer import tokenizer_files
 
 PACK = "pack.json"
 _PART_TOKENS = 1 << 20

@@ -27,7 +27,7 @@ from sumpool.errors import Interrupted
 from sumpool.io.manifest import MODEL, Manifest
 from sumpool.progress import Check, Progress
 from sumpool.recipe.schema import Recipe
-from sumpool.text.load import load_tokenizer
+from sumpool.text.tokenizer import load_tokenizer
 from sumpool.training.checkpoint import CHECKPOINTS, Checkpoints, TrainingState
 from sumpool.training.data_order import TrainingData
 from sumpool.training.fit import fit

@@ -251,7 +251,6 @@ def content_prefixes(words: Sequence[str], language: str = ENGLISH) -> list[str]
     return [word[:_PREFIX] for word in words if len(word) > 1 and word not in left_out]
 
 
-
 def content_words(text: str, language: str = ENGLISH) -> frozenset[str]:
     """Return the content words of a text, each by its first letters, see `content_prefixes`."""
     return frozenset(content_prefixes(split_words(text, language), language))
