@@ -53,7 +53,6 @@ SLOW = (
     "cli/test_classify.py",
     "core/decoding/test_beam_like_transformers.py",
     "documents/test_corpus_object_stores.py",
-    "evaluation/test_bertscore.py",
     "gpu",
     "onnx",
     "outside",

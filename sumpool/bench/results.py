@@ -25,10 +25,10 @@ from sumpool import __version__
 from sumpool.bench.measures import Timing
 from sumpool.bench.workload import NAMES, Conditions
 from sumpool.errors import RecipeError
-from sumpool.evaluation.tables import escape_latex, guard_cell
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.bounded import parse_json, read_regular
 from sumpool.io.replaceable import require_unlisted
+from sumpool.text.cleaning import escape_latex, guard_cell
 from sumpool.training.hardware import physical
 
 MISSING = "-"

@@ -69,12 +69,6 @@ def evaluate(
         EqualLength | None,
         choice("--equal-length", get_args(EqualLength), "Cut the summaries of a document to one length in the table."),
     ] = None,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="bertscore", help="Metric beside ROUGE; its model is the folder --set evaluate.bertscore_model=DIR."
-        ),
-    ] = None,
     files: Annotated[
         str | None,
         choice("--files", ("text", "html", "pdf"), "Write each document to a file of this format and read it first."),
@@ -108,15 +102,14 @@ def evaluate(
     settings = tuple([*(changes or ()), *([VERIFY] if verify else [])])
     task = _task_of(targets)
     if task.evaluate_options is not None:
-        of_summaries = (references, names, against, equal_length, metric, html, latex, csv, files, skip_missing)
+        of_summaries = (references, names, against, equal_length, html, latex, csv, files, skip_missing)
         of_others = {"--resume": resume, "--verify": False}
         others = [value for name, value in of_others.items() if name not in task.evaluate_options]
         rule = (
             f"a {task.kind} must be evaluated with --split, --limit, {', '.join(task.evaluate_options)} and --set only"
         )
         _require_none((*of_summaries, *others), rule)
-    overrides = [*settings, *([f"evaluate.metrics=[{','.join(metric)}]"] if metric else ())]
-    overrides += [f"evaluate.files={files}"] if files else []
+    overrides = [*settings, *([f"evaluate.files={files}"] if files else [])]
     results = Results(out, resume, against or "", equal_length, html, latex, csv)
     with working() as output:
         shared: dict[str, Any] = {"overrides": overrides, "limit": limit, "results": results}

@@ -11,10 +11,8 @@ The oracle greedily selects the sentences with the highest ROUGE-1 + ROUGE-2 F1 
 
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import chain
-from types import MappingProxyType
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,23 +64,8 @@ def lexrank(sentences: Sequence[Sequence[str]]) -> Ranks:
 def textrank(sentences: Sequence[Sequence[str]]) -> Ranks:
     """Return the scores of TextRank, (sentences,), from the words of each sentence; 0.15 without a common word.
 
-    Two sentences of one word each have no edge, since the denominator of their similarity is 0.
-    """
-    multiply = _overlap_graph(sentences)
-    degree = multiply(np.ones(len(sentences)))
-    inverse = np.divide(1.0, degree, out=np.zeros(len(sentences)), where=degree > 0)
-    ranks = np.ones(len(sentences))
-    for _ in range(_MAX_STEPS):
-        previous, ranks = ranks, 1 - _DAMPING + _DAMPING * multiply(ranks * inverse)
-        if np.abs(ranks - previous).max(initial=0.0) < _TOLERANCE:
-            break
-    return ranks
-
-
-def _overlap_graph(sentences: Sequence[Sequence[str]]) -> Callable[[Ranks], Ranks]:
-    """Return the multiplication of a vector (sentences,) by the weights of TextRank's graph.
-
-    Memory is the number of different sentence lengths times the number of words that two sentences share.
+    Two sentences of one word each have no edge, since the denominator of their similarity is 0. Memory is the number of
+    different sentence lengths times the number of words that two sentences share.
     """
     count = len(sentences)
     frequency = Counter(chain.from_iterable(map(set, sentences)))
@@ -95,11 +78,19 @@ def _overlap_graph(sentences: Sequence[Sequence[str]]) -> Callable[[Ranks], Rank
     cell = length[graph.sentence] * graph.words + graph.word
 
     def multiply(vector: Ranks) -> Ranks:
+        """Multiply the weights of the graph by a vector (sentences,)."""
         by_length = np.bincount(cell, vector[graph.sentence], len(lengths) * graph.words)
         weighted = weight @ by_length.reshape(len(lengths), graph.words)  # (lengths, words)
         return np.asarray(np.bincount(graph.sentence, weighted.ravel()[cell], count) - loop * vector)
 
-    return multiply
+    degree = multiply(np.ones(len(sentences)))
+    inverse = np.divide(1.0, degree, out=np.zeros(len(sentences)), where=degree > 0)
+    ranks = np.ones(len(sentences))
+    for _ in range(_MAX_STEPS):
+        previous, ranks = ranks, 1 - _DAMPING + _DAMPING * multiply(ranks * inverse)
+        if np.abs(ranks - previous).max(initial=0.0) < _TOLERANCE:
+            break
+    return ranks
 
 
 def oracle(sentences: Sequence[str], reference: str, count: int, tokenize: Tokenize) -> str:
@@ -110,7 +101,3 @@ def oracle(sentences: Sequence[str], reference: str, count: int, tokenize: Token
     """
     selected = Agreement(reference, tokenize).select(sentences, count)
     return join([sentences[index] for index in selected])
-
-
-RANKINGS: Final = MappingProxyType({"lexrank": lexrank, "textrank": textrank})
-"""Rankings of sentences by the name of their baseline."""

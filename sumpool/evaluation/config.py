@@ -1,7 +1,6 @@
 """Evaluation settings, the `evaluate` section of a recipe, and the slices of documents that they define."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
@@ -38,12 +37,6 @@ class EvaluationConfig(Settings):
     """Maximum number of sentences of the greedy extractive oracle."""
     low_leak: float = Field(0.2, ge=0, le=1)
     """Upper bound of the slice low-leak: fraction of the reference's 8-grams that occur in the document."""
-    metrics: tuple[Literal["bertscore"], ...] = ()
-    """Metrics beside ROUGE; `--metric` adds one."""
-    bertscore_model: Path | None = None
-    """Folder of a model of transformers for BERTScore, such as a copy of bert-base-uncased; nothing is downloaded."""
-    bertscore_layer: int | None = Field(None, ge=1, le=1000)
-    """Layer of the model whose states BERTScore compares; null takes the one at three quarters, such as 9 of 12."""
 
 
 def slices(leaks: Sequence[float] | NDArray[np.float64], low_leak: float) -> dict[str, NDArray[np.bool_]]:

@@ -13,12 +13,12 @@ import numpy as np
 from sumpool.errors import RecipeError
 from sumpool.evaluation.config import EvaluationConfig, slices
 from sumpool.evaluation.rouge import TYPES
-from sumpool.evaluation.scorer import ScoredDocument, SummaryMetrics
+from sumpool.evaluation.scorer import ScoredDocument
 from sumpool.evaluation.statistics import SEED, Estimate, Floats, PairedTest, compare, estimate, holm
 
 TitledTable = tuple[Sequence[str], Sequence[Sequence[str]], str, int]
 """Column titles, the cells of each row, a title, and the number of leading columns that name a row."""
-_COLUMNS = (*TYPES, "bertscore", "words", "repetition", "facts", "unsupported")
+_COLUMNS = (*TYPES, "words", "repetition", "facts", "unsupported")
 """Numbers per document and system; NaN where they are not known."""
 
 
@@ -36,7 +36,6 @@ class ReportRow:
         unsupported: Fraction of all numbers and names that do not occur in the document; None without documents or
             without any numbers and names.
         against_lead: Comparison with LEAD, by name; empty for LEAD itself and without documents.
-        bertscore: Mean F1 of BERTScore with its interval; None unless it was asked for.
     """
 
     slice: str
@@ -47,7 +46,6 @@ class ReportRow:
     repetition: float
     unsupported: float | None
     against_lead: Mapping[str, PairedTest]
-    bertscore: Estimate | None = None
 
 
 @dataclass(frozen=True)
@@ -113,11 +111,18 @@ class EvaluationReport(Evaluation):
         """Serialize the report as JSON, unrounded."""
         return json.dumps(asdict(self), ensure_ascii=False, indent=2) + "\n"
 
+    @property
+    def compared(self) -> str:
+        """Name of the system that the others are compared with; empty if there are no others."""
+        return self.differences[0].system if self.differences else ""
+
     def tables(self) -> list[TitledTable]:
         """Lay out the tables that have rows; the scores in any case."""
-        from sumpool.evaluation.tables import report_tables  # which lays out reports
+        from sumpool.evaluation.tables import score_table, win_table  # which lay out reports
 
-        return report_tables(self)
+        title = f"{self.compared} minus other systems, on each document"
+        tables: list[TitledTable] = [(*score_table(self), "", 2), (*win_table(self), title, 1)]
+        return [table for table in tables if table[1] or not table[2]]
 
     def sentences(self) -> Sequence[str]:
         """Notes and the signature of the scores."""
@@ -147,7 +152,9 @@ class ScoreAggregator:
     def add(self, scored: ScoredDocument) -> None:
         """Add a document."""
         for system, metrics in scored.systems.items():
-            self._values.setdefault(system, array("d")).extend(_to_row(metrics))
+            copied = (metrics.copying.facts, metrics.copying.unsupported) if metrics.copying else (np.nan, np.nan)
+            row = (*(metrics.rouge[name].f1 for name in TYPES), metrics.words, metrics.repetition, *copied)
+            self._values.setdefault(system, array("d")).extend(row)
         self.ids[scored.id] = len(self.ids)
         self._leaks.append(np.nan if scored.leak is None else scored.leak)
         if scored.share_read is not None:
@@ -176,7 +183,7 @@ class ScoreAggregator:
         Raises:
             RecipeError: If there is no such system.
         """
-        values = self._systems()
+        values = {system: np.array(each).reshape(-1, len(_COLUMNS)) for system, each in self._values.items()}
         systems = {system: values[system] for system in names if system in values}
         compared = next((system for system in systems if names[system] == against), "" if against else "model")
         if not compared:
@@ -207,9 +214,6 @@ class ScoreAggregator:
             notes=(*notes, *self._notes()),
             differences=tuple(differences),
         )
-
-    def _systems(self) -> dict[str, Floats]:
-        return {system: np.array(values).reshape(-1, len(_COLUMNS)) for system, values in self._values.items()}
 
     def _notes(self) -> list[str]:
         notes = []
@@ -267,26 +271,12 @@ def compare_systems(
     ]
 
 
-def _to_row(metrics: SummaryMetrics) -> list[float]:
-    nan = float("nan")
-    return [
-        *(metrics.rouge[name].f1 for name in TYPES),
-        metrics.bertscore.f1 if metrics.bertscore else nan,
-        metrics.words,
-        metrics.repetition,
-        metrics.copying.facts if metrics.copying else nan,
-        metrics.copying.unsupported if metrics.copying else nan,
-    ]
-
-
 def _rows(
     slice_name: str, systems: Mapping[str, Floats], names: Mapping[str, str], config: EvaluationConfig
 ) -> list[ReportRow]:
     """Rows of all systems on one slice; the systems share the resamples."""
     scores = {system: values[:, : len(TYPES)] for system, values in systems.items()}
-    width = len(TYPES) + 1
-    measured = np.concatenate([values[:, :width] for values in systems.values()], axis=1)
-    estimates = estimate(measured, config.resamples, SEED)
+    estimates = estimate(np.concatenate([*scores.values()], axis=1), config.resamples, SEED)
     others = [system for system in systems if system != "lead"] if "lead" in systems else []
     tests: list[PairedTest] = []
     if others:
@@ -295,9 +285,7 @@ def _rows(
     rows = []
     for number, (system, values) in enumerate(systems.items()):
         means = dict(zip(_COLUMNS, values.mean(axis=0).tolist(), strict=True))
-        known = {name: None if np.isnan(mean) else mean for name, mean in means.items()}
-        facts, unsupported = known["facts"], known["unsupported"]
-        own = estimates[width * number :]
+        own = estimates[len(TYPES) * number :]
         against = tests[len(TYPES) * others.index(system) :] if system in others else []
         rows.append(
             ReportRow(
@@ -307,9 +295,8 @@ def _rows(
                 rouge=dict(zip(TYPES, own, strict=False)),
                 words=means["words"],
                 repetition=means["repetition"],
-                unsupported=unsupported / facts if facts and unsupported is not None else None,
+                unsupported=means["unsupported"] / means["facts"] if means["facts"] > 0 else None,
                 against_lead=dict(zip(TYPES, against, strict=False)),
-                bertscore=None if known["bertscore"] is None else own[len(TYPES)],
             )
         )
     return rows

@@ -1,12 +1,11 @@
 """Scores of one document: its summary and the baselines."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
-from sumpool.evaluation.baselines import RANKINGS, oracle, random_ranks, take_sentences
-from sumpool.evaluation.bertscore import BertScorer
+from sumpool.evaluation.baselines import Ranks, lexrank, oracle, random_ranks, take_sentences, textrank
 from sumpool.evaluation.config import EqualLength, EvaluationConfig
 from sumpool.evaluation.rouge import Rouge, Score, Tokenize, UnicodeTokenizer
 from sumpool.text.fragments import Copying, copying, repetition
@@ -59,14 +58,12 @@ class SummaryMetrics:
         words: Length in words.
         repetition: Fraction of trigrams that occurred earlier in the summary.
         copying: Overlap with the document; None without a document.
-        bertscore: BERTScore; None unless it was asked for.
     """
 
     rouge: Mapping[str, Score]
     words: int
     repetition: float
     copying: Copying | None
-    bertscore: Score | None = None
 
 
 @dataclass(frozen=True)
@@ -106,22 +103,15 @@ class SummaryScorer:
         signature: All settings that the scores of a document depend on, in one line.
     """
 
-    def __init__(
-        self,
-        config: EvaluationConfig,
-        bert_scorer: BertScorer | None = None,
-        equal_length: EqualLength | None = None,
-    ) -> None:
+    def __init__(self, config: EvaluationConfig, equal_length: EqualLength | None = None) -> None:
         """Load the sentence splitter.
 
         Args:
             config: The settings.
-            bert_scorer: Scores all systems by BERTScore too; None leaves it out.
             equal_length: Length that all summaries of a document are cut to, but for the oracle's; None cuts none, and
                 gives the baselines the length of the settings.
         """
         self._config = config
-        self._bert_scorer = bert_scorer
         self._equal_length = equal_length
         self._splitter = SentenceSplitter()
         self.rouge = Rouge(
@@ -141,13 +131,14 @@ class SummaryScorer:
             "oracle": f"oracle-{config.oracle_sentences}",
         }
         self.baselines: dict[str, str] = {name: shown for name, shown in names.items() if name in config.baselines}
-        described = [self.rouge.signature, *self._describe_baselines()]
+        described = [self.rouge.signature]
+        for name in config.baselines:
+            unit = " sentences" if name == "oracle" else "" if equal_length else " words"
+            described.append(self.baselines[name] + unit)
         if equal_length:
             described.append(f"cut to the {equal_length}")
         if not config.baselines:
             described.append("no baselines")
-        if bert_scorer:
-            described.append(bert_scorer.signature)
         self.signature = " | ".join(described)
 
     def score(self, candidate: Candidate, others: Mapping[str, str] = MappingProxyType({})) -> ScoredDocument:
@@ -160,11 +151,22 @@ class SummaryScorer:
             texts = {system: self._tokenizer.first_words(text, words) for system, text in texts.items()}
         if document is not None:
             texts |= self._baseline_texts(candidate, document, words)
-        systems, leak = self._metrics(texts, reference, document)
+        copied: list[Copying | None] = [None] * (len(texts) + 1)
+        if document is not None:
+            copied = [*copying([*texts.values(), reference], self._words(document), self._words)]
+        systems = {
+            system: SummaryMetrics(
+                rouge=self.rouge.score(text, reference),
+                words=self._tokenizer.count_words(text),
+                repetition=repetition(text, self._words),
+                copying=overlap,
+            )
+            for (system, text), overlap in zip(texts.items(), copied[:-1], strict=True)
+        }
         return ScoredDocument(
             id=candidate.id,
             summary=candidate.summary,
-            leak=leak,
+            leak=copied[-1].leak if copied[-1] else None,
             share_read=candidate.share_read,
             scorable=self.rouge.has_words(reference),
             systems=systems,
@@ -172,51 +174,22 @@ class SummaryScorer:
             mode=candidate.mode,
         )
 
-    def _describe_baselines(self) -> list[str]:
-        """Settings of the baselines."""
-        described = []
-        for name in self._config.baselines:
-            if name == "oracle":
-                described.append(f"{self.baselines[name]} sentences")
-            else:
-                described.append(self.baselines[name] + ("" if self._equal_length else " words"))
-        return described
-
     def _baseline_texts(self, candidate: Candidate, document: str, count: int) -> dict[str, str]:
         tokenizer = self._tokenizer
         tokenize: Tokenize = cache(tokenizer.tokenize)  # of the sentences of this document
         texts = {"lead": tokenizer.first_words(document, count)} if "lead" in self.baselines else {}
-        ranked = self.baselines.keys() & {"lexrank", "textrank", "random"}
-        if not ranked and "oracle" not in self.baselines:
+        if self.baselines.keys() <= {"lead"}:
             return texts
         sentences = self._splitter.split(document)
         tokens = [tokenize(sentence) for sentence in sentences]
+        rankings: dict[str, Callable[[], Ranks]] = {
+            "lexrank": lambda: lexrank(tokens),
+            "textrank": lambda: textrank(tokens),
+            "random": lambda: random_ranks(candidate.id, len(sentences)),
+        }
         for name in self.baselines:
             if name == "oracle":
                 texts[name] = oracle(sentences, candidate.reference, self._config.oracle_sentences, tokenize)
-            elif name in ranked:
-                ranks = random_ranks(candidate.id, len(sentences)) if name == "random" else RANKINGS[name](tokens)
-                texts[name] = take_sentences(sentences, ranks, count, tokenizer)
+            elif name in rankings:
+                texts[name] = take_sentences(sentences, rankings[name](), count, tokenizer)
         return texts
-
-    def _metrics(
-        self, texts: Mapping[str, str], reference: str, document: str | None
-    ) -> tuple[dict[str, SummaryMetrics], float | None]:
-        """Metrics of several summaries of a document, and the fraction of the reference that is copied from it."""
-        copied: list[Copying | None] = [None] * (len(texts) + 1)
-        if document is not None:
-            copied = [*copying([*texts.values(), reference], self._words(document), self._words)]
-        bert_scores: list[Score | None] = [None] * len(texts)
-        if self._bert_scorer:
-            bert_scores = [*self._bert_scorer.score([*texts.values()], reference)]
-        metrics = {
-            system: SummaryMetrics(
-                rouge=self.rouge.score(text, reference),
-                words=self._tokenizer.count_words(text),
-                repetition=repetition(text, self._words),
-                copying=overlap,
-                bertscore=bert_score,
-            )
-            for (system, text), overlap, bert_score in zip(texts.items(), copied[:-1], bert_scores, strict=True)
-        }
-        return metrics, copied[-1].leak if copied[-1] else None

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sumpool.errors import DataError, RecipeError
-from sumpool.evaluation.bertscore import BertScorer
 from sumpool.evaluation.config import EqualLength, EvaluationConfig
 from sumpool.evaluation.report import EvaluationReport, ScoreAggregator
 from sumpool.evaluation.scorer import Candidate, ReferenceDocument, SummaryScorer
@@ -51,18 +50,6 @@ class Results:
     latex: Path | None = None
     csv: Path | None = None
 
-    def require_writable_files(self) -> None:
-        """Check the files before documents are scored.
-
-        Raises:
-            RecipeError: If a file is a folder or a file of a run, of prepared data and the like, or its folder is
-                missing.
-        """
-        for path in filter(None, (self.html, self.latex, self.csv)):
-            if path.is_dir() or not path.parent.is_dir():
-                raise RecipeError(f"{path} must be a file in an existing folder, got none; make the folder first")
-            require_unlisted(path)
-
 
 @dataclass(frozen=True)
 class EvaluationTask:
@@ -102,21 +89,23 @@ def evaluate_tasks(
 
     Raises:
         RecipeError: If the folder of the results holds anything else or another process writes it, a file cannot be
-            written, the model of a metric is missing, or there is no row to compare with.
+            written, or there is no row to compare with.
         DataError: If the results to resume or to compare with belong to another evaluation, or are damaged.
         ResourceError: If the disk is full or fails.
     """
-    results.require_writable_files()
-    bert_scorer = _load_bert_scorer(config)
+    for path in filter(None, (results.html, results.latex, results.csv)):  # before anything is scored
+        if path.is_dir() or not path.parent.is_dir():
+            raise RecipeError(f"{path} must be a file in an existing folder, got none; make the folder first")
+        require_unlisted(path)
     folders = _folders(tasks, results.folder)
     first = tasks[0]
     # 1. Score each system by itself.
     for task in tasks:
         if task.candidates:
-            evaluation = _score(task, folders[task.system], config, bert_scorer, results, report, check)
+            evaluation = _score(task, folders[task.system], config, results, report, check)
     # 2. Make the table of all.
     if len(tasks) > 1 or results.against or results.equal_length:
-        evaluation = _table(tasks, folders, config, bert_scorer, results, check)
+        evaluation = _table(tasks, folders, config, results, check)
     # 3. Write it as HTML, LaTeX and CSV where a file is given.
     texts: list[tuple[Path, str]] = []
     if results.html:
@@ -134,14 +123,10 @@ def evaluate_tasks(
 
 def _folders(tasks: Sequence[EvaluationTask], chosen: Path | None) -> dict[str, Path]:
     """Folders of the results by system; in a chosen folder of several systems they are numbered."""
+    folders = {task.system: (chosen if task.candidates and chosen else task.folder) for task in tasks}
     if chosen and len(tasks) > 1:
-        chosen_folders = [chosen / f"{number}-{_UNSAFE.sub('_', task.system)}" for number, task in enumerate(tasks, 1)]
-    else:
-        chosen_folders = [chosen or task.folder for task in tasks]
-    folders = {
-        task.system: folder if task.candidates else task.folder
-        for task, folder in zip(tasks, chosen_folders, strict=True)
-    }
+        numbered = ((number, task.system) for number, task in enumerate(tasks, 1) if task.candidates)
+        folders |= {system: chosen / f"{number}-{_UNSAFE.sub('_', system)}" for number, system in numbered}
     if len({folder.resolve() for folder in folders.values()}) < len(tasks):
         listed = ", ".join(map(str, folders.values()))
         raise RecipeError(f"systems must have different folders of results, got {listed}; add --out DIR")
@@ -152,7 +137,6 @@ def _score(
     task: EvaluationTask,
     folder: Path,
     config: EvaluationConfig,
-    bert_scorer: BertScorer | None,
     results: Results,
     report: Report,
     check: Check,
@@ -160,7 +144,7 @@ def _score(
     """Score the documents of a system that have no scores yet, and write its folder of results."""
     assert task.candidates, "others are scored already"
     with locked_results(folder):
-        scorer = SummaryScorer(config, bert_scorer)
+        scorer = SummaryScorer(config)
         scores = ScoreAggregator()
         identity = {**task.identity, "settings": scorer.signature, "rouge": scorer.rouge.signature}
         with open_scores(folder, identity, resume=results.resume) as file:
@@ -183,7 +167,6 @@ def _table(
     tasks: Sequence[EvaluationTask],
     folders: Mapping[str, Path],
     config: EvaluationConfig,
-    bert_scorer: BertScorer | None,
     results: Results,
     check: Check,
 ) -> EvaluationReport:
@@ -191,7 +174,7 @@ def _table(
     first, *others = tasks
     common = read_common(folders)
     keys = [f"system {number}" for number in range(2, len(tasks) + 1)]
-    scorer = SummaryScorer(config, bert_scorer, results.equal_length)
+    scorer = SummaryScorer(config, results.equal_length)
     scores, notes = ScoreAggregator(), list[str]()
     if results.equal_length:
         for reference in first.references():
@@ -200,7 +183,7 @@ def _table(
                 texts = {key: scored.summary for key, scored in zip(keys, systems[1:], strict=True)}
                 candidate = Candidate(reference.id, systems[0].summary, reference.reference, reference.document)
                 scores.add(scorer.score(candidate, texts))
-        length = _LENGTHS[results.equal_length]
+        length = {"shortest": "the shortest summary", "references": "the reference"}[results.equal_length]
         notes += [f"summaries, but for the oracle's, are cut to as many words as {length} of the document has"]
     else:
         for systems in common.values():
@@ -212,20 +195,6 @@ def _table(
     shown = {"model": first.system} | {key: task.system for key, task in zip(keys, others, strict=True)}
     own_notes = dict.fromkeys(note for task in tasks for note in task.notes)
     return scores.report(config, shown | scorer.baselines, scorer.signature, (*own_notes, *notes), results.against)
-
-
-_LENGTHS = {"shortest": "the shortest summary", "references": "the reference"}
-
-
-def _load_bert_scorer(config: EvaluationConfig) -> BertScorer | None:
-    if "bertscore" not in config.metrics:
-        return None
-    if config.bertscore_model is None:
-        raise RecipeError(
-            "evaluate.bertscore_model must be the folder of a model of transformers for the metric bertscore, got "
-            "nothing; add --set evaluate.bertscore_model=FOLDER"
-        )
-    return BertScorer(config.bertscore_model, config.bertscore_layer)
 
 
 def file_sha256(path: Path) -> str:

@@ -9,15 +9,11 @@ import pytest
 
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.report import Difference, EvaluationReport, ReportRow
-from sumpool.evaluation.rouge import TYPES
-from sumpool.evaluation.scorer import Candidate, ReferenceDocument, SummaryScorer
+from sumpool.evaluation.rouge import TYPES, Score
+from sumpool.evaluation.scorer import Candidate, ReferenceDocument, ScoredDocument, SummaryMetrics, SummaryScorer
 from sumpool.evaluation.scores import append_scores, finish_results, open_scores
 from sumpool.evaluation.statistics import Estimate, PairedTest
-from sumpool.evaluation.tables import (
-    ExtremeDocument,
-    read_extremes,
-    to_html,
-)
+from sumpool.evaluation.tables import read_extremes, to_html
 from tests.browser.hostile import PAYLOADS
 
 VOID = {"meta"}
@@ -59,6 +55,11 @@ class Page(HTMLParser):
         self.texts.append(data)
 
 
+def scored_as(name: str, summary: str, f1: float) -> ScoredDocument:
+    metrics = SummaryMetrics(dict.fromkeys(TYPES, Score(f1, f1, f1)), 9, 0.0, None)
+    return ScoredDocument(name, summary, None, None, True, {"model": metrics})
+
+
 def page(text: str, system: str = "tiny") -> str:
     rouge = dict.fromkeys(TYPES, Estimate(1 / 3, 0.25, 0.5))
     measures = (2, rouge, 40.4, 0.02, None)
@@ -73,9 +74,12 @@ def page(text: str, system: str = "tiny") -> str:
         (f"note {text}",),
         (difference, replace(difference, other=text)),
     )
-    document = ExtremeDocument(text, dict.fromkeys(TYPES, 0.5), f"hosts send {text}", f"{text} hosts send", text * 3000)
-    config = EvaluationConfig(tokenizer="unicode", bertscore_model=Path("BERT"))
-    return to_html(report, [document], [replace(document, document=None)], config, {"model": text})
+    scored = scored_as(text, f"hosts send {text}", 0.5)
+    reference = ReferenceDocument(text, f"{text} hosts send", text * 3000)
+    config = EvaluationConfig(tokenizer="unicode")
+    return to_html(
+        report, [(scored, reference)], [(scored, replace(reference, document=None))], config, {"model": text}
+    )
 
 
 def test_hostile_texts_are_texts() -> None:
@@ -117,7 +121,6 @@ def test_the_page_holds_tables_documents_and_settings() -> None:
         "unicode",
         "true",
         "none",
-        "BERT",
     ):
         assert part in texts
     assert parsed.texts.count("Beginning of the document") == 1  # the other document is unknown
@@ -134,8 +137,8 @@ def test_an_empty_report_is_a_page() -> None:
 
 
 def test_empty_summaries_are_named() -> None:
-    document = ExtremeDocument("a", dict.fromkeys(TYPES, 0.0), "", "hosts", None)
-    assert "<em>empty</em>" in to_html(EvaluationReport((), "", 1, ()), [document], [], EvaluationConfig())
+    extreme = (scored_as("a", "", 0.0), ReferenceDocument("a", "hosts", None))
+    assert "<em>empty</em>" in to_html(EvaluationReport((), "", 1, ()), [extreme], [], EvaluationConfig())
 
 
 REFERENCE = "Hosts send datagrams to a gateway and routers drop packets"
@@ -153,12 +156,8 @@ def test_the_best_and_the_worst_are_chosen(tmp_path: Path, documents: int, count
             append_scores(file, scorer.score(Candidate(reference.id, summary, REFERENCE, reference.document)))
     finish_results(tmp_path / "results", "{}", documents)
     found = read_extremes(tmp_path / "results", references, count)
-    assert [[document.id for document in documents] for documents in found] == [list(best), list(worst)]
-    first = found[0][0]
-    assert (first.reference, first.document) == (REFERENCE, f"document {best[0]}")
+    assert [[scored.id for scored, _ in extremes] for extremes in found] == [list(best), list(worst)]
+    first, reference = found[0][0]
+    assert reference == references[int(best[0])]
     assert first.summary == " ".join(REFERENCE.split()[:documents])
-    assert (
-        first.rouge["rouge1"]
-        == scorer.score(Candidate("a", first.summary, REFERENCE, None)).systems["model"].rouge["rouge1"].f1
-    )
     assert read_extremes(tmp_path / "results", references[:0], count) == ([], [])  # references that have vanished since

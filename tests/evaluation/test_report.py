@@ -149,19 +149,3 @@ def test_a_system_named_like_a_baseline_keeps_its_scores() -> None:
     result = scores.report(CONFIG, {**NAMES, "model": "LEAD-60"}, "signature")
     assert result.rows[0].rouge["rouge1"].mean > result.rows[1].rouge["rouge1"].mean
     assert result.differences[0].rouge["rouge1"].wins > 8
-
-
-def test_bertscore_is_a_mean_with_an_interval() -> None:
-    documents = []
-    for number in range(10):
-        document = scored(number, leak=0.0)
-        metrics = replace(document.systems["model"], bertscore=Score(0.0, 0.0, 0.1 * number))
-        documents.append(replace(document, systems={**document.systems, "model": metrics}))
-    rows = report(documents).rows
-    assert rows[0].bertscore is not None
-    assert rows[0].bertscore.mean == pytest.approx(0.45)
-    assert 0.2 < rows[0].bertscore.low < 0.45 < rows[0].bertscore.high < 0.7
-    assert rows[0].words == 40
-    assert rows[1].bertscore is None
-    plain = report([scored(number, leak=0.0) for number in range(10)]).rows
-    assert [row.rouge for row in rows] == [row.rouge for row in plain]

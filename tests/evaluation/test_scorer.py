@@ -1,10 +1,6 @@
-from typing import cast
-
 import pytest
 
-from sumpool.evaluation.bertscore import BertScorer
 from sumpool.evaluation.config import EvaluationConfig
-from sumpool.evaluation.rouge import Score
 from sumpool.evaluation.scorer import Candidate, SummaryScorer
 
 DOCUMENT = """Apples fall far. Nobody knows why they do.
@@ -135,17 +131,3 @@ def test_chinese_is_scored_with_the_unicode_tokenizer() -> None:
     model = scored.systems["model"].copying
     assert model is not None
     assert (scored.document_words, scored.leak) == (28, 1.0)
-
-
-def test_all_systems_have_a_bertscore_where_it_was_asked_for() -> None:
-    class Lengths:
-        signature = "lengths"
-
-        def score(self, summaries: list[str], reference: str) -> list[Score]:
-            return [Score(0.0, 0.0, len(summary) / len(reference)) for summary in summaries]
-
-    scorer = SummaryScorer(EvaluationConfig(lead_words=5), bert_scorer=cast(BertScorer, Lengths()))
-    scored = scorer.score(Candidate("a", "Hosts.", REFERENCE, DOCUMENT))
-    assert all(metrics.bertscore for metrics in scored.systems.values())
-    assert scored.systems["model"].bertscore == Score(0.0, 0.0, 6 / len(REFERENCE))
-    assert scorer.signature.endswith("oracle-3 sentences | lengths")

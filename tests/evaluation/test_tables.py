@@ -12,13 +12,12 @@ from sumpool.evaluation.rouge import TYPES
 from sumpool.evaluation.statistics import Estimate, PairedTest
 from sumpool.evaluation.tables import (
     best_scores,
-    escape_latex,
     score_table,
     to_csv,
     to_latex,
     win_table,
 )
-from sumpool.text.cleaning import Bold
+from sumpool.text.cleaning import Bold, escape_latex
 from tests.browser.hostile import PAYLOADS
 
 F1 = Estimate(0.4125, 0.4, 0.42)
@@ -84,14 +83,6 @@ def test_the_best_score_is_bold_but_for_the_oracle() -> None:
     assert r"\textbf{70.0}" not in to_latex(found)
 
 
-def test_bertscore_is_a_column_where_it_was_asked_for() -> None:
-    scored = replace(REPORT, rows=(replace(REPORT.rows[0], bertscore=F1), REPORT.rows[1]))
-    titles, cells = score_table(scored)
-    assert titles[5:8] == ("ROUGE-Lsum", "BERTScore", "documents")
-    assert [row[6] for row in cells] == ["41.2 [40.0, 42.0]", ""]
-    assert "BERTScore" not in score_table(REPORT)[0]
-
-
 THIRD = Estimate(1 / 3, 0.25, 0.5)
 FEW_TEST = PairedTest(Estimate(0.05, -0.01, 0.06), bootstrap=0.25, permutation=0.125, wins=12, ties=3, losses=4)
 
@@ -135,10 +126,6 @@ def test_csv_has_unrounded_scores_and_tests() -> None:
         *("12", "3", "4", "0.125", "0.375")
     ]
     assert [item["rouge1_wins"] for item in rows] == ["", "12", "", ""]
-    assert rows[0]["bertscore"] == ""
-    scored = replace(report(), rows=(replace(export_row("all", "tiny"), bertscore=Estimate(0.5, 0.25, 0.75)),))
-    (first, *_) = csv.DictReader(io.StringIO(to_csv(scored)))
-    assert [first[f"bertscore{part}"] for part in ("", "_low", "_high")] == ["0.5", "0.25", "0.75"]
 
 
 def test_no_cell_of_csv_is_a_formula() -> None:

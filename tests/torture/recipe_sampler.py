@@ -20,17 +20,7 @@ from sumpool.training.config import TrainConfig
 
 _LEFT_OUT = {
     *("data", "name", "bench", "init_from", "trainable", "device", "log", "select", "steps"),
-    *(
-        "teacher",
-        "scorer",
-        "metrics",
-        "bertscore_model",
-        "bertscore_layer",
-        "loss_weights",
-        "begin_with",
-        "length",
-        "select_by",
-    ),
+    *("teacher", "scorer", "loss_weights", "begin_with", "length", "select_by"),
 }
 """Settings that `_SPECIAL` and `RecipeSampler.recipe` choose, or that need files or another device."""
 _ALWAYS = ("source_length", "target_length", "feed_forward", "layers", "max_length", "resamples", "hidden", "key")

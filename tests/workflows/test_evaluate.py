@@ -442,11 +442,3 @@ def test_files_that_cannot_be_written_are_named_before_the_model_is_asked(run: P
         evaluate_systems([run], results=Results(csv=listed))
     assert listed.read_bytes() == before
     assert not (run / "evaluation").exists()
-
-
-def test_bertscore_needs_a_model(run: Path) -> None:
-    with pytest.raises(RecipeError, match=r"evaluate\.bertscore_model must be the folder of .* add --set evaluate"):
-        evaluate_systems([run], overrides=["evaluate.metrics=[bertscore]"])
-    with pytest.raises(RecipeError, match=r"bertscore_model must be the folder of a model .* got missing; copy one"):
-        evaluate_systems([run], overrides=["evaluate.metrics=[bertscore]", "evaluate.bertscore_model=missing"])
-    assert not (run / "evaluation").exists()
