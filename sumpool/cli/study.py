@@ -44,7 +44,7 @@ def study(
     ] = None,
     document: Annotated[str | None, typer.Argument(metavar="[DOCUMENT]", help=f"The document ({SEGMENTS}).")] = None,
     out: Out = None,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Also draw a picture.")] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help=f"Also draw a picture ({SEGMENTS}).")] = None,
     latex: Latex = None,
     csv: Csv = None,
     json: Json = False,
@@ -61,29 +61,24 @@ def study(
         with screen() as shown:
             shown.result(table(("study", "measures"), list(STUDIES.items())))
         return
-    _check(name, target, document)
+    _check(name, target, document, plot)
     exports = {"--csv": csv, "--latex": latex}
     require_writable(exports)
     if target and document:
         _show_segments(target, document, plot)
         return
-    from sumpool.studies.plots import draw, require_panels
     from sumpool.studies.run import run_study
 
     gc.freeze()  # what has been imported is no garbage, and each measure of memory would search it for half a second
-    if plot:
-        require_panels(name, plot)
     with locked_output(out):
         with screen() as shown, interruptible(GRACE) as interruption:
             report = run_study(name, target, overrides=changes or (), report=shown.report, check=interruption.check)
-        if plot:
-            draw(report, plot)
         write_report(report, {"--out": out, **exports})
     with screen() as shown:
         shown.result(report.to_json() if json else lay_out(report.tables()))
 
 
-def _check(name: str, target: Path | None, document: str | None) -> None:
+def _check(name: str, target: Path | None, document: str | None, plot: Path | None) -> None:
     """Refuse arguments that do not fit the study.
 
     Raises:
@@ -95,6 +90,8 @@ def _check(name: str, target: Path | None, document: str | None) -> None:
         raise RecipeError(f"the study must be one of {', '.join(STUDIES)}, got {name}{hint(name, [*STUDIES])}")
     if (name == SEGMENTS) != (document is not None):
         raise RecipeError(f"a run and a document must follow {SEGMENTS} only, got {name} {target} {document}")
+    if plot and name != SEGMENTS:
+        raise RecipeError(f"--plot must go with {SEGMENTS}, got {name}")
     if target and name not in OF_RUN:
         raise RecipeError(f"a run must follow {', '.join(OF_RUN)} only, got {target} after {name}")
 

@@ -1,24 +1,45 @@
-"""Time and memory of every self-attention by document length, beside counted operations.
+"""Self-attentions: time and memory by document length beside counted operations, and errors of approximations.
 
-A measurement is a forward and a backward pass of one layer of one document without padding. Costs are fitted as
+Costs are those of a forward and a backward pass of one layer of one document without padding. They are fitted as
 constant * length ** exponent; the constant is given as the fitted cost of the first length.
+
+Errors are those of attentions that approximate others, by number of features and by length (Chen et al., 2021, Figure
+1): the spectral norm of the difference from the exact outputs of a head, in proportion to the spectral norm of these,
+before the output projection; means over heads, layers, documents and draws. Weights and states are random, or those of
+the encoder layers of a trained run, whose attentions need queries, keys and values, on validation documents.
 """
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, pstdev
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from sumpool.bench.measures import Steps, clock, count, growth_exponent
-from sumpool.bench.results import Result, Row
+from sumpool.bench.results import Column, Result, Row, where
 from sumpool.bench.workload import Conditions
 from sumpool.core.attention._base import Attention, AttentionConfig
+from sumpool.core.attention.informer import InformerAttentionConfig
+from sumpool.core.attention.kernelized import KernelizedAttentionConfig
+from sumpool.core.attention.linformer import LinformerAttentionConfig
+from sumpool.core.attention.nystrom import NystromAttentionConfig
+from sumpool.core.attention.performer import PerformerAttentionConfig
+from sumpool.core.attention.skeinformer import SkeinformerAttentionConfig
+from sumpool.core.attention.skyformer import SkyformerAttentionConfig
+from sumpool.core.attention.v_mean import VMeanAttentionConfig
+from sumpool.core.attention.vanilla import VanillaAttentionConfig
+from sumpool.core.model.encoder import EncoderLayer
 from sumpool.core.tokens import Tokens
+from sumpool.errors import RecipeError
+from sumpool.inference.loading import LoadedModel
 from sumpool.progress import Check, Report, no_op
 from sumpool.settings import config_class, kinds
-from sumpool.studies.config import AttentionsConfig
+from sumpool.studies.config import ApproximationConfig, AttentionsConfig
+from sumpool.studies.sparsity import validation_batches
 from sumpool.studies.study import make_table
 from sumpool.training.hardware import available, try_peak
 
@@ -42,10 +63,19 @@ def measure_attention_costs(
     """Measure every attention, from the shortest document to the longest that time and memory allow."""
     names = [*SWEEP] if settings.sweep else kinds(_PACKAGE)
     steps = Steps(len(names), report, check)
-    rows, fits = [], []
+    rows: list[Row] = []
+    fits: list[Row] = []
     for name in names:
         steps()
-        measured = list(_measure_kind(name, settings, conditions, check))
+        measured: list[Row] = []
+        for length in sorted(settings.lengths):
+            row = _measure_length(name, length, settings, conditions, check)
+            if row.note:
+                break
+            measured.append(row)
+            memory = (row["memory"] or 0) * _GROWTH
+            if row["seconds"] * _GROWTH > settings.seconds or memory > _SHARE * available(conditions.device):
+                break
         rows += measured
         fits.append(fit_row(name, measured))
     steps.finish()
@@ -82,18 +112,6 @@ def fit_row(name: str, measured: Sequence[Row]) -> Row:
     return Row(values)
 
 
-def _measure_kind(name: str, settings: AttentionsConfig, conditions: Conditions, check: Check) -> Iterator[Row]:
-    """Measure one attention until a longer document would take too long or too much memory."""
-    for length in sorted(settings.lengths):
-        row = _measure_length(name, length, settings, conditions, check)
-        if row.note:
-            return
-        yield row
-        memory = (row["memory"] or 0) * _GROWTH
-        if row["seconds"] * _GROWTH > settings.seconds or memory > _SHARE * available(conditions.device):
-            return
-
-
 def _measure_length(name: str, length: int, settings: AttentionsConfig, conditions: Conditions, check: Check) -> Row:
     """Measure a forward and a backward pass, the fastest of the repetitions, after one for the memory."""
     torch.manual_seed(conditions.seed)
@@ -126,3 +144,164 @@ def _measure_length(name: str, length: int, settings: AttentionsConfig, conditio
         seconds.append(clock(work, conditions.device))
     values = {"name": name, "length": length, "operations": operations}
     return Row({**values, "seconds": min(seconds), "memory": memory or None})
+
+
+RANDOM, TRAINED = "random", "trained"
+EXACT: Mapping[str, AttentionConfig] = {
+    "softmax": VanillaAttentionConfig(),
+    "Gaussian kernel": KernelizedAttentionConfig(),
+}
+"""What is approximated."""
+MEAN = "v_mean"
+"""Baseline without features."""
+
+Build = Callable[[int, int, int], AttentionConfig]
+"""Settings of an approximation with a number of features, for a length, with a seed."""
+APPROXIMATIONS: Mapping[str, tuple[str, Build]] = {
+    "performer": ("softmax", lambda count, _, seed: PerformerAttentionConfig(features=count, seed=seed)),
+    "linformer, unreduced": (
+        "softmax",
+        lambda count, length, _: LinformerAttentionConfig(rank=count, length=length, unreduced=True),
+    ),
+    "nystrom": ("softmax", lambda count, _, __: NystromAttentionConfig(landmarks=count, kernel=0)),
+    "nystrom, 15 iterations": (
+        "softmax",
+        lambda count, _, __: NystromAttentionConfig(landmarks=count, kernel=0, iterations=15),
+    ),
+    "informer": (
+        "softmax",
+        lambda count, length, seed: InformerAttentionConfig(factor=count / math.log(max(2, length)), seed=seed),
+    ),
+    "skeinformer": ("softmax", lambda count, _, seed: SkeinformerAttentionConfig(samples=count, seed=seed)),
+    "skeinformer, uniform": (
+        "softmax",
+        lambda count, _, seed: SkeinformerAttentionConfig(samples=count, seed=seed, sampling="uniform"),
+    ),
+    MEAN: ("softmax", lambda _, __, ___: VMeanAttentionConfig()),
+    "skyformer": ("Gaussian kernel", lambda count, _, seed: SkyformerAttentionConfig(landmarks=count, seed=seed)),
+    "skyformer, 15 iterations": (
+        "Gaussian kernel",
+        lambda count, _, seed: SkyformerAttentionConfig(landmarks=count, seed=seed, iterations=15, regularization=1e-3),
+    ),
+}
+"""What each approximates, and its settings; 15 iterations have less regularization too."""
+
+
+@dataclass(frozen=True)
+class LayerInput:
+    """States (1, length, dim) of one document, and the joint projection of the attention that they enter."""
+
+    states: Tensor
+    weight: Tensor
+    bias: Tensor
+    heads: int
+
+
+def measure_approximations(
+    settings: ApproximationConfig,
+    conditions: Conditions,
+    report: Report = no_op,
+    check: Check = no_op,
+    trained: Sequence[LayerInput] = (),
+) -> Result:
+    """Measure every approximation with random weights, and with those of a run, if any, at the lengths that it has."""
+    inputs = {length: {RANDOM: [*random_inputs(settings, length, conditions)]} for length in settings.lengths}
+    for length, by_weights in inputs.items():
+        long_enough = [layer for layer in trained if layer.states.size(1) >= length]
+        if long_enough:
+            by_weights[TRAINED] = long_enough
+    cases = [(length, weights) for length, by_weights in inputs.items() for weights in by_weights]
+    steps = Steps(len(cases) * len(APPROXIMATIONS), report, check)
+    rows: list[Row] = []
+    for length, weights in cases:
+        for name, (exact, build) in APPROXIMATIONS.items():
+            steps()
+            labels = {"weights": weights, "length": length, "approximation": name, "exact": exact}
+            for features in (size for size in settings.features if size <= length):
+                errors = [
+                    spectral_error(build(features, length, seed), EXACT[exact], layer, length, seed)
+                    for seed, layer in enumerate(inputs[length][weights])
+                ]
+                measured = {"error": fmean(errors), "deviation": pstdev(errors), "measured": len(errors)}
+                rows.append(Row({**labels, "features": features, **measured}))
+    steps.finish()
+    # A column for every number of features.
+    columns = [Column(f"{count:,}", f"features_{count}", ".3f") for count in settings.features]
+    lines = []
+    for length, weights in sorted(cases, key=lambda case: case[1]):
+        for name in APPROXIMATIONS:
+            labels = {"weights": weights, "length": length, "approximation": name}
+            of_row = {f"features_{row['features']}": row["error"] for row in where(rows, labels)}
+            lines.append(Row({**labels, "exact": APPROXIMATIONS[name][0], **of_row}))
+    table = make_table("approximation", lines, settings.model_dump(), columns=columns)
+    return Result({"approximation": rows}, [table])
+
+
+def random_inputs(settings: ApproximationConfig, length: int, conditions: Conditions) -> Iterator[LayerInput]:
+    """Draw standard normal states, and weights as they are before training, once for each repetition."""
+    dim = settings.heads * settings.head_dim
+    for repeat in range(settings.repeats):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(conditions.seed + repeat)
+            states, project = torch.randn(1, length, dim), nn.Linear(dim, 3 * dim)
+        states, weight, bias = (part.detach().to(conditions.device) for part in (states, project.weight, project.bias))
+        yield LayerInput(states, weight, bias, settings.heads)
+
+
+@torch.inference_mode()
+def spectral_error(
+    approximate: AttentionConfig, exact: AttentionConfig, layer: LayerInput, length: int, seed: int
+) -> float:
+    """Relative spectral error of one attention on the first tokens of a document, averaged over the heads."""
+    dim = layer.states.size(2)
+    outputs = []
+    for config in (approximate, exact):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            attention = config.build(dim, layer.heads).to(layer.states.device).eval()
+        rows = attention.project.weight.size(0)  # values come last, and may be alone
+        attention.project.weight.copy_(layer.weight[-rows:])
+        attention.project.bias.copy_(layer.bias[-rows:])
+        attention.out.weight.copy_(torch.eye(dim))  # no output projection
+        attention.out.bias.zero_()
+        mixed = attention(Tokens.of_states(layer.states[:, :length]))
+        outputs.append(mixed[0].unflatten(1, (layer.heads, -1)).transpose(0, 1))  # (heads, length, head_dim)
+    mixed, expected = outputs
+    errors = torch.linalg.matrix_norm(mixed - expected, ord=2) / torch.linalg.matrix_norm(expected, ord=2)
+    return float(errors.mean())
+
+
+def trained_inputs(loaded: LoadedModel, documents: int) -> Iterator[LayerInput]:
+    """Encode validation documents, evenly spread, and yield what enters each attention.
+
+    Raises:
+        DataError: If the prepared data is missing, or has no validation document.
+        RecipeError: If no attention of the encoder has queries, keys and values.
+    """
+    encoder, given = loaded.model.encoder, 0
+    layers = [layer.attention for layer in encoder.layers if isinstance(layer, EncoderLayer)]
+    for batch in validation_batches(loaded, documents):
+        inputs: list[tuple[Attention, Tensor]] = []
+
+        def note(attention: Attention, args: tuple[Tokens], noted: list[tuple[Attention, Tensor]] = inputs) -> None:
+            noted.append((attention, args[0].states.clone()))
+
+        hooks = [attention.register_forward_pre_hook(note) for attention in layers]
+        chunked, encoder.chunked = encoder.chunked, False  # documents are read as a whole
+        try:
+            batch = batch.to(loaded.device)
+            with torch.no_grad():
+                encoder(batch.ids, batch.mask, batch.sentences)
+        finally:
+            encoder.chunked = chunked
+            for hook in hooks:
+                hook.remove()
+        for attention, states in inputs:
+            weight, bias = attention.project.weight.detach(), attention.project.bias.detach()
+            if weight.size(0) == 3 * weight.size(1):  # with queries, keys and values from one projection
+                given += 1
+                yield LayerInput(states.float(), weight.float(), bias.float(), attention.heads)
+    if not given:
+        raise RecipeError(
+            "study approximation: encoder must have a layer whose attention has queries, keys and values, got none"
+        )

@@ -9,8 +9,9 @@ after each successive layer" can be read as output lengths of the layers, which 
 say, or as input lengths, which is what "2.5 times less self-attention" needs.
 """
 
-from collections import Counter
+import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -55,7 +56,14 @@ def count_complexity(
         encoders[name], decoders[name] = _rows(name, config, settings)
         report(Progress("bench", done, len(models), {"counted": name}))
     claims = claim_rows(encoders, decoders, settings)
-    rows = {"encoders": _saved(encoders), "decoders": _saved(decoders), "claims": claims}
+    saved = [
+        [
+            row.also({f"{name}_saved": quotient(counted[_BASE][name], row[name]) for name in ("products", "whole")})
+            for row in counted.values()
+        ]
+        for counted in (encoders, decoders)
+    ]
+    rows = {"encoders": saved[0], "decoders": saved[1], "claims": claims}
     return Result(rows, [make_table(name, lines) for name, lines in rows.items() if lines])
 
 
@@ -136,29 +144,17 @@ def _rows(name: str, config: ModelConfig, settings: ComplexityConfig) -> tuple[R
         counted = count_modules(work)
     encoder, decoder = counted["Encoder"], counted["Decoder"]
     keys_values = counted[ALL] - encoder - decoder  # of the memory, before the decoder is called
-    self_attention = _within(counted, "Encoder.layers", "attention")
-    cross_attention = _within(counted, "Decoder.layers", "cross_attention") + keys_values
+    self_attention, cross_attention = (
+        sum((part for path, part in counted.items() if re.fullmatch(layers, path)), start=Operations())
+        for layers in (r"Encoder\.layers\.\d+\.attention", r"Decoder\.layers\.\d+\.cross_attention")
+    )
+    cross_attention += keys_values
     labels = {"name": name, "lengths": tuple(lengths.values()), "memory": memory[0].states.size(1)}
     of_encoder, of_decoder = (
         Row({**labels, "products": attention["products"], "attention": attention.total(), "whole": whole.total()})
         for attention, whole in ((self_attention, encoder), (cross_attention, decoder + keys_values))
     )
     return of_encoder, of_decoder
-
-
-def _within(counted: dict[str, Operations], parent: str, name: str) -> Operations:
-    """Sum over the modules of one name in all layers."""
-    paths = (f"{parent}.{layer}.{name}" for layer in range(len(counted)))
-    return sum((counted[path] for path in paths if path in counted), start=Counter())
-
-
-def _saved(rows: Mapping[str, Row]) -> list[Row]:
-    """Rows with savings over vanilla attention."""
-    base = rows[_BASE]
-    return [
-        row.also({f"{name}_saved": quotient(base[name], row[name]) for name in ("products", "whole")})
-        for row in rows.values()
-    ]
 
 
 def deep_pyramidions(blockwise: ModelConfig, settings: ComplexityConfig) -> dict[str, ModelConfig]:
@@ -170,16 +166,13 @@ def deep_pyramidions(blockwise: ModelConfig, settings: ComplexityConfig) -> dict
         return {}
     full = (settings.length,) * (settings.layers - 4)
     lengths = (*full, max(settings.length // 4, settings.keep), *(settings.keep,) * 3)
-    return {OUTPUT: _pool(blockwise, (settings.length, *lengths)), INPUT: _pool(blockwise, (*lengths, settings.keep))}
-
-
-def _pool(blockwise: ModelConfig, lengths: tuple[int, ...]) -> ModelConfig:
-    """Pool wherever lengths fall: (input of the first layer, its output, output of the second ...)."""
-    layers = tuple(
-        EncoderLayerConfig(attention=layer.attention, pool=HalvingPoolerConfig(keep=after) if after < before else None)
-        for layer, before, after in zip(blockwise.encoder, lengths, lengths[1:], strict=False)
-    )
-    return blockwise.model_copy(update={"encoder": layers})
+    deep = {}
+    for name, read in ((OUTPUT, (settings.length, *lengths)), (INPUT, (*lengths, settings.keep))):
+        pools = [HalvingPoolerConfig(keep=after) if after < before else None for before, after in pairwise(read)]
+        layers = zip(blockwise.encoder, pools, strict=True)
+        encoder = tuple(EncoderLayerConfig(attention=layer.attention, pool=pool) for layer, pool in layers)
+        deep[name] = blockwise.model_copy(update={"encoder": encoder})
+    return deep
 
 
 def claim_rows(encoders: Mapping[str, Row], decoders: Mapping[str, Row], settings: ComplexityConfig) -> list[Row]:

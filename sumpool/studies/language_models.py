@@ -3,17 +3,16 @@
 <folder>/<text>/prepared-<n>/           vocabulary and ids, by the number of unigram subwords
 <folder>/<text>/<row>-seed<n>/          run folders, which every study shares and a second call continues with
 <folder>/<text>/processor_seconds.json  processor time of the training of each run
-<folder>/<study>.json, .csv, .tex, .png
+<folder>/<study>.json, .csv, .tex
 
 Language models with several boundaries are trained for equal times.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sumpool.bench.config import split_overrides
 from sumpool.bench.results import (
@@ -33,9 +32,7 @@ from sumpool.recipe.load import assign, load_any_recipe, make_any_recipe
 from sumpool.recipe.packaged import find_recipe
 from sumpool.runs.run_folder import evaluation_folder
 from sumpool.studies.config import LanguageModelsConfig
-from sumpool.studies.plots import save_figure
-from sumpool.studies.study import load_study
-from sumpool.studies.training import budget_steps, clocked, over_seeds, read_times, report_runs, with_steps
+from sumpool.studies.study import budget_steps, clocked, load_study, over_seeds, read_times, report_runs, with_steps
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from sumpool.tasks.language_modeling.evaluate import evaluate_language_models, read_windows
 from sumpool.tasks.language_modeling.generation import load_language_model
@@ -46,9 +43,6 @@ from sumpool.tasks.language_modeling.measures import (
     mean_windows,
 )
 from sumpool.workflows.train import train
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 LEVEL = 0.05
 """Level of significance of the paper."""
@@ -130,20 +124,6 @@ _TITLES = {
 _LAST = "-last"
 """End of the names of rows whose segments have the state of their last token."""
 
-_COLOURS = {
-    "vanilla": "#000000",
-    "fixed": "#0072b2",
-    "whitespace": "#e69f00",
-    "unigram": "#009e73",
-    "entropy": "#cc79a7",
-    "gumbel": "#d55e00",
-    "random": "#999999",
-}
-"""Colour of each family, distinguishable for colour-blind readers too (Okabe and Ito)."""
-_OTHER = "#56b4e9"
-_MARKERS = {"vanilla": "*", "fixed": "s", "whitespace": "^", "unigram": "o", "entropy": "D", "gumbel": "v"}
-_BPC = "bits per character of the test text"
-
 
 @dataclass(frozen=True)
 class StudyRow:
@@ -154,7 +134,6 @@ class StudyRow:
         boundaries: Settings of the boundaries; none without segments.
         subwords: Unigram subwords that teach the boundaries; 0 without.
         middle: Layers of the middle block; None takes those of the recipe.
-        line: Rows that a picture joins by a line; those of the same family by default.
         combine: State of a segment; None takes that of the recipe.
     """
 
@@ -162,7 +141,6 @@ class StudyRow:
     boundaries: Mapping[str, Any] | None = None
     subwords: int = 0
     middle: int | None = None
-    line: str = ""
     combine: str | None = None
 
     @property
@@ -195,11 +173,7 @@ def study_grid(config: LanguageModelsConfig) -> list[StudyRow]:
         taught = [*map(unigram, vocabularies), *map(gumbel, priors)]
         rows = [vanilla, *fixed, *taught, whitespace, entropy]
     elif config.table == "scaling":
-        rows = [
-            replace(row, name=f"{row.name}-{layers}", line=row.name, middle=layers)
-            for row in rows
-            for layers in config.middle
-        ]
+        rows = [replace(row, name=f"{row.name}-{layers}", middle=layers) for row in rows for layers in config.middle]
     elif config.table == "pooling":
         means = [StudyRow("fixed-2", {"kind": "fixed", "size": 2}), entropy, whitespace]
         rows = [same for row in means for same in (row, replace(row, name=row.name + _LAST, combine="last"))]
@@ -236,7 +210,7 @@ def row_settings(row: StudyRow, layers: Sequence[int], vocabulary: int) -> dict[
 
 
 def study_language_models(overrides: Sequence[str], report: Report, check: Check) -> BenchReport:
-    """Train and evaluate a language model for each row, text and seed of a study, and write its table and picture.
+    """Train and evaluate a language model for each row, text and seed of a study, and write its table.
 
     Args:
         overrides: Settings of the study, like `study.table=pareto`, and of the recipe.
@@ -277,15 +251,20 @@ def study_language_models(overrides: Sequence[str], report: Report, check: Check
             report(Progress("study", len(runs), total, note=f"{text}: {row.name}, seed {recipe.seed}"))
             runs.append(_run(recipe, folder, text, row, report, check))
     report(Progress("study", total, total))
-    # 3. Write tables and picture.
+    # 3. Write the tables.
     first = recipes[0][2][0]
     rows, differences = study_rows(runs), difference_rows(runs)
-    tables = [study_table(_TITLES[config.table], rows, differences, _notes(config, first))]
+    budget = f"{first.train.steps:,} updates of each run"
+    if config.minutes:
+        budget = f"{config.minutes:g} minutes of processor time for the training of each run"
+    note = (
+        f"{budget}, seeds {', '.join(map(str, config.seeds))}; windows of {first.evaluate.window:,} tokens moved by "
+        f"{first.evaluate.step:,}; {first.model.dim} features; processor s: that of training and validation"
+    )
+    tables = [study_table(_TITLES[config.table], rows, differences, [note])]
     if differences:
         tables.append(difference_table(differences))
     result = Result({"rows": rows, "differences": differences}, tables)
-    if find_spec("matplotlib"):
-        draw_study(config.table, rows, config.folder / f"{config.table}.png")
     return report_runs(
         "language-models", config.table, config, first, config.seeds[0], result, config.folder / config.table
     )
@@ -322,7 +301,6 @@ def _run(recipe: LanguageModelRecipe, run: Path, text: str, row: StudyRow, repor
     return Row(
         {
             "row": row.name,
-            "line": row.line or row.family,
             "family": row.family,
             "text": text,
             "seed": recipe.seed,
@@ -337,18 +315,6 @@ def _run(recipe: LanguageModelRecipe, run: Path, text: str, row: StudyRow, repor
     )
 
 
-def _notes(config: LanguageModelsConfig, recipe: LanguageModelRecipe) -> list[str]:
-    budget = (
-        f"{config.minutes:g} minutes of processor time for the training of each run"
-        if config.minutes
-        else f"{recipe.train.steps:,} updates of each run"
-    )
-    return [
-        f"{budget}, seeds {', '.join(map(str, config.seeds))}; windows of {recipe.evaluate.window:,} tokens moved by "
-        f"{recipe.evaluate.step:,}; {recipe.model.dim} features; processor s: that of training and validation"
-    ]
-
-
 def study_rows(runs: Sequence[Row]) -> list[Row]:
     """Return one row for each row of the study and text, with means over the seeds.
 
@@ -358,7 +324,7 @@ def study_rows(runs: Sequence[Row]) -> list[Row]:
     for text, name in dict.fromkeys((run["text"], run["row"]) for run in runs):
         seeds = where(runs, {"text": text, "row": name})
         bpc = over_seeds([run["bpc"] for run in seeds])
-        same = {label: seeds[0][label] for label in ("row", "line", "family", "text", "layers", "parameters")}
+        same = {label: seeds[0][label] for label in ("row", "family", "text", "layers", "parameters")}
         means = {label: fmean(run[label] for run in seeds) for label in ("factor", "steps", "seconds")}
         kept = ("seed", "factor", "parameters", "steps", "seconds")
         about = [{"bpc": run["bpc"].mean, **{label: run[label] for label in kept}} for run in seeds]
@@ -380,31 +346,31 @@ def difference_rows(runs: Sequence[Row]) -> list[Row]:
         families = {run["row"]: run["family"] for run in of_text}
         last = [name for name in families if name.endswith(_LAST)]
         baselines = [name for name, family in families.items() if family in ("vanilla", "fixed") and name not in last]
-        for name in (name for name in families if name not in baselines):
-            others = {name.removesuffix(_LAST)} & families.keys() if name in last else baselines
-            rows += [_difference(of_text, name, other) for other in others]
+        pairs = [
+            (name, other)
+            for name in families
+            if name not in baselines
+            for other in ({name.removesuffix(_LAST)} & families.keys() if name in last else baselines)
+        ]
+        for name, other in pairs:
+            compared = {row: where(of_text, {"row": row}) for row in (name, other)}
+            by_seed = compare_seeds(*({run["seed"]: run["bpc"].mean for run in part} for part in compared.values()))
+            means = {row: mean_windows([run["windows"] for run in part]) for row, part in compared.items()}
+            (by_window,) = compare_language_models(means, _RESAMPLES)
+            difference = by_window.bpc.difference
+            values = {
+                "text": text,
+                "row": name,
+                "other": other,
+                "difference": difference.mean,
+                "low": difference.low,
+                "high": difference.high,
+                "p_seeds": by_seed.p_value if by_seed and by_seed.pairs > 1 else None,
+                "p_windows": by_window.t_test.p_value,
+                "p_bootstrap": by_window.bpc.bootstrap,
+            }
+            rows.append(Row(values))
     return rows
-
-
-def _difference(runs: Sequence[Row], name: str, other: str) -> Row:
-    first, second = (where(runs, {"row": row}) for row in (name, other))
-    by_seed = compare_seeds(*({run["seed"]: run["bpc"].mean for run in part} for part in (first, second)))
-    means = {row: mean_windows([run["windows"] for run in part]) for row, part in ((name, first), (other, second))}
-    (by_window,) = compare_language_models(means, _RESAMPLES)
-    difference = by_window.bpc.difference
-    return Row(
-        {
-            "text": runs[0]["text"],
-            "row": name,
-            "other": other,
-            "difference": difference.mean,
-            "low": difference.low,
-            "high": difference.high,
-            "p_seeds": by_seed.p_value if by_seed and by_seed.pairs > 1 else None,
-            "p_windows": by_window.t_test.p_value,
-            "p_bootstrap": by_window.bpc.bootstrap,
-        }
-    )
 
 
 def is_better(differences: Sequence[Row], name: str, text: str) -> bool:
@@ -469,90 +435,3 @@ def difference_table(rows: Sequence[Row]) -> Table:
     ]
     headings = ("text", "rows", "BPC", "95 % interval", "t-test, seeds", "t-test, windows", "bootstrap, windows")
     return text_table("differences in bits per character", headings, lines)
-
-
-def draw_study(study: str, rows: Sequence[Row], path: Path) -> None:
-    """Draw the rows of a study as a PNG, one pair of axes per text; needs no display.
-
-    Args:
-        study: Name of the table.
-        rows: Rows of `study_rows`.
-        path: The picture.
-
-    Raises:
-        ResourceError: If the disk is full or fails.
-    """
-    from matplotlib.figure import Figure
-
-    texts = unique(rows, "text")
-    figure = Figure(figsize=(6.4 * len(texts), 5.2), dpi=120, layout="constrained")
-    for axes, text in zip(figure.subplots(1, len(texts), squeeze=False).flat, texts, strict=True):
-        _DRAW[study](axes, where(rows, {"text": text}))
-        axes.set_title(text)
-        axes.grid(alpha=0.3)
-    save_figure(figure, path)
-
-
-def _boundaries(axes: "Axes", rows: Sequence[Row]) -> None:
-    """Bits per character with intervals, the best row on top."""
-    ordered = sorted(rows, key=lambda row: -row["bpc"])
-    for place, row in enumerate(ordered):
-        axes.errorbar(row["bpc"], place, xerr=_errors([row]), **_look(row["family"]), linestyle="")
-        note = f"  {row['factor']:.1f}x"
-        axes.annotate(note, (row["high"], place), va="center", fontsize="small")
-    axes.set_yticks(range(len(ordered)), [row["row"] for row in ordered])
-    axes.set_xlabel(f"{_BPC}, 95 % intervals; right: shortening factor")
-    axes.margins(x=0.15)
-
-
-def _pareto(axes: "Axes", rows: Sequence[Row]) -> None:
-    """Bits per character over shortening factor; what no row beats in both is joined by a line."""
-    _lines(axes, rows, "factor")
-    for row in rows:
-        axes.annotate(row["row"], (row["factor"], row["bpc"]), (3, 4), textcoords="offset points", fontsize="x-small")
-    front = pareto_front([(row["factor"], row["bpc"]) for row in rows])
-    axes.step(*zip(*front, strict=True), where="pre", color="black", alpha=0.25, linewidth=4, zorder=0)
-    axes.margins(0.14)
-    axes.set_xlabel("shortening factor; grey: Pareto front")
-    axes.set_ylabel(_BPC)
-
-
-def _scaling(axes: "Axes", rows: Sequence[Row]) -> None:
-    """Bits per character over the number of layers."""
-    _lines(axes, rows, "layers")
-    axes.set_xticks(sorted(unique(rows, "layers")))
-    axes.set_xlabel("layers, those outside the middle block included")
-    axes.set_ylabel(_BPC)
-
-
-_DRAW: Mapping[str, Callable[["Axes", Sequence[Row]], None]] = {
-    "boundaries": _boundaries,
-    "pareto": _pareto,
-    "scaling": _scaling,
-    "pooling": _boundaries,
-}
-
-
-def pareto_front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return the points (factor, bits) such that no other has a higher factor and fewer bits, by ascending factor."""
-    front: list[tuple[float, float]] = []
-    for point in sorted(points, key=lambda point: (-point[0], point[1])):
-        if not front or point[1] < front[-1][1]:
-            front.append(point)
-    return front[::-1]
-
-
-def _lines(axes: "Axes", rows: Sequence[Row], x: str) -> None:
-    for label in unique(rows, "line"):
-        points = sorted(where(rows, {"line": label}), key=lambda row: row[x])
-        look = _look(points[0]["family"])
-        axes.errorbar([row[x] for row in points], [row["bpc"] for row in points], _errors(points), **look, label=label)
-    axes.legend(frameon=False, fontsize="small")
-
-
-def _look(family: str) -> dict[str, Any]:
-    return {"color": _COLOURS.get(family, _OTHER), "marker": _MARKERS.get(family, "x"), "capsize": 3, "linewidth": 1}
-
-
-def _errors(rows: Sequence[Row]) -> list[list[float]]:
-    return [[row["bpc"] - row["low"] for row in rows], [row["high"] - row["bpc"] for row in rows]]

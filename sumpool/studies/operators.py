@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from sumpool.bench.measures import Timing, interleave
+from sumpool.bench.measures import interleave
 from sumpool.bench.results import Column, Result, Row, pivot, unique, where
 from sumpool.bench.workload import Conditions
 from sumpool.core.pooling._base import top_k
@@ -73,25 +73,20 @@ def measure_operators(
     settings: OperatorsConfig, conditions: Conditions, report: Report = no_op, check: Check = no_op
 ) -> Result:
     """Measure every operator at every length and number kept, those of one cell in turns."""
-    cells = [(length, keep) for length in sorted(set(settings.lengths)) for keep in _kept(length)]
+    cells = []
+    for length in sorted(set(settings.lengths)):  # powers of two from 2 to half of the length are kept
+        cells += [(length, 2**power) for power in range(1, int(math.log2(length // 2)) + 1)]
     rows: list[Row] = []
     for done, (length, keep) in enumerate(cells, start=1):
-        left_out = _too_long(rows, length, keep, PATIENCE * settings.seconds)
+        left_out: dict[str, str] = {}
+        # The loop takes at most in proportion to length * keep.
+        if last := next((row for row in reversed(where(rows, {"operator": LOOP})) if row.timing), None):
+            predicted = last["fastest"] * (length * keep) / (last["length"] * last["keep"])
+            if predicted > PATIENCE * settings.seconds:
+                left_out[LOOP] = f"would take {predicted:.1f} s"
         rows += _measure(length, keep, settings, conditions, left_out, check)
         report(Progress("bench", done, len(cells), {"vectors": f"{length:,} to {keep:,}"}))
     return operators_result(rows)
-
-
-def _kept(length: int) -> Iterator[int]:
-    """Powers of two from 2 to half of the length."""
-    return (2**power for power in range(1, int(math.log2(length // 2)) + 1))
-
-
-def _too_long(rows: list[Row], length: int, keep: int, most: float) -> dict[str, str]:
-    """Operators that are left out and why: the loop takes at most in proportion to length * keep."""
-    last = next((row for row in reversed(where(rows, {"operator": LOOP})) if row.timing), None)
-    predicted = last["fastest"] * (length * keep) / (last["length"] * last["keep"]) if last else 0.0
-    return {LOOP: f"would take {predicted:.1f} s"} if predicted > most else {}
 
 
 def _measure(
@@ -99,26 +94,38 @@ def _measure(
 ) -> Iterator[Row]:
     """Measure all operators at one length and number kept."""
     pools = {name: pool for name, pool in OPERATORS.items() if name not in left_out}
-    draws = list(_draw(length, keep, settings.dim, settings.batch, conditions))
+    generator = torch.Generator().manual_seed(conditions.seed)
+    draws = []
+    for _ in range(min(DRAWS, math.ceil(ROWS / (settings.batch * keep)))):
+        states = torch.rand(settings.batch, length, settings.dim, generator=generator) * 2 - 1
+        scores = torch.rand(settings.batch, length, generator=generator)
+        draws.append((states.to(conditions.device), scores.to(conditions.device)))
     similarities = {}
     with torch.inference_mode():
         tasks = {name: partial(pool, *draws[0], keep) for name, pool in pools.items()}
         timings = interleave(tasks, settings.repeats, conditions.device, check, settings.seconds)
         for name, pool in pools.items():
             check()
-            similarities[name] = _similarity(pool, draws, keep, timings[name], settings.seconds)
+            documents = max(1, ROWS // keep)
+            affordable = max(1, int(PATIENCE * settings.seconds / max(timings[name].fastest, 1e-9)))
+            of_draws = [
+                similarity(states[:documents], scores[:documents], pool(states[:documents], scores[:documents], keep))
+                for states, scores in draws[:affordable]
+            ]
+            similarities[name] = float(torch.cat(of_draws).mean())
     sizes = {"length": length, "keep": keep, "batch": settings.batch, "rounds": math.ceil(math.log2(length / keep))}
     for name in OPERATORS:
         values = {"operator": name, **sizes, "similarity": similarities.get(name)}
         yield Row(values, timings.get(name), left_out.get(name, ""))
 
 
-def _iterate(states: Tensor, scores: Tensor, keep: int, pool: Callable[..., Tensor]) -> Tensor:
-    return pool(states, scores, torch.ones_like(scores, dtype=torch.bool), keep, SHARPNESS)
+def _loop(states: Tensor, scores: Tensor, keep: int) -> Tensor:
+    return iterate(states, scores, torch.ones_like(scores, dtype=torch.bool), keep, SHARPNESS)
 
 
-def _all_steps(states: Tensor, scores: Tensor, mask: Tensor, keep: int, sharpness: float) -> Tensor:
-    return step_weights(scores, mask, *top_k(scores, mask, keep), sharpness) @ states
+def _all_steps(states: Tensor, scores: Tensor, keep: int) -> Tensor:
+    mask = torch.ones_like(scores, dtype=torch.bool)
+    return step_weights(scores, mask, *top_k(scores, mask, keep), SHARPNESS) @ states
 
 
 def _halve(states: Tensor, scores: Tensor, keep: int, sort: Sort, hard: bool = False) -> Tensor:
@@ -138,29 +145,9 @@ OPERATORS: Mapping[str, Pool] = {
     NEVER: partial(_halve, sort="never"),
     HARD: partial(_halve, sort="each_round", hard=True),
     BY_DOCUMENT: _by_document,
-    LOOP: partial(_iterate, pool=iterate),
-    STEPS: partial(_iterate, pool=_all_steps),
+    LOOP: _loop,
+    STEPS: _all_steps,
 }
-
-
-def _draw(length: int, keep: int, dim: int, batch: int, conditions: Conditions) -> Iterator[tuple[Tensor, Tensor]]:
-    """Draw as many batches as it takes for ROWS best-scored vectors."""
-    generator = torch.Generator().manual_seed(conditions.seed)
-    for _ in range(min(DRAWS, math.ceil(ROWS / (batch * keep)))):
-        states = torch.rand(batch, length, dim, generator=generator) * 2 - 1
-        scores = torch.rand(batch, length, generator=generator)
-        yield states.to(conditions.device), scores.to(conditions.device)
-
-
-def _similarity(pool: Pool, draws: list[tuple[Tensor, Tensor]], keep: int, timing: Timing, seconds: float) -> float:
-    """Average over the draws, over as many as the time allows, and over about ROWS vectors of each."""
-    documents = max(1, ROWS // keep)
-    affordable = max(1, int(PATIENCE * seconds / max(timing.fastest, 1e-9)))
-    similarities = [
-        similarity(states[:documents], scores[:documents], pool(states[:documents], scores[:documents], keep))
-        for states, scores in draws[:affordable]
-    ]
-    return float(torch.cat(similarities).mean())
 
 
 def similarity(states: Tensor, scores: Tensor, left: Tensor) -> Tensor:
@@ -194,11 +181,18 @@ def operators_result(rows: Sequence[Row]) -> Result:
     similarity = [line.also({"published": PUBLISHED.get(line["length"], {}).get(line["keep"])}) for line in similarity]
     time = [line.also({"round": seconds}) for line, seconds in zip(time, rounds, strict=True)]
     facts = {"legend": _LEGEND, "batch": rows[0]["batch"]}
+    sorting = [
+        Row({"sorting": name, "overhead": overhead(cells, other), "saving": saving(cells, other)})
+        for name, other in (("each round against never", NEVER), ("each round against once", ONCE))
+    ]
+    sorting.append(Row({"sorting": "published", "overhead": 0.073, "saving": 0.452}))
+    similar = [Column(_HEADINGS[name], name, ",.3f") for name in unique(rows, "operator")]
+    timed = [Column(_HEADINGS[name], name, ",.2f", "ms") for name in unique(rows, "operator")]
     tables = [
-        make_table("similarity", similarity, facts, columns=_operator_columns(rows, ",.3f")),
-        make_table("pooling_time", time, facts, columns=_operator_columns(rows, ",.2f", "ms"), notes=slow),
+        make_table("similarity", similarity, facts, columns=similar),
+        make_table("pooling_time", time, facts, columns=timed, notes=slow),
         make_table("halving", [*_length_rows(cells)], facts),
-        make_table("sorting", _sorting_rows(cells)),
+        make_table("sorting", sorting),
     ]
     return Result({"operators": rows}, tables)
 
@@ -213,10 +207,6 @@ def by_cell(rows: Sequence[Row]) -> dict[tuple[int, int], dict[str, Row]]:
 
 def _seconds_per_round(row: Row) -> float:
     return float(row["fastest"] / row["rounds"])
-
-
-def _operator_columns(rows: Sequence[Row], style: str, unit: str = "") -> list[Column]:
-    return [Column(_HEADINGS[name], name, style, unit) for name in unique(rows, "operator")]
 
 
 def _length_rows(cells: Cells) -> Iterator[Row]:
@@ -248,15 +238,6 @@ def crossing(cells: Cells, length: int) -> int | None:
             break
         smallest = keep
     return smallest
-
-
-def _sorting_rows(cells: Cells) -> list[Row]:
-    compared = {"each round against never": NEVER, "each round against once": ONCE}
-    rows = [
-        Row({"sorting": name, "overhead": overhead(cells, other), "saving": saving(cells, other)})
-        for name, other in compared.items()
-    ]
-    return [*rows, Row({"sorting": "published", "overhead": 0.073, "saving": 0.452})]
 
 
 def overhead(cells: Cells, operator: str) -> float:

@@ -13,17 +13,15 @@ from sumpool.bench.workload import Conditions
 from sumpool.inference.loading import load_model
 from sumpool.progress import Check, Report, no_op, told_when_stopped
 from sumpool.studies import config
-from sumpool.studies.approximation import measure_approximations, trained_inputs
-from sumpool.studies.attentions import measure_attention_costs
+from sumpool.studies.attentions import measure_approximations, measure_attention_costs, trained_inputs
 from sumpool.studies.complexity import count_complexity
-from sumpool.studies.depth import measure_depth
 from sumpool.studies.language_models import study_language_models
 from sumpool.studies.lra.study import study_lra
 from sumpool.studies.operators import measure_operators
-from sumpool.studies.shortening import measure_shortening
-from sumpool.studies.sparsity import measure_sparsity, selection_losses, validation_attention
+from sumpool.studies.sparsity import measure_sparsity, selection_losses, sentence_attention, validation_batches
 from sumpool.studies.study import load_study
 from sumpool.studies.tables import VOCABULARY, measure_tables
+from sumpool.studies.training_steps import measure_depth, measure_shortening
 from sumpool.training.hardware import choose_device, choose_precision
 
 SUITES: Mapping[str, tuple[type[Any], Callable[..., Result]]] = {
@@ -86,7 +84,8 @@ def run_study(
             kept["model"] = loaded.recipe.model.model_dump()
             if name == "sparsity":
                 losses = selection_losses(loaded, study.documents, study.loss_sentences, check)
-                attention = validation_attention(loaded, study.documents)
+                batches = validation_batches(loaded, study.documents)
+                attention = (sentence_attention(loaded.model, batch.to(device))[0] for batch in batches)
                 measure = partial(measure, attention, losses, loaded.recipe.model)
             else:
                 measure = partial(measure, trained=[*trained_inputs(loaded, study.documents)])

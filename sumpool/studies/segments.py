@@ -5,15 +5,18 @@ segment. Boundaries are those that the model pools by: of `entropy` they are pre
 they follow the peaks of the entropy but are not all of them.
 """
 
+import io
+from importlib.util import find_spec
 from pathlib import Path
 from textwrap import wrap
 
 import torch
 
 from sumpool.documents.read import read_documents
-from sumpool.errors import DataError
+from sumpool.errors import DataError, RecipeError
+from sumpool.io.atomic import disk_errors, replace_file
+from sumpool.io.replaceable import require_unlisted
 from sumpool.progress import Progress, Report, no_op
-from sumpool.studies.plots import require_plots, save_figure
 from sumpool.tasks.language_modeling.generation import encode_prompt, load_language_model, segments_of
 from sumpool.tasks.language_modeling.measures import bits
 
@@ -42,7 +45,11 @@ def study_segments(run: Path | None, document: str, path: Path | None, report: R
         CheckpointError: If the run is no language model, or damaged.
     """
     if path:
-        require_plots(path)
+        if path.suffix != ".png" or not path.parent.is_dir():
+            raise RecipeError(f"--plot must name a .png file in a folder that is there, got {path}")
+        require_unlisted(path)
+        if find_spec("matplotlib") is None:
+            raise RecipeError("--plot must have matplotlib, which is not installed: pip install 'sumpool[plots]'")
     loaded = load_language_model(run)
     read = next(iter(read_documents(document)))
     if read.error or not read.text.strip():
@@ -81,7 +88,10 @@ def _draw(tokens: list[str], entropies: list[float], ends: list[bool], path: Pat
             label.set_fontsize(6 if "\n" in label.get_text() else 9)
         axes.set(xlim=(-0.5, _LINE - 0.5), ylim=(0, 1.05 * max(entropies)))
     figure.supylabel("entropy of the next token, bits", fontsize=9)
-    save_figure(figure, path)
+    content = io.BytesIO()
+    figure.savefig(content, format="png")
+    with disk_errors(path):
+        replace_file(path, content.getvalue())
 
 
 def _labels(tokens: list[str]) -> tuple[list[str], list[str]]:

@@ -12,12 +12,12 @@ from itertools import product
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from sumpool.bench.measures import Steps, Work, interleave, regress
 from sumpool.bench.results import Column, Result, Row, where
 from sumpool.bench.workload import Conditions, Documents, Subject
-from sumpool.core.cross_attention._base import CrossAttention, CrossAttentionConfig
+from sumpool.core.cross_attention._base import CrossAttentionConfig
 from sumpool.core.cross_attention.full import FullCrossAttentionConfig
 from sumpool.core.cross_attention.sentence import SentenceCrossAttentionConfig
 from sumpool.core.model.config import ModelConfig
@@ -30,10 +30,9 @@ from sumpool.core.selection._base import SelectionConfig
 from sumpool.core.selection.ideal import IdealSelectionConfig
 from sumpool.core.selection.model_free import ModelFreeSelectionConfig
 from sumpool.core.selection.random import RandomSelectionConfig
-from sumpool.core.tokens import Tokens
 from sumpool.data.batches import Batch, collate
 from sumpool.data.shards import Shard
-from sumpool.errors import DataError, RecipeError
+from sumpool.errors import DataError
 from sumpool.inference.loading import LoadedModel
 from sumpool.progress import Check, Report, no_op
 from sumpool.runs.run_folder import prepared_data_of
@@ -48,7 +47,6 @@ PUBLISHED = {"forward and backward": (1.08, 0.17), "forward": (1.14, 0.25), "inf
 """c2 / c1 in thousandths and c3 / c1 in millionths of Table 1, for BART at 1,024 source tokens."""
 TERMS = ("1", "M", "N", "M N", "M^2", "N^2")
 PUBLISHED_SURFACE = (1.0, 3.78e-3, 3.15e-3, 1.47e-6, 7.26e-7, 7.79e-7)
-_MOST = 0.9
 _SHOWN = (1, 2, 3, 5, 10, 15, 20, 25, 30)
 """Numbers of sentences in the table; JSON and picture have all."""
 
@@ -71,7 +69,14 @@ def measure_sparsity(
         steps()
         documents.append(layers)
     compared = list(losses)
-    kept = [_kept(number, layers) for number, layers in enumerate(zip(*documents, strict=True), 1)]
+    kept = []
+    for number, of_layer in enumerate(zip(*documents, strict=True), 1):
+        most = max(shares.size(1) for shares in of_layer)
+        total = torch.zeros(most, dtype=torch.float64)
+        for shares in of_layer:
+            best = shares.double().sort(dim=1, descending=True).values.cumsum(1).mean(0).cpu()  # (sentences,)
+            total += torch.cat([best, torch.ones(most - len(best))])
+        kept.append(Row({"layer": number, "kept": tuple((total / len(of_layer)).tolist())}))
     longest = max(settings.length, *settings.surface_lengths)
     sizes = {"source_length": longest, "target_length": max(settings.targets)}
     subject = Subject(config.model_copy(update=sizes), conditions)
@@ -86,16 +91,6 @@ def measure_sparsity(
     mean = sum(layers[0].size(1) for layers in documents) / len(documents)
     facts = {"documents": len(documents), "mean_sentences": mean}
     return sparsity_result(kept, compared, times, facts, settings)
-
-
-def _kept(number: int, documents: Sequence[Tensor]) -> Row:
-    """Attention that the best sentences of one layer hold."""
-    most = max(shares.size(1) for shares in documents)
-    total = torch.zeros(most, dtype=torch.float64)
-    for shares in documents:
-        best = shares.double().sort(dim=1, descending=True).values.cumsum(1).mean(0).cpu()  # (sentences,)
-        total += torch.cat([best, torch.ones(most - len(best))])
-    return Row({"layer": number, "kept": tuple((total / len(documents)).tolist())})
 
 
 def _times(
@@ -118,13 +113,20 @@ def sparsity_result(
     known = {**settings.model_dump(), **facts}
     layers = {str(row["layer"]): row for row in kept}
     best = [
-        Row({"sentences": str(count), **{name: f"{held_attention(row, count):.3f}" for name, row in layers.items()}})
+        Row({"sentences": str(count), **{name: f"{row['kept'][:count][-1]:.3f}" for name, row in layers.items()}})
         for count in _SHOWN
     ]
-    enough = {name: str(needed(row["kept"], _MOST)) for name, row in layers.items()}
+    enough = {name: str(needed(row["kept"], 0.9)) for name, row in layers.items()}
     seen = sorted(losses[0]["nats"])
     nats = [row.also({str(sentences): row["nats"][sentences] for sentences in seen}) for row in losses]
-    modes = [mode_row(mode, where(times, {"mode": mode})) for mode in MODES]
+    modes = []
+    for mode in MODES:  # Table 1: c1 + c2 M + c3 M^2
+        of_mode = where(times, {"mode": mode})
+        fit = regress([(1, row["target"], row["target"] ** 2) for row in of_mode], [row["fastest"] for row in of_mode])
+        _, second, third = fit.relative()
+        paper = dict(zip(("paper_second", "paper_third"), PUBLISHED[mode], strict=True))
+        values = {"coefficients": fit.coefficients, "second": second, "third": third, "r_squared": fit.r_squared}
+        modes.append(Row({"mode": mode, **values, **paper}))
     surface = where(times, {"mode": "surface"})
     sizes = [(row["target"], row["length"]) for row in surface]
     polynomials = [(1, target, length, target * length, target**2, length**2) for target, length in sizes]
@@ -146,41 +148,9 @@ def sparsity_result(
     return Result({"layers": kept, "losses": losses, "times": times, "modes": modes}, tables, facts)
 
 
-def held_attention(layer: Row, sentences: int) -> float:
-    """Attention that so many sentences of a layer hold."""
-    kept: Sequence[float] = layer["kept"]
-    return kept[min(sentences, len(kept)) - 1]
-
-
 def needed(kept: Sequence[float], share: float) -> int:
     """Sentences that it takes to hold a share of the attention."""
     return next((best for best, attention in enumerate(kept, 1) if attention >= share), len(kept))
-
-
-def mode_row(mode: str, times: Sequence[Row]) -> Row:
-    """Line of Table 1: c1 + c2 M + c3 M^2 fitted to the times of one mode."""
-    fit = regress([(1, row["target"], row["target"] ** 2) for row in times], [row["fastest"] for row in times])
-    _, second, third = fit.relative()
-    paper = dict(zip(("paper_second", "paper_third"), PUBLISHED[mode], strict=True))
-    values = {"coefficients": fit.coefficients, "second": second, "third": third, "r_squared": fit.r_squared}
-    return Row({"mode": mode, **values, **paper})
-
-
-def validation_attention(loaded: LoadedModel, documents: int) -> Iterator[list[Tensor]]:
-    """Attention to sentences in validation summaries, evenly spread.
-
-    Yields for each document, for each layer of the decoder, shares (target, sentences).
-
-    Raises:
-        DataError: If the prepared data is missing, or has no validation document.
-        RecipeError: If the cross-attention has no query and key of each word.
-    """
-    for batch in validation_batches(loaded, documents):
-        try:
-            (layers,) = sentence_attention(loaded.model, batch.to(loaded.device))
-        except ValueError as error:
-            raise RecipeError(f"study sparsity: {error}") from error
-        yield layers
 
 
 def validation_batches(loaded: LoadedModel, documents: int) -> Iterator[Batch]:
@@ -222,12 +192,11 @@ def sentence_attention(model: SummarizationModel, batch: Batch) -> list[list[Ten
         vector in the memory are omitted.
 
     Raises:
-        ValueError: If the batch has no summaries, or a cross-attention has no query and key projections of words.
+        ValueError: If the batch has no summaries.
     """
     if batch.target is None:
         raise ValueError("batch must have summaries, got documents alone")
     layers = [layer.cross_attention for layer in model.decoder.layers if isinstance(layer, DecoderLayer)]
-    query, key = ([_projection(layer, name) for layer in layers] for name in ("query", "key_value"))
     memory = model.encode(batch.ids, batch.mask, batch.sentences)
     inputs: list[Tensor] = []
     hooks = [layer.register_forward_pre_hook(lambda _, args: inputs.append(args[0])) for layer in layers]
@@ -237,28 +206,15 @@ def sentence_attention(model: SummarizationModel, batch: Batch) -> list[list[Ten
         for hook in hooks:
             hook.remove()
     sentences = Sentences.find(memory.tokens)
-    weights = [
-        _sentence_weights(project(states), key_value, memory.tokens, sentences, layer.heads)
-        for layer, project, states, key_value in zip(layers, query, inputs, key, strict=True)
-    ]
+    weights = []
+    for layer, states in zip(layers, inputs, strict=True):
+        key, _ = layer.key_value(zero_padding(memory.tokens.states, memory.tokens.mask)).chunk(2, dim=-1)
+        query, key = split_heads(layer.query(states), layer.heads), split_heads(key, layer.heads)
+        scores = query @ key.transpose(2, 3) / query.size(-1) ** 0.5  # (batch, heads, target, length)
+        membership = sentences.membership(memory.tokens.mask, scores.dtype)
+        weights.append(sum_over_sentences(scores, memory.tokens.mask, membership).exp().mean(1))  # over heads
     counts, targets = sentences.mask.sum(1), (batch.target != batch.pad).sum(1)
     return [[layer[row, : targets[row], : counts[row]] for layer in weights] for row in range(len(batch.documents))]
-
-
-def _projection(layer: CrossAttention, name: str) -> nn.Linear:
-    module = dict(layer.named_children()).get(name)
-    if not isinstance(module, nn.Linear):
-        raise ValueError(f"cross_attention must have query and key_value projections, got {type(layer).__name__}")
-    return module
-
-
-def _sentence_weights(query: Tensor, key_value: nn.Linear, memory: Tokens, sentences: Sentences, heads: int) -> Tensor:
-    """Full attention summed over sentences and averaged over heads, (batch, target, sentences)."""
-    key, _ = key_value(zero_padding(memory.states, memory.mask)).chunk(2, dim=-1)
-    query, key = split_heads(query, heads), split_heads(key, heads)
-    scores = query @ key.transpose(2, 3) / query.size(-1) ** 0.5  # (batch, heads, target, length)
-    membership = sentences.membership(memory.mask, scores.dtype)
-    return sum_over_sentences(scores, memory.mask, membership).exp().mean(1)
 
 
 def selection_losses(loaded: LoadedModel, documents: int, sentences: Sequence[int], check: Check) -> Iterator[Row]:
@@ -269,7 +225,6 @@ def selection_losses(loaded: LoadedModel, documents: int, sentences: Sequence[in
 
     Raises:
         DataError: If the prepared data is missing, or has no validation document.
-        RecipeError: If the cross-attention has no query and key of each word.
     """
     selections: dict[str, SelectionConfig] = {
         config.kind: config for config in (IdealSelectionConfig(), RandomSelectionConfig(), ModelFreeSelectionConfig())

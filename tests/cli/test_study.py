@@ -25,16 +25,6 @@ def settings(*values: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_picture(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    path = tmp_path / "operators.png"
-    result = study("operators", *settings("lengths=[4]", "repeats=1", "batch=1"), "--plot", path)
-    assert result.exit_code == 0, result.output
-    assert "similarity to exact top-k" in result.stdout
-    assert path.read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.slow
 def test_tables_are_written_as_csv_and_latex(tmp_path: Path) -> None:
     sizes = settings("lengths=[8]", "features=[4]", "repeats=1", "head_dim=4")
     result = study("approximation", "--csv", tmp_path / "t.csv", "--latex", tmp_path / "t.tex", *sizes)
@@ -49,6 +39,7 @@ def test_words_that_do_not_fit_are_said(tmp_path: Path) -> None:
         (("sparsity", tmp_path), "must be a run folder"),
         (("operator",), "the study must be one of operators, complexity, .*, got operator .*did you mean operators"),
         (("segments", tmp_path), "a run and a document must follow segments only, got segments"),
+        (("operators", "--plot", "operators.png"), "--plot must go with segments, got operators"),
         (("sparsity", "run", "doc"), "segments only, got sparsity run doc"),
     ):
         assert re.search(message, str(study(*words).exception))

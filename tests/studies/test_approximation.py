@@ -14,10 +14,10 @@ from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.shards import Item
-from sumpool.errors import DataError, RecipeError
+from sumpool.errors import RecipeError
 from sumpool.progress import Progress
 from sumpool.studies import sparsity
-from sumpool.studies.approximation import (
+from sumpool.studies.attentions import (
     APPROXIMATIONS,
     EXACT,
     MEAN,
@@ -137,8 +137,3 @@ def test_weights_of_a_run_are_measured_too(run_folder: Path, tmp_path: Path) -> 
     assert unique(rows, "weights") == ["random", "trained"]
     assert {row["length"] for row in rows if row["weights"] == "trained"} == {16, 32}  # documents have 60 tokens
     assert {row["measured"] for row in rows if row["weights"] == "trained"} == {3}  # one layer, three documents
-
-
-def test_a_run_without_validation_documents(run_folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="validation must hold a document with a summary, got none"):
-        run_study("approximation", run_folder, overrides=prepared(tmp_path, 0))

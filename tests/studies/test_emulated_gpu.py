@@ -10,12 +10,11 @@ from sumpool.bench.workload import Conditions
 from sumpool.core.model import cuda_graph
 from sumpool.progress import no_op
 from sumpool.studies import operators
-from sumpool.studies.approximation import measure_approximations
-from sumpool.studies.attentions import measure_attention_costs
+from sumpool.studies.attentions import measure_approximations, measure_attention_costs
 from sumpool.studies.config import ApproximationConfig, AttentionsConfig, OperatorsConfig
 from sumpool.studies.operators import measure_operators
 from sumpool.studies.sparsity import measure_sparsity
-from sumpool.studies.training import trial_seconds
+from sumpool.studies.study import trial_seconds
 from sumpool.tasks.language_modeling.config import LanguageModelConfig
 from sumpool.tasks.language_modeling.model import LanguageModel
 from tests.bench.test_models import POOLED, QUICK

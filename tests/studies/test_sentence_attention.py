@@ -83,10 +83,3 @@ def test_hooks_are_removed() -> None:
 def test_missing_summaries_are_an_error() -> None:
     with pytest.raises(ValueError, match="batch must have summaries, got documents alone"):
         sentence_attention(make_model("full"), replace(random_batch(VOCAB, 30), target=None))
-
-
-def test_missing_projections_are_an_error() -> None:
-    model = make_model("full")
-    del model.decoder.layers[0].cross_attention.key_value  # type: ignore[union-attr]
-    with pytest.raises(ValueError, match="must have query and key_value projections, got FullCrossAttention"):
-        sentence_attention(model, random_batch(VOCAB, 30))

@@ -1,8 +1,5 @@
 import json
-import signal
-from collections.abc import Sequence
 from pathlib import Path
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -16,11 +13,11 @@ from sumpool.data.prepared_folder import write_manifest
 from sumpool.data.shards import Item, ShardWriter
 from sumpool.data.sources._base import Example
 from sumpool.data.texts import TextsWriter
-from sumpool.errors import DataError, Interrupted, RecipeError
+from sumpool.errors import DataError
 from sumpool.progress import Progress, no_op
 from sumpool.studies.config import SparsityConfig
 from sumpool.studies.run import run_study
-from sumpool.studies.sparsity import MODES, held_attention, measure_sparsity, needed, sparsity_result
+from sumpool.studies.sparsity import MODES, measure_sparsity, needed, sparsity_result
 
 SHORT = torch.tensor([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7], [0.2, 0.5, 0.3], [0.6, 0.3, 0.1]])
 LONG = torch.tensor([[0.4, 0.3, 0.2, 0.1]])
@@ -52,7 +49,6 @@ def test_what_the_best_hold_is_a_mean_over_tokens_then_documents(
     assert first["kept"] == pytest.approx(expected, abs=1e-6)
     assert second["kept"] == first["kept"]
     assert needed(first["kept"], 0.9) == 3
-    assert held_attention(first, 50) == pytest.approx(1)
 
 
 def test_every_length_is_timed(measured: tuple[Result, list[Progress]]) -> None:
@@ -149,32 +145,3 @@ def test_progress_ends_where_there_are_fewer_documents(run_folder: Path, tmp_pat
 def test_there_must_be_documents(run_folder: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="validation must hold a document with a summary, got none"):
         run_study("sparsity", run_folder, overrides=prepare(tmp_path, 0))
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        (("study.targets=[1, 2]",), r"study sparsity: study\.targets must .*3"),
-        (("study.beams=2",), r"study\.beams is not a setting of study"),
-    ],
-)
-def test_settings_are_checked(changes: Sequence[str], message: str, run_folder: Path) -> None:
-    with pytest.raises(RecipeError, match=message):
-        run_study("sparsity", run_folder, overrides=changes)
-
-
-def test_a_cross_attention_without_keys_is_refused(
-    run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    refuse = Mock(side_effect=ValueError("cross_attention must have query and key_value projections, got Other"))
-    monkeypatch.setattr("sumpool.studies.sparsity.sentence_attention", refuse)
-    with pytest.raises(RecipeError, match="study sparsity: cross_attention must have query and key_value projections"):
-        run_study("sparsity", run_folder, overrides=prepare(tmp_path, 1))
-
-
-def test_a_signal_leaves_nothing(run_folder: Path, tmp_path: Path) -> None:
-    def stop() -> None:
-        raise Interrupted(signal.SIGTERM)
-
-    with pytest.raises(Interrupted, match="keeps nothing"):
-        run_study("sparsity", run_folder, overrides=prepare(tmp_path, 1), check=stop)

@@ -39,8 +39,7 @@ from sumpool.runs.run_folder import evaluation_folder
 from sumpool.settings import kinds
 from sumpool.studies.config import LraConfig
 from sumpool.studies.lra.tasks import make_data
-from sumpool.studies.study import load_study, make_table
-from sumpool.studies.training import budget_steps, clocked, over_seeds, report_runs, with_steps
+from sumpool.studies.study import budget_steps, clocked, load_study, make_table, over_seeds, report_runs, with_steps
 from sumpool.tasks.classification.classify import evaluate_classifier
 from sumpool.training.journal import JOURNAL, Journal
 from sumpool.workflows.sweep import read_correct
@@ -133,7 +132,12 @@ def study_lra(overrides: Sequence[str], report: Report, check: Check) -> BenchRe
         if config.minutes is not None:
             steps = budget_steps(seeds[0], folders, config.minutes, 0, report, check)
             seeds = [one.model_copy(update={"train": with_steps(one.train, steps, _VALIDATIONS)}) for one in seeds]
-        runs = [_run(recipe, run, report, check) for recipe, run in zip(seeds, folders, strict=True)]
+        runs = []
+        for recipe, run in zip(seeds, folders, strict=True):
+            with clocked(run):
+                train(recipe, run, report=report, check=check)
+            scores = evaluate_classifier(run, report=report, check=check)
+            runs.append(read_run(run, recipe.seed, scores.accuracy))
         labels = [read_correct(evaluation_folder(run, "test") / SCORES) for run in folders]
         correct[name] = np.array([value for run in labels for _, value in sorted(run.items())])
         cost = dry_run(recipes[name][0], report=report, check=check)
@@ -143,7 +147,11 @@ def study_lra(overrides: Sequence[str], report: Report, check: Check) -> BenchRe
     first = recipes[config.attentions[0]][0]
     differences = compare_all(correct)
     rows = [row.also({"same": ", ".join(not_separated(row["attention"], differences))}) for row in rows]
-    table = make_lra_table(config.task, rows, config.memory, _notes(first))
+    note = (
+        f"batches of {first.train.batch_tokens * first.train.accumulate:,} tokens, learning rate "
+        f"{first.train.learning_rate:g}, {len(first.model.encoder)} layers of {first.model.dim} features"
+    )
+    table = make_lra_table(config.task, rows, config.memory, [note])
     result = Result({"attentions": rows}, [table, _statistics(statistics)], {"statistics": statistics})
     return report_runs("lra", config.task, config, first, config.seeds[0], result, folder / "results")
 
@@ -192,14 +200,6 @@ def _recipe(config: LraConfig, name: str, seed: int, overrides: Sequence[str]) -
     for layer in tree["model"]["encoder"]:
         layer["attention"] = attention_settings(name, length)
     return make_recipe(tree, overrides, path)
-
-
-def _run(recipe: Recipe, run: Path, report: Report, check: Check) -> Row:
-    """Train a run, or go on with it, and evaluate it on the test rows."""
-    with clocked(run):
-        train(recipe, run, report=report, check=check)
-    scores = evaluate_classifier(run, report=report, check=check)
-    return read_run(run, recipe.seed, scores.accuracy)
 
 
 def read_run(run: Path, seed: int, accuracy: Estimate) -> Row:
@@ -252,14 +252,6 @@ def make_lra_table(task: str, rows: Sequence[Row], memory: float, notes: Sequenc
     """Lay out the rows, the best first."""
     ordered = sorted(rows, key=lambda row: -row["accuracy"])
     return make_table("lra", ordered, {"task": task, "memory": memory}, notes=notes)
-
-
-def _notes(recipe: Recipe) -> list[str]:
-    train_config = recipe.train
-    return [
-        f"batches of {train_config.batch_tokens * train_config.accumulate:,} tokens, learning rate "
-        f"{train_config.learning_rate:g}, {len(recipe.model.encoder)} layers of {recipe.model.dim} features"
-    ]
 
 
 def _statistics(statistics: Mapping[str, Any]) -> Table:

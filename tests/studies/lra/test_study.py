@@ -24,7 +24,7 @@ from sumpool.studies.lra.study import (
     study_lra,
 )
 from sumpool.studies.run import run_study
-from sumpool.studies.training import over_seeds
+from sumpool.studies.study import over_seeds
 
 COST = {"memory": 3 * 2**30, "parameters": 1000}
 
