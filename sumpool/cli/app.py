@@ -16,14 +16,21 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from sumpool import __version__
-from sumpool.cli.text import discard_output, print_message, wrapped
-from sumpool.errors import Interrupted, RecipeError, SumpoolError, first_line, is_out_of_memory
+from sumpool.cli.console import discard_output, print_message, wrapped
+from sumpool.errors import (
+    Interrupted,
+    RecipeError,
+    ResourceError,
+    SumpoolError,
+    advise_smaller_batches,
+    first_line,
+    is_out_of_memory,
+)
 from sumpool.io.manifest import SHIPPED
 from sumpool.text.cleaning import escape_characters
 
 READER_GONE: Final = 141
 """Exit code if the reader of standard output has ended, as that of a process stopped by SIGPIPE."""
-_NAMES = ("stdin", "stdout", "stderr")
 COMMANDS: Final = {
     "prepare": "Prepare the data of a recipe and print statistics.",
     "train": "Train a model, or resume an interrupted run.",
@@ -50,6 +57,19 @@ COMMANDS: Final = {
 """Commands in the order of the help, and the first line of the help of each."""
 _MODULES = {"import": "import_model"}
 """Modules of commands with other names."""
+ADVICE: Final = {
+    "prepare": "prepare with fewer processes (--set data.workers=1) or a smaller data.vocabulary",
+    "train": advise_smaller_batches(),
+    "summarize": "select sentences without the model (--fast), or read less (--set summarize.batch_tokens=1024)",
+    "evaluate": "read less at once (--set summarize.batch_tokens=1024)",
+    "bench": "measure shorter documents (--length) or smaller batches (--set bench.batch=1)",
+    "import": "close other programs, or import a smaller model",
+    "export": "close other programs",
+    "prune": "take shorter batches (--set train.batch_tokens=4096)",
+}
+"""What to do about missing memory, by commands that load PyTorch."""
+_LIBRARIES, _THREAD = 1 << 30, 256 << 20
+"""Address space of PyTorch and the libraries beside it, and of each of its threads."""
 
 _RESOURCE_EXIT = 6
 _EMPTY = re.compile("--[a-z-]+=")
@@ -144,8 +164,12 @@ def main() -> None:
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     debug = "--debug" in options
     command = next((word for word in options if not word.startswith("-")), "")
-    if debug:
-        _log_to_stderr()
+    if debug:  # show what the package logs, such as the precision that it has chosen
+        import logging
+
+        logger = logging.getLogger("sumpool")
+        logger.setLevel(logging.DEBUG)
+        logger.addHandler(logging.StreamHandler())
     gc.set_threshold(50_000)  # garbage collection takes an eighth of the import time and frees nothing
     atexit.register(gc.freeze)  # half a second for all objects of torch at the end of the process
     try:
@@ -154,8 +178,6 @@ def main() -> None:
         if empty is not None:
             raise RecipeError(f"no argument must be empty, got {empty!r} (is a variable of the shell not set?)")
         if "--fast" not in options:
-            from sumpool.cli.memory import require_address_space  # as few commands and errors need it
-
             require_address_space(command)
         app([word for word in options if word != "--debug"] + arguments[len(options) :])
     except SystemExit as end:
@@ -173,21 +195,33 @@ def main() -> None:
         sys.exit(code)
 
 
-def _log_to_stderr() -> None:
-    """Show what the package logs, such as the precision that it has chosen."""
-    import logging
+def require_address_space(command: str) -> None:
+    """Check the limit of address space, with too little of which libraries abort or loop instead of failing.
 
-    logger = logging.getLogger("sumpool")
-    logger.setLevel(logging.DEBUG)
-    logger.addHandler(logging.StreamHandler())
+    Raises:
+        ResourceError: If the limit is too low for the command.
+    """
+    if command not in ADVICE or sys.platform == "win32":
+        return
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = os.environ.get("OMP_NUM_THREADS", "")
+    threads = int(wanted) if wanted.isdecimal() and wanted != "0" else os.cpu_count() or 1
+    needed = _LIBRARIES + _THREAD * threads
+    if limit != resource.RLIM_INFINITY and limit < needed:
+        raise ResourceError(
+            f"the limit of address space must be at least {needed // 1024:,} KiB for sumpool {command}, got "
+            f"{limit // 1024:,} KiB: raise it (ulimit -v), or use fewer threads (OMP_NUM_THREADS=1)"
+        )
 
 
 def explain(error: Exception, command: str = "") -> tuple[int, str]:
     """Return the exit code and the message of an error of a command."""
     if is_out_of_memory(error):
-        from sumpool.cli.memory import out_of_memory
-
-        return _RESOURCE_EXIT, out_of_memory(command, first_line(error))
+        place = f" in sumpool {command}" if command else ""
+        advice = ADVICE.get(command, "close other programs")
+        return _RESOURCE_EXIT, f"error: memory ran out{place} ({first_line(error)}); {advice}"
     match error:
         case Interrupted():
             return error.status, str(error)
@@ -219,9 +253,9 @@ def open_streams() -> None:
     Raises:
         RecipeError: If stdout is closed.
     """
-    for descriptor, name in enumerate(_NAMES):
-        if getattr(sys, name) is None:
-            _reserve(descriptor)  # else the next file that is opened gets the number, and messages
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if stream is None:  # its number is the lowest free one; else the next file that is opened gets it, and messages
+            os.open(os.devnull, os.O_RDWR)
     if sys.stderr is None:
         sys.stderr = open(2, "w", encoding="utf-8")  # noqa: SIM115 - open until the process ends
     codecs.register_error("json", _escape_unencodable)
@@ -241,18 +275,6 @@ def end_output() -> None:
         discard_output()
 
 
-def _reserve(descriptor: int) -> None:
-    """Open the null device with the number of a closed stream."""
-    try:
-        os.fstat(descriptor)
-    except OSError:
-        nowhere = os.open(os.devnull, os.O_RDWR)
-        if nowhere != descriptor:
-            os.dup2(nowhere, descriptor)
-            os.close(nowhere)
-
-
 def _escape_unencodable(error: UnicodeError) -> tuple[str, int]:
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
+    assert isinstance(error, UnicodeEncodeError), "streams of text are written only"
     return escape_characters(error.object[error.start : error.end]), error.end

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sumpool.cli.console import screen
+from sumpool.cli.console import screen, table, wrap
 from sumpool.cli.options import MOST_TOKENS, Changes, whole_number
-from sumpool.cli.text import table, wrap
 from sumpool.errors import RecipeError
 from sumpool.io.manifest import run_folder
 

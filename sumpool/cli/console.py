@@ -1,15 +1,20 @@
 """Output of a running command: progress and notes on stderr, results on stdout, nothing interpreted as markup."""
 
+import os
+import re
+import shutil
 import sys
+import textwrap
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import final
+from functools import partial
+from itertools import cycle, zip_longest
+from typing import TextIO, final
 
-from sumpool.cli.text import format_metric, print_message
 from sumpool.progress import GRACE, Check, Progress, interruptible
-from sumpool.text.cleaning import escape, escape_line
+from sumpool.text.cleaning import Bold, escape, escape_line
 
 LOG_INTERVAL = 10.0
 """Seconds between two lines of one task in a plain log."""
@@ -167,3 +172,159 @@ def working(grace: float = GRACE) -> Iterator[Screen]:
     with screen() as output, interruptible(grace) as interruption:
         output.check = interruption.check
         yield output
+
+
+_ITEM = "\n  - "
+"""Line feed within a message that lists problems."""
+
+_NAMED = 10
+"""Documents that a sentence names."""
+
+_NUMBER = re.compile(r"[-+]?\d|-?$")
+"""Cell of a numeric column: a number, or the mark of a missing one."""
+
+_STYLES = ("\x1b[30;46m", "\x1b[30;43m")
+"""Black on cyan, and black on yellow: spaces are seen, and the text is read on dark and on light terminals."""
+_RESET = "\x1b[0m"
+_BOLD = "\x1b[1m"
+_BAR = "|"
+
+
+def format_metric(value: float | str) -> str:
+    """Format a metric with four significant digits: 3.457, 12,034, 0.00012."""
+    if isinstance(value, str):
+        return escape_line(value)
+    return f"{value:,.0f}" if abs(value) >= 1000 or isinstance(value, int) else f"{value:.4g}"
+
+
+def print_message(sentence: str) -> None:
+    """Write an escaped line to stderr, if it can be written; a message may list problems below it."""
+    try:
+        sys.stderr.write(f"{_ITEM.join(map(escape_line, sentence.split(_ITEM)))}\n")
+        sys.stderr.flush()
+    except OSError:  # a full disk or a closed terminal takes no result away
+        discard_output(2)
+
+
+def discard_output(descriptor: int = 1) -> None:
+    """Send what is still buffered for a stream nowhere, so that the interpreter does not fail to write it later."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)
+
+
+def as_json(values: object) -> str:
+    """Render dataclasses, or a list of them, as escaped JSON."""
+    import json
+    from dataclasses import asdict
+
+    return escape(json.dumps(values, ensure_ascii=False, indent=2, default=asdict))
+
+
+def wrapped(text: str) -> str:
+    """Wrap the lines of a Markdown text to the width of the terminal."""
+    width = shutil.get_terminal_size().columns
+    fill = partial(textwrap.fill, width=width, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(fill(line, subsequent_indent="  " * line.startswith("- ")) for line in text.splitlines())
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "", keys: int = 1) -> str:
+    """Lay out rows as text: numeric columns aligned right, others left.
+
+    A table wider than a line is split into blocks of columns below each other, and longer cells are wrapped.
+
+    Args:
+        columns: Column titles.
+        rows: Cells, as many per row as there are titles.
+        title: Line above the table; none if empty.
+        keys: Leading columns that name a row, repeated in every block.
+    """
+    cells = [[type(cell)(escape_line(cell)) for cell in column] for column in zip(columns, *rows, strict=True)]
+    widths = [max(map(len, column)) for column in cells]
+    available = max(20, line_width() - sum(width + 2 for width in widths[:keys]))
+    blocks, used = [cells[:keys]], 0
+    for column, width in zip(cells[keys:], widths[keys:], strict=True):
+        if used and used + width > available:
+            blocks.append(cells[:keys])
+            used = 0
+        blocks[-1] = [*blocks[-1], column]
+        used += width + 2
+    return (f"{escape_line(title)}\n" if title else "") + "\n\n".join(_block(block, available) for block in blocks)
+
+
+def _block(columns: Sequence[Sequence[str]], max_width: int) -> str:
+    """Lay out columns that fit a line; a row has several lines if a cell is wider than the maximum."""
+    lines = [line for row in zip(*columns, strict=True) for line in _wrap_cells(row, max_width)]
+    aligned = [_align(column) for column in zip(*lines, strict=True)]
+    head, *body = ("  ".join(cells).rstrip() for cells in zip(*aligned, strict=True))
+    rule = _rule() * len("  ".join(column[0] for column in aligned))
+    return "\n".join([head, rule, *body])
+
+
+def _rule() -> str:
+    """Return the character of a line below titles that stdout can show."""
+    try:
+        "─".encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return "-"
+    return "─"
+
+
+def _wrap_cells(row: Sequence[str], width: int) -> Iterable[tuple[str, ...]]:
+    wrapped = (textwrap.wrap(cell, width, break_on_hyphens=False) if len(cell) > width else [cell] for cell in row)
+    return zip_longest(*wrapped, fillvalue="")
+
+
+def _align(column: Sequence[str]) -> list[str]:
+    """Pad title and cells of a column to equal width."""
+    width = max(map(len, column))
+    right = all(_NUMBER.match(cell) for cell in column[1:])
+    padded = [cell.rjust(width) if right else cell.ljust(width) for cell in column]
+    if not shows_colours():
+        return padded
+    return [_colour(text, _BOLD) if isinstance(cell, Bold) else text for cell, text in zip(column, padded, strict=True)]
+
+
+def wrap(line: str) -> str:
+    """Break a line between words to the width of a line; continuation lines are indented."""
+    width = line_width()
+    return "\n".join(textwrap.wrap(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
+
+
+def line_width() -> int:
+    """Width of printed lines: that of the terminal, at least 80 characters, or 100 without a terminal."""
+    return max(80, shutil.get_terminal_size((100, 24)).columns)
+
+
+def name_documents(ids: Sequence[str], count: int | None = None) -> str:
+    """Name documents in a sentence, the first ones if there are many.
+
+    Args:
+        ids: Ids of the documents, or of the first of them.
+        count: Number of documents; by default that of the ids.
+    """
+    return ", ".join(ids[:_NAMED]) + (", ..." if (count or len(ids)) > _NAMED else "")
+
+
+def mark_segments(segments: Sequence[str], colours: bool) -> str:
+    """Mark the segments of a text, which is escaped: none of its characters changes the terminal.
+
+    Args:
+        segments: Consecutive segments.
+        colours: Whether neighbours differ in colour; otherwise a bar stands between them.
+    """
+    texts = [escape(segment) for segment in segments]
+    if not colours:
+        return _BAR.join(texts)
+    return "".join(_colour(text, style) for text, style in zip(texts, cycle(_STYLES), strict=False))
+
+
+def shows_colours(stream: TextIO | None = None) -> bool:
+    """Return whether a stream, stdout by default, is a terminal with colours and `NO_COLOR` is not set."""
+    stream = stream or sys.stdout
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _colour(text: str, style: str) -> str:
+    """Colour each line by itself, so that no colour fills the rest of a line."""
+    return "\n".join(f"{style}{line}{_RESET}" if line else "" for line in text.split("\n"))

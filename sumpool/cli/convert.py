@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from sumpool.cli.console import screen
+from sumpool.cli.console import print_message, screen
 from sumpool.cli.options import Documents, Field, Glob, KeepReferences, MaxBytes, Ocr, Password
-from sumpool.cli.text import print_message
 from sumpool.documents.document import DEFAULT_OPTIONS, ReadOptions
 from sumpool.errors import DataError
 from sumpool.text.cleaning import escape, escape_line

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from sumpool.cli.console import working
+from sumpool.cli.console import mark_segments, shows_colours, table, working, wrap
 from sumpool.cli.options import (
     VERIFY,
     Changes,
@@ -16,7 +16,6 @@ from sumpool.cli.options import (
     choice,
     whole_number,
 )
-from sumpool.cli.text import mark_segments, shows_colours, table, wrap
 from sumpool.errors import RecipeError
 from sumpool.io.manifest import SHIPPED, run_folder
 

@@ -5,9 +5,8 @@ from typing import Annotated, Literal, get_args
 
 import typer
 
-from sumpool.cli.console import working
+from sumpool.cli.console import print_message, working
 from sumpool.cli.options import MOST_TOKENS, choice, whole_number
-from sumpool.cli.text import print_message
 
 Attention = Literal["keep", "sliding_window", "blockwise"]
 CrossAttention = Literal["keep", "hepos"]

@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sumpool.cli.console import working
-from sumpool.cli.text import print_message
+from sumpool.cli.console import print_message, working
 
 
 def init(

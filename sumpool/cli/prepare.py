@@ -4,9 +4,8 @@ from typing import Annotated
 
 import typer
 
-from sumpool.cli.console import working
+from sumpool.cli.console import table, working
 from sumpool.cli.options import VERIFY, Changes, RecipePath, Verify
-from sumpool.cli.text import table
 
 
 def prepare(

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sumpool.cli.console import working
+from sumpool.cli.console import as_json, print_message, table, working
 from sumpool.cli.options import Changes, RunFolder, share, whole_number
-from sumpool.cli.text import as_json, print_message, table
 from sumpool.text.cleaning import escape_line
 
 if TYPE_CHECKING:

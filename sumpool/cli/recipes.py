@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sumpool.cli.text import table
+from sumpool.cli.console import table
 from sumpool.text.cleaning import escape
 
 

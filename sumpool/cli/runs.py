@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sumpool.cli.text import as_json, table, wrap
+from sumpool.cli.console import as_json, table, wrap
 from sumpool.text.cleaning import escape_line
 
 if TYPE_CHECKING:

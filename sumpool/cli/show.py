@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sumpool.cli.console import as_json, table, wrap
 from sumpool.cli.options import RunFolder
 from sumpool.cli.runs import COLUMNS, cells
-from sumpool.cli.text import as_json, table, wrap
 from sumpool.text.cleaning import escape, escape_line
 
 if TYPE_CHECKING:

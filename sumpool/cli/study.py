@@ -8,9 +8,8 @@ from typing import Annotated, Final
 import typer
 
 from sumpool.cli.bench import Csv, Json, Latex, Out, lay_out, locked_output
-from sumpool.cli.console import screen
+from sumpool.cli.console import mark_segments, screen, shows_colours, table
 from sumpool.cli.options import Changes
-from sumpool.cli.text import mark_segments, shows_colours, table
 from sumpool.errors import RecipeError
 from sumpool.io.manifest import run_folder
 

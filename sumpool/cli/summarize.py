@@ -1,14 +1,16 @@
-"""`sumpool summarize`: summarise files, folders or standard input."""
+"""`sumpool summarize`: summarise files, folders, standard input, or a corpus on many machines."""
 
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence, Sized
+from importlib.util import find_spec
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from sumpool.cli.console import Screen, working
+from sumpool.cli.console import Screen, name_documents, working
 from sumpool.cli.options import (
     Changes,
     Documents,
@@ -23,11 +25,11 @@ from sumpool.cli.options import (
     choice,
     whole_number,
 )
-from sumpool.cli.text import name_documents
 from sumpool.documents.document import DEFAULT_OPTIONS, ReadOptions
 from sumpool.errors import DataError, RecipeError
-from sumpool.inference.rendering import Format, Rendering, Style
-from sumpool.progress import Progress
+from sumpool.inference.rendering import SUFFIXES, Format, Rendering, Style
+from sumpool.io.bounded import read_json
+from sumpool.progress import Progress, Report
 
 if TYPE_CHECKING:
     from sumpool.documents.document import Document
@@ -35,6 +37,12 @@ if TYPE_CHECKING:
     from sumpool.inference.rewriting import Rewriter
     from sumpool.inference.summary import Summary
     from sumpool.workflows.summarize import SummaryOutput
+    from sumpool.workflows.summarize_corpus import CorpusJob
+
+_DOCUMENTS_PER_PROCESS = 16
+"""Documents that are worth another process, which takes some seconds to start."""
+_URI = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
+"""Beginning of a URI as a path, in which one of the slashes is left out; a drive of Windows has one letter."""
 
 
 def _length(text: str) -> str:
@@ -106,9 +114,6 @@ def summarize(
         typer.Option(metavar="DIR", help="Write a file per document; those that the folder has are passed over."),
     ] = None,
     resume: Resume = False,
-    retry_failed: Annotated[
-        bool, typer.Option(help="When going on, summarise documents again that failed before.")
-    ] = True,
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -164,7 +169,6 @@ def summarize(
     Prints each summary as soon as it is complete, and a note for every document that was not read to its end. Exits
     with 3 if a document has no summary; all others have theirs.
     """
-    from sumpool.cli import summary_output
     from sumpool.documents.read import read_all
     from sumpool.inference.run_files import choose_model
     from sumpool.workflows.summarize import summarize as run_summarize
@@ -184,12 +188,10 @@ def summarize(
     rendering = Rendering("json" if json else format, style, title)
     is_single = together or (len(names) == 1 and not Path(names[0]).is_dir() and ".jsonl" not in names[0])
     with_ids = not is_single and not title and rendering.format in ("text", "markdown")
-    trained = summary_output.trained_field(model)
-    options = ReadOptions(field, trained, keep_references, glob, max_bytes, password, ocr)
+    options = ReadOptions(field, _trained_field(model), keep_references, glob, max_bytes, password, ocr)
     if together and (ray or mode == "abstractive"):
         raise RecipeError("--together must come without --ray and --mode abstractive: it selects sentences at once")
     if ray:
-        from sumpool.cli.corpus import summarize_on_ray
         from sumpool.workflows.summarize_corpus import CorpusJob
 
         if not out or out_dir or explain:
@@ -197,62 +199,95 @@ def summarize(
         if rendering != Rendering() or limit is not None or rewrite:
             others = "--format, --json, --style, --title, --limit and --rewrite"
             raise RecipeError(f"--ray must come without {others}: it writes rows")
-        job = CorpusJob(names, choose_model(model), overrides, options, out, evidence)
-        summarize_on_ray(job, ray, jobs, resume=resume, retry=retry_failed)
+        job = CorpusJob(names, choose_model(model).resolve(), overrides, options, out.resolve(), evidence)
+        _summarize_on_ray(job, out, ray, jobs, resume=resume)
         return
-    destinations = sum(path is not None for path in (out, out_dir, explain))
-    if destinations > 1:
+    if sum(path is not None for path in (out, out_dir, explain)) > 1:
         raise RecipeError(
             "one of --out, --out-dir and --explain must be given, got several; a folder holds summaries.jsonl too"
         )
-    saved: SummaryOutput | None = None
     rewriter = _open_rewriter(rewrite, remote=rewrite_remote) if rewrite else None
 
     def open_output(settings: Mapping[str, str]) -> "SummaryOutput":
-        nonlocal saved
+        # Imported here, as most summaries are printed.
+        from sumpool.inference.summary_file import ExplanationFile, SummaryFile, SummaryFolder
+        from sumpool.io.file_names import FileNames
+
         settings = {**settings, "evidence": "yes"} if evidence else settings
         settings = {**settings, "rewrite": f"{rewriter.address}#{rewriter.model}"} if rewriter else settings
-        saved = summary_output.open_output(
-            settings,
-            names,
-            rendering,
-            file=out,
-            folder=out_dir,
-            page=explain,
-            count=len(documents) if isinstance(documents, Sized) else None,
-            resume=resume,
-            retry=retry_failed,
-        )
-        return saved
+        if out_dir:
+            of_rendering = {name: str(value) for name, value in rendering._asdict().items()}
+            file_names = FileNames(names, SUFFIXES[rendering.format])
+            render = lambda summary: f"{rendering.render(summary)}\n"  # noqa: E731
+            return SummaryFolder(out_dir, {**settings, **of_rendering}, file_names, render)
+        if explain:
+            return ExplanationFile(explain, len(documents) if isinstance(documents, Sized) else None)
+        assert out, "there is one destination"
+        return SummaryFile(out, settings, resume=resume)
 
     shown: EvidenceKind = "page" if explain or rendering.format == "html" else "sources"
     with working() as output:
-        summary_output.warn_of_arguments(names, options, output.report)
+        _warn_of_arguments(names, options, output.report)
         if not files and sys.stdin.isatty():
             output.report(Progress("summarize", note="reading from the keyboard; end with Ctrl-D"))
         documents = read_all(names, options, limit, lambda notice: output.report(Progress("summarize", note=notice)))
-        unread: list[str] = []
-        if together:
-            documents, unread = _together(documents, output)
-        jobs = jobs or summary_output.choose_jobs(documents, model, overrides, output.report)
+        documents, unread = _join(documents, output) if together else (documents, [])
         summaries = run_summarize(
             documents,
             model,
             overrides=overrides,
-            open_output=open_output if destinations else None,
-            jobs=jobs,
+            open_output=open_output if out or out_dir or explain else None,
+            jobs=jobs or choose_jobs(documents, model, overrides, output.report),
             evidence=shown if evidence or explain else None,
             rewrite=rewriter and rewriter.rewrite,
             report=output.report,
             check=output.check,
         )
-        count, failed = _print(
-            summaries, output, None if out or out_dir else rendering, with_ids=with_ids, is_digest=together
-        )
-    _require_summaries(count + len(unread), [*unread, *failed], saved.failed if saved else (), out or out_dir)
+        _print(summaries, unread, output, None if out or out_dir else rendering, with_ids=with_ids, is_digest=together)
 
 
-def _together(documents: "Iterable[Document]", output: Screen) -> "tuple[list[Document], list[str]]":
+def _open_rewriter(address: str, *, remote: bool) -> "Rewriter":
+    # Imported here, as few summaries are rewritten.
+    from sumpool.inference.rewriting import Rewriter
+
+    return Rewriter.open(address, remote=remote)
+
+
+def _trained_field(model: Path | None) -> str | None:
+    """Return the field of the documents that a model was trained on; None if it is not known."""
+    from sumpool.inference.run_files import REPORT, choose_model
+
+    try:  # without the schema of reports, which takes longer to import than a document to summarise
+        fields = read_json(choose_model(model) / REPORT, DataError, "train again").get("fields")
+    except DataError:
+        return None
+    field = fields.get("document") if isinstance(fields, dict) else None
+    return field if isinstance(field, str) else None
+
+
+def _warn_of_arguments(names: Sequence[str], options: ReadOptions, report: Report) -> None:
+    """Report the arguments that cannot be read, so that they are known before a model is loaded.
+
+    Raises:
+        DataError: If no argument can be read, or standard input is closed.
+    """
+    from sumpool.documents.read import STDIN, check_arguments
+
+    if STDIN in names and sys.stdin is None:
+        raise DataError("standard input must be open, but it is closed: name a file, or pass the document by a pipe")
+    problems = []
+    for name in dict.fromkeys(names):
+        try:
+            check_arguments([name], options)
+        except DataError as error:
+            problems.append(str(error))
+    if len(problems) == len(set(names)):
+        raise DataError("; ".join(problems))
+    for problem in problems:
+        report(Progress("summarize", note=problem))
+
+
+def _join(documents: "Iterable[Document]", output: Screen) -> "tuple[list[Document], list[str]]":
     """Return the document of a digest, and the ids of those that it lacks as they could not be read."""
     from sumpool.documents.joining import join_documents
 
@@ -264,29 +299,53 @@ def _together(documents: "Iterable[Document]", output: Screen) -> "tuple[list[Do
     return [digest], [document.id for document in unread]
 
 
-def _open_rewriter(address: str, *, remote: bool) -> "Rewriter":
-    # Imported here, as few summaries are rewritten.
-    from sumpool.inference.rewriting import Rewriter
+def choose_jobs(documents: object, model: Path | None, overrides: Sequence[str], report: Report) -> int:
+    """Return the number of processes where none is asked for.
 
-    return Rewriter.open(address, remote=remote)
+    It is one for a few documents, where their number is not known, and for summaries without the model or PyTorch,
+    which one process makes as fast as it reads.
+
+    Args:
+        documents: The documents.
+        model: The run folder; None takes what `choose_model` does.
+        overrides: Settings to change.
+        report: Called with a note if there are several processes.
+    """
+    from sumpool.inference.run_files import RunFiles, choose_model
+    from sumpool.workflows.summarize import most_jobs
+
+    tasks = len(documents) // _DOCUMENTS_PER_PROCESS if isinstance(documents, Sized) else 0
+    if tasks < 2 or RunFiles.open(choose_model(model), overrides).config.fast or find_spec("torch") is None:
+        return 1
+    jobs = min(tasks, most_jobs())
+    if jobs > 1:
+        report(Progress("summarize", note=f"{jobs} processes; --jobs 1 takes less memory"))
+    return jobs
 
 
 def _print(
-    summaries: "Iterable[Summary]", output: Screen, rendering: Rendering | None, *, with_ids: bool, is_digest: bool
-) -> tuple[int, list[str]]:
+    summaries: "Iterable[Summary]",
+    unread: Sequence[str],
+    output: Screen,
+    rendering: Rendering | None,
+    *,
+    with_ids: bool,
+    is_digest: bool,
+) -> None:
     """Print summaries as they come, and notes on them; one note on all files that have the same.
 
     Args:
         summaries: The summaries.
+        unread: Ids of documents that have none for having not been read.
         output: Destination of both.
         rendering: Format of the summaries; None prints the notes only.
         with_ids: Whether a line above each summary has its id.
         is_digest: Whether there is one summary, of several documents, whose notes name the documents.
 
-    Returns:
-        Number of summaries, and the ids of the documents that have none.
+    Raises:
+        DataError: If a document has no summary.
     """
-    count, failed, noted = 0, list[str](), dict[str, list[str]]()
+    count, failed, noted = len(unread), [*unread], dict[str, list[str]]()
     for summary in summaries:
         count += 1
         if summary.reason:
@@ -303,26 +362,41 @@ def _print(
     for note, names in noted.items() if rendering is None else ():
         count_of_several = f" ({len(names):,})" if len(names) > 1 else ""
         output.report(Progress("summarize", note=f"{note}: {name_documents(names)}{count_of_several}"))
-    return count, failed
-
-
-def _require_summaries(count: int, failed: Sequence[str], before: Sequence[str], destination: Path | None) -> None:
-    """Check that every document has a summary.
-
-    Args:
-        count: Number of documents that were summarised.
-        failed: Ids of those that have no summary.
-        before: Ids of documents that were passed over although they have none.
-        destination: Destination that has the reasons of the latter.
-
-    Raises:
-        DataError: If a document has no summary.
-    """
-    if before:
-        names = name_documents([*before, *failed])
-        raise DataError(f"{len(before) + len(failed):,} documents have no summary: {names}; {destination} has why")
     if failed and len(failed) == count:
         raise DataError("no document could be summarised; see the reasons above")
     if failed:
-        names = name_documents(failed)
-        raise DataError(f"{len(failed):,} of {count:,} documents have no summary: {names}; see the reasons above")
+        named = name_documents(failed)
+        raise DataError(f"{len(failed):,} of {count:,} documents have no summary: {named}; see the reasons above")
+
+
+def _summarize_on_ray(job: "CorpusJob", out: Path, address: str, workers: int | None, *, resume: bool) -> None:
+    """Summarise files, folders and their URIs into a folder.
+
+    Raises:
+        RecipeError: If the corpus or the destination is none that `--ray` takes.
+        DataError: If a document has no summary.
+    """
+    from sumpool.documents.corpus_files import is_uri
+    from sumpool.documents.read import STDIN, is_address
+    from sumpool.workflows.summarize_corpus import summarize_corpus
+
+    if _URI.match(str(out)):
+        raise RecipeError(
+            f"--out must be a folder that all machines of the cluster share, got {out}: object stores are read but not "
+            "written; copy the folder to the store when it is complete"
+        )
+    if any(name == STDIN or is_address(name) for name in job.names):
+        raise RecipeError("--ray must have files, folders or their URIs, got standard input or an http address")
+    with working() as output:
+        local = [name for name in job.names if not is_uri(name)]
+        if local:
+            _warn_of_arguments(local, job.options, output.report)
+        results = summarize_corpus(
+            job, address=address, workers=workers, resume=resume, report=output.report, check=output.check
+        )
+    output.result(str(out))
+    failed = sum(result.failed for result in results)
+    if failed:
+        named = name_documents([name for result in results for name in result.failures], failed)
+        documents = sum(result.documents for result in results)
+        raise DataError(f"{failed:,} of {documents:,} documents have no summary: {named}; {out} has why")

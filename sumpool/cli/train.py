@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sumpool.cli.console import Screen, working
+from sumpool.cli.console import Screen, print_message, table, working, wrap
 from sumpool.cli.options import VERIFY, Changes, RecipePath, Verify
-from sumpool.cli.text import print_message, table, wrap
 from sumpool.errors import RecipeError
 
 if TYPE_CHECKING:

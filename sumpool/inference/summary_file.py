@@ -45,18 +45,17 @@ class SummaryFile(ResumableFile):
     """A file of summaries as JSON lines; `with` closes it.
 
     Attributes:
-        failed: Ids of the documents that were passed over although they have no summary.
         files: Name and SHA-256 of the file of each summary that was read, if it has one.
     """
 
-    def __init__(self, path: Path, settings: Mapping[str, str], *, resume: bool = False, retry: bool = True) -> None:
+    def __init__(self, path: Path, settings: Mapping[str, str], *, resume: bool = False) -> None:
         """Open the file.
 
         Args:
             path: The file, which must not exist unless `resume`.
             settings: What the summaries depend on besides their documents, by name.
-            resume: Append to the summaries of the file; a torn last line is dropped.
-            retry: On resuming, drop the rows without a summary, so that their documents are summarised again.
+            resume: Append to the summaries of the file; a torn last line is dropped, and rows without a summary are,
+                so that their documents are summarised again.
 
         Raises:
             RecipeError: If the file exists and `resume` is not set, or another process writes it.
@@ -65,10 +64,8 @@ class SummaryFile(ResumableFile):
         """
         is_plain = path.is_file() or not path.exists()  # /dev/stdout and the like cannot lose anything
         identity = Identity(path.with_name(f"{path.name}.identity"), settings, _ADVICE) if is_plain else None
-        self.failed: list[str] = []
         self.files: dict[str, str] = {}
         self._done: dict[str, Counter[str]] = defaultdict(Counter)
-        self._failed: set[tuple[str, str]] = set()
         self._digests: deque[str] = deque()
         with ExitStack() as locks:
             locks.enter_context(locked_for_writing(path, _ADVICE))
@@ -77,7 +74,7 @@ class SummaryFile(ResumableFile):
                     raise RecipeError(f"{path} must not exist yet; add --resume to go on with it, or name another file")
                 if identity:
                     identity.require_same()
-                self._read(path, retry)
+                self._read(path)
             super().__init__(path, resume=resume, identity=identity, advice="go on with --resume")
             self._locks = locks.pop_all()
 
@@ -97,8 +94,6 @@ class SummaryFile(ResumableFile):
         rows = self._done.get(document.id)
         if rows and rows[digest]:
             rows[digest] -= 1
-            if (document.id, digest) in self._failed:
-                self.failed.append(document.id)
             return False
         if rows and rows.total():
             raise DataError(
@@ -121,20 +116,17 @@ class SummaryFile(ResumableFile):
         row = parse_json(summary.as_json()) | {_DIGEST: self._digests.popleft(), **file}
         self.append(json.dumps(row, ensure_ascii=False, allow_nan=False))
 
-    def _read(self, path: Path, retry: bool) -> None:
+    def _read(self, path: Path) -> None:
         rows = list(read_records(path, _parse_row, "a summary in JSON", _ADVICE))
-        failed = [row for row in rows if row["reason"]] if retry else []
-        if failed:
-            kept = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows if not row["reason"]]
+        complete = [row for row in rows if not row["reason"]]
+        if len(complete) < len(rows):
+            lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in complete)
             with disk_errors(path):
-                replace_file(path, "".join(kept).encode("utf-8", errors="backslashreplace"))
-        for row in rows:
-            if not (retry and row["reason"]):
-                self._done[row["id"]][row[_DIGEST]] += 1
-                if row["reason"]:
-                    self._failed.add((row["id"], row[_DIGEST]))
-                if row.get("file"):
-                    self.files[row["file"]] = str(row.get(FILE_DIGEST))
+                replace_file(path, lines.encode("utf-8", errors="backslashreplace"))
+        for row in complete:
+            self._done[row["id"]][row[_DIGEST]] += 1
+            if row.get("file"):
+                self.files[row["file"]] = str(row.get(FILE_DIGEST))
 
 
 @final
@@ -153,7 +145,6 @@ class ExplanationFile:
                 several documents.
         """
         require_unlisted(path)
-        self.failed: list[str] = []  # no document is passed over
         self._path = path
         self._taken = 0
         self._require_one(count or 0)
@@ -207,17 +198,14 @@ def _parse_row(line: bytes) -> dict[str, str]:
 class SummaryFolder(SummaryFile):
     """A folder with a file per summary, and all of them as rows of `summaries.jsonl`; `with` closes it."""
 
-    def __init__(
-        self, folder: Path, settings: Mapping[str, str], names: FileNames, render: Render, *, retry: bool = True
-    ) -> None:
-        """Open the folder; documents that are done are passed over.
+    def __init__(self, folder: Path, settings: Mapping[str, str], names: FileNames, render: Render) -> None:
+        """Open the folder; documents that have a summary are passed over.
 
         Args:
             folder: The folder, which is made if missing; an existing one must be empty or a folder of summaries.
             settings: What the summaries depend on besides their documents, by name.
             names: Names of the files.
             render: Renders a summary.
-            retry: Whether documents that failed before are summarised again.
 
         Raises:
             RecipeError: If the folder holds other files, or its own are not as they were written.
@@ -234,7 +222,7 @@ class SummaryFolder(SummaryFile):
             folder.mkdir(parents=True, exist_ok=True)
             if not (folder / MANIFEST).exists():
                 Manifest({}, kind="summaries").write(folder)
-        super().__init__(folder / ROWS, settings, resume=(folder / ROWS).is_file(), retry=retry)
+        super().__init__(folder / ROWS, settings, resume=(folder / ROWS).is_file())
         try:
             self._complete_files()
         except BaseException:

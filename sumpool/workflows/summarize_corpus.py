@@ -79,6 +79,7 @@ class FileResult(NamedTuple):
         documents: Number of documents.
         failed: Number of documents without a summary.
         failures: Ids of the first of those.
+        lost: Number of documents that workers died or failed with.
     """
 
     input: str
@@ -86,6 +87,7 @@ class FileResult(NamedTuple):
     documents: int
     failed: int
     failures: list[str]
+    lost: int = 0
 
 
 def summarize_corpus(
@@ -94,7 +96,6 @@ def summarize_corpus(
     address: str,
     workers: int | None = None,
     resume: bool = False,
-    retry: bool = True,
     report: Report = no_op,
     check: Check = no_op,
 ) -> list[FileResult]:
@@ -104,8 +105,8 @@ def summarize_corpus(
         job: Corpus, model, settings, and the folder that is written.
         address: "local", or the address of a cluster: "auto" or "host:port".
         workers: Processes that summarise; None takes one per GPU, or per core if there are no GPUs.
-        resume: Go on with an existing folder; input files that are finished are passed over.
-        retry: On resuming, summarise the files again that have documents without a summary.
+        resume: Go on with an existing folder; input files that are finished are passed over, but those with documents
+            that workers died or failed with.
         report: Called with progress.
         check: Called while waiting for summaries.
 
@@ -132,15 +133,20 @@ def summarize_corpus(
     }
     # 2. Summarise those that are not finished; each is in the journal once its file of summaries is complete.
     with ExitStack() as stack:
-        journal, finished = _open_journal(job.folder, settings, stack, resume=resume, retry=retry)
+        journal, finished = _open_journal(job.folder, settings, stack, resume=resume)
         done = sum(result.documents for result in finished.values())
         waiting = [(number, name) for number, name in enumerate(files) if _name(number, name) not in finished]
         start = partial(_start, waiting, job, address, workers, Path.cwd())
         groups = stack.enter_context(closing(_groups(start, job.folder / LOG, done, report, check)))
         for number, of_file in groupby(groups if waiting else (), key=lambda group: group.file):
             rows, is_complete = collect_rows(files[number], of_file, job)
-            if is_complete:
-                result = _write(files[number], rows, job.folder / _name(number, files[number]))
+            if is_complete:  # the file of the rows is complete once it has its name
+                path = job.folder / _name(number, files[number])
+                with disk_errors(path, advice="go on with --resume"):
+                    replace_file(path, encode_rows(files[number], [(row.fields, row.summary) for row in rows]))
+                failures = [row.document.id for row in rows if row.summary["reason"]]
+                lost = sum(row.is_lost for row in rows)
+                result = FileResult(files[number], path.name, len(rows), len(failures), failures[:10], lost)
                 journal.append(json.dumps(result._asdict(), ensure_ascii=False))
                 finished[result.file] = result
     results = [finished[name] for name in map(_name, range(len(files)), files) if name in finished]
@@ -153,11 +159,12 @@ def summarize_corpus(
 
 
 class Row(NamedTuple):
-    """Document of a file with its columns, and later those of its summary."""
+    """Document of a file with its columns, and later those of its summary; lost if workers died or failed with it."""
 
     document: Document
     fields: Fields
     summary: Fields
+    is_lost: bool = False
 
 
 @dataclass(frozen=True)
@@ -338,7 +345,7 @@ def _row(fields: Fields, summary: Summary, job: CorpusJob) -> Row:
 
 
 def _without_summary(id: str, fields: Fields, reason: str, job: CorpusJob) -> Row:
-    return _row(fields, Summary(id, "", None, 0, 0, 0.0, reason), job)
+    return _row(fields, Summary(id, "", None, 0, 0, 0.0, reason), job)._replace(is_lost=True)
 
 
 def collect_rows(name: str, groups: Iterable[Group], job: CorpusJob) -> tuple[list[Row], bool]:
@@ -354,25 +361,17 @@ def collect_rows(name: str, groups: Iterable[Group], job: CorpusJob) -> tuple[li
     return rows, is_complete
 
 
-def _write(name: str, rows: Sequence[Row], path: Path) -> FileResult:
-    """Write the rows of a file, so that the file is complete once it has its name."""
-    with disk_errors(path, advice="go on with --resume"):
-        replace_file(path, encode_rows(name, [(row.fields, row.summary) for row in rows]))
-    failures = [row.document.id for row in rows if row.summary["reason"]]
-    return FileResult(name, path.name, len(rows), len(failures), failures[:10])
-
-
 def _name(number: int, name: str) -> str:
     """Return the name of the file of the summaries of an input file."""
     return f"part-{number:05d}.{'parquet' if row_kind(name) == 'parquet' else 'jsonl'}"
 
 
 def _open_journal(
-    folder: Path, settings: Mapping[str, str], stack: ExitStack, *, resume: bool, retry: bool
+    folder: Path, settings: Mapping[str, str], stack: ExitStack, *, resume: bool
 ) -> tuple[ResumableFile, dict[str, FileResult]]:
     """Open the folder of the summaries for one process, and its journal of the input files that are finished.
 
-    Returns the results in it by name, too, without those that have failures if they are tried again.
+    Returns the results in it by name, too, without those with lost documents, which are tried again.
     """
     path, advice = folder / JOURNAL, "name another folder"
     stack.enter_context(locked_for_writing(folder, advice))
@@ -388,5 +387,5 @@ def _open_journal(
     journal = ResumableFile(path, resume=resume, identity=described, advice="go on with --resume")
     stack.enter_context(journal)
     records = read_records(path, lambda line: FileResult(**parse_json(line)), "a file in JSON", advice)
-    results = {result.file: result for result in records}
-    return journal, {name: result for name, result in results.items() if not (retry and result.failed)}
+    results = {result.file: result for result in records}  # the last one of a file
+    return journal, {name: result for name, result in results.items() if not result.lost}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.cli.memory import ADVICE, out_of_memory, require_address_space
+from sumpool.cli.app import ADVICE, explain, require_address_space
 from sumpool.errors import ResourceError
 from sumpool.io.manifest import SHIPPED
 
@@ -55,8 +55,8 @@ def test_every_thread_needs_address_space(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_advice_follows_the_command() -> None:
-    told = out_of_memory("prepare", "bad_alloc")
+    told = explain(MemoryError("bad_alloc"), "prepare")[1]
     assert told.startswith("error: memory ran out in sumpool prepare (bad_alloc); prepare with fewer processes")
-    assert out_of_memory("", "x") == "error: memory ran out (x); close other programs"
+    assert explain(MemoryError("x"))[1] == "error: memory ran out (x); close other programs"
     assert "--fast" in ADVICE["summarize"]
     assert "--auto-batch" in ADVICE["train"]

@@ -4,7 +4,7 @@ from io import BytesIO, StringIO, TextIOWrapper
 
 import pytest
 
-from sumpool.cli.text import format_metric, mark_segments, print_message, shows_colours, table, wrap
+from sumpool.cli.console import format_metric, mark_segments, print_message, shows_colours, table, wrap
 from tests.text.test_escaping import FORGED, HARMLESS, HOSTILE, ONE_LINE
 
 

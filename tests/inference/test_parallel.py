@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from sumpool.cli.summary_output import choose_jobs
+from sumpool.cli.summarize import choose_jobs
 from sumpool.documents.document import Document
 from sumpool.io.manifest import SHIPPED
 from sumpool.progress import Progress, no_op

@@ -59,14 +59,10 @@ def test_failed_documents_are_summarised_again(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     broken, fine = Document("broken", "", "is broken"), Document("fine", "0")
     save_all(path, broken, fine)
-    with SummaryFile(path, SETTINGS, resume=True, retry=False) as file:
-        assert not file.take(broken)
-        assert file.failed == ["broken"]
     with SummaryFile(path, SETTINGS, resume=True) as file:
         repaired = Document("broken", "repaired")
         assert file.take(repaired)
         assert not file.take(fine)
-        assert file.failed == []
         file.save(summary("broken"))
     assert [(row["id"], row["reason"]) for row in rows(path)] == [("fine", ""), ("broken", "")]
 

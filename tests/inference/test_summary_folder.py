@@ -45,7 +45,6 @@ def test_a_folder_holds_a_file_per_summary(tmp_path: Path) -> None:
     with folder_of(out) as folder:
         assert folder.take(documents[2])  # is tried again
         assert not any(map(folder.take, documents[:2]))
-        assert folder.failed == []
 
 
 def test_a_folder_is_continued_with_the_same_names(tmp_path: Path) -> None:

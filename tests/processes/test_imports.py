@@ -26,7 +26,7 @@ def test_summarize_needs_no_heavy_library(tmp_path: Path, text: str, heavy: tupl
     (tmp_path / "document.txt").write_text(text)
     summary, imported = run_with_imports(tmp_path, "summarize", "document.txt")
     assert "packets" in summary
-    assert "sumpool.cli.summary_output" in imported
+    assert "sumpool.workflows.summarize" in imported
     assert not imported.intersection(heavy)
 
 

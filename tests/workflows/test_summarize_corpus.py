@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,11 @@ from sumpool.workflows.summarize_corpus import (
     GROUP_DOCUMENTS,
     JOURNAL,
     CorpusJob,
+    FileResult,
     Group,
     Row,
     Summarizer,
+    _open_journal,
     collect_rows,
     summarize_corpus,
 )
@@ -85,7 +88,7 @@ def test_a_killed_command_goes_on_and_every_row_comes_out_once(corpus: Path, run
     killed.communicate()
     before = journal.read_text().splitlines()
     written = first.stat().st_mtime_ns
-    resumed = command(corpus, run_folder, "--resume", "--no-retry-failed")
+    resumed = command(corpus, run_folder, "--resume")
     _, errors = resumed.communicate(timeout=SECONDS)
     assert resumed.returncode == 3, errors
     assert "5 of 81 documents have no summary" in " ".join(errors.split())
@@ -168,6 +171,7 @@ def test_a_row_that_cannot_be_summarised_has_the_reason(
     (done,) = summarizer({"group": [Group(0, 0, rows("a", "poison", "b"))]})["group"]
     assert [row.summary["summary"] for row in done.rows] == ["a", "", "b"]
     assert done.rows[1].summary["reason"] == "poison must be summarised, got RuntimeError: a kernel failed"
+    assert [row.is_lost for row in done.rows] == [False, True, False]
 
 
 def test_rows_that_kill_their_workers_have_the_reason(corpus: Path, run_folder: Path) -> None:
@@ -178,8 +182,19 @@ def test_rows_that_kill_their_workers_have_the_reason(corpus: Path, run_folder: 
     assert is_complete
     assert [row.fields for row in taken] == [{"id": "a.jsonl:1"}, {"id": "a.jsonl:2"}, {"n": "c"}]
     assert "a.jsonl:2 must be summarised, but 5 workers died" in taken[1].summary["reason"]
+    assert [row.is_lost for row in taken] == [True, True, False]
     _, is_complete = collect_rows("a.jsonl", [Group(0, 0, last)], job(corpus, run_folder))
     assert not is_complete
+
+
+def test_files_with_lost_documents_are_summarised_again(tmp_path: Path) -> None:
+    results = [FileResult("a", "part-0", 3, 2, ["a:1", "a:2"]), FileResult("b", "part-1", 3, 1, ["b:1"], lost=1)]
+    for resume in (False, True):
+        with ExitStack() as stack:
+            journal, finished = _open_journal(tmp_path / "out", {}, stack, resume=resume)
+            assert list(finished.values()) == results[:1] * resume
+            for result in () if resume else results:
+                journal.append(json.dumps(result._asdict()))
 
 
 def test_a_folder_is_of_one_corpus(corpus: Path, run_folder: Path) -> None:
