@@ -18,8 +18,7 @@ from filelock import FileLock
 from hypothesis import settings
 
 from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.data.document_stats import summarize_split
-from sumpool.data.report import DataReport
+from sumpool.data.report import DataReport, summarize_split
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe

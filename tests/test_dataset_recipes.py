@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sumpool.data.inputs import Split
-from sumpool.data.texts import Texts
+from sumpool.data.shards import Texts
 from sumpool.errors import DataError
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
@@ -111,7 +111,7 @@ def test_ten_rows_are_prepared_and_an_update_is_measured(
     WRITERS[name]()
     recipe = small_recipe(name)
     folder, _ = prepare(recipe)
-    texts = {split: list(Texts.open(folder, split)) for split in PARTS}
+    texts = {split: list(Texts(folder, split)) for split in PARTS}
     counts = {"train": 7, "validation": 1, "test": 2} if name == "billsum" else {"train": 6, "validation": 2, "test": 2}
     assert {split: len(examples) for split, examples in texts.items()} == counts
     assert (texts["train"][0].document, texts["train"][0].summary) == (DOCUMENTS[0], SUMMARIES[0])

@@ -90,7 +90,7 @@ def _pack_stage(recipe: Recipe, out: Path, max_bytes: float) -> dict[str, Any]:
     entry: dict[str, Any] = {"name": recipe.name, "bytes": 0}
     splits: tuple[Split, ...] = ("validation", "train")
     for split in splits:
-        shard = Shard.open(prepared, split)
+        shard = Shard(prepared, split)
         order = np.random.default_rng(recipe.seed).permutation(len(shard)).tolist() if split == "train" else _FIRST
         items = _Truncated(shard, order[: len(shard)], recipe, tokenizer.special_tokens)
         documents, size = write_parts(stage, split, items, max_bytes - entry["bytes"])

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from sumpool.data.document_stats import hash_ngrams
+from sumpool.data.report import hash_ngrams
 from sumpool.documents.document import Document, ReadOptions, TextBlock
 from sumpool.documents.read import read_documents
 from sumpool.text.language import detect_language

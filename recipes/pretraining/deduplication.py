@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sumpool.data.document_stats import NGRAM_WORDS, hash_ngrams
+from sumpool.data.report import NGRAM_WORDS, hash_ngrams
 from sumpool.data.sources._base import Example
 from sumpool.data.sources.rfc import RfcSourceConfig
 from sumpool.text.language import split_words

@@ -12,10 +12,10 @@ from sumpool.errors import RecipeError
 from sumpool.settings import OneOf, Settings
 
 if TYPE_CHECKING:
-    from sumpool.data.encoding import DocumentEncoder
     from sumpool.data.inputs import Split
+    from sumpool.data.prepare import DocumentEncoder
     from sumpool.data.report import DataReport
-    from sumpool.data.texts import Texts
+    from sumpool.data.shards import Texts
 
 
 class GapSentencesConfig(Settings):
@@ -95,12 +95,12 @@ class DataConfig(PreparedDataConfig):
 
     def train_tokenizer(self, folder: Path, threads: int) -> None:
         """Train the tokenizer on the texts of the training split in a folder, and write its files there."""
-        from sumpool.data.texts import Texts
+        from sumpool.data.shards import Texts
         from sumpool.text.sentencepiece_tokenizer import SentencePieceTokenizer
         from sumpool.text.tokenizer import SENTENCEPIECE_MODEL
 
         assert self.vocabulary, "vocabulary is set if tokenizer is not"
-        texts = (text for example in Texts.open(folder, "train") for text in (example.text, example.summary))
+        texts = (text for example in Texts(folder, "train") for text in (example.text, example.summary))
         SentencePieceTokenizer.train(texts, folder / SENTENCEPIECE_MODEL, self.vocabulary, threads)
 
     def prepare_targets(self, folder: Path, texts: "Mapping[Split, Texts]") -> Mapping[str, Any]:
@@ -118,6 +118,6 @@ class DataConfig(PreparedDataConfig):
     @property
     def encoder(self) -> "Callable[..., DocumentEncoder]":
         """Class that encodes documents with their targets."""
-        from sumpool.data.encoding import DocumentEncoder
+        from sumpool.data.prepare import DocumentEncoder
 
         return DocumentEncoder

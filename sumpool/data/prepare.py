@@ -4,7 +4,7 @@ Files of a prepared folder:
 
     tokenizer.model   trained on the training split, or copied from data.tokenizer (the tokenizer)
     phrases.model                     trained on the training split if data.phrases is set
-    <split>/texts.jsonl, texts.bin    texts of documents and summaries, see `sumpool.data.texts`
+    <split>/texts.jsonl, texts.bin    texts of documents and summaries, see `sumpool.data.shards`
     <split>/*.bin, shard.json         their token ids, see `sumpool.data.shards`
     rejects.jsonl                     rows that could not be used
     report.json                       data report
@@ -13,118 +13,226 @@ Files of a prepared folder:
 Prepared data depends on the `data` section only, not on a seed, and is shared by runs with different seeds.
 """
 
+import json
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import closing
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
+from unicodedata import normalize
 
 import numpy as np
 
 from sumpool.data.config import DataConfig
-from sumpool.data.document_stats import MAX_DOCUMENTS, DocumentStats, sample_ngrams, summarize_split
-from sumpool.data.encoding import spans
-from sumpool.data.ingest import Ingested, ingest, read_rows
 from sumpool.data.inputs import SPLITS, Split
-from sumpool.data.prepared_folder import fill_prepared
+from sumpool.data.pretraining_tasks import Conversion, conversion_of
 from sumpool.data.processes import caller, ordered_map
-from sumpool.data.report import DataReport, SplitReport
-from sumpool.data.shards import Shard, ShardWriter
-from sumpool.data.texts import Texts
-from sumpool.errors import RecipeError
+from sumpool.data.report import (
+    MAX_DOCUMENTS,
+    DocumentStats,
+    SplitReport,
+    document_stats,
+    find_ngrams,
+    sample_ngrams,
+    summarize_split,
+    text_digest,
+)
+from sumpool.data.shards import Item, Shard, ShardWriter, Texts, TextsWriter
+from sumpool.data.sources._base import Example, Reject
+from sumpool.errors import DataError, RecipeError
 from sumpool.progress import Check, Progress, Report
+from sumpool.text.cleaning import remove_invisible
 from sumpool.text.language import detect_language, split_words
 from sumpool.text.sentencepiece_tokenizer import PHRASES, Phrases, SentencePieceTokenizer
-from sumpool.text.tokenizer import Tokenizer, load_tokenizer, tokenizer_files
+from sumpool.text.sentences import SentenceSplitter
+from sumpool.text.tokenizer import Tokenizer, encode_document, id_dtype, load_tokenizer, tokenizer_files
 
 _EVALUATION: tuple[Split, ...] = ("validation", "test")
+_READING = "prepare: read"
+_REPORT_ROWS = 20
+"""Rows between progress reports."""
+_SPAN_CHARACTERS = _SPAN_BYTES = 1 << 18
+"""Text that a worker process converts or encodes at a time, so that signals are handled within a second."""
+_SMALL_SPANS = 3
+"""Fewer spans are converted by one process in about the time that worker processes take to start."""
 _SMALL_BYTES = 1 << 19
-"""Text that one process prepares in about the time that worker processes take to start."""
+"""Text that one process encodes in about the time that worker processes take to start."""
 _LANGUAGE_DOCUMENTS = 200
 """Training documents whose language is detected."""
-
 _TRAINING_THREADS = 2
 """Threads that train the tokenizer; a constant because the model file depends on it, but must not on data.workers."""
 
 
-def prepare(
-    config: DataConfig,
-    folder: Path,
-    *,
-    skip_bad_rows: bool,
-    report: Report,
-    check: Check,
-) -> DataReport:
-    """Prepare a source of documents, unless the folder already holds its data for the same settings.
-
-    The folder is replaced once the data is complete; an interruption or error leaves an older folder unchanged. If
-    another process prepares the same folder, wait for it.
-
-    Args:
-        config: Source and settings.
-        folder: Destination.
-        skip_bad_rows: Whether to skip rows that cannot be used and list them in `rejects.jsonl`.
-        report: Progress callback.
-        check: Called several times a second; an exception stops the work.
-
-    Raises:
-        DataError: If a row cannot be used, no training document is left, or `data.tokenizer` holds no tokenizer.
-        RecipeError: If the folder has other content, which is left untouched, or `data.vocabulary` differs from the
-            size of the tokenizer.
-        ResourceError: If memory or disk space runs out.
-    """
-
-    def fill(new: Path) -> None:
-        if config.tokenizer:
-            _require_vocabulary_of_tokenizer(config, load_tokenizer(config.tokenizer).vocab_size)
-        with closing(read_rows(config, check)) as rows:
-            ingested = ingest(rows, new, skip_bad_rows=skip_bad_rows, report=report, check=check)
-        _encode_all(config, new, ingested, report, check).save(new)
-
-    fill_prepared(config, folder, fill, report, check)
-    return config.report.load(folder)
-
-
-def _encode_all(config: DataConfig, folder: Path, ingested: Ingested, report: Report, check: Check) -> DataReport:
-    """Train the tokenizer on the texts in a folder, and write the shards."""
-    texts = {split: Texts.open(folder, split) for split in SPLITS}
+def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Report, check: Check) -> None:
+    """Fill a new folder with the data of a source of documents; see `find_or_prepare`."""
+    if config.tokenizer:
+        size = load_tokenizer(config.tokenizer).vocab_size
+        if config.vocabulary not in (None, size):
+            raise RecipeError(
+                f"data.vocabulary must be null or {size}, the size of {config.tokenizer}, got {config.vocabulary}"
+            )
+    # 1. Texts of all splits.
+    with closing(read_rows(config, check)) as rows:
+        ingested = ingest(rows, folder, skip_bad_rows=skip_bad_rows, report=report, check=check)
+    texts = {split: Texts(folder, split) for split in SPLITS}
     workers = config.workers if sum(int(texts[split].sizes().sum()) for split in SPLITS) > _SMALL_BYTES else 0
+    # 2. Tokenizer.
     of_task = config.prepare_targets(folder, texts)
-    _make_tokenizer(config, folder, min(workers, 2), report, check)
+    report(Progress("prepare: vocabulary"))
+    if config.tokenizer:
+        for path in tokenizer_files(config.tokenizer):
+            shutil.copyfile(path, folder / path.name)
+    else:
+        training = partial(config.train_tokenizer, folder, _TRAINING_THREADS)
+        for _ in ordered_map(caller, [training], min(workers, 2), check):
+            report(Progress("prepare: vocabulary"))
     tokenizer = load_tokenizer(folder)
-    vocabulary = tokenizer.vocab_size
-    language = _main_language(texts["train"])
-    splits = _write_shards(config, folder, texts, vocabulary, language, workers, report, check)
+    # 3. Shards, in the language of most of the first training documents; UNDETECTED if most of them have none.
+    languages = Counter(detect_language(example.document) for example in islice(texts["train"], _LANGUAGE_DOCUMENTS))
+    language = languages.most_common(1)[0][0]
+    splits = _write_shards(config, folder, texts, tokenizer.vocab_size, language, workers, report, check)
     if config.phrases:
         report(Progress("prepare: phrases"))
-        tasks = [partial(_train_phrases, folder, config.phrases)]
-        for _ in ordered_map(caller, tasks, min(workers, 1), check):
+        for _ in ordered_map(caller, [partial(_train_phrases, folder, config.phrases)], min(workers, 1), check):
             report(Progress("prepare: phrases"))
+    # 4. Report.
     notes = (*config.require_source().notes(), *_notes(config, tokenizer, ingested))
     for note in notes:
         report(Progress("prepare", note=note))
-    read = ingested.kept + ingested.rejected
-    fields = config.require_source().field_names()
-    return config.report(
-        read=read,
+    config.report(
+        read=ingested.kept + ingested.rejected,
         kept=ingested.kept,
         rejected=ingested.rejected,
-        vocabulary=vocabulary,
+        vocabulary=tokenizer.vocab_size,
         splits=splits,
         notes=notes,
         language=language,
-        fields=fields,
+        fields=config.require_source().field_names(),
         invisible=ingested.invisible,
         **of_task,
-    )
+    ).save(folder)
 
 
-def _main_language(texts: Texts) -> str:
-    """Return the language of most of the first training documents; UNDETECTED if most of them have none."""
-    counts = Counter(detect_language(example.document) for example in islice(texts, _LANGUAGE_DOCUMENTS))
-    return counts.most_common(1)[0][0]
+def read_rows(config: DataConfig, check: Check) -> Generator[Example | Reject]:
+    """Read the rows of a source, converted by the pretraining task if one is set.
+
+    Documents are cut into excerpts in parallel, as gap sentences take more time than everything else that is done to a
+    document: 10 ms for one of 1,800 words, of which reading takes .3 ms and encoding 7.
+
+    Args:
+        config: Source and settings.
+        check: Called several times a second; an exception stops the work.
+
+    Raises:
+        RecipeError: If no source is set.
+        DataError: If a file is missing or damaged.
+    """
+    rows, convert = config.require_source().rows(), conversion_of(config)
+    if convert is None:
+        yield from rows
+        return
+    spans = _row_spans(rows, check)
+    first = list(islice(spans, _SMALL_SPANS))
+    workers = config.workers if len(first) == _SMALL_SPANS else 0
+    # `partial(_excerpts, convert)` is what each process builds.
+    with closing(ordered_map(partial(partial, _excerpts, convert), chain(first, spans), workers, check)) as excerpts:
+        yield from chain.from_iterable(excerpts)
+
+
+def _row_spans(rows: Iterable[Example | Reject], check: Check) -> Iterator[list[Example | Reject]]:
+    """Group rows into spans of similar amounts of text."""
+    span: list[Example | Reject] = []
+    size = 0
+    for row in rows:
+        check()
+        span.append(row)
+        size += len(row.document) if isinstance(row, Example) else 0
+        if size > _SPAN_CHARACTERS:
+            yield span
+            span, size = [], 0
+    if span:
+        yield span
+
+
+def _excerpts(convert: Conversion, span: list[Example | Reject]) -> list[Example | Reject]:
+    return list(convert(iter(span)))
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """Result of reading all rows.
+
+    Attributes:
+        documents: Documents of each split.
+        rejected: Rows that could not be used.
+        invisible: Invisible characters of the documents and summaries, which splitter and tokenizer remove.
+    """
+
+    documents: dict[Split, int]
+    rejected: int
+    invisible: int
+
+    @property
+    def kept(self) -> int:
+        """Documents of all splits."""
+        return sum(self.documents.values())
+
+
+def ingest(
+    rows: Iterator[Example | Reject], folder: Path, *, skip_bad_rows: bool, report: Report, check: Check
+) -> Ingested:
+    """Write the texts of all splits, and a line for each rejected row; `check` is called for every row.
+
+    Raises:
+        DataError: If a row cannot be used and `skip_bad_rows` is false, or if no training document is left.
+    """
+    digests: set[int] = set()
+    total = rejected = invisible = 0
+    with ExitStack() as files:
+        rejects = files.enter_context((folder / "rejects.jsonl").open("w"))
+        writers = {split: files.enter_context(TextsWriter(folder, split)) for split in SPLITS}
+        for total, row in enumerate(rows, start=1):
+            check()
+            row = _validated(row, digests)
+            if isinstance(row, Example):
+                # Letters and their accents are one character each, as documents are read.
+                parts = [normalize("NFC", text) for text in (row.document, row.summary, row.second)]
+                writers[row.split].add(Example(row.id, parts[0], parts[1], row.split, parts[2]))
+                invisible += sum(remove_invisible(text, layout=True)[1] for text in (row.text, row.summary))
+            elif skip_bad_rows:
+                rejects.write(json.dumps({"where": row.where, "reason": row.reason}) + "\n")
+                rejected += 1
+            else:
+                raise DataError(f"{row.where}: {row.reason}; correct it, or skip such rows with --skip-bad-rows")
+            if total % _REPORT_ROWS == 0:
+                report(Progress(_READING, total))
+        ingested = Ingested({split: writer.documents for split, writer in writers.items()}, rejected, invisible)
+    report(Progress(_READING, total, total))
+    if not ingested.documents["train"]:
+        raise DataError(f"data.source must have a training document, got {total:,} rows and none that can be used")
+    return ingested
+
+
+def _validated(row: Example | Reject, digests: set[int]) -> Example | Reject:
+    """Return the row, or the reason why it cannot be used; `digests` collects the ids."""
+    if isinstance(row, Reject):
+        return row
+    where = f"document {row.id!r}"
+    try:
+        digest = text_digest(row.id)
+        (row.text + row.summary).encode()
+    except UnicodeEncodeError as error:
+        return Reject(where, f"text must be valid Unicode, got an unpaired surrogate at {error.start}")
+    if digest in digests:
+        return Reject(where, "id must be unique, got it a second time")
+    digests.add(digest)
+    for name, text in (("document", row.document), ("summary", row.summary)):
+        if not text.strip():
+            return Reject(where, f"{name} must contain text, got {text[:20]!r}")
+    return row
 
 
 def _write_shards(
@@ -138,7 +246,10 @@ def _write_shards(
     check: Check,
 ) -> dict[Split, SplitReport]:
     """Encode all documents in order and aggregate their statistics."""
-    sampled = {split: sample_ngrams(_sample_documents(texts[split])) for split in _EVALUATION}
+    sampled: dict[Split, np.ndarray] = {}
+    for split in _EVALUATION:
+        chosen = range(0, len(texts[split]), max(1, -(-len(texts[split]) // MAX_DOCUMENTS)))
+        sampled[split] = sample_ngrams(split_words(texts[split][number].text) for number in chosen)
     in_training = {split: np.zeros(len(ngrams), bool) for split, ngrams in sampled.items()}
     stats: dict[Split, list[DocumentStats]] = {split: [] for split in SPLITS}
     total = sum(map(len, texts.values()))
@@ -165,10 +276,82 @@ def _write_shards(
     }
 
 
-def _sample_documents(texts: Texts) -> Iterator[list[str]]:
-    step = max(1, -(-len(texts) // MAX_DOCUMENTS))
-    for number in range(0, len(texts), step):
-        yield split_words(texts[number].text)
+def spans(texts: Texts, split: Split) -> Iterator[tuple[Split, int, int]]:
+    """Divide a split into spans of similar amounts of text: first document, and the first one behind."""
+    start = size = 0
+    for number, length in enumerate(texts.sizes().tolist()):
+        if size and size + length > _SPAN_BYTES:
+            yield split, start, number
+            start, size = number, 0
+        size += length
+    if size:
+        yield split, start, len(texts)
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedExample:
+    """A tokenised document and its statistics.
+
+    Attributes:
+        item: Token ids of document and summary.
+        stats: Statistics for the data report.
+        shared_ngrams: Indices of the sampled n-grams of each evaluation split that a training document contains.
+    """
+
+    item: Item
+    stats: DocumentStats
+    shared_ngrams: Mapping[Split, np.ndarray]
+
+
+class DocumentEncoder:
+    """Encodes spans of the texts in a folder, with the tokenizer of the folder, in a worker process.
+
+    Args:
+        folder: Prepared folder with texts and tokenizer.
+        sampled_ngrams: Sampled n-grams of each evaluation split, searched for in training documents.
+        language: Language of most documents, whose sentences are encoded.
+    """
+
+    def __init__(self, folder: Path, sampled_ngrams: Mapping[Split, np.ndarray], language: str) -> None:
+        self.folder = folder
+        self.tokenizer = load_tokenizer(folder)
+        self.splitter = SentenceSplitter(language)
+        self._texts = {split: Texts(folder, split) for split in SPLITS}
+        self._sampled_ngrams = sampled_ngrams
+
+    def __call__(self, span: tuple[Split, int, int]) -> list[EncodedExample]:
+        """Encode the documents of a span, in order."""
+        split, start, stop = span
+        encoded = []
+        for example in self._texts[split].read(start, stop):
+            item, words = self.item(example), split_words(example.text)
+            stats = document_stats(example, words, len(item.ids), 0 if item.target is None else len(item.target))
+            sampled = self._sampled_ngrams if split == "train" else {}
+            shared = {other: find_ngrams(ngrams, words) for other, ngrams in sampled.items()}
+            encoded.append(EncodedExample(item, stats, shared))
+        return encoded
+
+    def item(self, example: Example) -> Item:
+        """Encode a document with its summary, to which batches add EOS."""
+        tokenizer = self.tokenizer
+        target = [*tokenizer.special_tokens.prefix, *tokenizer.encode(example.summary)]
+        ids = np.array(target, id_dtype(tokenizer.vocab_size))
+        return encode_item(example.id, example.document, tokenizer, self.splitter, ids)
+
+
+def encode_item(
+    name: str, text: str, tokenizer: Tokenizer, splitter: SentenceSplitter, target: np.ndarray | None = None
+) -> Item:
+    """Encode a document with its target, if it has one."""
+    document = encode_document(text, tokenizer, splitter)
+    return Item(name, document.ids, document.sentences, target)
+
+
+def _train_phrases(folder: Path, phrases: int) -> None:
+    """Train the phrase model on the shard of the training split."""
+    shard = Shard(folder, "train")
+    items = (shard[number] for number in range(len(shard)))
+    Phrases.train(((item.ids, item.sentences) for item in items), folder / PHRASES, phrases, _TRAINING_THREADS)
 
 
 def _notes(config: DataConfig, tokenizer: Tokenizer, ingested: Ingested) -> Iterator[str]:
@@ -185,28 +368,3 @@ def _notes(config: DataConfig, tokenizer: Tokenizer, ingested: Ingested) -> Iter
     for split in _EVALUATION:
         if not ingested.documents[split]:
             yield f"the {split} split is empty"
-
-
-def _require_vocabulary_of_tokenizer(config: DataConfig, vocabulary: int) -> None:
-    if config.vocabulary not in (None, vocabulary):
-        raise RecipeError(
-            f"data.vocabulary must be null or {vocabulary}, the size of {config.tokenizer}, got {config.vocabulary}"
-        )
-
-
-def _make_tokenizer(config: DataConfig, folder: Path, processes: int, report: Report, check: Check) -> None:
-    """Train the tokenizer on the texts in a folder, or copy `data.tokenizer`."""
-    report(Progress("prepare: vocabulary"))
-    if config.tokenizer:
-        for path in tokenizer_files(config.tokenizer):
-            shutil.copyfile(path, folder / path.name)
-        return
-    for _ in ordered_map(caller, [partial(config.train_tokenizer, folder, _TRAINING_THREADS)], processes, check):
-        report(Progress("prepare: vocabulary"))
-
-
-def _train_phrases(folder: Path, phrases: int) -> None:
-    """Train the phrase model on the shard of the training split."""
-    shard = Shard.open(folder, "train")
-    items = (shard[number] for number in range(len(shard)))
-    Phrases.train(((item.ids, item.sentences) for item in items), folder / PHRASES, phrases, _TRAINING_THREADS)

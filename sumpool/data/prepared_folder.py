@@ -37,6 +37,7 @@ SETTLED_SECONDS = 2.0
 """Age of a change after which the next one gets another time on every file system."""
 OTHER_FOLDER = "move it away, or set data.prepared to another folder"
 """Advice about a folder with other content."""
+_OTHER_DISK = "prepare again, or name a folder on another disk as data.prepared"
 _NAMED_DIGITS = 8
 """Digits of a fingerprint in the name of a folder."""
 _State = list[int | str]
@@ -44,19 +45,14 @@ _State = list[int | str]
 
 
 def find_or_prepare(
-    config: DataConfig,
-    default: Path,
-    *,
-    skip_bad_rows: bool,
-    report: Report,
-    check: Check,
+    config: DataConfig, default: Path, *, skip_bad_rows: bool, report: Report, check: Check
 ) -> tuple[Path, DataReport]:
     """Prepare a source of documents, unless equal data has been prepared; equal data is never prepared twice.
 
     Args:
         config: Source and settings.
         default: Folder for new data if `config.prepared` names none.
-        skip_bad_rows: Whether to skip rows that cannot be used.
+        skip_bad_rows: Whether to skip rows that cannot be used and list them in `rejects.jsonl`.
         report: Progress callback.
         check: Called several times a second; an exception stops the work.
 
@@ -64,31 +60,39 @@ def find_or_prepare(
         The folder and its data report.
 
     Raises:
-        DataError: As `prepare`.
-        RecipeError: As `prepare`.
-        ResourceError: As `prepare`.
+        DataError: If a row cannot be used, no training document is left, or `data.tokenizer` holds no tokenizer.
+        RecipeError: If the folder has other content, which is left untouched, or `data.vocabulary` differs from the
+            size of the tokenizer.
+        ResourceError: If memory or disk space runs out.
     """
 
-    def make(folder: Path) -> None:
+    def fill(folder: Path) -> None:
         from sumpool.data.prepare import prepare  # with all that reads and encodes documents
 
         prepare(config, folder, skip_bad_rows=skip_bad_rows, report=report, check=check)
 
-    folder = find_or_make(config, default, make, report, check)
+    folder = find_or_make(config, default, fill, report, check)
     return folder, config.report.load(folder)
 
 
 def find_or_make(
-    config: PreparedDataConfig, default: Path, make: Callable[[Path], None], report: Report, check: Check
+    config: PreparedDataConfig, default: Path, fill: Callable[[Path], None], report: Report, check: Check
 ) -> Path:
     """Return the folder of the data of a source under the settings, made unless there is one.
 
+    It appears once the data is complete. If another process is making it, wait for it.
+
     Args:
         config: Source and settings.
-        default: Folder for new data if `config.prepared` names none.
-        make: Function that prepares the data in a folder.
+        default: Folder for new data if `config.prepared` names none. The folder of other data is kept, and new data
+            goes beside it.
+        fill: Writes the files of the data into a new folder.
         report: Progress callback.
         check: Called several times a second; an exception stops the work.
+
+    Raises:
+        RecipeError: If the folder has other content, which is left untouched.
+        ResourceError: If memory or disk space runs out.
     """
     preferred = config.prepared or default
     if preferred.name in ("", ".."):
@@ -96,16 +100,25 @@ def find_or_make(
     folder = find_prepared(config, preferred, check)  # read-only data needs no lock
     if folder is None:
         preferred.parent.mkdir(parents=True, exist_ok=True)
-        lock = preferred.with_name(f".{fingerprint(config)[:_NAMED_DIGITS]}.lock")
-        wait = announced_wait(preferred, "prepare", report, check)
-        with locked(lock, wait):  # another recipe may be preparing the same data
+        same_data, same_name = (
+            locked(preferred.with_name(f".{name}{LOCK_SUFFIX}"), announced_wait(preferred, "prepare", report, check))
+            for name in (fingerprint(config)[:_NAMED_DIGITS], preferred.name)
+        )
+        with disk_errors(preferred, advice=_OTHER_DISK, only_full=True), same_data, same_name:
             folder = find_prepared(config, preferred, check)
             if folder is None:
-                folder = _free_name(config, preferred)
-                _note_other_name(folder, preferred, report)
-                make(folder)
-                return folder
-    _note_other_name(folder, preferred, report)
+                folder = _beside(config, preferred) if read_origin(preferred) else preferred
+                require_replaceable(folder, "prepared data", OTHER_FOLDER, check)
+                facts = {
+                    "fingerprint": fingerprint(config),
+                    "without_times": fingerprint(config, times=False),
+                    "source": source_digest(config, check),
+                }
+                with replace_folder(folder) as new:
+                    fill(new)
+                    write_manifest(new, facts, check)
+    if folder != preferred:
+        report(Progress("prepare", note=f"the prepared data of these documents and settings is {folder}"))
     return folder
 
 
@@ -136,7 +149,9 @@ def find_prepared(config: PreparedDataConfig, preferred: Path, check: Check) -> 
         if not same:
             return None
         folder = same[0]
-        _save_fingerprint(folder, digest)
+        manifest = Manifest.read(folder, "prepared data")
+        with suppress(OSError):  # where it is read-only, the files of the source are hashed every time
+            Manifest(manifest.files, {**manifest.facts, "fingerprint": digest}, kind="prepared data").write(folder)
     try:
         verify_prepared(folder, full=config.verify, check=check)
     except DataError as error:
@@ -199,13 +214,6 @@ def source_digest(config: PreparedDataConfig, check: Check) -> str:
     return hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
-def _save_fingerprint(folder: Path, digest: str) -> None:
-    """Save the fingerprint with the new times of the source files, unless the folder is read-only."""
-    manifest = Manifest.read(folder, "prepared data")
-    with suppress(OSError):
-        Manifest(manifest.files, {**manifest.facts, "fingerprint": digest}, kind="prepared data").write(folder)
-
-
 def verify_prepared(folder: Path, *, full: bool = False, check: Check = no_op) -> None:
     """Compare the files of prepared data with their manifest.
 
@@ -225,8 +233,9 @@ def verify_prepared(folder: Path, *, full: bool = False, check: Check = no_op) -
         state = _verified_state(folder / name, digest.sha256)
         if state[0] != digest.size or state != cached.get(name):
             manifest.verify(folder, [name], check)
-            if state != _verified_state(folder / name, digest.sha256) or _is_recent(folder / name):
-                continue
+            age = time.time() - (folder / name).stat().st_mtime
+            if state != _verified_state(folder / name, digest.sha256) or age < SETTLED_SECONDS:
+                continue  # a change at this moment could leave the time of the file as it is
         verified[name] = state
     if verified != cached:
         with suppress(OSError):
@@ -260,72 +269,8 @@ def _verified_state(path: Path, sha256: str) -> _State:
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev, sha256]
 
 
-def _is_recent(path: Path) -> bool:
-    """Return whether a change at this moment could leave the time of a file as it is."""
-    return time.time() - path.stat().st_mtime < SETTLED_SECONDS
-
-
-def _free_name(config: PreparedDataConfig, preferred: Path) -> Path:
-    """Return the folder for new data; that of other data is never chosen, but a name with digits of the fingerprint."""
-    return _beside(config, preferred) if read_origin(preferred) else preferred
-
-
-def _note_other_name(folder: Path, preferred: Path, report: Report) -> None:
-    if folder != preferred:
-        report(Progress("prepare", note=f"the prepared data of these documents and settings is {folder}"))
-
-
-def fill_prepared(
-    config: PreparedDataConfig, folder: Path, fill: Callable[[Path], None], report: Report, check: Check
-) -> None:
-    """Fill a folder of prepared data and write its manifest, unless it already holds the data of the same settings.
-
-    Args:
-        config: Source and settings.
-        folder: Destination, replaced once the data is complete.
-        fill: Function that writes the files of the data into a new folder.
-        report: Progress callback.
-        check: Called several times a second; an exception stops the work.
-
-    Raises:
-        RecipeError: If the folder has other content, which is left untouched.
-        ResourceError: If memory or disk space runs out.
-    """
-    advice = "prepare again, or name a folder on another disk as data.prepared"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    lock = locked(folder.with_name(f".{folder.name}{LOCK_SUFFIX}"), announced_wait(folder, "prepare", report, check))
-    with disk_errors(folder, advice=advice, only_full=True), lock:
-        if is_prepared(config, folder, check):
-            return
-        require_replaceable(folder, "prepared data", OTHER_FOLDER, check)
-        facts = origin(config, check)
-        with replace_folder(folder) as new:
-            fill(new)
-            write_manifest(new, facts, check)
-
-
-def is_prepared(config: PreparedDataConfig, folder: Path, check: Check) -> bool:
-    """Return whether a folder holds the data of a source under the settings, as it was written."""
-    if read_origin(folder).get("fingerprint") != fingerprint(config):
-        return False
-    try:
-        verify_prepared(folder, full=config.verify, check=check)
-    except DataError:
-        return False
-    return True
-
-
-def origin(config: PreparedDataConfig, check: Check) -> dict[str, str]:
-    """Return the facts about the origin of prepared data for its manifest."""
-    return {
-        "fingerprint": fingerprint(config),
-        "without_times": fingerprint(config, times=False),
-        "source": source_digest(config, check),
-    }
-
-
 def write_manifest(folder: Path, facts: Mapping[str, str], check: Check) -> None:
-    """Write the manifest of a folder of prepared data that is otherwise complete, with the facts of `origin`."""
+    """Write the manifest of a folder of prepared data that is otherwise complete."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     files = {path.relative_to(folder).as_posix(): FileDigest.of(path, check) for path in paths}
     Manifest(files, facts, kind="prepared data").write(folder)
@@ -344,10 +289,4 @@ def content_digest(prepared: Path) -> str:
 
 def find_by_content(digest: str, root: Path) -> Path | None:
     """Return the folder of prepared data with a content digest; None if there is none in the folder."""
-    for folder in prepared_folders(root):
-        try:
-            if content_digest(folder) == digest:
-                return folder
-        except DataError:
-            continue
-    return None
+    return next((folder for folder in prepared_folders(root) if content_digest(folder) == digest), None)

@@ -17,7 +17,7 @@ from sumpool.settings import Settings
 from sumpool.training.config import LAYER_LOSSES, TrainConfig
 
 if TYPE_CHECKING:
-    from sumpool.data.encoding import DocumentEncoder
+    from sumpool.data.prepare import DocumentEncoder
 
 DEFAULT = "summarization"
 """Task of a recipe that names none."""

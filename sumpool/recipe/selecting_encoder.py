@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from sumpool.data.document_stats import text_digest
-from sumpool.data.encoding import DocumentEncoder
 from sumpool.data.inputs import Split
+from sumpool.data.prepare import DocumentEncoder
+from sumpool.data.report import text_digest
 from sumpool.data.shards import Item
 from sumpool.data.sources._base import Example
 from sumpool.documents.document import Document

@@ -170,7 +170,7 @@ def validation_shard(loaded: LoadedModel) -> Shard:
         DataError: If the prepared data is missing, or has no validation document.
     """
     prepared = prepared_data_of(loaded.folder, loaded.recipe)
-    shard = Shard.open(prepared, "validation")
+    shard = Shard(prepared, "validation")
     if not len(shard):
         raise DataError(f"{prepared / 'validation'} must hold a document with a summary, got none: prepare more data")
     return shard

@@ -67,7 +67,7 @@ def _require_separate_texts(prepared: Path, report: "DataReport") -> None:
     Raises:
         DataError: If one is.
     """
-    from sumpool.data.document_stats import documents_in_training
+    from sumpool.data.report import documents_in_training
 
     evaluated: tuple[Split, ...] = ("validation", "test")
     for split in evaluated:
@@ -85,7 +85,7 @@ def open_documents(recipe: Recipe, prepared: Path, tokenizer: "Tokenizer", ids: 
     from sumpool.data.shards import Shard
     from sumpool.training.data_order import TrainingData
 
-    training, validation = (Shard.open(prepared, split, ids) for split in ("train", "validation"))
+    training, validation = (Shard(prepared, split, ids) for split in ("train", "validation"))
     phrases = None
     if recipe.data.phrases:
         from sumpool.text.sentencepiece_tokenizer import PHRASES, Phrases

@@ -33,7 +33,7 @@ def test_a_recipe_is_prepared_once(recipe_with_data: Path) -> None:
     assert folder == Path("prepared/tiny") == recipe.prepared_folder
     assert (report.read, report.kept) == (40, 40)
     assert isinstance(report, DataReport)
-    assert len(Shard.open(folder, "train")) == report.splits["train"].documents
+    assert len(Shard(folder, "train")) == report.splits["train"].documents
     assert any(step.note.startswith("train.jsonl: read 'text' as document") for step in told)
     told.clear()
     assert prepare(recipe, report=told.append) == (folder, report)

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from sumpool.data import ingest as module
+from sumpool.data import prepare as module
 from sumpool.data.config import DataConfig
-from sumpool.data.ingest import ingest, read_rows
-from sumpool.data.prepare import prepare
+from sumpool.data.prepare import ingest, read_rows
+from sumpool.data.prepared_folder import find_or_prepare
 from sumpool.data.pretraining_tasks import conversion_of
 from sumpool.data.processes import ordered_map
+from sumpool.data.shards import Texts
 from sumpool.data.sources._base import Example, Reject, SourceConfig
-from sumpool.data.texts import Texts
 from sumpool.errors import DataError, Interrupted
 from sumpool.progress import Check, Progress, no_op
 from tests.conftest import story
@@ -51,7 +51,7 @@ def test_every_row_is_kept_or_rejected(tmp_path: Path) -> None:
 def test_accents_are_composed(tmp_path: Path) -> None:
     rows = iter([Example("a", "cafe\u0301", "u\u0308ber", "train", "e\u0300")])
     ingest(rows, tmp_path, skip_bad_rows=False, report=no_op, check=never)
-    [row] = Texts.open(tmp_path, "train")
+    [row] = Texts(tmp_path, "train")
     assert (row.document, row.summary, row.second) == ("café", "über", "è")
 
 
@@ -131,7 +131,7 @@ def test_rows_of_summaries_are_those_of_the_source(tmp_path: Path) -> None:
 def test_a_bad_row_leaves_nothing(tmp_path: Path) -> None:
     data = config(tmp_path, TASKS[1])
     with pytest.raises(DataError, match=r"train\.jsonl:4"):
-        prepare(data, tmp_path / "prepared", skip_bad_rows=False, report=no_op, check=no_op)
+        find_or_prepare(data, tmp_path / "prepared", skip_bad_rows=False, report=no_op, check=no_op)
     assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".prepared.")] == ["train.jsonl"]
 
 

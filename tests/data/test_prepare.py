@@ -1,6 +1,5 @@
 import json
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -11,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import sumpool.data.encoding
 import sumpool.data.prepare
 from sumpool.data.config import DataConfig
 from sumpool.data.inputs import Split
-from sumpool.data.prepare import prepare
+from sumpool.data.prepare import spans
+from sumpool.data.prepared_folder import find_or_prepare, find_prepared
 from sumpool.data.report import DataReport
-from sumpool.data.shards import Shard
+from sumpool.data.shards import Shard, Texts, TextsWriter
 from sumpool.data.sources._base import Example, Reject, SourceConfig
 from sumpool.errors import DataError, Interrupted, RecipeError, ResourceError
 from sumpool.progress import Progress
@@ -76,11 +75,8 @@ def config(path: Path, vocabulary: int = 400, workers: int = 2) -> DataConfig:
 
 def run(settings: DataConfig, folder: Path, skip_bad_rows: bool = False) -> tuple[DataReport, list[Progress]]:
     reports: list[Progress] = []
-    return prepare(settings, folder, skip_bad_rows=skip_bad_rows, report=reports.append, check=never), reports
-
-
-def is_prepared(settings: DataConfig, folder: Path) -> bool:
-    return sumpool.data.prepared_folder.is_prepared(settings, folder, never)
+    _, report = find_or_prepare(settings, folder, skip_bad_rows=skip_bad_rows, report=reports.append, check=never)
+    return report, reports
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
@@ -99,7 +95,7 @@ def test_shards_contain_all_documents_in_order(prepared: Path) -> None:
     splitter = SentenceSplitter()
     for split in ("train", "validation", "test"):
         expected = [example for example in corpus() if example.split == split]
-        shard = Shard.open(prepared, split)
+        shard = Shard(prepared, split)
         assert [shard.text(number) for number in range(len(shard))] == expected
         for number, example in enumerate(expected):
             item = shard[number]
@@ -120,7 +116,7 @@ def test_report_matches_the_documents(prepared: Path) -> None:
     assert train.document_words.mean == pytest.approx(np.mean(lengths))
     assert train.document_words.p50 == np.median(lengths)
     assert train.document_words.max == max(lengths)
-    shard = Shard.open(prepared, "train")
+    shard = Shard(prepared, "train")
     targets = [item.target for item in (shard[index] for index in range(len(shard))) if item.target is not None]
     assert train.summary_tokens.mean == pytest.approx(np.mean([len(target) for target in targets]))
     assert train.document_tokens.max == shard.lengths.max()
@@ -134,7 +130,7 @@ def test_report_matches_the_documents(prepared: Path) -> None:
 @pytest.mark.slow
 def test_files_are_independent_of_workers(tmp_path: Path, prepared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sumpool.data.prepare, "_SMALL_BYTES", 0)
-    monkeypatch.setattr(sumpool.data.encoding, "_SPAN_BYTES", 4000)
+    monkeypatch.setattr(sumpool.data.prepare, "_SPAN_BYTES", 4000)
     write(tmp_path / "data", corpus())
     run(config(tmp_path / "data", workers=2), tmp_path / "prepared")
     alone, spread = files_of(prepared), files_of(tmp_path / "prepared")
@@ -145,7 +141,7 @@ def test_files_are_independent_of_workers(tmp_path: Path, prepared: Path, monkey
 def test_phrases_are_trained_if_set(tmp_path: Path, prepared: Path) -> None:
     run(write(tmp_path / "data", corpus()).model_copy(update={"phrases": 420}), tmp_path / "here")
     assert files_of(tmp_path / "here").keys() - files_of(prepared).keys() == {"phrases.model"}
-    shard = Shard.open(tmp_path / "here", "train")
+    shard = Shard(tmp_path / "here", "train")
     phrases = Phrases.load(tmp_path / "here" / "phrases.model").indices(shard[0].ids, shard[0].sentences)
     assert len(phrases) == len(shard[0].ids)
     assert len(set(phrases.tolist())) < len(phrases)
@@ -155,61 +151,23 @@ def test_phrases_are_trained_if_set(tmp_path: Path, prepared: Path) -> None:
 @pytest.mark.slow
 def test_phrases_are_independent_of_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = write(tmp_path / "data", corpus()).model_copy(update={"phrases": 420})
-    run(settings, tmp_path / "here")
+    run(settings, tmp_path / "here" / "prepared")
     monkeypatch.setattr(sumpool.data.prepare, "_SMALL_BYTES", 0)
-    run(settings, tmp_path / "elsewhere")
+    run(settings, tmp_path / "elsewhere" / "prepared")
     assert files_of(tmp_path / "elsewhere") == files_of(tmp_path / "here")
 
 
 def test_second_run_does_nothing(tmp_path: Path) -> None:
     settings = write(tmp_path / "data", corpus())
     folder = tmp_path / "prepared"
-    assert not is_prepared(settings, folder)
     first, reports = run(settings, folder)
     assert {progress.task for progress in reports} > {"prepare: read", "prepare: vocabulary", "prepare: tokens"}
     modified = (folder / "manifest.json").stat().st_mtime_ns
     second, reports = run(settings, folder)
-    assert is_prepared(settings, folder)
     assert second == first
     assert reports == []
     assert (folder / "manifest.json").stat().st_mtime_ns == modified
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "prepared"]
-
-
-def test_changed_settings_or_data_are_prepared_again(tmp_path: Path) -> None:
-    settings = write(tmp_path / "data", corpus())
-    folder = tmp_path / "prepared"
-    run(settings, folder)
-    assert not is_prepared(config(tmp_path / "data", vocabulary=420), folder)
-    assert is_prepared(config(tmp_path / "data", workers=5), folder)
-    settings = write(tmp_path / "data", corpus()[:50])
-    assert not is_prepared(settings, folder)
-    report, _ = run(settings, folder)
-    assert report.kept == 50
-
-
-def test_damaged_and_incomplete_folders_are_not_prepared(tmp_path: Path, prepared: Path) -> None:
-    settings = config(prepared.parent / "data")
-    folder = shutil.copytree(prepared, tmp_path / "prepared")
-    for name in ("tokenizer.model", "train/tokens.bin", "report.json", "manifest.json"):
-        whole = (folder / name).read_bytes()
-        damaged = bytearray(whole)
-        damaged[len(damaged) // 2] ^= 4
-        (folder / name).write_bytes(damaged)
-        assert not is_prepared(settings, folder), name
-        (folder / name).unlink()
-        assert not is_prepared(settings, folder), name
-        (folder / name).write_bytes(whole)
-        assert is_prepared(settings, folder), name
-
-
-def test_damaged_folder_is_refused_untouched(tmp_path: Path, prepared: Path) -> None:
-    folder = shutil.copytree(prepared, tmp_path / "prepared")
-    (folder / "tokenizer.model").write_bytes(b"")
-    before = files_of(folder)
-    with pytest.raises(RecipeError, match=r"prepared must be new, .*tokenizer\.model must hold"):
-        run(config(prepared.parent / "data"), folder)
-    assert files_of(folder) == before
 
 
 def test_bad_row_is_an_error_with_its_location(tmp_path: Path) -> None:
@@ -305,10 +263,8 @@ def test_folder_with_other_content_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_interruption_keeps_the_older_folder(tmp_path: Path) -> None:
+def test_interruption_leaves_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "prepared"
-    run(write(tmp_path / "data", corpus()[:40]), folder)
-    before = files_of(folder)
     settings = write(tmp_path / "data", corpus())
     calls = 0
 
@@ -316,7 +272,7 @@ def test_interruption_keeps_the_older_folder(tmp_path: Path) -> None:
         nonlocal calls
         calls += 1
 
-    prepare(settings, tmp_path / "other", skip_bad_rows=False, report=lambda _: None, check=count)
+    find_or_prepare(settings, tmp_path / "other" / "prepared", skip_bad_rows=False, report=lambda _: None, check=count)
     assert calls > 60
     for moment in (1, 30, 60, 61, 62, 64, calls):
         left = moment
@@ -328,15 +284,13 @@ def test_interruption_keeps_the_older_folder(tmp_path: Path) -> None:
                 raise Interrupted(signal.SIGINT)
 
         with pytest.raises(Interrupted):
-            prepare(settings, folder, skip_bad_rows=False, report=lambda _: None, check=stop)
-        assert files_of(folder) == before
+            find_or_prepare(settings, folder, skip_bad_rows=False, report=lambda _: None, check=stop)
+        assert not folder.exists()
         assert not (tmp_path / ".tmp-prepared").exists()
 
 
-def test_full_disk_is_an_error_and_keeps_the_older_folder(tmp_path: Path) -> None:
+def test_full_disk_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "prepared"
-    run(write(tmp_path / "data", corpus()[:40]), folder)
-    before = files_of(folder)
     settings = write(tmp_path / "data", corpus())
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource = pytest.importorskip("resource")  # not on Windows
@@ -348,7 +302,7 @@ def test_full_disk_is_an_error_and_keeps_the_older_folder(tmp_path: Path) -> Non
                 run(settings, folder)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
-        assert files_of(folder) == before
+        assert not folder.exists()
 
 
 PROGRAM = """
@@ -356,11 +310,13 @@ import sys
 from pathlib import Path
 import sumpool.data.prepare
 from test_prepare import config
-from sumpool.data.prepare import prepare
+from sumpool.data.prepare import spans
+from sumpool.data.prepared_folder import find_or_prepare, find_prepared
 if __name__ == "__main__":
     sumpool.data.prepare._SMALL_BYTES = int(sys.argv[3])
     settings, folder = config(Path(sys.argv[1])), Path(sys.argv[2])
-    prepare(settings, folder, skip_bad_rows=False, report=lambda step: print(step.task, flush=True), check=lambda: None)
+    report = lambda step: print(step.task, flush=True)
+    find_or_prepare(settings, folder, skip_bad_rows=False, report=report, check=lambda: None)
 """
 
 
@@ -380,10 +336,10 @@ def test_killed_run_leaves_no_complete_folder(tmp_path: Path) -> None:
             assert process.stdout is not None
             assert all(process.stdout.readline() for _ in range(lines))
             process.kill()
-        assert not folder.exists() or is_prepared(settings, folder)
+        assert not folder.exists() or find_prepared(settings, folder, never) == folder
     report, _ = run(settings, folder)
     assert report.kept == 400
-    assert is_prepared(settings, folder)
+    assert find_prepared(settings, folder, never) == folder
     assert not (tmp_path / ".tmp-prepared").exists()
 
 
@@ -425,7 +381,8 @@ def test_tokenizer_of_another_folder_is_copied(tmp_path: Path, prepared: Path) -
     copied, trained = files_of(tmp_path / "prepared"), files_of(prepared)
     assert {name for name in copied if copied[name] != trained[name]} == {"manifest.json", "report.json"}
     assert replace(DataReport.load(prepared), notes=report.notes) == report  # training notes a smaller vocabulary
-    assert is_prepared(with_tokenizer(tmp_path / "data", prepared, report.vocabulary), tmp_path / "prepared")
+    same = with_tokenizer(tmp_path / "data", prepared, report.vocabulary)
+    assert find_prepared(same, tmp_path / "prepared", never) == tmp_path / "prepared"
 
 
 def test_special_tokens_stand_around_documents_and_before_summaries(tmp_path: Path) -> None:
@@ -434,7 +391,7 @@ def test_special_tokens_stand_around_documents_and_before_summaries(tmp_path: Pa
     report, _ = run(with_tokenizer(tmp_path / "data", tmp_path / "taken"), tmp_path / "prepared")
     assert report.vocabulary == tokenizer.vocab_size
     assert not (tmp_path / "prepared" / "tokenizer.model").exists()
-    shard = Shard.open(tmp_path / "prepared", "test")
+    shard = Shard(tmp_path / "prepared", "test")
     for number in range(len(shard)):
         item, text = shard[number], shard.text(number)
         assert item.target is not None
@@ -451,3 +408,18 @@ def test_vocabulary_must_match_the_tokenizer(tmp_path: Path, prepared: Path) -> 
     with pytest.raises(DataError, match=r"none/tokenizer\.model must be a SentencePiece model, got .*No such file"):
         run(with_tokenizer(tmp_path / "data", tmp_path / "none"), tmp_path / "new")
     assert not (tmp_path / "new").exists()
+
+
+def texts(folder: Path, sizes: list[int]) -> Texts:
+    with TextsWriter(folder, "test") as writer:
+        for number, size in enumerate(sizes):
+            writer.add(Example(str(number), "x" * size, "", "test"))
+    return Texts(folder, "test")
+
+
+def test_spans_have_similar_amounts_of_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sumpool.data.prepare, "_SPAN_BYTES", 1000)
+    divided = list(spans(texts(tmp_path, [300, 300, 300, 5000, 10, 10, 900]), "test"))
+    assert divided == [("test", *ends) for ends in [(0, 2), (2, 3), (3, 4), (4, 6), (6, 7)]]
+    assert list(spans(texts(tmp_path / "few", [5, 5]), "test")) == [("test", 0, 2)]
+    assert list(spans(texts(tmp_path / "none", []), "test")) == []

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from sumpool.data.config import DataConfig, GapSentencesConfig, ShuffledConfig
-from sumpool.data.ingest import read_rows
+from sumpool.data.prepare import read_rows
 from sumpool.data.pretraining_tasks import principal_sentences, remove_gap_sentences, shuffle_sentences
 from sumpool.data.sources._base import Example, Reject
 from sumpool.progress import no_op

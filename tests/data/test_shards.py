@@ -3,9 +3,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sumpool.data.shards import Item, Shard, ShardWriter
+from sumpool.data.shards import Item, Shard, ShardWriter, Texts, TextsWriter, open_array
 from sumpool.data.sources._base import Example
-from sumpool.data.texts import TextsWriter
 from sumpool.errors import DataError
 
 
@@ -30,7 +29,7 @@ def write(folder: Path, documents: list[Item], vocabulary: int = 8000) -> None:
 def test_documents_are_read_as_written(tmp_path: Path, vocabulary: int, dtype: type) -> None:
     documents = items(vocabulary)
     write(tmp_path, documents, vocabulary)
-    shard = Shard.open(tmp_path, "train")
+    shard = Shard(tmp_path, "train")
     assert len(shard) == len(documents) == 4
     for read, item in zip((shard[number] for number in range(4)), documents, strict=True):
         assert read.id == item.id
@@ -46,15 +45,9 @@ def test_documents_are_read_as_written(tmp_path: Path, vocabulary: int, dtype: t
 
 def test_empty_split_is_an_empty_shard(tmp_path: Path) -> None:
     write(tmp_path, [])
-    shard = Shard.open(tmp_path, "train")
+    shard = Shard(tmp_path, "train")
     assert len(shard) == 0
     assert shard.lengths.tolist() == []
-
-
-def test_index_out_of_range_is_an_error(tmp_path: Path) -> None:
-    write(tmp_path, items())
-    with pytest.raises(IndexError, match="document index must be between 0 and 3, got 4"):
-        Shard.open(tmp_path, "train")[4]
 
 
 @pytest.mark.parametrize("name", ["tokens.bin", "sentences.bin", "target.bin", "names.bin", "index.bin", "texts.jsonl"])
@@ -63,14 +56,14 @@ def test_truncated_file_is_an_error(tmp_path: Path, name: str) -> None:
     path = tmp_path / "train" / name
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(DataError, match=rf"{name} must have \d+ bytes, got \d+; the file is damaged"):
-        Shard.open(tmp_path, "train")
+        Shard(tmp_path, "train")
 
 
 def test_invalid_description_is_an_error(tmp_path: Path) -> None:
     write(tmp_path, items())
     (tmp_path / "train" / "shard.json").write_text("{}")
     with pytest.raises(DataError, match=r"shard.json must state the type of the token ids, got KeyError"):
-        Shard.open(tmp_path, "train")
+        Shard(tmp_path, "train")
 
 
 def spoil(path: Path, dtype: str, *values: int) -> None:
@@ -85,51 +78,44 @@ def test_damaged_offsets_are_refused(tmp_path: Path) -> None:
     index = tmp_path / "train" / "index.bin"
     whole = index.read_bytes()
     index.write_bytes(whole[:-8])
-    with pytest.raises(DataError, match=r"index\.bin must have four numbers for each document, got 19; run sumpool"):
-        Shard.open(tmp_path, "train")
+    with pytest.raises(DataError, match=r"index\.bin must have 4 numbers for each document, got 19; run sumpool"):
+        Shard(tmp_path, "train")
     index.write_bytes(whole[:-32])
     with pytest.raises(DataError, match=r"must"):
-        Shard.open(tmp_path, "train")
+        Shard(tmp_path, "train")
     numbers = np.frombuffer(whole, "<i8").copy()
     for place in (0, 4):
         changed = numbers.copy()
         changed[place] = 10_000
         changed.tofile(index)
         with pytest.raises(DataError, match=r"index\.bin must hold offsets that begin with 0 and grow, got others"):
-            Shard.open(tmp_path, "train")
+            Shard(tmp_path, "train")
     np.concatenate([numbers, numbers[-4:]]).tofile(index)
-    with pytest.raises(DataError, match=r"index\.bin must list 4 documents, got 5; run sumpool prepare again"):
-        Shard.open(tmp_path, "train")
+    with pytest.raises(DataError, match=r"train must list 4 documents, got 5; run sumpool prepare again"):
+        Shard(tmp_path, "train")
     index.write_bytes(whole)
     texts = tmp_path / "train" / "texts.bin"
     offsets = np.fromfile(texts, "<i8")
     offsets[1] = -1
     offsets.tofile(texts)
     with pytest.raises(DataError, match=r"texts\.bin must hold offsets that begin with 0 and grow, got others"):
-        Shard.open(tmp_path, "train")
+        Shard(tmp_path, "train")
 
 
 def test_ids_out_of_the_vocabulary_are_refused(tmp_path: Path) -> None:
     write(tmp_path, items(70_000), 70_000)
     (tmp_path / "train" / "shard.json").write_text('{"tokens": "int32"}')
-    shard = Shard.open(tmp_path, "train", 70_000)
+    shard = Shard(tmp_path, "train", 70_000)
     assert len(shard[2].ids) == 300
     spoil(tmp_path / "train" / "tokens.bin", "<i4", 70_000)
     with pytest.raises(DataError, match=r"train must hold ids from 0 to 69,999, got .* to 70,000 in document 3; run"):
-        Shard.open(tmp_path, "train", 70_000)[2]
+        Shard(tmp_path, "train", 70_000)[2]
     spoil(tmp_path / "train" / "tokens.bin", "<i4", -1)
     with pytest.raises(DataError, match=r"got -1 to .* in document 3"):
-        Shard.open(tmp_path, "train", 70_000)[2]
+        Shard(tmp_path, "train", 70_000)[2]
     spoil(tmp_path / "train" / "target.bin", "<i4", 1 << 30)
     with pytest.raises(DataError, match=r"to 1,073,741,824 in document 4"):
-        Shard.open(tmp_path, "train", 70_000)[3]
-
-
-def test_names_that_are_not_text_are_refused(tmp_path: Path) -> None:
-    write(tmp_path, items())
-    spoil(tmp_path / "train" / "names.bin", "u1", 255)
-    with pytest.raises(DataError, match=r"names\.bin must be UTF-8, got other bytes for document 4; run"):
-        Shard.open(tmp_path, "train")[3]
+        Shard(tmp_path, "train", 70_000)[3]
 
 
 @pytest.mark.parametrize("line", [b"{", b"[]", b'{"id": 1, "document": "", "summary": ""}', b"[" * 70])
@@ -139,4 +125,59 @@ def test_damaged_texts_are_refused(tmp_path: Path, line: bytes) -> None:
     first, rest = texts.read_bytes().split(b"\n", 1)
     texts.write_bytes(line.ljust(len(first)) + b"\n" + rest)
     with pytest.raises(DataError, match=r"texts\.jsonl:1 must be a document, got .*; run sumpool prepare again"):
-        Shard.open(tmp_path, "train").text(0)
+        Shard(tmp_path, "train").text(0)
+
+
+EXAMPLES = [
+    Example("a", "one\n\ntwo\u2028three", "sümmary", "test"),
+    Example("b", 'quotes " and \\ and \x00', "s", "test"),
+    Example("c", "", "", "test"),
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with TextsWriter(tmp_path, "test") as writer:
+        for example in EXAMPLES:
+            writer.add(example)
+    assert writer.documents == 3
+    return tmp_path
+
+
+def test_texts_are_read_in_any_order(folder: Path) -> None:
+    texts = Texts(folder, "test")
+    assert len(texts) == 3
+    assert list(texts) == EXAMPLES
+    assert [texts[2], texts[0]] == [EXAMPLES[2], EXAMPLES[0]]
+    assert list(texts.read(1, 3)) == EXAMPLES[1:]
+    assert texts.sizes().sum() == (folder / "test" / "texts.jsonl").stat().st_size
+
+
+def test_missing_texts_are_an_error(folder: Path) -> None:
+    (folder / "test" / "texts.jsonl").unlink()
+    with pytest.raises(DataError, match=r"texts.jsonl must exist in prepared data"):
+        Texts(folder, "test")
+
+
+INT32 = np.dtype("<i4")
+
+
+def test_array_is_memory_mapped(tmp_path: Path) -> None:
+    path = tmp_path / "array"
+    np.arange(5, dtype=INT32).tofile(path)
+    array = open_array(path, INT32)
+    assert isinstance(array, np.memmap)
+    assert array.tolist() == [0, 1, 2, 3, 4]
+    assert not array.flags.writeable
+
+
+def test_empty_file_is_an_empty_array(tmp_path: Path) -> None:
+    (tmp_path / "array").touch()
+    assert open_array(tmp_path / "array", INT32, 0).tolist() == []
+
+
+def test_wrong_size_is_an_error(tmp_path: Path) -> None:
+    for size, length in [(0, None), (7, None), (8, 3), (8, 1), (8, 0)]:
+        (tmp_path / "array").write_bytes(bytes(size))
+        with pytest.raises(DataError, match=rf"array must have \d+ bytes, got {size}; the file is damaged"):
+            open_array(tmp_path / "array", INT32, length)

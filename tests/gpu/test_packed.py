@@ -13,7 +13,7 @@ from sumpool.recipe.load import load_recipe
 
 def test_packed_documents_make_the_same_batches(packed_data: Path) -> None:
     packed = PackedSplit.read(packed_data / "pack/first", "train")
-    shard = Shard.open(packed_data / "first", "train")
+    shard = Shard(packed_data / "first", "train")
     assert len(packed) == len(shard) > 40
     seed = load_recipe(packed_data / "first.yaml").seed
     order = np.random.default_rng(seed).permutation(len(shard)).tolist()

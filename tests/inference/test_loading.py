@@ -11,8 +11,7 @@ from torch import nn
 from sumpool.core.decoding.config import DecodingConfig, Lengths
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.quantization import Bfloat16Linear, Int8Linear, PackedLinear, has_int8, has_packed_bf16
-from sumpool.data.document_stats import summarize_split
-from sumpool.data.report import DataReport, LengthStats, SplitReport
+from sumpool.data.report import DataReport, LengthStats, SplitReport, summarize_split
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.inference.loading import choose_lengths, load_for_generation, load_model

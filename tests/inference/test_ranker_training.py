@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from sumpool.data.shards import Texts, TextsWriter
 from sumpool.data.sources._base import Example
-from sumpool.data.texts import Texts, TextsWriter
 from sumpool.documents.document import Document
 from sumpool.errors import Interrupted
 from sumpool.inference.pipeline import Pipeline
@@ -99,6 +99,6 @@ def test_documents_are_spread_evenly(tmp_path: Path) -> None:
     with TextsWriter(tmp_path, "train") as writer:
         for number in range(10):
             writer.add(Example(str(number), "document", "summary", "train"))
-    texts = Texts.open(tmp_path, "train")
+    texts = Texts(tmp_path, "train")
     assert [example.id for example in spread_examples(texts, 4)] == ["0", "2", "5", "7"]
     assert len(spread_examples(texts, 99)) == 10

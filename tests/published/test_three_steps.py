@@ -65,7 +65,7 @@ def test_arxiv_keeps_the_best_sentences(tmp_path: Path, monkeypatch: pytest.Monk
         Path(f"arxiv-dataset/{split}.txt").write_text("\n".join(lines))
     settings = ("data.content_selection.tokens=64", "data.vocabulary=400")
     assert '"loss"' in metrics_of("bart/arxiv-lobart", *BART, FROM_SCRATCH, *settings)
-    shard, tokenizer = Shard.open(Path("prepared/arxiv-bart"), "train"), load_tokenizer(Path("prepared/arxiv-bart"))
+    shard, tokenizer = Shard(Path("prepared/arxiv-bart"), "train"), load_tokenizer(Path("prepared/arxiv-bart"))
     for number in range(len(shard)):
         assert len(shard[number].ids) <= 64
         assert "we measure the mass" in tokenizer.decode(shard[number].ids.tolist())

@@ -44,7 +44,7 @@ def prepared(folder: Path, monkeypatch: pytest.MonkeyPatch, **selection: object)
 
 def items(data: Path, split: str) -> list[tuple[str, list[str]]]:
     """Id and sentences of each document that is prepared."""
-    tokenizer, shard = load_tokenizer(data), Shard.open(data, split)  # type: ignore[arg-type]
+    tokenizer, shard = load_tokenizer(data), Shard(data, split)  # type: ignore[arg-type]
     found = []
     for item in (shard[number] for number in range(len(shard))):
         assert len(item.ids) == len(item.sentences)
@@ -56,7 +56,7 @@ def items(data: Path, split: str) -> list[tuple[str, list[str]]]:
 
 def test_training_documents_keep_what_their_reference_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, data = prepared(tmp_path, monkeypatch)
-    shard = Shard.open(data, "train")
+    shard = Shard(data, "train")
     fillers = set()
     for number, (name, sentences) in enumerate(items(data, "train")):
         if name.startswith("long"):

@@ -10,8 +10,7 @@ from pathlib import Path
 import torch
 
 from sumpool.data.inputs import SPLITS
-from sumpool.data.prepare import prepare
-from sumpool.data.prepared_folder import verify_prepared
+from sumpool.data.prepared_folder import find_or_prepare, verify_prepared
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard
 from sumpool.documents.document import Document
@@ -76,7 +75,7 @@ def artefacts(folder: Path) -> list[Artefact]:
     write_rows(folder / "rows.jsonl", seed=1)
     (folder / "toy.yaml").write_text(TOY.format(folder=folder))
     prepared = folder / "prepared"
-    prepare(load_recipe(folder / "toy.yaml").data, prepared, skip_bad_rows=False, report=no_op, check=no_op)
+    find_or_prepare(load_recipe(folder / "toy.yaml").data, prepared, skip_bad_rows=False, report=no_op, check=no_op)
     return [
         Artefact("run", run, (".",), _load_run, _load_run(run)),
         Artefact("export", export, (".",), _load_run, _load_run(export)),
@@ -135,7 +134,7 @@ def _load_prepared(folder: Path) -> str:
     report = DataReport.load(folder)
     tokenizer = load_tokenizer(folder)
     for split in SPLITS:
-        shard = Shard.open(folder, split, tokenizer.vocab_size)
+        shard = Shard(folder, split, tokenizer.vocab_size)
         for index in range(len(shard)):
             item, example = shard[index], shard.text(index)
             target = b"" if item.target is None else item.target.tobytes()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from sumpool.data.config import DataConfig
-from sumpool.data.ingest import ingest, read_rows
+from sumpool.data.prepare import ingest, read_rows
 from sumpool.data.sources.jsonl import JsonlSourceConfig
 from sumpool.documents.read import read_all
 from sumpool.errors import SumpoolError

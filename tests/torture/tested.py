@@ -127,7 +127,7 @@ TESTED: tuple[TestedFigure, ...] = (
         "texts of training in validation and test: counted by prepare, refused by train",
         (
             "tests/data/test_prepare.py::test_overlap_of_splits_is_measured",
-            "tests/data/test_document_stats.py",
+            "tests/data/test_report.py",
             "tests/workflows/test_train.py::test_texts_that_are_also_in_training_are_refused",
         ),
     ),

@@ -117,7 +117,7 @@ def test_a_run_makes_the_fewest_updates_that_read_the_budget(
     loaded = sweep_with("train.accumulate=2")
     for run in plan_runs(loaded, tmp_path, no_op, no_op):
         config = run.recipe.train
-        shards = [Shard.open(trained / "prepared", split) for split in ("train", "validation")]
+        shards = [Shard(trained / "prepared", split) for split in ("train", "validation")]
         material = TrainingData(shards[0], shards[1], 64, 16, run.recipe.seed)
         updates = updates_from(Position(), material.plan(config.batch_tokens), 2)
         read = [

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from sumpool.data.batches import fill_batches
-from sumpool.data.encoding import encode_item
 from sumpool.data.inputs import Split
+from sumpool.data.prepare import encode_item
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Item, Shard
 from sumpool.documents.document import Document, ReadOptions
@@ -307,7 +307,7 @@ def evaluate_classifier(
     # 1. Load the model and open the documents of its data.
     loaded = load_classifier(run, overrides)
     prepared = prepared_data_of(loaded.folder, loaded.recipe, check)
-    shard = Shard.open(prepared, split, max(loaded.tokenizer.vocab_size, len(loaded.labels)))
+    shard = Shard(prepared, split, max(loaded.tokenizer.vocab_size, len(loaded.labels)))
     indices = spread(len(shard), limit)
     if not indices:
         raise DataError(f"{prepared / split} must hold documents to evaluate, got none; take another split")

@@ -22,15 +22,14 @@ import numpy as np
 from pydantic import model_validator
 
 from sumpool.data.config import DataConfig
-from sumpool.data.encoding import DocumentEncoder, encode_item
 from sumpool.data.inputs import SPLITS, Split
+from sumpool.data.prepare import DocumentEncoder, encode_item
 from sumpool.data.report import DOCUMENT_ROWS, OVERLAP_ROWS, DataReport, Row
-from sumpool.data.shards import Item
+from sumpool.data.shards import Item, Texts
 from sumpool.data.sources._arrow import open_parquet, read_parquet
 from sumpool.data.sources._base import Example, Fields
 from sumpool.data.sources._delimited import read_header, read_rows
 from sumpool.data.sources._files import FilesSourceConfig
-from sumpool.data.texts import Texts
 from sumpool.documents.files import uncompressed_suffix
 from sumpool.documents.json_lines import Line, Reject, read_lines, text_of
 from sumpool.errors import DataError
@@ -282,7 +281,7 @@ class LabelledDataConfig(DataConfig):
             super().train_tokenizer(folder, threads)
             return
         assert self.vocabulary, "vocabulary is set if tokenizer is not"
-        texts = (example.text for example in Texts.open(folder, "train"))
+        texts = (example.text for example in Texts(folder, "train"))
         UnitTokenizer.train(texts, folder, self.units, self.vocabulary)
 
     def prepare_targets(self, folder: Path, texts: Mapping[Split, Texts]) -> Mapping[str, Any]:

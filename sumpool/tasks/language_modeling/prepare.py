@@ -21,7 +21,7 @@ from typing import Final, TextIO
 import numpy as np
 
 from sumpool.data.inputs import SPLITS, Split
-from sumpool.data.prepared_folder import fill_prepared, find_or_make
+from sumpool.data.prepared_folder import find_or_make
 from sumpool.data.report import PreparedReport
 from sumpool.documents.document import Reject
 from sumpool.errors import DataError
@@ -130,9 +130,7 @@ def find_or_prepare_text(
     def fill(new: Path) -> None:
         prepare_text(config, new, skip_bad_rows=skip_bad_rows, report=report, check=check)
 
-    folder = find_or_make(
-        config, default, lambda folder: fill_prepared(config, folder, fill, report, check), report, check
-    )
+    folder = find_or_make(config, default, fill, report, check)
     return folder, TextReport.load(folder)
 
 

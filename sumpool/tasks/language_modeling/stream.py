@@ -18,8 +18,7 @@ import torch
 
 from sumpool.data.batches import Batch, BatchPlan, PhraseModel
 from sumpool.data.inputs import Split
-from sumpool.data.shards import Item
-from sumpool.data.texts import open_array
+from sumpool.data.shards import Item, open_array
 from sumpool.errors import DataError
 from sumpool.io.bounded import read_json
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sumpool.data.inputs import Split
-from sumpool.data.texts import Texts
+from sumpool.data.shards import Texts
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.config import EvaluationConfig
@@ -151,7 +151,7 @@ def _has_no_data(folder: Path, recipe: Recipe) -> bool:
 
 def _prepared_references(prepared: Path, split: Split, limit: int | None) -> References:
     """Documents of a prepared split, evenly spread."""
-    texts = Texts.open(prepared, split)
+    texts = Texts(prepared, split)
     indices = spread(len(texts), limit)
     if not indices:
         raise DataError(f"{prepared / split} must hold documents to evaluate, got none; take another split")

@@ -4,8 +4,8 @@ from functools import cache
 from pathlib import Path
 
 from sumpool.data.report import DataReport
+from sumpool.data.shards import Texts
 from sumpool.data.sources._base import Example
-from sumpool.data.texts import Texts
 from sumpool.documents.document import Document
 from sumpool.evaluation.rouge import RougeTokenizer
 from sumpool.io.atomic import counted, disk_errors, temporary_path
@@ -38,7 +38,7 @@ def train_ranker(run: Path, recipe: Recipe, prepared: Path, *, report: Report, c
     # 1. Fit the ranker to sentences of training documents.
     config, fitting = recipe.select, Fitting().with_trees(recipe.select.trees)
     splitter = SentenceSplitter(DataReport.load(run).language)
-    texts = spread_examples(Texts.open(prepared, "train"), config.documents)
+    texts = spread_examples(Texts(prepared, "train"), config.documents)
     examples = []
     documents = 0
     for number, example in enumerate(texts, 1):

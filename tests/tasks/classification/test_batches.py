@@ -4,9 +4,8 @@ import numpy as np
 import torch
 
 from sumpool.data.batches import NO_PADDING
-from sumpool.data.shards import Item, Shard, ShardWriter
+from sumpool.data.shards import Item, Shard, ShardWriter, TextsWriter
 from sumpool.data.sources._base import Example
-from sumpool.data.texts import TextsWriter
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, PAD
 from sumpool.tasks.classification.batches import Pairs, collate_labelled
 from sumpool.tasks.classification.labels import join_pair, split_pair
@@ -59,6 +58,6 @@ def test_a_pair_takes_twice_its_longer_document(tmp_path: Path) -> None:
         for row in items:
             shard.add(row)
             texts.add(Example(row.id, "text", "label", "train"))
-    pairs = Pairs(Shard.open(tmp_path, "train"), PAD)
+    pairs = Pairs(Shard(tmp_path, "train"), PAD)
     assert (len(pairs), pairs.lengths.tolist()) == (3, [6, 4, 2])
     assert pairs[1].ids.tolist() == [6, PAD, 10, 11]

@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.data.prepare import prepare
-from sumpool.data.prepared_folder import fingerprint
-from sumpool.data.shards import Shard
-from sumpool.data.texts import Texts
+from sumpool.data.prepared_folder import find_or_prepare, fingerprint
+from sumpool.data.shards import Shard, Texts
 from sumpool.errors import DataError
 from sumpool.progress import no_op
 from sumpool.special_tokens import PAD
@@ -30,7 +28,7 @@ def config(folder: Path, **settings: object) -> LabelledDataConfig:
 
 
 def prepared(data: LabelledDataConfig, folder: Path) -> LabelledReport:
-    report = prepare(data, folder / "prepared", skip_bad_rows=False, report=no_op, check=no_op)
+    _, report = find_or_prepare(data, folder / "prepared", skip_bad_rows=False, report=no_op, check=no_op)
     assert isinstance(report, LabelledReport)
     return report
 
@@ -39,7 +37,7 @@ def test_targets_are_classes(tmp_path: Path) -> None:
     report = prepared(config(tmp_path), tmp_path)
     folder = tmp_path / "prepared"
     assert Labels.load(folder).names == ("false", "true")
-    shard, tokenizer = Shard.open(folder, "train"), load_tokenizer(folder)
+    shard, tokenizer = Shard(folder, "train"), load_tokenizer(folder)
     for number in range(len(shard)):
         item, text = shard[number], shard.text(number)
         assert tokenizer.decode(item.ids.tolist()) == text.document
@@ -56,7 +54,7 @@ def test_targets_are_classes(tmp_path: Path) -> None:
 def test_pairs_have_both_documents(tmp_path: Path) -> None:
     prepared(config(tmp_path, second="other"), tmp_path)
     folder = tmp_path / "prepared"
-    item, text = Shard.open(folder, "train")[0], Texts.open(folder, "train")[0]
+    item, text = Shard(folder, "train")[0], Texts(folder, "train")[0]
     tokenizer = load_tokenizer(folder)
     assert text.second == f"second {text.id[1:]}"
     place = item.ids.tolist().index(PAD)
