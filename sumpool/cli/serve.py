@@ -117,9 +117,7 @@ def serve(
     from sumpool.inference.summarizer import Summarizer
     from sumpool.runs.run_summary import summarize_run
     from sumpool.service.app import build_app
-    from sumpool.service.connections import Connection
-    from sumpool.service.memory import share_one_heap
-    from sumpool.service.protection import ServiceLimits
+    from sumpool.service.protection import Connection, ServiceLimits, share_one_heap
 
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]

@@ -1,14 +1,18 @@
-"""The application: routes, their errors, and metrics."""
+"""The application: routes, their errors, metrics and access log."""
 
 import asyncio
+import json
 import logging
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
+from datetime import UTC, datetime
 from functools import cache, partial
 from importlib.resources import files
-from typing import Annotated, Any
+from typing import Annotated, Any, final
+from uuid import uuid4
 
 from fastapi import Depends, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -16,7 +20,9 @@ from fastapi.responses import JSONResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from pydantic import ValidationError
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sumpool import __version__
 from sumpool.data.sources.rfc import RfcSourceConfig
@@ -24,7 +30,6 @@ from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError, ResourceError, SumpoolError
 from sumpool.inference.pipeline import OnDraft
 from sumpool.inference.summarizer import Summarizer, SummaryResult
-from sumpool.service.access_log import AccessLog
 from sumpool.service.batching import Batcher, QueueFullError, SummaryOptions
 from sumpool.service.chat import ROUTE, add_chat, error_answer
 from sumpool.service.protection import ServiceLimits, guard
@@ -51,8 +56,8 @@ _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
-
-
+_REQUEST_ID = "X-Request-ID"
+_ID = re.compile(r"[\w.:+/=-]{1,128}", re.ASCII)
 _LOG = logging.getLogger(__name__)
 _BUG = "this is a bug in sumpool; the service continues"
 
@@ -143,7 +148,6 @@ def build_app(
         dependencies=[Depends(guard(token, hosts))],
     )
     app.add_middleware(AccessLog, write=log)
-    app.add_api_route("/openapi.json", partial(_schema, app), include_in_schema=False)
     _add_errors(app, metrics)
     _add_pages(app, metrics, limits)
     reader = RequestReader(limits)
@@ -222,11 +226,6 @@ async def _stream(
         yield ServerSentEvent(event="error", data=ErrorAnswer(error=_BUG))
 
 
-def _schema(app: FastAPI, request: Request) -> dict[str, Any]:
-    """Return the schema of the API, with the path that a proxy has for the service."""
-    return {**app.openapi(), "servers": [{"url": request.scope.get("root_path") or "/"}]}
-
-
 def _add_errors(app: FastAPI, metrics: _Metrics) -> None:
     """Answer every error with one sentence."""
 
@@ -280,6 +279,11 @@ def _add_pages(app: FastAPI, metrics: _Metrics, limits: ServiceLimits) -> None:
         """Metrics in the format of Prometheus."""
         return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
+    @app.get("/openapi.json", include_in_schema=False)
+    async def schema(request: Request) -> dict[str, Any]:
+        """Show the schema of the API, with the path that a proxy has for the service."""
+        return {**app.openapi(), "servers": [{"url": request.scope.get("root_path") or "/"}]}
+
     @app.get("/sample.txt", include_in_schema=False, response_class=Response)
     def sample() -> Response:
         """Show a bundled document, which the page offers to those who have none at hand."""
@@ -294,3 +298,56 @@ def _add_pages(app: FastAPI, metrics: _Metrics, limits: ServiceLimits) -> None:
             return Response(content, media_type=kind, headers=headers)
 
         app.add_api_route(path, show, include_in_schema=False, response_class=Response)
+
+
+@final
+class AccessLog:
+    """Middleware that writes time, id, client, method, path, status, bytes and seconds of each request.
+
+    A proxy names a request by the header X-Request-ID; other requests are given an id. Queries are left out, since they
+    hold the names of files.
+    """
+
+    def __init__(self, app: ASGIApp, write: Callable[[str], object] | None = None) -> None:
+        """Wrap an application.
+
+        Args:
+            app: The application.
+            write: Takes each line; None writes none, but answers have ids.
+        """
+        self._app = app
+        self._write = write
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, and log it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        given = Headers(scope=scope).get(_REQUEST_ID, "")
+        identity = given if _ID.fullmatch(given) else uuid4().hex
+        entry: dict[str, object] = {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "id": identity,
+            "client": (scope.get("client") or ("",))[0],
+            "method": scope["method"],
+            "path": scope["path"],
+            "status": 499,  # as nginx, if the client goes before it is answered
+            "bytes": 0,
+        }
+        size = 0
+
+        async def pass_on(message: Message) -> None:
+            nonlocal size
+            if message["type"] == "http.response.start":
+                entry["status"] = message["status"]
+                MutableHeaders(scope=message)[_REQUEST_ID] = identity
+            size += len(message.get("body", b""))
+            await send(message)
+
+        start = time.monotonic()
+        try:
+            await self._app(scope, receive, pass_on)
+        finally:
+            if self._write:
+                entry |= {"bytes": size, "seconds": round(time.monotonic() - start, 3)}
+                self._write(json.dumps(entry))

@@ -26,8 +26,7 @@ from sumpool.errors import RecipeError, ResourceError
 from sumpool.inference.summarizer import Mode, SummaryResult
 from sumpool.io.bounded import parse_json
 from sumpool.service.batching import QueueFullError, SummaryOptions
-from sumpool.service.memory import return_memory
-from sumpool.service.protection import ServiceLimits
+from sumpool.service.protection import ServiceLimits, return_memory
 from sumpool.service.schemas import SummaryRequest
 
 _POLL: Final = 0.25

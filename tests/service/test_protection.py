@@ -1,6 +1,9 @@
 """Connections as a process has them, with limits that a test can wait for."""
 
+import ctypes
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -10,8 +13,8 @@ import pytest
 import uvicorn
 from fastapi import FastAPI
 
-from sumpool.service import connections
-from sumpool.service.connections import Connection
+from sumpool.service import protection
+from sumpool.service.protection import Connection
 
 SLOW = b"GET /health HTTP/1.1\r\nHost: a\r\nX: "
 WHOLE = b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -19,9 +22,9 @@ WHOLE = b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n"
 
 @pytest.fixture
 def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    monkeypatch.setattr(connections, "HEADER_SECONDS", 2.0)
-    monkeypatch.setattr(connections, "_MOST", 3)
-    monkeypatch.setattr(connections, "_LEAST_SECONDS", 0.5)
+    monkeypatch.setattr(protection, "HEADER_SECONDS", 2.0)
+    monkeypatch.setattr(protection, "_MOST", 3)
+    monkeypatch.setattr(protection, "_LEAST_SECONDS", 0.5)
     app = FastAPI()
     app.add_api_route("/health", lambda: "up")
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -99,3 +102,26 @@ def test_chunked_bodies_are_refused(port: int) -> None:
                 answer += part
         assert answer.startswith(b"HTTP/1.1 400")
         assert b"must have a Content-Length, and not be chunked." in answer
+
+
+HEAPS = """
+import ctypes, threading
+from sumpool.service.protection import share_one_heap
+share_one_heap()
+barrier = threading.Barrier(4)
+def allocate():
+    ctypes.CDLL(None).malloc(10_000)
+    barrier.wait()  # else the heap of a thread that has ended is taken again
+threads = [threading.Thread(target=allocate) for _ in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+ctypes.CDLL(None).malloc_stats()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_stats"), reason="the C library is not glibc")
+def test_threads_share_one_heap() -> None:
+    """Without a limit each thread has one."""
+    heaps = subprocess.run([sys.executable, "-c", HEAPS], capture_output=True, check=True, text=True).stderr
+    assert heaps.count("Arena ") == 1
