@@ -130,22 +130,6 @@ def pytest_make_parametrize_id(val: object) -> str | None:
     return f"{name[:LONGEST_NAME]}..." if len(name) > LONGEST_NAME else None
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how many variants summarise as a real process, if `tests/processes/test_variants.py` has run."""
-    reports = [report for several in terminalreporter.stats.values() for report in several]
-    recorded = [dict(report.user_properties) for report in reports if getattr(report, "when", None) == "call"]
-    tried = {variant for properties in recorded for variant in properties.get("variants", ())}
-    failed = {
-        variant
-        for properties in recorded
-        for variant in properties.get("variants", ())
-        if not properties.get("summarised")
-    }
-    if tried:
-        counts = f"{len(tried - failed)} of {len(tried)}"
-        terminalreporter.write_line(f"{counts} variants summarise as a real process")
-
-
 def prepare(recipe: BaseRecipe, **options: Any) -> Any:  # noqa: ANN401 - a report of the task
     """Prepare the data of a recipe of any task, and return the folder and the report."""
     return find_task(recipe.task).prepare(recipe, **options)

@@ -4,7 +4,7 @@ import pytest
 
 from tests.browser.conftest import AXE, Browser
 from tests.browser.hostile import PAYLOADS
-from tests.evaluation.test_html_report import page
+from tests.evaluation.test_tables import page
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from sumpool.cli.console import Log, Terminal, screen
 from sumpool.progress import Progress
-from tests.text.test_escaping import HARMLESS, HOSTILE
+from tests.text.test_cleaning import HARMLESS, HOSTILE
 
 
 def test_log_writes_every_ten_seconds_and_at_the_end(

@@ -5,7 +5,7 @@ from io import BytesIO, StringIO, TextIOWrapper
 import pytest
 
 from sumpool.cli.console import format_metric, mark_segments, print_message, shows_colours, table, wrap
-from tests.text.test_escaping import FORGED, HARMLESS, HOSTILE, ONE_LINE
+from tests.text.test_cleaning import FORGED, HARMLESS, HOSTILE, ONE_LINE
 
 
 def test_metrics_have_four_significant_digits() -> None:

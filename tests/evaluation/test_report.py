@@ -3,8 +3,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
-from sumpool.evaluation.config import EvaluationConfig
+from sumpool.evaluation.config import EvaluationConfig, slices
 from sumpool.evaluation.report import EvaluationReport, ScoreAggregator
 from sumpool.evaluation.rouge import TYPES, Score
 from sumpool.evaluation.scorer import ScoredDocument, SummaryMetrics
@@ -77,14 +78,6 @@ def test_without_documents_there_is_one_row_and_a_note() -> None:
     assert "documents are not known" in result.notes[0]
 
 
-def test_a_slice_without_documents_has_no_row() -> None:
-    assert {row.slice for row in report([scored(1, leak=0.9)]).rows} == {"all"}
-
-
-def test_no_document_gives_an_empty_report() -> None:
-    assert report([]).rows == ()
-
-
 def test_references_without_words_for_rouge_are_noted() -> None:
     result = report([scored(1, leak=0.0), scored(2, leak=0.0, scorable=False)])
     assert result.notes == (
@@ -149,3 +142,22 @@ def test_a_system_named_like_a_baseline_keeps_its_scores() -> None:
     result = scores.report(CONFIG, {**NAMES, "model": "LEAD-60"}, "signature")
     assert result.rows[0].rouge["rouge1"].mean > result.rows[1].rouge["rouge1"].mean
     assert result.differences[0].rouge["rouge1"].wins > 8
+
+
+def test_copied_and_unknown_references_are_not_low_leak() -> None:
+    members = slices([0.0, 0.2, np.nan, 0.19], 0.2)
+    assert {name: mask.tolist() for name, mask in members.items()} == {
+        "all": [True] * 4,
+        "low-leak": [True, False, False, True],
+    }
+
+
+def test_a_slice_without_documents_is_left_out() -> None:
+    assert list(slices([np.nan, 0.9], 0.2)) == ["all"]
+    assert slices([], 0.2) == {}
+
+
+def test_length_of_baselines_is_a_number() -> None:
+    for words in (0, "summary"):
+        with pytest.raises(ValidationError, match=r"lead_words"):
+            EvaluationConfig.model_validate({"lead_words": words})

@@ -21,14 +21,6 @@ def test_the_interval_is_the_percentile_bootstrap_of_scipy() -> None:
     assert interval.high == pytest.approx(expected.high, abs=5e-4)
 
 
-def test_the_interval_covers_the_true_mean_in_95_of_100_samples() -> None:
-    covered = 0
-    for seed in range(300):
-        interval = estimate(scores(100, seed)[:, :1], 300, seed=1)[0]
-        covered += interval.low <= 0.4 <= interval.high
-    assert 0.91 <= covered / 300 <= 0.98
-
-
 def test_the_seed_decides() -> None:
     values = scores(50)
     assert estimate(values, 500, seed=3) == estimate(values, 500, seed=3)
@@ -43,11 +35,6 @@ def test_the_batch_size_of_the_resamples_changes_nothing(monkeypatch: pytest.Mon
     for first, second in zip(whole[0], batched[0], strict=True):
         assert (first.low, first.high) == pytest.approx((second.low, second.high))
     assert [test.permutation for test in whole[1]] == [test.permutation for test in batched[1]]
-
-
-def test_one_document_has_an_interval_of_no_width() -> None:
-    interval = estimate(np.array([[0.25]]), 100, seed=1)[0]
-    assert (interval.mean, interval.low, interval.high) == (0.25, 0.25, 0.25)
 
 
 def test_the_permutation_test_agrees_with_scipy() -> None:
@@ -74,14 +61,6 @@ def test_a_constant_gain_is_certain_and_no_gain_is_not() -> None:
     null = compare(base + noise - noise.mean(), base, 1000, seed=1)[0]
     assert null.bootstrap > 0.9
     assert null.permutation > 0.9
-
-
-def test_a_paired_test_detects_what_overlapping_intervals_do_not() -> None:
-    base = scores(100)[:, :1]
-    system = base + 0.02 + np.random.default_rng(2).normal(0, 0.03, size=(100, 1))
-    higher, lower = estimate(system, 1000, seed=1)[0], estimate(base, 1000, seed=1)[0]
-    assert higher.low < lower.high
-    assert compare(system, base, 1000, seed=1)[0].permutation < 0.01
 
 
 def test_wins_ties_and_losses_are_counted() -> None:
@@ -111,12 +90,6 @@ def test_holm_is_the_step_down_procedure() -> None:
         generator = np.random.default_rng(seed)
         p_values = generator.choice([0.001, 0.01, 0.02, 0.04, 0.3, 0.9], size=1 + seed % 7).tolist()
         assert holm(p_values) == pytest.approx(naive_holm(p_values))
-
-
-def test_holm_of_published_p_values() -> None:
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert holm([]) == []
-    assert holm([0.7]) == [0.7]
 
 
 def test_no_document_has_no_mean_or_ratio() -> None:

@@ -164,15 +164,6 @@ def test_devices_are_written_to_as_they_are(tmp_path: Path) -> None:
     assert (tmp_path / "pipe").is_fifo()
 
 
-def test_files_and_folders_are_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").touch()
-    synced: list[int] = []
-    monkeypatch.setattr(os, "fsync", synced.append)
-    sync(tmp_path / "file")
-    sync(tmp_path)
-    assert len(synced) == 2
-
-
 def test_on_windows_folders_are_not_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     synced: list[int] = []
@@ -181,23 +172,6 @@ def test_on_windows_folders_are_not_synced(tmp_path: Path, monkeypatch: pytest.M
     sync(tmp_path / "file")
     sync(tmp_path)
     assert len(synced) == 1
-
-
-def test_a_folder_appears_when_it_is_complete(tmp_path: Path) -> None:
-    with replace_folder(tmp_path / "parent" / "made") as new:
-        (new / "inner").mkdir()
-        (new / "inner" / "file").write_text("content")
-        assert not (tmp_path / "parent" / "made").exists()
-    assert (tmp_path / "parent" / "made" / "inner" / "file").read_text() == "content"
-    assert [path.name for path in (tmp_path / "parent").iterdir()] == ["made"]
-
-
-def test_an_older_folder_is_replaced(tmp_path: Path) -> None:
-    for content in ("old", "new"):
-        with replace_folder(tmp_path / "made") as new:
-            (new / content).write_text(content)
-    assert [path.name for path in (tmp_path / "made").iterdir()] == ["new"]
-    assert [path.name for path in tmp_path.iterdir()] == ["made"]
 
 
 def fill_and_fail(folder: Path) -> None:
@@ -249,10 +223,3 @@ def test_a_folder_whose_replacement_was_killed_between_two_renames_is_restored(t
     with pytest.raises(OSError, match="no space"), replace_folder(tmp_path / "made") as new:
         fill_and_fail(new)
     assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")] == ["made", "made/old"]
-
-
-def test_leftovers_of_a_killed_process_are_removed(tmp_path: Path) -> None:
-    temporary_path(tmp_path / "made").mkdir()
-    (temporary_path(tmp_path / "made") / "half").write_text("half")
-    with replace_folder(tmp_path / "made") as new:
-        assert list(new.iterdir()) == []

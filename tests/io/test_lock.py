@@ -8,24 +8,12 @@ from unittest.mock import Mock
 import pytest
 from filelock import FileLock
 
-from sumpool.errors import Interrupted, RecipeError
+from sumpool.errors import RecipeError
 from sumpool.io.lock import announced_wait, locked, locked_for_writing
 
 
 def refuse(holder: str) -> None:
     raise RuntimeError(f"process {holder} holds the lock")
-
-
-def test_a_second_holder_is_told_the_id_of_the_first(tmp_path: Path) -> None:
-    message = f"process {os.getpid()} holds the lock"
-    with (
-        locked(tmp_path / "lock", refuse),
-        pytest.raises(RuntimeError, match=message),
-        locked(tmp_path / "lock", refuse),
-    ):
-        pass
-    with locked(tmp_path / "lock", refuse):
-        pass
 
 
 def test_a_holder_without_an_id_is_unknown(tmp_path: Path) -> None:
@@ -87,15 +75,6 @@ def test_lock_files_are_removed_and_still_exclude(tmp_path: Path, monkeypatch: p
         other.join()
     assert (tmp_path / "number").read_text() == "200"
     assert [path.name for path in tmp_path.iterdir()] == ["number"]
-
-
-def test_waiting_can_be_stopped(tmp_path: Path) -> None:
-    def stop(holder: str) -> None:
-        del holder
-        raise Interrupted(2)
-
-    with locked(tmp_path / "lock", stop), pytest.raises(Interrupted), locked(tmp_path / "lock", stop):
-        pass
 
 
 @pytest.mark.parametrize("kind", ["missing", "file", "folder"])

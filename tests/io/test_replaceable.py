@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from sumpool.errors import Interrupted, RecipeError
+from sumpool.io.atomic import temporary_path
 from sumpool.io.manifest import FileDigest, Manifest
-from sumpool.io.replaceable import is_free, require_replaceable, require_unlisted
+from sumpool.io.replaceable import is_free, replace_listed_file, require_replaceable, require_unlisted
 
 ADVICE = "name another"
 
@@ -124,3 +125,16 @@ def test_files_that_a_manifest_lists_are_no_place_for_others(folder: Path, name:
     require_unlisted(folder / "page.html")
     (folder / "manifest.json").write_text('{"name": "an app"}')
     require_unlisted(folder / name)
+
+
+def test_a_file_and_its_entry_are_replaced(tmp_path: Path) -> None:
+    (tmp_path / "other").write_text("other")
+    other = FileDigest.of(tmp_path / "other")
+    Manifest({"other": other}, {"a": 1}, kind="sweep").write(tmp_path)
+    for text in ("one", "two"):
+        temporary_path(tmp_path / "file").write_text(text)
+        replace_listed_file(tmp_path / "file", {"b": text}, "sweep")
+        manifest = Manifest.read(tmp_path, "sweep")
+        assert (tmp_path / "file").read_text() == text
+        assert manifest.files == {"other": other, "file": FileDigest.of_bytes(text.encode())}
+        assert (manifest.facts, manifest.incoming) == ({"a": 1, "b": text}, {})

@@ -13,15 +13,21 @@ from sumpool.ranking.features import SentenceFeatures
 from sumpool.ranking.fit import (
     Fitting,
     fit_choice,
+    fit_cues,
     fit_domain,
     fit_probe,
     fit_ranker,
+    frequent_cues,
+    labelled_example,
+    sentence_labels,
     sentence_weights,
     targets,
+    with_abstract,
 )
 from sumpool.ranking.marks import MarkedExample
-from sumpool.ranking.ranker import Ranker
+from sumpool.ranking.ranker import Ranker, cue_scores, sentence_cues
 from sumpool.ranking.sentence_selector import SentenceSelector
+from sumpool.text.sentences import SentenceSplitter
 from tests.conftest import story
 from tests.ranking.planted import SPLITTER, WORDS, example, featured, marked
 
@@ -143,3 +149,71 @@ def test_the_domain_is_that_of_the_documents_with_references(ranker: Ranker, tmp
     unseen = replace(none, shown=~none.shown, judged=~none.judged)
     with pytest.raises(ValueError, match="examples must have marks of at least one sentence, got none"):
         fit_choice(ranker, [unseen], CONFIG)
+
+
+TEXT = "# Hosts\n\n" + " ".join(f"Host {number} sends packets to the gateway number {number}." for number in range(30))
+
+
+def test_all_sentences_of_prose_have_labels() -> None:
+    reference = "Host 7 sends packets to the gateway number 7."
+    example = labelled_example(Document("a", TEXT), reference, SentenceSplitter(), str.split, "net")
+    assert len(example.features) == len(example.labels) == 30
+    assert example.labels.argmax() == 7
+    assert (example.labels[7], example.kind) == (1.5, "net")
+
+
+def test_a_sample_keeps_the_best_and_is_repeatable() -> None:
+    example = labelled_example(Document("a", TEXT), "Host 7 sends.", SentenceSplitter(), str.split)
+    sample = example.sample(10, (1, 2))
+    assert len(sample.labels) == len(sample.features) == 10
+    assert sample.labels.max() == example.labels.max()
+    np.testing.assert_array_equal(sample.features.values, example.sample(10, (1, 2)).features.values)
+    assert example.sample(30, (1,)) is example
+
+
+def test_the_summary_begins_a_document_under_a_heading() -> None:
+    reference = "Every host sends packets to its gateway. No gateway sends packets to a host."
+    example = labelled_example(with_abstract(Document("a", TEXT), reference), reference, SentenceSplitter(), str.split)
+    assert example.features.headings[:3] == (("abstract",), ("abstract",), ("hosts",))
+    assert sorted(example.labels.argsort()[-2:]) == [0, 1]
+
+
+def test_labels_are_precisions_in_words_and_pairs() -> None:
+    reference = "hosts send packets and hosts send frames"
+    sentences = ["hosts send frames", "hosts hosts hosts", "send hosts", "gateways", ""]
+    assert sentence_labels(sentences, reference, str.split).tolist() == pytest.approx([0.5 + 1, 0.5 * 2 / 3, 0.5, 0, 0])
+
+
+def test_cues_are_words_pairs_and_openings() -> None:
+    assert sentence_cues(["this", "paper", "is", "this"]) == {
+        *("this", "paper", "is", "this paper", "paper is", "is this", "^this", "^this paper", "^this paper is")
+    }
+    assert sentence_cues([]) == set()
+
+
+def test_the_score_is_the_sum_of_weights_over_the_root_of_their_number() -> None:
+    weights = {"^we": 2.0, "we": 1.0, "see": -1.0}
+    scores = cue_scores(weights, [["we", "show"], ["see", "there"], ["none"], []])
+    assert scores.tolist() == pytest.approx([3 / 2**0.5, -1, 0, 0])
+
+
+def test_cues_are_frequent_in_two_kinds() -> None:
+    documents = [[["we", "send"]], [["we", "drop"]], [["we", "paint"]], [["we", "paint"]]]
+    kinds = ["net", "net", "art", "art"]
+    assert frequent_cues(documents, kinds, minimum=2, maximum=9) == ["^we", "we"]
+    assert frequent_cues(documents, kinds, minimum=2, maximum=1) == ["^we"]
+    assert "paint" in frequent_cues(documents, ["all"] * 4, minimum=2, maximum=9)
+
+
+def test_weights_solve_the_ridge_regression() -> None:
+    generator = np.random.default_rng(0)
+    sentences = [generator.choice(["a", "b", "c", "d"], size=5).tolist() for _ in range(60)]
+    targets, weights = generator.normal(size=60), generator.uniform(0.5, 2, size=60)
+    cues = ["^a", "a", "a b", "b", "c"]
+    known = [[cue for cue in cues if cue in sentence_cues(words)] for words in sentences]
+    matrix = np.array([[(cue in row) / max(len(row), 1) ** 0.5 for cue in cues] for row in known])
+    centred = targets - np.average(targets, weights=weights)
+    expected = np.linalg.solve(matrix.T @ (weights[:, None] * matrix) + 0.7 * np.eye(5), matrix.T @ (weights * centred))
+    fitted = fit_cues(cues, sentences, targets, weights, 0.7)
+    np.testing.assert_allclose([fitted[cue] for cue in cues], expected, atol=1e-4)
+    np.testing.assert_allclose(cue_scores(fitted, sentences), matrix @ expected, atol=1e-3)

@@ -43,10 +43,6 @@ def test_a_phrase_ends_with_its_sentence(model: Phrases) -> None:
     assert model.indices(ids, np.array([0, 0, 1, 1, 3, 3])).tolist() in ([0, 0, 1, 2, 3, 4], [0, 1, 2, 3, 4, 5])
 
 
-def test_no_tokens_no_phrases(model: Phrases) -> None:
-    assert model.indices(np.zeros(0, np.uint16), np.zeros(0, np.int32)).tolist() == []
-
-
 def test_sentences_start_no_threads(model: Phrases, monkeypatch: pytest.MonkeyPatch) -> None:
     processor = Mock(wraps=model._processor)
     monkeypatch.setattr(model, "_processor", processor)
@@ -71,15 +67,6 @@ def test_any_id_of_the_largest_vocabulary_is_one_character(tmp_path: Path) -> No
     assert len(indices) == len(several)
 
 
-def test_training_twice_gives_the_same_file_and_prints_nothing(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    for name in ("one", "two"):
-        Phrases.train([document(seed)[:2] for seed in range(20)], tmp_path / name, 20, 2)
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-    assert capfd.readouterr() == ("", "")
-
-
 def test_a_long_sentence_is_not_left_out_of_training(tmp_path: Path) -> None:
     ids, _, _ = document(1, 3000)
     one_sentence = np.zeros(len(ids), int)
@@ -91,11 +78,3 @@ def test_fewer_phrases_than_tokens_are_refused(tmp_path: Path) -> None:
     ids = np.arange(500)
     with pytest.raises(DataError, match=r"data\.phrases must hold every token .*, got 300; take a larger one"):
         Phrases.train([(ids, ids // 20)], tmp_path / "model", 300)
-
-
-def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="must be a SentencePiece model"):
-        Phrases.load(tmp_path / "missing")
-    (tmp_path / "broken").write_bytes(b"no model")
-    with pytest.raises(DataError, match="must be a SentencePiece model"):
-        Phrases.load(tmp_path / "broken")

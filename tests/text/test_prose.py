@@ -1,6 +1,10 @@
 from sumpool.text.prose import (
     depends_on_predecessor,
     is_balanced,
+    is_whole,
+    is_whole_text,
+    repair_sentence,
+    repair_text,
     tidy_sentence,
     without_citations,
     without_connective,
@@ -40,20 +44,14 @@ def test_a_sentence_that_refers_to_another_depends_on_it() -> None:
         assert depends_on_predecessor(sentence, language) == depends
 
 
-def test_a_sentence_about_the_document_stands_alone() -> None:
-    assert not depends_on_predecessor("This package sends packets.")
-    assert not depends_on_predecessor("本文档因此描述主机。", "zh")
-    assert depends_on_predecessor("因此主机发送数据包。", "zh")
-
-
 def test_guillemets_point_inwards_or_outwards() -> None:
-    for text, is_whole in [
+    for text, is_closed in [
         ("Das »Paket« und »Gateway« warten.", True),
         ("Le « paquet » attend.", True),
         ("Das »Paket wartet.", False),
         ("Le « paquet » et « gateway attendent.", False),
     ]:
-        assert is_balanced(text) is is_whole
+        assert is_balanced(text) is is_closed
 
 
 def test_connectives_before_a_comma_are_removed() -> None:
@@ -74,3 +72,119 @@ def test_numbers_of_a_bibliography_are_left_out() -> None:
         ("This document updates [RFC4233].", None),
     ]:
         assert without_citations(sentence) == (expected or sentence)
+
+
+WHOLE = "The tower (of London) tells the birds to wait."
+
+
+def test_whole_sentences() -> None:
+    for sentence in (
+        WHOLE,
+        "iSCSI carries the commands of a disk over a network.",
+        "What does the tower say to the birds?",
+        'He said "wait for the tower."',
+        "The type is given for all the birds (such as audio/*).",
+    ):
+        assert is_whole(sentence), sentence
+
+
+def test_sentences_that_are_not_whole() -> None:
+    for sentence in (
+        "tower operators have to wait for the birds.",
+        "The tower tells the birds",
+        "The birds are a part of the.",
+        "The tower (of London tells the birds to wait.",
+        'The tower tells the birds to "wait.',
+        "Remote procedure protocol specification.",
+        "3.",
+        "3.2. Birds and Other Animals.",
+        "1. The tower tells the birds to wait.",
+    ):
+        assert not is_whole(sentence), sentence
+
+
+def test_other_languages_have_no_headings_by_function_words() -> None:
+    assert is_whole("Ptaki lataj\u0105 nad miastem.", "xx")
+    assert is_whole("V\u00f6gel fliegen \u00fcber der Stadt.", "de")
+
+
+def test_a_text_needs_what_its_first_sentence_refers_to() -> None:
+    assert is_whole_text(["Birds sing in the town.", "They fly over the town."])
+    assert not is_whole_text(["They fly over the town."])
+    assert not is_whole_text(["Birds sing in the town.", "The tower tells the birds"])
+
+
+def test_repaired_sentence() -> None:
+    for sentence, repaired in [
+        (WHOLE, WHOLE),
+        ("the tower tells the birds to wait.", "The tower tells the birds to wait."),
+        ("1. The tower tells the birds to wait.", "The tower tells the birds to wait."),
+        ("and CMU-108.", ""),
+        ("The tower tells the birds to wait (see Section 3.", "The tower tells the birds to wait see Section 3."),
+        ('The tower tells the "birds to wait.', "The tower tells the birds to wait."),
+        ("The tower) tells the birds to wait.", "The tower tells the birds to wait."),
+        ("The tower tells the [birds] to wait).", "The tower tells the birds to wait."),
+        ('The "tower" tells the "birds to (wait.', "The tower tells the birds to wait."),
+        ("The tower tells the birds", ""),
+        ("Security Considerations.", ""),
+        (" ", ""),
+    ]:
+        assert repair_sentence(sentence) == repaired
+        assert not repaired or is_whole(repaired)
+
+
+def test_repaired_text_is_whole() -> None:
+    text = [
+        "They fly over the town.",
+        "It is so.",
+        WHOLE,
+        "They obey, as they always do.",
+        "2.1. Birds.",
+        "However, some of them do not.",
+        WHOLE,
+        "The others tell the tower to",
+    ]
+    assert repair_text(text) == [WHOLE, "They obey, as they always do.", "Some of them do not."]
+    assert is_whole_text(repair_text(text))
+
+
+def test_repaired_text_keeps_pronouns_behind_their_predecessor_of_the_document() -> None:
+    document = f"{WHOLE} It is not loud. The tower has a bell. It is very loud."
+    assert repair_text([WHOLE, "It is very loud."], document=document) == [WHOLE]
+    assert repair_text([WHOLE, "It is not loud."], document=document) == [WHOLE, "It is not loud."]
+    first = "It is a tower of birds."
+    assert repair_text([first], document=f"{first} They sing.") == [first]
+    assert repair_text([WHOLE, "They do it again."], document=document) == [WHOLE, "They do it again."]
+
+
+def test_text_with_a_word_is_never_empty() -> None:
+    for fragments, text in [
+        (["the birds of the tower, and the"], ["The birds of the tower."]),
+        (['and (the "tower', "2."], ["And the tower."]),
+        (["it is so."], ["It is so."]),
+        (["of"], ["Of"]),
+        (["1.", "-"], []),
+        ([], []),
+    ]:
+        assert repair_text(fragments) == text
+
+
+def test_connective_without_predecessor_is_removed() -> None:
+    assert repair_text(["However, the tower is loud.", "Moreover, the birds are."]) == [
+        "The tower is loud.",
+        "Moreover, the birds are.",
+    ]
+    assert repair_text([WHOLE.replace("The", "However, this", 1), WHOLE]) == [WHOLE]
+
+
+def test_scripts_without_spaces_are_left_alone() -> None:
+    assert repair_text(["\u9e1f\u5728\u5531"], "zh") == ["\u9e1f\u5728\u5531"]
+
+
+def test_hostile_sentences_are_repaired() -> None:
+    """Patterns that go back and forth would take minutes for them."""
+    for part in ("(", '"', "a ", ", ", "and ", "1. ", "()", "**a** ", "[("):
+        sentence = part * (10_000 // len(part))
+        repaired = repair_text([sentence, f"{sentence}b"])
+        assert len(repaired) <= 2, part
+        is_whole_text(repaired)

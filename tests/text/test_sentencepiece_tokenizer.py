@@ -40,14 +40,6 @@ def test_byte_fallback_round_trip(tokenizer: SentencePieceTokenizer) -> None:
     assert tokenizer.decode(tokenizer.encode("漢字 😀 naïve <s> <0x41>")) == "漢字 😀 naïve <s> <0x41>"
 
 
-def test_composed_and_decomposed_letters_are_the_same(tokenizer: SentencePieceTokenizer) -> None:
-    assert tokenizer.encode("e\u0301") == tokenizer.encode("é")
-
-
-def test_invisible_characters_have_no_tokens(tokenizer: SentencePieceTokenizer) -> None:
-    assert tokenizer.encode("The\u202e docu\u200dment\ud800") == tokenizer.encode("The document")
-
-
 def test_special_tokens_are_not_decoded(tokenizer: SentencePieceTokenizer) -> None:
     ids = tokenizer.encode("The document")
     assert tokenizer.decode([2, *ids, 3, 0, 0]) == "The document"
@@ -71,10 +63,6 @@ def test_training_twice_gives_the_same_file_and_prints_nothing(
 def test_a_long_paragraph_is_not_left_out_of_training(tmp_path: Path) -> None:
     tokenizer = SentencePieceTokenizer.train([*TEXTS, "xylophone " * 5000], tmp_path / "model", 330)
     assert "▁xylophone" in tokenizer.tokens()
-
-
-def test_few_texts_give_fewer_tokens(tmp_path: Path) -> None:
-    assert SentencePieceTokenizer.train(["a b"], tmp_path / "model", 8000).vocab_size < 300
 
 
 def test_a_vocabulary_too_small_for_the_characters_is_refused(tmp_path: Path) -> None:
@@ -112,32 +100,6 @@ def test_lines_start_no_threads(tokenizer: SentencePieceTokenizer, monkeypatch: 
 
 LINES = ["the cat sat on the mat", "a dog sat on the log", "the frog sat in the bog"]
 RULE = "data.vocabulary must hold every character"
-
-
-def longest(model: bytes) -> int:
-    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-    return max(len(processor.id_to_piece(index)) for index in range(3, processor.vocab_size()))
-
-
-def test_the_same_lines_give_the_same_model() -> None:
-    lines = LINES * 20
-    model = train_unigram(lines, 40, 1, {}, RULE)
-    assert model == train_unigram(lines, 40, 1, {}, RULE)
-    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-    assert processor.decode(processor.encode(LINES[0])) == LINES[0]
-
-
-def test_settings_reach_the_trainer() -> None:
-    lines = LINES * 20
-    assert longest(train_unigram(lines, 40, 1, {}, RULE)) > 2
-    assert longest(train_unigram(lines, 40, 1, {"max_sentencepiece_length": 2}, RULE)) == 2
-
-
-def test_no_text_or_too_many_characters_are_refused() -> None:
-    with pytest.raises(DataError, match="the training documents must hold some text, got none"):
-        train_unigram([], 40, 1, {}, RULE)
-    with pytest.raises(DataError, match=r"data\.vocabulary must hold every character, got 5; take a larger one"):
-        train_unigram(LINES, 5, 1, {}, RULE)
 
 
 def test_lack_of_memory_is_not_taken_for_a_small_vocabulary(monkeypatch: pytest.MonkeyPatch) -> None:

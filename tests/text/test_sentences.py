@@ -54,17 +54,6 @@ def test_no_character_is_lost(text: str) -> None:
     assert "".join("".join(DEFAULT.split(text)).split()) == "".join(text.split())
 
 
-@given(st.lists(st.sampled_from(["Aa bb. ", "c", "D? ", "e.g. ", "x" * 30 + " "]), min_size=30, max_size=60))
-def test_no_character_is_lost_between_windows(parts: list[str]) -> None:
-    text = "".join(parts) * 30
-    assert "".join("".join(DEFAULT.split(text)).split()) == "".join(text.split())
-
-
-def test_a_long_paragraph_is_split_as_a_short_one() -> None:
-    sentences = [f"Sentence number {number} stands here." for number in range(1000)]
-    assert [sentence.strip() for sentence in DEFAULT.split(" ".join(sentences))] == sentences
-
-
 def test_endless_sentences_are_split_between_words() -> None:
     cut = DEFAULT.split("word " * 5000)
     assert len(cut) == 3
@@ -192,11 +181,6 @@ def test_a_sentence_has_a_word() -> None:
         "Yes.",
     ]
     assert of("en", "1. The first one. 2. The second one.") == ["1. The first one.", "2. The second one."]
-
-
-def test_a_long_text_without_spaces_is_split_at_its_full_stops() -> None:
-    text = "这是一个手册。" * 3000
-    assert "".join(part.strip() for part in SentenceSplitter("zh").split(text)) == text
 
 
 def test_marks_have_a_length() -> None:

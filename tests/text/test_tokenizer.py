@@ -3,10 +3,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sumpool.errors import DataError
 from sumpool.special_tokens import EOS, PARAGRAPH, SpecialTokens
+from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
 from sumpool.text.sentencepiece_tokenizer import SentencePieceTokenizer
 from sumpool.text.sentences import SentenceSplitter
-from sumpool.text.tokenizer import EncodedDocument, encode_document, id_dtype
+from sumpool.text.tokenizer import (
+    EncodedDocument,
+    encode_document,
+    id_dtype,
+    load_tokenizer,
+    same_tokenizer,
+    tokenizer_files,
+)
 from tests.text import bart
 from tests.text.bart import learn, take_over
 
@@ -36,20 +45,6 @@ def test_empty_texts_have_no_tokens(tokenizer: SentencePieceTokenizer) -> None:
     for text in ["", "  \n", "\u200b\u202e"]:
         document = encode_document(text, tokenizer, SPLITTER)
         assert document.ids.shape == document.sentences.shape == (0,)
-
-
-def test_odd_texts_have_tokens(tokenizer: SentencePieceTokenizer) -> None:
-    for text in [
-        "a",
-        "...",
-        "😀\u200d👩",
-        "שלום עולם",
-        "漢字漢字漢字",
-        "e" + "\u0301" * 1000,
-        "\x1b[31m",
-        "\U000e0041\0 x",
-    ]:
-        assert len(encode_document(text, tokenizer, SPLITTER).ids)
 
 
 def test_line_ends_and_unicode_forms_make_no_difference(tokenizer: SentencePieceTokenizer) -> None:
@@ -126,3 +121,31 @@ def test_a_suffix_of_several_tokens_survives_truncation() -> None:
 def test_large_vocabularies_need_more_bits() -> None:
     assert id_dtype(65_536) == np.uint16
     assert id_dtype(65_537) == np.int32
+
+
+TEXTS = ["The end of a document is short. Why?", "Another number is not."]
+
+
+def test_the_kind_of_tokenizer_follows_from_the_file_name(tmp_path: Path) -> None:
+    (tmp_path / "learnt").mkdir()
+    SentencePieceTokenizer.train(TEXTS, tmp_path / "learnt" / "tokenizer.model", 290)
+    take_over(learn(TEXTS, tmp_path / "bart"), tmp_path / "taken")
+    assert isinstance(load_tokenizer(tmp_path / "learnt"), SentencePieceTokenizer)
+    assert isinstance(load_tokenizer(tmp_path / "taken"), HuggingFaceTokenizer)
+    assert [path.name for path in tokenizer_files(tmp_path / "taken")] == ["tokenizer.json", "vocabulary.json"]
+    assert [path.name for path in tokenizer_files(tmp_path / "learnt")] == ["tokenizer.model"]
+    assert same_tokenizer(tmp_path / "taken", tmp_path / "taken")
+    assert not same_tokenizer(tmp_path / "taken", tmp_path / "learnt")
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part" / "tokenizer.json").write_bytes((tmp_path / "taken" / "tokenizer.json").read_bytes())
+    assert not same_tokenizer(tmp_path / "taken", tmp_path / "part")
+
+
+def test_a_learnt_vocabulary_has_the_default_special_tokens(tmp_path: Path) -> None:
+    special = SentencePieceTokenizer.train(TEXTS, tmp_path / "tokenizer.model", 290).special_tokens
+    assert special == SpecialTokens(0, 3, 2, (0, 1, 2), (), ())
+
+
+def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"tokenizer\.model must be a SentencePiece model, got .*No such file"):
+        load_tokenizer(tmp_path)

@@ -5,8 +5,7 @@ import pytest
 
 from sumpool.errors import DataError
 from sumpool.special_tokens import UNK
-from sumpool.text.sentences import SentenceSplitter
-from sumpool.text.tokenizer import UNITS_JSON, Units, encode_document, load_tokenizer, tokenizer_files
+from sumpool.text.tokenizer import UNITS_JSON, Units, load_tokenizer, tokenizer_files
 from sumpool.text.units import UnitTokenizer
 
 pytestmark = pytest.mark.slow
@@ -37,11 +36,6 @@ def test_lengths_are_those_of_the_units(tokenizer: UnitTokenizer) -> None:
     assert len(tokenizer.encode(text)) == sizes.get(tokenizer.units, len(text.split()))
 
 
-def test_a_text_is_one_sentence(tokenizer: UnitTokenizer) -> None:
-    document = encode_document(TEXTS[tokenizer.units], tokenizer, SentenceSplitter())
-    assert not document.sentences.any()
-
-
 def test_tokens_have_bytes_and_word_starts(tokenizer: UnitTokenizer) -> None:
     tokens, starts = tokenizer.token_bytes(), tokenizer.word_starts()
     assert len(tokens) == len(starts) == tokenizer.vocab_size
@@ -70,8 +64,3 @@ def test_a_damaged_vocabulary_is_named(tmp_path: Path) -> None:
             DataError, match=r"units\.json must be a vocabulary of units, got: .*; prepare the data again"
         ):
             load_tokenizer(tmp_path)
-
-
-def test_a_missing_vocabulary_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="must be a vocabulary of units, got: No such file"):
-        UnitTokenizer.load(tmp_path)

@@ -45,10 +45,9 @@ TESTED: tuple[TestedFigure, ...] = (
         "hostile texts, ids and names in reports as HTML, Markdown, LaTeX and CSV: no element, attribute "
         "or address of theirs, one row each, and no formula",
         (
-            "tests/evaluation/test_html_report.py",
             "tests/evaluation/test_tables.py",
             "tests/inference/test_explanation.py",
-            "tests/text/test_escaping.py",
+            "tests/text/test_cleaning.py",
         ),
     ),
     TestedFigure(
