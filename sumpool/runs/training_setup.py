@@ -9,7 +9,6 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from sumpool.data.batches import Batch
 from sumpool.data.report import PreparedReport
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.schema import BaseRecipe
@@ -17,7 +16,7 @@ from sumpool.recipe.task import find_task
 from sumpool.text.tokenizer import Tokenizer, load_tokenizer
 from sumpool.training.config import MIN_SELECTION_DOCUMENTS, TrainConfig
 from sumpool.training.data_order import TrainingData
-from sumpool.training.hardware import autocast, peak, reproducible
+from sumpool.training.hardware import peak, reproducible
 from sumpool.training.update import Updater
 
 
@@ -89,7 +88,6 @@ class DryRun:
         seconds: Time of an update of such batches.
         peak_memory: Bytes that an update needs beside weights and moments; None if unknown.
         device: The device.
-        evaluation_speed: Source tokens per second of a forward pass that scores such a batch; None if unknown.
     """
 
     parameters: int
@@ -99,7 +97,6 @@ class DryRun:
     seconds: float
     peak_memory: int | None
     device: str
-    evaluation_speed: float | None = None
 
 
 def measure_update(
@@ -131,8 +128,6 @@ def measure_update(
         start = time.perf_counter()
         memory = peak(update, device)
         seconds = time.perf_counter() - start
-        check()
-        speed = _evaluation_speed(model, batch, updater)
     assert batch.target is not None
     return DryRun(
         parameters=sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad),
@@ -142,22 +137,4 @@ def measure_update(
         seconds=seconds * config.accumulate,
         peak_memory=memory,
         device=str(device),
-        evaluation_speed=speed,
     )
-
-
-@torch.no_grad()
-def _evaluation_speed(model: nn.Module, batch: Batch, updater: Updater) -> float:
-    """Source tokens per second of a forward pass in evaluation, the second of two."""
-    model.eval()
-    batch = batch.to(updater.device)
-    seconds = 0.0
-    for _ in range(2):
-        start = time.perf_counter()
-        with autocast(updater.device, updater.precision):
-            scores, *_ = model(
-                batch.ids, batch.mask, batch.sentences, batch.target, batch.phrases, lengths=batch.lengths
-            )
-        float(scores.log_prob.sum())  # waits for the device
-        seconds = time.perf_counter() - start
-    return int(batch.mask.sum()) / seconds

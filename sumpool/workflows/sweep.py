@@ -1,6 +1,7 @@
 """`sumpool train sweep.yaml`: several recipes under one budget in, one table out."""
 
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -45,16 +46,13 @@ DRY_RUN = "dry_run.json"
 _ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "rougeLsum": "ROUGE-Lsum"}
 _ACCURACY = {"accuracy": "accuracy %"}
 _LABEL = TypeAdapter(dict[str, Any])
-_LAST_UPDATES = 10
-"""Updates at the end of training over which layer metrics are averaged."""
 _NOTES = (
     "±: half of the range over the seeds; [ ]: 95 % interval over documents, whose scores are means over the seeds",
     "not separated from: rows whose first score does not differ with p < .05, by the paired permutation test over "
     "seeds and documents, corrected for all pairs of rows by Holm's method",
-    "validation loss: nats per token, of the weights that are scored, whose exponential is the perplexity; the seconds "
-    "to a loss are those of updates alone, without validating and saving",
-    "tokens/s: source tokens, in training the median over updates, in evaluation of a forward pass over the longest "
-    "batch; peak: an update with the longest batch, weights and moments not counted",
+    "validation loss: nats per token, of the weights that are scored, whose exponential is the perplexity",
+    "tokens/s: source tokens, median over updates; peak: an update with the longest batch, weights and moments not "
+    "counted",
 )
 
 
@@ -69,38 +67,30 @@ class PlannedRun:
 
 
 @dataclass(frozen=True)
-class RunMetrics:
-    """Metrics of a finished run.
+class Outcome:
+    """Metrics of one run, or why it failed.
 
     Attributes:
+        row: Name of the row.
+        seed: Seed of the run.
+        parameters: Number of parameters of the model.
+        steps: Updates.
+        failure: Why it failed; empty if it finished.
         scores: For each document, F1 from 0 to 1 of every ROUGE; of a classifier, whether its label is correct, 0 or 1.
         loss: Validation loss of the weights that were scored, nats per token.
-        losses: Seconds of training before each validation, and its loss.
         tokens_per_second: Source tokens per second of each update.
-        layer_metrics: Metrics of the encoder layers at the end of training, by name.
         peak_memory: Bytes that an update needs beside weights and moments; None if unknown.
-        evaluation_speed: Source tokens per second of a forward pass in evaluation; None if unknown.
     """
-
-    scores: Mapping[str, tuple[float, ...]]
-    loss: float
-    losses: Sequence[tuple[float, float]]
-    tokens_per_second: Sequence[float]
-    layer_metrics: Mapping[str, float]
-    peak_memory: int | None
-    evaluation_speed: float | None
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Metrics of one run, or why it failed."""
 
     row: str
     seed: int
     parameters: int
     steps: int
-    metrics: RunMetrics | None = None
     failure: str = ""
+    scores: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    loss: float = math.nan
+    tokens_per_second: Sequence[float] = ()
+    peak_memory: int | None = None
 
 
 @dataclass(frozen=True)
@@ -117,11 +107,7 @@ class SweepRow:
         scores_by_seed: By title, the means over documents.
         validation_loss: Nats per token, of the weights that were scored.
         tokens_per_second: Source tokens per second, median over all updates; None if no seed finished.
-        evaluation_speed: Source tokens per second of a forward pass in evaluation, median over the seeds; None if
-            unknown.
         peak_memory: Bytes of an update beside weights and moments; None if unknown.
-        seconds_to_target: Seconds of training to the target loss, which every run reaches.
-        layer_metrics: Metrics of the encoder layers at the end of training, means over the seeds.
     """
 
     name: str
@@ -133,10 +119,7 @@ class SweepRow:
     scores_by_seed: dict[str, list[float]] = field(default_factory=dict)
     validation_loss: list[float] = field(default_factory=list)
     tokens_per_second: float | None = None
-    evaluation_speed: float | None = None
     peak_memory: int | None = None
-    seconds_to_target: list[float] = field(default_factory=list)
-    layer_metrics: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -147,14 +130,11 @@ class SweepTable:
         systems: Result of each row that was tried.
         differences: Pairs of rows with the same seeds: names, difference of the first score with its 95 % interval
             over seeds and documents, and p-value (see `compare_all`).
-        target_loss: The highest last validation loss of all runs, nats per token, to which the seconds are counted;
-            None while no run has finished.
         notes: Notes on reading the table.
     """
 
     systems: tuple[SweepRow, ...]
     differences: tuple[tuple[str, str, Estimate, float], ...]
-    target_loss: float | None
     notes: tuple[str, ...]
 
     def to_json(self) -> str:
@@ -170,10 +150,9 @@ class SweepTable:
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return column titles and cells, with scores times 100."""
-        target = "target" if self.target_loss is None else f"{self.target_loss:.3f} nats"
         scores = next((list(system.scores) for system in self.systems if system.seeds), [])
-        measures = ["validation loss", "tokens/s", "tokens/s, evaluation", "peak MiB", f"s to {target}"]
-        titles = ["row", "parameters", *scores, *measures, "not separated from", "remarks"]
+        measures = ["validation loss", "tokens/s", "peak MiB", "not separated from", "remarks"]
+        titles = ["row", "parameters", *scores, *measures]
         return titles, [_cells(system, self.differences, len(titles)) for system in self.systems]
 
 
@@ -212,7 +191,7 @@ def sweep(loaded: LoadedSweep, out: Path | None = None, *, report: Report = no_o
             outcomes.append(_attempt(run, settings.split, report, check))
             if outcomes[-1].failure:
                 report(Progress("sweep", note=f"{run.recipe.name} failed: {outcomes[-1].failure}"))
-            documents = max((len(outcome.metrics.scores) for outcome in outcomes if outcome.metrics), default=0)
+            documents = max(len(outcome.scores) for outcome in outcomes)
             budget = (
                 f"every run reads {settings.source_tokens:,} source tokens, padding not counted; seeds "
                 f"{', '.join(map(str, settings.seeds))}; {documents:,} documents of {settings.split} are scored"
@@ -292,8 +271,8 @@ def plan_runs(loaded: LoadedSweep, folder: Path, report: Report, check: Check) -
 
 def _attempt(run: PlannedRun, split: Split, report: Report, check: Check) -> Outcome:
     """Train and evaluate one run; an error of this run alone becomes its reason to fail."""
-    recipe, folder = run.recipe, run.folder
-    metrics, failure = None, ""
+    recipe, folder, path = run.recipe, run.folder, evaluation_folder(run.folder, split) / SCORES
+    outcome = Outcome(run.row, recipe.seed, run.parameters, recipe.train.steps)
     try:
         train(recipe, folder, report=report, check=check)  # does nothing for a finished run
         if not (folder / DRY_RUN).exists():
@@ -305,10 +284,21 @@ def _attempt(run: PlannedRun, split: Split, report: Report, check: Check) -> Out
             evaluate(results=Results(resume=True), report=report, check=check)
         except DataError:  # other settings of the recipe
             evaluate(results=Results(), report=report, check=check)
-        metrics = _read_metrics(folder, split, classified="accuracy" in recipe.selection_measures)
+        if "accuracy" in recipe.selection_measures:
+            scores: dict[str, tuple[float, ...]] = {id: (correct,) for id, correct in read_correct(path).items()}
+        else:
+            rouge = {document.id: document.systems["model"].rouge for document in read_scores(path)}
+            scores = {id: tuple(values[name].f1 for name in _ROUGE) for id, values in rouge.items()}
+        updates = [record for record in Journal(folder / JOURNAL).read() if record["kind"] == "step"]
+        return replace(
+            outcome,
+            scores=scores,
+            loss=Manifest.read(folder).facts["validation_loss"],
+            tokens_per_second=[record["tokens_per_second"] for record in updates],
+            peak_memory=read_json(folder / DRY_RUN, CheckpointError, "delete it")["peak_memory"],
+        )
     except Exception as error:
-        failure = _failure(error)
-    return Outcome(run.row, recipe.seed, run.parameters, recipe.train.steps, metrics, failure)
+        return replace(outcome, failure=_failure(error))
 
 
 def _failure(error: Exception) -> str:
@@ -316,22 +306,6 @@ def _failure(error: Exception) -> str:
     if isinstance(error, Interrupted) or not (isinstance(error, SumpoolError) or is_out_of_memory(error)):
         raise error
     return str(error) or "memory ran out"
-
-
-def _read_metrics(run: Path, split: Split, *, classified: bool) -> RunMetrics:
-    """Read the metrics of a run that was evaluated on a split and whose update was measured."""
-    path = evaluation_folder(run, split) / SCORES
-    scores: dict[str, tuple[float, ...]]
-    if classified:
-        scores = {id: (correct,) for id, correct in read_correct(path).items()}
-    else:
-        rouge = {document.id: document.systems["model"].rouge for document in read_scores(path)}
-        scores = {id: tuple(values[name].f1 for name in _ROUGE) for id, values in rouge.items()}
-    cost = DryRun(**read_json(run / DRY_RUN, CheckpointError, "delete it, and evaluate the run again"))
-    loss = Manifest.read(run).facts["validation_loss"]
-    return RunMetrics(
-        scores, loss, *read_journal(Journal(run / JOURNAL).read()), cost.peak_memory, cost.evaluation_speed
-    )
 
 
 def read_correct(path: Path) -> dict[str, float]:
@@ -344,81 +318,47 @@ def read_correct(path: Path) -> dict[str, float]:
     return {row["id"]: float(row["label"] == row["predicted"]) for row in rows}
 
 
-def read_journal(
-    records: Sequence[Mapping[str, Any]],
-) -> tuple[list[tuple[float, float]], list[float], dict[str, float]]:
-    """Extract losses, tokens per second and layer metrics of `RunMetrics` from a metrics log."""
-    updates = [record for record in records if record["kind"] == "step"]
-    seconds, losses = 0.0, []
-    for record in records:
-        if record["kind"] == "step":
-            seconds += record["seconds"]
-        elif record["kind"] == "validation":
-            losses.append((seconds, record["nats"]))
-    last = updates[-_LAST_UPDATES:]
-    names = [name for name in (last[-1] if last else ()) if name.startswith("layer_")]
-    layer_metrics = {name: fmean(record[name] for record in last if name in record) for name in names}
-    return losses, [float(record["tokens_per_second"]) for record in updates], layer_metrics
-
-
 def tabulate(outcomes: Sequence[Outcome], resamples: int, notes: Sequence[str] = ()) -> SweepTable:
     """Aggregate the outcomes of all runs so far to a table, with `resamples` of the bootstrap for an interval."""
-    finished = [outcome.metrics for outcome in outcomes if outcome.metrics]
-    target = max((metrics.losses[-1][1] for metrics in finished), default=None)
-    names = dict.fromkeys(outcome.row for outcome in outcomes)
-    systems = [_aggregate([one for one in outcomes if one.row == name], target, resamples) for name in names]
-    return SweepTable(tuple(systems), tuple(_differences(outcomes)), target, tuple(notes))
-
-
-def _aggregate(outcomes: Sequence[Outcome], target: float | None, resamples: int) -> SweepRow:
-    """Aggregate the seeds of a row."""
-    first = outcomes[0]
-    failures = {outcome.seed: outcome.failure for outcome in outcomes if outcome.failure}
-    finished = [outcome for outcome in outcomes if outcome.metrics]
-    runs = [outcome.metrics for outcome in outcomes if outcome.metrics]
-    if not runs or target is None:
-        return SweepRow(first.row, first.parameters, failures)
-    scores = np.array([[run.scores[document] for document in runs[0].scores] for run in runs])  # (seeds, documents, n)
-    by_seed = scores.mean(axis=1)  # (seeds, n)
-    titles = [*(_ROUGE if scores.shape[-1] == len(_ROUGE) else _ACCURACY).values()]
-    speeds = [run.evaluation_speed for run in runs if run.evaluation_speed is not None]
-    names = dict.fromkeys(name for run in runs for name in run.layer_metrics)
-    return SweepRow(
-        first.row,
-        first.parameters,
-        failures,
-        seeds=[outcome.seed for outcome in finished],
-        steps=[outcome.steps for outcome in finished],
-        scores=dict(zip(titles, estimate(scores.mean(axis=0), resamples, SEED), strict=True)),
-        scores_by_seed={title: by_seed[:, number].tolist() for number, title in enumerate(titles)},
-        validation_loss=[run.loss for run in runs],
-        tokens_per_second=median(speed for run in runs for speed in run.tokens_per_second),
-        evaluation_speed=median(speeds) if speeds else None,
-        peak_memory=max((run.peak_memory for run in runs if run.peak_memory is not None), default=None),
-        seconds_to_target=[next(at for at, loss in run.losses if loss <= target) for run in runs],
-        layer_metrics={
-            name: fmean(run.layer_metrics[name] for run in runs if name in run.layer_metrics) for name in names
-        },
-    )
-
-
-def _differences(outcomes: Sequence[Outcome]) -> list[tuple[str, str, Estimate, float]]:
-    """Compare the first score of all rows that have finished with the seeds of the first such row."""
-    rows: dict[str, dict[int, RunMetrics]] = {}
+    rows: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
-        if outcome.metrics:
-            rows.setdefault(outcome.row, {})[outcome.seed] = outcome.metrics
-    seeds = next((sorted(runs) for runs in rows.values()), [])
-    scores = {
-        name: [[values[0] for _, values in sorted(runs[seed].scores.items())] for seed in seeds]
-        for name, runs in rows.items()
-        if sorted(runs) == seeds
-    }
-    return compare_all({name: np.concatenate(values) for name, values in scores.items()})
+        rows.setdefault(outcome.row, []).append(outcome)
+    systems = []
+    of_rows: dict[str, dict[int, list[float]]] = {}  # the first scores of each row by seed, (documents,)
+    for name, of_row in rows.items():
+        failures = {outcome.seed: outcome.failure for outcome in of_row if outcome.failure}
+        runs = [outcome for outcome in of_row if not outcome.failure]
+        if not runs:
+            systems.append(SweepRow(name, of_row[0].parameters, failures))
+            continue
+        scores = np.array([[run.scores[document] for document in runs[0].scores] for run in runs])
+        of_rows[name] = {run.seed: [run.scores[document][0] for document in sorted(run.scores)] for run in runs}
+        means, by_seed = scores.mean(axis=0), scores.mean(axis=1)  # (documents, n), (seeds, n)
+        titles = [*(_ROUGE if scores.shape[-1] == len(_ROUGE) else _ACCURACY).values()]
+        row = SweepRow(
+            name,
+            of_row[0].parameters,
+            failures,
+            seeds=[run.seed for run in runs],
+            steps=[run.steps for run in runs],
+            scores=dict(zip(titles, estimate(means, resamples, SEED), strict=True)),
+            scores_by_seed={title: by_seed[:, number].tolist() for number, title in enumerate(titles)},
+            validation_loss=[run.loss for run in runs],
+            tokens_per_second=median(speed for run in runs for speed in run.tokens_per_second),
+            peak_memory=max((run.peak_memory for run in runs if run.peak_memory is not None), default=None),
+        )
+        systems.append(row)
+    # Rows are compared that have finished with the seeds of the first such row.
+    seeds = next((sorted(by_seed) for by_seed in of_rows.values()), [])
+    compared = {name: by_seed for name, by_seed in of_rows.items() if sorted(by_seed) == seeds}
+    differences = compare_all(
+        {name: np.concatenate([by_seed[seed] for seed in seeds]) for name, by_seed in compared.items()}
+    )
+    return SweepTable(tuple(systems), tuple(differences), tuple(notes))
 
 
 def _cells(system: SweepRow, differences: Sequence[tuple[str, str, Estimate, float]], columns: int) -> list[str]:
-    remarks = [f"{name} {value:.3g}" for name, value in system.layer_metrics.items()]
+    remarks = []
     for reason in dict.fromkeys(system.failures.values()):
         seeds = ", ".join(str(seed) for seed, other in system.failures.items() if other == reason)
         remarks.append(f"failed with seed {seeds}: {reason}")
@@ -426,7 +366,7 @@ def _cells(system: SweepRow, differences: Sequence[tuple[str, str, Estimate, flo
     if not system.seeds:
         return [*start, *["-"] * (columns - 3), "; ".join(remarks)]
     compared = any(system.name in pair[:2] for pair in differences)
-    memory, speed = system.peak_memory, system.evaluation_speed
+    memory = system.peak_memory
     return [
         *start,
         *(
@@ -436,9 +376,7 @@ def _cells(system: SweepRow, differences: Sequence[tuple[str, str, Estimate, flo
         ),
         _spread(system.validation_loss, 3),
         f"{system.tokens_per_second:,.0f}",
-        "-" if speed is None else f"{speed:,.0f}",
         "-" if memory is None else f"{memory / 2**20:,.0f}",
-        _spread(system.seconds_to_target, 0),
         ", ".join(not_separated(system.name, differences)) if compared else "-",
         "; ".join(remarks),
     ]

@@ -16,23 +16,14 @@ def test_an_update_with_the_longest_batch_is_measured_and_changes_no_weight() ->
     assert cost.documents * cost.source_tokens <= CONFIG.batch_tokens
     assert cost.target_tokens <= 5
     assert cost.seconds > 0
-    assert cost.evaluation_speed is not None
-    assert cost.evaluation_speed > 0
     assert cost.device == "cpu"
     assert [progress.note for progress in notes] == ["trying the longest batch"]
     assert all(torch.equal(weights, before[name]) for name, weights in model.named_parameters())
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("before", [0, 1])
-def test_check_may_stop_it_between_updates(before: int) -> None:
-    calls = []
-
+def test_check_may_stop_it_between_updates() -> None:
     def check() -> None:
-        calls.append(1)
-        if len(calls) > before:
-            raise Interrupted(15)
+        raise Interrupted(15)
 
     with pytest.raises(Interrupted, match="stopped by SIGTERM"):
         measure_update(new_model(), DATA, CONFIG, torch.device("cpu"), no_op, check)
-    assert len(calls) == before + 1

@@ -99,13 +99,10 @@ def test_every_row_and_seed_is_trained_scored_and_tabulated(trained: Path, whole
         for name, score in system.scores.items():
             assert score.mean == pytest.approx(sum(system.scores_by_seed[name]) / 2)
         assert len(system.validation_loss) == 2
-        assert len(system.seconds_to_target) == 2
         assert system.tokens_per_second
-    assert list(halving.layer_metrics) == ["layer_1.winner_share"]
-    assert blockwise.layer_metrics == {}
     lines = (folder / "table.md").read_text().splitlines()
     assert [line.split(" | ")[0] for line in lines[:4]] == ["| row", "| ---", "| blockwise", "| halving"]
-    assert {line.count(" | ") for line in lines[:4]} == {12}
+    assert {line.count(" | ") for line in lines[:4]} == {10}
     assert table_of(folder)["systems"][1]["name"] == "halving"
     recipe = load_recipe(folder / "halving-seed2")
     assert (recipe.name, recipe.seed, recipe.data.prepared) == ("halving-seed2", 2, trained / "prepared")
