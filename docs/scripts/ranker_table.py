@@ -26,8 +26,8 @@ from sumpool.core.decoding.config import LengthTarget
 from sumpool.documents.document import Document
 from sumpool.documents.read import read_documents
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
-from sumpool.evaluation.baselines import lexrank, random_ranks, textrank
 from sumpool.evaluation.rouge import Rouge, RougeTokenizer
+from sumpool.evaluation.scorer import lexrank, random_ranks, textrank
 from sumpool.evaluation.statistics import compare
 from sumpool.io.atomic import temporary_path
 from sumpool.io.replaceable import replace_listed_file

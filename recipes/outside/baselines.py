@@ -10,8 +10,8 @@ from pathlib import Path
 
 from common import HALVES, Row, read_corpus
 
-from sumpool.evaluation.baselines import lexrank, random_ranks, take_sentences, textrank
 from sumpool.evaluation.rouge import Rouge
+from sumpool.evaluation.scorer import lexrank, random_ranks, take_sentences, textrank
 from sumpool.text.sentences import SentenceSplitter
 
 _SHOWN = ("rouge1", "rouge2", "rougeLsum")

@@ -61,14 +61,13 @@ class FileNames:
 
 
 def _safe_path(name: str) -> PurePosixPath:
-    parts = [_safe_component(part) for part in name.split("/") if part not in ("", ".", "..")]
+    parts = []
+    for raw in name.split("/"):
+        if raw not in ("", ".", ".."):
+            part = _UNSAFE.sub("_", unicodedata.normalize("NFC", raw)).strip(" ").rstrip(".")
+            part = f"_{part}" if not part or part.startswith((".", "-")) or _DEVICE.match(part) else part
+            parts.append(part.encode()[:MAX_BYTES].decode(errors="ignore"))
     return PurePosixPath(*parts) if parts else PurePosixPath("_")
-
-
-def _safe_component(part: str) -> str:
-    part = _UNSAFE.sub("_", unicodedata.normalize("NFC", part)).strip(" ").rstrip(".")
-    part = f"_{part}" if not part or part.startswith((".", "-")) or _DEVICE.match(part) else part
-    return part.encode()[:MAX_BYTES].decode(errors="ignore")
 
 
 def _with_hash(path: PurePosixPath, id: str) -> PurePosixPath:

@@ -119,7 +119,10 @@ class Manifest:
                     f"{path} must have schema {SCHEMA} or lower, got {schema}: a newer version of sumpool wrote it; "
                     "update sumpool"
                 )
-            facts = _facts(entries["facts"])
+            facts = dict(entries["facts"].items())
+            for name, value in facts.items():
+                if name in _NUMBERS and (type(value) not in _NUMBERS[name] or not 0 <= value < 1 << 63):
+                    raise ValueError(f"the fact {name} = {value!r}")
             manifest = cls(_digests(entries["files"]), facts, _digests(entries["incoming"]), kind)
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise error_type(f"{path} must be a manifest, got: {error!r}") from error
@@ -227,15 +230,6 @@ def _digests(entries: Mapping[str, Any]) -> dict[str, FileDigest]:
         if not is_size or not (isinstance(digest.sha256, str) and _SHA256.fullmatch(digest.sha256)):
             raise ValueError(f"{name} with {digest}")
     return digests
-
-
-def _facts(facts: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
-    """Check the types of the facts that are numbers."""
-    for name, value in facts.items():
-        kinds = _NUMBERS.get(name)
-        if kinds and (type(value) not in kinds or not 0 <= value < 1 << 63):
-            raise ValueError(f"the fact {name} = {value!r}")
-    return dict(facts)
 
 
 def _render(entries: Mapping[str, Any]) -> bytes:

@@ -65,7 +65,12 @@ def fit_forest(
     """
     features = rows.shape[1]
     edges = [_edges(rows[:, column]) for column in range(features)]
-    codes = np.column_stack([_codes(rows[:, column], edge) for column, edge in enumerate(edges)])
+    codes = np.column_stack(  # 0 if a value is missing, 1 + the number of bounds below it otherwise
+        [
+            np.where(np.isnan(column), 0, 1 + np.searchsorted(edge, column, side="left")).astype(np.int32)
+            for column, edge in zip(rows.T, edges, strict=True)
+        ]
+    )
     base = float(np.average(targets, weights=weights))
     residual = targets - base
     generator = np.random.default_rng(seed)
@@ -197,8 +202,3 @@ def _edges(column: Matrix) -> Matrix:
         shares = np.linspace(0, 1, MAX_BINS)[1:-1]
         middles = np.unique(np.quantile(column[~np.isnan(column)], shares, method="lower"))
     return middles.astype(np.float32)
-
-
-def _codes(column: Matrix, edges: Matrix) -> Codes:
-    """Return the bin of each value: 0 if it is missing, 1 + the number of bounds below it otherwise."""
-    return np.where(np.isnan(column), 0, 1 + np.searchsorted(edges, column, side="left")).astype(np.int32)

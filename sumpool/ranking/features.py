@@ -296,14 +296,25 @@ def lexical_features(
     title_words = _members(columns, content_prefixes(title, language))
     yield _centralities(graph, structure)
     yield _frequencies(graph)
-    yield _openings(graph, columns, content, title_words)
+    # The first content words of a sentence mostly are its subject.
+    openings = [[columns[word] for word in sentence[:_OPENING]] for sentence in content]
+    logarithm = np.log(np.maximum(np.bincount(graph.word, graph.count, graph.words), 1))
     yield {
-        "title_overlap": _share(graph, title_words),
+        "title_in_opening": _counts(openings, lambda numbers: float(title_words[numbers].sum()) / _OPENING),
+        "frequency_in_opening": _counts(openings, lambda numbers: float(logarithm[numbers].sum()) / _OPENING),
+    }
+    of_headings = [set(content_prefixes(heading, language)) for heading in headings]
+    known = [sorted(columns[word] for word in words if word in columns) for words in of_headings]
+    in_headings = [section * graph.words + word for section, numbers in enumerate(known) for word in numbers]
+    shared = np.isin(structure.section[graph.sentence] * graph.words + graph.word, in_headings)
+    sizes = np.array([max(len(words), 2) for words in of_headings])
+    yield {
+        "title_overlap": _mean(graph, title_words[graph.word]),
         "title_recall": graph.sum_by_sentence(title_words[graph.word]) / max(title_words.sum(), 1),
         "has_title": np.full(graph.sentences, float(bool(title))),
         "heading_overlap": _mean(graph, weights[graph.word]),
-        "section_overlap": _section_overlap(graph, columns, headings, structure, language),
-        "first_overlap": _share(graph, (np.bincount(graph.word[graph.sentence < _FIRST], minlength=graph.words) > 0)),
+        "section_overlap": graph.sum_by_sentence(shared.astype(np.float64)) / sizes[structure.section],
+        "first_overlap": _mean(graph, np.isin(graph.word, graph.word[graph.sentence < _FIRST]).astype(np.float64)),
         "previous_overlap": _mean(graph, np.isin(cells - graph.words, cells).astype(np.float64)),
     }
 
@@ -365,37 +376,3 @@ def _frequencies(graph: WordGraph) -> dict[str, Values]:
 def _mean(graph: WordGraph, values: Values) -> Values:
     """Return the mean over the distinct words of each sentence, from the values of edges."""
     return graph.sum_by_sentence(values) / np.maximum(np.bincount(graph.sentence, minlength=graph.sentences), 1)
-
-
-def _openings(
-    graph: WordGraph, columns: dict[str, int], content: Iterable[Sequence[str]], title: Values
-) -> dict[str, Values]:
-    """Measure the first content words of each sentence, which mostly are its subject."""
-    openings = [[columns[word] for word in sentence[:_OPENING]] for sentence in content]
-    logarithm = np.log(np.maximum(np.bincount(graph.word, graph.count, graph.words), 1))
-    return {
-        "title_in_opening": _counts(openings, lambda numbers: float(title[numbers].sum()) / _OPENING),
-        "frequency_in_opening": _counts(openings, lambda numbers: float(logarithm[numbers].sum()) / _OPENING),
-    }
-
-
-def _share(graph: WordGraph, members: NDArray[np.generic]) -> Values:
-    return _mean(graph, members.astype(np.float64)[graph.word])
-
-
-def _section_overlap(
-    graph: WordGraph,
-    columns: dict[str, int],
-    headings: Sequence[Sequence[str]],
-    structure: Outline,
-    language: str,
-) -> Values:
-    """Return the share of the words of its heading that each sentence has."""
-    numbers = [
-        {columns[word] for word in content_prefixes(heading, language) if word in columns} for heading in headings
-    ]
-    cells = [section * graph.words + word for section, members in enumerate(numbers) for word in sorted(members)]
-    edges = structure.section[graph.sentence] * graph.words + graph.word
-    shared = graph.sum_by_sentence(np.isin(edges, cells).astype(np.float64))
-    sizes = np.array([max(len(set(content_prefixes(heading, language))), 2) for heading in headings])
-    return np.asarray(shared / sizes[structure.section])

@@ -98,18 +98,18 @@ class SentenceStates:
             if sum(map(len, ids)) > MAX_TOKENS:
                 break
             ids.append(self._tokenizer.encode(text).ids[:_SENTENCE_TOKENS] or [0])
-        states = np.concatenate([self._means(ids[start:end]) for start, end in _windows([len(part) for part in ids])])
+        sizes = np.array([len(part) for part in ids])
+        means: list[Matrix] = []
+        for start, end in _windows(sizes.tolist()):
+            tokens = self.forward(np.concatenate([np.asarray(part, np.int64) for part in ids[start:end]]))
+            window = sizes[start:end]
+            sums = np.add.reduceat(tokens, np.cumsum(window) - window, axis=0)
+            means.append(np.asarray(sums / window[:, None], np.float32))
+        states = np.concatenate(means)
         states *= _NORM / np.maximum(np.linalg.norm(states, axis=1, keepdims=True), 1e-9)
         rows = np.full((len(sentences) + 1, 2 * states.shape[1]), np.nan, np.float32)
         rows[indices[: len(ids)]] = np.hstack([states, states - states.mean(axis=0)])
         return rows[:-1]
-
-    def _means(self, parts: Sequence[Sequence[int]]) -> Matrix:
-        """Return the mean state of the tokens of each part of a window."""
-        states = self.forward(np.concatenate([np.asarray(part, np.int64) for part in parts]))
-        starts = np.cumsum([0, *(len(part) for part in parts[:-1])])
-        sums = np.add.reduceat(states, starts, axis=0)
-        return np.asarray(sums / np.array([[len(part)] for part in parts]), np.float32)
 
     def forward(self, ids: NDArray[np.int64]) -> Matrix:
         """Return the state of each token after the last of the layers, (tokens, dim)."""

@@ -184,20 +184,18 @@ def _sections(
 
 
 def _within_limits(headings: Sequence[tuple[float, int]], sentences: Sequence[SourceSentence]) -> list[tuple[int, str]]:
-    """Return the headings of the sections with the greatest utility, in order."""
+    """Return the headings of the sections with the greatest utility without their numbers, in order."""
     chosen: dict[int, str] = {}
     words = 0
     for _, index in sorted(headings, key=lambda heading: -heading[0]):
-        text = _without_number(tidy_sentence(sentences[index].text)).strip(_ENDS)
+        text = tidy_sentence(sentences[index].text)
+        number, _, rest = text.partition(" ")
+        is_number = number[:1].isdigit() or number.endswith(".")
+        if is_number and rest and not number.strip("0123456789.IVXLC"):
+            text = rest.lstrip()
+        text = text.strip(_ENDS)
         size = word_count(text)
         if text and words + size <= _MAX_WORDS and len(chosen) < MANY_HEADINGS:
             chosen[index] = text
             words += size
     return sorted(chosen.items()) if len(chosen) >= MIN_HEADINGS else []
-
-
-def _without_number(heading: str) -> str:
-    """Return a heading without the number of its section."""
-    number, _, text = heading.partition(" ")
-    is_number = number[:1].isdigit() or number.endswith(".")
-    return text.lstrip() if is_number and text and not number.strip("0123456789.IVXLC") else heading

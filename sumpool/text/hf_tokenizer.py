@@ -45,6 +45,10 @@ _NORMALIZERS = {
     *("NFC", "NFD", "NFKC", "NFKD"),
 }
 """Normalizers that leave letters letters."""
+_PRINTABLE = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+_OTHERS = [byte for byte in range(256) if byte not in _PRINTABLE]
+_BYTES = {chr(byte): byte for byte in _PRINTABLE} | {chr(256 + index): byte for index, byte in enumerate(_OTHERS)}
+"""Byte of each letter of a token: printable bytes are themselves, others are letters from U+0100 on."""
 
 
 @final
@@ -318,13 +322,3 @@ def _steps(state: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     if state.get("type") != "Sequence":
         return [state] if state else []
     return [step for part in state.get("pretokenizers", state.get("normalizers", ())) for step in _steps(part)]
-
-
-def _alphabet() -> dict[str, int]:
-    """Byte of each letter of a token: printable bytes are themselves, others are letters from U+0100 on."""
-    printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
-    others = [byte for byte in range(256) if byte not in printable]
-    return {chr(byte): byte for byte in printable} | {chr(256 + index): byte for index, byte in enumerate(others)}
-
-
-_BYTES = _alphabet()

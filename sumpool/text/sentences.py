@@ -187,7 +187,8 @@ class SentenceSplitter:
         if mark[-1] == ")" and mark[0] in "!?" and not (word[:1].isupper() or word[:1].isdigit()):
             return False  # an exclamation in brackets
         is_item = rest[0] not in _INNER_MARKS and list_mark(rest)
-        is_ordinal = self._has_ordinals and _is_ordinal(name)
+        is_number = (name.isdecimal() and len(name) <= _ORDINAL_DIGITS) or (name != "" and not name.strip("IVXLC"))
+        is_ordinal = self._has_ordinals and is_number
         if word[:1].islower() and not is_item:
             is_word = name.isalpha() and len(name) > _ABBREVIATION_LETTERS and not is_ordinal
             return mark == "." and is_word and not self._is_abbreviation(name, word)
@@ -207,10 +208,6 @@ class SentenceSplitter:
         if self._abbreviations.isdisjoint((whole, last)) and not whole.endswith(self._endings):
             return False
         return last not in self._numeric or following[:1].isdigit()
-
-
-def _is_ordinal(name: str) -> bool:
-    return (name.isdecimal() and len(name) <= _ORDINAL_DIGITS) or (name != "" and not name.strip("IVXLC"))
 
 
 def _is_initials(name: str) -> bool:

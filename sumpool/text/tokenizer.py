@@ -54,10 +54,6 @@ class Tokenizer(ABC):
     def split_sentences(self, text: str, splitter: SentenceSplitter) -> list[str]:
         """Split a document into the texts that are encoded one by one, its sentences with the space around them."""
 
-    def encode_sentences(self, text: str, splitter: SentenceSplitter) -> list[list[int]]:
-        """Encode a document sentence by sentence, without special tokens; a sentence may have no tokens."""
-        return self.encode_batch(self.split_sentences(text, splitter))
-
     def decode(self, ids: Sequence[int]) -> str:
         """Decode ids to text; special tokens are skipped.
 
@@ -171,7 +167,8 @@ class EncodedDocument:
 
 def encode_document(text: str, tokenizer: Tokenizer, splitter: SentenceSplitter) -> EncodedDocument:
     """Encode a document sentence by sentence, with the special tokens that its model expects around it."""
-    document = join_sentences(tokenizer.encode_sentences(text, splitter), tokenizer.vocab_size)
+    sentences = tokenizer.encode_batch(tokenizer.split_sentences(text, splitter))  # some may have no tokens
+    document = join_sentences(sentences, tokenizer.vocab_size)
     return document.with_special_tokens(tokenizer.special_tokens)
 
 

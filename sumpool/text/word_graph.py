@@ -96,10 +96,6 @@ class WordGraph:
         sentence = numbers[self.sentence[kept]]
         return WordGraph(sentence, self.word[kept], self.count[kept], int(members.sum()), self.words)
 
-    def word_frequency(self) -> Values:
-        """Return the number of sentences that each word occurs in, (words,)."""
-        return np.bincount(self.word, minlength=self.words).astype(np.float64)
-
     def sum_by_sentence(self, values: Values) -> Values:
         """Add up values of edges, (edges,), by sentence: (sentences,)."""
         return np.bincount(self.sentence, values, self.sentences).astype(np.float64)
@@ -107,7 +103,8 @@ class WordGraph:
     def lexrank(self) -> Values:
         """Return the stationary distribution of the walk of LexRank, (sentences,)."""
         count = self.sentences
-        weight = self.count * np.log(count / np.maximum(self.word_frequency(), 1))[self.word]
+        frequency = np.bincount(self.word, minlength=self.words)  # sentences that each word occurs in
+        weight = self.count * np.log(count / np.maximum(frequency, 1))[self.word]
         weight /= np.maximum(np.sqrt(self.sum_by_sentence(weight**2)), 1e-12)[self.sentence]
 
         def similarity_to(vector: Values) -> Values:

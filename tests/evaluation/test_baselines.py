@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from rouge_score.rouge_scorer import RougeScorer
 
-from sumpool.evaluation import baselines
-from sumpool.evaluation.baselines import oracle, random_ranks, take_sentences, textrank
+from sumpool.evaluation import scorer
 from sumpool.evaluation.rouge import RougeTokenizer, UnicodeTokenizer
+from sumpool.evaluation.scorer import oracle, random_ranks, take_sentences, textrank
 
 TOKENIZER = RougeTokenizer(stemmer=True)
 tokenize = TOKENIZER.tokenize
 
 
 def lexrank(sentences: list[str], words: int) -> str:
-    ranks = baselines.lexrank([tokenize(sentence) for sentence in sentences])
+    ranks = scorer.lexrank([tokenize(sentence) for sentence in sentences])
     return take_sentences(sentences, ranks, words, TOKENIZER)
 
 

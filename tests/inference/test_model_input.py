@@ -119,7 +119,9 @@ def test_a_text_without_blocks_is_encoded_as_in_training(tokenizer: Tokenizer) -
         document = Document("a", text)
         sentences = source_sentences(document, SPLITTER)
         source, indices = encode_source(document, sentences, tokenizer, SPLITTER)
-        expected = join_sentences(tokenizer.encode_sentences(text, SPLITTER), tokenizer.vocab_size)
+        expected = join_sentences(
+            tokenizer.encode_batch(tokenizer.split_sentences(text, SPLITTER)), tokenizer.vocab_size
+        )
         assert source.ids.tolist() == expected.ids.tolist()
         assert source.sentences.tolist() == expected.sentences.tolist()
         pieces = numbered_texts(source.ids.tolist(), source.sentences.tolist(), tokenizer)

@@ -67,7 +67,7 @@ def as_one_line(text: str) -> str:
 
 @given(TEXT)
 def test_sentences_have_the_tokens_of_the_whole_line(ours: HuggingFaceTokenizer, text: str) -> None:
-    sentences = ours.encode_sentences(text, SPLITTER)
+    sentences = ours.encode_batch(ours.split_sentences(text, SPLITTER))
     assert [token for ids in sentences for token in ids] == ours.encode(as_one_line(text))
 
 
@@ -81,7 +81,7 @@ def test_prose_has_the_tokens_of_the_whole_line(ours: HuggingFaceTokenizer) -> N
         "end" * 5000 + ". Why?",
         "The end " * 2000 + "Why? It is.",
     ]:
-        sentences = ours.encode_sentences(text, SPLITTER)
+        sentences = ours.encode_batch(ours.split_sentences(text, SPLITTER))
         assert len(sentences) > 1
         assert [token for ids in sentences for token in ids] == ours.encode(as_one_line(text))
 
@@ -106,7 +106,7 @@ def test_add_prefix_space_is_applied(bart: Path, tmp_path: Path) -> None:
     text = "The end. Why? The end."
     expected = BartTokenizer.from_pretrained(tmp_path)(text).input_ids[1:-1]
     assert ours.encode(text) == expected
-    assert [token for ids in ours.encode_sentences(text, SPLITTER) for token in ids] == expected
+    assert [token for ids in ours.encode_batch(ours.split_sentences(text, SPLITTER)) for token in ids] == expected
 
 
 def test_a_batch_has_the_tokens_of_its_texts(ours: HuggingFaceTokenizer) -> None:
@@ -212,7 +212,7 @@ def test_a_text_has_the_tokens_of_each_original(both: Both, text: str) -> None:
 
 @given(TEXT)
 def test_sentences_of_each_kind_have_the_tokens_of_the_whole_line(both: Both, text: str) -> None:
-    sentences = both.ours.encode_sentences(text, SPLITTER)
+    sentences = both.ours.encode_batch(both.ours.split_sentences(text, SPLITTER))
     assert [token for ids in sentences for token in ids] == both.ours.encode(as_one_line(text))
 
 
