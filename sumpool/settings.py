@@ -1,14 +1,16 @@
 """Recipe sections, and variant families as fields of them.
 
-A module without a leading underscore in a family's package is a variant, and its file name is its `kind`:
+A large family is a package. A module of it without a leading underscore is a variant, and its file name is its `kind`:
 `kind: sliding_window` is `attention/sliding_window.py`, which defines `SlidingWindowAttention` and
-`SlidingWindowAttentionConfig`. There is no registry; adding a file adds the variant.
+`SlidingWindowAttentionConfig`. A small family is one module with all its variants, whose settings have the `kind`.
+There is no registry; adding a file or a class adds the variant.
 """
 
 import pkgutil
 from collections.abc import Hashable
 from functools import cache
 from importlib import import_module
+from types import ModuleType
 from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
@@ -81,48 +83,45 @@ class Settings(BaseModel):
         return schema
 
 
-def kinds(package: str) -> list[str]:
+def kinds(family: str) -> list[str]:
     """Return the names of a family's variants in alphabetical order.
 
     Args:
-        package: The family's package, such as "sumpool.core.attention".
+        family: Its package or module, such as "sumpool.core.attention".
     """
-    path = import_module(package).__path__
-    return sorted(module.name for module in pkgutil.iter_modules(path) if module.name[0] != "_")
+    module = import_module(family)
+    if hasattr(module, "__path__"):
+        return sorted(variant.name for variant in pkgutil.iter_modules(module.__path__) if variant.name[0] != "_")
+    return sorted(_config_classes(module))
 
 
-def config_class(package: str, kind: str) -> type[Settings]:
-    """Return a variant's settings class, such as `SlidingWindowAttentionConfig` of `attention/sliding_window.py`."""
-    name = "".join(word.capitalize() for word in kind.split("_")) + _base_config(package).__name__
-    config: type[Settings] = getattr(import_module(f"{package}.{kind}"), name)
-    return config
+def config_class(family: str, kind: str) -> type[Settings]:
+    """Return the settings class of a variant."""
+    module = import_module(family)
+    return _config_classes(import_module(f"{family}.{kind}") if hasattr(module, "__path__") else module)[kind]
 
 
-def _base_config(package: str) -> type[Settings]:
-    """Return the abstract settings class that a family's `_base` module defines."""
-    base = import_module(f"{package}._base")
-    (config,) = (
-        member
-        for member in vars(base).values()
-        if isinstance(member, type) and issubclass(member, Settings) and member.__module__ == base.__name__
-    )
-    return config
+def _config_classes(module: ModuleType) -> dict[str, type[Settings]]:
+    """Return the settings classes of variants that a module defines, by their kind."""
+    classes = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Settings)]
+    fields = [(config.model_fields.get("kind"), config) for config in classes if config.__module__ == module.__name__]
+    return {field.default: config for field, config in fields if field and not field.is_required()}
 
 
 class OneOf:
     """Annotation of a field that holds one variant of a family: a union discriminated by `kind`.
 
-    Only the module of the variant that a value names is imported, when the value is validated. For the type checker the
-    field has the family's abstract settings class; instances of that class pass unchanged.
+    Of a package only the module of the variant that a value names is imported, when the value is validated. For the
+    type checker the field has the family's abstract settings class; instances of that class pass unchanged.
     """
 
-    def __init__(self, package: str) -> None:
+    def __init__(self, family: str) -> None:
         """Define the union.
 
         Args:
-            package: The family's package, such as "sumpool.core.attention".
+            family: Package or module of the family, such as "sumpool.core.attention".
         """
-        self.package = package
+        self.family = family
 
     def __get_pydantic_core_schema__(self, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
         del handler
@@ -131,20 +130,20 @@ class OneOf:
             if isinstance(value, source):
                 return value
             kind = value.get("kind") if isinstance(value, dict) else None
-            return union_validator(self.package, kind if isinstance(kind, str) else "").validate_python(value)
+            return union_validator(self.family, kind if isinstance(kind, str) else "").validate_python(value)
 
         return core_schema.no_info_plain_validator_function(validate)
 
 
 @cache
-def union_validator(package: str, kind: str) -> SchemaValidator:
+def union_validator(family: str, kind: str) -> SchemaValidator:
     """Build the validator of a family's union in which only one variant is more than a name.
 
     pydantic-core prepends the field's location to the errors of this validator, which begin with `kind`.
     """
-    choices: dict[Hashable, CoreSchema] = {name: core_schema.any_schema() for name in kinds(package)}
+    choices: dict[Hashable, CoreSchema] = {name: core_schema.any_schema() for name in kinds(family)}
     if kind in choices:
-        choices[kind] = config_class(package, kind).__pydantic_core_schema__
+        choices[kind] = config_class(family, kind).__pydantic_core_schema__
     return SchemaValidator(core_schema.tagged_union_schema(choices, discriminator="kind"))
 
 

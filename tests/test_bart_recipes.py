@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import BartConfig
 
-from sumpool.core.cross_attention.full import FullCrossAttentionConfig
+from sumpool.core.cross_attention import FullCrossAttentionConfig
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.pretrained.config import ImportOptions, read_config, to_model_config

@@ -18,10 +18,14 @@ FILES = sorted({*RECIPES.rglob("*.yaml")} - {*SWEEPS})
 
 
 def families() -> list[str]:
-    """Packages of the core that hold variants, by their names."""
+    """Packages and modules of the core that hold variants, by their names."""
     core = import_module("sumpool.core")
-    packages = [module.name for module in iter_modules(core.__path__) if module.ispkg]
-    return [name for name in packages if (Path(core.__path__[0]) / name / "_base.py").is_file()]
+    return [
+        module.name
+        for module in iter_modules(core.__path__)
+        if (Path(core.__path__[0]) / module.name / "_base.py").is_file()
+        or (not module.ispkg and kinds(f"sumpool.core.{module.name}"))
+    ]
 
 
 def test_every_variant_has_a_recipe_and_every_such_recipe_a_variant() -> None:

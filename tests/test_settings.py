@@ -9,30 +9,36 @@ from pydantic import Field, TypeAdapter, ValidationError
 from sumpool.settings import OneOf, Settings, config_class, first_problem, kinds, union_validator
 
 BASE = """
+from typing import Literal
 from sumpool.settings import Settings
 
 class PlantConfig(Settings):
     kind: str
 """
-VARIANT = """
+IMPORTS = """
 from typing import Literal
 from made_up_family._base import PlantConfig
-
+"""
+VARIANT = """
 class {name}PlantConfig(PlantConfig):
     kind: Literal["{kind}"] = "{kind}"
     size: int = 1
 """
 
 
-@pytest.fixture
-def family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A family of two variants and a private module."""
+@pytest.fixture(params=["package", "module"])
+def family(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A family of two variants, as a package with a private module or as one module."""
     folder = tmp_path / "made_up_family"
-    folder.mkdir()
-    (folder / "__init__.py").write_text("")
-    (folder / "_base.py").write_text(BASE)
-    (folder / "plain.py").write_text(VARIANT.format(name="Plain", kind="plain"))
-    (folder / "two_words.py").write_text(VARIANT.format(name="TwoWords", kind="two_words"))
+    plain, two_words = VARIANT.format(name="Plain", kind="plain"), VARIANT.format(name="TwoWords", kind="two_words")
+    if request.param == "module":
+        folder.with_suffix(".py").write_text(BASE + plain + two_words)
+    else:
+        folder.mkdir()
+        (folder / "__init__.py").write_text("")
+        (folder / "_base.py").write_text(BASE)
+        (folder / "plain.py").write_text(IMPORTS + plain)
+        (folder / "two_words.py").write_text(IMPORTS + two_words)
     monkeypatch.syspath_prepend(tmp_path)
     invalidate_caches()
     for module in [name for name in sys.modules if name.partition(".")[0] == folder.name]:
@@ -41,7 +47,7 @@ def family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return folder.name
 
 
-def test_a_file_is_a_variant_by_its_name(family: str) -> None:
+def test_variants_have_the_names_of_their_files_or_kinds(family: str) -> None:
     assert kinds(family) == ["plain", "two_words"]
     assert config_class(family, "two_words").__name__ == "TwoWordsPlantConfig"
 
@@ -56,6 +62,7 @@ def test_a_field_takes_one_variant_by_its_kind(family: str) -> None:
             adapter.validate_python(wrong)
 
 
+@pytest.mark.parametrize("family", ["package"], indirect=True)
 def test_only_the_module_of_the_kind_is_imported(family: str) -> None:
     adapter: TypeAdapter[Any] = TypeAdapter(Annotated[Settings, OneOf(family)])
     adapter.validate_python({"kind": "plain"})

@@ -34,7 +34,7 @@ from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.config import Lengths, Ranking
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
 from sumpool.core.model.summarizer import DecoderState, SummarizationModel
-from sumpool.core.output.tied import TiedOutputConfig
+from sumpool.core.output import TiedOutputConfig
 from sumpool.data.processes import WorkerPool
 from sumpool.errors import RecipeError
 from sumpool.onnx.convert import convert

@@ -1,8 +1,8 @@
 """`sumpool help recipe`: the settings of recipes, from the schema and the docstrings below its fields."""
 
 import re
+import sys
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
@@ -139,7 +139,7 @@ def _section(config: type[Settings], path: str, shown: set[object], heading: str
     Args:
         config: Settings of the section.
         path: Its path in a recipe.
-        shown: Packages of the families, and paths and classes of the sections, that have been listed; extended.
+        shown: Names of the families, and paths and classes of the sections, that have been listed; extended.
         heading: Heading; by default the path.
     """
     yield _single(config, path, heading or f"## `{path}`")
@@ -152,29 +152,31 @@ def _inside(config: type[Settings], path: str, shown: set[object]) -> Iterator[S
         listed = "[i]" if get_origin(field.annotation) is tuple else ""
         inner = f"{path}.{name}{listed}".removeprefix(".")
         variants, settings = family(field.rebuild_annotation()), section(field.annotation)
-        known = variants.package if variants else (inner, settings)
+        known = variants.family if variants else (inner, settings)
         if (variants or settings) and known not in shown:
             shown.add(known)
             if variants:
-                yield from _family(inner, variants.package, shown)
+                yield from _family(inner, variants.family, shown)
             elif settings:
                 yield from _section(settings, inner, shown)
 
 
-def _family(path: str, package: str, shown: set[object]) -> Iterator[Section]:
+def _family(path: str, name: str, shown: set[object]) -> Iterator[Section]:
     """A family, its variants, and the families inside them."""
-    one_of = f"One of {', '.join(f'`{kind}`' for kind in kinds(package))}."
+    one_of = f"One of {', '.join(f'`{kind}`' for kind in kinds(name))}."
     yield Section(_plain(path), f"## `{path}`", one_of, {})
-    for kind in kinds(package):
-        documented = (import_module(f"{package}.{kind}").__doc__ or "").strip().split("\n\n")[:2]
-        text = "\n\n".join(part.replace("\n", " ") for part in documented)
-        settings = _settings(config_class(package, kind), path, variant=True)
+    for kind in kinds(name):
+        config = config_class(name, kind)
+        module = sys.modules[config.__module__]  # of a large family it is that of one variant
+        documented = config.__doc__ if config.__module__ == name else module.__doc__
+        text = "\n\n".join(" ".join(part.split()) for part in (documented or "").split("\n\n")[:2])
+        settings = _settings(config, path, variant=True)
         if not settings:
             text += "\n\nNo settings."
         heading = f"### `{path.rpartition('.')[2]}: {{kind: {kind}}}`"
         yield Section(f"{_plain(path)}.{kind}", heading, text, settings)
-    for kind in kinds(package):
-        yield from _inside(config_class(package, kind), path, shown)
+    for kind in kinds(name):
+        yield from _inside(config_class(name, kind), path, shown)
 
 
 def _single(config: type[Settings], path: str, heading: str) -> Section:
@@ -219,7 +221,7 @@ def _accepted(annotation: object) -> str:
     if origin in (Union, UnionType):
         return " or ".join(_accepted(member) for member in inner if member is not type(None))
     if union:
-        return f"a section with a kind, one of {', '.join(kinds(union.package))}"
+        return f"a section with a kind, one of {', '.join(kinds(union.family))}"
     return "a section" if section(annotation) or origin is dict else _TYPES.get(annotation, "a value")
 
 

@@ -23,7 +23,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from sumpool.core.cross_attention._base import CrossAttentionOutput
+from sumpool.core.cross_attention import CrossAttentionOutput
 from sumpool.core.model.decoder import DecoderLayer
 from sumpool.core.model.summarizer import Memory, SummarizationModel
 from sumpool.core.nn.states import Mixture

@@ -11,10 +11,10 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from sumpool.core.cross_attention.full import FullCrossAttentionConfig
+from sumpool.core.cross_attention import FullCrossAttentionConfig
 from sumpool.core.decoding.config import DecodingConfig, Lengths
 from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.core.output.tied import TiedOutputConfig
+from sumpool.core.output import TiedOutputConfig
 from sumpool.errors import CheckpointError
 from sumpool.pretrained.config import CONFIG, FAMILIES, GENERATION, Family, FamilyName, Parts
 from sumpool.pretrained.weights import WEIGHTS, sinusoidal_positions

@@ -42,7 +42,7 @@ def _message(detail: ErrorDetails, schema: type[Settings]) -> tuple[str, str, st
             about = setting_docstring(owner, path.rpartition(".")[2]).split("\n")[0].rstrip(".")
             return path, " is missing", f" ({about})" if about else ""
         case "union_tag_not_found" | "union_tag_invalid" if union:
-            known = kinds(union.package)
+            known = kinds(union.family)
             one_of = f"one of {', '.join(known)}"
             if "kind" not in value:
                 return f"{path}.kind is missing; it must be ", one_of, ""
@@ -103,7 +103,7 @@ def _follow(location: Sequence[int | str], schema: type[Settings]) -> tuple[str,
         if isinstance(step, int):
             path = name = f"{path}[{step}]"
         elif union:
-            inside, annotation, union, name = config_class(union.package, step), None, None, step
+            inside, annotation, union, name = config_class(union.family, step), None, None, step
         elif inside:
             owner, owner_name = inside, name
             path = name = f"{path}.{step}".lstrip(".")

@@ -17,19 +17,19 @@ from torch import Tensor
 from sumpool.bench.measures import Steps, Work, interleave, regress
 from sumpool.bench.results import Column, Result, Row, where
 from sumpool.bench.workload import Conditions, Documents, Subject
-from sumpool.core.cross_attention._base import CrossAttentionConfig
-from sumpool.core.cross_attention.full import FullCrossAttentionConfig
-from sumpool.core.cross_attention.sentence import SentenceCrossAttentionConfig
+from sumpool.core.cross_attention import CrossAttentionConfig, FullCrossAttentionConfig, SentenceCrossAttentionConfig
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import DecoderLayer
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.layers import split_heads
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.sentences import Sentences, sum_over_sentences
-from sumpool.core.selection._base import SelectionConfig
-from sumpool.core.selection.ideal import IdealSelectionConfig
-from sumpool.core.selection.model_free import ModelFreeSelectionConfig
-from sumpool.core.selection.random import RandomSelectionConfig
+from sumpool.core.selection import (
+    IdealSelectionConfig,
+    ModelFreeSelectionConfig,
+    RandomSelectionConfig,
+    SelectionConfig,
+)
 from sumpool.data.batches import Batch, collate
 from sumpool.data.shards import Shard
 from sumpool.errors import DataError

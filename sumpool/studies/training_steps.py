@@ -19,7 +19,7 @@ import torch
 from sumpool.bench.measures import Steps, Work, interleave
 from sumpool.bench.results import Result, Row, quotient
 from sumpool.bench.workload import Conditions, Documents, Subject
-from sumpool.core.boundaries.fixed import FixedBoundariesConfig
+from sumpool.core.boundaries import FixedBoundariesConfig
 from sumpool.core.model.config import ModelConfig
 from sumpool.progress import Check, Report, no_op
 from sumpool.special_tokens import PARAGRAPH

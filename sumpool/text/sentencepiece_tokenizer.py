@@ -6,7 +6,7 @@ own is encoded as bytes, so every text has ids and UNK is never among them. Text
 
 Phrases are frequent sequences of tokens, found by a unigram model over token ids: every id is written as one character
 and every sentence as one line, so that phrases consist of whole tokens and never cross sentences. They supervise the
-boundaries of `sumpool.core.boundaries.unigram` during training; a trained model does not need them.
+boundaries (`unigram` of `sumpool.core.boundaries`) during training; a trained model does not need them.
 """
 
 import io

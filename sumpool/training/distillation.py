@@ -28,7 +28,7 @@ from sumpool.core.model.encoder import Encoder, EncoderLayer
 from sumpool.core.nn.cross_entropy import MAX_LOGITS
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.numerics import at_least_float32
-from sumpool.core.output._base import Distribution, Scores
+from sumpool.core.output import Distribution, Scores
 from sumpool.core.tokens import Tokens
 from sumpool.data.batches import Batch
 from sumpool.errors import RecipeError

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.core.attention._base import Attention
-from sumpool.core.cross_attention._base import CrossAttention
+from sumpool.core.cross_attention import CrossAttention
 from sumpool.core.model.decoder import CausalAttention
 from sumpool.data.batches import Batch
 from sumpool.errors import CheckpointError, DataError, RecipeError

@@ -29,7 +29,7 @@ from sumpool.bench.results import BenchReport, Result, Row, Table, describe, ver
 from sumpool.bench.workload import WORKLOADS, Conditions, Contender, Documents, Subject
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
-from sumpool.core.output.tied import TiedOutputConfig
+from sumpool.core.output import TiedOutputConfig
 from sumpool.core.pooling.halving import HalvingPoolerConfig
 from sumpool.errors import Interrupted, RecipeError
 from sumpool.progress import Progress, no_op

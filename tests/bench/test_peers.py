@@ -34,7 +34,7 @@ from sumpool.bench.workload import Conditions, Contender, Documents, Subject
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
-from sumpool.core.output.tied import TiedOutputConfig
+from sumpool.core.output import TiedOutputConfig
 from sumpool.errors import RecipeError, ResourceError
 from sumpool.special_tokens import EOS
 

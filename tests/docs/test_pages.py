@@ -23,9 +23,9 @@ PLUGIN = """\
 from pathlib import Path
 import sumpool.core.scoring
 
-sumpool.core.scoring.__path__.append(str(Path(__file__).with_name("family")))
+exec(Path(__file__).with_name("scoring.py").read_text(), vars(sumpool.core.scoring))
 """
-"""Adds the folder of the tutorial's module to the family, before pytest collects tests."""
+"""Adds the tutorial's classes to the family, before pytest collects tests."""
 RECIPE_TEST = """\
 from pathlib import Path
 from sumpool.recipe.load import load_recipe
@@ -57,9 +57,7 @@ def test_python_examples_run(page: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.slow
 def test_tutorial_passes_the_contract_test(tmp_path: Path) -> None:
     files = titled("variants.md", "python") | titled("variants.md", "yaml")
-    assert set(files) == {"lead.py", "test_lead.py", "lead.yaml"}
-    (tmp_path / "family").mkdir()
-    (tmp_path / "family/lead.py").write_text(files.pop("lead.py"))
+    assert set(files) == {"scoring.py", "test_lead.py", "lead.yaml"}
     for name, code in {**files, "tutorial_plugin.py": PLUGIN, "test_lead_recipe.py": RECIPE_TEST}.items():
         (tmp_path / name).write_text(code)
     command = [sys.executable, "-m", "pytest", "-p", "tutorial_plugin", "-p", "no:cacheprovider", "-k", "lead"]

@@ -54,7 +54,7 @@ class Combination(NamedTuple):
 
 
 def variants(*families: str) -> list[Variant]:
-    """List the variants of families by the files of their packages."""
+    """List the variants of families."""
     return [Variant(family, kind) for family in families for kind in kinds(f"sumpool.core.{family}")]
 
 

@@ -91,10 +91,10 @@ def _settings(
         union, inner = family(field.rebuild_annotation()), section(field.annotation)
         if union:
             place = (*place, 0) if get_origin(field.annotation) is tuple else place
-            for kind in kinds(union.package):
+            for kind in kinds(union.family):
                 entry = {"kind": kind, "path": "rows.jsonl"} if name == "source" else {"kind": kind}
                 task = {"task": "classification"} if kind == "labelled" else {}
-                yield from _settings(config_class(union.package, kind), _with(tree | task, place, entry), place)
+                yield from _settings(config_class(union.family, kind), _with(tree | task, place, entry), place)
         elif inner and get_origin(field.annotation) is tuple:
             yield from _settings(inner, tree, (*place, 0))
         elif inner:

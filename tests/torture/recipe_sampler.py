@@ -124,7 +124,7 @@ class RecipeSampler:
         if origin is Literal:
             return self._draw.choice(inner)
         if family:
-            return self.section(config_class(family.package, self._draw.choice(kinds(family.package))))
+            return self.section(config_class(family.family, self._draw.choice(kinds(family.family))))
         if origin is tuple:
             count = self._draw.randint(0, 3) if inner[-1] is Ellipsis else 1
             return [self._value(part, ()) for part in inner * count if part is not Ellipsis]

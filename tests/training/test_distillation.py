@@ -12,9 +12,7 @@ from sumpool.core.attention.efficient import EfficientAttentionConfig
 from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
 from sumpool.core.model.encoder import EncoderLayer
 from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.core.output._base import Distribution
-from sumpool.core.output.pointer import PointerOutputConfig
-from sumpool.core.output.tied import TiedOutputConfig
+from sumpool.core.output import Distribution, PointerOutputConfig, TiedOutputConfig
 from sumpool.data.batches import Batch
 from sumpool.errors import RecipeError
 from sumpool.progress import Progress

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from sumpool.core.output._base import Scores
+from sumpool.core.output import Scores
 from sumpool.errors import CheckpointError, Interrupted, NonFiniteError
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Progress, interruptible

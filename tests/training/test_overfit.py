@@ -11,9 +11,7 @@ from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.config import Lengths, Ranking
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.core.output._base import OutputConfig
-from sumpool.core.output.pointer import PointerOutputConfig
-from sumpool.core.output.tied import TiedOutputConfig
+from sumpool.core.output import OutputConfig, PointerOutputConfig, TiedOutputConfig
 from sumpool.core.pooling.halving import HalvingPoolerConfig
 from sumpool.training.config import ScheduleConfig, TrainConfig
 from sumpool.training.data_order import TrainingData

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
-from sumpool.core.output._base import Scores
+from sumpool.core.output import Scores
 from sumpool.data.batches import Batch
 from sumpool.errors import RecipeError
 from sumpool.training import parallel_update

@@ -16,8 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from sumpool.core.model import chunked_encoding
 from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.core.output._base import Scores
-from sumpool.core.output.tied import TiedOutput, TiedOutputConfig
+from sumpool.core.output import Scores, TiedOutput, TiedOutputConfig
 from sumpool.data.batches import Batch
 from sumpool.errors import CheckpointError, NonFiniteError, RecipeError, ResourceError
 from sumpool.progress import Progress, no_op

@@ -7,13 +7,11 @@ from pydantic import Field, model_validator
 from torch import nn
 
 from sumpool.core.attention._base import AttentionConfig
-from sumpool.core.cross_attention._base import CrossAttentionConfig
-from sumpool.core.cross_attention.full import FullCrossAttentionConfig
+from sumpool.core.cross_attention import CrossAttentionConfig, FullCrossAttentionConfig
 from sumpool.core.nn.execution import SkipInit
 from sumpool.core.nn.layers import Activation
 from sumpool.core.nn.positions import AbsolutePositions, Embed
-from sumpool.core.output._base import OutputConfig
-from sumpool.core.output.pointer import PointerOutputConfig
+from sumpool.core.output import OutputConfig, PointerOutputConfig
 from sumpool.core.pooling._base import PoolerConfig
 from sumpool.settings import OneOf, Settings
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.cross_attention._base import CrossAttentionOutput
+from sumpool.core.cross_attention import CrossAttentionOutput
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.kv_cache import BeamCache, BeamCacheT
 from sumpool.core.nn.execution import run_layer

@@ -9,13 +9,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.cross_attention._base import CrossAttentionOutput
+from sumpool.core.cross_attention import CrossAttentionOutput
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import Decoder
 from sumpool.core.model.encoder import Encoder, EncoderOutput, initialise_embeddings, initialise_linear
 from sumpool.core.model.kv_cache import BeamCache, CompactingCache, StaticCache, padded_keys, rows_of
 from sumpool.core.nn.states import Mixture, Mixtures
-from sumpool.core.output._base import Scores
+from sumpool.core.output import Scores
 from sumpool.core.tokens import Tokens
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
 

@@ -31,8 +31,7 @@ from sumpool.core.pooling._base import (
     max_kept,
     pool_tokens,
 )
-from sumpool.core.scoring._base import Scorer, ScorerConfig
-from sumpool.core.scoring.linear import LinearScorerConfig
+from sumpool.core.scoring import LinearScorerConfig, Scorer, ScorerConfig
 from sumpool.core.tokens import Tokens
 from sumpool.settings import OneOf, Settings
 

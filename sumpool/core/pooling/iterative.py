@@ -30,8 +30,7 @@ from sumpool.core.pooling._base import (
     pool_tokens,
     top_k,
 )
-from sumpool.core.scoring._base import Scorer, ScorerConfig
-from sumpool.core.scoring.linear import LinearScorerConfig
+from sumpool.core.scoring import LinearScorerConfig, Scorer, ScorerConfig
 from sumpool.core.tokens import Tokens
 from sumpool.settings import OneOf
 

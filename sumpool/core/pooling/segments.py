@@ -17,8 +17,7 @@ from typing import Annotated, Literal, final
 
 from torch import nn
 
-from sumpool.core.boundaries._base import Boundaries, BoundariesConfig
-from sumpool.core.boundaries.fixed import FixedBoundariesConfig
+from sumpool.core.boundaries import Boundaries, BoundariesConfig, FixedBoundariesConfig
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.segments import Segments, memberships

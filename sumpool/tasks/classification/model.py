@@ -19,7 +19,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.encoder import Encoder, initialise_embeddings, initialise_linear
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.numerics import at_least_float32
-from sumpool.core.output._base import Scores
+from sumpool.core.output import Scores
 from sumpool.core.tokens import Tokens
 from sumpool.settings import Settings
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from sumpool.core.boundaries._base import BoundariesConfig
+from sumpool.core.boundaries import BoundariesConfig
 from sumpool.core.nn.layers import Activation
 from sumpool.data.inputs import PreparedDataConfig
 from sumpool.recipe.schema import BaseRecipe

@@ -23,7 +23,7 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.boundaries._base import Segmentation
+from sumpool.core.boundaries import Segmentation
 from sumpool.core.nn.causal_attention import causal_attention
 from sumpool.core.nn.cross_entropy import MAX_LOGITS, cross_entropy
 from sumpool.core.nn.execution import run_layer
@@ -31,7 +31,7 @@ from sumpool.core.nn.layers import Dropout, FeedForward, Residual
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.positions import Embed, sinusoid
 from sumpool.core.nn.segments import Segments, memberships
-from sumpool.core.output._base import Scores
+from sumpool.core.output import Scores
 from sumpool.core.tokens import Tokens
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
 from sumpool.tasks.language_modeling.config import LanguageModelConfig

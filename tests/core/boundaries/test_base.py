@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from sumpool.core.boundaries._base import boundary_loss
+from sumpool.core.boundaries import boundary_loss
 
 
 def test_the_loss_is_least_at_the_posterior() -> None:

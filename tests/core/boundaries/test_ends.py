@@ -6,10 +6,12 @@ import pytest
 import torch
 from torch import nn
 
-from sumpool.core.boundaries._base import run_ends
-from sumpool.core.boundaries.fixed import FixedBoundariesConfig
-from sumpool.core.boundaries.sentence import SentenceBoundariesConfig
-from sumpool.core.boundaries.whitespace import WhitespaceBoundariesConfig
+from sumpool.core.boundaries import (
+    FixedBoundariesConfig,
+    SentenceBoundariesConfig,
+    WhitespaceBoundariesConfig,
+    run_ends,
+)
 from tests.core.batches import make_tokens
 
 EMBEDDING = nn.Embedding(50, 16)

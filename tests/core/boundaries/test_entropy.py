@@ -5,8 +5,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from sumpool.core.boundaries import entropy
-from sumpool.core.boundaries.entropy import ConvolutionalLanguageModel, EntropyBoundariesConfig, entropy_spikes
+from sumpool.core import boundaries as module
+from sumpool.core.boundaries import ConvolutionalLanguageModel, EntropyBoundariesConfig, entropy_spikes
 from tests.core.batches import make_tokens
 
 
@@ -38,7 +38,7 @@ def test_the_language_model_is_causal_and_equal_in_any_chunks(context: int, monk
     ids = torch.randint(20, (2, 9))
     grads = []
     for limit in (1, 70, 1 << 22):
-        monkeypatch.setattr(entropy, "_MAX_LOGITS", limit)
+        monkeypatch.setattr(module, "_MAX_LOGITS", limit)
         nll, entropies = model(ids)
         for row in range(2):
             expected = naive(model, ids[row].tolist())

@@ -5,7 +5,7 @@ import torch
 from scipy.stats import binom
 from torch import nn
 
-from sumpool.core.boundaries.gumbel import GumbelBoundaries, GumbelBoundariesConfig, count_nll, most_likely_ends
+from sumpool.core.boundaries import GumbelBoundaries, GumbelBoundariesConfig, count_nll, most_likely_ends
 from tests.core.batches import make_tokens
 
 

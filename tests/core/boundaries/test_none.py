@@ -1,7 +1,7 @@
 import torch
 from torch import nn
 
-from sumpool.core.boundaries.none import NoneBoundariesConfig
+from sumpool.core.boundaries import NoneBoundariesConfig
 from tests.core.batches import make_tokens
 
 

@@ -3,8 +3,7 @@ from dataclasses import replace
 import torch
 from torch import nn
 
-from sumpool.core.boundaries._base import uniform_draws
-from sumpool.core.boundaries.random import RandomBoundaries, RandomBoundariesConfig
+from sumpool.core.boundaries import RandomBoundaries, RandomBoundariesConfig, uniform_draws
 from tests.core.batches import make_tokens
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from sumpool.core.boundaries.unigram import UnigramBoundariesConfig
+from sumpool.core.boundaries import UnigramBoundariesConfig
 from tests.core.batches import make_tokens
 
 

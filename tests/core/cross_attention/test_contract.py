@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.cross_attention._base import CrossAttention, CrossAttentionConfig
+from sumpool.core.cross_attention import CrossAttention, CrossAttentionConfig
 from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.tokens import Tokens

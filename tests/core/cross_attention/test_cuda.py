@@ -7,10 +7,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.cross_attention._base import CrossAttentionConfig
-from sumpool.core.cross_attention.full import FullCrossAttentionConfig
-from sumpool.core.cross_attention.hepos import HeposCrossAttentionConfig
-from sumpool.core.cross_attention.sentence import SentenceCrossAttentionConfig
+from sumpool.core.cross_attention import (
+    CrossAttentionConfig,
+    FullCrossAttentionConfig,
+    HeposCrossAttentionConfig,
+    SentenceCrossAttentionConfig,
+)
 from sumpool.core.tokens import Tokens
 from sumpool.settings import kinds
 from tests.core.batches import make_tokens

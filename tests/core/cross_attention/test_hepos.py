@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.cross_attention.hepos import HeposCrossAttention, HeposCrossAttentionConfig
+from sumpool.core.cross_attention import HeposCrossAttention, HeposCrossAttentionConfig
 from tests.core.batches import make_tokens
 
 

@@ -7,9 +7,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.cross_attention._base import CrossAttentionOutput
-from sumpool.core.cross_attention.full import FullCrossAttention
-from sumpool.core.cross_attention.sentence import SentenceCrossAttentionConfig, SentenceMemoryEncoder
+from sumpool.core.cross_attention import (
+    CrossAttentionOutput,
+    FullCrossAttention,
+    SentenceCrossAttentionConfig,
+    SentenceMemoryEncoder,
+)
 from sumpool.core.tokens import Tokens
 from sumpool.settings import kinds
 from tests.core.batches import alone, in_sentences, make_tokens

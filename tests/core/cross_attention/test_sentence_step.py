@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.cross_attention.sentence import SentenceCrossAttention, SentenceCrossAttentionConfig
+from sumpool.core.cross_attention import SentenceCrossAttention, SentenceCrossAttentionConfig
 from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.config import Lengths, Ranking
 from sumpool.core.model.config import ModelConfig

@@ -1,7 +1,7 @@
 """Source states as the encoder projects them for an output head."""
 
 from sumpool.core.nn.masking import zero_padding
-from sumpool.core.output._base import Output
+from sumpool.core.output import Output
 from sumpool.core.tokens import Tokens
 
 

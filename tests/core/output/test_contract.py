@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.output._base import Output, OutputConfig, Scores
+from sumpool.core.output import Output, OutputConfig, Scores
 from sumpool.core.pooling.funnel import FunnelPoolerConfig
 from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class, kinds

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.nn.states import Mixture
-from sumpool.core.output.pointer import PointerOutput, PointerOutputConfig
+from sumpool.core.output import PointerOutput, PointerOutputConfig
 from sumpool.core.tokens import Tokens
 from sumpool.special_tokens import PAD
 from tests.core.batches import make_tokens

@@ -1,7 +1,7 @@
 import torch
 from torch import nn
 
-from sumpool.core.output.tied import TiedOutput, TiedOutputConfig
+from sumpool.core.output import TiedOutput, TiedOutputConfig
 from sumpool.special_tokens import PAD
 
 VOCAB, MISSING = 30, (2, 7)

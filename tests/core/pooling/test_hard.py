@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from sumpool.core.pooling.hard import HardPooler, HardPoolerConfig
-from sumpool.core.scoring._base import Scorer
+from sumpool.core.scoring import Scorer
 from sumpool.core.tokens import Tokens
 from tests.core.batches import make_tokens
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.boundaries._base import Boundaries, Segmentation
+from sumpool.core.boundaries import Boundaries, Segmentation
 from sumpool.core.nn.segments import Segments, memberships
 from sumpool.core.pooling.segments import SegmentsPooler, SegmentsPoolerConfig
 from sumpool.core.tokens import Tokens

@@ -11,12 +11,15 @@ from torch import Tensor
 
 from sumpool.core.attention.vanilla import VanillaAttention
 from sumpool.core.nn.masking import zero_padding
-from sumpool.core.scoring._base import Scorer, ScorerConfig
-from sumpool.core.scoring.attention_mass import AttentionMassScorerConfig
-from sumpool.core.scoring.coordinate import CoordinateScorerConfig
-from sumpool.core.scoring.nonlinear import NonlinearScorer
-from sumpool.core.scoring.random import RandomScorer
-from sumpool.core.scoring.strided import StridedScorerConfig
+from sumpool.core.scoring import (
+    AttentionMassScorerConfig,
+    CoordinateScorerConfig,
+    NonlinearScorer,
+    RandomScorer,
+    Scorer,
+    ScorerConfig,
+    StridedScorerConfig,
+)
 from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class, kinds
 from tests.core.batches import alone, make_tokens

@@ -5,8 +5,8 @@ from torch import Tensor, nn
 from sumpool.core.nn.layers import split_heads
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.sentences import Sentences
-from sumpool.core.selection._base import Selection, SelectionConfig
-from sumpool.core.sentence_encoding._base import SentenceEncoder
+from sumpool.core.selection import Selection, SelectionConfig
+from sumpool.core.sentence_encoding import SentenceEncoder
 from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class
 

@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from sumpool.core.nn.sentences import Sentences
-from sumpool.core.selection.approximate import ApproximateSelection
+from sumpool.core.selection import ApproximateSelection
 from sumpool.settings import kinds
 from tests.core.batches import alone, in_sentences, make_tokens
 from tests.core.selection.selecting import DIM, HEADS, SelectionWithEncoder

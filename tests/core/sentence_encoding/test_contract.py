@@ -6,9 +6,12 @@ import pytest
 import torch
 
 from sumpool.core.nn.sentences import Sentences
-from sumpool.core.sentence_encoding._base import SentenceEncoder, SentenceEncoderConfig
-from sumpool.core.sentence_encoding.attention import AttentionSentenceEncoder
-from sumpool.core.sentence_encoding.gru import GruSentenceEncoder
+from sumpool.core.sentence_encoding import (
+    AttentionSentenceEncoder,
+    GruSentenceEncoder,
+    SentenceEncoder,
+    SentenceEncoderConfig,
+)
 from sumpool.settings import config_class, kinds
 from tests.core.batches import alone, in_sentences, make_tokens
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.output._base import Scores
+from sumpool.core.output import Scores
 from sumpool.progress import Check, no_op
 from sumpool.tasks.language_modeling.evaluate import (
     overlapping_windows,

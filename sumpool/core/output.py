@@ -1,14 +1,8 @@
-"""Pointer-generator network whose keys contain the preceding tokens (after See et al., 2017).
+"""Output heads: decoder states, and source tokens to copy -> log-probabilities."""
 
-p(y) = g * p_vocab(y) + (1 - g) * sum of a_i over the source positions i that hold y. The attention logits a have three
-parts: content (encoder state times decoder state), and the two tokens *preceding* a source position times the last two
-outputs, through the same matrices on both sides. From the first training step on, the head therefore points to the
-position after a source bigram that has just been generated, and copies spans long before content is learnt. None of the
-five papers has this head.
-
-Cost: O(target * length * key) beside O(target * vocab * dim); no tensor has size target * length * vocab.
-"""
-
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Literal, final
 
 import torch
@@ -21,16 +15,125 @@ from sumpool.core.nn.layers import TiedProjection
 from sumpool.core.nn.masking import pad_id, zero_padding
 from sumpool.core.nn.numerics import at_least_float32, matmul_exactly
 from sumpool.core.nn.states import Mixtures, compose
-from sumpool.core.output._base import Output, OutputConfig, Scores
 from sumpool.core.tokens import Tokens
+from sumpool.settings import Settings
+
+Distribution = Callable[[slice], Tensor]
+"""Computes the log-probabilities of all tokens at a range of target tokens, (batch, range, vocab), with gradients."""
 
 MATCH = 6.0
 """Attention logit of one matching preceding token at the start of training; two matches outweigh thousands without."""
 
 
+class OutputConfig(Settings, ABC):
+    """Settings of one output head."""
+
+    kind: str
+
+    @abstractmethod
+    def build(self, embedding: nn.Embedding) -> "Output":
+        """Build the head; it may share the embedding matrix of the vocabulary."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Log-probabilities and loss of references.
+
+    Attributes:
+        nll: Scalar, cross-entropy summed over the real tokens of all references, in nats; the training loss.
+        log_prob: (batch, target), log-probability of each reference token, in nats, without a gradient; 0 at padding.
+        losses: Auxiliary losses of the decoder by name, scalars.
+        metrics: Detached scalar metrics of the decoder by name.
+        counts: Sums over the references by name, such as correct labels; a validation divides them by its tokens.
+        distribution: Log-probabilities of all tokens instead of the references, computed on call.
+    """
+
+    nll: Tensor
+    log_prob: Tensor
+    losses: dict[str, Tensor] = field(default_factory=dict)
+    metrics: dict[str, Tensor] = field(default_factory=dict)
+    counts: dict[str, Tensor] = field(default_factory=dict)
+    distribution: Distribution | None = None
+
+
+class Output(nn.Module, ABC):
+    """Maps decoder states to log-probabilities over the vocabulary.
+
+    `history` holds the token before each output and the one before that, (batch, target, 2), padding where there is
+    none; pointer networks match both with the source.
+    """
+
+    embedding: nn.Embedding
+
+    @property
+    def classes(self) -> int:
+        """Number of tokens that can be generated."""
+        return self.embedding.num_embeddings
+
+    @abstractmethod
+    def project_source(self, states: Tensor) -> Tensor:
+        """Project source states before the first pooling, each by itself.
+
+        Args:
+            states: (..., dim), finite everywhere.
+
+        Returns:
+            (..., features); zero features where the head does not use the source.
+        """
+
+    @abstractmethod
+    def precompute(self, ids: Tensor, source: Tokens, memory: Tokens, mixtures: Mixtures) -> dict[str, Tensor]:
+        """Compute what the head needs of a document once for all decoding steps.
+
+        Args:
+            ids: (batch, length), token ids of the source.
+            source: States before the first pooling as `project_source` returns them; finite everywhere.
+            memory: Output of the encoder, after every pooling.
+            mixtures: Weights of each pooling, first to last.
+
+        Returns:
+            Tensors, batch first, shared by all beams of a document.
+        """
+
+    @abstractmethod
+    def forward(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
+        """Return log-probabilities of all tokens: (batch, target, dim) -> (batch, target, vocab)."""
+
+    @abstractmethod
+    def score(
+        self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor], target: Tensor, smoothing: float = 0.0
+    ) -> Scores:
+        """Return log-probabilities of the references `target` (batch, target), without storing those of all tokens.
+
+        With label smoothing the reference distribution is a mixture of the true token and, with weight `smoothing`, the
+        uniform distribution over the vocabulary.
+        """
+
+    def copy_posterior(
+        self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor], target: Tensor
+    ) -> Tensor | None:
+        """Compute the probability that each reference token is a copy of each source token, given that it was output.
+
+        Returns:
+            (batch, target, length), in at least single precision; the rest of 1 is the probability that the token was
+            generated from the vocabulary. None for heads that cannot copy, the default.
+        """
+        del states, history, precomputed, target
+        return None
+
+
 @final
 class PointerOutputConfig(OutputConfig):
-    """Settings of the pointer-generator."""
+    """Pointer-generator network whose keys contain the preceding tokens (after See et al., 2017).
+
+    p(y) = g * p_vocab(y) + (1 - g) * sum of a_i over the source positions i that hold y. The attention logits a have
+    three parts: content (encoder state times decoder state), and the two tokens *preceding* a source position times the
+    last two outputs, through the same matrices on both sides. From the first training step on, the head therefore
+    points to the position after a source bigram that has just been generated, and copies spans long before content is
+    learnt. None of the five papers has this head.
+
+    Cost: O(target * length * key) beside O(target * vocab * dim); no tensor has size target * length * vocab.
+    """
 
     kind: Literal["pointer"] = "pointer"
     key: int = Field(128, ge=1, le=65_536)
@@ -199,3 +302,61 @@ class PointerOutput(Output):
         empty = ~precomputed["mask"].any(1)[:, None, None]
         generate = F.logsigmoid(logit).masked_fill(empty, 0.0)
         return generate, F.logsigmoid(-logit).masked_fill(empty, -torch.inf)
+
+
+@final
+class TiedOutputConfig(OutputConfig):
+    """Softmax over the vocabulary with the embedding's own matrix (Press and Wolf, 2017)."""
+
+    kind: Literal["tied"] = "tied"
+    bias: bool = False
+    """Add a constant to the logit of every token, as in imported models; -inf removes a token."""
+
+    def build(self, embedding: nn.Embedding) -> "TiedOutput":
+        """Build the head."""
+        return TiedOutput(embedding, self.bias)
+
+
+@final
+class TiedOutput(Output):
+    """Generates from the vocabulary only."""
+
+    bias: Tensor | None
+
+    def __init__(self, embedding: nn.Embedding, bias: bool = False) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.pad = pad_id(embedding)
+        self.vocabulary = TiedProjection(embedding)
+        self.register_buffer("bias", torch.zeros(embedding.num_embeddings) if bias else None)
+
+    @property
+    def classes(self) -> int:
+        """Number of tokens that are not removed."""
+        return super().classes if self.bias is None else int((self.bias > -torch.inf).sum())
+
+    def project_source(self, states: Tensor) -> Tensor:
+        """Return no features."""
+        return states[..., :0]
+
+    def precompute(self, ids: Tensor, source: Tokens, memory: Tokens, mixtures: Mixtures) -> dict[str, Tensor]:
+        """Return nothing: the head does not use the source."""
+        del ids, source, memory, mixtures
+        return {}
+
+    def forward(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
+        """Return log-probabilities (batch, target, vocab)."""
+        del history, precomputed
+        logits = at_least_float32(self.vocabulary(states))
+        return (logits if self.bias is None else logits + self.bias).log_softmax(-1)
+
+    def score(
+        self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor], target: Tensor, smoothing: float = 0.0
+    ) -> Scores:
+        """Score references (batch, target)."""
+
+        def distribution(part: slice) -> Tensor:
+            return self.forward(states[:, part], history[:, part], precomputed)
+
+        nll, log_prob = cross_entropy(states, self.embedding.weight, self.bias, target, self.pad, smoothing)
+        return Scores(nll, log_prob, distribution=distribution)

@@ -1,1 +1,0 @@
-"""Boundary predictors: where segments end, for segment pooling."""

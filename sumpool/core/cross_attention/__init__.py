@@ -1,1 +1,0 @@
-"""Cross-attention from the decoder to the encoder's memory."""

@@ -1,1 +1,0 @@
-"""Output heads: decoder states, and source tokens to copy -> log-probabilities."""

@@ -1,1 +1,0 @@
-"""Scorers: importance of each vector, (batch, length)."""

@@ -1,1 +1,0 @@
-"""Sentence selection: which sentences of the document a summary token attends to."""

@@ -1,1 +1,0 @@
-"""Sentence encoders: one vector per sentence."""
