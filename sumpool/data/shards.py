@@ -18,8 +18,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sumpool.data.inputs import Split
 from sumpool.data.sources._base import Example
@@ -152,7 +154,7 @@ class ShardWriter(ExitStack):
         assert item.target is not None, "a prepared document has a summary"
         # The first token of each sentence; an empty sentence has that of the next one.
         sentences = int(item.sentences[-1]) + 1 if len(item.sentences) else 0
-        arrays = (
+        arrays: tuple[npt.NDArray[Any], ...] = (
             item.ids.astype(self._dtype),
             np.searchsorted(item.sentences, np.arange(sentences)).astype(_START),
             item.target.astype(self._dtype),
