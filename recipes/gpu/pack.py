@@ -23,8 +23,8 @@ from sumpool.data.prepared_folder import find_or_prepare
 from sumpool.data.report import REPORT_FILE
 from sumpool.data.shards import Item, Shard
 from sumpool.progress import no_op
+from sumpool.recipe.files import find_recipe
 from sumpool.recipe.load import load_recipe
-from sumpool.recipe.packaged import find_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.special_tokens import SpecialTokens
 from sumpool.text.tokenizer import EncodedDocument, load_tokenizer, tokenizer_files

@@ -56,8 +56,8 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.errors import CheckpointError
 from sumpool.inference.run_files import RUNS, newest_run
 from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
+from sumpool.recipe.files import find_recipe
 from sumpool.recipe.load import load_recipe
-from sumpool.recipe.packaged import find_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.text.tokenizer import load_tokenizer
 from sumpool.training.hardware import (

@@ -127,7 +127,7 @@ def _check_target(target: str | None, run: Path | None) -> None:
         RecipeError: If the target is unknown, or a run follows a target that takes none.
     """
     from sumpool.cli.study import STUDIES
-    from sumpool.recipe.packaged import find_recipe
+    from sumpool.recipe.files import find_recipe
 
     if target in STUDIES:
         raise RecipeError(f"{target} is a study: sumpool study {target}")

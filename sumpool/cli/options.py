@@ -64,7 +64,7 @@ def _shorten(text: str) -> str:
 
 
 def _find(path: Path) -> Path:
-    from sumpool.recipe.packaged import find_recipe
+    from sumpool.recipe.files import find_recipe
 
     return find_recipe(path)
 

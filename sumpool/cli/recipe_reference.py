@@ -12,11 +12,11 @@ from pydantic_core import PydanticUndefined
 
 from sumpool.bench.config import BenchConfig, CorpusConfig
 from sumpool.errors import RecipeError
-from sumpool.recipe.problems import family, hint, section, setting_docstring
+from sumpool.recipe.files import write
+from sumpool.recipe.load import family, hint, section, setting_docstring
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.sweep import Sweep
 from sumpool.recipe.task import DEFAULT, find_task
-from sumpool.recipe.yaml_text import write
 from sumpool.settings import Settings, config_class, kinds
 from sumpool.studies import config as studies
 

@@ -18,7 +18,7 @@ def recipes(
     """
     from pathlib import Path
 
-    from sumpool.recipe.packaged import find_recipe, packaged_recipes
+    from sumpool.recipe.files import find_recipe, packaged_recipes
 
     if name:
         from sumpool.recipe.load import read_text  # here, as the schema needs torch

@@ -83,7 +83,7 @@ def _check(name: str, target: Path | None, document: str | None, plot: Path | No
     Raises:
         RecipeError: If the study is unknown, or an argument is missing or does not go with it.
     """
-    from sumpool.recipe.problems import hint
+    from sumpool.recipe.load import hint
 
     if name not in STUDIES:
         raise RecipeError(f"the study must be one of {', '.join(STUDIES)}, got {name}{hint(name, [*STUDIES])}")

@@ -19,7 +19,7 @@ from sumpool.io.bounded import parse_object, read_regular
 from sumpool.io.manifest import MODEL, SHIPPED, Manifest, run_folder, run_name
 from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.ranking.sentence_selector import SentenceSelector
-from sumpool.recipe.yaml_text import parse
+from sumpool.recipe.files import parse
 from sumpool.text.language import ENGLISH
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from sumpool.data.inputs import Split
 from sumpool.errors import RecipeError
 from sumpool.recipe.load import (
     assign,
+    format_value,
     list_problems,
     make_any_recipe,
     override_all,
@@ -24,7 +25,6 @@ from sumpool.recipe.load import (
     recipe_schema,
     validate,
 )
-from sumpool.recipe.problems import format_value
 from sumpool.recipe.schema import DEFAULT, BaseRecipe, Recipe
 from sumpool.settings import Settings
 

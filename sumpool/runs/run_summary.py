@@ -15,7 +15,7 @@ from sumpool.errors import CheckpointError, DataError, SumpoolError, first_line
 from sumpool.io.bounded import check_tensor_header, parse_json, read_regular
 from sumpool.io.manifest import NAME as MANIFEST
 from sumpool.io.manifest import Manifest, run_name
-from sumpool.recipe.yaml_text import parse
+from sumpool.recipe.files import parse
 from sumpool.training.journal import SAMPLES
 
 RunState = Literal["finished", "in progress", "imported", "damaged"]

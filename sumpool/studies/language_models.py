@@ -28,8 +28,8 @@ from sumpool.bench.results import (
 from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.task import Results
 from sumpool.progress import Check, Progress, Report
+from sumpool.recipe.files import find_recipe
 from sumpool.recipe.load import assign, load_any_recipe, make_any_recipe
-from sumpool.recipe.packaged import find_recipe
 from sumpool.runs.run_folder import evaluation_folder
 from sumpool.studies.config import LanguageModelsConfig
 from sumpool.studies.study import budget_steps, clocked, load_study, over_seeds, read_times, report_runs, with_steps

@@ -105,7 +105,7 @@ class _TrainingLoop:
         if self.processes.size == 1:
             self.updater = Updater(model, config, self.device, data.teacher)
         else:  # imported here, as trainings of one process do not import torch.distributed
-            from sumpool.training.parallel_update import ParallelUpdater
+            from sumpool.training.parallel import ParallelUpdater
 
             self.updater = ParallelUpdater(model, config, self.device, data.teacher, self.processes)
         self.checkpoints = Checkpoints(run / CHECKPOINTS, config.keep)

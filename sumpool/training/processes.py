@@ -1,4 +1,4 @@
-"""The processes of a training: this module has the one process of most, `training.distributed` has several."""
+"""The processes of a training: this module has the one process of most, `training.parallel` has several."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -92,7 +92,7 @@ def join_processes(device: str) -> Iterator[Processes]:
     if launched_processes() == 1:
         yield Processes()
         return
-    from sumpool.training.distributed import distributed  # takes torch.distributed along
+    from sumpool.training.parallel import distributed  # takes torch.distributed along
 
     with distributed(device) as processes:
         _Joined.processes = processes

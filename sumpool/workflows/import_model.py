@@ -24,8 +24,7 @@ from sumpool.pretrained.hub import RUN_FILES, fetch
 from sumpool.pretrained.tokenizer import read_tokenizer
 from sumpool.pretrained.weights import Tensors, check_shapes, load_pretrained
 from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
-from sumpool.recipe.load import dump_recipe
-from sumpool.recipe.problems import error_messages
+from sumpool.recipe.load import dump_recipe, error_messages
 from sumpool.recipe.schema import Recipe, SummaryDataConfig
 from sumpool.runs.model_card import CARD, imported_card
 from sumpool.runs.run_folder import RECIPE, new_folder, require_new

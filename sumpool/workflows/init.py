@@ -24,8 +24,8 @@ from sumpool.inference.run_files import RECIPE
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.manifest import SHIPPED
 from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
+from sumpool.recipe.files import write
 from sumpool.recipe.load import load_recipe
-from sumpool.recipe.yaml_text import write
 from sumpool.settings import Settings
 from sumpool.text.cleaning import escape_line
 from sumpool.text.fragments import overlap

@@ -1,9 +1,10 @@
 """`sumpool train`: a recipe in, a run folder with a trained model out."""
 
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from sumpool.errors import RecipeError
 from sumpool.inference.run_files import RUNS
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.progress import Check, Progress, Report, no_op
@@ -18,9 +19,6 @@ from sumpool.training.fit import fit
 from sumpool.training.hardware import choose_device
 from sumpool.training.processes import Processes, join_processes
 from sumpool.training.update import freeze
-
-if TYPE_CHECKING:
-    from sumpool.runs.training_setup import DryRun
 
 
 def train(recipe: BaseRecipe, out: Path | None = None, *, report: Report = no_op, check: Check = no_op) -> Path:
@@ -51,10 +49,11 @@ def _train(recipe: BaseRecipe, run: Path, processes: Processes, report: Report, 
     # 1. Check the folder and the device, prepare the data, and build the model with its initial weights.
     require_run_folder(run)
     choose_device(settings.device)
-    if settings.log:
-        from sumpool.runs.curves import require_tensorboard
-
-        require_tensorboard()
+    if settings.log and find_spec("tensorboard") is None:
+        raise RecipeError(
+            "train.log must name libraries that are installed, but tensorboard is not: "
+            "pip install 'sumpool[tensorboard]'"
+        )
     with processes.main_first():
         setup = set_up_training(recipe, report, check)
     if settings.init_from and not Checkpoints(run / CHECKPOINTS, settings.keep).steps():
@@ -93,7 +92,7 @@ def _train(recipe: BaseRecipe, run: Path, processes: Processes, report: Report, 
     return run
 
 
-def dry_run(recipe: BaseRecipe, *, report: Report = no_op, check: Check = no_op) -> "DryRun":
+def dry_run(recipe: BaseRecipe, *, report: Report = no_op, check: Check = no_op) -> DryRun:
     """Check a recipe and its data, and measure one update with the longest batch; no run folder is made.
 
     Raises:
@@ -106,7 +105,6 @@ def dry_run(recipe: BaseRecipe, *, report: Report = no_op, check: Check = no_op)
     device = choose_device(recipe.train.device)
     setup = set_up_training(recipe, report, check)
     # 2. Measure an update.
-
     documents = setup.data
     if recipe.train.teacher:
         from sumpool.workflows.teacher import data_with_teacher

@@ -12,7 +12,7 @@ import yaml
 
 from sumpool.cli.app import COMMANDS
 from sumpool.cli.recipe_reference import page as page_of_settings
-from sumpool.recipe.packaged import packaged_recipes
+from sumpool.recipe.files import packaged_recipes
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

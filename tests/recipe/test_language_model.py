@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from sumpool.errors import RecipeError
+from sumpool.recipe.files import write
 from sumpool.recipe.load import dump_recipe, load_any_recipe, load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.sweep import load_recipe_or_sweep
-from sumpool.recipe.yaml_text import write
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 
 pytestmark = pytest.mark.slow

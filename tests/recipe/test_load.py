@@ -76,7 +76,6 @@ def test_broken_file_is_refused(tmp_path: Path) -> None:
         (b"- 1", r"must be a mapping of settings, got \[1\]"),
         (b"\xff", "must be UTF-8 text, got byte 0xff"),
         (b"a: {", "must be YAML, got line 1"),
-        (b"a: " + b"9" * 5000, "must be YAML, got line 1: a number has 5000 digits"),
         (b"#" * 1_000_000, "must be at most 200000 characters long"),
     ]:
         path = tmp_path / "broken.yaml"

@@ -6,9 +6,9 @@ import pytest
 
 from sumpool.errors import RecipeError
 from sumpool.recipe import load
+from sumpool.recipe.files import parse
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.sweep import load_recipe_or_sweep, load_sweep
-from sumpool.recipe.yaml_text import parse
 
 SWEEP = """\
 sweep: toy

@@ -1,10 +1,17 @@
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
-from sumpool.errors import CheckpointError, RecipeError
-from sumpool.runs.run_folder import exclusive, new_folder, require_run_folder
+from sumpool.data.prepared_folder import content_digest, write_manifest
+from sumpool.errors import CheckpointError, DataError, RecipeError
+from sumpool.io.manifest import Manifest
+from sumpool.progress import Progress, no_op
+from sumpool.recipe.load import load_recipe
+from sumpool.runs import run_folder
+from sumpool.runs.run_folder import LOCK, exclusive, new_folder, opened, prepared_data_of, require_run_folder
+from sumpool.training.processes import Processes
 
 
 def test_a_second_run_is_refused_by_the_id_of_the_first(tmp_path: Path) -> None:
@@ -28,3 +35,67 @@ def test_a_new_folder_is_made_by_one_process(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="new must be new or an empty folder, got other content"), new_folder(folder):
         pass
     assert (folder / "file").exists()
+
+
+def test_the_first_process_locks_the_folder(tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe, run, notes = load_recipe(tiny_recipe), tmp_path / "run", list[Progress]()
+    monkeypatch.setattr(run_folder, "extension_note", lambda *_: "it goes on")
+    monkeypatch.setattr(run_folder, "open_run", lambda *_: "manifest")
+    for finished, count in ((True, 0), (False, 1)):
+        monkeypatch.setattr(run_folder, "is_finished", lambda *_, result=finished: result)
+        with opened(run, recipe, tmp_path, Processes(), notes.append) as has_ended:
+            assert has_ended is finished
+            assert (run / LOCK).exists()
+        assert len(notes) == count
+        assert not (run / LOCK).exists()
+
+
+def test_other_processes_leave_the_folder_alone(
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Processes, "from_main", lambda *_: False)
+    with opened(tmp_path / "run", load_recipe(tiny_recipe), tmp_path, Processes(1, 2), lambda _: None) as has_ended:
+        assert not has_ended
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.fixture
+def run(run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run whose data lies in prepared/renamed, beside other data."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("other", "renamed"):
+        folder = tmp_path / "prepared" / name
+        folder.mkdir(parents=True)
+        (folder / "tokens.bin").write_text(name)
+        write_manifest(folder, {"fingerprint": name}, no_op)
+    run = Path(shutil.copytree(run_folder, tmp_path / "run"))
+    manifest = Manifest.read(run)
+    Manifest(manifest.files, {**manifest.facts, "data": content_digest(tmp_path / "prepared" / "renamed")}).write(run)
+    return run
+
+
+def test_data_of_a_run_is_found_by_its_content(run: Path) -> None:
+    assert prepared_data_of(run, load_recipe(run)) == Path("prepared/renamed")
+
+
+def test_folder_of_the_recipe_and_of_the_caller_come_first(run: Path) -> None:
+    assert prepared_data_of(run, load_recipe(run, ["data.prepared=prepared/other"])) == Path("prepared/other")
+    with pytest.raises(DataError, match=r"prepared/typo must be the prepared data of .*run, but there is no"):
+        prepared_data_of(run, load_recipe(run, ["data.prepared=prepared/typo"]))
+
+
+def test_data_that_is_gone_is_named_as_in_the_recipe(run: Path) -> None:
+    shutil.rmtree("prepared/renamed")
+    for _ in range(2):
+        with pytest.raises(DataError, match=r"prepared/random must be the prepared data of .*run, but"):
+            prepared_data_of(run, load_recipe(run))
+        (run / "manifest.json").write_text("{")
+
+
+@pytest.mark.parametrize("verify", ["true", "false"])
+def test_changed_data_is_named(run: Path, verify: str) -> None:
+    recipe = load_recipe(run, [f"data.verify={verify}"])
+    prepared_data_of(run, recipe)
+    Path("prepared/renamed/tokens.bin").write_text("RENAMED")
+    with pytest.raises(DataError, match=r"prepared/renamed/tokens\.bin must hold 7 bytes with .* it is damaged or was"):
+        prepared_data_of(run, recipe)

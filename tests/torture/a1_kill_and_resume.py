@@ -14,8 +14,8 @@ from typing import Final
 import torch
 
 from sumpool.progress import no_op
+from sumpool.recipe.files import write
 from sumpool.recipe.load import load_any_recipe
-from sumpool.recipe.yaml_text import write
 from sumpool.runs.training_setup import set_up_training
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from sumpool.training.fit import fit

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from sumpool.errors import RecipeError
+from sumpool.recipe.files import parse, write
 from sumpool.recipe.sweep import load_recipe_or_sweep
-from sumpool.recipe.yaml_text import parse, write
 from tests.recipe.test_load import mutate
 from tests.torture.figures import Measured
 

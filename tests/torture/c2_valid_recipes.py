@@ -23,8 +23,8 @@ from sumpool.inference.pipeline import Pipeline
 from sumpool.io.manifest import SHIPPED
 from sumpool.progress import no_op
 from sumpool.ranking.sentence_selector import SentenceSelector
+from sumpool.recipe.files import write
 from sumpool.recipe.schema import BaseRecipe, Recipe
-from sumpool.recipe.yaml_text import write
 from sumpool.runs.training_setup import TrainingSetup, set_up_training
 from sumpool.tasks.classification.classify import LabelledText, LoadedClassifier, classify_texts
 from sumpool.tasks.classification.labels import Labels

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any, Final, get_origin
 
 from sumpool.errors import RecipeError
-from sumpool.recipe.load import load_any_recipe
-from sumpool.recipe.problems import family, section
+from sumpool.recipe.files import write
+from sumpool.recipe.load import family, load_any_recipe, section
 from sumpool.recipe.schema import Recipe
-from sumpool.recipe.yaml_text import write
 from sumpool.settings import Settings, config_class, kinds
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from tests.torture.c2_valid_recipes import labelled, run_recipe, write_data

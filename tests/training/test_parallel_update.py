@@ -14,8 +14,7 @@ from torch.distributed.tensor import DTensor
 from sumpool.core.output import Scores
 from sumpool.data.batches import Batch
 from sumpool.errors import RecipeError
-from sumpool.training import parallel_update
-from sumpool.training.parallel_update import ParallelUpdater, divide, imbalance, is_sharded
+from sumpool.training.parallel import ParallelUpdater, divide, imbalance, is_sharded
 from sumpool.training.processes import Processes, join_processes
 from sumpool.training.update import Updater
 from tests.training.several import PROCESSES, free_port, join_as
@@ -105,7 +104,7 @@ def test_large_models_are_sharded(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         model = new_model()
         weights = sum(parameter.nbytes for parameter in model.parameters())
-        monkeypatch.setattr(parallel_update, "available", Mock(return_value=available * weights))
+        monkeypatch.setattr("sumpool.training.parallel.available", Mock(return_value=available * weights))
         monkeypatch.setenv("LOCAL_WORLD_SIZE", str(local))
         config = FSDP.model_copy(update={"parallel": parallel})
         assert is_sharded(config, model, CPU, Processes(0, 2)) is expected

@@ -214,8 +214,8 @@ def test_reports_of_a_run_are_in_its_folder_and_tensorboard_is_checked_first(
     samples = [json.loads(line) for line in (trained_run / "samples.jsonl").read_text().splitlines()]
     assert {sample["step"] for sample in samples} == {2, 4}
     assert {path.name for path in trained_run.glob("curves.*")} == {"curves.png", "curves.svg"}
-    monkeypatch.setattr("sumpool.runs.curves.find_spec", lambda _: None)
-    with pytest.raises(RecipeError, match="tensorboard is not"):
+    monkeypatch.setattr("sumpool.workflows.train.find_spec", lambda _: None)
+    with pytest.raises(RecipeError, match=r"tensorboard is not: pip install 'sumpool\[tensorboard\]'"):
         train(recipe_with("train.log=[tensorboard]"), tmp_path / "new")
     assert not (tmp_path / "new").exists()
 

@@ -32,8 +32,8 @@ from sumpool.errors import RecipeError
 from sumpool.evaluation.scores import SCORES
 from sumpool.evaluation.statistics import Estimate, Floats, compare_all, not_separated
 from sumpool.progress import Check, Progress, Report
+from sumpool.recipe.files import recipes_folder
 from sumpool.recipe.load import make_recipe, read_tree
-from sumpool.recipe.packaged import recipes_folder
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.run_folder import evaluation_folder
 from sumpool.settings import kinds

@@ -12,8 +12,8 @@ import torch
 from sumpool.errors import Interrupted, RecipeError
 from sumpool.io.manifest import MODEL
 from sumpool.progress import Progress
+from sumpool.recipe.files import write
 from sumpool.recipe.load import load_any_recipe
-from sumpool.recipe.yaml_text import write
 from sumpool.runs.run_summary import describe_run
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from sumpool.tasks.language_modeling.prepare import TextReport

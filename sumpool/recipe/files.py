@@ -1,4 +1,4 @@
-"""YAML parser and writer for recipes: plain data, bounded in size.
+"""Files of recipes: those that come with the package, found by name, and YAML as plain data, bounded in size.
 
 The core schema of YAML 1.2 applies, where PyYAML alone follows 1.1: `1e-4` is a number, `no` and `12:30` are text,
 `010` is not octal. Tags are rejected, so the result consists of dicts, lists, text, numbers, booleans and null only.
@@ -7,13 +7,17 @@ Size, depth and aliases are limited, so that a kilobyte cannot expand to gigabyt
 
 import re
 from collections.abc import Hashable
-from typing import Any
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import yaml
 
+from sumpool.errors import RecipeError
+
+SUFFIX = ".yaml"
 MAX_CHARACTERS = 200_000
 MAX_DEPTH = 32
-MAX_DIGITS = 1_000
 MAX_VALUES = 20_000
 """Values of a file, with every alias counted as the values that it refers to."""
 
@@ -28,6 +32,51 @@ _WORDS = {
     "tag:yaml.org,2002:null": ("~|null|Null|NULL|", ("~", "n", "N", "")),
     "tag:yaml.org,2002:merge": ("<<", "<"),
 }
+
+
+class PackagedRecipe(NamedTuple):
+    """A recipe or sweep of the package.
+
+    Attributes:
+        name: Path below the folder of recipes, without suffix.
+        description: Comment in the first line of the file, without the final period.
+    """
+
+    name: str
+    description: str
+
+
+def recipes_folder() -> Path:
+    """Folder of the packaged recipes: `sumpool/recipes` of a wheel, `recipes` beside `sumpool` in a checkout.
+
+    Raises:
+        RecipeError: If the installation has neither.
+    """
+    package = Path(str(files("sumpool")))
+    for folder in (package / "recipes", package.parent / "recipes"):
+        if (folder / f"quickstart{SUFFIX}").is_file():
+            return folder
+    raise RecipeError(f"{package / 'recipes'} must contain the recipes of the package, got none; install sumpool again")
+
+
+def find_recipe(path: Path) -> Path:
+    """Resolve the name of a packaged recipe to its file; every other path is returned unchanged.
+
+    A file or a run folder of the same name takes precedence. A name has no suffix: `rfc.yaml` is always a file.
+    """
+    if path.suffix == SUFFIX or path.is_absolute() or path.is_file() or (path / "recipe.yaml").is_file():
+        return path
+    packaged = recipes_folder() / f"{path.as_posix()}{SUFFIX}"
+    return packaged if ".." not in path.parts and packaged.is_file() else path
+
+
+def packaged_recipes() -> list[PackagedRecipe]:
+    """List the packaged recipes: those at the top of the folder first, then by name."""
+    folder = recipes_folder()
+    paths = sorted(folder.rglob(f"*{SUFFIX}"), key=lambda path: (len(path.relative_to(folder).parts) > 1, path))
+    comments = [path.read_text("utf-8").partition("\n")[0].strip("# ").removesuffix(".") for path in paths]
+    names = [path.relative_to(folder).with_suffix("").as_posix() for path in paths]
+    return list(map(PackagedRecipe, names, comments))
 
 
 class _Loader(yaml.SafeLoader):
@@ -49,7 +98,10 @@ class _Loader(yaml.SafeLoader):
         self._depth -= 1
         if isinstance(event, yaml.AliasEvent) and id(node) not in self._sizes:
             raise _error(event, f"the alias *{event.anchor} contains itself")
-        self._sizes[id(node)] = 1 + sum(self._sizes[id(child)] for child in _children(node))
+        children = node.value if isinstance(node, yaml.CollectionNode) else []
+        if isinstance(node, yaml.MappingNode):
+            children = [child for pair in children for child in pair]
+        self._sizes[id(node)] = 1 + sum(self._sizes[id(child)] for child in children)
         if self._sizes[id(node)] > MAX_VALUES:
             raise _error(event, f"there are more than {MAX_VALUES} values")
         return node
@@ -65,25 +117,9 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def _children(node: yaml.Node | None) -> list[yaml.Node]:
-    if isinstance(node, yaml.MappingNode):
-        return [child for pair in node.value for child in pair]
-    return node.value if isinstance(node, yaml.SequenceNode) else []
-
-
 def _error(where: yaml.Event | yaml.Node, problem: str) -> yaml.YAMLError:
     line = f"line {where.start_mark.line + 1}: " if where.start_mark else ""
     return yaml.YAMLError(line + problem)
-
-
-def _construct_integer(loader: _Loader, node: yaml.ScalarNode) -> int:
-    if len(node.value) > MAX_DIGITS:
-        raise _error(node, f"a number has {len(node.value)} digits, more than {MAX_DIGITS}")
-    number: int = loader.construct_yaml_int(node)
-    return number
-
-
-_Loader.add_constructor("tag:yaml.org,2002:int", _construct_integer)
 
 
 class _Dumper(yaml.SafeDumper):

@@ -1,0 +1,188 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from sumpool.errors import Interrupted
+from sumpool.progress import Progress, no_op
+from sumpool.recipe.load import load_any_recipe, load_recipe
+from sumpool.runs.run_folder import extension_note
+from sumpool.runs.training_setup import measure_update, set_up_training
+from sumpool.tasks.language_modeling.config import LanguageModelRecipe
+from sumpool.tasks.language_modeling.model import LanguageModel
+from sumpool.tasks.language_modeling.stream import WindowSampler
+from sumpool.tasks.language_modeling.task import TASK
+from sumpool.text.tokenizer import load_tokenizer
+from sumpool.text.units import UnitTokenizer
+from sumpool.workflows.train import dry_run, train
+from tests.conftest import BARE, TOY
+from tests.training.toy import CONFIG, DATA, new_model
+
+PAPER = Path("recipes/papers/language_models").absolute()
+NAMES = sorted(path.stem for path in PAPER.glob("*.yaml"))
+MODELS = [name for name in NAMES if "-" not in name]
+"""Recipes of text8; names of others end with their language."""
+
+
+def recipe(name: str, *overrides: str) -> LanguageModelRecipe:
+    loaded = load_any_recipe(PAPER / f"{name}.yaml", overrides)
+    assert isinstance(loaded, LanguageModelRecipe)
+    return loaded
+
+
+def test_models_have_the_published_number_of_parameters() -> None:
+    """41 million, and one more where boundaries are predicted."""
+    for name in MODELS:
+        with torch.device("meta"):
+            model = LanguageModel(recipe(name).model, 27)
+        millions = sum(parameter.numel() for parameter in model.parameters()) / 1e6
+        assert millions == pytest.approx(42 if name in ("entropy", "gumbel", "unigram") else 41, abs=0.1)
+
+
+def test_every_boundary_has_a_recipe() -> None:
+    assert set(MODELS) == {"vanilla", "none", "random", "fixed", "whitespace", "unigram", "entropy", "gumbel"}
+
+
+def test_other_texts_have_the_settings_of_text8() -> None:
+    """Those of the model and the training; subwords and letters are those of the language."""
+    text8 = recipe("unigram")
+    others = {name: recipe(name) for name in NAMES if name not in MODELS}
+    for other in others.values():
+        assert (other.model, other.train, other.evaluate) == (text8.model, text8.train, text8.evaluate)
+        assert other.data.clean
+        assert other.data.clean.lines
+    assert {name: other.data.subwords for name, other in others.items()} == {
+        "cc100-en": 10_000, "wiki40b-en": 10_000, "wiki40b-fi": 200, "wiki40b-he": 200, "wiki40b-vi": 10_000
+    }  # fmt: skip
+
+
+def test_white_space_ends_words(tmp_path: Path) -> None:
+    tokenizer = UnitTokenizer.train(["a b\nc"], tmp_path, "characters", 300)
+    model = TASK.build_model(recipe("whitespace", "model.dim=8", "model.heads=2"), tmp_path, tokenizer)
+    ids = torch.tensor([tokenizer.encode("ab c\nb")])
+    assert model.boundaries_of(ids, torch.ones_like(ids, dtype=torch.bool)).tolist() == [
+        [False, False, True, False, True, False]
+    ]
+
+
+def test_batches_are_windows_of_the_training_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("text8").write_text("abcdefgh " * 100)
+    setup = set_up_training(recipe("fixed", "model.length=30", "model.dim=8"), no_op, no_op)
+    plan = setup.data.plan(70)
+    assert isinstance(plan, WindowSampler)
+    batch = setup.data.batch(setup.data.training, plan.longest())
+    assert batch.ids.shape == (2, 30)
+    assert batch.target is not None
+    text = load_tokenizer(setup.prepared).decode(batch.ids[0].tolist())
+    assert text in "abcdefgh " * 5
+    assert len(setup.data.validation) == -(-(45 - 1) // 30)
+
+
+def test_an_update_with_the_longest_batch_is_measured_and_changes_no_weight() -> None:
+    model, notes = new_model(), list[Progress]()
+    before = {name: weights.clone() for name, weights in model.named_parameters()}
+    cost = measure_update(model, DATA, CONFIG, torch.device("cpu"), notes.append)
+    assert cost.parameters == sum(weights.numel() for weights in before.values())
+    assert cost.source_tokens == 16  # the longest documents are truncated
+    assert cost.documents * cost.source_tokens <= CONFIG.batch_tokens
+    assert cost.target_tokens <= 5
+    assert cost.seconds > 0
+    assert cost.device == "cpu"
+    assert [progress.note for progress in notes] == ["trying the longest batch"]
+    assert all(torch.equal(weights, before[name]) for name, weights in model.named_parameters())
+
+
+def test_check_may_stop_it_between_updates() -> None:
+    def check() -> None:
+        raise Interrupted(15)
+
+    with pytest.raises(Interrupted, match="stopped by SIGTERM"):
+        measure_update(new_model(), DATA, CONFIG, torch.device("cpu"), no_op, check)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("notes")
+    rows = (
+        {
+            "id": f"d{number}",
+            "document": f"The router {number} sends a packet.",
+            "summary": "A packet. " * (1 + number % 4),
+        }
+        for number in range(80)
+    )
+    (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (folder / "toy.yaml").write_text(TOY.format(folder=folder))
+    return folder
+
+
+@pytest.fixture
+def warnings_of(folder: Path) -> Callable[..., list[str]]:
+    def collect(*overrides: str) -> list[str]:
+        reports: list[Progress] = []
+        dry_run(load_recipe(folder / "toy.yaml", ["train.device=cpu", *overrides]), report=reports.append)
+        return [report.note for report in reports if report.note.startswith("warning")]
+
+    return collect
+
+
+def test_usual_settings_have_no_warning(warnings_of: Callable[..., list[str]]) -> None:
+    assert warnings_of("model.target_length=100") == []
+
+
+@pytest.mark.slow
+def test_cut_summaries_are_counted(warnings_of: Callable[..., list[str]]) -> None:
+    (warning,) = warnings_of("model.target_length=2")
+    assert warning.startswith("warning: 100% of the training summaries have more than model.target_length = 2 tokens")
+    (warning,) = warnings_of("model.target_length=12")
+    share = float(warning.split()[1].rstrip("%"))
+    assert 0 < share < 100
+
+
+@pytest.mark.slow
+def test_end_before_the_first_epoch_is_told(warnings_of: Callable[..., list[str]]) -> None:
+    (warning,) = warnings_of("model.target_length=100", "train.steps=2", "train.batch_tokens=64")
+    assert "train.steps = 2 ends after" in warning
+    assert "of the first epoch, which has" in warning
+    more = ("train.steps=2", "train.batch_tokens=64", "train.accumulate=50")
+    assert warnings_of("model.target_length=100", *more) == []
+
+
+@pytest.mark.slow
+def test_selection_by_few_documents_is_told(warnings_of: Callable[..., list[str]]) -> None:
+    (warning,) = warnings_of("model.target_length=100", "train.select_by=rouge2")
+    assert warning.startswith("warning: rouge2 of ")
+    assert "validation documents is too uncertain to select by" in warning
+
+
+@pytest.mark.slow
+def test_a_finished_run_goes_on_and_says_what_happens(folder: Path, tmp_path: Path) -> None:
+    def go(*overrides: str) -> list[str]:
+        reports: list[Progress] = []
+        settings = ["train.device=cpu", "train.schedule.warmup=1", *BARE, *overrides]
+        train(load_recipe(folder / "toy.yaml", settings), tmp_path / "run", report=reports.append)
+        return [report.note for report in reports]
+
+    go("train.steps=4")
+    notes = go("train.steps=8")
+    (note,) = [note for note in notes if note.startswith("train.steps is raised from 4 to 8")]
+    assert "the cosine schedule is now that of 8 steps, so that the learning rate rises from 0.00027 to 0.00082" in note
+    assert note.endswith("the result is not that of an uninterrupted run")
+    assert "resuming from step 4" in notes
+    assert any(note.endswith("is finished; nothing is left to do") for note in go("train.steps=8"))
+    records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert [record["step"] for record in records if record["kind"] == "step"] == list(range(1, 9))
+
+
+def test_an_endless_schedule_goes_on_unchanged(folder: Path, tmp_path: Path) -> None:
+    before, after = (
+        load_recipe(folder / "toy.yaml", ["train.schedule.kind=constant", f"train.steps={steps}", *BARE])
+        for steps in (2, 4)
+    )
+    assert extension_note(tmp_path, after) == ""
+    train(before, tmp_path / "run")
+    assert extension_note(tmp_path / "run", after).endswith("the result is that of an uninterrupted run")
+    assert extension_note(tmp_path / "run", before) == ""
