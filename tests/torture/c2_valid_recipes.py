@@ -29,7 +29,7 @@ from sumpool.runs.training_setup import TrainingSetup, set_up_training
 from sumpool.tasks.classification.classify import LabelledText, LoadedClassifier, classify_texts
 from sumpool.tasks.classification.labels import Labels
 from sumpool.tasks.classification.model import ClassificationModel
-from sumpool.tasks.classification.recipe import ClassificationRecipe
+from sumpool.tasks.classification.task import ClassificationRecipe
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from sumpool.tasks.summarization.validation_rouge import ValidationRouge
 from sumpool.text.sentences import SentenceSplitter

@@ -12,8 +12,7 @@ from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.model.config import EncoderLayerConfig
 from sumpool.data.shards import Item
 from sumpool.special_tokens import PAD
-from sumpool.tasks.classification.batches import collate_labelled
-from sumpool.tasks.classification.labels import join_pair, split_pair
+from sumpool.tasks.classification.labels import collate_labelled, join_pair, split_pair
 from sumpool.tasks.classification.model import ClassificationModel, ClassificationModelConfig, ClassifierConfig
 from sumpool.training.config import ScheduleConfig, TrainConfig
 from sumpool.training.data_order import TrainingData

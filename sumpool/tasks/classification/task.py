@@ -12,7 +12,6 @@ from sumpool.progress import Check, Report
 from sumpool.tasks._documents import DocumentTask, open_documents
 from sumpool.tasks.classification.labels import LABELS, LabelledReport, Labels
 from sumpool.tasks.classification.model import ClassificationModel
-from sumpool.tasks.classification.recipe import ClassificationRecipe
 
 if TYPE_CHECKING:
     from sumpool.data.inputs import Split
@@ -22,10 +21,58 @@ if TYPE_CHECKING:
     from sumpool.text.tokenizer import Tokenizer
     from sumpool.training.checkpoint import TrainingState
     from sumpool.training.data_order import TrainingData
+from typing import ClassVar, Literal, Self
+
+from pydantic import model_validator
+
+from sumpool.recipe.schema import Recipe
+from sumpool.tasks.classification.labels import LabelledDataConfig
+from sumpool.tasks.classification.model import ClassificationModelConfig
 
 _LIMITATIONS = """\
 The model knows the labels of its training documents and is untested on other kinds of documents: it gives one of these
 labels to any text. Its probabilities are not calibrated."""
+
+
+class ClassificationRecipe(Recipe):
+    """Complete configuration of a classifier's run: `task: classification`."""
+
+    task: Literal["classification"]  # type: ignore[assignment]  # the only value that differs
+    """What the model learns, here to classify documents by the labels of `data.source`."""
+    data: LabelledDataConfig  # type: ignore[assignment]  # documents with labels in place of summaries
+    """Source of the labelled documents, and their preparation."""
+    model: ClassificationModelConfig
+    """Architecture of the model."""
+
+    selection_measures: ClassVar[tuple[str, ...]] = ("loss", "accuracy")
+
+    @property
+    def has_decoder(self) -> bool:
+        """Whether the model writes summaries."""
+        return False
+
+    @property
+    def towers(self) -> int:
+        """Documents of a row."""
+        return self.model.classifier.towers if self.model.classifier else 1
+
+    @model_validator(mode="after")
+    def _settings_suit_labels(self) -> Self:
+        documents = 2 if self.data.source.second else 1
+        if self.towers != documents:
+            raise ValueError(
+                f"model.classifier.towers must be {documents}, the documents of a row, got {self.towers}; "
+                "data.source.second names the second one"
+            )
+        without = {"data.shuffled": self.data.shuffled, "data.gap_sentences": self.data.gap_sentences}
+        for name, value in {**without, "train.rotate": self.train.rotate}.items():
+            if value:
+                raise ValueError(f"{name} must be left out of task: classification, got {value}")
+        if self.train.distillation == "sequence":
+            raise ValueError(
+                "train.distillation must be word for task: classification, got sequence; it has no summaries"
+            )
+        return self
 
 
 class ClassificationTask(DocumentTask[ClassificationRecipe]):
@@ -50,7 +97,7 @@ class ClassificationTask(DocumentTask[ClassificationRecipe]):
 
     def open_data(self, recipe: ClassificationRecipe, prepared: Path, tokenizer: "Tokenizer") -> "TrainingData":
         """Open the documents of training and validation, or the pairs, with their labels."""
-        from sumpool.tasks.classification.batches import Pairs, collate_labelled
+        from sumpool.tasks.classification.labels import Pairs, collate_labelled
 
         data = open_documents(recipe, prepared, tokenizer, max(tokenizer.vocab_size, len(Labels.load(prepared))))
         data = replace(data, collate=collate_labelled, towers=recipe.towers)

@@ -10,7 +10,7 @@ from sumpool.data.inputs import PreparedDataConfig
 from sumpool.recipe.schema import BaseRecipe
 from sumpool.settings import OneOf, Settings
 from sumpool.tasks.language_modeling.running_text import RunningTextConfig
-from sumpool.tasks.language_modeling.sources._base import TextSourceConfig
+from sumpool.tasks.language_modeling.sources import TextSourceConfig
 from sumpool.training.config import TrainConfig
 
 Vocabulary = Literal["characters", "bytes", "subwords"]
@@ -105,7 +105,7 @@ class TextSampling(Settings):
 class TextDataConfig(PreparedDataConfig):
     """Source and preparation of running text."""
 
-    source: Annotated[TextSourceConfig, OneOf("sumpool.tasks.language_modeling.sources")]
+    source: TextSourceConfig
     """Source of the text."""
     clean: RunningTextConfig | None = None
     """Normalization in the manner of text8: lower-case letters of one alphabet, digits as words; null keeps the text.
@@ -140,7 +140,7 @@ class TextDataConfig(PreparedDataConfig):
 
     def described(self) -> dict[str, Any]:
         """Return the settings that the prepared data depends on; the tokenizer is described by its content."""
-        source = self.source.model_dump(mode="json")
+        source = self.source.model_dump(mode="json", exclude=None if self.source.kind == "wiki40b" else {"text"})
         settings = self.model_dump(mode="json", exclude={"source", "tokenizer", "prepared", "verify"})
         if self.clean and not self.clean.homoglyphs:
             del settings["clean"]["homoglyphs"]  # absent, so that older fingerprints stay valid

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from pydantic import TypeAdapter
 
@@ -26,7 +25,6 @@ from sumpool.runs.run_folder import evaluation_folder
 from sumpool.tasks.language_modeling.config import TextEvaluationConfig
 from sumpool.tasks.language_modeling.generation import (
     EncodedText,
-    Ids,
     LoadedLanguageModel,
     load_language_model,
     segments_of,
@@ -282,33 +280,23 @@ def score_text(
             mask = torch.ones_like(read, dtype=torch.bool)
             scores, _, _ = model(read, mask, torch.zeros_like(read), target)
             nats = -scores.log_prob[:, -tokens:].double().sum(1)
-            rows = zip(batch, spans, nats.tolist(), model.boundaries_of(read, mask).cpu().numpy(), strict=True)
-            yield from (_scored(window, span, value, ends, text.token_bytes) for window, span, value, ends in rows)
-
-
-def _scored(
-    window: TextWindow, span: Ids, nats: float, boundaries: npt.NDArray[np.bool_], token_bytes: Sequence[bytes]
-) -> ScoredWindow:
-    """Count the units of a window's predicted tokens, and the segments that end where they are predicted.
-
-    The length of a segment that begins before the window is that of its part in the window, as the model reads it.
-    """
-    predicted = span[-window.tokens :]
-    data = b"".join(token_bytes[token] for token in predicted.tolist())
-    characters, words = count_units(token_bytes[int(span[-window.tokens - 1])], data)
-    ends = np.flatnonzero(boundaries)
-    first = window.length - window.tokens
-    lengths = np.diff(ends, prepend=-1)[ends >= first]
-    return ScoredWindow(
-        start=window.start,
-        tokens=window.tokens,
-        nats=nats,
-        characters=characters,
-        bytes=len(data),
-        words=words,
-        boundaries=len(lengths),
-        lengths=dict(Counter(lengths.tolist())),
-    )
+            boundaries = model.boundaries_of(read, mask).cpu().numpy()
+            for window, span, value, of_row in zip(batch, spans, nats.tolist(), boundaries, strict=True):
+                data = b"".join(text.token_bytes[token] for token in span[-tokens:].tolist())
+                characters, words = count_units(text.token_bytes[int(span[-tokens - 1])], data)
+                ends = np.flatnonzero(of_row)
+                # Of a segment that begins before the window, the part in the window counts, as the model reads it.
+                lengths = np.diff(ends, prepend=-1)[ends >= length - tokens]
+                yield ScoredWindow(
+                    start=window.start,
+                    tokens=tokens,
+                    nats=value,
+                    characters=characters,
+                    bytes=len(data),
+                    words=words,
+                    boundaries=len(lengths),
+                    lengths=dict(Counter(lengths.tolist())),
+                )
 
 
 def count_units(before: bytes, text: bytes) -> tuple[int, int]:

@@ -19,13 +19,37 @@ import numpy as np
 from sumpool.errors import DataError
 from sumpool.evaluation.report import TitledTable
 from sumpool.evaluation.statistics import SEED, Estimate, Floats, PairedTest, compare, estimate_ratio, holm
-from sumpool.tasks.language_modeling.student import TTest, paired_t_test
 
 _LONGEST_BAR: Final = 16
 """Lengths of segments with a count of their own in the table; longer ones share one."""
 
 DIFFERENCE_COLUMNS = ("models", "BPC", "95 % interval", "t-test", "Holm", "bootstrap", "randomised", "fewer", "more")
 """Titles of the columns of `LanguageModelDifference.row`."""
+
+
+_TERMS = 10_000
+"""Most terms of the continued fraction, which needs about the square root of the larger parameter."""
+
+_TINY = 1e-300
+
+_PRECISION = 1e-15
+
+
+@dataclass(frozen=True)
+class TTest:
+    """Two-sided paired t-test of the mean of differences against 0.
+
+    Attributes:
+        pairs: Number of pairs.
+        difference: Mean difference.
+        statistic: Mean difference in standard errors; infinite for equal differences other than 0.
+        p_value: Probability of a statistic at least as large if the true mean is 0; 1 for fewer than two pairs.
+    """
+
+    pairs: int
+    difference: float
+    statistic: float
+    p_value: float
 
 
 @dataclass(frozen=True)
@@ -310,7 +334,11 @@ def compare_language_models(
     Raises:
         DataError: If the models were scored on different windows.
     """
-    values = {name: _bits_per_character(windows) for name, windows in systems.items()}
+    # Bits of each window, in proportion to a window's mean number of characters.
+    values: dict[str, Floats] = {
+        name: np.array([bits(window.nats) for window in windows]) / np.mean([window.characters for window in windows])
+        for name, windows in systems.items()
+    }
     spans = {name: [(window.start, window.characters) for window in windows] for name, windows in systems.items()}
     pairs = list(combinations(systems, 2))
     for system, other in pairs:
@@ -354,8 +382,57 @@ def mean_windows(runs: Sequence[Sequence[ScoredWindow]]) -> list[ScoredWindow]:
     return [ScoredWindow(**{**vars(window), "nats": float(mean)}) for window, mean in zip(first, nats, strict=True)]
 
 
-def _bits_per_character(windows: Sequence[ScoredWindow]) -> Floats:
-    """Return the bits of each window, (windows,), in proportion to a window's mean number of characters."""
-    characters = np.mean([window.characters for window in windows])
-    values: Floats = np.array([bits(window.nats) for window in windows]) / characters
-    return values
+def paired_t_test(differences: Floats) -> TTest:
+    """Test whether the mean of paired differences is 0.
+
+    Args:
+        differences: (pairs,).
+
+    Raises:
+        ValueError: If there is no pair.
+    """
+    pairs = len(differences)
+    if not pairs:
+        raise ValueError("differences must contain at least one pair, got none")
+    mean = float(differences.mean())
+    error = float(differences.std(ddof=1)) / math.sqrt(pairs) if pairs > 1 else math.nan
+    if pairs == 1 or (error == 0 and mean == 0):
+        return TTest(pairs, mean, 0.0, 1.0)
+    statistic = mean / error if error else math.copysign(math.inf, mean)
+    return TTest(pairs, mean, statistic, tail_probability(statistic, pairs - 1))
+
+
+def tail_probability(statistic: float, freedom: int) -> float:
+    """Return the probability that Student's t exceeds a statistic in absolute value."""
+    if math.isinf(statistic):
+        return 0.0
+    if abs(statistic) < 1:  # the argument below would be rounded to 1
+        return 1.0 - incomplete_beta(0.5, freedom / 2, statistic**2 / (freedom + statistic**2))
+    return incomplete_beta(freedom / 2, 0.5, freedom / (freedom + statistic**2))
+
+
+def incomplete_beta(first: float, second: float, x: float) -> float:
+    """Return the regularised incomplete beta function of two positive parameters at x in [0, 1]."""
+    if x in (0.0, 1.0):
+        return x
+    if x > (first + 1) / (first + second + 2):  # the fraction converges fast below the mean only
+        return 1.0 - incomplete_beta(second, first, 1.0 - x)
+    scale = math.lgamma(first + second) - math.lgamma(first) - math.lgamma(second)
+    front = math.exp(scale + first * math.log(x) + second * math.log1p(-x)) / first
+    upper, lower = 1.0, _nonzero(1.0 - (first + second) * x / (first + 1))
+    lower = 1.0 / lower
+    value = lower
+    for term in range(1, _TERMS):
+        even = term * (second - term) * x / ((first + 2 * term - 1) * (first + 2 * term))
+        odd = -(first + term) * (first + second + term) * x / ((first + 2 * term) * (first + 2 * term + 1))
+        for numerator in (even, odd):
+            lower = 1.0 / _nonzero(1.0 + numerator * lower)
+            upper = _nonzero(1.0 + numerator / upper)
+            value *= lower * upper
+        if abs(lower * upper - 1.0) < _PRECISION:
+            break
+    return front * value
+
+
+def _nonzero(value: float) -> float:
+    return value if abs(value) >= _TINY else _TINY

@@ -57,26 +57,22 @@ class TextCache:
 
     def append(self, rows: list[int], key: Tensor, value: Tensor, attention: "TextAttention") -> None:
         """Append a state to some rows: key and value (heads, rows, head_dim)."""
-        if max(self.lengths[row] for row in rows) == self.capacity:
-            self._grow(key, attention)
+        if max(self.lengths[row] for row in rows) == self.capacity:  # doubled
+            old = (self.keys, self.values)
+            shape = (len(key), len(self.lengths), max(64, 2 * self.capacity), key.size(2))
+            self.keys, self.values = key.new_zeros(shape), key.new_zeros(shape)
+            if self.capacity:
+                self.keys[:, :, : self.capacity], self.values[:, :, : self.capacity] = old
+            self.capacity = shape[2]
+            if attention.distance is not None:
+                indices = torch.arange(self.capacity, device=key.device)
+                sinusoids = sinusoid(indices, attention.distance.in_features, inclusive=False).to(key.dtype)
+                self.distances = attention.split(attention.distance(sinusoids)[None])[:, 0].flip(1).contiguous()
         slots = [self.lengths[row] for row in rows]
         self.keys[:, rows, slots] = key
         self.values[:, rows, slots] = value
         for row in rows:
             self.lengths[row] += 1
-
-    def _grow(self, like: Tensor, attention: "TextAttention") -> None:
-        """Double the capacity."""
-        shape = (len(like), len(self.lengths), max(64, 2 * self.capacity), like.size(2))
-        old = (self.keys, self.values)
-        self.keys, self.values = like.new_zeros(shape), like.new_zeros(shape)
-        if self.capacity:
-            self.keys[:, :, : self.capacity], self.values[:, :, : self.capacity] = old
-        self.capacity = shape[2]
-        if attention.distance is not None:
-            indices = torch.arange(self.capacity, device=like.device)
-            sinusoids = sinusoid(indices, attention.distance.in_features, inclusive=False).to(like.dtype)
-            self.distances = attention.split(attention.distance(sinusoids)[None])[:, 0].flip(1).contiguous()
 
 
 @final
@@ -396,10 +392,7 @@ class LanguageModel(nn.Module):
         self.layers = Hourglass(config, self.embedding, separators, pad=self.pad)
         self.norm = nn.LayerNorm(config.dim) if config.norm == "pre" else nn.Identity()
         self.head = nn.Linear(config.dim, vocabulary, bias=False)
-        self._initialise()
-
-    def _initialise(self) -> None:
-        """Draw weights of linear maps, embeddings and biases of attention from N(0, 0.02); other biases are 0."""
+        # Weights of linear maps, embeddings and biases of attention from N(0, 0.02); other biases are 0.
         for module in self.modules():
             if isinstance(module, nn.Linear | nn.Embedding):
                 nn.init.normal_(module.weight, std=INIT_STD)

@@ -12,11 +12,12 @@ The text is read once, normalised, and kept in temporary files while the vocabul
 """
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Final, TextIO, final
 
 import numpy as np
 
@@ -29,10 +30,10 @@ from sumpool.progress import Check, Progress, Report
 from sumpool.special_tokens import UNK
 from sumpool.tasks.language_modeling.config import TextDataConfig
 from sumpool.tasks.language_modeling.running_text import RunningText
-from sumpool.tasks.language_modeling.sources._base import TextChunk
+from sumpool.tasks.language_modeling.sources import TextChunk
 from sumpool.tasks.language_modeling.stream import TextStreamWriter
-from sumpool.tasks.language_modeling.subwords import WordSubwords
-from sumpool.text.sentencepiece_tokenizer import SentencePieceTokenizer
+from sumpool.text.cleaning import cut_at_spaces, reservoir_sample
+from sumpool.text.sentencepiece_tokenizer import SentencePieceModel, SentencePieceTokenizer, train_unigram
 from sumpool.text.tokenizer import SENTENCEPIECE_MODEL, Tokenizer, Units, load_tokenizer, tokenizer_files
 from sumpool.text.units import UnitTokenizer
 
@@ -51,6 +52,91 @@ Encode = Callable[[str], np.ndarray]
 """Ids (tokens,) of a part of a text."""
 _LONGEST_WORD = 1 << 22
 """Characters without a space after which a text is cut anywhere."""
+
+
+_SAMPLE_LINES: Final = 100_000
+
+_MAX_LINE_CHARACTERS: Final = 1000
+
+_CHARACTER_BYTES: Final = 4
+
+_MAX_SUBWORD: Final = 16
+
+_CACHED_WORDS: Final = 1 << 18
+"""Words whose division is kept, with about 100 bytes for each."""
+
+_SPACES: Final = " \n"
+
+_WORD_START: Final = "▁"
+
+_SETTINGS: Final = {
+    "character_coverage": 1.0,
+    "normalization_rule_name": "identity",
+    "max_sentencepiece_length": _MAX_SUBWORD,
+    "max_sentence_length": _CHARACTER_BYTES * _MAX_LINE_CHARACTERS,
+    "bos_id": -1,
+    "eos_id": -1,
+}
+
+
+@final
+class WordSubwords(SentencePieceModel):
+    """Trained model of subwords."""
+
+    def __init__(self, model: bytes) -> None:
+        """Wrap a serialised model; `load` and `train` are the usual ways to get one."""
+        super().__init__(model)
+        self._inner: dict[str, list[int]] = {}
+
+    @classmethod
+    def train(cls, texts: Iterable[str], path: Path, vocabulary: int, workers: int = 1) -> "WordSubwords":
+        """Train a model and write its file, with the settings of the released code: no normalization, all characters.
+
+        The same texts and number of workers give the same file. Long streams are sampled, so memory is bounded.
+
+        Args:
+            texts: Parts of the text, read once.
+            path: File to write.
+            vocabulary: Number of subwords; short texts give fewer.
+            workers: Threads.
+
+        Raises:
+            DataError: If there is no text, or it has more different characters than subwords.
+        """
+        lines = reservoir_sample(_lines(texts), _SAMPLE_LINES)
+        rule = "data.subwords must hold every character of the training text"
+        path.write_bytes(train_unigram(lines, vocabulary, workers, _SETTINGS, rule))
+        return cls.load(path)
+
+    def boundaries(self, text: str) -> np.ndarray:
+        """Return which characters end a segment: (characters,) bool.
+
+        Args:
+            text: Text that begins with a whole word, or with white space.
+        """
+        is_boundary = np.zeros(len(text), bool)
+        start = 0
+        spaces = [index for index, character in enumerate(text) if character in _SPACES]
+        for stop in [*spaces, len(text)]:
+            if stop > start:
+                is_boundary[[start + index for index in self._inner_ends(text[start:stop])]] = True
+            is_boundary[stop : stop + 1] = True
+            start = stop + 1
+        return is_boundary
+
+    def _inner_ends(self, word: str) -> list[int]:
+        """Return the last characters of all subwords of a word but the last one."""
+        ends = self._inner.get(word)
+        if ends is None:
+            ends, length = [], 0
+            for subword in self._processor.encode(word, out_type=str)[:-1]:
+                length += len(subword.removeprefix(_WORD_START) if not length else subword)
+                if length:
+                    ends.append(length - 1)
+            if len(self._inner) >= _CACHED_WORDS:
+                self._inner.clear()
+            self._inner[word] = ends
+        return ends
 
 
 @dataclass(frozen=True)
@@ -151,7 +237,24 @@ def prepare_text(config: TextDataConfig, folder: Path, *, skip_bad_rows: bool, r
     temporary.mkdir()
     files = write_text_files(config, temporary, skip_bad_rows=skip_bad_rows, report=report, check=check)
     report(Progress("prepare: vocabulary"))
-    tokenizer = _make_vocabulary(config, folder, files, check)
+    tokenizer: Tokenizer
+    if config.tokenizer:
+        for path in tokenizer_files(config.tokenizer):
+            if not path.is_file():
+                raise DataError(f"data.tokenizer must be a folder with {path.name}, got {path.parent} without it")
+            shutil.copyfile(path, folder / path.name)
+        tokenizer = load_tokenizer(folder)
+    else:
+        texts = (
+            text
+            for split in (SPLITS if config.vocabulary_from == "all" else SPLITS[:1])
+            for text in files.read(split, check)
+        )
+        if config.vocabulary == "subwords":
+            path = folder / SENTENCEPIECE_MODEL
+            tokenizer = SentencePieceTokenizer.train(texts, path, config.vocabulary_size, _THREADS)
+        else:
+            tokenizer = UnitTokenizer.train(texts, folder, _UNITS[config.vocabulary], config.vocabulary_size)
     subwords = None
     if config.subwords:
         report(Progress("prepare: subwords"))
@@ -215,7 +318,12 @@ def write_text_files(
     names: tuple[str, ...] = (_WHOLE,) if by_position else SPLITS
     rejected = 0
     with ExitStack() as stack:
-        writers = {name: _writer(config, folder / f"{name}.txt", name, stack) for name in names}
+        writers = {}
+        for name in names:
+            evaluated = name in ("validation", "test")
+            limit = config.max_evaluation_characters if evaluated else config.max_characters
+            path = folder / f"{name}.txt"
+            writers[name] = _Writer(path, stack.enter_context(_open(path, "w")), config, limit)
         for chunk in config.source.chunks(strict=config.vocabulary != "bytes"):
             check()
             if isinstance(chunk, Reject):
@@ -234,11 +342,26 @@ def write_text_files(
             writer.finish()
         read = sum(writer.characters for writer in writers.values())
         report(Progress(_TASK, read, read))
-    files = _divide(writers[_WHOLE], config, rejected) if by_position else _one_each(writers, rejected)
+    files = _divide(writers, config, rejected)
     for name, count in files.characters.items():
         if count < 2:
             raise DataError(f"the {name} split must hold at least two characters, got {count}; take more text")
     return files
+
+
+def _divide(writers: Mapping[str, "_Writer"], config: TextDataConfig, rejected: int) -> TextFiles:
+    """Return the text of each split: that of its own file, or a part of a text that is divided by position."""
+    if _WHOLE not in writers:
+        parts = {split: (writers[split].path, 0, writers[split].characters) for split in SPLITS}
+        documents = {split: writers[split].documents for split in SPLITS}
+        return TextFiles(parts, documents, sum(documents.values()), rejected)
+    writer = writers[_WHOLE]
+    total = writer.characters
+    test, validation = (round(total * share) for share in (config.test_share, config.validation_share))
+    cuts = (0, total - validation - test, total - test, total)
+    parts = {split: (writer.path, *span) for split, span in zip(SPLITS, pairwise(cuts), strict=True)}
+    counts: dict[Split, int] = {"train": writer.documents, "validation": 0, "test": 0}
+    return TextFiles(parts, counts, writer.documents, rejected)
 
 
 def _open(path: Path, mode: str) -> TextIO:
@@ -281,43 +404,6 @@ class _Writer:
         self._file.write(text)
 
 
-def _writer(config: TextDataConfig, path: Path, name: str, stack: ExitStack) -> _Writer:
-    evaluated = name in ("validation", "test")
-    limit = config.max_evaluation_characters if evaluated else config.max_characters
-    return _Writer(path, stack.enter_context(_open(path, "w")), config, limit)
-
-
-def _divide(writer: _Writer, config: TextDataConfig, rejected: int) -> TextFiles:
-    """Divide a text by position: training, validation, test."""
-    total = writer.characters
-    test = round(total * config.test_share)
-    validation = round(total * config.validation_share)
-    cuts = (0, total - validation - test, total - test, total)
-    parts = {split: (writer.path, start, stop) for split, start, stop in zip(SPLITS, cuts, cuts[1:], strict=False)}
-    counts: dict[Split, int] = {"train": writer.documents, "validation": 0, "test": 0}
-    return TextFiles(parts, counts, writer.documents, rejected)
-
-
-def _one_each(writers: Mapping[str, _Writer], rejected: int) -> TextFiles:
-    parts = {split: (writers[split].path, 0, writers[split].characters) for split in SPLITS}
-    documents = {split: writers[split].documents for split in SPLITS}
-    return TextFiles(parts, documents, sum(documents.values()), rejected)
-
-
-def _make_vocabulary(config: TextDataConfig, folder: Path, files: TextFiles, check: Check) -> Tokenizer:
-    if config.tokenizer:
-        for path in tokenizer_files(config.tokenizer):
-            if not path.is_file():
-                raise DataError(f"data.tokenizer must be a folder with {path.name}, got {path.parent} without it")
-            shutil.copyfile(path, folder / path.name)
-        return load_tokenizer(folder)
-    splits = SPLITS if config.vocabulary_from == "all" else SPLITS[:1]
-    texts = (text for split in splits for text in files.read(split, check))
-    if config.vocabulary == "subwords":
-        return SentencePieceTokenizer.train(texts, folder / SENTENCEPIECE_MODEL, config.vocabulary_size, _THREADS)
-    return UnitTokenizer.train(texts, folder, _UNITS[config.vocabulary], config.vocabulary_size)
-
-
 def _write_stream(
     folder: Path,
     split: Split,
@@ -338,8 +424,11 @@ def _write_stream(
             boundaries = None
             if subwords:
                 boundaries = subwords.boundaries(text)
-                if units == "bytes":
-                    boundaries = _of_bytes(boundaries, text)
+                if units == "bytes":  # the last byte of each of these characters
+                    sizes = [1 if "\udc80" <= character <= "\udcff" else len(character.encode()) for character in text]
+                    of_bytes = np.zeros(sum(sizes), bool)
+                    of_bytes[np.cumsum(sizes)[boundaries] - 1] = True
+                    boundaries = of_bytes
                 ends += int(boundaries.sum())
             writer.add(ids, boundaries)
             characters += len(text)
@@ -381,11 +470,11 @@ def _whole_words(texts: Iterator[str]) -> Iterator[str]:
         yield rest
 
 
-def _of_bytes(boundaries: np.ndarray, text: str) -> np.ndarray:
-    """Move the boundaries of characters (characters,) to the last bytes of these: (bytes,)."""
-    code_points = np.frombuffer(text.encode("utf-32-le", errors="surrogatepass"), "<u4")
-    sizes = 1 + (code_points >= 0x80).astype(np.int64) + (code_points >= 0x800) + (code_points >= 0x10000)
-    sizes[(code_points >= 0xDC80) & (code_points < 0xDD00)] = 1  # a byte that is not UTF-8
-    of_bytes = np.zeros(int(sizes.sum()), bool)
-    of_bytes[np.cumsum(sizes)[boundaries] - 1] = True
-    return of_bytes
+def _lines(texts: Iterable[str]) -> Iterator[str]:
+    """Divide a text into lines at spaces; a longer word is cut."""
+    rest = ""
+    for text in texts:
+        *lines, rest = cut_at_spaces(rest + text.replace("\n", " "), _MAX_LINE_CHARACTERS)
+        yield from filter(None, map(str.strip, lines))
+    if rest.strip():
+        yield rest.strip()

@@ -39,10 +39,6 @@ def test_the_seed_decides() -> None:
     assert generated(sampling=TextSampling(length=30, seed=4)) != generated(sampling=TextSampling(length=30, seed=5))
 
 
-def test_the_prompt_is_read() -> None:
-    assert generated((1, 2)) != generated((2, 1))
-
-
 def test_every_token_is_read_once_by_the_cache() -> None:
     model = Sums()
     assert len(list(generate_tokens(cast(LanguageModel, model), [1, 2, 3], TextSampling(length=10), (), CPU))) == 10

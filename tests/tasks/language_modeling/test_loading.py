@@ -134,12 +134,6 @@ def test_nothing_begins_after_white_space(folder: Path) -> None:
     assert model.token_bytes[ids[0]]
 
 
-def test_special_tokens_are_never_generated(folder: Path) -> None:
-    model = loaded(folder, None)
-    assert model.forbidden
-    assert all(not model.token_bytes[token] for token in model.forbidden)
-
-
 def test_other_folders_are_refused(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"must be a run folder with recipe\.yaml"):
         load_language_model(tmp_path)

@@ -15,7 +15,9 @@ from sumpool.tasks.language_modeling.measures import (
     compare_seeds,
     describe_lengths,
     mean_windows,
+    paired_t_test,
     score_language_model,
+    tail_probability,
 )
 
 ORIGIN, SIZE = ("model", "test", "whole"), (2048, 512)
@@ -38,15 +40,6 @@ def test_bpc_is_bits_over_characters_of_all_windows() -> None:
     assert report.bpc.low < report.bpc.mean < report.bpc.high
     assert report.shortening_factor is not None
     assert report.shortening_factor.mean == pytest.approx(characters / (40 * 128 + 20))
-
-
-def test_the_interval_covers_the_true_value_in_95_of_100_texts() -> None:
-    covered = 0
-    for seed in range(200):
-        nats = np.random.default_rng(seed).normal(400, 30, 60)
-        bpc = score_language_model(ORIGIN, SIZE, [scored(float(value)) for value in nats], 200).bpc
-        covered += bpc.low <= bits(400) / 512 <= bpc.high
-    assert 0.9 <= covered / 200 <= 0.99
 
 
 def test_vocabularies_of_characters_and_pieces_compare() -> None:
@@ -105,16 +98,13 @@ def test_long_segments_share_a_row() -> None:
     assert rows[0] == ["1", "1", "25.0"]
     assert rows[1] == ["2", "0", "0.0"]
     assert rows[-1] == ["17-20", "1", "25.0"]
+    short = SegmentLengths(5, 2.2, 1.0, 2, 3, 3, {1: 1, 2: 2, 3: 2}).rows()
+    assert short == [["1", "1", "20.0"], ["2", "2", "40.0"], ["3", "2", "40.0"]]
 
 
 def test_nothing_to_score_is_refused() -> None:
     with pytest.raises(ValueError, match="windows must predict at least one character, got none"):
         score_language_model(ORIGIN, SIZE, [], 100)
-
-
-def test_rows_of_lengths_end_with_the_longest_segment() -> None:
-    rows = SegmentLengths(5, 2.2, 1.0, 2, 3, 3, {1: 1, 2: 2, 3: 2}).rows()
-    assert rows == [["1", "1", "20.0"], ["2", "2", "40.0"], ["3", "2", "40.0"]]
 
 
 def run(seed: int, shift: float = 0.0, count: int = 60) -> list[ScoredWindow]:
@@ -180,3 +170,35 @@ def test_runs_are_averaged_window_by_window() -> None:
     assert averaged[7].lengths == first[7].lengths
     with pytest.raises(DataError, match="runs must be evaluated on the same windows to be averaged, got others"):
         mean_windows([first, second[1:]])
+
+
+def test_the_test_agrees_with_scipy() -> None:
+    for pairs in (2, 3, 5, 30, 4000):
+        for shift in (0.0, 0.02, 0.5, 4.0):
+            random = np.random.default_rng(pairs)
+            first, second = random.normal(size=pairs) + shift, random.normal(size=pairs)
+            expected = stats.ttest_rel(first, second)
+            result = paired_t_test(first - second)
+            assert result.pairs == pairs
+            assert result.difference == pytest.approx((first - second).mean())
+            assert result.statistic == pytest.approx(expected.statistic)
+            assert result.p_value == pytest.approx(expected.pvalue, rel=1e-9, abs=1e-300)
+
+
+def test_the_tail_agrees_with_scipy() -> None:
+    for freedom in (1, 2, 9, 1999, 100_000):
+        for statistic in (1e-6, 0.3, 1.96, -8.0, 40.0):
+            expected = 2 * stats.t.sf(abs(statistic), freedom)
+            assert tail_probability(statistic, freedom) == pytest.approx(expected, rel=1e-8, abs=1e-300)
+
+
+def test_equal_differences_are_certain() -> None:
+    assert paired_t_test(np.array([0.5, 0.5, 0.5])).p_value == 0.0
+    assert paired_t_test(np.array([-0.5, -0.5])).statistic == -math.inf
+    assert paired_t_test(np.zeros(4)).p_value == 1.0
+
+
+def test_one_pair_shows_nothing_and_none_is_refused() -> None:
+    assert paired_t_test(np.array([3.0])).p_value == 1.0
+    with pytest.raises(ValueError, match="differences must contain at least one pair, got none"):
+        paired_t_test(np.array([]))

@@ -13,12 +13,10 @@ from sumpool.data.prepared_folder import OTHER_FOLDER, verify_prepared
 from sumpool.errors import DataError, RecipeError
 from sumpool.progress import no_op
 from sumpool.tasks.language_modeling.config import TextDataConfig
-from sumpool.tasks.language_modeling.prepare import SUBWORDS, TextReport, find_or_prepare_text
+from sumpool.tasks.language_modeling.prepare import SUBWORDS, TextReport, WordSubwords, find_or_prepare_text
 from sumpool.tasks.language_modeling.running_text import RunningTextConfig
-from sumpool.tasks.language_modeling.sources.plain import PlainTextSourceConfig
-from sumpool.tasks.language_modeling.sources.wiki40b import Wiki40bTextSourceConfig
+from sumpool.tasks.language_modeling.sources import TextSourceConfig
 from sumpool.tasks.language_modeling.stream import TextStream
-from sumpool.tasks.language_modeling.subwords import WordSubwords
 from sumpool.text.tokenizer import load_tokenizer
 
 pytestmark = pytest.mark.slow
@@ -42,9 +40,9 @@ def decoded(folder: Path) -> Iterator[str]:
         yield tokenizer.decode(TextStream.open(folder, split, tokenizer.vocab_size).ids.tolist())
 
 
-def write(path: Path, text: str) -> PlainTextSourceConfig:
+def write(path: Path, text: str) -> TextSourceConfig:
     path.write_text(text, "utf-8", newline="")
-    return PlainTextSourceConfig(path=path)
+    return TextSourceConfig(kind="plain", path=path)
 
 
 def test_a_text_is_divided_by_position_as_text8_is(tmp_path: Path) -> None:
@@ -66,7 +64,7 @@ def test_parts_of_a_text_do_not_change_it(tmp_path: Path, monkeypatch: pytest.Mo
     settings = {"source": source, "clean": RunningTextConfig(language="fi"), "subwords": 60}
     whole, _ = prepare(tmp_path, TextDataConfig.model_validate(settings))
     monkeypatch.setattr("sumpool.tasks.language_modeling.prepare._CHUNK", 100)
-    monkeypatch.setattr("sumpool.tasks.language_modeling.sources._base.CHUNK_CHARACTERS", 33)
+    monkeypatch.setattr("sumpool.tasks.language_modeling.sources.CHUNK_CHARACTERS", 33)
     parts, _ = find_or_prepare_text(
         TextDataConfig.model_validate({**settings, "prepared": tmp_path / "parts"}),
         tmp_path / "parts", skip_bad_rows=False, report=no_op, check=no_op,
@@ -82,7 +80,7 @@ def test_parts_of_a_text_do_not_change_it(tmp_path: Path, monkeypatch: pytest.Mo
 def test_files_per_split_and_limits(tmp_path: Path) -> None:
     for split in SPLITS:
         (tmp_path / f"{split}.txt").write_text(f"{split} " * 100)
-    source = PlainTextSourceConfig(**{split: tmp_path / f"{split}.txt" for split in SPLITS})
+    source = TextSourceConfig(kind="plain", **{split: tmp_path / f"{split}.txt" for split in SPLITS})
     folder, report = prepare(tmp_path, TextDataConfig(source=source, max_characters=24, max_evaluation_characters=10))
     train, *_ = decoded(folder)
     assert train == "train train train train "
@@ -100,7 +98,7 @@ def test_unknown_characters_are_counted(tmp_path: Path) -> None:
 def test_bytes_are_kept_as_they_are(tmp_path: Path) -> None:
     content = "Ä<x>\r\n".encode() * 100 + b"\xff\xfe\x00"
     (tmp_path / "enwik8").write_bytes(content)
-    source = PlainTextSourceConfig(path=tmp_path / "enwik8")
+    source = TextSourceConfig(kind="plain", path=tmp_path / "enwik8")
     folder, report = prepare(tmp_path, TextDataConfig(source=source, vocabulary="bytes"))
     parts = [TextStream.open(folder, split).ids for split in SPLITS]
     tokens = load_tokenizer(folder).token_bytes()
@@ -168,7 +166,7 @@ def test_other_content_is_never_replaced(tmp_path: Path) -> None:
 def test_bad_rows_stop_or_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps({"text": corpus(100)}) + '\n{"text": 1}\n')
-    config = TextDataConfig(source=Wiki40bTextSourceConfig(path=path))
+    config = TextDataConfig(source=TextSourceConfig(kind="wiki40b", path=path))
     with pytest.raises(DataError, match=r"a.jsonl:2: 'text' must be text, got int; correct it, or skip such rows with"):
         prepare(tmp_path, config)
     assert not (tmp_path / "prepared" / "text").exists()
@@ -190,7 +188,7 @@ def test_a_damaged_report_is_named(tmp_path: Path) -> None:
 
 
 def test_settings_are_checked(tmp_path: Path) -> None:
-    source = PlainTextSourceConfig(path=tmp_path)
+    source = TextSourceConfig(kind="plain", path=tmp_path)
     with pytest.raises(ValidationError, match="subwords must be 0 where vocabulary is subwords, got 9"):
         TextDataConfig(source=source, vocabulary="subwords", subwords=9)
     with pytest.raises(ValidationError, match=r"prepared must be a folder of its own, such as prepared/news, got \.\."):
@@ -201,7 +199,7 @@ def test_a_long_text_needs_no_more_memory(tmp_path: Path) -> None:
     import tracemalloc
 
     (tmp_path / "a.txt").write_text(corpus(400_000))
-    source = PlainTextSourceConfig(path=tmp_path / "a.txt")
+    source = TextSourceConfig(kind="plain", path=tmp_path / "a.txt")
     peaks = []
     for limit in (500_000, 2_000_000):
         tracemalloc.start()

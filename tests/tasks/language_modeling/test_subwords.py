@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sumpool.errors import DataError
-from sumpool.tasks.language_modeling.subwords import WordSubwords
+from sumpool.tasks.language_modeling.prepare import WordSubwords
 
 TEXTS = ["walking talking walks talks walked talked the cat and the dog walk and talk "] * 50
 

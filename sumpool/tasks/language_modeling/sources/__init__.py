@@ -1,1 +1,0 @@
-"""Sources of running text, for language models."""
