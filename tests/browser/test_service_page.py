@@ -1,6 +1,5 @@
 """The page of `sumpool serve` in a browser: summaries, files, evidence, errors, keyboard, accessibility."""
 
-import gzip
 import json
 import re
 import subprocess
@@ -140,12 +139,6 @@ def test_summaries_are_downloaded_and_copied(page: Page, tmp_path: Path) -> None
     assert page.element("#text").get_property("value") == text
 
 
-def test_compressed_files_are_read(page: Page, tmp_path: Path) -> None:
-    (tmp_path / "routes.md.gz").write_bytes(gzip.compress(f"# Routes\n\n{TEXT}".encode()))
-    page.element("#file").send_keys(str(tmp_path / "routes.md.gz"))
-    assert page.summarise()
-
-
 def test_summaries_of_rows_come_one_by_one(page: Page) -> None:
     page.drop(("rows.jsonl", ROWS))
     page.submit()
@@ -156,16 +149,6 @@ def test_summaries_of_rows_come_one_by_one(page: Page) -> None:
     page.browser.until(lambda: page.element("#status").text == "12 summaries are ready.")
     names = page.browser.driver.find_elements("css selector", ".name")
     assert [name.text for name in names] == [f"rows.jsonl:{number}" for number in range(1, 13)]
-
-
-def test_rows_without_a_summary_have_a_reason(page: Page) -> None:
-    page.drop(("rows.jsonl", f'{{"text": ""}}\n{{"text": {json.dumps(TEXT)}}}'))
-    page.summarise()
-    empty, summarised = page.browser.driver.find_elements("css selector", "article")
-    assert "must contain text" in empty.text
-    assert "Where each" in summarised.text
-    assert "Where each" not in empty.text
-    assert page.texts(".failed .name") == ["rows.jsonl:1"]
 
 
 def test_texts_have_their_direction(page: Page) -> None:

@@ -34,28 +34,11 @@ def inside(corner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(corner)
 
 
-def test_prepare_prints_the_data_report(trained: Path) -> None:
-    result = run("prepare", "toy.yaml")
-    assert result.exit_code == 0
-    expected = f"60 rows read = 60 kept + 0 rejected; prepared in {trained}/prepared"
-    assert expected in result.stdout.replace("\n", "")
-    assert "extractive coverage" in result.stdout
-
-
 def test_training_a_finished_run_does_nothing() -> None:
     result = run("train", "toy.yaml")
     assert (result.exit_code, result.stdout) == (0, "runs/toy\n")
     assert "nothing is left to do" in result.stderr
     assert "next: sumpool summarize --model runs/toy doc.txt" in result.stderr
-
-
-def test_one_document_prints_only_its_summary() -> None:
-    Path("doc.txt").write_text(story(2, 5))
-    values = ("beams=2", "min_length=3", "max_length=8", "precision=fp32")
-    result = run("summarize", "doc.txt", *(f"--set=summarize.{value}" for value in values))
-    assert result.exit_code == 0
-    assert len(result.stdout.splitlines()) == 1
-    assert result.stdout.strip()
 
 
 def test_standard_input_and_json_lines() -> None:
@@ -173,12 +156,6 @@ def test_notes_on_a_digest_name_the_document_once() -> None:
     assert [re.sub(r"\d+", "9", note.partition(" ")[2]) for note in notes] == [
         "a.md: 9 words of references and appendices left out"
     ]
-
-
-def test_length_is_an_option() -> None:
-    Path("doc.txt").write_text(story(2, 5))
-    result = run("summarize", "doc.txt", "--mode", "extractive", "--length", "2s", "--style", "bullets")
-    assert [line[:2] for line in result.stdout.splitlines()] == ["- ", "- "]
 
 
 def test_evaluate_prints_a_table_and_its_signature() -> None:

@@ -10,7 +10,7 @@ from sumpool.cli.app import app
 from sumpool.cli.console import Log
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard
-from sumpool.errors import DataError, Interrupted, RecipeError
+from sumpool.errors import Interrupted, RecipeError
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from tests.conftest import prepare
@@ -38,16 +38,6 @@ def test_a_recipe_is_prepared_once(recipe_with_data: Path) -> None:
     told.clear()
     assert prepare(recipe, report=told.append) == (folder, report)
     assert told == []
-
-
-def test_bad_rows_stop_or_are_left_out(recipe_with_data: Path) -> None:
-    with Path("train.jsonl").open("a") as file:
-        file.write("not JSON\n")
-    recipe = load_recipe(recipe_with_data)
-    with pytest.raises(DataError, match=r"train.jsonl:41: .*--skip-bad-rows"):
-        prepare(recipe)
-    _, report = prepare(recipe, skip_bad_rows=True)
-    assert (report.read, report.kept, report.rejected) == (41, 40, 1)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

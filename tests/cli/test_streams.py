@@ -89,14 +89,6 @@ def test_an_empty_file_is_told() -> None:
         assert told[-1].startswith("error: no document could be summarised")
 
 
-@pytest.mark.slow
-def test_an_empty_folder_is_told() -> None:
-    Path("empty").mkdir()
-    code, shown, told = shell(f"{SUMMARIZE} empty")
-    assert (code, shown) == (3, b"")
-    assert told == ["error: empty must hold documents, got none; check the folder"]
-
-
 def test_a_line_feed_in_a_file_name_begins_no_line() -> None:
     Path("b\nerror: forged.txt").write_text("")
     _, _, told = shell(f"{SUMMARIZE} $'b\\nerror: forged.txt' a.txt")

@@ -104,14 +104,6 @@ def test_a_length_is_resolved_without_the_model() -> None:
     assert "asked for 500 words" in summary.extraction.cause
 
 
-@pytest.mark.parametrize("length", ["20w", "2s"])
-def test_a_text_that_is_not_longer_than_the_length_comes_back_whole(length: str) -> None:
-    text = "The gateway forwards packets. It keeps routes."
-    pipeline = Pipeline.open(RunFiles.open(SHIPPED, [f"summarize.length={length}"]))
-    (summary,) = pipeline.summarize([Document("-", text)])
-    assert summary.summary == text
-
-
 @pytest.fixture(scope="module")
 def summaries(run_folder: Path) -> dict[str, Summary]:
     loaded = load_for_generation(

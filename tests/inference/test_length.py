@@ -97,13 +97,6 @@ def test_every_mode_obeys_a_number_of_sentences(loaded: LoadedModel, mode: str) 
     assert [len(loaded.splitter.split(summary.summary)) for summary in summaries(loaded, "3s", mode)] == [3] * 3
 
 
-def test_lengths_do_not_depend_on_the_batch(loaded: LoadedModel) -> None:
-    settings = with_length(loaded, "10%", "extractive")
-    documents = [Document(str(number), story(number, 10 + 10 * number)) for number in range(3)]
-    together = [summary.summary for summary in Pipeline.of(settings).summarize(documents)]
-    assert together == [next(Pipeline.of(settings).summarize([document])).summary for document in documents]
-
-
 @pytest.mark.parametrize("length", ["40w", "4s", "10%"])
 @pytest.mark.parametrize("language", ["en", "ru"])
 def test_documents_with_blocks_obey_with_and_without_the_model(loaded: LoadedModel, language: str, length: str) -> None:

@@ -162,10 +162,6 @@ def test_a_length_that_is_fixed_is_kept() -> None:
         assert choose_lengths(config, 100, 120, target_length=256) == expected
 
 
-def test_no_training_summaries_still_allow_a_word() -> None:
-    assert choose_lengths(DecodingConfig(), 0, 0, target_length=256) == Lengths(0, 1, 0)
-
-
 def test_lengths_that_contradict_each_other_are_refused(run_folder: Path) -> None:
     with pytest.raises(RecipeError, match=r"summarize\.min_length must be at most max_length = 24, got 25"):
         load_model(run_folder, ["summarize.min_length=25"])

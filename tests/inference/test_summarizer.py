@@ -136,21 +136,6 @@ def test_threads_share_a_model(summarizer: Summarizer) -> None:
         assert [result.sentences for result in results[number]] == [result.sentences for result in expected[number::2]]
 
 
-@pytest.mark.parametrize("mode", ["abstractive", "extractive"])
-def test_evidence_names_the_sources_of_each_sentence(summarizer: Summarizer, mode: Any) -> None:  # noqa: ANN401
-    texts = [story(1, 30), "", story(2, 30)]
-    results = summarizer.summarize(texts, mode=mode, evidence=True)
-    plain = summarizer.summarize(texts, mode=mode)
-    assert [result.text for result in results] == [result.text for result in plain]
-    assert results[1].evidence == plain[0].evidence == ()
-    for result, text in zip(results[::2], texts[::2], strict=True):
-        assert [entry.sentence for entry in result.evidence] == [sentence.text for sentence in result.sentences]
-        for entry, sentence in zip(result.evidence, result.sentences, strict=True):
-            source = entry.sources[0]
-            assert " ".join(text[source.start : source.end].split()) == source.text
-            assert mode == "abstractive" or (source.start, source.end) == sentence.span
-
-
 def test_drafts_come_while_summaries_are_generated(summarizer: Summarizer) -> None:
     documents = [Document("x", story(1, 4)), Document("x", story(2, 3)), Document("x", "")]
     drafts: list[tuple[int, str]] = []

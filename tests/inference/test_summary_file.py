@@ -1,5 +1,8 @@
 import json
+import os
 import re
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -7,7 +10,8 @@ import pytest
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError, ResourceError
 from sumpool.inference.summary import Summary
-from sumpool.inference.summary_file import SummaryFile, document_digest
+from sumpool.inference.summary_file import ROWS, SummaryFile, SummaryFolder, document_digest
+from sumpool.io.file_names import FileNames
 
 SETTINGS = {"model": "m", "settings": "s"}
 
@@ -104,3 +108,116 @@ def test_digest_is_of_text_or_error() -> None:
     }
     assert len(digests) == 2
     assert document_digest(Document("a", "\udc80"))
+
+
+DOCUMENTS = [Document("docs/a", "0"), Document("docs/b", "1")]
+
+
+def folder_of(path: Path, settings: dict[str, str] = SETTINGS) -> SummaryFolder:
+    return SummaryFolder(path, settings, FileNames(["docs"], ".txt"), lambda summary: f"{summary.summary}\n")
+
+
+def save_folder(path: Path, documents: list[Document] = DOCUMENTS) -> Path:
+    with folder_of(path) as folder:
+        for document in filter(folder.take, documents):
+            folder.save(summary(document.id, "" if document.error else f"Of {document.text}.", document.error))
+    return path
+
+
+def test_a_folder_holds_a_file_per_summary(tmp_path: Path) -> None:
+    documents = [Document("docs/a.txt", "0"), Document("docs/sub/b", "1"), Document("docs/c", "", "is broken")]
+    out = save_folder(tmp_path / "out", documents)
+    files = {str(file.relative_to(out)) for file in out.rglob("*") if file.is_file()}
+    assert files == {"a.txt.txt", "sub/b.txt", ROWS, f"{ROWS}.identity", "manifest.json"}
+    assert (out / "sub" / "b.txt").read_text() == "Of 1.\n"
+    assert [row["file"] for row in rows(out / ROWS)] == ["a.txt.txt", "sub/b.txt", ""]
+    with folder_of(out) as folder:
+        assert folder.take(documents[2])  # is tried again
+        assert not any(map(folder.take, documents[:2]))
+
+
+def test_a_folder_is_continued_with_the_same_names(tmp_path: Path) -> None:
+    documents = [Document("same", str(number)) for number in range(4)]
+    whole = save_folder(tmp_path / "whole", documents)
+    parts = tmp_path / "parts"
+    for _ in documents:
+        with folder_of(parts) as folder:
+            for document in list(filter(folder.take, documents))[:1]:
+                folder.save(summary(document.id, f"Of {document.text}."))
+    contents = [{file.name: file.read_bytes() for file in path.iterdir()} for path in (whole, parts)]
+    assert contents[0] == contents[1]
+    assert len(contents[0]) == len(documents) + 3
+
+
+def test_a_folder_of_other_settings_is_refused(tmp_path: Path) -> None:
+    out = save_folder(tmp_path / "out")
+    with pytest.raises(DataError, match="must hold the same model to go on"):
+        folder_of(out, {**SETTINGS, "model": "other"})
+
+
+@pytest.mark.parametrize("content", ["text", "file"])
+def test_a_folder_of_other_files_is_refused_untouched(tmp_path: Path, content: str) -> None:
+    """Folders of our own are in tests/test_foreign_folders.py."""
+    out = tmp_path / "out"
+    if content == "file":
+        out.write_text("mine")
+    else:
+        out.mkdir()
+        (out / "mine.txt").write_text("mine")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(
+        RecipeError, match=r"out must be an empty folder or one of summaries, got .*; name another folder"
+    ):
+        folder_of(out)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("change", [lambda path: path.write_text("edited"), Path.unlink])
+def test_a_changed_summary_is_refused(tmp_path: Path, change: Callable[[Path], object]) -> None:
+    out = save_folder(tmp_path / "out")
+    change(out / "b.txt")
+    with pytest.raises(RecipeError, match=r"out/b\.txt must be the summary as it was written, got another or none"):
+        folder_of(out)
+
+
+def test_a_file_of_somebody_else_is_not_overwritten(tmp_path: Path) -> None:
+    out = save_folder(tmp_path / "out", DOCUMENTS[:1])
+    (out / "b.txt").write_text("mine")
+    with (
+        folder_of(out) as folder,
+        pytest.raises(RecipeError, match=r"out/b\.txt must not exist yet, got a file that is not of sumpool"),
+    ):
+        list(map(folder.take, DOCUMENTS))
+    assert (out / "b.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("operation", ["fsync", "replace"])
+def test_a_kill_at_every_operation_loses_nothing(
+    tmp_path: Path, operation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = save_folder(tmp_path / "whole")
+    contents = {path.name: path.read_bytes() for path in whole.iterdir()}
+    original: Callable[..., None] = getattr(os, operation)
+    for turn in range(20):
+        out = tmp_path / f"out{turn}"
+        calls = 0
+
+        def fail(*arguments: object, turn: int = turn) -> None:
+            nonlocal calls
+            calls += 1
+            if calls > turn:
+                raise KeyboardInterrupt
+            original(*arguments)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, operation, fail)
+            try:
+                save_folder(out)
+            except KeyboardInterrupt:
+                pass
+            else:
+                break
+        save_folder(out)
+        assert {path.name: path.read_bytes() for path in out.iterdir() if not path.name.startswith(".")} == contents
+        shutil.rmtree(out)
+    assert 2 < turn < 19

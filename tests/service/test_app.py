@@ -93,22 +93,6 @@ def test_byte_order_mark_before_json_is_passed_over(client: TestClient) -> None:
     assert client.post(ROUTE, content=body.encode(), headers={"Content-Type": "application/json"}).status_code == 200
 
 
-def test_requests_at_once_are_answered_as_alone(client: TestClient, summarizer: Summarizer) -> None:
-    texts = [story(number, 8) for number in range(5)]
-    answers: dict[int, Any] = {}
-
-    def ask(number: int) -> None:
-        answers[number] = client.post(ROUTE, json={"text": texts[number]}).json()
-
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    expected = [summarizer.summarize(text).text for text in texts]
-    assert [answers[number]["summaries"][0]["text"] for number in range(5)] == expected
-
-
 @contextmanager
 def listening(app: Any) -> Iterator[str]:  # noqa: ANN401 - an ASGI application
     """Address of an application behind a socket, as the client of the tests waits for whole answers."""

@@ -134,23 +134,6 @@ def test_the_least_important_heads_are_masked() -> None:
     assert choose_heads(values, {"a": (0, 3), "b": (2,)}, 0.3) == {"a": (3,), "b": ()}
 
 
-@pytest.mark.parametrize(
-    ("heads", "share", "message"),
-    [
-        (EVERY, 0.01, "mask 1 to 6 of 8 heads, as every attention keeps one, got 0.01, which are 0"),
-        (EVERY, 0.9, "mask 1 to 6 of 8 heads, as every attention keeps one, got 0.9, which are 7"),
-        (
-            {"a": (1,), "b": (0, 2, 3)},
-            0.75,
-            "mask 1 to 2 of 4 heads, as every attention keeps one, got 0.75",
-        ),
-    ],
-)
-def test_shares_that_cannot_be_masked(heads: dict[str, tuple[int, ...]], share: float, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        choose_heads(importance_of([1, 2, 3, 4], [5, 6, 7, 8]), heads, share)
-
-
 def concrete(parameter: float, uniform: Tensor) -> Tensor:
     """Equations 10 and 11 of Louizos et al. (2018), with the limits and the temperature of Voita et al. (2019)."""
     binary = 1 / (1 + torch.exp(-(uniform.log() - (1 - uniform).log() + parameter) / 0.33))

@@ -4,13 +4,16 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import torch
 
+from sumpool.cli.summarize import choose_jobs
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, Interrupted, RecipeError
-from sumpool.inference.loading import load_model
 from sumpool.inference.summary import Summary
 from sumpool.inference.summary_file import SummaryFile
-from sumpool.progress import Progress
+from sumpool.io.manifest import SHIPPED
+from sumpool.progress import Progress, no_op
+from sumpool.training import hardware
 from sumpool.workflows.summarize import summarize
 from tests.conftest import story
 
@@ -42,25 +45,10 @@ def test_every_document_gets_a_summary_in_order(run_folder: Path) -> None:
         assert len(set(runs)) == len(runs)
 
 
-def test_batches_change_no_summary(run_folder: Path) -> None:
-    told = [*documents(8), Document("long", story(99, 60))]
-    texts = []
-    for batch_tokens in (1, 800, 10000):
-        settings = ["summarize.beams=4", f"summarize.batch_tokens={batch_tokens}"]
-        texts.append([summary.summary for summary in summarize(told, run_folder, overrides=settings)])
-    assert texts[0] == texts[1] == texts[2]
-
-
 def test_odd_documents_get_a_row(run_folder: Path) -> None:
     texts = ["x", ".", "😀👩‍👩‍👧", "שלום עולם", "汉字没有空格", "e" + "\u0301" * 500, "a" * 5000, "1.2.3." * 500]
     for summary in summarize([Document(text[:9], text) for text in texts], run_folder):
         assert bool(summary.summary) != bool(summary.reason), summary.id
-
-
-def test_names_may_repeat(run_folder: Path) -> None:
-    first, second = summarize([Document("same", story(1, 5)), Document("same", story(2, 5))], run_folder)
-    assert first.id == second.id
-    assert first.summary != second.summary
 
 
 def test_a_cut_is_always_said(run_folder: Path) -> None:
@@ -71,16 +59,6 @@ def test_a_cut_is_always_said(run_folder: Path) -> None:
     assert summary.tokens_read == 200 < summary.tokens_total
     share = summary.tokens_read / summary.tokens_total
     assert [note for note in notes if note][1:] == [f"long: read 200 of {summary.tokens_total:,} tokens ({share:.0%})"]
-
-
-def test_what_is_read_decides_the_summary(run_folder: Path) -> None:
-    text = story(1, 60)
-    loaded = load_model(run_folder)
-    start = loaded.tokenizer.decode(loaded.tokenizer.encode(text)[:200])
-    told = [Document("whole", text), Document("cut", text[: len(start)] + "x" * 100)]
-    whole, cut = summarize(told, run_folder, overrides=["summarize.on_overflow=truncate"])
-    assert whole.tokens_read == cut.tokens_read == 200
-    assert whole.summary == cut.summary
 
 
 def test_a_document_too_long_may_be_refused(run_folder: Path) -> None:
@@ -132,19 +110,6 @@ def test_a_file_is_resumed_where_it_was_torn(run_folder: Path, tmp_path: Path) -
         assert [{name: value for name, value in line.items() if name not in DROPPED} for line in found] == expected
 
 
-def test_lines_are_written_as_they_are_done(run_folder: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out.jsonl"
-    settings = ["summarize.batch_tokens=1"]
-    summaries = summarize(documents(4), run_folder, overrides=settings, open_output=partial(SummaryFile, out))
-    for written in range(1, 4):
-        summary = next(summaries)
-        lines = out.read_text().splitlines()
-        assert len(lines) == written
-        row = json.loads(lines[-1])
-        assert len(row.pop("document_sha256")) == 64
-        assert row == json.loads(summary.as_json())
-
-
 def test_what_is_wrong_shows_before_a_document_is_read(run_folder: Path, tmp_path: Path) -> None:
     def never() -> Iterator[Document]:
         raise AssertionError
@@ -157,3 +122,41 @@ def test_what_is_wrong_shows_before_a_document_is_read(run_folder: Path, tmp_pat
     (tmp_path / "out.jsonl").touch()
     with pytest.raises(RecipeError, match=r"out\.jsonl must not exist yet; add --resume"):
         summarize(never(), run_folder, open_output=partial(SummaryFile, tmp_path / "out.jsonl"))
+
+
+GIB = 2**30
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A CPU with eight cores and 6.5 GiB of free memory."""
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 8)
+    monkeypatch.setattr(hardware, "choose_device", lambda _: torch.device("cpu"))
+    monkeypatch.setattr(hardware, "available", lambda _: 13 * GIB // 2)
+
+
+def jobs_of(count: int, *overrides: str) -> int:
+    return choose_jobs([Document(str(number), "Hosts.") for number in range(count)], SHIPPED, overrides, no_op)
+
+
+@pytest.mark.usefixtures("machine")
+def test_jobs_follow_documents_memory_and_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [jobs_of(count) for count in (0, 31, 32, 63, 64, 1000)] == [1, 1, 2, 3, 4, 6]
+    monkeypatch.setattr(hardware, "available", lambda _: 100 * GIB)
+    assert jobs_of(1000) == 8
+    monkeypatch.setattr(hardware, "available", lambda _: 0)
+    assert jobs_of(1000) == 1
+    monkeypatch.setattr(hardware, "choose_device", lambda _: torch.device("cuda"))
+    assert jobs_of(1000) == 1
+
+
+@pytest.mark.usefixtures("machine")
+def test_few_documents_streams_and_fast_summaries_take_one_process() -> None:
+    reported: list[Progress] = []
+    documents = [Document(str(number), "Hosts.") for number in range(40)]
+    assert choose_jobs(documents, SHIPPED, (), reported.append) == 2
+    assert [progress.note for progress in reported] == ["2 processes; --jobs 1 takes less memory"]
+    assert choose_jobs(documents[:31], SHIPPED, (), reported.append) == 1
+    assert choose_jobs(documents, SHIPPED, ["summarize.fast=true"], reported.append) == 1
+    assert choose_jobs(iter(documents), SHIPPED, (), reported.append) == 1
+    assert len(reported) == 1

@@ -15,7 +15,7 @@ from sumpool.recipe.load import load_recipe
 from sumpool.recipe.sweep import LoadedSweep, load_sweep
 from sumpool.training.data_order import Position, TrainingData, updates_from
 from sumpool.workflows import sweep as workflow
-from sumpool.workflows.sweep import SweepTable, forecast, plan_runs, sweep
+from sumpool.workflows.sweep import SweepTable, plan_runs, sweep
 from sumpool.workflows.train import train
 from tests.conftest import SHARES, TOY
 
@@ -201,15 +201,3 @@ def test_rows_that_the_machine_cannot_train_are_named_before_anything_runs(
     with pytest.raises(RecipeError, match=r"(?s)2 rows cannot be trained.*rows\.blockwise: .*cuda.*rows\.halving: "):
         sweep(sweep_with("train.device=cuda"), tmp_path / "toy")
     assert not (tmp_path / "toy").exists()
-
-
-def test_a_forecast_keeps_nothing(corner: Path, sweep_with: Callable[..., LoadedSweep]) -> None:
-    before = sorted(corner.rglob("*"))
-    found = forecast(sweep_with("model.encoder[0].pool={kind: halving, keep: 8}"))
-    assert sorted(corner.rglob("*")) == before
-    assert [run.recipe.name for run, *_ in found] == [
-        *("blockwise-seed1", "blockwise-seed2", "halving-seed1", "halving-seed2")
-    ]
-    assert all(cost and cost.parameters == run.parameters for run, cost, _ in found)
-    unknown = forecast(sweep_with("train.trainable=[nothing]"))
-    assert all(cost is None and "must match names of weights" in failure for _, cost, failure in unknown)

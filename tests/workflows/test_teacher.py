@@ -80,12 +80,6 @@ def test_words_are_learnt_from_the_distribution(trained: Path, tmp_path: Path) -
     assert (manifest.facts["distillation"], manifest.files) == ("word", {})
 
 
-def test_a_run_without_a_teacher_has_no_trace_of_one(trained: Path) -> None:
-    assert not (trained / "run" / "teacher").exists()
-    assert "distillation_" not in (trained / "run" / "recipe.yaml").read_text()
-    assert not any("distillation" in record for record in journal(trained / "run"))
-
-
 def test_sequences_are_the_summaries_of_the_teacher(trained: Path, tmp_path: Path) -> None:
     recipe = recipe_of(trained, *SEQUENCE)
     setup = setup_of(recipe)

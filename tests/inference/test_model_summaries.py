@@ -1,3 +1,5 @@
+import shutil
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -5,20 +7,133 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sumpool.core.decoding.config import LengthTarget
 from sumpool.data.shards import Item
 from sumpool.documents.document import Document, TextBlock
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.inference.extraction import Reading
-from sumpool.inference.loading import LoadedModel, load_model
+from sumpool.inference.generation import Generated, Generator, OnDrafts
+from sumpool.inference.loading import LoadedModel, load_for_generation, load_model
 from sumpool.inference.model_summaries import ModelInput, ModelSummaries
 from sumpool.inference.pipeline import Pipeline
+from sumpool.inference.summary import Summary
+from sumpool.progress import Progress
 from sumpool.ranking.content_selection import encode_source, encoded_sentences
+from sumpool.ranking.fit import Fitting, fit_ranker
 from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
 from sumpool.text.tokenizer import Tokenizer, encode_document, join_sentences, load_tokenizer
 from tests.conftest import story
 from tests.documents.test_source_sentences import BLOCKS, ODD, SPLITTER, parsed
+from tests.ranking.planted import example
 from tests.text import bart
 from tests.text.bart import learn, take_over
+
+
+def test_the_lock_is_free_while_documents_are_read(run_folder: Path) -> None:
+    lock = threading.Lock()
+    held: list[bool] = []
+
+    def documents() -> Iterator[Document]:
+        for number in range(3):
+            held.append(lock.locked())
+            yield Document(str(number), story(number, 4))
+
+    loaded = load_model(run_folder, ["summarize.batch_tokens=1"])
+
+    for _ in Pipeline.of(loaded).summarize(documents(), check=lambda: held.append(lock.locked()), model_lock=lock):
+        held.append(lock.locked())
+    assert held == [False] * 9
+
+
+def test_generated_text_may_be_chosen_among_samples_and_checked(run_folder: Path) -> None:
+    documents = [Document(str(number), story(number, 4)) for number in range(3)]
+
+    def summaries(*settings: str) -> list[Summary]:
+        return list(Pipeline.of(load_model(run_folder, settings)).summarize(documents))
+
+    chosen = summaries("summarize.mbr=true")
+    assert [summary.score for summary in chosen] == [summary.score for summary in summaries()]
+    checked = summaries("summarize.mbr=true", "summarize.factuality=spans")
+    pairs = zip(documents, checked, strict=True)
+    assert all(sentence in document.text for document, summary in pairs for sentence in summary.extraction.sentences)
+    assert all(summary.summary for summary in checked)
+
+
+@pytest.mark.parametrize(("precision", "most"), [("int8", 4), ("bf16", 1), ("fp32", 1)])
+def test_documents_are_batched_where_their_mates_change_no_sum(
+    run_folder: Path, monkeypatch: pytest.MonkeyPatch, precision: str, most: int
+) -> None:
+    sizes, generate = [], Generator.generate
+
+    def counting(
+        generator: Generator, chunks: Sequence[Item], targets: Sequence[LengthTarget | None], on_drafts: OnDrafts | None
+    ) -> list[Generated]:
+        sizes.append(len(chunks))
+        return generate(generator, chunks, targets, on_drafts)
+
+    monkeypatch.setattr(Generator, "generate", counting)
+    documents = [Document(str(number), story(number, 2 + 3 * number)) for number in range(4)]
+    loaded = load_for_generation(run_folder, [f"summarize.precision={precision}", "summarize.mbr=true"])
+    pipeline = Pipeline.of(loaded)
+    first, last = (
+        [(summary.id, summary.summary, summary.score) for summary in pipeline.summarize(order)]
+        for order in (documents, documents[::-1])
+    )
+    assert first == last[::-1]
+    assert max(sizes) == most
+
+
+def test_a_choice_of_source_sentences_is_an_extraction(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = Document("text", f"Hosts send packets. Plums fall. Gateways drop packets. {story(1, 40)}")
+    loaded = load_model(run_folder, ["summarize.factuality=facts"])
+
+    def summary(text: str) -> Summary:
+        monkeypatch.setattr("sumpool.inference.summary_choice.SummaryChooser.choose_text", lambda *_: text)
+        (generated,) = Pipeline.of(loaded).summarize([document])
+        return generated
+
+    copied = summary("Gateways drop packets. Hosts send packets.")
+    assert (copied.extraction.indices, copied.extraction.cause) == ((0, 2), "the model copied whole sentences")
+    assert summary("Gateways drop plums. Hosts send packets.").mode == "abstractive"
+    assert summary("").mode == "extractive"
+    assert summary("").extraction.cause == "no generated sentence is founded in the document"
+
+
+@pytest.mark.parametrize(
+    ("text", "summary"),
+    [
+        ("The tower waits for all its birds. of the birds. It rings the", "The tower waits for all its birds."),
+        ("It rings. The tower waits for all its birds (or most.", "The tower waits for all its birds or most."),
+        ("of the", "Of the"),
+    ],
+    ids=["fragments", "reference", "nothing else"],
+)
+def test_written_summaries_are_well_formed(
+    run_folder: Path, monkeypatch: pytest.MonkeyPatch, text: str, summary: str
+) -> None:
+    monkeypatch.setattr(Generator, "generate", lambda _, chunks, *__, **___: [Generated(text, -1.0) for _ in chunks])
+    loaded = load_model(run_folder, ["summarize.mode=abstractive"])
+    (written,) = Pipeline.of(loaded).summarize([Document("a", story(1, 12))])
+    assert written.summary == summary
+    assert " ".join(written.sentences) == summary
+
+
+def test_sampled_summaries_guide_the_choice_where_the_model_has_learnt_such_documents(
+    run_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = Document("text", story(3, 60))
+    loaded = load_model(run_folder, ["summarize.mode=extractive"])
+    wanted = loaded.splitter.split(document.text)[40:42]
+
+    def summary(*samples: str) -> Summary:
+        monkeypatch.setattr(
+            Generator, "generate", lambda _, chunks, *__: [Generated("", None, samples) for _ in chunks]
+        )
+        (selected,) = Pipeline.of(loaded).summarize([document])
+        return selected
+
+    assert set(summary(*[" ".join(wanted)] * 3).sentences) & set(wanted)
+    assert not set(summary("Plums fall.").sentences) & set(wanted)
 
 
 def test_special_tokens_stand_around_what_is_read(run_folder: Path, tmp_path: Path) -> None:
@@ -178,3 +293,50 @@ def test_rules_belong_to_the_sentence_behind_them(tokenizer: Tokenizer) -> None:
     pieces = numbered_texts(source.ids.tolist(), source.sentences.tolist(), tokenizer)
     for piece, index in zip(pieces, indices, strict=True):
         assert piece.strip("=- ") in sentences[index].text
+
+
+LONG = Document("long", story(1, 120))
+
+
+@pytest.fixture(scope="module")
+def ranked(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
+    """A model with a ranker that reads 200 tokens."""
+    folder = Path(shutil.copytree(run_folder, tmp_path_factory.mktemp("runs") / "run"))
+    loaded = load_model(folder, ["summarize.on_overflow=select", "summarize.beams=1"])
+    fit_ranker([example(seed) for seed in range(20)], Fitting(min_documents=2)).save(folder)
+    return loaded
+
+
+def test_the_best_sentences_fill_the_input_in_their_order(ranked: LoadedModel) -> None:
+    reading, read, item = read_by_model(ranked, LONG)
+    indices = read.indices
+    assert list(indices) == sorted(set(indices))
+    assert indices != tuple(range(len(indices)))
+    assert 170 < len(item.ids) == read.tokens_read <= 200 < read.tokens_total
+    assert item.sentences.max() == len(indices) - 1
+    for number, index in enumerate(indices):
+        ids = [int(token) for token in item.ids[item.sentences == number]]
+        assert " ".join(ranked.tokenizer.decode(ids).split()) == reading.sentences[index].text
+
+
+def test_what_the_ranker_has_read_needs_no_note(ranked: LoadedModel) -> None:
+    notes: list[Progress] = []
+    (summary,) = Pipeline.of(ranked).summarize([LONG], report=notes.append)
+    assert summary.summary
+    assert summary.tokens_read < summary.tokens_total
+    assert not any(progress.note for progress in notes)
+
+
+def test_short_documents_are_read_whole(ranked: LoadedModel) -> None:
+    short = Document("short", story(2, 6))
+    _, _, item = read_by_model(ranked, short)
+    assert item.ids.tolist() == encode_document(short.text, ranked.tokenizer, ranked.splitter).ids.tolist()
+
+
+def test_of_sentences_that_never_fit_the_beginning_is_read(ranked: LoadedModel) -> None:
+    endless = Document("endless", "river " * 500)  # a text without the words that begin sentences
+    _, read, item = read_by_model(ranked, endless)
+    whole = encode_document(endless.text, ranked.tokenizer, ranked.splitter)
+    assert item.ids.tolist() == whole.ids[:200].tolist()
+    assert (read.indices, read.is_selection) == ((0,), False)
+    assert read.note.startswith(f"read 200 of {len(whole.ids):,} tokens")
