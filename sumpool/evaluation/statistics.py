@@ -17,6 +17,9 @@ Floats = NDArray[np.float64]
 
 SEED = 1
 """Seed of the intervals and tests in tables; fixed, so that equal summaries give equal tables everywhere."""
+_PAIR_RESAMPLES = 10_000
+"""Resamples of the comparisons of all pairs of systems."""
+_LEVEL = 0.05
 _TIE = 1e-12
 """Difference of F1 that is rounding."""
 _MAX_DRAWS = 1 << 20
@@ -142,16 +145,12 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def compare_all(
-    systems: Mapping[str, Floats], resamples: int = 10_000, seed: int = SEED
-) -> list[tuple[str, str, Estimate, float]]:
+def compare_all(systems: Mapping[str, Floats]) -> list[tuple[str, str, Estimate, float]]:
     """Compare all pairs of systems on the same examples.
 
     Args:
         systems: Scores of each system, (examples,), the same examples in the same order; those of several seeds follow
             each other.
-        resamples: Number of resamples of each test.
-        seed: Seed of the tests.
 
     Returns:
         For each pair both names, the mean difference with its 95 % interval, and the p-value of the paired permutation
@@ -164,17 +163,17 @@ def compare_all(
     if not pairs:
         return []
     first, second = (np.stack([systems[pair[side]] for pair in pairs], axis=1) for side in (0, 1))
-    tests = compare(first, second, resamples, seed)
+    tests = compare(first, second, _PAIR_RESAMPLES, SEED)
     p_values = holm([test.permutation for test in tests])
     return [(*pair, test.difference, p) for pair, test, p in zip(pairs, tests, p_values, strict=True)]
 
 
-def not_separated(name: str, differences: Sequence[tuple[str, str, Estimate, float]], level: float = 0.05) -> list[str]:
-    """Return the systems that a system does not differ from at a level, by `compare_all`."""
+def not_separated(name: str, differences: Sequence[tuple[str, str, Estimate, float]]) -> list[str]:
+    """Return the systems that a system does not differ from at the level .05, by `compare_all`."""
     return [
         second if name == first else first
         for first, second, _, p_value in differences
-        if p_value >= level and name in (first, second)
+        if p_value >= _LEVEL and name in (first, second)
     ]
 
 

@@ -33,7 +33,6 @@ from sumpool.ranking.table_of_contents import (
     without_label,
 )
 from sumpool.text.language import ENGLISH, UNDETECTED, content_prefixes, function_words, split_words, word_count
-from sumpool.text.porter import stem
 from sumpool.text.prose import PROSE_KINDS, ends_sentence, tidy_sentence, without_citations, without_connective
 
 if TYPE_CHECKING:
@@ -409,6 +408,8 @@ def focus_similarity(document: Document, sentences: Sequence[SourceSentence], fo
 def _content(text: str, language: str) -> set[str]:
     if language != ENGLISH:
         return set(content_prefixes(split_words(text, language), language))
+    from sumpool.text.porter import stem  # few summaries have a focus
+
     left_out = function_words(language)
     return {stem(word) for word in split_words(text) if len(word) > 1 and word not in left_out}
 

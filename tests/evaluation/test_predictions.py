@@ -125,17 +125,6 @@ def test_an_empty_file_is_an_error(tmp_path: Path, references: Path) -> None:
         joined_rows(summaries(tmp_path, ""), references)
 
 
-def test_an_invalid_row_is_reported_before_scoring(tmp_path: Path, references: Path) -> None:
-    invalid: list[dict[str, object]] = [{"id": "c"}, {"id": "c", "summary": None}, {"id": None, "summary": "x"}, {}]
-    for bad in invalid:
-        rows: list[dict[str, object]] = [{"id": name, "summary": "s"} for name in "ab"]
-        with pytest.raises(DataError, match=r"summaries\.jsonl:3 must have a"):
-            joined_rows(write(tmp_path / "summaries.jsonl", [*rows, bad]), references)
-        rows = [{"id": name, "summary": "r", "document": "d"} for name in "ab"]
-        with pytest.raises(DataError, match=r"references\.jsonl:3 must have a"):
-            joined_rows(summaries(tmp_path, "abc"), write(tmp_path / "bad-references.jsonl", [*rows, bad]))
-
-
 def test_a_row_without_its_document_is_reported(tmp_path: Path) -> None:
     references = write(tmp_path / "r.jsonl", [{"id": "a", "summary": "r", "text": "d"}, {"id": "b", "summary": "r"}])
     with pytest.raises(DataError, match=r"r\.jsonl:2 must have a text in 'text', got the fields id, summary"):

@@ -1,4 +1,3 @@
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -113,14 +112,6 @@ def test_the_signature_has_the_settings_of_the_interval() -> None:
         "signature | interval:95 %, bootstrap, 200 resamples, seed 1 | "
         "p:paired bootstrap, paired permutation, Holm over the pairs of a slice"
     )
-
-
-def test_json_contains_every_score() -> None:
-    result = report([scored(number, leak=0.0) for number in range(4)])
-    read = json.loads(result.to_json())
-    assert read["rows"][0]["rouge"]["rouge1"]["low"] == result.rows[0].rouge["rouge1"].low
-    assert read["rows"][0]["against_lead"]["rouge2"]["difference"]["mean"] == pytest.approx(0.05, abs=0.02)
-    assert (read["documents"], read["signature"]) == (4, result.signature)
 
 
 def test_the_system_is_compared_with_each_baseline() -> None:

@@ -160,30 +160,6 @@ def test_results_of_a_process_killed_while_it_replaced_them_are_restored(tmp_pat
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
-def test_folders_with_anything_else_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with (
-        pytest.raises(RecipeError, match="file must be new or an empty folder, got a file; choose another --out"),
-        locked_results(tmp_path / "file"),
-    ):
-        pass
-    write(tmp_path / "results", [1], resume=False)
-    finish_results(tmp_path / "results", "{}\n", documents=1)
-    (tmp_path / "results" / "notes.txt").touch()
-    with (
-        pytest.raises(RecipeError, match=r"results must hold nothing but the results of an .*, got notes\.txt; choose"),
-        locked_results(tmp_path / "results"),
-    ):
-        pass
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "evaluation.json").write_text("[]")
-    with (
-        pytest.raises(RecipeError, match=r"other must be new, empty or .*, got other content \(evaluation\.json, no"),
-        locked_results(tmp_path / "other"),
-    ):
-        pass
-
-
 @pytest.mark.parametrize("change", ["no manifest", "foreign manifest", "more"])
 def test_unfinished_results_with_anything_else_are_refused(tmp_path: Path, change: str) -> None:
     write(tmp_path / "a", [1], resume=False)

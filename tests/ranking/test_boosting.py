@@ -62,15 +62,6 @@ def test_the_first_split_has_the_least_squared_error(seed: int) -> None:
     assert error == pytest.approx(best_stump_error(rows, targets, weights), rel=1e-5)
 
 
-def test_many_trees_fit_a_function_of_two_features() -> None:
-    rows = table(2000, 0.0)
-    targets = np.sin(2 * rows[:, 0].astype(np.float64)) * rows[:, 1].astype(np.float64)
-    config = Boosting(trees=200, leaves=12, learning_rate=0.15, min_rows=5, columns=1.0)
-    forest = fit_forest(rows[:1500], targets[:1500], np.ones(1500), config, seed=0)
-    rest = targets[1500:] - forest.predict(rows[1500:])
-    assert rest.var() < 0.15 * targets[1500:].var()
-
-
 def test_leaves_have_enough_rows_and_equal_targets_need_no_split() -> None:
     rows = table(100, 0.0)
     config = Boosting(trees=1, leaves=50, learning_rate=1.0, min_rows=20, **FULL)
