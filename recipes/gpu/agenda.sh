@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Everything to be measured on a GPU, most valuable first: bash recipes/gpu/agenda.sh gpu-pack OUT [--minutes 25]
-# run in the root of a checkout; the same command goes on where an earlier one stopped (recipes/gpu/agenda.py). Results are
-# kept in WORK. DEVICE=cpu SIZES=tiny tries the whole agenda on a CPU.
+# run in the root of a checkout; the same command goes on where an earlier one stopped. An item begins if its limit fits into the
+# time that is left; `rm WORK/NAME.ended` repeats one. What items print and their JSON are kept in WORK and in OUT. DEVICE=cpu SIZES=tiny tries the whole agenda on a CPU.
 set -euo pipefail
-pack=$1 out=$2; shift 2
+pack=$1 out=$2 total=25; shift 2
+[[ ${1:-} = --minutes ]] && total=$2
 work=${WORK:-/tmp/gpu-agenda} device=${DEVICE:-cuda}
 if compgen -G "$pack/wheels/*.whl" >/dev/null; then
   python3 -m pip install -q --no-index --no-deps --no-compile --upgrade --target /tmp/gpu-site "$pack"/wheels/*.whl
 fi
+mkdir -p "$work" "$out"
 export PYTHONPATH=$PWD:/tmp/gpu-site PYTHONUNBUFFERED=1 COLUMNS=160
 bench="python3 -m sumpool bench --out \$RESULT --set train.device=$device"
 study="python3 -m sumpool study --out \$RESULT --set train.device=$device"
@@ -34,7 +36,15 @@ bf16=$(precision bf16) fp32=$(precision fp32)
 fast="--set bench.generate=$written --set bench.repeats=$repeats --set bench.workloads=[encode,generate]"
 train="--set bench.workloads=[train] --set bench.repeats=$repeats $training"
 
-python3 recipes/gpu/agenda.py --work "$work" --out "$out" "$@" <<ITEMS
+begin=$SECONDS
+while read -r name limit command; do
+  [[ -e $work/$name.ended ]] || ((SECONDS - begin + limit > 60 * total)) && continue
+  echo "$name: at most $limit s"
+  code=0; RESULT=$work/$name.json timeout --signal=KILL "$limit" bash -c "$command" </dev/null >"$work/$name.log" 2>&1 || code=$?
+  echo "$code" >"$work/$name.ended" # 124 and 137: its time was over
+  echo "$name: ended with code $code"
+  cp "$work/$name".* "$out"
+done <<ITEMS
 machine          60 python3 -c 'import torch; print(torch.__config__.show())'; nvidia-smi || lscpu
 tests           300 python3 -m pytest -q -m gpu -p no:cacheprovider tests/core/model tests/core/cross_attention tests/training
 deep-bf16       210 $deep $fast $lengths $bf16 $(seconds 120)

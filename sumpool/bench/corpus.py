@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -101,7 +102,19 @@ def bench_corpus(run: Path | None, overrides: Sequence[str], peers: bool, report
         )
         precision = precision_of(recipe, conditions.device)
         ours: dict[str, object] = {"precision": precision, "batch": f"{recipe.summarize.batch_tokens:,} tokens"}
-        commands, labels = our_commands(documents, folder, config), {OURS: ours, SHIPPED: ours}
+        # Our command with as much work as the peers, and as users run it.
+        command = [sys.executable, "-m", "sumpool", "summarize", str(documents), "--model", str(folder), "--json"]
+        equal = {
+            "mode": "abstractive",
+            "mbr": "false",
+            "factuality": "any",
+            "no_repeat_words": 0,
+            "beams": config.beams,
+            "min_length": config.generate,
+            "max_length": config.generate,
+        }
+        changes = [part for name, value in equal.items() for part in ("--set", f"summarize.{name}={value}")]
+        commands, labels = {OURS: [*command, *changes], SHIPPED: command}, {OURS: ours, SHIPPED: ours}
         left_out: dict[str, str] = {}
         for index, peer in enumerate(names):
             report(Progress("bench", index, len(names), note=f"{peer}: choosing precision and batch"))
@@ -116,8 +129,7 @@ def bench_corpus(run: Path | None, overrides: Sequence[str], peers: bool, report
     words = [len(row.document.split()) for row in rows]
     facts = config.model_dump(include={"documents", "beams", "generate"})
     facts |= {"shortest": min(words), "longest": max(words), "source_length": recipe.model.source_length}
-    measured = [_row(name, runs[name], labels[name]) for name in runs]
-    result = corpus_result(measured, left_out, facts)
+    result = corpus_result(runs, labels, left_out, facts)
     kept = {"bench": config.model_dump(), "model": recipe.model.model_dump(), "documents": [row.id for row in rows]}
     composed = make_report(recipe.name, "corpus", conditions, kept, result)
     versions = composed.versions | (library_versions() if peers else {})
@@ -159,7 +171,9 @@ def run_process(command: Sequence[str], check: Check, timeout: float = TIMEOUT) 
                 check()
                 if time.perf_counter() - start > timeout:
                     return ProcessRun(problem=f"it took more than {timeout:,.0f} s")
-                peak = _peak_memory(process.pid) or peak
+                with suppress(OSError):  # there is no /proc, or the process has ended
+                    status = _PEAK.search(Path(f"/proc/{process.pid}/status").read_text())
+                    peak = 1024 * int(status[1]) if status else peak
                 try:
                     moment, line = lines.get(timeout=_POLL)
                 except queue.Empty:
@@ -176,7 +190,10 @@ def run_process(command: Sequence[str], check: Check, timeout: float = TIMEOUT) 
             reader.join()
             process.stdout.close()
         if code and not (code == _NO_SUMMARY and rows):
-            return ProcessRun(problem=_last_line(errors) or f"it ended with exit code {code}")
+            errors.seek(0)
+            lines_of_errors = errors.read().decode(errors="replace").split("\n")
+            last = next((line.strip()[:_LONGEST_REASON] for line in reversed(lines_of_errors) if line.strip()), "")
+            return ProcessRun(problem=last or f"it ended with exit code {code}")
     return ProcessRun(rows, first, seconds, peak)
 
 
@@ -186,43 +203,12 @@ def _read(stream: IO[bytes], lines: "queue.SimpleQueue[tuple[float, bytes]]") ->
     lines.put((time.perf_counter(), b""))
 
 
-def _peak_memory(process: int) -> int | None:
-    """Peak resident memory in bytes; None where there is no /proc, and of a process that has ended."""
-    try:
-        match = _PEAK.search(Path(f"/proc/{process}/status").read_text())
-    except OSError:
-        return None
-    return 1024 * int(match[1]) if match else None
-
-
-def _last_line(errors: IO[bytes]) -> str:
-    errors.seek(0)
-    lines = errors.read().decode(errors="replace").split("\n")
-    return next((line.strip()[:_LONGEST_REASON] for line in reversed(lines) if line.strip()), "")
-
-
 def precision_of(recipe: Recipe, device: torch.device) -> str:
     """Precisions that `sumpool summarize` takes on this machine."""
     setting = recipe.summarize.precision
     decoder = choose_generation_precision(setting, device)
     encoder = choose_encoder_precision(setting, decoder, device)
     return decoder if encoder == decoder else f"{encoder} encoder, {decoder} decoder"
-
-
-def our_commands(documents: Path, run: Path, config: CorpusConfig) -> dict[str, list[str]]:
-    """Commands of `sumpool summarize` by the name of the row: with as much work as the peers, and as users run it."""
-    command = [sys.executable, "-m", "sumpool", "summarize", str(documents), "--model", str(run), "--json"]
-    settings = {
-        "mode": "abstractive",
-        "mbr": "false",
-        "factuality": "any",
-        "no_repeat_words": 0,
-        "beams": config.beams,
-        "min_length": config.generate,
-        "max_length": config.generate,
-    }
-    changes = [part for name, value in settings.items() for part in ("--set", f"summarize.{name}={value}")]
-    return {OURS: [*command, *changes], SHIPPED: command}
 
 
 Run = Callable[[Sequence[str]], ProcessRun]
@@ -308,28 +294,32 @@ def measure_systems(
     return runs
 
 
-def _row(name: str, runs: Sequence[ProcessRun], labels: Mapping[str, object]) -> Row:
-    """One system; the reason alone if one of its runs failed."""
-    problem = next((result.problem for result in runs if result.problem), "")
-    if problem or not runs:
-        return Row({"system": name, **labels}, note=problem or "it did not run")
-    timing = Timing(tuple(result.seconds for result in runs))
-    peaks = [result.memory for result in runs if result.memory is not None]
-    documents = len(runs[0].rows)
-    values = {
-        "first": median(result.first for result in runs),
-        "firsts": [result.first for result in runs],
-        "documents": documents,
-        "documents_per_second": documents / timing.median,
-        "memory": max(peaks) if peaks else None,
-        "tokens_read": sum(row["tokens_read"] for row in runs[0].rows),
-    }
-    return Row({"system": name, **labels, **values}, timing)
-
-
-def corpus_result(measured: Sequence[Row], left_out: Mapping[str, str], facts: Mapping[str, object]) -> Result:
+def corpus_result(
+    runs: Mapping[str, Sequence[ProcessRun]],
+    labels: Mapping[str, Mapping[str, object]],
+    left_out: Mapping[str, str],
+    facts: Mapping[str, object],
+) -> Result:
     """Rows, ours first, and their table; `left_out` are reasons of the systems that could not run."""
-    rows = [row.also({"times": quotient(row["median"], measured[0]["median"])}) for row in measured]
+    rows: list[Row] = []
+    for name, of_system in runs.items():
+        problem = next((result.problem for result in of_system if result.problem), "")
+        if problem or not of_system:
+            rows.append(Row({"system": name, **labels[name]}, note=problem or "it did not run"))
+            continue
+        timing = Timing(tuple(result.seconds for result in of_system))
+        peaks = [result.memory for result in of_system if result.memory is not None]
+        documents = len(of_system[0].rows)
+        values = {
+            "first": median(result.first for result in of_system),
+            "firsts": [result.first for result in of_system],
+            "documents": documents,
+            "documents_per_second": documents / timing.median,
+            "memory": max(peaks) if peaks else None,
+            "tokens_read": sum(row["tokens_read"] for row in of_system[0].rows),
+        }
+        rows.append(Row({"system": name, **labels[name], **values}, timing))
+    rows = [row.also({"times": quotient(row["median"], rows[0]["median"])}) for row in rows]
     rows += [Row({"system": name}, note=reason) for name, reason in left_out.items()]
     notes = [f"{row['system']} is left out: {row.note}" for row in rows if row.note]
     counts = sorted({len(row.timing.seconds) for row in rows if row.timing})

@@ -240,13 +240,12 @@ def count_modules(work: Work) -> dict[str, Operations]:
     """Run the work once and count the operations of every module, by path from the outermost, and of `ALL`."""
     with FlopCounterMode(display=False, custom_mapping=dict(_CPU_ATTENTION)) as counter:
         work()
-    return {path: _split(kernels) for path, kernels in ({ALL: {}} | counter.get_flop_counts()).items()}
-
-
-def _split(kernels: Mapping[object, int]) -> Operations:
-    """Tell linear maps from other products by the kernel: a batch of matrices is no linear map."""
-    maps = sum(kernels.get(kernel, 0) for kernel in (torch.ops.aten.mm, torch.ops.aten.addmm))
-    return Counter(maps=maps, products=sum(kernels.values()) - maps)
+    operations: dict[str, Operations] = {}
+    for path, kernels in ({ALL: {}} | counter.get_flop_counts()).items():
+        # A batch of matrices is no linear map.
+        maps = sum(kernels.get(kernel, 0) for kernel in (torch.ops.aten.mm, torch.ops.aten.addmm))
+        operations[path] = Counter(maps=maps, products=sum(kernels.values()) - maps)
+    return operations
 
 
 class SkipMatmul(TorchDispatchMode):
@@ -277,23 +276,16 @@ def _matmul(left: Tensor, right: Tensor) -> Tensor:
     return left.new_zeros((*left.shape[:-1], right.size(-1)))
 
 
-def _add_matmul(bias: Tensor, left: Tensor, right: Tensor) -> Tensor:
-    del bias
-    return _matmul(left, right)
-
-
-def _attention(query: Tensor, key: Tensor, value: Tensor, *settings: object) -> tuple[Tensor, Tensor]:
-    """Mixed values, and log-sum-exps that only a backward pass reads."""
-    del key, settings
-    return query.new_zeros((*query.shape[:-1], value.size(-1))), query.new_zeros(0)
-
-
 _ZEROS: Mapping[object, Callable[..., object]] = {
     torch.ops.aten.mm: _matmul,
-    torch.ops.aten.addmm: _add_matmul,
+    torch.ops.aten.addmm: lambda _, left, right: _matmul(left, right),
     torch.ops.aten.bmm: _matmul,
-    torch.ops.aten.baddbmm: _add_matmul,
-    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _attention,
+    torch.ops.aten.baddbmm: lambda _, left, right: _matmul(left, right),
+    # Mixed values, and log-sum-exps that only a backward pass reads.
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: lambda query, _, value, *__: (
+        query.new_zeros((*query.shape[:-1], value.size(-1))),
+        query.new_zeros(0),
+    ),
 }
 
 
@@ -370,14 +362,12 @@ class _Reads(TorchDispatchMode):
         for tensor in given if made else ():  # a view reads nothing
             if _storage(tensor) not in self._made:
                 lookup = func.overloadpacket in _LOOKUPS
-                self._note(tensor, sum(result.numel() for result in made) if lookup else tensor.numel())
+                numbers = sum(result.numel() for result in made) if lookup else tensor.numel()
+                parts = self._read.setdefault(_storage(tensor), {})
+                parts[tensor.data_ptr()] = max(parts.get(tensor.data_ptr(), 0), numbers)
+                self._sizes[_storage(tensor)] = tensor.untyped_storage().nbytes() // tensor.element_size()
         self._made |= {_storage(tensor): tensor for tensor in made}  # held, so that no address is used again
         return output
-
-    def _note(self, tensor: Tensor, numbers: int) -> None:
-        parts = self._read.setdefault(_storage(tensor), {})
-        parts[tensor.data_ptr()] = max(parts.get(tensor.data_ptr(), 0), numbers)
-        self._sizes[_storage(tensor)] = tensor.untyped_storage().nbytes() // tensor.element_size()
 
 
 def _tensors(tree: object) -> list[Tensor]:

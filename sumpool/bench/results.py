@@ -218,7 +218,11 @@ def to_csv(tables: Sequence[Table]) -> str:
     for number, table in enumerate(tables):
         writer.writerows([[]] * (number > 0))
         writer.writerows([[guard_cell(table.title)], [guard_cell(heading) for heading in table.headings()]])
-        writer.writerows([[_value(column, row) for column in table.columns] for row in table.rows])
+        for row in table.rows:
+            writer.writerow(
+                value if value is None or isinstance(value, int | float) else guard_cell(column.cell(row))
+                for column, value in ((column, row[column.name]) for column in table.columns)
+            )
     return text.getvalue()
 
 
@@ -248,13 +252,6 @@ def require_writable(files: Mapping[str, Path | None]) -> None:
         if not path.parent.is_dir() or path.is_dir():
             raise RecipeError(f"{option} must name a file in a folder that is there, got {path}")
         require_unlisted(path)
-
-
-def _value(column: Column, row: Row) -> object:
-    value = row[column.name]
-    if value is None or isinstance(value, int | float):
-        return value
-    return guard_cell(column.cell(row))
 
 
 def _line(cells: Sequence[str]) -> str:

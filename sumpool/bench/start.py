@@ -58,7 +58,12 @@ def bench_start(run: Path | None, report: Report, check: Check, words: int = 10_
         for turn in range(repeats):
             report(Progress("bench", turn, repeats))
             runs.append([measure_stages(arguments, check) for arguments in commands.values()])
-    rows = [row for each in zip(commands, *runs, strict=True) for row in stage_rows(*each)]
+    rows = []
+    for command, *of_command in zip(commands, *runs, strict=True):
+        for stage in of_command[0]:
+            seconds, processor, memory = zip(*(run[stage] for run in of_command), strict=True)
+            medians = {"processor": median(processor), "memory": median(memory) or None}
+            rows.append(Row({"command": command, "stage": stage, **medians}, Timing(seconds)))
     table = make_table("start", rows, {"words": words, "repeats": repeats})
     device = choose_device(recipe.summarize.device)
     kept = {"bench": {"words": words, "repeats": repeats}}
@@ -96,13 +101,3 @@ def measure_stages(arguments: Sequence[str], check: Check) -> dict[str, list[flo
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     end = [result.seconds - sum(seconds), used - sum(processor), max(memory)]
     return {**result.rows[0], "end": end, "all": [result.seconds, used, max(memory)]}
-
-
-def stage_rows(command: str, *runs: dict[str, list[float]]) -> list[Row]:
-    """Return a row for each stage of a command, with medians over its runs."""
-    rows = []
-    for stage in runs[0]:
-        seconds, processor, memory = zip(*(run[stage] for run in runs), strict=True)
-        values = {"command": command, "stage": stage, "processor": median(processor), "memory": median(memory) or None}
-        rows.append(Row(values, Timing(seconds)))
-    return rows
