@@ -103,7 +103,7 @@ def main() -> None:
 def save(ranker: Ranker, folder: Path) -> None:
     """Write a ranker into a folder, with its digest in the manifest of a run."""
     if not (folder / "manifest.json").is_file():
-        ranker.save(folder)
+        (folder / FILE).write_bytes(ranker.to_bytes())
         return
     temporary_path(folder / FILE).write_bytes(ranker.to_bytes())
     replace_listed_file(folder / FILE, {})

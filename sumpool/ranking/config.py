@@ -1,11 +1,11 @@
 """Settings of the sentence ranker, section `select` of a recipe, and of the selection of content by one."""
 
-from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
+from sumpool.io.manifest import SHIPPED
 from sumpool.settings import Settings
 
 
@@ -36,4 +36,4 @@ class ContentSelectionConfig(Settings):
     @property
     def ranker_folder(self) -> Path:
         """Folder of the ranker."""
-        return self.ranker or Path(str(files("sumpool").joinpath("shipped")))
+        return self.ranker or SHIPPED

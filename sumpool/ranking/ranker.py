@@ -341,19 +341,8 @@ class Ranker:
         """Return whether the ranker has learnt from references of such documents; None if that is not known."""
         return None if self.domain is None else self.domain.classify(inputs.document_values)
 
-    def save(self, folder: Path) -> None:
-        """Write the ranker into a folder, atomically.
-
-        Raises:
-            OSError: If the disk is full or fails.
-        """
-        # Imported here, as most rankers are only read.
-        from sumpool.io.atomic import replace_file
-
-        replace_file(folder / FILE, self.to_bytes())
-
     def to_bytes(self) -> bytes:
-        """Return the content of the ranker's file."""
+        """Return the content of the ranker's file, `FILE`."""
         forests: dict[str, Forest] = {"structure": self.structure}
         forests |= self.choice or {}
         arrays = {f"{name}.{array}": getattr(forest, array) for name, forest in forests.items() for array in _ARRAYS}

@@ -20,6 +20,7 @@ from sumpool.inference.summary import Summary
 from sumpool.progress import Progress
 from sumpool.ranking.content_selection import encode_source, encoded_sentences
 from sumpool.ranking.fit import Fitting, fit_ranker
+from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
 from sumpool.text.tokenizer import Tokenizer, encode_document, join_sentences, load_tokenizer
 from tests.conftest import story
@@ -303,7 +304,9 @@ def ranked(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Loaded
     """A model with a ranker that reads 200 tokens."""
     folder = Path(shutil.copytree(run_folder, tmp_path_factory.mktemp("runs") / "run"))
     loaded = load_model(folder, ["summarize.on_overflow=select", "summarize.beams=1"])
-    fit_ranker([example(seed) for seed in range(20)], Fitting(min_documents=2)).save(folder)
+    (folder / RANKER).write_bytes(
+        fit_ranker([example(seed) for seed in range(20)], Fitting(min_documents=2)).to_bytes()
+    )
     return loaded
 
 

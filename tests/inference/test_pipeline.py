@@ -34,7 +34,7 @@ DOCUMENTS = [
 def run(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run folder with a ranker."""
     folder = Path(shutil.copytree(run_folder, tmp_path_factory.mktemp("ranked") / "run"))
-    fit_ranker([example(seed) for seed in range(20)], Fitting(min_documents=2)).save(folder)
+    (folder / FILE).write_bytes(fit_ranker([example(seed) for seed in range(20)], Fitting(min_documents=2)).to_bytes())
     relist(folder, FILE)
     return folder
 

@@ -25,6 +25,7 @@ from sumpool.ranking.fit import (
     with_abstract,
 )
 from sumpool.ranking.marks import MarkedExample
+from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.ranking.ranker import Ranker, cue_scores, sentence_cues
 from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.text.sentences import SentenceSplitter
@@ -76,7 +77,7 @@ def test_choice_learns_from_marks(ranker: Ranker, chosen: Ranker, tmp_path: Path
     junk = chosen.choice["junk"].predict(table)
     assert junk[0] > 0.8 > 0.3 > junk[1:].max()
     np.testing.assert_array_equal(chosen.score(example(1).features), ranker.score(example(1).features))
-    chosen.save(tmp_path)
+    (tmp_path / RANKER).write_bytes(chosen.to_bytes())
     again = Ranker.load(tmp_path)
     features = example(1).features
     np.testing.assert_array_equal(preferences(again, features), preferences(chosen, features))
@@ -119,7 +120,7 @@ def test_a_probe_learns_from_states_and_counts_where_they_are_known(chosen: Rank
     moved = known.copy()
     moved[3, 4] += 50
     assert fitted.predict_choice(inputs, moved).combine(scores).argmax() == 3
-    fitted.save(tmp_path)
+    (tmp_path / RANKER).write_bytes(fitted.to_bytes())
     again = Ranker.load(tmp_path)
     np.testing.assert_allclose(again.predict_choice(inputs, known).combine(scores), found, atol=1e-5)
 
@@ -142,7 +143,7 @@ def test_the_domain_is_that_of_the_documents_with_references(ranker: Ranker, tmp
     assert ranker.is_in_domain(ranker.inputs(learnt[0])) is None
     assert all(fitted.is_in_domain(fitted.inputs(item)) for item in learnt[40:])
     assert not any(fitted.is_in_domain(fitted.inputs(item)) for item in others[40:])
-    fitted.save(tmp_path)
+    (tmp_path / RANKER).write_bytes(fitted.to_bytes())
     again = Ranker.load(tmp_path)
     assert all(again.is_in_domain(again.inputs(item)) for item in learnt[40:])
     none = marked(1)

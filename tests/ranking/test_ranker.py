@@ -36,7 +36,7 @@ def test_training_is_deterministic(ranker: Ranker) -> None:
 
 
 def test_a_saved_ranker_scores_the_same(ranker: Ranker, tmp_path: Path) -> None:
-    ranker.save(tmp_path)
+    (tmp_path / FILE).write_bytes(ranker.to_bytes())
     features = example(100).features
     np.testing.assert_array_equal(Ranker.load(tmp_path).score(features), ranker.score(features))
 
@@ -61,7 +61,7 @@ def test_no_example_is_an_error() -> None:
 
 @pytest.mark.parametrize("damage", ["missing", "truncated", "other file", "array", "children"])
 def test_a_damaged_file_is_an_error(ranker: Ranker, tmp_path: Path, damage: str) -> None:
-    ranker.save(tmp_path)
+    (tmp_path / FILE).write_bytes(ranker.to_bytes())
     path = tmp_path / FILE
     arrays = load_file(path)
     if damage == "missing":
@@ -79,7 +79,7 @@ def test_a_damaged_file_is_an_error(ranker: Ranker, tmp_path: Path, damage: str)
 
 
 def test_a_file_with_other_features_is_an_error(ranker: Ranker, tmp_path: Path) -> None:
-    ranker.save(tmp_path)
+    (tmp_path / FILE).write_bytes(ranker.to_bytes())
     path = tmp_path / FILE
     content = {**_metadata(path), "features": ["position"]}
     save_file(load_file(path), path, {"ranker": json.dumps(content)})

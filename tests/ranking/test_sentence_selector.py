@@ -13,6 +13,7 @@ from sumpool.documents.document import Document, ParsedDocument, TextBlock, Text
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.io.manifest import SHIPPED
 from sumpool.ranking.fit import Fitting, fit_choice, fit_ranker
+from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.ranking.ranker import DocumentClassifier, Forest, Probe, Ranker
 from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.text.sentences import SentenceSplitter
@@ -176,12 +177,12 @@ def test_no_sentence_is_selected_twice(ranker: Ranker, is_in_domain: bool, targe
 def test_a_run_without_a_ranker_or_marks_has_the_shipped_ones(tmp_path: Path, ranker: Ranker) -> None:
     shipped = SentenceSelector.load(tmp_path, SHIPPED)
     assert shipped.ranker.to_bytes() == replace(Ranker.load(SHIPPED), domain=None).to_bytes()
-    replace(ranker, choice=None).save(tmp_path)
+    (tmp_path / RANKER).write_bytes(replace(ranker, choice=None).to_bytes())
     own = SentenceSelector.load(tmp_path, SHIPPED)
     assert own.ranker.to_bytes() == replace(ranker, choice=None).to_bytes()
     assert own.readers.choice is not None
     assert own.select(own.candidates(FILE, SENTENCES, "en"), words=60)
-    ranker.save(tmp_path)
+    (tmp_path / RANKER).write_bytes(ranker.to_bytes())
     marked_run = SentenceSelector.load(tmp_path, SHIPPED)
     assert marked_run.readers is marked_run.ranker
 
