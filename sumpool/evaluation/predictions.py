@@ -69,16 +69,13 @@ class References:
             DataError: If a row is invalid or an ID occurs twice; also while the file is read again.
         """
         fields, ids = FieldNames(None, ""), list[str]()
-        for fields, line, id in _scan(path, _REFERENCES, DOCUMENT_FIELDS):
-            _text(line, fields.text)
-            if fields.document:
-                _text(line, fields.document)
+        for found, id, *_ in _scan(path, _REFERENCES, DOCUMENT_FIELDS):
+            fields = found  # of every row
             ids.append(id)
 
         def read() -> Iterator[ReferenceDocument]:
-            for number, line in _rows(path):
-                document = None if fields.document is None else _text(line, fields.document)
-                yield ReferenceDocument(_id(line, fields.id, number), _text(line, fields.text), document)
+            for _, id, text, document in _scan(path, _REFERENCES, DOCUMENT_FIELDS):
+                yield ReferenceDocument(id, text, document)
 
         return cls(path, str(fields), fields.id is not None, ids, read)
 
@@ -98,8 +95,9 @@ def join(predictions: Path, references: References, *, skip_missing: bool = Fals
         DataError: If a row is invalid, an ID occurs twice, or a reference has no summary.
     """
     fields, summaries = FieldNames(None, ""), dict[str, str]()
-    for fields, line, id in _scan(predictions, _SUMMARIES):
-        summaries[id] = _text(line, fields.text)
+    for found, id, text, _ in _scan(predictions, _SUMMARIES):
+        fields = found
+        summaries[id] = text
     ids = references.ids
     if references.named and fields.id is None and len(summaries) == len(ids):
         summaries = dict(zip(ids, summaries.values(), strict=True))
@@ -130,8 +128,10 @@ def join(predictions: Path, references: References, *, skip_missing: bool = Fals
     return {id: summaries[id] for id in ids if id in summaries}, notes
 
 
-def _scan(path: Path, texts: Sequence[str], documents: tuple[str, ...] = ()) -> Iterator[tuple[FieldNames, Line, str]]:
-    """Yield the rows of a file, which has one at least, with the names of its fields and their IDs, which differ."""
+def _scan(
+    path: Path, texts: Sequence[str], documents: tuple[str, ...] = ()
+) -> Iterator[tuple[FieldNames, str, str, str | None]]:
+    """Yield names of fields, ID, text and document of each row of a file, which has one at least; the IDs differ."""
     fields: FieldNames | None = None
     numbers: dict[str, str] = {}
     for number, line in _rows(path):
@@ -146,7 +146,7 @@ def _scan(path: Path, texts: Sequence[str], documents: tuple[str, ...] = ()) -> 
         if id in numbers:
             raise DataError(f"{line.where} must have a unique id, got {id!r} of line {numbers[id]} again")
         numbers[id] = line.where.rpartition(":")[2]
-        yield fields, line, id
+        yield fields, id, _text(line, fields.text), fields.document and _text(line, fields.document)
     if fields is None:
         raise DataError(f"{path} must have at least one row, got none")
 

@@ -17,7 +17,7 @@ MAX_BYTES = 150
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"|?*\\\u061c\u200b-\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]+')
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)", re.IGNORECASE)
 """Names that Windows reserves for devices, with any suffix."""
-_HASH_CHARACTERS = 8
+_HASH_BYTES = 4
 
 
 @final
@@ -37,27 +37,24 @@ class FileNames:
 
     def assign(self, id: str) -> Path:
         """Return the relative path of a new file for an id; an id that repeats gets another one."""
-        name = self._relative(id)
-        path = _safe_path(name)
-        if str(path) != name or self._is_used(path):
-            path = _with_hash(path, id)
-        number = 1
-        while self._is_used(path):
-            number += 1
-            path = _with_hash(_safe_path(name), f"{id}\0{number}")
-        self._used.add(str(path).casefold())
-        return Path(f"{path}{self._suffix}")
-
-    def _is_used(self, path: PurePosixPath) -> bool:
-        return str(path).casefold() in self._used  # some file systems ignore the case
-
-    def _relative(self, id: str) -> str:
+        name = id
         for root in self._roots:
             if id == root:
-                return id.rpartition("/")[2] or id
+                name = id.rpartition("/")[2] or id
+                break
             if id.startswith(f"{root}/"):
-                return id[len(root) + 1 :]
-        return id
+                name = id[len(root) + 1 :]
+                break
+        safe = path = _safe_path(name)
+        number = 0
+        # some file systems ignore the case
+        while (number == 0 and str(safe) != name) or str(path).casefold() in self._used:
+            number += 1
+            hashed = f"{id}\0{number}" if number > 1 else id
+            digest = hashlib.blake2b(hashed.encode(errors="surrogatepass"), digest_size=_HASH_BYTES).hexdigest()
+            path = safe.with_name(f"{safe.name}-{digest}")
+        self._used.add(str(path).casefold())
+        return Path(f"{path}{self._suffix}")
 
 
 def _safe_path(name: str) -> PurePosixPath:
@@ -68,8 +65,3 @@ def _safe_path(name: str) -> PurePosixPath:
             part = f"_{part}" if not part or part.startswith((".", "-")) or _DEVICE.match(part) else part
             parts.append(part.encode()[:MAX_BYTES].decode(errors="ignore"))
     return PurePosixPath(*parts) if parts else PurePosixPath("_")
-
-
-def _with_hash(path: PurePosixPath, id: str) -> PurePosixPath:
-    digest = hashlib.blake2b(id.encode(errors="surrogatepass"), digest_size=_HASH_CHARACTERS // 2).hexdigest()
-    return path.with_name(f"{path.name}-{digest}")
