@@ -170,21 +170,18 @@ def selection_fault(target: LengthTarget, selected: Sequence[str]) -> str:
 
 
 def _extraction_of(selected: Sequence[tuple[int, str]], sentences: Sequence[SourceSentence]) -> Extraction:
-    """Return an extraction of sentences, each with its index."""
-    indices = [index for index, _ in selected]
-    marks = [_mark_behind(*pair, sentences) for pair in zip_longest(selected, indices[1:])]
-    return Extraction(tuple(text + mark for (_, text), mark in zip(selected, marks, strict=True)), tuple(indices))
+    """Return an extraction of sentences, each with its index.
 
-
-def _mark_behind(selected: tuple[int, str], following: int | None, sentences: Sequence[SourceSentence]) -> str:
-    """Return the mark behind a sentence without punctuation, which would run on into what a summary has behind it.
-
-    It is a full stop at the end of a paragraph, as in many mails, and an ellipsis behind a clause of a transcript.
+    A sentence without punctuation would run on into what a summary has behind it. It has a full stop at the end of a
+    paragraph, as in many mails, and an ellipsis behind a clause of a transcript.
     """
-    index, text = selected
-    sentence = sentences[index]
-    if not text[-1:].isalnum() or sentence.kind != "paragraph":
-        return ""
-    if index + 1 < len(sentences) and sentences[index + 1].block == sentence.block:
-        return "" if following == index + 1 else "\u2026"
-    return "" if following is None else "."
+    indices, texts = [index for index, _ in selected], []
+    for (index, text), following in zip_longest(selected, indices[1:]):
+        is_open = text[-1:].isalnum() and sentences[index].kind == "paragraph"
+        goes_on = index + 1 < len(sentences) and sentences[index + 1].block == sentences[index].block
+        if is_open and goes_on and following != index + 1:
+            text += "\u2026"
+        elif is_open and not goes_on and following is not None:
+            text += "."
+        texts.append(text)
+    return Extraction(tuple(texts), tuple(indices))

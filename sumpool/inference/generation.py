@@ -209,9 +209,12 @@ class Generator:
         lengths: Sequence[Lengths],
         targets: Sequence[LengthTarget | None],
     ) -> list[tuple[str, ...]]:
-        """Sample summaries of half the shortest to twice the longest length, seeded by the chunk's tokens."""
+        """Sample summaries of half to twice their length, or the target's, seeded by the chunk's tokens."""
         target_length = self._model.config.target_length
-        bounds = _widen_bounds(lengths, chunks, targets, target_length)
+        bounds = []
+        for limits, chunk, target in zip(lengths, chunks, targets, strict=True):
+            shortest, longest, _ = Lengths(target.tokens, target.tokens) if target else limits
+            bounds.append(Lengths(shortest // 2, min(2 * longest, target_length - 1)).clip(len(chunk.ids)))
         generators = [np.random.default_rng(crc32(chunk.ids.tobytes())) for chunk in chunks]
         uniform = [random.random((self._config.samples, target_length), np.float32) for random in generators]
         sampled = sample(
@@ -255,18 +258,6 @@ def _choose_bounds(
         for target, limits in zip(targets, usual, strict=True)
     ]
     return [limits.clip(len(chunk.ids)) for limits, chunk in zip(bounds, chunks, strict=True)]
-
-
-def _widen_bounds(
-    bounds: Sequence[Lengths], chunks: Sequence[Item], targets: Sequence[LengthTarget | None], target_length: int
-) -> list[Lengths]:
-    """Return the bounds of samples: half the shortest to twice the longest summary, or around the target."""
-    around = [
-        Lengths(target.tokens, target.tokens) if target else limits
-        for target, limits in zip(targets, bounds, strict=True)
-    ]
-    wide = [Lengths(shortest // 2, min(2 * longest, target_length - 1)) for shortest, longest, _ in around]
-    return [limits.clip(len(chunk.ids)) for limits, chunk in zip(wide, chunks, strict=True)]
 
 
 def _with_targets(state: DecoderState, targets: Sequence[LengthTarget | None]) -> DecoderState:

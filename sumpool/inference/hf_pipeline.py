@@ -6,7 +6,7 @@ or random summaries are refused.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, final, overload
 
@@ -99,7 +99,11 @@ class SummarizationPipeline:
             RecipeError: If an argument is wrong.
         """
         del truncation
-        _check(generation)
+        for name, value in generation.items():
+            if name in _SINGLE and value != _SINGLE[name]:
+                raise RecipeError(f"{name} must be {_SINGLE[name]}, got {value!r}: sentences are selected, not sampled")
+            if name not in (*_SINGLE, *_SEARCH):
+                raise RecipeError(f"{name} must be an argument of the pipeline or one of {', '.join(_SEARCH)}")
         least = min_length if min_length is not None else min_new_tokens or 0
         most = max_length if max_length is not None else max_new_tokens
         if least < 0 or (most is not None and not 1 <= most >= least):
@@ -140,11 +144,3 @@ class SummarizationPipeline:
 
             result["summary_token_ids"] = torch.tensor(self.tokenizer.encode(summary))
         return result
-
-
-def _check(generation: Mapping[str, object]) -> None:
-    for name, value in generation.items():
-        if name in _SINGLE and value != _SINGLE[name]:
-            raise RecipeError(f"{name} must be {_SINGLE[name]}, got {value!r}: sentences are selected, not sampled")
-        if name not in (*_SINGLE, *_SEARCH):
-            raise RecipeError(f"{name} must be an argument of the pipeline or one of {', '.join(_SEARCH)}")

@@ -134,16 +134,17 @@ def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> Loa
 
 
 def _load(run: RunFiles) -> LoadedModel:
-    run.manifest.verify_present(run.folder, TOKENIZER_FILES)
+    folder, recipe, config = run.folder, run.whole_recipe(), run.config
+    run.manifest.verify_present(folder, TOKENIZER_FILES)
     try:
-        return _load_verified(run)
+        tokenizer = load_tokenizer(folder)
+        report = None if run.report is None else DataReport.parse(run.report, folder / REPORT)
+        mean = p90 = 0.0
+        if "auto" in (config.min_length, config.max_length):
+            tokens = (report or DataReport.load(folder)).splits["train"].summary_tokens  # load says that there is none
+            mean, p90 = tokens.mean, tokens.p90
     except DataError as error:  # of a file that prepared data has too
         raise CheckpointError(str(error)) from error
-
-
-def _load_verified(run: RunFiles) -> LoadedModel:
-    folder, recipe, config = run.folder, run.whole_recipe(), run.config
-    tokenizer = load_tokenizer(folder)
     word_starts = torch.tensor(tokenizer.word_starts())
 
     def build() -> SummarizationModel:
@@ -155,12 +156,7 @@ def _load_verified(run: RunFiles) -> LoadedModel:
     verified = (RECIPE, REPORT, RANKER, *TOKENIZER_FILES)
     model = load_finite_weights(folder, build, leave_out=leave_out, manifest=run.manifest, verified=verified)
     device = choose_device(config.device)
-    report = None if run.report is None else DataReport.parse(run.report, folder / REPORT)
     language = report.language if report else ENGLISH
-    mean = p90 = 0.0
-    if "auto" in (config.min_length, config.max_length):
-        tokens = (report or DataReport.load(folder)).splits["train"].summary_tokens  # load says that there is none
-        mean, p90 = tokens.mean, tokens.p90
     return LoadedModel(
         folder=folder,
         recipe=recipe,

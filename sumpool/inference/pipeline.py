@@ -131,7 +131,12 @@ class Pipeline:
                 read = reading.input
                 for note in filter(None, (read.note, reading.mismatch) if read and read.item else ()):
                     report(Progress("summarize", done, total, note=f"{reading.document.id}: {note}"))
-            for reading, generated, seconds in self._generate(group, check, lock, on_draft):
+            results: Iterable[tuple[Reading, Generated | None, float]] = ((reading, None, 0.0) for reading in group)
+            if any(reading.input for reading in group):
+                results = self._model.generate(group, check, lock, on_draft)
+            else:
+                check()
+            for reading, generated, seconds in results:
                 summary = self._summary(reading, generated, seconds)
                 if evidence and summary.summary:
                     # Imported here, as few ask for evidence.
@@ -251,16 +256,6 @@ class Pipeline:
                 group, tokens, limit = [], 0, min(2 * limit, most)
         if group:
             yield group
-
-    def _generate(
-        self, group: list[Reading], check: Check, lock: AbstractContextManager[object], on_draft: OnDraft | None
-    ) -> "Iterator[tuple[Reading, Generated | None, float]]":
-        """Yield the documents of a group with what the model has generated, and the seconds for it."""
-        if any(reading.input for reading in group):
-            yield from self._model.generate(group, check, lock, on_draft)
-        else:
-            check()
-            yield from ((reading, None, 0.0) for reading in group)
 
 
 def _joined_text(extraction: Extraction, reading: Reading) -> str:

@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sumpool.core.decoding.config import DecodingConfig, LengthTarget
 from sumpool.documents.source_sentences import SourceSentence
@@ -98,7 +97,14 @@ class SummaryChooser:
             lengths = {index: _length(texts[index], target, self._splitter) for index in indices}
             met = [index for index, length in lengths.items() if target.minimum <= length <= target.maximum]
             indices = met or indices
-        agreements = self._agreements([texts[index] for index in indices], indices, generated)
+        # Agreement with the samples, (texts, samples), of which text i > 0 is compared with others than sample i - 1.
+        samples, known = generated.samples or (generated.text,), [texts[index] for index in indices]
+        scores = np.stack([Agreement(sample, self._tokenize).scores(known) for sample in samples], axis=1)
+        weights = np.ones(scores.shape)
+        for row, index in enumerate(indices):
+            weights[row, index - 1 : index] = 0  # none for the best hypothesis, index 0
+        totals, agreements = weights.sum(axis=1), np.zeros(len(indices))
+        np.divide((scores * weights).sum(axis=1), totals, out=agreements, where=totals > 0)
         return texts[indices[int(agreements.argmax())]]  # the first of equals
 
     def _repaired(self, texts: Sequence[str], sentences: Sequence[SourceSentence], language: str) -> list[str]:
@@ -124,18 +130,6 @@ class SummaryChooser:
             return ""
         source = sentences[checked.sources[0]]
         return source.text if source.kind in PROSE_KINDS else ""
-
-    def _agreements(self, texts: Sequence[str], indices: Sequence[int], generated: Generated) -> NDArray[np.float64]:
-        """Agreement of texts with the samples, (texts,); for index i > 0, without sample i - 1."""
-        samples = generated.samples or (generated.text,)
-        scores = np.stack([Agreement(sample, self._tokenize).scores(texts) for sample in samples], axis=1)
-        weights = np.ones(scores.shape)  # (texts, samples)
-        for row, index in enumerate(indices):
-            weights[row, index - 1 : index] = 0  # none for the best hypothesis, index 0
-        totals = weights.sum(axis=1)
-        agreements = np.zeros(len(texts))
-        np.divide((scores * weights).sum(axis=1), totals, out=agreements, where=totals > 0)
-        return agreements
 
 
 def _copied(text: str, sentences: Sequence[SourceSentence], splitter: SentenceSplitter) -> Extraction:

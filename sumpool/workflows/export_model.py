@@ -1,12 +1,10 @@
 """`sumpool export`: a run folder in, a folder for distributing the model out."""
 
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 import torch
-from torch import nn
 
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.inference.loading import LoadedModel, load_model
@@ -66,38 +64,29 @@ def export_model(
         raise CheckpointError(f"{run} must have {CARD}, its model card, but its training has not ended; let it go on")
     # 2. Fill a folder that appears when it is complete.
     with told_when_stopped("nothing was exported"), new_folder(out) as new:
-        if format_ == "safetensors":
-            _copy(run, new, (RECIPE, *copied_files(loaded.recipe.task), RANKER, CARD), check)
-            _list(run, new)
+        if format_ == "huggingface":
+            _save_for_transformers(loaded, new, torch.bfloat16 if precision == "bf16" else torch.float32)
             check()
-            weights: nn.Module = loaded.model if precision == "fp32" else loaded.model.to(torch.bfloat16)
-            export(new, weights, {})
-        elif format_ == "onnx":
-            _copy(run, new, (RECIPE, *copied_files(loaded.recipe.task)), check)
+            return out
+        ranker = [RANKER] if format_ == "safetensors" else []
+        for name in (RECIPE, *copied_files(loaded.recipe.task), *ranker, CARD):
+            if (run / name).is_file():
+                check()
+                shutil.copyfile(run / name, new / name)
+        if format_ == "onnx":
             report(Progress("export", note="convert encoder and decoder to ONNX, and compare them with the model"))
             section = onnx_section(run, loaded.model, convert(loaded.model, new))
             check()
             check_graphs(loaded.model, new)
-            _list(run, new)
-            (new / CARD).write_text((run / CARD).read_text("utf-8") + section, "utf-8")
-        else:
-            _save_for_transformers(loaded, new, torch.bfloat16 if precision == "bf16" else torch.float32)
+            with (new / CARD).open("a", encoding="utf-8") as card:
+                card.write(section)
+        files = {path.name: FileDigest.of(path) for path in sorted(new.iterdir()) if path.name != CARD}
+        Manifest(files, {"exported": Manifest.read(run).facts}).write(new)
+        if format_ == "safetensors":
+            check()
+            export(new, loaded.model if precision == "fp32" else loaded.model.to(torch.bfloat16), {})
         check()
     return out
-
-
-def _copy(run: Path, new: Path, names: Sequence[str], check: Check) -> None:
-    """Copy the files that a run folder has."""
-    for name in names:
-        if (run / name).is_file():
-            check()
-            shutil.copyfile(run / name, new / name)
-
-
-def _list(run: Path, new: Path) -> None:
-    """Write the manifest of a new folder."""
-    files = {path.name: FileDigest.of(path) for path in sorted(new.iterdir()) if path.name != CARD}
-    Manifest(files, {"exported": Manifest.read(run).facts}).write(new)
 
 
 def _save_for_transformers(loaded: LoadedModel, new: Path, dtype: torch.dtype) -> None:

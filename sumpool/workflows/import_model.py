@@ -3,7 +3,6 @@
 import re
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -42,17 +41,6 @@ _MIN_VOCABULARY = 300
 _HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 
 
-@dataclass(frozen=True)
-class _Source:
-    """A pretrained model without its weights; `origin` is its path, or hub name and revision."""
-
-    folder: Path
-    name: str
-    origin: str
-    config: PretrainedConfig
-    tokenizer: HuggingFaceTokenizer
-
-
 def import_model(
     source: str,
     out: Path,
@@ -80,7 +68,12 @@ def import_model(
         Interrupted: If a signal has come; nothing is written.
     """
     require_new(out)
-    folder, origin = _find(source, report)
+    folder, origin = Path(source), source
+    if not folder.is_dir():
+        if folder.exists() or not _HUB_NAME.fullmatch(source):
+            raise CheckpointError(f"{source} must be a folder with {CONFIG}, but there is no such folder")
+        folder = fetch(source, report)
+        origin = f"{source} on the Hugging Face hub, revision {folder.name}"
     if (folder / RECIPE).is_file():
         if options != _UNCHANGED or name:
             raise RecipeError(
@@ -89,36 +82,25 @@ def import_model(
             )
         return _copy_run(folder, out, check)
     # 1. Read and check everything but the weights.
-    pretrained = _read_source(source, folder, origin)
-    recipe = _recipe(pretrained, options, name)
-    differences = list(_differences(pretrained, recipe.model, options))
+    config, tokenizer = _read_config(folder)
+    default = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(source).resolve().name)[:64]
+    recipe = _recipe(folder, config, tokenizer, options, default if name is None else name)
+    differences = list(_differences(config, tokenizer, recipe.model, options))
     for difference in differences:
         report(Progress("import", note=difference))
     # 2. Write a folder that appears once it is complete.
     with told_when_stopped("nothing was imported"), new_folder(out) as new:
         check()
         (new / RECIPE).write_text(dump_recipe(recipe), "utf-8")
-        pretrained.tokenizer.save(new)
+        tokenizer.save(new)
         check()
-        special_tokens = pretrained.tokenizer.special_tokens
-        model = load_pretrained(pretrained.folder, pretrained.config, recipe.model, special_tokens, options.extend)
+        model = load_pretrained(folder, config, recipe.model, tokenizer.special_tokens, options.extend)
         require_space(new, sum(weights.nbytes for weights in weights_of(model).values()))
         names = (RECIPE, TOKENIZER_JSON, VOCABULARY_JSON)
-        Manifest({name: FileDigest.of(new / name) for name in names}, {"imported": pretrained.origin}).write(new)
+        Manifest({name: FileDigest.of(new / name) for name in names}, {"imported": origin}).write(new)
         export(new, model, {})
-        (new / CARD).write_text(imported_card(recipe, out, pretrained.origin, model, differences), "utf-8")
+        (new / CARD).write_text(imported_card(recipe, out, origin, model, differences), "utf-8")
     return out
-
-
-def _find(source: str, report: Report) -> tuple[Path, str]:
-    """Return the folder of a model, downloaded if need be, and its path, or hub name and revision."""
-    folder = Path(source)
-    if folder.is_dir():
-        return folder, source
-    if folder.exists() or not _HUB_NAME.fullmatch(source):
-        raise CheckpointError(f"{source} must be a folder with {CONFIG}, but there is no such folder")
-    folder = fetch(source, report)
-    return folder, f"{source} on the Hugging Face hub, revision {folder.name}"
 
 
 def _copy_run(folder: Path, out: Path, check: Check) -> Path:
@@ -134,7 +116,7 @@ def _copy_run(folder: Path, out: Path, check: Check) -> Path:
     return out
 
 
-def _read_source(source: str, folder: Path, origin: str) -> _Source:
+def _read_config(folder: Path) -> tuple[PretrainedConfig, HuggingFaceTokenizer]:
     """Read everything but the weights of a model."""
     config = read_config(folder)
     check_shapes(Tensors(folder), config)
@@ -148,20 +130,22 @@ def _read_source(source: str, folder: Path, origin: str) -> _Source:
             raise CheckpointError(
                 f"{folder / CONFIG}: {name} must be as in the tokenizer beside it, {token}, got {getattr(config, name)}"
             )
-    return _Source(folder, Path(source).resolve().name, origin, config, tokenizer)
+    return config, tokenizer
 
 
-def _recipe(source: _Source, options: ImportOptions, name: str | None) -> Recipe:
+def _recipe(
+    folder: Path, config: PretrainedConfig, tokenizer: HuggingFaceTokenizer, options: ImportOptions, name: str
+) -> Recipe:
     """Return the recipe of the imported model."""
-    model = to_model_config(source.config, options, source.folder)
+    model = to_model_config(config, options, folder)
     try:
-        decoding = to_decoding_config(source.config.generation, model.target_length)
+        decoding = to_decoding_config(config.generation, model.target_length)
     except ValidationError as error:
-        raise CheckpointError(f"{source.folder} must generate as sumpool can: {first_problem(error)}") from error
+        raise CheckpointError(f"{folder} must generate as sumpool can: {first_problem(error)}") from error
     try:
         return Recipe(
-            name=re.sub(r"[^A-Za-z0-9._-]+", "-", source.name)[:64] if name is None else name,
-            data=SummaryDataConfig(vocabulary=max(_MIN_VOCABULARY, source.tokenizer.vocab_size)),
+            name=name,
+            data=SummaryDataConfig(vocabulary=max(_MIN_VOCABULARY, tokenizer.vocab_size)),
             model=model,
             train=TrainConfig(learning_rate=_FINE_TUNING_RATE),
             summarize=decoding.model_copy(update={"precision": "fp32"}),  # the original's tokens, to the last one
@@ -170,9 +154,11 @@ def _recipe(source: _Source, options: ImportOptions, name: str | None) -> Recipe
         raise RecipeError(f"--{error_messages(error, Recipe)[0]}") from error
 
 
-def _differences(source: _Source, model: ModelConfig, options: ImportOptions) -> Iterator[str]:
+def _differences(
+    config: PretrainedConfig, tokenizer: HuggingFaceTokenizer, model: ModelConfig, options: ImportOptions
+) -> Iterator[str]:
     """Return what differs from the original, in sentences."""
-    config, generation = source.config, source.config.generation
+    generation = config.generation
     if options.attention != "keep":
         yield f"Encoder attention is {options.attention} over {options.window:,} tokens, with the original's weights."
     if options.cross_attention == "hepos":
@@ -191,7 +177,7 @@ def _differences(source: _Source, model: ModelConfig, options: ImportOptions) ->
         yield "The original does not limit the length of summaries; set summarize.max_length."
     if generation.early_stopping == "never":
         yield "Searches end as with early_stopping = never, but an EOS forced by the maximum length is not free."
-    suppressed = set(generation.suppress_tokens or ()) <= set(source.tokenizer.special_tokens.suppressed)
+    suppressed = set(generation.suppress_tokens or ()) <= set(tokenizer.special_tokens.suppressed)
     left_out = [name for name in generation.left_out if name != "suppress_tokens" or not suppressed]
     if left_out:
         yield f"Unsupported generation settings are ignored: {', '.join(left_out)}."

@@ -164,13 +164,27 @@ def _measure(source: SourceConfig, report: Report, check: Check) -> _Measured:
 
 def _head(out: Path, name: str, path: Path, source: SourceConfig, measured: _Measured) -> str:
     """Comment, name and source of a recipe."""
+    comments = {
+        "document": "guessed; field of the document",
+        "summary": "guessed; field of the summary",
+        "id": "guessed; field of the id",
+        "validation_share": f"{measured.splits['validation']:,} documents, chosen by a hash of the id",
+        "test_share": f"{measured.splits['test']:,} documents",
+    }
+    lines = ["  source:"]
+    for setting, value in source.model_dump(exclude_none=True).items():
+        if setting == "quotes" or (setting in ("validation_share", "test_share") and _has_splits(source)):
+            continue
+        line = "    " + write({setting: str(value) if isinstance(value, Path) else value}).strip()
+        lines.append(f"{line:<27} # {comments[setting]}" if setting in comments else line)
+    settings = "\n".join(lines)
     return f"""\
 # {name}: {len(measured.document_words):,} documents of {escape_line(str(path))}; written by `sumpool init`.
 # Words of a document: {_words(measured.document_words)}. Words of a summary: {_words(measured.summary_words)}.
 # --set changes any setting for one run: sumpool train {escape_line(str(out))} --set train.steps=100
 name: {name}
 data:
-{_source_lines(source, measured.splits)}
+{settings}
 """
 
 
@@ -210,8 +224,8 @@ def _section(name: str, settings: Settings) -> str:
 def _recipe_from_scratch(measured: _Measured) -> str:
     """Rest of a recipe with random weights and a vocabulary that is learnt."""
     splits, documents, summaries = measured.splits, measured.document_words, measured.summary_words
-    length = min(LONGEST_SOURCE, _round_up(np.percentile(documents, 90) * TOKENS_PER_WORD, 128))
-    target = min(LONGEST_TARGET, _round_up(np.percentile(summaries, 95) * TOKENS_PER_WORD + 1, 16))
+    length = min(LONGEST_SOURCE, 128 * max(1, ceil(np.percentile(documents, 90) * TOKENS_PER_WORD / 128)))
+    target = min(LONGEST_TARGET, 16 * max(1, ceil((np.percentile(summaries, 95) * TOKENS_PER_WORD + 1) / 16)))
     longer = np.mean(np.asarray(documents) * TOKENS_PER_WORD > length)
     train, keep = splits["train"], max(128, length // 4)
     steps = round(min(max(PASSES * train / BATCH_DOCUMENTS, FEWEST_STEPS), MOST_STEPS))
@@ -239,28 +253,6 @@ train:
 """
 
 
-def _source_lines(source: SourceConfig, splits: dict[Split, int]) -> str:
-    """YAML of the source, one setting a line."""
-    comments = {
-        "document": "guessed; field of the document",
-        "summary": "guessed; field of the summary",
-        "id": "guessed; field of the id",
-        "validation_share": f"{splits['validation']:,} documents, chosen by a hash of the id",
-        "test_share": f"{splits['test']:,} documents",
-    }
-    lines = ["  source:"]
-    for setting, value in source.model_dump(exclude_none=True).items():
-        if setting == "quotes" or (setting in ("validation_share", "test_share") and _has_splits(source)):
-            continue
-        line = "    " + write({setting: str(value) if isinstance(value, Path) else value}).strip()
-        lines.append(f"{line:<27} # {comments[setting]}" if setting in comments else line)
-    return "\n".join(lines)
-
-
 def _words(lengths: Sequence[int]) -> str:
     """Mean and 90th percentile of lengths, in words."""
     return f"mean {np.mean(lengths):,.0f}, 90 % have at most {np.percentile(lengths, 90):,.0f}"
-
-
-def _round_up(tokens: float, step: int) -> int:
-    return max(step, step * ceil(tokens / step))

@@ -173,7 +173,8 @@ def prune_heads(
         listed.append(AttentionHeads(name, indices, tuple(values), masked.get(name, ()), tuple(probabilities)))
     # 3. Measure the loss before and after.
     count = sum(map(len, heads.values()))
-    before, by_gates = ModelLoss(validate(loaded.model, data, settings, loaded.device, check)[0], count), None
+    loss = partial(validate, loaded.model, data, settings, loaded.device, check)
+    before, by_gates = ModelLoss(loss()[0], count), None
     if share is None:
         return HeadPruning(documents, tuple(listed), before)
     remaining = count - sum(map(len, masked.values()))
@@ -181,9 +182,9 @@ def prune_heads(
         with head_gates(loaded.model) as head_gate:
             for name, indices in closed.items():
                 head_gate[name][list(indices)] = 0.0
-            by_gates = ModelLoss(validate(loaded.model, data, settings, loaded.device, check)[0], remaining)
+            by_gates = ModelLoss(loss()[0], remaining)
     mask_heads(loaded.model, masked)
-    after = ModelLoss(validate(loaded.model, data, settings, loaded.device, check)[0], remaining)
+    after = ModelLoss(loss()[0], remaining)
     result = HeadPruning(documents, tuple(listed), before, after, str(out), by_gates)
     # 4. Write a folder that appears when it is complete.
     _write(run, out, loaded, result, names, check)
@@ -292,7 +293,8 @@ def head_importance(model: nn.Module, documents: Iterable[Batch], check: Check =
                     sums[name] += gradient.abs().double().cpu()
     if not count:
         raise ValueError("documents must not be empty, got none")
-    return {name: normalise(total / count) for name, total in sums.items()}
+    means = {name: total / count for name, total in sums.items()}
+    return {name: mean / (float(mean.norm()) or 1) for name, mean in means.items()}  # zeros stay zeros
 
 
 def train_gates(
@@ -339,12 +341,6 @@ def hard_concrete(parameter: Tensor, uniform: Tensor) -> Tensor:
 def open_probability(parameter: Tensor) -> Tensor:
     """Return the probability that a Hard Concrete gate is not 0."""
     return torch.sigmoid(parameter - _TEMPERATURE * math.log(-_LOW / _HIGH))
-
-
-def normalise(importance: Tensor) -> Tensor:
-    """Divide the importances of an attention's heads by their Euclidean norm; zeros stay zeros."""
-    norm = importance.norm()
-    return importance / norm if norm > 0 else importance
 
 
 def unmasked_heads(model: nn.Module) -> dict[str, tuple[int, ...]]:

@@ -5,7 +5,7 @@ teacher only, and the summaries for distillation by sequence (Kim and Rush, 2016
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from sumpool.data.prepared_folder import content_digest
 from sumpool.data.shards import Item, Shard
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError
-from sumpool.inference.loading import LoadedModel, find_model, load_for_generation
+from sumpool.inference.loading import find_model, load_for_generation
 from sumpool.inference.pipeline import Pipeline
 from sumpool.io.atomic import disk_errors
 from sumpool.io.bounded import parse_json
@@ -175,7 +175,14 @@ def _taught_documents(
     texts = _read(path) if path.exists() else []
     if not manifest.files:
         if len(texts) < len(documents):
-            _write_summaries(path, documents, load_for_generation(teacher, _ABSTRACTIVE), texts, report, check)
+            pipeline = Pipeline.of(load_for_generation(teacher, _ABSTRACTIVE))
+            left = map(documents.text, range(len(texts), len(documents)))
+            waiting = (Document(example.id, example.document) for example in left)
+            with ResumableFile(path, resume=True) as file:
+                for summary in pipeline.summarize(waiting, check=check):
+                    file.append(json.dumps({"id": summary.id, "summary": summary.summary}, ensure_ascii=False))
+                    texts.append(summary.summary)
+                    report(Progress("summaries of the teacher", len(texts), len(documents)))
         with disk_errors(folder):
             Manifest({SUMMARIES: FileDigest.of(path, check)}, facts, kind="summaries").write(folder)
     if len(texts) != len(documents):
@@ -184,23 +191,6 @@ def _taught_documents(
     prefix, dtype = tokenizer.special_tokens.prefix, id_dtype(tokenizer.vocab_size)
     targets = [np.array([*prefix, *tokenizer.encode(text)] if text else [], dtype) for text in texts]
     return TaughtDocuments(documents, targets)
-
-
-def _write_summaries(
-    path: Path, shard: Shard, loaded: LoadedModel, texts: list[str], report: Report, check: Check
-) -> None:
-    """Summarise the documents from that of index `len(texts)` on; append the summaries to the file and to `texts`."""
-    with ResumableFile(path, resume=True) as file:
-        for summary in Pipeline.of(loaded).summarize(_documents(shard, len(texts)), check=check):
-            file.append(json.dumps({"id": summary.id, "summary": summary.summary}, ensure_ascii=False))
-            texts.append(summary.summary)
-            report(Progress("summaries of the teacher", len(texts), len(shard)))
-
-
-def _documents(shard: Shard, start: int) -> Iterator[Document]:
-    for index in range(start, len(shard)):
-        example = shard.text(index)
-        yield Document(example.id, example.document)
 
 
 def _read(path: Path) -> list[str]:

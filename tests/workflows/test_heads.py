@@ -15,7 +15,6 @@ from sumpool.workflows.prune import (
     head_gates,
     head_importance,
     mask_heads,
-    normalise,
     open_probability,
     train_gates,
     unmasked_heads,
@@ -83,11 +82,6 @@ def test_a_document_without_tokens_has_finite_importance() -> None:
     empty = document(3, 4)
     batch = Batch(empty.ids, torch.zeros_like(empty.mask), empty.sentences, empty.target, ("empty",))
     assert all(values.isfinite().all() for values in head_importance(build(), [batch]).values())
-
-
-def test_zeros_stay_zeros() -> None:
-    assert normalise(torch.zeros(3)).tolist() == [0, 0, 0]
-    assert normalise(torch.tensor([3.0, 4.0])).tolist() == pytest.approx([0.6, 0.8])
 
 
 def test_no_documents() -> None:

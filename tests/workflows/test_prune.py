@@ -78,9 +78,6 @@ def test_the_least_important_heads_went(pruned: HeadPruning) -> None:
     ]
     assert max(value for value, went in values if went) <= min(value for value, went in values if not went)
     assert all(sum(value**2 for value in entry.importance) == pytest.approx(1) for entry in pruned.attentions)
-
-
-def test_loss_before_and_after(pruned: HeadPruning) -> None:
     assert pruned.after is not None
     assert (pruned.before.heads, pruned.after.heads) == (24, 17)
     assert pruned.before.loss != pruned.after.loss
@@ -130,7 +127,7 @@ def test_the_model_card_names_the_masked_heads(workshop: Path, pruned: HeadPruni
     ("share", "message"),
     [
         (0.0, "--heads: the share of heads must mask 1 to 18 of 24 heads, as every attention keeps one, got 0"),
-        (0.9, "which are 22"),
+        (0.9, "mask 1 to 18 of 24 heads, as every attention keeps one, got 0.9, which are 22"),
     ],
 )
 def test_shares_that_cannot_be_masked(workshop: Path, share: float, message: str, tmp_path: Path) -> None:
