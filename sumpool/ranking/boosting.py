@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sumpool.progress import no_op
-from sumpool.ranking.ranker import LEAF, Forest, Matrix, Values
+from sumpool.ranking.ranker import LEAF, Forest, Matrix
+from sumpool.text.word_graph import Values
 
 Codes = NDArray[np.int32]
 """Bin of each row and feature, (rows, features)."""

@@ -17,12 +17,8 @@ from numpy.typing import NDArray
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.text.language import ENGLISH, content_prefixes, split_words
 from sumpool.text.prose import PROSE_KINDS
-from sumpool.text.word_graph import SentenceWords, WordGraph
+from sumpool.text.word_graph import Indices, SentenceWords, Values, WordGraph
 
-Indices = NDArray[np.int64]
-
-Values = NDArray[np.float64]
-"""A value for each sentence of prose, (prose,)."""
 Item = TypeVar("Item")
 
 _FRAME_START, _FRAME_END = 0.3, 0.08

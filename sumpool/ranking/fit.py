@@ -26,13 +26,13 @@ from sumpool.ranking.ranker import (
     Matrix,
     Probe,
     Ranker,
-    Values,
     learnt_features,
     sentence_cues,
 )
 from sumpool.ranking.selection import find_candidates
 from sumpool.ranking.table_of_contents import heading_key
 from sumpool.text.sentences import SentenceSplitter
+from sumpool.text.word_graph import Values
 
 _FOLDS = 2
 """Parts of the documents; the cue scores that the trees learn from are fitted on the other part."""

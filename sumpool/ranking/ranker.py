@@ -23,8 +23,8 @@ from safetensors.numpy import save
 from sumpool.errors import CheckpointError
 from sumpool.io.bounded import check_tensor_header, parse_json
 from sumpool.ranking.features import FEATURES, SentenceFeatures, ranks
+from sumpool.text.word_graph import Values
 
-Values = NDArray[np.float64]
 Matrix = NDArray[np.float32]
 
 LEAF: Final = -1

@@ -22,7 +22,7 @@ import numpy as np
 from sumpool.documents.document import Document, document_title
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.ranking.features import sentence_features
-from sumpool.ranking.ranker import FILE, ChoiceInputs, Ranker, Values
+from sumpool.ranking.ranker import FILE, ChoiceInputs, Ranker
 from sumpool.ranking.selection import OVERRUN, adjust_length, find_candidates, select, select_texts, usual_words
 from sumpool.ranking.table_of_contents import (
     MANY_HEADINGS,
@@ -34,6 +34,7 @@ from sumpool.ranking.table_of_contents import (
 )
 from sumpool.text.language import ENGLISH, UNDETECTED, content_prefixes, function_words, split_words, word_count
 from sumpool.text.prose import PROSE_KINDS, ends_sentence, tidy_sentence, without_citations, without_connective
+from sumpool.text.word_graph import Values
 
 if TYPE_CHECKING:
     from sumpool.core.decoding.config import LengthTarget

@@ -3,12 +3,13 @@
 The mean state of a sentence after 18 of the 30 layers of SmolLM2-135M (Apache-2.0), read from a GGUF file of its
 weights, tells more about its place in a summary than all features of structure and words. Numpy computes it, in
 float32; the tokenizer is that of the file, in the library `tokenizers`.
+
+GGUF is the format of llama.cpp: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md.
 """
 
 import mmap
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -36,6 +37,17 @@ _NAMES: Final = (
     *("ffn_norm", "ffn_gate", "ffn_up", "ffn_down"),
 )
 """Weights of a layer."""
+
+_SCALARS: Final = dict(enumerate("BbHhIif?")) | {10: "Q", 11: "q", 12: "d"}
+_STRING, _ARRAY = 8, 9
+_BLOCK = 32
+"""Weights of a block of quantised ones."""
+_BLOCK_BYTES: Final = {0: 4 * _BLOCK, 1: 2 * _BLOCK, 2: 18, 3: 20, 8: 34}
+"""Bytes of a block by type: float32, float16, and Q4_0, Q4_1 and Q8_0 with a scale, and a minimum, before them."""
+_ALIGNMENT = 32
+
+GgufTensor = tuple[tuple[int, ...], int, int]
+"""Place of a tensor in a file: its sizes, rows first, the type of its numbers, and its first byte."""
 
 
 @final
@@ -162,30 +174,6 @@ def _turned(states: Matrix, cosine: Matrix, sine: Matrix) -> Matrix:
     return np.stack([even * cosine - odd * sine, even * sine + odd * cosine], axis=-1).reshape(states.shape)
 
 
-_SCALARS: Final = dict(enumerate("BbHhIif?")) | {10: "Q", 11: "q", 12: "d"}
-_STRING, _ARRAY = 8, 9
-_BLOCK = 32
-"""Weights of a block of quantised ones."""
-_BLOCK_BYTES: Final = {0: 4 * _BLOCK, 1: 2 * _BLOCK, 2: 18, 3: 20, 8: 34}
-"""Bytes of a block by type: float32, float16, and Q4_0, Q4_1 and Q8_0 with a scale, and a minimum, before them."""
-_ALIGNMENT = 32
-
-
-@dataclass(frozen=True)
-class GgufTensor:
-    """Place of a tensor in a file.
-
-    Attributes:
-        shape: Its sizes, rows first.
-        kind: Type of its numbers.
-        start: First byte.
-    """
-
-    shape: tuple[int, ...]
-    kind: int
-    start: int
-
-
 def parse_gguf(data: mmap.mmap) -> tuple[Mapping[str, Any], Mapping[str, GgufTensor]]:
     """Return metadata and offsets of the tensors of a GGUF file.
 
@@ -224,20 +212,21 @@ def parse_gguf(data: mmap.mmap) -> tuple[Mapping[str, Any], Mapping[str, GgufTen
         shape = tuple(take("Q") for _ in range(axes))[::-1]
         found.append((name, shape, take("I"), take("Q")))
     start = -(-position // _ALIGNMENT) * _ALIGNMENT
-    return facts, {name: GgufTensor(shape, kind, start + offset) for name, shape, kind, offset in found}
+    return facts, {name: (shape, kind, start + offset) for name, shape, kind, offset in found}
 
 
 def dequantised(data: mmap.mmap, tensor: GgufTensor) -> NDArray[np.float32]:
     """Return the numbers of a tensor; quantised ones have a scale, and Q4_1 a minimum, for every 32."""
-    blocks = int(np.prod(tensor.shape)) // _BLOCK
-    size = _BLOCK_BYTES[tensor.kind]
-    raw = np.frombuffer(data, np.uint8, blocks * size, tensor.start).reshape(blocks, size)
-    if tensor.kind in (0, 1):
-        values = raw.copy().view(np.float32 if tensor.kind == 0 else np.float16)
-    elif tensor.kind == 8:
+    shape, kind, start = tensor
+    blocks = int(np.prod(shape)) // _BLOCK
+    size = _BLOCK_BYTES[kind]
+    raw = np.frombuffer(data, np.uint8, blocks * size, start).reshape(blocks, size)
+    if kind in (0, 1):
+        values = raw.copy().view(np.float32 if kind == 0 else np.float16)
+    elif kind == 8:
         values = raw[:, 2:].view(np.int8) * raw[:, :2].view(np.float16).astype(np.float32)
     else:
         head = raw[:, : size - 16].copy().view(np.float16).astype(np.float32)  # scale, and minimum
         nibbles = np.hstack([raw[:, -16:] & 15, raw[:, -16:] >> 4])
-        values = nibbles * head[:, :1] + (head[:, 1:] if tensor.kind == 3 else -8 * head[:, :1])
-    return np.asarray(values, np.float32).reshape(tensor.shape)
+        values = nibbles * head[:, :1] + (head[:, 1:] if kind == 3 else -8 * head[:, :1])
+    return np.asarray(values, np.float32).reshape(shape)

@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, final
+from typing import TYPE_CHECKING, Any, final
 
 from sumpool.errors import DataError
 from sumpool.io.bounded import parse_json, read_regular
@@ -68,7 +68,7 @@ class HuggingFaceTokenizer(Tokenizer):
         Raises:
             ValueError: If the tokenizer is neither byte-level BPE nor Unigram, or does not fit the ids.
         """
-        self._vocabulary = read_vocabulary(library, vocab_size)
+        self._token_bytes, self._special, self._unknown = read_vocabulary(library, vocab_size)
         library.encode_special_tokens = True
         library.no_truncation()
         library.no_padding()
@@ -80,7 +80,7 @@ class HuggingFaceTokenizer(Tokenizer):
         self._library = library
         self._special_tokens = special = replace(special_tokens, prefix=tuple(prefix), suffix=tuple(suffix))
         ids = (special.pad, special.eos, special.decoder_start, *special.suppressed, *special.prefix, *special.suffix)
-        ordinary = [token for token in ids if not 0 <= token < self.vocab_size or self._vocabulary.token_bytes[token]]
+        ordinary = [token for token in ids if not 0 <= token < self.vocab_size or self._token_bytes[token]]
         if ordinary:
             raise ValueError(f"ids {ordinary} that are no special tokens in a vocabulary of {self.vocab_size}")
         if special.suffix[:1] not in ((), (special.eos,)):
@@ -139,7 +139,7 @@ class HuggingFaceTokenizer(Tokenizer):
     @property
     def vocab_size(self) -> int:
         """Rows of the model's embedding."""
-        return len(self._vocabulary.token_bytes)
+        return len(self._token_bytes)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Encode many texts, white space and line feeds as they are.
@@ -149,7 +149,7 @@ class HuggingFaceTokenizer(Tokenizer):
         """
         with panics_as_errors():
             encodings = self._library.encode_batch_fast([clean(text) for text in texts], add_special_tokens=False)
-        special, unknown = self._vocabulary.special, self._vocabulary.unknown
+        special, unknown = self._special, self._unknown
         if unknown is None:
             return [encoding.ids for encoding in encodings]
         # Unigram has found special tokens in the texts.
@@ -160,31 +160,17 @@ class HuggingFaceTokenizer(Tokenizer):
         return splitter.split_line(text)
 
     def _decode(self, ids: list[int]) -> str:
-        text = b"".join(self._vocabulary.token_bytes[token] for token in ids).decode("utf-8", errors="replace")
+        text = b"".join(self._token_bytes[token] for token in ids).decode("utf-8", errors="replace")
         # Unigram has put a space before the text.
-        return text if self._vocabulary.unknown is None else text.removeprefix(" ")
+        return text if self._unknown is None else text.removeprefix(" ")
 
     def token_bytes(self) -> list[bytes]:
         """UTF-8 bytes of every token; special tokens are empty."""
-        return list(self._vocabulary.token_bytes)
+        return list(self._token_bytes)
 
     def word_starts(self) -> list[bool]:
         """Return for every token whether it begins with white space; a special token is a word of its own."""
-        return [not token or token[:1].isspace() for token in self._vocabulary.token_bytes]
-
-
-class HuggingFaceVocabulary(NamedTuple):
-    """Tokens of a tokenizer.
-
-    Attributes:
-        token_bytes: UTF-8 bytes of every row of the model; special tokens are empty.
-        special: Ids of special tokens.
-        unknown: Id of the unknown token; None for byte-level BPE, in which every text has tokens.
-    """
-
-    token_bytes: list[bytes]
-    special: frozenset[int]
-    unknown: int | None
+        return [not token or token[:1].isspace() for token in self._token_bytes]
 
 
 def require_library(path: Path) -> None:
@@ -243,8 +229,12 @@ def require_numbers(vocabulary: Mapping[str, Any]) -> None:
         tokens[number] = token
 
 
-def read_vocabulary(library: "tokenizers.Tokenizer", vocab_size: int) -> HuggingFaceVocabulary:
+def read_vocabulary(library: "tokenizers.Tokenizer", vocab_size: int) -> tuple[list[bytes], frozenset[int], int | None]:
     """Return the tokens of a tokenizer for a model with `vocab_size` rows.
+
+    Returns:
+        UTF-8 bytes of every row of the model, empty for special tokens; ids of special tokens; and the id of the
+        unknown token, None for byte-level BPE, in which every text has tokens.
 
     Raises:
         ValueError: If the tokenizer is of neither kind, or a token has no row or holds white space after a word.
@@ -275,7 +265,7 @@ def read_vocabulary(library: "tokenizers.Tokenizer", vocab_size: int) -> Hugging
         else:
             content = _unigram_bytes(name, has_bytes)
         contents[token] = content
-    return HuggingFaceVocabulary(contents, special, unknown)
+    return contents, special, unknown
 
 
 def _unigram_bytes(token: str, has_bytes: bool) -> bytes:
