@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
-from sumpool.data.sources.rfc import RfcSourceConfig
+from sumpool.data.sources import RfcSourceConfig
 from sumpool.documents.read import read_documents
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.evaluation.rouge import Rouge, RougeTokenizer

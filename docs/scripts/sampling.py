@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from sumpool.data.shards import Item
-from sumpool.data.sources.rfc import RfcSourceConfig
+from sumpool.data.sources import RfcSourceConfig
 from sumpool.documents.document import Document
 from sumpool.inference.extraction import Reading
 from sumpool.inference.pipeline import Pipeline

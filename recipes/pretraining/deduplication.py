@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from sumpool.data.inputs import Example
 from sumpool.data.report import NGRAM_WORDS, hash_ngrams
-from sumpool.data.sources._base import Example
-from sumpool.data.sources.rfc import RfcSourceConfig
+from sumpool.data.sources import RfcSourceConfig
 from sumpool.text.language import split_words
 
 MAX_HELD_OUT = 0.1

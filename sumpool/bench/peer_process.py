@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sumpool.data.sources._base import Example
-from sumpool.data.sources.rfc import RfcSourceConfig
+from sumpool.data.inputs import Example
+from sumpool.data.sources import RfcSourceConfig
 from sumpool.errors import RecipeError
 from sumpool.io.bounded import parse_json
 from sumpool.special_tokens import BOS, EOS

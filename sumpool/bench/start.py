@@ -19,7 +19,7 @@ from sumpool.bench.corpus import precision_of, run_process
 from sumpool.bench.measures import Timing
 from sumpool.bench.results import UNFINISHED, BenchReport, Result, Row, make_report, make_table
 from sumpool.bench.workload import Conditions
-from sumpool.data.sources.rfc import RfcSourceConfig
+from sumpool.data.sources import RfcSourceConfig
 from sumpool.errors import ResourceError
 from sumpool.inference.loading import find_model
 from sumpool.progress import Check, Progress, Report, told_when_stopped

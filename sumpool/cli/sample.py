@@ -10,7 +10,7 @@ from sumpool.errors import DataError
 from sumpool.text.cleaning import escape
 
 if TYPE_CHECKING:
-    from sumpool.data.sources._base import Example
+    from sumpool.data.inputs import Example
 
 _WIDTH = 90
 """Characters of an abstract in the list."""
@@ -31,7 +31,7 @@ def sample(
     Numbers that end in 7 are the test split; neither quickstart nor the shipped model is trained on them.
     """
     if id is None:
-        from sumpool.data.sources.rfc import RfcSourceConfig
+        from sumpool.data.sources import RfcSourceConfig
 
         for example in RfcSourceConfig().examples("test"):
             typer.echo(escape(f"{example.id:<8} {textwrap.shorten(example.summary, _WIDTH, placeholder=' ...')}"))
@@ -46,7 +46,7 @@ def sample_document(name: str) -> "Example":
     Raises:
         DataError: If the sample has no such document.
     """
-    from sumpool.data.sources.rfc import RfcSourceConfig
+    from sumpool.data.sources import RfcSourceConfig
 
     number = re.fullmatch(r"(?:RFC)?([1-9]\d{0,8})", name, re.IGNORECASE | re.ASCII)
     example = RfcSourceConfig().example(int(number[1])) if number else None

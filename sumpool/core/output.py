@@ -65,11 +65,6 @@ class Output(nn.Module, ABC):
 
     embedding: nn.Embedding
 
-    @property
-    def classes(self) -> int:
-        """Number of tokens that can be generated."""
-        return self.embedding.num_embeddings
-
     @abstractmethod
     def project_source(self, states: Tensor) -> Tensor:
         """Project source states before the first pooling, each by itself.
@@ -329,11 +324,6 @@ class TiedOutput(Output):
         self.pad = pad_id(embedding)
         self.vocabulary = TiedProjection(embedding)
         self.register_buffer("bias", torch.zeros(embedding.num_embeddings) if bias else None)
-
-    @property
-    def classes(self) -> int:
-        """Number of tokens that are not removed."""
-        return super().classes if self.bias is None else int((self.bias > -torch.inf).sum())
 
     def project_source(self, states: Tensor) -> Tensor:
         """Return no features."""

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from sumpool.data.inputs import PreparedDataConfig
-from sumpool.data.sources._base import SourceConfig
+from sumpool.data.inputs import PreparedDataConfig, SourceConfig
 from sumpool.errors import RecipeError
 from sumpool.settings import OneOf, Settings
 
@@ -84,14 +83,10 @@ class DataConfig(PreparedDataConfig):
 
     def described(self) -> dict[str, Any]:
         """Return the settings that the prepared data depends on; a setting that is not used is absent."""
-        source = self.require_source()
-        unused = {"held_out"} if not getattr(source, "held_out", 0) else set()
-        return {
-            "source": source.model_dump(mode="json", exclude=unused),
-            **({} if self.tokenizer else {"vocabulary": self.vocabulary}),
-            **({"phrases": self.phrases} if self.phrases else {}),  # absent, so that older fingerprints stay valid
-            **self.model_dump(mode="json", include={"shuffled", "gap_sentences"}, exclude_none=True),
-        }
+        unused = {"vocabulary"} if self.tokenizer else set()
+        settings = {"source", "vocabulary", "phrases", "shuffled", "gap_sentences"} - unused
+        self.require_source()
+        return self.model_dump(mode="json", include=settings, exclude_none=True)
 
     def train_tokenizer(self, folder: Path, threads: int) -> None:
         """Train the tokenizer on the texts of the training split in a folder, and write its files there."""

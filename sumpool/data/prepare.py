@@ -27,7 +27,7 @@ from unicodedata import normalize
 import numpy as np
 
 from sumpool.data.config import DataConfig
-from sumpool.data.inputs import SPLITS, Split
+from sumpool.data.inputs import SPLITS, Example, Reject, Split
 from sumpool.data.pretraining_tasks import Conversion, conversion_of
 from sumpool.data.processes import caller, ordered_map
 from sumpool.data.report import (
@@ -41,7 +41,6 @@ from sumpool.data.report import (
     text_digest,
 )
 from sumpool.data.shards import Item, Shard, ShardWriter, Texts, TextsWriter
-from sumpool.data.sources._base import Example, Reject
 from sumpool.errors import DataError, RecipeError
 from sumpool.progress import Check, Progress, Report
 from sumpool.text.cleaning import remove_invisible

@@ -18,7 +18,7 @@ from functools import partial
 from itertools import islice
 
 from sumpool.data.config import DataConfig, GapSentencesConfig, ShuffledConfig
-from sumpool.data.sources._base import Example, Reject
+from sumpool.data.inputs import Example, Reject
 from sumpool.text.language import split_words
 from sumpool.text.sentences import SentenceSplitter, join
 

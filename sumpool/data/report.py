@@ -17,19 +17,16 @@ from typing import ClassVar, Self, TypeVar
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from sumpool.data.inputs import SPLITS, Split
+from sumpool.data.inputs import SPLITS, Example, Fields, Split
 from sumpool.data.shards import Texts
-from sumpool.data.sources._base import Example, Fields
 from sumpool.errors import DataError
 from sumpool.io.bounded import read_regular
 from sumpool.settings import first_problem
-from sumpool.text.fragments import overlap
+from sumpool.text.fragments import LOW_LEAK, overlap
 from sumpool.text.language import ENGLISH, split_words
 
 REPORT_FILE = "report.json"
 LONG_DOCUMENT_TOKENS = 8192
-LOW_LEAK = 0.2
-"""Maximum fraction of 8-grams that a low-leak summary shares with its document."""
 HIGH_LEAK = 0.9
 """Fraction of the summaries' 8-grams in the documents from which on a model would only learn to find them."""
 NGRAM_WORDS = 13

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from sumpool.settings import Settings
+from sumpool.text.fragments import LOW_LEAK
 
 Baseline = Literal["lead", "lexrank", "textrank", "random", "oracle"]
 BASELINES: tuple[Baseline, ...] = get_args(Baseline)
@@ -33,18 +34,13 @@ class EvaluationConfig(Settings):
     """Baselines beside the summaries."""
     lead_words: int = Field(60, ge=1, le=1_000_000)
     """Length of the baselines LEAD, LexRank, TextRank and random sentences, in words."""
-    oracle_sentences: int = Field(3, ge=1, le=1000)
-    """Maximum number of sentences of the greedy extractive oracle."""
-    low_leak: float = Field(0.2, ge=0, le=1)
-    """Upper bound of the slice low-leak: fraction of the reference's 8-grams that occur in the document."""
 
 
-def slices(leaks: Sequence[float] | NDArray[np.float64], low_leak: float) -> dict[str, NDArray[np.bool_]]:
+def slices(leaks: Sequence[float] | NDArray[np.float64]) -> dict[str, NDArray[np.bool_]]:
     """Return the members (documents,) of the slices "all" and "low-leak"; a slice without documents is left out.
 
     Args:
         leaks: Fraction of each reference's 8-grams that occur in its document; NaN if unknown.
-        low_leak: Bound below which a reference counts as not copied from its document.
     """
-    members = {"all": np.ones(len(leaks), dtype=bool), "low-leak": np.asarray(leaks) < low_leak}
+    members = {"all": np.ones(len(leaks), dtype=bool), "low-leak": np.asarray(leaks) < LOW_LEAK}
     return {name: mask for name, mask in members.items() if mask.any()}

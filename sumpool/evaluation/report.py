@@ -189,7 +189,7 @@ class ScoreAggregator:
         if not compared:
             listed = ", ".join(names[system] for system in systems)
             raise RecipeError(f"--against must be a row of the table ({listed}), got {against}")
-        members = slices(self._leaks, config.low_leak)
+        members = slices(self._leaks)
         rows = tuple(
             row
             for slice_name, mask in members.items()

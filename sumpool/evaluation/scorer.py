@@ -27,6 +27,7 @@ from sumpool.text.language import split_words
 from sumpool.text.sentences import SentenceSplitter, join
 from sumpool.text.word_graph import WordGraph
 
+ORACLE_SENTENCES = 3
 _DAMPING = 0.85
 """Probability that a step of TextRank follows an edge instead of jumping to any sentence."""
 _TOLERANCE = 1e-9
@@ -154,7 +155,7 @@ class SummaryScorer:
             "lexrank": f"LexRank{length}",
             "textrank": f"TextRank{length}",
             "random": f"random{length}",
-            "oracle": f"oracle-{config.oracle_sentences}",
+            "oracle": f"oracle-{ORACLE_SENTENCES}",
         }
         self.baselines: dict[str, str] = {name: shown for name, shown in names.items() if name in config.baselines}
         described = [self.rouge.signature]
@@ -215,7 +216,7 @@ class SummaryScorer:
         }
         for name in self.baselines:
             if name == "oracle":
-                texts[name] = oracle(sentences, candidate.reference, self._config.oracle_sentences, tokenize)
+                texts[name] = oracle(sentences, candidate.reference, ORACLE_SENTENCES, tokenize)
             elif name in rankings:
                 texts[name] = take_sentences(sentences, rankings[name](), count, tokenizer)
         return texts

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from sumpool.data.inputs import Split
+from sumpool.data.inputs import Example, Split
 from sumpool.data.prepare import DocumentEncoder
 from sumpool.data.report import text_digest
 from sumpool.data.shards import Item
-from sumpool.data.sources._base import Example
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.evaluation.rouge import RougeTokenizer

@@ -15,6 +15,8 @@ from sumpool.text.language import split_words
 
 LEAK_WORDS = 8
 """Words of an n-gram that counts as leaked: so many are not the same by chance."""
+LOW_LEAK = 0.2
+"""Fraction of leaked n-grams below which a summary counts as not copied from its document."""
 
 
 @dataclass(frozen=True)

@@ -75,9 +75,6 @@ class TrainConfig(Settings):
     """Whether validation and test documents may have the text of a training document, which makes scores too high."""
     label_smoothing: float = Field(0.0, ge=0, lt=1)
     """Fraction of the target probability spread uniformly over the vocabulary."""
-    label_smoothing_over: Literal["all", "others"] = "all"
-    """Tokens that share this fraction equally: all that can be generated, or the others than the target, as in Eq. 4 of
-    "Convolutional and Neighborhood Attention"."""
     loss_weights: dict[str, Annotated[float, Field(ge=0, le=1_000_000)]] = Field(default_factory=dict)
     """Weights of auxiliary losses by name; losses that are not listed have weight 0. In distillation by word,
     `hidden_states` and `attention_maps` compare the encoder with that of the teacher layer by layer (TinyBERT)."""

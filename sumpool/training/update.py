@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
@@ -92,7 +92,7 @@ class Objective(nn.Module):
             if self._teacher:
                 tracing = self._teacher.trace(self.model)
             with tracing as learnt:
-                scores, losses, metrics = self.model(*documents, self._smoothing, lengths=batch.lengths)
+                scores, losses, metrics = self.model(*documents, self._config.label_smoothing, lengths=batch.lengths)
             fraction = len(batch.documents) / size.documents
             objective, imitation = scores.nll, dict[str, Tensor]()
             if self._teacher:
@@ -113,19 +113,6 @@ class Objective(nn.Module):
         auxiliary = {name: (value * fraction).to(loss.dtype) for name, value in {**losses, **metrics}.items()}
         auxiliary |= {name: (value / size.target_tokens).to(loss.dtype) for name, value in imitation.items()}
         return loss, {name: value.detach() for name, value in {"nll": nll, **auxiliary}.items()}
-
-    @cached_property
-    def _smoothing(self) -> float:
-        """Weight of the uniform distribution over all classes that leaves each other than the target its share."""
-        smoothing = self._config.label_smoothing
-        if self._config.label_smoothing_over == "others":
-            classes = int(self.model.classes)  # type: ignore[arg-type] # all models have it
-            if smoothing * classes > classes - 1:
-                raise RecipeError(
-                    f"train.label_smoothing must be at most {1 - 1 / classes:g} of {classes} classes, got {smoothing}"
-                )
-            smoothing *= classes / (classes - 1)
-        return smoothing
 
 
 def count_target_tokens(batch: Batch) -> int:

@@ -9,15 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from sumpool.data.inputs import SPLITS, Split
+from sumpool.data.inputs import SPLITS, Example, SourceConfig, Split
 from sumpool.data.report import leak_warning
-from sumpool.data.sources._base import Example, SourceConfig
-from sumpool.data.sources._files import FieldsSourceConfig
-from sumpool.data.sources.csv import CsvSourceConfig
-from sumpool.data.sources.datasets import DatasetsSourceConfig, is_dataset
-from sumpool.data.sources.folder import FolderSourceConfig
-from sumpool.data.sources.jsonl import JsonlSourceConfig
-from sumpool.data.sources.parquet import ParquetSourceConfig
+from sumpool.data.sources import (
+    CsvSourceConfig,
+    DatasetsSourceConfig,
+    FieldsSourceConfig,
+    FolderSourceConfig,
+    JsonlSourceConfig,
+    ParquetSourceConfig,
+    is_dataset,
+)
 from sumpool.documents.files import uncompressed_suffix
 from sumpool.errors import DataError, RecipeError
 from sumpool.inference.run_files import RECIPE

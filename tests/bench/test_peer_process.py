@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from sumpool.bench.peer_process import choose_documents, read_documents, write_documents
-from sumpool.data.sources.rfc import RfcSourceConfig
+from sumpool.data.sources import RfcSourceConfig
 from sumpool.errors import RecipeError
 
 

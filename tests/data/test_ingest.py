@@ -7,12 +7,12 @@ import pytest
 
 from sumpool.data import prepare as module
 from sumpool.data.config import DataConfig
+from sumpool.data.inputs import Example, Reject, SourceConfig
 from sumpool.data.prepare import ingest, read_rows
 from sumpool.data.prepared_folder import find_or_prepare
 from sumpool.data.pretraining_tasks import conversion_of
 from sumpool.data.processes import ordered_map
 from sumpool.data.shards import Texts
-from sumpool.data.sources._base import Example, Reject, SourceConfig
 from sumpool.errors import DataError, Interrupted
 from sumpool.progress import Check, Progress, no_op
 from tests.conftest import story

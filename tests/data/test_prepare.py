@@ -12,12 +12,11 @@ import pytest
 
 import sumpool.data.prepare
 from sumpool.data.config import DataConfig
-from sumpool.data.inputs import Split
+from sumpool.data.inputs import Example, Reject, SourceConfig, Split
 from sumpool.data.prepare import spans
 from sumpool.data.prepared_folder import find_or_prepare, find_prepared
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard, Texts, TextsWriter
-from sumpool.data.sources._base import Example, Reject, SourceConfig
 from sumpool.errors import DataError, Interrupted, RecipeError, ResourceError
 from sumpool.progress import Progress
 from sumpool.text.sentencepiece_tokenizer import Phrases

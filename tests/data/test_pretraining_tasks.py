@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from sumpool.data.config import DataConfig, GapSentencesConfig, ShuffledConfig
+from sumpool.data.inputs import Example, Reject
 from sumpool.data.prepare import read_rows
 from sumpool.data.pretraining_tasks import principal_sentences, remove_gap_sentences, shuffle_sentences
-from sumpool.data.sources._base import Example, Reject
 from sumpool.progress import no_op
 
 APPLES = [f"Apples number {number} fall from high trees in autumn nights." for number in ("one", "two")]

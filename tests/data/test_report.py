@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sumpool.data.inputs import SPLITS, Split
+from sumpool.data.inputs import SPLITS, Example, Split
 from sumpool.data.report import (
     MAX_NGRAMS,
     NGRAM_WORDS,
@@ -21,7 +21,6 @@ from sumpool.data.report import (
     text_digest,
 )
 from sumpool.data.shards import TextsWriter
-from sumpool.data.sources._base import Example
 from sumpool.errors import DataError
 from sumpool.text.language import split_words
 

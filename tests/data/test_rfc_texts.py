@@ -3,7 +3,7 @@ import tarfile
 from itertools import islice
 
 from sumpool.data.rfc_texts import clean_abstract, clean_body
-from sumpool.data.sources.rfc import bundled_sample
+from sumpool.data.sources import bundled_sample
 from sumpool.documents.plain_text.lines import unwrap
 from sumpool.documents.rfc import classify_blocks
 

@@ -3,8 +3,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sumpool.data.inputs import Example
 from sumpool.data.shards import Item, Shard, ShardWriter, Texts, TextsWriter, open_array
-from sumpool.data.sources._base import Example
 from sumpool.errors import DataError
 
 

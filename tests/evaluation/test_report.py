@@ -136,7 +136,7 @@ def test_a_system_named_like_a_baseline_keeps_its_scores() -> None:
 
 
 def test_copied_and_unknown_references_are_not_low_leak() -> None:
-    members = slices([0.0, 0.2, np.nan, 0.19], 0.2)
+    members = slices([0.0, 0.2, np.nan, 0.19])
     assert {name: mask.tolist() for name, mask in members.items()} == {
         "all": [True] * 4,
         "low-leak": [True, False, False, True],
@@ -144,8 +144,8 @@ def test_copied_and_unknown_references_are_not_low_leak() -> None:
 
 
 def test_a_slice_without_documents_is_left_out() -> None:
-    assert list(slices([np.nan, 0.9], 0.2)) == ["all"]
-    assert slices([], 0.2) == {}
+    assert list(slices([np.nan, 0.9])) == ["all"]
+    assert slices([]) == {}
 
 
 def test_length_of_baselines_is_a_number() -> None:

@@ -11,7 +11,7 @@ REFERENCE = "Hosts send datagrams to a gateway. Routers drop packets when queues
 
 @pytest.fixture(scope="module")
 def scorer() -> SummaryScorer:
-    return SummaryScorer(EvaluationConfig(lead_words=5, oracle_sentences=2))
+    return SummaryScorer(EvaluationConfig(lead_words=5))
 
 
 def test_a_document_is_scored_beside_its_baselines(scorer: SummaryScorer) -> None:
@@ -51,7 +51,7 @@ def test_summary_level_rouge_uses_the_sentences_of_a_text_in_one_line(scorer: Su
 def test_the_signature_names_the_baselines_and_the_splitter(scorer: SummaryScorer) -> None:
     assert scorer.signature.endswith(
         "Lsum:sumpool's English | LEAD-5 words | LexRank-5 words | "
-        "TextRank-5 words | random-5 words | oracle-2 sentences"
+        "TextRank-5 words | random-5 words | oracle-3 sentences"
     )
 
 
@@ -103,7 +103,7 @@ def test_a_baseline_does_not_depend_on_the_others() -> None:
 
 
 def test_chinese_is_scored_with_the_unicode_tokenizer() -> None:
-    scorer = SummaryScorer(EvaluationConfig(tokenizer="unicode", lead_words=14, oracle_sentences=1))
+    scorer = SummaryScorer(EvaluationConfig(tokenizer="unicode", lead_words=14))
     document = "苹果落在树下。没有人知道。主机向网关发送数据报。路由器丢弃分组。"
     scored = scorer.score(Candidate("a", "主机发送数据报。", "主机向网关发送数据报。", document))
     assert scored.scorable

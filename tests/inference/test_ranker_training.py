@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from sumpool.data.inputs import Example
 from sumpool.data.shards import Texts, TextsWriter
-from sumpool.data.sources._base import Example
 from sumpool.documents.document import Document
 from sumpool.errors import Interrupted
 from sumpool.inference.pipeline import Pipeline

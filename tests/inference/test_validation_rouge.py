@@ -4,9 +4,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sumpool.data.inputs import Example
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Item
-from sumpool.data.sources._base import Example
 from sumpool.errors import Interrupted
 from sumpool.inference.generation import Generator
 from sumpool.inference.loading import LoadedModel, load_model

@@ -6,7 +6,7 @@
 import tarfile
 from pathlib import Path
 
-from sumpool.data.sources.rfc import bundled_sample
+from sumpool.data.sources import bundled_sample
 from tests.processes.installed import ROOT, run_line
 from tests.scripts import load_script
 

@@ -9,9 +9,9 @@ from sumpool.bench.measures import Timing
 from sumpool.bench.results import Result, Row, unique, where
 from sumpool.bench.workload import Conditions
 from sumpool.core.model.config import ModelConfig
+from sumpool.data.inputs import Example
 from sumpool.data.prepared_folder import write_manifest
 from sumpool.data.shards import Item, ShardWriter, TextsWriter
-from sumpool.data.sources._base import Example
 from sumpool.errors import DataError
 from sumpool.progress import Progress, no_op
 from sumpool.studies.config import SparsityConfig

@@ -16,12 +16,14 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
-from sumpool.data.sources.csv import CsvSourceConfig
-from sumpool.data.sources.datasets import DatasetsSourceConfig
-from sumpool.data.sources.folder import FolderSourceConfig
-from sumpool.data.sources.jsonl import JsonlSourceConfig
-from sumpool.data.sources.parquet import ParquetSourceConfig
-from sumpool.data.sources.rfc import RfcSourceConfig
+from sumpool.data.sources import (
+    CsvSourceConfig,
+    DatasetsSourceConfig,
+    FolderSourceConfig,
+    JsonlSourceConfig,
+    ParquetSourceConfig,
+    RfcSourceConfig,
+)
 from sumpool.documents.files import zstd
 from sumpool.documents.read import read_documents
 from sumpool.errors import SumpoolError

@@ -10,7 +10,7 @@ from typing import Final
 
 from sumpool.data.config import DataConfig
 from sumpool.data.prepare import ingest, read_rows
-from sumpool.data.sources.jsonl import JsonlSourceConfig
+from sumpool.data.sources import JsonlSourceConfig
 from sumpool.documents.read import read_all
 from sumpool.errors import SumpoolError
 from sumpool.evaluation.predictions import References, join

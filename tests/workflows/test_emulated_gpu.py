@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from sumpool.core.model import cuda_graph
+from sumpool.data.inputs import Example
 from sumpool.data.prepared_folder import write_manifest
 from sumpool.data.shards import TextsWriter
-from sumpool.data.sources._base import Example
 from sumpool.evaluation.task import Results
 from sumpool.progress import no_op
 from sumpool.tasks.summarization.evaluate import evaluate_systems

@@ -14,9 +14,9 @@ import pytest
 from rouge_score.rouge_scorer import RougeScorer
 from scipy.stats import permutation_test
 
+from sumpool.data.inputs import Example
 from sumpool.data.prepared_folder import write_manifest
 from sumpool.data.shards import TextsWriter
-from sumpool.data.sources._base import Example
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, Interrupted, RecipeError
 from sumpool.evaluation.statistics import holm

@@ -7,11 +7,13 @@ import pytest
 from typer.testing import CliRunner
 
 from sumpool.cli.app import app
-from sumpool.data.sources.csv import CsvSourceConfig
-from sumpool.data.sources.datasets import DatasetsSourceConfig
-from sumpool.data.sources.folder import FolderSourceConfig
-from sumpool.data.sources.jsonl import JsonlSourceConfig
-from sumpool.data.sources.parquet import ParquetSourceConfig
+from sumpool.data.sources import (
+    CsvSourceConfig,
+    DatasetsSourceConfig,
+    FolderSourceConfig,
+    JsonlSourceConfig,
+    ParquetSourceConfig,
+)
 from sumpool.errors import DataError, Interrupted, RecipeError
 from sumpool.io.manifest import SHIPPED
 from sumpool.recipe.load import load_recipe

@@ -145,11 +145,6 @@ class SummarizationModel(nn.Module):
         initialise_linear((self.encoder.layers, self.decoder.layers, self.decoder.memory_encoder))
         initialise_embeddings(self.embedding, (self.encoder.embed, self.decoder.embed), special_tokens.pad)
 
-    @property
-    def classes(self) -> int:
-        """Number of tokens that can be generated."""
-        return self.output.classes
-
     def checkpoint_activations(self, on: bool = True) -> None:
         """Store only the inputs of layers for the backward pass, and recompute their activations."""
         self.encoder.checkpoint_activations = self.decoder.checkpoint_activations = on

@@ -9,10 +9,9 @@ from collections.abc import Iterable
 from itertools import accumulate
 from pathlib import Path
 
-from sumpool.data.inputs import SPLITS
+from sumpool.data.inputs import SPLITS, Example
 from sumpool.data.rfc_texts import File, series_files
-from sumpool.data.sources._base import Example
-from sumpool.data.sources.rfc import RfcSourceConfig, bundled_sample, split_by_number
+from sumpool.data.sources import RfcSourceConfig, bundled_sample, split_by_number
 
 MIN_TEXT_BYTES = 8_000
 MAX_TEXT_BYTES = 32_000

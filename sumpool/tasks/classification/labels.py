@@ -25,14 +25,11 @@ from torch import Tensor
 
 from sumpool.data.batches import NO_PADDING, Batch, PhraseModel, collate
 from sumpool.data.config import DataConfig
-from sumpool.data.inputs import SPLITS, Split
+from sumpool.data.inputs import SPLITS, Example, Fields, Split
 from sumpool.data.prepare import DocumentEncoder, encode_item
 from sumpool.data.report import DOCUMENT_ROWS, OVERLAP_ROWS, DataReport, Row
 from sumpool.data.shards import Item, Shard, Texts
-from sumpool.data.sources._arrow import open_parquet, read_parquet
-from sumpool.data.sources._base import Example, Fields
-from sumpool.data.sources._delimited import read_header, read_rows
-from sumpool.data.sources._files import FilesSourceConfig
+from sumpool.data.sources import FilesSourceConfig, open_parquet, read_header, read_parquet, read_rows
 from sumpool.documents.files import uncompressed_suffix
 from sumpool.documents.json_lines import Line, Reject, read_lines, text_of
 from sumpool.errors import DataError

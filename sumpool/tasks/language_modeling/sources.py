@@ -20,9 +20,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Final, Literal, final
 
-from sumpool.data.inputs import Split, SplitFilesConfig
-from sumpool.data.sources._base import Fields
-from sumpool.data.sources.parquet import ParquetSourceConfig
+from sumpool.data.inputs import Fields, Split, SplitFilesConfig
+from sumpool.data.sources import ParquetSourceConfig
 from sumpool.documents.document import DEFAULT_LIMITS, Reject
 from sumpool.documents.files import READ_ERRORS, open_input, open_unpacked, read_lines_limited
 from sumpool.documents.json_lines import Line, parse_lines, text_of

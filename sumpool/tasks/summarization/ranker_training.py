@@ -3,9 +3,9 @@
 from functools import cache
 from pathlib import Path
 
+from sumpool.data.inputs import Example
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Texts
-from sumpool.data.sources._base import Example
 from sumpool.documents.document import Document
 from sumpool.evaluation.rouge import RougeTokenizer
 from sumpool.io.atomic import counted, disk_errors, temporary_path

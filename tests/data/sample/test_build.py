@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from sumpool.data.inputs import Example
 from sumpool.data.rfc_texts import series_files
 from sumpool.data.sample.build import MAX_ARCHIVE_BYTES, MAX_TEXT_BYTES, MIN_TEXT_BYTES, build
-from sumpool.data.sources._base import Example
-from sumpool.data.sources.rfc import RfcSourceConfig, bundled_sample
+from sumpool.data.sources import RfcSourceConfig, bundled_sample
 
 ABSTRACT = "This abstract says in at least fifteen words what the whole of the document is all about here."
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.data.sources._base import Example, Reject
-from sumpool.data.sources.arxiv import ArxivSourceConfig
+from sumpool.data.inputs import Example, Reject
+from sumpool.data.sources import ArxivSourceConfig
 from sumpool.errors import DataError
 
 

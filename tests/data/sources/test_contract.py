@@ -9,9 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from sumpool.data.config import DataConfig
-from sumpool.data.inputs import SPLITS
+from sumpool.data.inputs import SPLITS, Example, SourceConfig
 from sumpool.data.prepared_folder import fingerprint
-from sumpool.data.sources._base import Example, SourceConfig
 from sumpool.errors import DataError
 from sumpool.settings import kinds
 from sumpool.tasks.classification.labels import LabelledDataConfig

@@ -5,8 +5,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sumpool.data.sources._base import Example, Reject
-from sumpool.data.sources.datasets import DatasetsSourceConfig, is_dataset
+from sumpool.data.inputs import Example, Reject
+from sumpool.data.sources import DatasetsSourceConfig, is_dataset
 from sumpool.errors import DataError
 
 Row = dict[str, Any]

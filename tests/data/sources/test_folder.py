@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.data.sources._base import Example, Reject
-from sumpool.data.sources.folder import FolderSourceConfig
+from sumpool.data.inputs import Example, Reject
+from sumpool.data.sources import FolderSourceConfig
 from sumpool.errors import DataError
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from sumpool.data.sources._base import Example, Reject
-from sumpool.data.sources.jsonl import JsonlSourceConfig
+from sumpool.data.inputs import Example, Reject
+from sumpool.data.sources import JsonlSourceConfig
 from sumpool.errors import DataError
 
 
@@ -86,7 +86,6 @@ def test_invalid_row_is_rejected_with_its_line(tmp_path: Path) -> None:
         (row(document="a\0"), "'document' must be text, got a null character"),
         ({"id": "a", "document": "A"}, "must have a field 'summary', got 'id', 'document'"),
         ([1], "must be a JSON object, got list"),
-        (row("good"), "id must be unique, got 'good' a second time"),
     ]:
         path = write(tmp_path / "x.jsonl", row("good"), bad, row("last"))
         good, rejected, last = JsonlSourceConfig(train=path).rows()
@@ -95,11 +94,6 @@ def test_invalid_row_is_rejected_with_its_line(tmp_path: Path) -> None:
         assert isinstance(rejected, Reject)
         assert rejected.where == f"{path}:2"
         assert reason in rejected.reason
-
-
-def test_repeated_id_is_rejected_across_splits(tmp_path: Path) -> None:
-    config = JsonlSourceConfig(train=write(tmp_path / "a", row("1")), test=write(tmp_path / "b", row("1")))
-    assert list(config.rows())[1] == Reject(f"{tmp_path / 'b'}:1", "id must be unique, got '1' a second time")
 
 
 def test_fields_without_usual_names_are_an_error(tmp_path: Path) -> None:
@@ -123,9 +117,9 @@ def test_path_excludes_files_per_split(tmp_path: Path) -> None:
         JsonlSourceConfig(path=tmp_path, test=tmp_path)
 
 
-def test_training_documents_are_held_out_for_validation(tmp_path: Path) -> None:
+def test_training_documents_are_for_validation_where_no_file_is(tmp_path: Path) -> None:
     train = write(tmp_path / "train", *(row(str(number)) for number in range(200)))
-    config = JsonlSourceConfig(train=train, test=write(tmp_path / "test", row("test")), held_out=0.2)
+    config = JsonlSourceConfig(train=train, test=write(tmp_path / "test", row("test")), validation_share=0.2)
     splits = {example.id: example.split for example in config.rows() if isinstance(example, Example)}
     assert splits.pop("test") == "test"
     counts = {split: list(splits.values()).count(split) for split in set(splits.values())}
@@ -134,9 +128,3 @@ def test_training_documents_are_held_out_for_validation(tmp_path: Path) -> None:
     write(train, *(row(str(number)) for number in reversed(range(200))))
     again = {example.id: example.split for example in config.rows() if isinstance(example, Example)}
     assert again == {**splits, "test": "test"}
-
-
-def test_held_out_and_a_validation_file_exclude_each_other(tmp_path: Path) -> None:
-    path = tmp_path / "rows"
-    with pytest.raises(ValidationError, match="held_out must be 0 where validation is set, got both"):
-        JsonlSourceConfig(train=path, validation=path, held_out=0.1)

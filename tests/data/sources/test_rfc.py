@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from sumpool.data.inputs import Example, Reject
 from sumpool.data.rfc_texts import series_files
-from sumpool.data.sources._base import Example, Reject
-from sumpool.data.sources.rfc import RfcSourceConfig, bundled_sample, split_by_number
+from sumpool.data.sources import RfcSourceConfig, bundled_sample, split_by_number
 from sumpool.documents.document import Limits
 from sumpool.errors import DataError
 
@@ -64,9 +64,9 @@ def test_short_abstracts_and_bodies_are_excluded(tmp_path: Path) -> None:
     write(tmp_path, 4, words=100)
     write(tmp_path, 5)
     assert examples(tmp_path) == {"RFC5": "train"}
-    lenient = RfcSourceConfig(path=tmp_path, abstract_words=2, body_words=50)
-    assert len(list(lenient.rows())) == 3
-    assert "fewer than 2 words" in " ".join(lenient.notes())
+    lenient = RfcSourceConfig(path=tmp_path, body_words=50)
+    assert len(list(lenient.rows())) == 2
+    assert "50 of body" in " ".join(lenient.notes())
 
 
 def test_incomplete_or_invalid_rfcs_are_rejected(tmp_path: Path) -> None:

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.data.sources._base import Example, Reject
-from sumpool.data.sources.wikihow import WikihowSourceConfig
+from sumpool.data.inputs import Example, Reject
+from sumpool.data.sources import WikihowSourceConfig
 from sumpool.errors import DataError
 
 ARTICLE = "First, cut the paper along the line.\n\n, Then fold it twice and wait.\n, It is done now.\n"

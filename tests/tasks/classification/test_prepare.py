@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from sumpool.data.batches import NO_PADDING
+from sumpool.data.inputs import Example
 from sumpool.data.prepared_folder import find_or_prepare, fingerprint
 from sumpool.data.shards import Item, Shard, ShardWriter, Texts, TextsWriter
-from sumpool.data.sources._base import Example
 from sumpool.errors import DataError
 from sumpool.progress import no_op
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, PAD
@@ -104,7 +104,7 @@ def test_units_exclude_other_vocabularies(tmp_path: Path) -> None:
 def test_many_labels_are_counted_in_one_row(tmp_path: Path) -> None:
     rows = [{"id": number, "text": f"text {number}", "label": number} for number in range(40)]
     (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    source = {"kind": "labelled", "train": tmp_path / "rows.jsonl"}
+    source = {"kind": "labelled", "train": tmp_path / "rows.jsonl", "validation_share": 0}
     report = prepared(LabelledDataConfig.model_validate({"source": source, "units": "words"}), tmp_path)
     assert report.rows()[-1] == ("and 10 more labels", "", "", "")
     assert report.rows()[-2][0] == "label 29"

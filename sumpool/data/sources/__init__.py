@@ -1,1 +1,0 @@
-"""Sources of documents with summaries, one per file."""
