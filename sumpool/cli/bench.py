@@ -41,12 +41,7 @@ def bench(
     ] = None,
     lengths: Annotated[
         list[int] | None,
-        typer.Option(
-            "--length",
-            metavar="TOKENS",
-            parser=whole_number("--length", 1, MOST_TOKENS),
-            help="Source tokens; may be given often.",
-        ),
+        whole_number("--length", "Source tokens; may be given often.", 1, MOST_TOKENS, metavar="TOKENS"),
     ] = None,
     out: Out = None,
     latex: Latex = None,
@@ -75,8 +70,7 @@ def bench(
 
     settings = [*(changes or ())]
     target = target and str(run_folder(target))
-    _check_target(target, run)
-    _check_options(target, {"--length": lengths}, {"--peers": peers, "--set": settings})
+    _check(target, run, {"--length": lengths}, {"--peers": peers, "--set": settings})
     exports = {"--csv": csv, "--latex": latex}
     require_writable(exports)
     gc.freeze()  # what has been imported is no garbage, and each measure of memory would search it for half a second
@@ -120,11 +114,13 @@ def locked_output(out: Path | None) -> Iterator[None]:
         yield
 
 
-def _check_target(target: str | None, run: Path | None) -> None:
-    """Refuse a target that is neither a benchmark nor a file.
+def _check(
+    target: str | None, run: Path | None, of_models: Mapping[str, object], of_corpora: Mapping[str, object]
+) -> None:
+    """Refuse arguments that do not fit the target, or would change nothing.
 
     Raises:
-        RecipeError: If the target is unknown, or a run follows a target that takes none.
+        RecipeError: If the target is unknown, or a run or an option does not go with it.
     """
     from sumpool.cli.study import STUDIES
     from sumpool.recipe.files import find_recipe
@@ -135,14 +131,6 @@ def _check_target(target: str | None, run: Path | None) -> None:
         raise RecipeError(f"{target} must be {CORPUS}, {START}, or a run folder or recipe that is there")
     if run and target not in _PROCESSES:
         raise RecipeError(f"a second name must follow {CORPUS} or {START} only, got {run} after {target}")
-
-
-def _check_options(target: str | None, of_models: Mapping[str, object], of_corpora: Mapping[str, object]) -> None:
-    """Refuse options that would change nothing.
-
-    Raises:
-        RecipeError: If an option does not go with the target.
-    """
     refused = {CORPUS: of_models, START: {**of_models, **of_corpora}}.get(target or "", {})
     for name in (name for name, value in refused.items() if value):
         raise RecipeError(f"{name} must go with a model, got {target}")

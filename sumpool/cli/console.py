@@ -7,7 +7,7 @@ import sys
 import textwrap
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import cycle, zip_longest
@@ -254,7 +254,10 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = ""
 
 def _block(columns: Sequence[Sequence[str]], max_width: int) -> str:
     """Lay out columns that fit a line; a row has several lines if a cell is wider than the maximum."""
-    lines = [line for row in zip(*columns, strict=True) for line in _wrap_cells(row, max_width)]
+    lines: list[tuple[str, ...]] = []
+    for row in zip(*columns, strict=True):
+        wrap_cell = partial(textwrap.wrap, width=max_width, break_on_hyphens=False)
+        lines += zip_longest(*(wrap_cell(cell) if len(cell) > max_width else [cell] for cell in row), fillvalue="")
     aligned = [_align(column) for column in zip(*lines, strict=True)]
     head, *body = ("  ".join(cells).rstrip() for cells in zip(*aligned, strict=True))
     rule = _rule() * len("  ".join(column[0] for column in aligned))
@@ -268,11 +271,6 @@ def _rule() -> str:
     except UnicodeEncodeError:
         return "-"
     return "─"
-
-
-def _wrap_cells(row: Sequence[str], width: int) -> Iterable[tuple[str, ...]]:
-    wrapped = (textwrap.wrap(cell, width, break_on_hyphens=False) if len(cell) > width else [cell] for cell in row)
-    return zip_longest(*wrapped, fillvalue="")
 
 
 def _align(column: Sequence[str]) -> list[str]:

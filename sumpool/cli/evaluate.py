@@ -46,11 +46,7 @@ def evaluate(
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            parser=whole_number("--limit"),
-            help="Number of documents to evaluate, spread evenly over the split.",
-        ),
+        whole_number("--limit", "Number of documents to evaluate, spread evenly over the split."),
     ] = None,
     skip_missing: Annotated[
         bool, typer.Option("--skip-missing", help="Ignore references without a summary instead of failing.")
@@ -97,17 +93,17 @@ def evaluate(
     if not targets:
         targets = [] if references else [*models_of(RUNS), SHIPPED][:1]
     _require_references(targets, references, verify)
-    _require_none([files and references], "--files must come with a run folder, got a file of summaries")
+    if files and references:
+        raise RecipeError("--files must come with a run folder, got a file of summaries")
     settings = tuple([*(changes or ()), *([VERIFY] if verify else [])])
     task = _task_of(targets)
     if task.evaluate_options is not None:
         of_summaries = (references, names, against, equal_length, html, latex, csv, files, skip_missing)
         of_others = {"--resume": resume, "--verify": False}
         others = [value for name, value in of_others.items() if name not in task.evaluate_options]
-        rule = (
-            f"a {task.kind} must be evaluated with --split, --limit, {', '.join(task.evaluate_options)} and --set only"
-        )
-        _require_none((*of_summaries, *others), rule)
+        if any((*of_summaries, *others)):
+            options = f"--split, --limit, {', '.join(task.evaluate_options)} and --set"
+            raise RecipeError(f"a {task.kind} must be evaluated with {options} only")
     overrides = [*settings, *([f"evaluate.files={files}"] if files else [])]
     results = Results(out, resume, against or "", equal_length, html, latex, csv)
     with working() as output:
@@ -160,9 +156,3 @@ def _task_of(targets: Sequence[Path]) -> "Task[Any]":
         names = ", ".join(map(str, targets))
         raise RecipeError(f"several runs must be summarisers or language models, all of one task, got {names}")
     return task
-
-
-def _require_none(options: Sequence[object], rule: str) -> None:
-    """Refuse options that a kind of evaluation does not have."""
-    if any(options):
-        raise RecipeError(rule)

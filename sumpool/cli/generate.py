@@ -2,8 +2,6 @@
 
 import json as json_lines
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -32,9 +30,7 @@ def generate(
     ] = None,
     length: Annotated[
         int | None,
-        typer.Option(
-            metavar="N", parser=whole_number("--length", 1, MOST_TOKENS), help="Characters to write, or tokens."
-        ),
+        whole_number("--length", "Characters to write, or tokens.", 1, MOST_TOKENS),
     ] = None,
     temperature: Annotated[
         str | None,
@@ -42,11 +38,9 @@ def generate(
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(metavar="N", parser=whole_number("--seed", 0, 2**31 - 1), help="Seed of the first text."),
+        whole_number("--seed", "Seed of the first text.", 0, 2**31 - 1),
     ] = None,
-    count: Annotated[
-        int, typer.Option(metavar="N", parser=whole_number("--count", 1, 100_000), help="Texts; each has its own seed.")
-    ] = 1,
+    count: Annotated[int, whole_number("--count", "Texts; each has its own seed.", 1, 100_000)] = 1,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object per text.")] = False,
     changes: Changes = None,
 ) -> None:
@@ -81,10 +75,13 @@ def generate(
                 continue
             if count > 1:
                 output.report(Progress("generate", note=f"text {number + 1:,} of {count:,}, seed {text.seed}"))
-            with _line_end():
+            try:
                 show(text.prompt)
                 for part in text.parts:
                     show(part)
+            finally:  # the line of a text ends, also of one that a signal stops
+                sys.stdout.write("\n")
+                sys.stdout.flush()
 
 
 def show(text: str) -> None:
@@ -118,13 +115,3 @@ def _read(prompt: str | None, file: Path | None) -> str:
     if len(data) > _MOST_BYTES:
         raise DataError(f"{name} must have at most {_MOST_BYTES:,} bytes, got more; give the end of it")
     return text
-
-
-@contextmanager
-def _line_end() -> Iterator[None]:
-    """End the line of a text, also that of one that a signal stops."""
-    try:
-        yield
-    finally:
-        sys.stdout.write("\n")
-        sys.stdout.flush()

@@ -27,18 +27,18 @@ def import_model(
     ] = "keep",
     window: Annotated[
         int | None,
-        typer.Option(
-            metavar="TOKENS",
-            parser=whole_number("--window", 1, MOST_TOKENS),
-            help="Window size (both sides together) or block size, in tokens.",
+        whole_number(
+            "--window", "Window size (both sides together) or block size, in tokens.", 1, MOST_TOKENS, metavar="TOKENS"
         ),
     ] = None,
     positions: Annotated[
         int | None,
-        typer.Option(
+        whole_number(
+            "--positions",
+            "Maximum document length in tokens; default: that of the model.",
+            1,
+            MOST_TOKENS,
             metavar="TOKENS",
-            parser=whole_number("--positions", 1, MOST_TOKENS),
-            help="Maximum document length in tokens; default: that of the model.",
         ),
     ] = None,
     extend: Annotated[

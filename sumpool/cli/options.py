@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,8 +20,16 @@ _SHOWN = 40
 """Characters of a value that a message shows."""
 
 
-def whole_number(name: str, least: int = 1, most: int = LARGEST) -> Callable[[str | int], int]:
-    """Return the parser of an option that takes a whole number within bounds; other values raise `RecipeError`."""
+def whole_number(
+    name: str,
+    description: str,
+    least: int = 1,
+    most: int = LARGEST,
+    *,
+    metavar: str = "N",
+    envvar: str | None = None,
+) -> Any:  # noqa: ANN401 - as typer.Option
+    """Return an option that takes a whole number within bounds; other values raise `RecipeError`."""
 
     def parse(value: str | int) -> int:
         text = str(value)
@@ -30,11 +38,11 @@ def whole_number(name: str, least: int = 1, most: int = LARGEST) -> Callable[[st
             raise RecipeError(f"{name} {rule}, got {_shorten(text)!r}")
         return int(text)
 
-    return parse
+    return typer.Option(name, metavar=metavar, parser=parse, help=description, envvar=envvar)
 
 
-def share(name: str) -> Callable[[str | float], float]:
-    """Return the parser of an option that takes a number from 0 to 1; other values raise `RecipeError`."""
+def share(name: str, description: str, metavar: str) -> Any:  # noqa: ANN401 - as typer.Option
+    """Return an option that takes a number from 0 to 1; other values raise `RecipeError`."""
 
     def parse(value: str | float) -> float:
         try:
@@ -45,7 +53,7 @@ def share(name: str) -> Callable[[str | float], float]:
             raise RecipeError(f"{name} must be a number from 0 to 1, got {_shorten(str(value))!r}")
         return number
 
-    return parse
+    return typer.Option(name, metavar=metavar, parser=parse, help=description)
 
 
 def choice(name: str, values: Sequence[str], description: str) -> Any:  # noqa: ANN401 - as typer.Option
@@ -109,11 +117,7 @@ Field = Annotated[str | None, typer.Option(metavar="NAME", help="Field of the te
 KeepReferences = Annotated[bool, typer.Option("--keep-references", help="Read references and appendices too.")]
 MaxBytes = Annotated[
     int,
-    typer.Option(
-        metavar="N",
-        parser=whole_number("--max-bytes"),
-        help="Largest file that is read, in bytes after decompression.",
-    ),
+    whole_number("--max-bytes", "Largest file that is read, in bytes after decompression."),
 ]
 Password = Annotated[
     str, typer.Option(metavar="TEXT", envvar="SUMPOOL_PASSWORD", help="Password of encrypted PDF files.")

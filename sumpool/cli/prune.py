@@ -17,30 +17,22 @@ def prune(
     run: RunFolder,
     heads: Annotated[
         float | None,
-        typer.Option(
-            metavar="SHARE",
-            parser=share("--heads"),
-            help="Share of all heads to mask; default: only list them.",
-        ),
+        share("--heads", "Share of all heads to mask; default: only list them.", "SHARE"),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder to create; default: RUN-pruned beside RUN.")
     ] = None,
     documents: Annotated[
         int,
-        typer.Option(
-            metavar="N", parser=whole_number("--documents"), help="Validation documents to take, the first ones."
-        ),
+        whole_number("--documents", "Validation documents to take, the first ones."),
     ] = 100,
     gates: Annotated[
         int,
-        typer.Option(
-            metavar="UPDATES", parser=whole_number("--gates", 0), help="Train a gate of every head too; 0: none."
-        ),
+        whole_number("--gates", "Train a gate of every head too; 0: none.", 0, metavar="UPDATES"),
     ] = 0,
     penalty: Annotated[
         float,
-        typer.Option(metavar="NATS", parser=share("--penalty"), help="Weight of the expected number of open gates."),
+        share("--penalty", "Weight of the expected number of open gates.", "NATS"),
     ] = 0.01,
     changes: Changes = None,
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object instead of tables.")] = False,

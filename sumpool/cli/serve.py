@@ -38,12 +38,7 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[
         int,
-        typer.Option(
-            metavar="N",
-            envvar="SUMPOOL_PORT",
-            parser=whole_number("--port", 0, 65_535),
-            help="Port; 0 takes a free one.",
-        ),
+        whole_number("--port", "Port; 0 takes a free one.", 0, 65_535, envvar="SUMPOOL_PORT"),
     ] = 8000,
     host_name: Annotated[
         list[str] | None,
@@ -77,21 +72,17 @@ def serve(
     ] = False,
     max_bytes: Annotated[
         int,
-        typer.Option(
-            metavar="N",
+        whole_number(
+            "--max-bytes",
+            "Bytes of the body of a request at most, also unpacked; its text may have a sixteenth of it.",
+            1,
+            2**40,
             envvar="SUMPOOL_MAX_BYTES",
-            parser=whole_number("--max-bytes", 1, 2**40),
-            help="Bytes of the body of a request at most, also unpacked; its text may have a sixteenth of it.",
         ),
     ] = 32 * 2**20,
     queue: Annotated[
         int,
-        typer.Option(
-            metavar="N",
-            envvar="SUMPOOL_QUEUE",
-            parser=whole_number("--queue", 1, 100_000),
-            help="Requests that may wait.",
-        ),
+        whole_number("--queue", "Requests that may wait.", 1, 100_000, envvar="SUMPOOL_QUEUE"),
     ] = 64,
     changes: Changes = None,
 ) -> None:

@@ -29,6 +29,8 @@ def show(
 
 
 def _sections(details: "RunDetails") -> Iterator[str]:
+    from sumpool.runs.run_summary import sparkline
+
     summary = details.summary
     labels = ["scores of" if name == "of" else name for name in COLUMNS]
     values = dict(zip(labels, cells(summary), strict=True))
@@ -38,8 +40,14 @@ def _sections(details: "RunDetails") -> Iterator[str]:
     for title, facts in (("recipe", details.recipe), ("data", details.data)):
         if facts:
             yield table([title, ""], [[name, value] for name, value in facts.items()])
-    if details.validations:
-        yield "\n".join(_curves(details))
+    if details.validations:  # the curve of every metric
+        first, last = details.validations[0], details.validations[-1]
+        lines = [f"validations after steps {first['step']:,} to {last['step']:,}"]
+        for name in (name for name in first if name != "step" and not name.endswith("_standard_error")):
+            curve = [record[name] for record in details.validations if name in record]
+            title = "loss" if name == "nats" else name
+            lines.append(escape(f"{title:<10} {sparkline(curve)}  {curve[0]:.4g} → {curve[-1]:.4g}"))
+        yield "\n".join(lines)
     for split, systems in details.systems.items():
         rows = [[name, *(f"{score:.1f}" for score in scores.values())] for name, scores in systems.items()]
         yield table([f"evaluation of {split}", *next(iter(systems.values()), {})], rows)
@@ -49,15 +57,3 @@ def _sections(details: "RunDetails") -> Iterator[str]:
             str(sample.get("summary", "")),
         ]
         yield escape("\n".join(map(wrap, lines)))
-
-
-def _curves(details: "RunDetails") -> Iterator[str]:
-    """Draw the curve of every metric of the validations."""
-    from sumpool.runs.run_summary import sparkline
-
-    names = [name for name in details.validations[0] if name != "step" and not name.endswith("_standard_error")]
-    yield f"validations after steps {details.validations[0]['step']:,} to {details.validations[-1]['step']:,}"
-    for name in names:
-        values = [record[name] for record in details.validations if name in record]
-        title = "loss" if name == "nats" else name
-        yield escape(f"{title:<10} {sparkline(values)}  {values[0]:.4g} → {values[-1]:.4g}")

@@ -87,11 +87,7 @@ def summarize(
     ] = None,
     key_points: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            parser=whole_number("--key-points", 1, 100),
-            help="Add further sentences of the document, with their pages.",
-        ),
+        whole_number("--key-points", "Add further sentences of the document, with their pages.", 1, 100),
     ] = None,
     sections: Annotated[
         bool, typer.Option("--sections", help="Add one or two sentences for each section, with its page.")
@@ -116,20 +112,19 @@ def summarize(
     resume: Resume = False,
     jobs: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            parser=whole_number("--jobs", 1, 65536),
-            help="Processes, each with its own copy of the model; one per core for 32 documents or more on a CPU, "
-            "with --ray one per GPU or core.",
+        whole_number(
+            "--jobs",
+            "Processes, each with its own copy of the model; one per core for 32 documents or more on a CPU, with "
+            "--ray one per GPU or core.",
+            1,
+            65536,
         ),
     ] = None,
     ray: Annotated[
         str | None,
         typer.Option(metavar="local|ADDRESS", help="Summarise a corpus on a Ray cluster into the folder of --out."),
     ] = None,
-    limit: Annotated[
-        int | None, typer.Option(metavar="N", parser=whole_number("--limit"), help="Maximum number of documents.")
-    ] = None,
+    limit: Annotated[int | None, whole_number("--limit", "Maximum number of documents.")] = None,
     glob: Glob = "*",
     field: Field = None,
     keep_references: KeepReferences = False,

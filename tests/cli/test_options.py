@@ -76,7 +76,7 @@ def test_values_that_make_no_sense_are_refused(
 
 
 def test_whole_numbers_have_bounds() -> None:
-    parse = whole_number("--beams", 1, 64)
+    parse = whole_number("--beams", "", 1, 64).parser
     assert [parse(value) for value in ("1", "+64", 7)] == [1, 64, 7]
     with pytest.raises(RecipeError, match=r"--beams must be a whole number of at least 1 and at most 64, got '65'"):
         parse("65")
@@ -90,7 +90,7 @@ def test_choices_are_listed() -> None:
 
 
 def test_shares_are_numbers_from_0_to_1() -> None:
-    parse = share("--heads")
+    parse = share("--heads", "", "SHARE").parser
     assert [parse(value) for value in ("0", "0.3", 1.0)] == [0, 0.3, 1]
     for value in ("1.1", "-1", "nan", "all"):
         with pytest.raises(RecipeError, match="--heads must be a number from 0 to 1, got"):
