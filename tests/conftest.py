@@ -62,7 +62,6 @@ SLOW = (
     "tasks/classification/test_classify.py",
     "workflows/test_teacher.py",
     "test_bart_recipes.py",
-    "test_modes.py",
     "text/test_hf_tokenizer.py",
     "torture",
     "workflows/test_export_for_transformers.py",

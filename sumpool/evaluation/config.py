@@ -1,14 +1,10 @@
 """Evaluation settings, the `evaluate` section of a recipe, and the slices of documents that they define."""
 
-from collections.abc import Sequence
 from typing import Literal, get_args
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from sumpool.settings import Settings
-from sumpool.text.fragments import LOW_LEAK
 
 Baseline = Literal["lead", "lexrank", "textrank", "random", "oracle"]
 BASELINES: tuple[Baseline, ...] = get_args(Baseline)
@@ -34,13 +30,3 @@ class EvaluationConfig(Settings):
     """Baselines beside the summaries."""
     lead_words: int = Field(60, ge=1, le=1_000_000)
     """Length of the baselines LEAD, LexRank, TextRank and random sentences, in words."""
-
-
-def slices(leaks: Sequence[float] | NDArray[np.float64]) -> dict[str, NDArray[np.bool_]]:
-    """Return the members (documents,) of the slices "all" and "low-leak"; a slice without documents is left out.
-
-    Args:
-        leaks: Fraction of each reference's 8-grams that occur in its document; NaN if unknown.
-    """
-    members = {"all": np.ones(len(leaks), dtype=bool), "low-leak": np.asarray(leaks) < LOW_LEAK}
-    return {name: mask for name, mask in members.items() if mask.any()}

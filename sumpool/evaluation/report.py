@@ -11,10 +11,11 @@ from typing import final
 import numpy as np
 
 from sumpool.errors import RecipeError
-from sumpool.evaluation.config import EvaluationConfig, slices
+from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.rouge import TYPES
 from sumpool.evaluation.scorer import ScoredDocument
 from sumpool.evaluation.statistics import SEED, Estimate, Floats, PairedTest, compare, estimate, holm
+from sumpool.text.fragments import LOW_LEAK
 
 TitledTable = tuple[Sequence[str], Sequence[Sequence[str]], str, int]
 """Column titles, the cells of each row, a title, and the number of leading columns that name a row."""
@@ -189,7 +190,9 @@ class ScoreAggregator:
         if not compared:
             listed = ", ".join(names[system] for system in systems)
             raise RecipeError(f"--against must be a row of the table ({listed}), got {against}")
-        members = slices(self._leaks)
+        leaks = np.asarray(self._leaks)  # NaN where a document is not known
+        masks = {"all": np.ones(len(leaks), dtype=bool), "low-leak": leaks < LOW_LEAK}
+        members = {name: mask for name, mask in masks.items() if mask.any()}
         rows = tuple(
             row
             for slice_name, mask in members.items()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from sumpool.evaluation.config import EvaluationConfig, slices
+from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.report import EvaluationReport, ScoreAggregator
 from sumpool.evaluation.rouge import TYPES, Score
 from sumpool.evaluation.scorer import ScoredDocument, SummaryMetrics
@@ -133,19 +133,6 @@ def test_a_system_named_like_a_baseline_keeps_its_scores() -> None:
     result = scores.report(CONFIG, {**NAMES, "model": "LEAD-60"}, "signature")
     assert result.rows[0].rouge["rouge1"].mean > result.rows[1].rouge["rouge1"].mean
     assert result.differences[0].rouge["rouge1"].wins > 8
-
-
-def test_copied_and_unknown_references_are_not_low_leak() -> None:
-    members = slices([0.0, 0.2, np.nan, 0.19])
-    assert {name: mask.tolist() for name, mask in members.items()} == {
-        "all": [True] * 4,
-        "low-leak": [True, False, False, True],
-    }
-
-
-def test_a_slice_without_documents_is_left_out() -> None:
-    assert list(slices([np.nan, 0.9])) == ["all"]
-    assert slices([]) == {}
 
 
 def test_length_of_baselines_is_a_number() -> None:
