@@ -1,13 +1,10 @@
 """Faults are changes of one line that compile, and the tests that find them are named."""
 
-import os
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.planted_faults.faults import Fault, draw, file_faults
-from tests.planted_faults.suite import outcome, wait
 
 ROOT = Path(__file__).parents[1]
 
@@ -97,26 +94,3 @@ def test_a_line_that_has_changed_is_refused() -> None:
     fault = Fault("a.py", 1, "f", "comparison", "a < b", "a <= b", 1, 1)
     with pytest.raises(ValueError, match=r"a\.py:1 must be 'a < b', got 'a > b'"):
         fault.apply("a > b")
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="process groups")
-def test_a_test_that_does_not_end_is_ended_and_named(tmp_path: Path) -> None:
-    code = "import subprocess; subprocess.run(['sleep', '100'])"
-    assert wait([sys.executable, "-c", code], tmp_path, dict(os.environ), 0.5, tmp_path / "output") is None
-    run = outcome(None, [["started", "a"], ["teardown", "a", 1.0, []], ["started", "b"]])
-    assert (run.failed, run.reason, *run.passed) == ("b", "timeout", "a")
-
-
-@pytest.mark.parametrize(
-    ("code", "events", "failed", "reason"),
-    [
-        (5, [], None, ""),
-        (1, [["started", "a"], ["failed", "a", 0.1, []], ["teardown", "a", 0.1, []]], "a", "failed"),
-        (2, [["failed", "tests/test_a.py"]], "tests/test_a.py", "failed"),
-        (-11, [["started", "a"]], "a", "exit code -11"),
-        (4, [], "pytest", "exit code 4"),
-    ],
-)
-def test_outcome_of_a_run(code: int, events: list[list[object]], failed: str | None, reason: str) -> None:
-    run = outcome(code, events)
-    assert (run.failed, run.reason, *run.passed) == (failed, reason)

@@ -28,6 +28,8 @@ from sumpool.evaluation.scorer import ReferenceDocument
 
 _SUMMARIES = ("summary", "prediction", "predicted", "hypothesis", "generated", "output")
 _REFERENCES = ("reference", *SUMMARY_FIELDS)
+_TABLES = (".csv", ".tsv")
+_JSON_LINES = (".jsonl", ".json", ".ndjson")
 
 
 class FieldNames(NamedTuple):
@@ -149,10 +151,6 @@ def _scan(
         yield fields, id, _text(line, fields.text), fields.document and _text(line, fields.document)
     if fields is None:
         raise DataError(f"{path} must have at least one row, got none")
-
-
-_TABLES = (".csv", ".tsv")
-_JSON_LINES = (".jsonl", ".json", ".ndjson")
 
 
 def _rows(path: Path) -> Iterator[tuple[str, Line]]:

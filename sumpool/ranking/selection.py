@@ -45,7 +45,7 @@ _SCORE: Final = 0.8
 """Expectation of an n-gram per score of its best sentence."""
 _ORDERS: Final = (1, 2)
 """Words of an n-gram."""
-_OVERRUN: Final = 1.4
+_EXPECTED_OVERRUN: Final = 1.4
 """Words of a selection at most, relative to those of the reference where these are given."""
 _MAX_SENTENCES: Final = 12
 """Sentences of a selection at most."""
@@ -207,45 +207,36 @@ def _closest(scores: Values, counts: NDArray[np.int64], target: "LengthTarget") 
     return selected
 
 
-def select_texts(
-    texts: Sequence[str], scores: Values, samples: Sequence[str], *, length: float | None = None
-) -> list[int]:
-    """Select candidates by their texts and those of the samples, see `select_expected`."""
-    # Imported here, as other documents do not need the tokenizer of ROUGE.
-    from sumpool.evaluation.rouge import RougeTokenizer
-
-    tokenize = RougeTokenizer(stemmer=True).tokenize
-    # Stemming takes longer than the rest, and without samples the scores alone say which candidates are compared.
-    indices = range(len(texts)) if samples else _highest(scores).tolist()
-    words = [tokenize(texts[index]) for index in indices]
-    selected = select_expected(words, scores[indices], [*map(tokenize, samples)], length=length)
-    return [indices[index] for index in selected]
-
-
 def select_expected(
-    sentences: Sequence[Sequence[str]],
-    scores: Values,
-    samples: Sequence[Sequence[str]] = (),
-    *,
-    length: float | None = None,
+    texts: Sequence[str], scores: Values, samples: Sequence[str] = (), *, length: float | None = None
 ) -> list[int]:
     """Select sentences greedily while the expected F1 of the selection rises, summed over words and pairs of words.
 
     Args:
-        sentences: Words of each candidate, as ROUGE compares them.
+        texts: Texts of the candidates.
         scores: Scores of the candidates, see `Ranker.score`.
-        samples: Words of each sampled summary; without any, scores alone say what is expected.
+        samples: Sampled summaries; without any, scores alone say what is expected.
         length: Words of the reference, of which a selection has at most 1.4 times as many, or one sentence; None takes
             the mean of the samples, of which there must be one, and does not limit the selection.
 
     Returns:
         Indices of the selected candidates, best first; empty if no n-gram is expected.
     """
-    indices = _likely(sentences, scores, samples)
-    near = [sentences[index] for index in indices]
-    tables = [_ExpectedNgrams(order, near, scores[indices], samples, length) for order in _ORDERS]
+    # Imported here, as other documents do not need the tokenizer of ROUGE.
+    from sumpool.evaluation.rouge import RougeTokenizer
+
+    tokenize = RougeTokenizer(stemmer=True).tokenize
+    sampled = [tokenize(sample) for sample in samples]
+    if samples:
+        words = [tokenize(text) for text in texts]
+        indices = _likely(words, scores, sampled)
+        near = [words[index] for index in indices]
+    else:  # the scores alone say which candidates are compared, and stemming takes longer than the rest
+        indices = np.sort(np.argsort(-scores, kind="stable")[:_MAX_CANDIDATES])
+        near = [tokenize(texts[index]) for index in indices]
+    tables = [_ExpectedNgrams(order, near, scores[indices], sampled, length) for order in _ORDERS]
     sizes = np.array([len(words) for words in near])
-    longest = np.inf if length is None else _OVERRUN * length
+    longest = np.inf if length is None else _EXPECTED_OVERRUN * length
     selected: list[int] = []
     best = 0.0
     while len(selected) < min(_MAX_SENTENCES, len(indices)):
@@ -294,8 +285,6 @@ def _likely(sentences: Sequence[Sequence[str]], scores: Values, samples: Sequenc
     """Return the indices of the candidates with the highest scores and the highest mean share of samples, ascending."""
     if len(sentences) <= _MAX_CANDIDATES:
         return np.arange(len(sentences))
-    if not samples:
-        return _highest(scores)
     agreement = np.zeros(len(sentences))
     for order in _ORDERS:
         known: dict[Hashable, float] = {}
@@ -308,11 +297,6 @@ def _likely(sentences: Sequence[Sequence[str]], scores: Values, samples: Sequenc
     half = _MAX_CANDIDATES // 2
     best = [np.argsort(-values, kind="stable")[:half] for values in (scores, agreement)]
     return np.unique(np.concatenate(best))
-
-
-def _highest(scores: Values) -> NDArray[np.int64]:
-    """Return the indices of as many candidates as are compared, with the highest scores, ascending."""
-    return np.sort(np.argsort(-scores, kind="stable")[:_MAX_CANDIDATES])
 
 
 def _ngrams(words: Sequence[str], order: int) -> list[tuple[str, ...]]:

@@ -23,7 +23,7 @@ from sumpool.documents.document import Document, document_title
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.ranking.features import sentence_features
 from sumpool.ranking.ranker import FILE, ChoiceInputs, Ranker
-from sumpool.ranking.selection import OVERRUN, adjust_length, find_candidates, select, select_texts, usual_words
+from sumpool.ranking.selection import OVERRUN, adjust_length, find_candidates, select, select_expected, usual_words
 from sumpool.ranking.table_of_contents import (
     MANY_HEADINGS,
     ListedSection,
@@ -256,7 +256,7 @@ class SentenceSelector:
         if is_like_references:
             length = None if samples and not target else _EXPECTED * budget
             scores = (candidates.scores - _COSTS * choice.costs)[wanted]
-            chosen = [wanted[index] for index in select_texts(wanted_texts, scores, samples or (), length=length)]
+            chosen = [wanted[index] for index in select_expected(wanted_texts, scores, samples or (), length=length)]
         if not chosen and target:
             words_left = math.ceil(budget / OVERRUN)  # so that summaries are as long as asked for, not a tenth longer
             rows = select(wanted_texts, preferences[wanted], words_left, language, most_overlap=most_overlap)

@@ -1,5 +1,6 @@
-"""Extractive fragments: the word sequences that a summary shares with its document.
+"""Measures of a summary without a reference: copying from the document, unsupported facts, repetition.
 
+Extractive fragments are the word sequences that a summary shares with its document.
 Coverage and density are those of Grusky et al. (2018, arXiv:1804.11283): a summary is divided greedily from the left
 into the longest fragments that occur in the document; coverage is the fraction of words inside fragments, density the
 mean length of the fragment that a word belongs to. The paper compares every pair of positions. A suffix automaton of
@@ -17,6 +18,8 @@ LEAK_WORDS = 8
 """Words of an n-gram that counts as leaked: so many are not the same by chance."""
 LOW_LEAK = 0.2
 """Fraction of leaked n-grams below which a summary counts as not copied from its document."""
+_FACT = re.compile(r"(?<!\w)(?:\w*\d\w*|\w*[A-Z]\w*[A-Z]\w*|(?<=[\w,;)] )[A-Z]\w*)(?!\w)", re.ASCII)
+"""Word with a digit, word with two capitals, or capitalised word within a sentence."""
 
 
 @dataclass(frozen=True)
@@ -142,10 +145,6 @@ class _SuffixAutomaton:
             self.steps[state][word] = copy
             state = self.parent[state]
         return copy
-
-
-_FACT = re.compile(r"(?<!\w)(?:\w*\d\w*|\w*[A-Z]\w*[A-Z]\w*|(?<=[\w,;)] )[A-Z]\w*)(?!\w)", re.ASCII)
-"""Word with a digit, word with two capitals, or capitalised word within a sentence."""
 
 
 @dataclass(frozen=True)
