@@ -87,21 +87,31 @@ class Rewriter:
             return summary
         words = (word for sentence in summary.source for word in sentence.text.split() if word.islower())
         ordinary = word_forms(" ".join(words))
-        chosen = [index for index in summary.extraction.indices if summary.source[index].kind in PROSE_KINDS]
-        passages = {index: _passage(index, summary.source) for index in chosen}
-        texts = dict(zip(summary.extraction.indices, summary.extraction.sentences, strict=True))
+        source, texts = summary.source, dict(zip(summary.extraction.indices, summary.extraction.sentences, strict=True))
+        chosen = [index for index in texts if source[index].kind in PROSE_KINDS]
+        passages: dict[int, list[int]] = {}
         faults, splitter = list[str](), SentenceSplitter(summary.language)
         for index in chosen:
-            passage = [summary.source[other].text for other in passages[index]]
-            text = _nearest(self._ask(summary.source[index].text, passage), summary.source[index].text, splitter)
-            if fault := _faults(text, summary.source[index].text, passage, ordinary):
+            # 1. Ask for the sentence with its neighbours, in the order of the document.
+            sentence = source[index].text
+            near = range(max(0, index - _NEIGHBOURS), min(len(source), index + _NEIGHBOURS + 1))
+            passages[index] = [
+                other
+                for other in near
+                if other == index or (source[other].kind in PROSE_KINDS and len(source[other].text) <= _MAX_NEIGHBOUR)
+            ]
+            passage = [source[other].text for other in passages[index]]
+            # 2. Take the sentence that has most of its words, as small models write the next ones too, if it may stand.
+            parts = [" ".join(part.split()) for part in splitter.split(self._ask(sentence, passage))]
+            text = max(parts, key=lambda part: len(word_forms(part) & word_forms(sentence)), default="")
+            if fault := _faults(text, sentence, passage, ordinary):
                 faults.append(fault)
                 text = f"\N{LEFT DOUBLE QUOTATION MARK}{texts[index]}\N{RIGHT DOUBLE QUOTATION MARK}"
             texts[index] = text
         evidence = summary.evidence and replace(
             summary.evidence,
             sentences=tuple(
-                SentenceEvidence(text, (), _sources(text, passages.get(index, [index]), summary.source))
+                SentenceEvidence(text, (), _sources(text, passages.get(index, [index]), source))
                 for index, text in texts.items()
             ),
         )
@@ -158,20 +168,6 @@ class Rewriter:
 class _NoRedirect(request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any) -> None:  # noqa: ANN401 - as urllib passes them
         return None
-
-
-def _passage(index: int, source: Sequence[SourceSentence]) -> list[int]:
-    """Return the indices of a sentence and its neighbours, in the order of the document."""
-    neighbours = range(max(0, index - _NEIGHBOURS), min(len(source), index + _NEIGHBOURS + 1))
-    prose = {row for row in neighbours if source[row].kind in PROSE_KINDS and len(source[row].text) <= _MAX_NEIGHBOUR}
-    return [row for row in neighbours if row == index or row in prose]
-
-
-def _nearest(text: str, sentence: str, splitter: SentenceSplitter) -> str:
-    """Return the sentence of a text that has most words of another one; small models write the next ones too."""
-    words = word_forms(sentence)
-    parts = [" ".join(part.split()) for part in splitter.split(text)]
-    return max(parts, key=lambda part: len(word_forms(part) & words), default="")
 
 
 def _faults(text: str, sentence: str, passage: Sequence[str], ordinary: set[str]) -> str:

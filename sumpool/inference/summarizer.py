@@ -250,17 +250,6 @@ class Summarizer:
         # wrong arguments are reported by the call itself, not by the first result
         if not isinstance(documents, Iterable):
             raise RecipeError(f"documents must be texts or files, got {type(documents).__name__}")
-        summaries = Pipeline.of(self._configure(length, mode, changes)).summarize(
-            _read(documents),
-            evidence="sources" if evidence else None,
-            lookahead=lookahead,
-            model_lock=self._lock,
-            on_draft=on_draft,
-        )
-        return map(_result, summaries)
-
-    def _configure(self, length: Length | None, mode: Mode | None, changes: Mapping[str, object]) -> LoadedModel:
-        """Return the model with the settings of a call."""
         config = self._loaded.recipe.summarize
         if changes:
             try:
@@ -279,7 +268,15 @@ class Summarizer:
             except ValueError as error:
                 raise RecipeError(f"length must be a number of words, {LENGTH_FORMS}, got {length!r}") from error
             config = config.model_copy(update={"length": text})
-        return replace(self._loaded, recipe=self._loaded.recipe.model_copy(update={"summarize": config}))
+        recipe = self._loaded.recipe.model_copy(update={"summarize": config})
+        summaries = Pipeline.of(replace(self._loaded, recipe=recipe)).summarize(
+            _read(documents),
+            evidence="sources" if evidence else None,
+            lookahead=lookahead,
+            model_lock=self._lock,
+            on_draft=on_draft,
+        )
+        return map(_result, summaries)
 
 
 def _read(documents: Iterable[str | Path | Document]) -> Iterator[Document]:

@@ -57,16 +57,21 @@ class SummaryChooser:
             was chosen; why sentences must replace it, or nothing.
         """
         text, extraction, target = generated.text, NO_EXTRACTION, reading.target
+        sentences = reading.sentences
         if text and reading.language not in UNSPACED:
             if self._config.repair:
                 source = " ".join(reading.document.text.split())
                 text = " ".join(repair_text(self._splitter.split(text), reading.language, source))
             if text and (self._config.mbr or self._config.factuality != "any"):
                 best = replace(generated, text=text)
-                chosen = self.choose_text(best, reading.sentences, target, reading.language)
+                chosen = self.choose_text(best, sentences, target, reading.language)
                 if not chosen:
                     return text, extraction, UNFOUNDED
-                text, extraction = chosen, _copied(chosen, reading.sentences, self._splitter)
+                text, numbers = chosen, {sentence.text: index for index, sentence in reversed([*enumerate(sentences)])}
+                copied = {numbers.get(" ".join(part.split()), -1) for part in self._splitter.split(text)}
+                if copied and -1 not in copied:
+                    indices = tuple(sorted(copied))
+                    extraction = Extraction(tuple(sentences[index].text for index in indices), indices, COPIED)
         cause = length_fault(target, reading.document.text, text, self._splitter) if target and text else ""
         return text, extraction, cause
 
@@ -130,16 +135,6 @@ class SummaryChooser:
             return ""
         source = sentences[checked.sources[0]]
         return source.text if source.kind in PROSE_KINDS else ""
-
-
-def _copied(text: str, sentences: Sequence[SourceSentence], splitter: SentenceSplitter) -> Extraction:
-    """Return the sentences of a generated text if all of them are sentences of the document."""
-    numbers = {sentence.text: index for index, sentence in reversed(list(enumerate(sentences)))}
-    indices = {numbers.get(" ".join(part.split()), -1) for part in splitter.split(text)}
-    if -1 in indices or not indices:
-        return NO_EXTRACTION
-    ordered = sorted(indices)
-    return Extraction(tuple(sentences[index].text for index in ordered), tuple(ordered), COPIED)
 
 
 def length_fault(target: LengthTarget, document: str, summary: str, splitter: SentenceSplitter) -> str:

@@ -154,7 +154,15 @@ def _read(
     if parse:
         documents, options = parse(body, options)
     elif kind == "application/json":
-        asked = _parse_json(body, limits)
+        try:
+            tree = parse_json(body.removeprefix(BOM_UTF8), max_values=limits.documents + 16)
+        except ValueError as error:
+            raise RecipeError(
+                f"the body must be JSON with 1 to {limits.documents:,} documents, got: {error}"
+            ) from error
+        asked = SummaryRequest.model_validate(tree)
+        if (asked.text is None) == (asked.texts is None):
+            raise RecipeError("the body must have text or texts, got both or none")
         documents = asked.documents()
         options = asked.options(options)
     elif kind == "multipart/form-data":
@@ -169,17 +177,6 @@ def _read(
     if (characters := sum(len(document.text) for document in documents)) > limits.characters:
         raise HTTPException(413, f"the text must have at most {limits.characters:,} characters, got {characters:,}")
     return [join_documents(documents)] if options.together else documents, options
-
-
-def _parse_json(body: bytes, limits: ServiceLimits) -> SummaryRequest:
-    try:
-        tree = parse_json(body.removeprefix(BOM_UTF8), max_values=limits.documents + 16)
-    except ValueError as error:
-        raise RecipeError(f"the body must be JSON with 1 to {limits.documents:,} documents, got: {error}") from error
-    asked = SummaryRequest.model_validate(tree)
-    if (asked.text is None) == (asked.texts is None):
-        raise RecipeError("the body must have text or texts, got both or none")
-    return asked
 
 
 async def _read_form(headers: Headers, body: bytes, options: SummaryOptions, limits: ServiceLimits) -> ReadRequest:
