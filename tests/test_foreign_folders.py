@@ -125,17 +125,3 @@ def test_the_folder_of_something_else_is_refused_untouched(
         assert "x" in errors[0]
         assert content(place) == before, kind
         shutil.rmtree(place / "x")
-
-
-@pytest.mark.parametrize("command", ["prepare", "evaluate", "export", "import", "prune"])
-def test_the_working_directory_is_not_replaced(
-    place: Path, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    inner = place / "inner"
-    inner.mkdir()
-    monkeypatch.chdir(inner)
-    words = [word.replace("FOLDER", "../inner") for word in COMMANDS[command]]
-    words = [str(place / word) if (place / word).is_file() else word for word in words]
-    assert exit_code(*words) == 2
-    assert "must not be the working directory or around it" in capsys.readouterr().err
-    assert list(inner.iterdir()) == []

@@ -132,25 +132,6 @@ def test_finished_results_are_continued_as_a_copy(tmp_path: Path) -> None:
     assert (folder / "documents.jsonl").read_bytes().count(b"\n") == 3
 
 
-def test_folders_of_results_may_be_written_to(tmp_path: Path) -> None:
-    folder = tmp_path / "a"
-    with locked_results(folder):
-        pass
-    folder.mkdir()
-    with locked_results(folder):
-        pass
-    write(folder, [1], resume=False)
-    with locked_results(folder):
-        pass
-    finish_results(folder, "{}\n", documents=1)
-    with locked_results(folder):
-        pass
-    write(folder, [1], resume=False)
-    (incomplete_folder(folder) / ".tmp-report.json").touch()
-    with locked_results(folder):
-        pass
-
-
 def test_results_of_a_process_killed_while_it_replaced_them_are_restored(tmp_path: Path) -> None:
     write(tmp_path / "a", [1], resume=False)
     finish_results(tmp_path / "a", "{}\n", documents=1)

@@ -119,39 +119,19 @@ def test_names_outside_the_folder_are_refused(folder: Path) -> None:
             Manifest.read(folder)
 
 
-def test_entries_of_wrong_types_are_refused(folder: Path) -> None:
+def test_values_of_wrong_types_are_refused(folder: Path) -> None:
     whole = (folder / "manifest.json").read_bytes()
-    for section in ["files", "incoming"]:
-        for entry in [
-            {"size": -1, "sha256": "0" * 64},
-            {"size": 1.0, "sha256": "0" * 64},
-            {"size": True, "sha256": "0" * 64},
-            {"size": 1 << 63, "sha256": "0" * 64},
-            {"size": 1, "sha256": 1},
-            {"size": 1, "sha256": "0" * 63},
-            {"size": 1},
-            [],
-            None,
-        ]:
-            (folder / "manifest.json").write_bytes(whole)
-            rewrite(folder, **{section: {"a.txt": entry}})
-            with pytest.raises(CheckpointError, match=r"manifest\.json must be a manifest, got"):
-                Manifest.read(folder)
-
-
-def test_facts_of_wrong_types_are_refused(folder: Path) -> None:
-    wrong: list[object] = [
-        [],
-        None,
-        "",
-        {"step": "3"},
-        {"step": -1},
-        {"finished": 1.5},
-        {"finished": True},
-        {"validation_loss": []},
+    digest = "0" * 64
+    entries: list[object] = [[], None, {"size": 1}, {"size": 1, "sha256": 1}, {"size": 1, "sha256": digest[1:]}]
+    entries += [{"size": size, "sha256": digest} for size in (-1, 1.0, True, 1 << 63)]
+    facts: list[object] = [[], None, "", {"step": "3"}, {"step": -1}, {"finished": 1.5}, {"finished": True}]
+    wrong: list[dict[str, Any]] = [
+        {section: {"a.txt": entry}} for section in ("files", "incoming") for entry in entries
     ]
-    for facts in wrong:
-        rewrite(folder, facts=facts)
+    wrong += [{"facts": value} for value in (*facts, {"validation_loss": []})]
+    for change in wrong:
+        (folder / "manifest.json").write_bytes(whole)
+        rewrite(folder, **change)
         with pytest.raises(CheckpointError, match=r"manifest\.json must be a manifest, got"):
             Manifest.read(folder)
 
