@@ -1,9 +1,11 @@
 """Faults are changes of one line that compile, and the tests that find them are named."""
 
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.planted_faults.__main__ import run_tests
 from tests.planted_faults.faults import Fault, draw, file_faults
 
 ROOT = Path(__file__).parents[1]
@@ -94,3 +96,19 @@ def test_a_line_that_has_changed_is_refused() -> None:
     fault = Fault("a.py", 1, "f", "comparison", "a < b", "a <= b", 1, 1)
     with pytest.raises(ValueError, match=r"a\.py:1 must be 'a < b', got 'a > b'"):
         fault.apply("a > b")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="process groups")
+def test_the_first_test_that_fails_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    (folder / "test_a.py").write_text("def test_passes(): ...\ndef test_fails(): raise ValueError\n")
+    assert run_tests(folder, ["test_a.py"]) == "test_a.py::test_fails"
+    assert run_tests(folder, ["test_a.py", "--deselect=test_a.py::test_fails"]) == ""
+    (folder / "test_b.py").write_text("import os, subprocess\ndef test_waits(): subprocess.run(['sleep', '100'])\n")
+    assert run_tests(folder, ["test_b.py"], limit=3) == "timeout"
+    (folder / "test_b.py").write_text("import os\ndef test_dies(): os.abort()\n")
+    assert run_tests(folder, ["test_b.py"]) == "exit code -6"
+    (folder / "test_b.py").write_text("import nothing_of_that_name\n")
+    assert run_tests(folder, ["test_b.py"]) == "test_b.py"
