@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.torture.waiting import wait
+from tests.torture.figures import wait
 
 CAUGHT = 1 << (signal.SIGTERM - 1)
 

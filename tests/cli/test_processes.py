@@ -10,7 +10,7 @@ from sumpool.training.checkpoint import CHECKPOINTS, Checkpoints
 from sumpool.training.journal import JOURNAL, Journal
 from sumpool.workflows.train import train
 from tests.conftest import TOY, exit_code, write_rows
-from tests.torture.waiting import wait
+from tests.torture.figures import wait
 
 ENDLESS = f"""\
 {TOY.format(folder=".")}\

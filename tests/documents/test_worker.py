@@ -14,7 +14,7 @@ from sumpool.documents.read import read_documents
 from sumpool.documents.worker import TOO_LARGE, TOO_LONG, Workers
 from sumpool.errors import ResourceError
 from tests.documents.formats.pdf_files import pdf, show
-from tests.torture.bombs import BOMBS, pdf_of_pages
+from tests.torture.b3_bombs import BOMBS, pdf_of_pages
 
 TEXT = b"BT /F1 12 Tf 72 700 Td (Hosts send packets to the gateway that is near.) Tj ET\n"
 PDF = pdf_of_pages(TEXT, b"[]")

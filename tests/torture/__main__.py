@@ -6,8 +6,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.torture.figures import Figure, figures
-from tests.torture.tested import TESTED
+from tests.torture.figures import TESTED, Figure, figures
 
 _HEAD = "| id | figure | measured | cases | seconds | met |\n|---|---|---|---|---|---|\n"
 

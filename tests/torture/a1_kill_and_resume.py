@@ -19,8 +19,8 @@ from sumpool.recipe.load import load_any_recipe
 from sumpool.runs.training_setup import set_up_training
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from sumpool.training.fit import fit
+from tests.torture.c2_valid_recipes import write_text
 from tests.torture.figures import Measured
-from tests.torture.sampled_language_models import write_text
 from tests.training.toy import CONFIG, DATA, new_model, new_run, trace
 
 ID: Final = "A1"

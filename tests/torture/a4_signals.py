@@ -17,8 +17,7 @@ from sumpool.io.manifest import NAME, FileDigest
 from sumpool.progress import no_op
 from sumpool.training.checkpoint import Checkpoints
 from tests.conftest import story, write_run
-from tests.torture.figures import Measured
-from tests.torture.waiting import wait, wait_for_lines
+from tests.torture.figures import Measured, wait, wait_for_lines
 
 ID: Final = "A4"
 FIGURE: Final = (

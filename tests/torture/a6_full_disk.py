@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from tests.torture.commands import COMMANDS, Command, base, contents, copy, run
+from tests.torture.a5_crash_points import COMMANDS, Command, base, contents, copy, run
 from tests.torture.figures import Measured
 
 ID: Final = "A6"

@@ -22,8 +22,7 @@ import torch
 from sumpool.training.fit import fit
 from sumpool.training.journal import JOURNAL
 from sumpool.training.processes import join_processes
-from tests.torture.figures import Measured
-from tests.torture.waiting import wait, wait_for_lines
+from tests.torture.figures import Measured, wait, wait_for_lines
 from tests.training.several import Training, kill_one, run_training
 from tests.training.toy import CONFIG, DATA, new_model, new_run, trace
 

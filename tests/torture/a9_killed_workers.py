@@ -18,8 +18,7 @@ from sumpool.documents.read import read_all
 from sumpool.workflows.summarize import summarize
 from sumpool.workflows.summarize_corpus import JOURNAL
 from tests.conftest import story, write_run
-from tests.torture.figures import Measured
-from tests.torture.waiting import wait_for_lines
+from tests.torture.figures import Measured, wait_for_lines
 from tests.workflows.worker_processes import worker_processes
 
 ID: Final = "A9"

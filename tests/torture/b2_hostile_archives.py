@@ -35,7 +35,7 @@ from sumpool.recipe.load import load_recipe
 from sumpool.training.checkpoint import FILES, Checkpoints
 from sumpool.workflows.import_model import import_model
 from tests.conftest import relist, write_run
-from tests.torture.artefacts import save_checkpoint
+from tests.torture.b1_mutants import save_checkpoint
 from tests.torture.figures import Measured
 
 ID: Final = "B2"

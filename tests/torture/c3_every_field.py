@@ -13,10 +13,8 @@ from sumpool.recipe.load import family, load_any_recipe, section
 from sumpool.recipe.schema import Recipe
 from sumpool.settings import Settings, config_class, kinds
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
-from tests.torture.c2_valid_recipes import labelled, run_recipe, write_data
+from tests.torture.c2_valid_recipes import labelled, loss_names, run_recipe, text_loss_names, write_data, write_text
 from tests.torture.figures import Measured
-from tests.torture.recipe_sampler import loss_names
-from tests.torture.sampled_language_models import text_loss_names, write_text
 
 ID: Final = "C3"
 FIGURE: Final = "every setting x (wrong type, negative, 0, huge, null): refused by its path, or usable"

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Final
 
 from tests.conftest import story, write_run
+from tests.torture.d3_long_document import peak_memory
 from tests.torture.figures import Measured
-from tests.torture.memory import peak_memory
 
 ID: Final = "D4"
 FIGURE: Final = (

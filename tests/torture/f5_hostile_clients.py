@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.conftest import story
-from tests.torture.figures import Measured
-from tests.torture.waiting import wait
+from tests.torture.figures import Measured, wait
 
 ID: Final = "F5"
 FIGURE: Final = (

@@ -2,8 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.torture.figures import Figure, figures
-from tests.torture.tested import ROOT, TESTED
+from tests.torture.figures import ROOT, TESTED, Figure, figures
 
 
 @pytest.mark.parametrize("figure", [each for each in figures() if each.QUICK], ids=lambda figure: figure.ID)

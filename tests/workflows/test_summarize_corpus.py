@@ -34,7 +34,7 @@ from sumpool.workflows.summarize_corpus import (
     summarize_corpus,
 )
 from tests.conftest import story
-from tests.torture.waiting import wait_for_lines
+from tests.torture.figures import wait_for_lines
 from tests.training.several import free_port
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Ray is tested on Linux")
