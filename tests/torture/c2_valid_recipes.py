@@ -34,7 +34,7 @@ from sumpool.recipe.files import write
 from sumpool.recipe.schema import BaseRecipe, Recipe
 from sumpool.runs.training_setup import TrainingSetup, set_up_training
 from sumpool.settings import OneOf, Settings, config_class, kinds
-from sumpool.tasks.classification.classify import LabelledText, LoadedClassifier, classify_texts
+from sumpool.tasks.classification.classify import LoadedClassifier, classify_texts
 from sumpool.tasks.classification.labels import Labels
 from sumpool.tasks.classification.model import ClassificationModel, ClassifierConfig
 from sumpool.tasks.classification.task import ClassificationRecipe
@@ -395,8 +395,8 @@ def _classify(recipe: Recipe, setup: TrainingSetup, run: Path) -> str:
     device = torch.device("cpu")
     loaded = LoadedClassifier(run, recipe, setup.model.eval(), setup.tokenizer, device, splitter, labels)
     rows = [json.loads(line) for line in (setup.prepared.parent / "test.jsonl").read_text().splitlines()]
-    texts = [LabelledText(Document(row["id"], row["document"])) for row in rows]
-    for prediction in classify_texts(texts, loaded, no_op):
+    texts = [(Document(row["id"], row["document"]), "") for row in rows]
+    for prediction in classify_texts(texts, loaded, no_op, no_op):
         if prediction.label not in labels.names or not all(map(math.isfinite, prediction.log_probs)):
             return f"a document has no label: {prediction.as_json()}"
     return ""

@@ -100,7 +100,7 @@ TESTED: tuple[TestedFigure, ...] = (
         "or address of theirs, one row each, and no formula",
         (
             "tests/evaluation/test_tables.py",
-            "tests/inference/test_explanation.py",
+            "tests/inference/test_rendering.py",
             "tests/text/test_cleaning.py",
         ),
     ),
@@ -109,20 +109,19 @@ TESTED: tuple[TestedFigure, ...] = (
         "documents alone, in batches, in another order, beside one ten times as long: same text and scores",
         (
             "tests/inference/test_generation.py::test_batch_mates_change_no_bit",
-            "tests/inference/test_summaries.py::test_documents_are_batched_where_their_mates_change_no_sum",
-            "tests/workflows/test_summarize.py::test_batches_change_no_summary",
+            "tests/inference/test_model_summaries.py::test_documents_are_batched_where_their_mates_change_no_sum",
         ),
     ),
     TestedFigure(
         "G2",
         "control characters, markup and line feeds of ids, names and summaries: printed inert",
-        ("tests/cli/test_text.py", "tests/cli/test_console.py", "tests/cli/test_streams.py"),
+        ("tests/cli/test_console.py", "tests/cli/test_streams.py"),
     ),
     TestedFigure("G3", "invisible and bidirectional characters: removed and counted", ("tests/text/test_cleaning.py",)),
     TestedFigure(
         "G4",
         "ids as paths, devices and 300 characters: no file outside the folder",
-        ("tests/io/test_file_names.py", "tests/inference/test_summary_folder.py"),
+        ("tests/io/test_file_names.py", "tests/inference/test_summary_file.py"),
     ),
     TestedFigure(
         "A3",

@@ -121,7 +121,7 @@ def classify(
     report(Progress("classify", note=f"model: {loaded.folder}{'' if folder else ' (the newest classifier)'}"))
     texts = _read_texts(names, loaded, options, report)
     # 2. Classify documents as they are asked for.
-    return _deliver(texts, loaded, report, check)
+    return classify_texts(texts, loaded, report, check)
 
 
 @dataclass(frozen=True)
@@ -158,22 +158,9 @@ def load_classifier(folder: Path | None = None, overrides: Sequence[str] = ()) -
     return LoadedClassifier(**vars(run), splitter=splitter, labels=labels)
 
 
-@dataclass(frozen=True)
-class LabelledText:
-    """A document to classify, or a pair.
-
-    Attributes:
-        document: The document; its id is that of a pair.
-        second: Second document of a pair; empty without one.
-    """
-
-    document: Document
-    second: str = ""
-
-
 def _read_texts(
     names: Sequence[str], loaded: LoadedClassifier, options: ReadOptions, report: Report
-) -> Iterator[LabelledText]:
+) -> Iterator[tuple[Document, str]]:
     """Read documents of any format, and rows of JSON lines by the field names of the run's data."""
     source = loaded.recipe.data.source
     assert isinstance(source, LabelledSourceConfig), "a classifier has labelled data"
@@ -184,13 +171,13 @@ def _read_texts(
             raise DataError(f"{name} must be JSON lines with two documents per row, got a file of another kind")
         else:
             for document in read_documents(name, options, notice=lambda note: report(Progress("classify", note=note))):
-                yield LabelledText(document)
+                yield document, ""
 
 
-def _read_rows(path: Path, source: LabelledSourceConfig, options: ReadOptions) -> Iterator[LabelledText]:
+def _read_rows(path: Path, source: LabelledSourceConfig, options: ReadOptions) -> Iterator[tuple[Document, str]]:
     for line in read_lines(path, options.limits):
         if not isinstance(line, Line):
-            yield LabelledText(Document(line.where, "", f"{line.where} {line.reason}"))
+            yield Document(line.where, "", f"{line.where} {line.reason}"), ""
             continue
         value = line.fields.get(source.id or guess_field(line.fields, ID_FIELDS) or "")
         name = str(value) if isinstance(value, str | int) and str(value).strip() else line.where
@@ -199,44 +186,45 @@ def _read_rows(path: Path, source: LabelledSourceConfig, options: ReadOptions) -
             text = units_of(line.fields, options.field or trained or source.text or "text")
             second = units_of(line.fields, source.second) if source.second else ""
         except ValueError as error:
-            yield LabelledText(Document(name, "", f"{line.where} {error}"))
+            yield Document(name, "", f"{line.where} {error}"), ""
         else:
-            yield LabelledText(Document(name, text), second)
+            yield Document(name, text), second
 
 
-def _deliver(
-    texts: Iterable[LabelledText], loaded: LoadedClassifier, report: Report, check: Check
+def classify_texts(
+    texts: Iterable[tuple[Document, str]], loaded: LoadedClassifier, report: Report, check: Check
 ) -> Iterator[Prediction]:
-    for done, prediction in enumerate(classify_texts(texts, loaded, check), 1):
-        report(Progress("classify", done))
-        yield prediction
-
-
-def classify_texts(texts: Iterable[LabelledText], loaded: LoadedClassifier, check: Check) -> Iterator[Prediction]:
-    """Classify documents in their order, in batches of similar length; `check` is called between batches.
+    """Classify documents, or pairs with a second text, in their order, in batches of similar length.
 
     Raises:
         ResourceError: If memory runs out.
     """
-    texts = iter(texts)
+    texts, names, done = iter(texts), loaded.labels.names, 0
     while ahead := list(islice(texts, _READ_AHEAD)):
-        items = [_encode(text, loaded) for text in ahead]
-        readable = [item for item in items if isinstance(item, Item)]
-        log_probs = iter(classify_items(readable, loaded, check))
-        for text, item in zip(ahead, items, strict=True):
-            yield _prediction(text.document, item, next(log_probs) if isinstance(item, Item) else (), loaded)
+        items = [_encode(document, second, loaded) for document, second in ahead]
+        rows = iter(classify_items([item for item in items if isinstance(item, Item)], loaded, check))
+        for (document, _), item in zip(ahead, items, strict=True):
+            if isinstance(item, str):
+                prediction = Prediction(document.id, "", (), names, 0, 0, item, document.notes)
+            else:
+                log_probs = next(rows)
+                sizes = _tokens_read(item, loaded), _tokens(item, loaded)
+                label = names[int(np.argmax(log_probs))]
+                prediction = Prediction(document.id, label, tuple(log_probs), names, *sizes, "", document.notes)
+            done += 1
+            report(Progress("classify", done))
+            yield prediction
 
 
-def _encode(text: LabelledText, loaded: LoadedClassifier) -> Item | str:
+def _encode(document: Document, second: str, loaded: LoadedClassifier) -> Item | str:
     """Encode a document or a pair; return why it cannot be."""
-    document = text.document
     if document.error:
         return document.error
     pad = loaded.tokenizer.special_tokens.pad
     try:
         parts = [
             encode_item(document.id, part, loaded.tokenizer, loaded.splitter)
-            for part in (document.text, text.second)[: loaded.model.towers]
+            for part in (document.text, second)[: loaded.model.towers]
         ]
     except DataError as error:  # pixels that are none
         return f"{document.id}: {error}"
@@ -266,17 +254,6 @@ def classify_items(items: Sequence[Item], loaded: LoadedClassifier, check: Check
 def _tokens_read(item: Item, loaded: LoadedClassifier) -> int:
     parts, most = split_pair(item, loaded.tokenizer.special_tokens.pad), loaded.recipe.model.source_length
     return sum(min(len(part.ids), most) for part in parts)
-
-
-def _prediction(
-    document: Document, item: Item | str, log_probs: Sequence[float], loaded: LoadedClassifier
-) -> Prediction:
-    names = loaded.labels.names
-    if isinstance(item, str):
-        return Prediction(document.id, "", (), names, 0, 0, item, document.notes)
-    label = names[int(np.argmax(log_probs))]
-    read, total = _tokens_read(item, loaded), _tokens(item, loaded)
-    return Prediction(document.id, label, tuple(log_probs), names, read, total, "", document.notes)
 
 
 def _tokens(item: Item, loaded: LoadedClassifier) -> int:
@@ -329,8 +306,11 @@ def evaluate_classifier(
                     assert item.target is not None, "a prepared document has a label"
                     labels.append(int(item.target[0]))
                     log_probs.append(row)
-                    truncated += is_truncated(item, loaded)
-                    file.append(_row(item.id, labels[-1], row, loaded))
+                    truncated += _tokens_read(item, loaded) < _tokens(item, loaded)
+                    label, predicted = (loaded.labels.names[number] for number in (labels[-1], int(row.argmax())))
+                    entry = {"id": item.id, "label": label, "predicted": predicted}
+                    nats = -round(float(row[labels[-1]]), 6)
+                    file.append(json.dumps({**entry, "nats": nats}, ensure_ascii=False))
                 report(Progress("evaluate", len(labels), len(indices)))
         # 3. Score the labels.
         scores = score_labels(
@@ -343,15 +323,3 @@ def evaluate_classifier(
         )
         finish_results(destination, scores.to_json(), len(labels))
     return scores
-
-
-def is_truncated(item: Item, loaded: LoadedClassifier) -> bool:
-    """Return whether the model reads only the beginning of a document."""
-    return _tokens_read(item, loaded) < _tokens(item, loaded)
-
-
-def _row(name: str, label: int, log_probs: np.ndarray, loaded: LoadedClassifier) -> str:
-    names = loaded.labels.names
-    predicted = int(log_probs.argmax())
-    row = {"id": name, "label": names[label], "predicted": names[predicted], "nats": -round(float(log_probs[label]), 6)}
-    return json.dumps(row, ensure_ascii=False)

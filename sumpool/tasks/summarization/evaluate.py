@@ -97,7 +97,13 @@ def evaluate_systems(
         documents, config = References.of_file(references), _evaluation_config(overrides)
         data = file_sha256(references)
     elif runs:
-        folder, recipe = min(runs.values(), key=lambda run: _has_no_data(*run))
+        # A model that was imported, or is the shipped one, comes without its data.
+        folder, recipe = min(
+            runs.values(),
+            key=lambda run: (
+                (run[1].data.source is None and run[1].data.prepared is None) or run[0].resolve() == SHIPPED.resolve()
+            ),
+        )
         config = next(iter(runs.values()))[1].evaluate
         prepared = prepared_folder(folder, recipe, check)
         documents = _prepared_references(prepared, split, None if files else limit)
@@ -129,24 +135,17 @@ def _names(systems: Sequence[Path], chosen: Sequence[str]) -> list[str]:
     """Names of the systems: the chosen ones, then those of folders and files, or their paths where these repeat."""
     if len(chosen) > len(systems):
         raise RecipeError(f"--as must be given at most once per system, got {len(chosen)} for {len(systems)}")
-    short = [_short_name(path) for path in systems]
+    short = []
+    for path in systems:
+        folder = path.resolve()
+        if path.is_dir() and _is_scored(path) and folder.parent.name == "evaluation":
+            folder = folder.parent.parent  # the run that these results lie in
+        short.append(folder.name if path.is_dir() else path.name.split(".")[0])
     names = [name if short.count(name) == 1 else str(path) for name, path in zip(short, systems, strict=True)]
     names[: len(chosen)] = chosen
     if len({*names}) < len(names) or not all(names):
         raise RecipeError(f"systems must have different names, got {', '.join(names)}; name them with --as")
     return names
-
-
-def _short_name(path: Path) -> str:
-    folder = path.resolve()
-    if path.is_dir() and _is_scored(path) and folder.parent.name == "evaluation":
-        folder = folder.parent.parent  # the run that these results lie in
-    return folder.name if path.is_dir() else path.name.split(".")[0]
-
-
-def _has_no_data(folder: Path, recipe: Recipe) -> bool:
-    """Whether a model comes without its data: it was imported, or is the shipped one."""
-    return (recipe.data.source is None and recipe.data.prepared is None) or folder.resolve() == SHIPPED.resolve()
 
 
 def _prepared_references(prepared: Path, split: Split, limit: int | None) -> References:
