@@ -129,12 +129,7 @@ def interleave(
         device: Where the works run.
         check: Called before every repetition; may raise to stop.
         enough: Counted seconds after which a work is not repeated again.
-
-    Raises:
-        ValueError: If repeats is below 1.
     """
-    if repeats < 1:
-        raise ValueError(f"repeats must be at least 1, got {repeats}")
     seconds: dict[Name, list[float]] = {name: [] for name in tasks}
     for turn in range(repeats + 1):
         for name, work in tasks.items():
@@ -164,13 +159,7 @@ class Regression:
 
 
 def regress(terms: Sequence[Sequence[float]], times: Sequence[float]) -> Regression:
-    """Fit times = sum of coefficient * term.
-
-    Raises:
-        ValueError: If there are fewer times than terms, or not as many rows of terms.
-    """
-    if len(terms) != len(times) or not times or len(times) < len(terms[0]):
-        raise ValueError(f"times must be as many as rows of terms and no fewer than terms, got {len(times)}")
+    """Fit times = sum of coefficient * term."""
     matrix, measured = np.asarray(terms, float), np.asarray(times, float)
     scale = np.abs(matrix).max(0)  # squares of lengths beside a one would cost digits
     scale[scale == 0] = 1
@@ -185,12 +174,7 @@ def growth_exponent(lengths: Sequence[int], costs: Sequence[float]) -> float | N
 
     Returns:
         None with fewer than three lengths, or a cost of nothing: there is no growth to tell.
-
-    Raises:
-        ValueError: If there is not one cost for each length.
     """
-    if len(lengths) != len(costs):
-        raise ValueError(f"costs must be as many as lengths, got {len(costs)} for {len(lengths)}")
     if len(set(lengths)) < 3 or min(costs) <= 0:
         return None
     return float(np.polyfit(np.log(lengths), np.log(costs), 1)[0])

@@ -9,8 +9,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.bench.measures import (
-    BUFFER,
-    SIDE,
     Regression,
     SkipMatmul,
     Timing,
@@ -53,11 +51,6 @@ def test_figures_of_a_timing() -> None:
     assert (found.median, found.fastest, found.spread) == (1.5, 1.0, 3.0)
 
 
-def test_no_repetition_is_refused() -> None:
-    with pytest.raises(ValueError, match="repeats must be at least 1, got 0"):
-        interleave({}, 0, CPU)
-
-
 def test_a_slow_work_is_not_repeated_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sumpool.bench.measures.clock", lambda work, _: work())
     timings = interleave({"slow": lambda: 0.02, "fast": lambda: 0.0}, 3, CPU, enough=0.01)
@@ -84,11 +77,6 @@ def test_without_a_fixed_part_there_is_no_proportion() -> None:
     assert Regression((-1.0, 2.0), 1.0).relative() == (None, None)
 
 
-def test_there_must_be_enough_times() -> None:
-    with pytest.raises(ValueError, match="no fewer than terms, got 2"):
-        regress(TERMS[:2], [1, 2])
-
-
 def test_exponents() -> None:
     lengths = (2048, 4096, 8192, 16384)
     for exponent in (1, 2):
@@ -104,14 +92,6 @@ def test_no_growth_to_tell() -> None:
         assert growth_exponent(lengths, costs) is None
 
 
-def test_a_cost_for_each_length() -> None:
-    with pytest.raises(ValueError, match="costs must be as many as lengths, got 1 for 2"):
-        growth_exponent((1, 2), (1.0,))
-
-
-CPU = torch.device("cpu")
-
-
 @pytest.mark.usefixtures("small_probes")
 def test_probes_of_the_machine() -> None:
     found = probes(CPU, ["fp32", "bf16", "int8", "fp32"])
@@ -120,10 +100,6 @@ def test_probes_of_the_machine() -> None:
     assert (found["memory read"].amount, found["memory copied"].amount) == (1024, 2048)
     for probe in found.values():
         probe.work()
-
-
-def test_every_device_has_sizes() -> None:
-    assert set(SIDE) == set(BUFFER) == {"cpu", "cuda"}
 
 
 BATCH, HEADS, KEYS, HEAD_DIM = 2, 3, 16, 8

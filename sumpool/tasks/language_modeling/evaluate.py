@@ -203,9 +203,6 @@ def released_windows(tokens: int, length: int, step: int) -> list[TextWindow]:
         tokens: Tokens of the text.
         length: Most tokens that a window reads.
         step: Tokens that a window predicts.
-
-    Raises:
-        ValueError: If the step is not from 1 to the length.
     """
     size = tokens // RELEASED_STREAMS
     return [
@@ -223,12 +220,7 @@ def overlapping_windows(tokens: int, length: int, step: int, offset: int = 0) ->
         length: Most tokens that a window reads.
         step: Tokens that a window predicts; the last one may predict fewer.
         offset: Index of the first token.
-
-    Raises:
-        ValueError: If the step is not from 1 to the length.
     """
-    if not 1 <= step <= length:
-        raise ValueError(f"step must be from 1 to the length of a window, {length}, got {step}")
     windows = []
     for scored in range(1, tokens, step):
         end = min(scored + step, tokens)

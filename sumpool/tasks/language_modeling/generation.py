@@ -169,10 +169,8 @@ def generate_tokens(
         One token after the other, `sampling.length` in all.
 
     Raises:
-        ValueError: If the prompt is empty, or the model returns NaN.
+        ValueError: If the model returns NaN.
     """
-    if not prompt:
-        raise ValueError("prompt must have at least one token, got none")
     random = torch.Generator().manual_seed(sampling.seed)
     cache = model.start(1)
     for token in prompt:

@@ -386,14 +386,9 @@ def paired_t_test(differences: Floats) -> TTest:
     """Test whether the mean of paired differences is 0.
 
     Args:
-        differences: (pairs,).
-
-    Raises:
-        ValueError: If there is no pair.
+        differences: (pairs,), at least one.
     """
     pairs = len(differences)
-    if not pairs:
-        raise ValueError("differences must contain at least one pair, got none")
     mean = float(differences.mean())
     error = float(differences.std(ddof=1)) / math.sqrt(pairs) if pairs > 1 else math.nan
     if pairs == 1 or (error == 0 and mean == 0):

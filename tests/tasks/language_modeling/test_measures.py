@@ -198,7 +198,5 @@ def test_equal_differences_are_certain() -> None:
     assert paired_t_test(np.zeros(4)).p_value == 1.0
 
 
-def test_one_pair_shows_nothing_and_none_is_refused() -> None:
+def test_one_pair_shows_nothing() -> None:
     assert paired_t_test(np.array([3.0])).p_value == 1.0
-    with pytest.raises(ValueError, match="differences must contain at least one pair, got none"):
-        paired_t_test(np.array([]))
