@@ -44,22 +44,21 @@ def _in_the_corner(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Tem
     monkeypatch.chdir(sorted(tmp_path_factory.getbasetemp().glob("corner*"))[-1])
 
 
-def test_labels_are_printed_with_probabilities() -> None:
+def test_labels_are_printed_with_probabilities_and_escaped() -> None:
     result = run("classify", "--model", "runs/films", stdin="A bad film, bad plot.")
     assert result.exit_code == 0, result.output
     name, label, probability = result.stdout.strip().split("\t")
     assert (name, label) == ("-", "poor")
     assert 0.5 < float(probability) <= 1
-
-
-def test_labels_are_escaped() -> None:
-    result = run("classify", stdin="good film")
-    assert "fine\\u001b[1m" in result.stdout
-    assert "\x1b" not in result.stdout
-    assert "\x1b" not in run("evaluate").stdout
+    long = run("classify", stdin="good film " * 15)
+    assert "fine\\u001b[1m" in long.stdout
+    assert "\x1b" not in long.stdout
+    assert "-: read 16 of 30 tokens" in long.stderr
 
 
 def test_a_document_without_a_label_fails_at_the_end() -> None:
+    Path("none.jsonl").touch()
+    assert str(run("classify", "none.jsonl").exception) == "none.jsonl must hold documents, got none"
     Path("mixed.jsonl").write_text('{"text": "good"}\n{"text": 3}\n{"text": "bad"}\n')
     result = run("classify", "mixed.jsonl")
     assert len(result.stdout.splitlines()) == 2
@@ -68,23 +67,13 @@ def test_a_document_without_a_label_fails_at_the_end() -> None:
     assert "mixed.jsonl:2 'text' must be text, got int" in result.stderr
 
 
-def test_no_documents_are_an_error() -> None:
-    Path("none.jsonl").touch()
-    result = run("classify", "none.jsonl")
-    assert isinstance(result.exception, DataError)
-    assert str(result.exception) == "none.jsonl must hold documents, got none"
-
-
-def test_long_documents_have_a_note() -> None:
-    assert "-: read 16 of 30 tokens" in run("classify", stdin="good film " * 15).stderr
-
-
 def test_evaluate_prints_scores_and_confusion() -> None:
     result = run("evaluate", "runs/films", "--split", "validation")
     assert result.exit_code == 0, result.output
     assert "accuracy" in result.stdout
     assert "macro F1" in result.stdout
     assert "label \\ predicted" in result.stdout
+    assert "\x1b" not in result.stdout
     scores = json.loads(run("evaluate", "--json", "--limit", "5").stdout)
     assert scores["documents"] == 5
 

@@ -49,20 +49,16 @@ def test_a_restarted_task_is_logged_like_a_new_one(
     assert [line[9:] for line in capsys.readouterr().err.splitlines()] == ["evaluate  1/1", "evaluate  1/1"]
 
 
-def test_log_writes_the_last_progress_of_an_unfinished_task(capsys: pytest.CaptureFixture[str]) -> None:
-    log = Log()
-    log.report(Progress("read", 5000))
-    log.close()
-    assert re.fullmatch(r"\d\d:\d\d:\d\d read  5,000\n", capsys.readouterr().err)
-
-
-def test_a_task_of_unknown_length_is_logged_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_tasks_of_unknown_length_and_the_last_progress_are_logged_once(capsys: pytest.CaptureFixture[str]) -> None:
     log = Log()
     for _ in range(3):
         log.report(Progress("vocabulary"))
     log.report(Progress("other", note="a note"))
+    log.report(Progress("read", 5000))
     log.close()
-    assert [line[9:] for line in capsys.readouterr().err.splitlines()] == ["vocabulary ...", "a note"]
+    lines = capsys.readouterr().err.splitlines()
+    assert [line[9:] for line in lines] == ["vocabulary ...", "a note", "read  5,000"]
+    assert all(re.match(r"\d\d:\d\d:\d\d ", line) for line in lines)
 
 
 def test_log_and_results_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
@@ -205,17 +201,11 @@ class Tty(StringIO):
         return True
 
 
-def test_neighbours_have_different_colours() -> None:
+def test_neighbours_have_different_colours_or_bars_between_them() -> None:
+    assert mark_segments(["the ", "quick", " ly"], colours=False) == "the |quick| ly"
+    assert mark_segments(["a\nb"], colours=True) == "\x1b[30;46ma\x1b[0m\n\x1b[30;46mb\x1b[0m"
     marked = mark_segments(["the ", "quick", "ly "], colours=True)
     assert marked == "\x1b[30;46mthe \x1b[0m\x1b[30;43mquick\x1b[0m\x1b[30;46mly \x1b[0m"
-
-
-def test_colours_end_with_the_line() -> None:
-    assert mark_segments(["a\nb"], colours=True) == "\x1b[30;46ma\x1b[0m\n\x1b[30;46mb\x1b[0m"
-
-
-def test_without_colours_bars_stand_between_segments() -> None:
-    assert mark_segments(["the ", "quick", " ly"], colours=False) == "the |quick| ly"
 
 
 @pytest.mark.parametrize("colours", [True, False])

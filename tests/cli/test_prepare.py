@@ -8,8 +8,6 @@ from typer.testing import CliRunner
 
 from sumpool.cli.app import app
 from sumpool.cli.console import Log
-from sumpool.data.report import DataReport
-from sumpool.data.shards import Shard
 from sumpool.errors import Interrupted, RecipeError
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
@@ -24,20 +22,6 @@ def recipe_with_data(tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     ]
     Path("train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return tiny_recipe
-
-
-def test_a_recipe_is_prepared_once(recipe_with_data: Path) -> None:
-    recipe = load_recipe(recipe_with_data)
-    told: list[Progress] = []
-    folder, report = prepare(recipe, report=told.append)
-    assert folder == Path("prepared/tiny") == recipe.prepared_folder
-    assert (report.read, report.kept) == (40, 40)
-    assert isinstance(report, DataReport)
-    assert len(Shard(folder, "train")) == report.splits["train"].documents
-    assert any(step.note.startswith("train.jsonl: read 'text' as document") for step in told)
-    told.clear()
-    assert prepare(recipe, report=told.append) == (folder, report)
-    assert told == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

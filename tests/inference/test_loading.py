@@ -97,12 +97,9 @@ def test_a_barely_trained_model_says_so(copy: Path) -> None:
         assert bool(RunFiles.open(copy).training_note()) == bool(said)
 
 
-def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
+def test_folders_without_a_model_are_refused(copy: Path, tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"must be a run folder with recipe\.yaml"):
         load_model(tmp_path)
-
-
-def test_a_run_without_a_model_yet_is_refused(copy: Path) -> None:
     (copy / "model.safetensors").unlink()
     with pytest.raises(CheckpointError, match="its training has saved no model yet"):
         load_model(copy)

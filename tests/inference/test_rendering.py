@@ -1,4 +1,3 @@
-import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -14,7 +13,7 @@ from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.errors import RecipeError
 from sumpool.inference.loading import load_for_generation
 from sumpool.inference.pipeline import Pipeline
-from sumpool.inference.rendering import SUFFIXES, Format, Rendering, Style, render_explanation
+from sumpool.inference.rendering import Rendering, Style, render_explanation
 from sumpool.inference.summary import Evidence, EvidenceSource, Extraction, SentenceEvidence, Summary
 from sumpool.inference.summary_file import ExplanationFile
 from sumpool.text.sentences import SentenceSplitter
@@ -166,14 +165,6 @@ def test_texts_and_titles_forge_no_markdown(style: Style) -> None:
         pages.append(MarkdownIt().parse(f"{rendering.render_id(summary)}\n{rendering.render(summary)}"))
     plain, shown = [[(token.type, token.tag) for token in page] for page in pages]
     assert plain == shown
-
-
-def test_json_is_the_row() -> None:
-    assert json.loads(Rendering("json").render(SUMMARY))["title"] == "A & B"
-
-
-def test_every_format_has_a_suffix() -> None:
-    assert set(SUFFIXES) == set(Format.__args__)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("style", ["paragraph", "bullets"])

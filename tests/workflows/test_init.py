@@ -129,9 +129,6 @@ def test_fields_are_guessed_and_sizes_measured() -> None:
     assert "# Words of a document: mean 500, 90 % have at most 500. Words of a summary: mean 3" in text
     assert "document: article       # guessed; field of the document" in text
     assert all(len(line) <= 120 for line in text.splitlines())
-
-
-def test_lengths_are_limited() -> None:
     lines = [line | {"highlights": " ".join(["long"] * 500)} for line in rows(60, words=4000)]
     model = load_recipe(init(write_lines(Path("long.jsonl"), lines), from_scratch=True)).model
     assert (model.source_length, model.target_length) == (4096, 512)
@@ -177,12 +174,6 @@ def test_datasets_are_recognised_by_their_files(tmp_path: Path) -> None:
     assert "share" not in text
 
 
-def test_a_recipe_is_never_overwritten() -> None:
-    init(write_lines(Path("a.jsonl"), rows(60)))
-    with pytest.raises(RecipeError, match=r"a.yaml must not exist yet, got a file; name another one with --out"):
-        init(Path("a.jsonl"))
-
-
 def test_a_signal_leaves_no_recipe() -> None:
     def check() -> None:
         raise Interrupted(15)
@@ -200,3 +191,6 @@ def test_unusable_documents_are_refused() -> None:
     with pytest.raises(DataError, match="must have a field that looks like a document"):
         init(write_lines(Path("odd.jsonl"), [{"title": "x"}]))
     assert not list(Path.cwd().glob("*.yaml"))
+    init(write_lines(Path("a.jsonl"), rows(60)))
+    with pytest.raises(RecipeError, match=r"a.yaml must not exist yet, got a file; name another one with --out"):
+        init(Path("a.jsonl"))

@@ -9,7 +9,7 @@ import pytest
 from sumpool.bench.models import bench
 from sumpool.documents.document import Document
 from sumpool.inference.loading import load_model
-from sumpool.recipe.load import dump_recipe, load_recipe
+from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
 from sumpool.workflows.summarize import summarize
@@ -75,15 +75,6 @@ def test_another_vocabulary_is_initialised_with_means_of_the_first(
     notes = train_with_notes(recipe_with(*overrides), tmp_path / "run")
     assert any(f"{folder}/run has another vocabulary: the " in note for note in notes), notes
     assert any(note.startswith("began with") for note in notes)
-
-
-@pytest.mark.slow
-def test_a_recipe_without_vocabulary_is_dumped_without(tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
-    recipe = recipe_with()
-    (tmp_path / "recipe.yaml").write_text(dump_recipe(recipe))
-    assert "vocabulary" not in dump_recipe(recipe)
-    assert load_recipe(tmp_path) == recipe
-    assert recipe_with("data.tokenizer=null").data.vocabulary == 8000
 
 
 @pytest.mark.slow

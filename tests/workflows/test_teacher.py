@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sumpool.documents.document import Document
-from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError
+from sumpool.errors import DataError, Interrupted, RecipeError
 from sumpool.inference.loading import load_for_generation
 from sumpool.inference.pipeline import Pipeline
 from sumpool.io.manifest import Manifest
@@ -182,14 +182,6 @@ def test_another_vocabulary_can_teach_sequences_only(trained: Path, tmp_path: Pa
         train(recipe_of(trained, *WORD, *other), tmp_path / "run")
     train(recipe_of(trained, *SEQUENCE, *other), tmp_path / "other")
     assert (tmp_path / "other" / "model.safetensors").is_file()
-
-
-def test_a_damaged_teacher(trained: Path, tmp_path: Path) -> None:
-    teacher = Path(shutil.copytree(trained / "run", tmp_path / "teacher"))
-    (teacher / "report.json").write_text("{}")
-    recipe = recipe_of(trained, *WORD, teacher=teacher)
-    with pytest.raises(CheckpointError, match="it is damaged or was changed"):
-        data_with_teacher(recipe, setup_of(recipe), None)
 
 
 def test_a_dry_run_needs_no_folder(trained: Path) -> None:

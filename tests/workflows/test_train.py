@@ -15,7 +15,7 @@ from sumpool.io.manifest import Manifest
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
-from sumpool.runs.run_folder import differences, exclusive
+from sumpool.runs.run_folder import differences
 from sumpool.training.weights import load_weights
 from sumpool.workflows.train import dry_run, train
 from tests.conftest import BARE, train_with_notes, write_rows
@@ -185,11 +185,6 @@ def test_a_folder_that_a_crash_left_half_made_is_made_again(
 def test_a_damaged_run_folder_is_named(trained_run: Path, recipe_with: Callable[..., Recipe]) -> None:
     (trained_run / "tokenizer.model").write_bytes(b"damaged")
     with pytest.raises(CheckpointError, match=r"tokenizer\.model must hold"):
-        train(recipe_with(), trained_run)
-
-
-def test_two_runs_in_one_folder_are_one_too_many(trained_run: Path, recipe_with: Callable[..., Recipe]) -> None:
-    with exclusive(trained_run), pytest.raises(CheckpointError, match="must be used by one run at a time"):
         train(recipe_with(), trained_run)
 
 
