@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sumpool.data.inputs import Split
+from sumpool.data.config import Split
 from sumpool.data.shards import Texts
 from sumpool.errors import DataError
 from sumpool.recipe.load import load_recipe

@@ -18,7 +18,7 @@ from typing import Any, overload
 import numpy as np
 from packed import PACK, require_small_vocabulary, save_recipe, write_parts
 
-from sumpool.data.inputs import Split
+from sumpool.data.config import Split
 from sumpool.data.prepared_folder import find_or_prepare
 from sumpool.data.report import REPORT_FILE
 from sumpool.data.shards import Item, Shard

@@ -23,13 +23,13 @@ from collect_run import read_weight_parts, write_weight_parts
 from packed import PackedSplit, begin_run, stages
 
 from sumpool.core.model.summarizer import SummarizationModel
+from sumpool.data.batches import TrainingData
 from sumpool.errors import Interrupted
 from sumpool.io.manifest import MODEL, Manifest
 from sumpool.progress import Check, Progress
 from sumpool.recipe.schema import Recipe
 from sumpool.text.tokenizer import load_tokenizer
 from sumpool.training.checkpoint import CHECKPOINTS, Checkpoints, TrainingState
-from sumpool.training.data_order import TrainingData
 from sumpool.training.fit import fit
 from sumpool.training.initial_weights import adopt_weights
 from sumpool.training.journal import JOURNAL

@@ -21,7 +21,7 @@ from deduplication import HeldOut, Paragraphs, held_out_texts
 from packages import PACKAGES, Package
 from prose import MIN_WORDS, Text, is_translation, read_prose
 
-from sumpool.data.inputs import hash_split
+from sumpool.data.config import hash_split
 
 _VALIDATION = 0.01
 """Fraction of the files whose texts are for validation."""

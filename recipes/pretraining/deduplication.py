@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sumpool.data.inputs import Example
+from sumpool.data.config import Example
 from sumpool.data.report import NGRAM_WORDS, hash_ngrams
 from sumpool.data.sources import RfcSourceConfig
 from sumpool.text.language import split_words

@@ -54,7 +54,8 @@ from sumpool.bench.workload import (
 )
 from sumpool.core.model.config import ModelConfig
 from sumpool.errors import CheckpointError
-from sumpool.inference.run_files import RUNS, newest_run
+from sumpool.inference.run_files import newest_run
+from sumpool.io.manifest import RUNS
 from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
 from sumpool.recipe.files import find_recipe
 from sumpool.recipe.load import load_recipe

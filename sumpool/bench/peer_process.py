@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sumpool.data.inputs import Example
+from sumpool.data.config import Example
 from sumpool.data.sources import RfcSourceConfig
 from sumpool.errors import RecipeError
 from sumpool.io.bounded import parse_json

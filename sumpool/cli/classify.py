@@ -31,7 +31,8 @@ def classify(
     documents. Exits with 3 if a document has no label; all others have theirs.
     """
     from sumpool.data.report import remembered_fields
-    from sumpool.inference.run_files import RUNS, newest_run
+    from sumpool.inference.run_files import newest_run
+    from sumpool.io.manifest import RUNS
     from sumpool.tasks.classification.classify import classify as run_classify
 
     run = model or newest_run(RUNS, "classification")

@@ -87,7 +87,8 @@ def evaluate(
     language model, bits per character, shortening factor, lengths of segments, and the segments of a sample.
     """
     from sumpool.evaluation.task import Results
-    from sumpool.inference.run_files import RUNS, models_of
+    from sumpool.inference.run_files import models_of
+    from sumpool.io.manifest import RUNS
     from sumpool.tasks.summarization.evaluate import evaluate_systems
 
     if not targets:

@@ -10,7 +10,7 @@ from sumpool.errors import DataError
 from sumpool.text.cleaning import escape
 
 if TYPE_CHECKING:
-    from sumpool.data.inputs import Example
+    from sumpool.data.config import Example
 
 _WIDTH = 90
 """Characters of an abstract in the list."""

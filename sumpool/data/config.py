@@ -1,20 +1,197 @@
-"""The `data` section of a recipe: the source of documents and their preparation."""
+"""The `data` section of a recipe: rows of documents, their source, and their preparation.
 
-from collections.abc import Callable, Mapping
+The sections of all tasks share the settings of prepared data and of sources with files per split.
+"""
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from sumpool.data.inputs import PreparedDataConfig, SourceConfig
-from sumpool.errors import RecipeError
+from sumpool.documents.document import Reject as Reject
+from sumpool.errors import DataError, RecipeError
 from sumpool.settings import OneOf, Settings
 
 if TYPE_CHECKING:
-    from sumpool.data.inputs import Split
     from sumpool.data.prepare import DocumentEncoder
     from sumpool.data.report import DataReport
     from sumpool.data.shards import Texts
+
+
+Split = Literal["train", "validation", "test"]
+SPLITS: tuple[Split, ...] = ("train", "validation", "test")
+
+
+class InputConfig(Settings, ABC):
+    """Settings of a source of any task."""
+
+    kind: str
+
+    def revision(self) -> int:
+        """Return the number of the cleaning; raising it makes prepared data stale although its files are unchanged."""
+        return 0
+
+    def files(self) -> Iterator[Path]:
+        """List the files that are read, so that changes to them are detected.
+
+        By default all paths among the settings; a folder stands for all files in it.
+
+        Raises:
+            DataError: If a pattern matches no file.
+        """
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            for pattern in value if isinstance(value, tuple) else (value,):
+                for path in matching_paths(pattern, name) if isinstance(pattern, Path) else ():
+                    yield from sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else (path,)
+
+
+class SplitFilesConfig(InputConfig, ABC):
+    """Settings of a source with one file for all splits, or one for each."""
+
+    path: Path | None = None
+    """File, or files by the wildcards * and ?, with everything, which is divided. Either `path` or `train` must be set.
+    """
+    train: Path | None = None
+    """File or files to train on."""
+    validation: Path | None = None
+    """File or files of validation."""
+    test: Path | None = None
+    """File or files of the test."""
+
+    @model_validator(mode="after")
+    def _require_one_way_to_split(self) -> Self:
+        if (self.path is None) == (self.train is None):
+            raise ValueError("must have either path, or train with validation and test")
+        if self.path and (self.validation or self.test):
+            raise ValueError("must have either path, or train with validation and test, got path and one of those")
+        return self
+
+    def paths(self) -> Iterator[tuple[Path, Split | None]]:
+        """List the files, those of a pattern in alphabetical order, with their splits; None where they are divided.
+
+        Raises:
+            DataError: If a pattern matches no file.
+        """
+        patterns: tuple[tuple[Path | None, Split | None], ...] = (
+            (self.path, None),
+            (self.train, "train"),
+            (self.validation, "validation"),
+            (self.test, "test"),
+        )
+        for pattern, split in patterns:
+            if pattern is not None:
+                yield from ((path, split) for path in matching_paths(pattern, split or "path"))
+
+
+def matching_paths(pattern: Path, setting: str) -> list[Path]:
+    """Return the paths that match a pattern in alphabetical order; a path without wildcards is returned as it is.
+
+    Raises:
+        DataError: If there are none; the message names the setting of `data.source`.
+    """
+    if pattern.exists() or not {*str(pattern)} & {*"*?"}:
+        return [pattern]
+    root = Path(pattern.anchor)
+    paths = sorted(root.glob(str(pattern.relative_to(root))))
+    if not paths:
+        raise DataError(f"{pattern} must name a file, got none; check data.source.{setting}")
+    return paths
+
+
+@dataclass(frozen=True)
+class Example:
+    """A document with its summary, or one or two documents with their label.
+
+    Attributes:
+        id: Document id, unique within its source.
+        document: Document text; paragraphs are separated by an empty line.
+        summary: Reference summary, or label.
+        split: Split of the document.
+        second: Second document of a pair; empty without one.
+    """
+
+    id: str
+    document: str
+    summary: str
+    split: Split
+    second: str = ""
+
+    @property
+    def text(self) -> str:
+        """Text of the document, or of both documents of a pair."""
+        return f"{self.document}\n\n{self.second}" if self.second else self.document
+
+
+@dataclass(frozen=True)
+class Fields:
+    """Names of the fields of document, summary (or label) and id; without an id, the location in the file is the id."""
+
+    document: str
+    summary: str
+    id: str | None
+
+
+class SourceConfig(InputConfig, ABC):
+    """Settings of a source of documents with summaries."""
+
+    @abstractmethod
+    def rows(self) -> Iterator[Example | Reject]:
+        """Read all rows, one at a time and in a fixed order; an unusable row is returned as a `Reject`."""
+
+    def field_names(self) -> Fields | None:
+        """Return the names of the fields that are read; None for sources without named fields."""
+        return None
+
+    def notes(self) -> Iterable[str]:
+        """Return messages about guessed settings and excluded documents; none by default."""
+        return ()
+
+
+def hash_split(name: str, validation: float, test: float) -> Split:
+    """Assign a document to a split by a hash of its id, independent of machine and document order.
+
+    Args:
+        name: Document id.
+        validation: Fraction of the documents for validation, from 0 to 1.
+        test: Fraction of the documents for testing, from 0 to 1.
+    """
+    draw = int.from_bytes(hashlib.blake2b(name.encode(errors="replace"), digest_size=8).digest()) / 2**64
+    if draw < test:
+        return "test"
+    return "validation" if draw < test + validation else "train"
+
+
+class PreparedDataConfig(Settings, ABC):
+    """Settings of a `data` section of any task."""
+
+    prepared: Path | None = None
+    """Folder of the prepared data; by default the folder in `prepared/` that was made from the same source with the
+    same settings, else `prepared/` and the name of the recipe. Other data there is kept, and new data goes beside it.
+    """
+    tokenizer: Path | None = None
+    """Run folder or imported model whose tokenizer is used; by default one is made from the training split."""
+    verify: bool = False
+    """Whether to hash all prepared data before it is read; otherwise a file is hashed once on a machine, and again when
+    its size, times or inode change."""
+
+    @model_validator(mode="after")
+    def _require_folder(self) -> Self:
+        if self.prepared is not None and not self.prepared.name.strip("."):
+            raise ValueError(f"prepared must be a folder of its own, such as prepared/news, got {self.prepared}")
+        return self
+
+    @abstractmethod
+    def require_source(self) -> InputConfig:
+        """Return the source."""
+
+    @abstractmethod
+    def described(self) -> dict[str, Any]:
+        """Return the settings that the prepared data depends on; the tokenizer is described by its content."""
 
 
 class GapSentencesConfig(Settings):

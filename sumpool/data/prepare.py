@@ -26,8 +26,7 @@ from unicodedata import normalize
 
 import numpy as np
 
-from sumpool.data.config import DataConfig
-from sumpool.data.inputs import SPLITS, Example, Reject, Split
+from sumpool.data.config import SPLITS, DataConfig, Example, Reject, Split
 from sumpool.data.pretraining_tasks import Conversion, conversion_of
 from sumpool.data.processes import caller, ordered_map
 from sumpool.data.report import (
@@ -129,10 +128,11 @@ def read_rows(config: DataConfig, check: Check) -> Generator[Example | Reject]:
         RecipeError: If no source is set.
         DataError: If a file is missing or damaged.
     """
-    rows, convert = config.require_source().rows(), conversion_of(config)
-    if convert is None:
+    rows = config.require_source().rows()
+    if not (config.shuffled or config.gap_sentences):
         yield from rows
         return
+    convert = conversion_of(config)
     spans = _row_spans(rows, check)
     first = list(islice(spans, _SMALL_SPANS))
     workers = config.workers if len(first) == _SMALL_SPANS else 0

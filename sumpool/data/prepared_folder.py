@@ -18,8 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import sumpool
-from sumpool.data.config import DataConfig
-from sumpool.data.inputs import PreparedDataConfig
+from sumpool.data.config import DataConfig, PreparedDataConfig
 from sumpool.data.report import DataReport
 from sumpool.errors import DataError, RecipeError
 from sumpool.io.atomic import disk_errors, replace_file, replace_folder

@@ -17,8 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 
-from sumpool.data.config import DataConfig, GapSentencesConfig, ShuffledConfig
-from sumpool.data.inputs import Example, Reject
+from sumpool.data.config import DataConfig, Example, GapSentencesConfig, Reject, ShuffledConfig
 from sumpool.text.language import split_words
 from sumpool.text.sentences import SentenceSplitter, join
 
@@ -37,11 +36,12 @@ _PASSAGE_SENTENCE_WORDS = range(4, 31)
 """Sentences of other lengths are mostly headings, drawings and lists; they are left out."""
 
 
-def conversion_of(config: DataConfig) -> Conversion | None:
-    """Return the pretraining task, which can be pickled; None if none is set."""
+def conversion_of(config: DataConfig) -> Conversion:
+    """Return the pretraining task that is set, which can be pickled."""
     if config.gap_sentences:
         return partial(remove_gap_sentences, config=config.gap_sentences)
-    return partial(shuffle_sentences, config=config.shuffled) if config.shuffled else None
+    assert config.shuffled, "a pretraining task is set"
+    return partial(shuffle_sentences, config=config.shuffled)
 
 
 def remove_gap_sentences(rows: Iterator[Example | Reject], config: GapSentencesConfig) -> Iterator[Example | Reject]:

@@ -17,7 +17,7 @@ from typing import ClassVar, Self, TypeVar
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from sumpool.data.inputs import SPLITS, Example, Fields, Split
+from sumpool.data.config import SPLITS, Example, Fields, Split
 from sumpool.data.shards import Texts
 from sumpool.errors import DataError
 from sumpool.io.bounded import read_regular

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sumpool.data.inputs import Example, Split
+from sumpool.data.config import Example, Split
 from sumpool.errors import DataError
 from sumpool.io.bounded import open_regular, parse_json, read_json
 

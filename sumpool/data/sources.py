@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar, Literal, final
 
 from pydantic import Field
 
-from sumpool.data.inputs import SPLITS, Example, Fields, SourceConfig, Split, SplitFilesConfig, hash_split
+from sumpool.data.config import SPLITS, Example, Fields, SourceConfig, Split, SplitFilesConfig, hash_split
 from sumpool.documents.document import DEFAULT_LIMITS
 from sumpool.documents.files import (
     READ_ERRORS,

@@ -8,24 +8,22 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from sumpool.core.decoding.config import DecodingConfig, Lengths
+from sumpool.core.decoding.config import Lengths, choose_lengths
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.execution import SkipInit, one_thread
 from sumpool.core.nn.quantization import quantize
 from sumpool.data.report import DataReport
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.inference.run_files import (
-    ADVICE,
     RECIPE,
     REPORT,
-    RUNS,
     RunFiles,
     choose_model,
     newest_run,
     require_own_recipe,
     require_task,
 )
-from sumpool.io.manifest import MODEL, Manifest, run_folder
+from sumpool.io.manifest import ADVICE, MODEL, RUNS, Manifest, run_folder
 from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.recipe.load import load_any_recipe
@@ -37,11 +35,6 @@ from sumpool.text.tokenizer import TOKENIZER_FILES, Tokenizer, load_tokenizer
 from sumpool.training.hardware import choose_device, choose_encoder_precision, choose_generation_precision
 from sumpool.training.weights import Model, load_weights
 
-_MIN_OF_MEAN = 0.85
-"""Shortest summary relative to the mean training summary. Without a minimum greedy search stops after 10 to 25 words
-and loses 7 points of ROUGE-1."""
-_MAX_OF_P90 = 2
-"""Longest summary relative to the 90th percentile of the training summaries."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -242,24 +235,3 @@ def load_run(run: RunFiles) -> LoadedModel:
     _LOG.debug("summarize.precision=%s: encoder %s, decoder %s on %s", setting, encoder, precision, loaded.device)
     quantize(loaded.model, precision, encoder)
     return loaded
-
-
-def choose_lengths(config: DecodingConfig, mean: float, p90: float, target_length: int) -> Lengths:
-    """Resolve lengths of "auto" by the lengths of the training summaries.
-
-    Args:
-        config: The settings; a fixed length stays.
-        mean: Mean tokens of the training summaries.
-        p90: 90th percentile of the tokens of the training summaries.
-        target_length: Most tokens of a summary, EOS included.
-
-    Raises:
-        RecipeError: If the shortest length exceeds the longest.
-    """
-    maximum = round(_MAX_OF_P90 * p90) if config.max_length == "auto" else config.max_length
-    maximum = max(1, min(maximum, target_length - 1))
-    minimum = min(round(_MIN_OF_MEAN * mean), maximum) if config.min_length == "auto" else config.min_length
-    if minimum > maximum:
-        raise RecipeError(f"summarize.min_length must be at most the longest length, {maximum}, got {minimum}")
-    likely = max(minimum, min(round(mean), maximum)) if config.max_length == "auto" else None
-    return Lengths(minimum, maximum, likely)

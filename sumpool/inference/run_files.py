@@ -16,7 +16,7 @@ from sumpool.core.decoding.config import DecodingConfig
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.bounded import parse_object, read_regular
-from sumpool.io.manifest import MODEL, SHIPPED, Manifest, run_folder, run_name
+from sumpool.io.manifest import ADVICE, MODEL, RUNS, SHIPPED, Manifest, run_folder, run_name
 from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.recipe.files import parse
@@ -28,14 +28,10 @@ if TYPE_CHECKING:
 
 RECIPE: Final = "recipe.yaml"
 REPORT: Final = "report.json"
-RUNS = Path("runs")
-"""Default folder of run folders."""
 
 USED = ".used"
 """File in the folder of run folders with the path of the run that summarises by default, relative to it."""
 
-ADVICE = "run `sumpool train quickstart`, or with a recipe of your own, or name a run with --model"
-"""What to do without a model, for error messages."""
 _DEFAULT = "summarization"
 """Task of a recipe that names none."""
 FEW_UPDATES = 100

@@ -33,6 +33,10 @@ _NUMBERS: Mapping[str, tuple[type, ...]] = {
     "validation_loss": (int, float),
 }
 """Facts that are numbers, with their types."""
+RUNS = Path("runs")
+"""Default folder of run folders."""
+ADVICE = "run `sumpool train quickstart`, or with a recipe of your own, or name a run with --model"
+"""What to do without a model, for error messages."""
 
 
 def run_folder(run: str | Path) -> Path:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,6 @@ from sumpool.evaluation.rouge import Tokenize
 from sumpool.progress import no_op
 from sumpool.ranking.boosting import Boosting, fit_forest
 from sumpool.ranking.features import SentenceFeatures, sentence_features
-from sumpool.ranking.marks import MarkedExample
 from sumpool.ranking.ranker import (
     CHOICE,
     Cues,
@@ -33,6 +33,9 @@ from sumpool.ranking.selection import find_candidates
 from sumpool.ranking.table_of_contents import heading_key
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.word_graph import Values
+
+if TYPE_CHECKING:
+    from sumpool.ranking.marks import MarkedExample
 
 _FOLDS = 2
 """Parts of the documents; the cue scores that the trees learn from are fitted on the other part."""
@@ -196,7 +199,7 @@ def fit_ranker(examples: Sequence[RankingExample], fitting: Fitting, on_tree: Ca
     return Ranker(_fit_cues(examples, fitting), forest)
 
 
-def fit_choice(ranker: Ranker, examples: Sequence[MarkedExample], fitting: Fitting) -> Ranker:
+def fit_choice(ranker: Ranker, examples: "Sequence[MarkedExample]", fitting: Fitting) -> Ranker:
     """Return the ranker with trees that have learnt from marks of readers.
 
     Args:
@@ -255,7 +258,7 @@ def fit_domain(ranker: Ranker, learnt: Sequence[SentenceFeatures], others: Seque
     return replace(ranker, domain=replace(domain, weights=solved[:-1], bias=float(solved[-1])))
 
 
-def fit_probe(ranker: Ranker, examples: Sequence[MarkedExample], states: Sequence[Matrix]) -> Ranker:
+def fit_probe(ranker: Ranker, examples: "Sequence[MarkedExample]", states: Sequence[Matrix]) -> Ranker:
     """Return the ranker with a linear model over states of sentences, by ridge regression on marks of readers.
 
     Args:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sumpool.data.inputs import Example, Split
+from sumpool.data.config import Example, Split
 from sumpool.data.prepare import DocumentEncoder
 from sumpool.data.report import text_digest
 from sumpool.data.shards import Item

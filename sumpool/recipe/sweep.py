@@ -13,7 +13,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from sumpool.data.inputs import Split
+from sumpool.data.config import Split
 from sumpool.errors import RecipeError
 from sumpool.recipe.load import (
     assign,

@@ -19,7 +19,8 @@ from sumpool.recipe.schema import BaseRecipe, RecipeOf
 from sumpool.settings import kinds
 
 if TYPE_CHECKING:
-    from sumpool.data.inputs import Split
+    from sumpool.data.batches import TrainingData
+    from sumpool.data.config import Split
     from sumpool.data.report import PreparedReport
     from sumpool.evaluation.report import Evaluation
     from sumpool.evaluation.task import Results
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from sumpool.runs.training_setup import TrainingSetup
     from sumpool.text.tokenizer import Tokenizer
     from sumpool.training.checkpoint import TrainingState
-    from sumpool.training.data_order import TrainingData
 
 
 class Task(ABC, Generic[RecipeOf]):

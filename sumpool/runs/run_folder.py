@@ -5,7 +5,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from sumpool.data.inputs import Split
+from sumpool.data.config import Split
 from sumpool.data.prepared_folder import content_digest, find_by_content, verify_prepared
 from sumpool.data.report import REPORT_FILE
 from sumpool.errors import CheckpointError, DataError, RecipeError

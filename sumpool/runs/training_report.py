@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 
 import numpy as np
 
-from sumpool.data.inputs import Example
+from sumpool.data.config import Example
 from sumpool.evaluation.rouge import TITLES
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.progress import Progress, Report

@@ -9,13 +9,13 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from sumpool.data.batches import TrainingData
 from sumpool.data.report import PreparedReport
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.schema import BaseRecipe
 from sumpool.recipe.task import find_task
 from sumpool.text.tokenizer import Tokenizer, load_tokenizer
 from sumpool.training.config import MIN_SELECTION_DOCUMENTS, TrainConfig
-from sumpool.training.data_order import TrainingData
 from sumpool.training.hardware import peak, reproducible
 from sumpool.training.update import Updater
 

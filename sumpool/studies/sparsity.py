@@ -30,7 +30,7 @@ from sumpool.core.selection import (
     RandomSelectionConfig,
     SelectionConfig,
 )
-from sumpool.data.batches import Batch, collate
+from sumpool.data.batches import Batch, TrainingData, collate
 from sumpool.data.shards import Shard
 from sumpool.errors import DataError
 from sumpool.inference.loading import LoadedModel
@@ -38,7 +38,6 @@ from sumpool.progress import Check, Report, no_op
 from sumpool.runs.run_folder import prepared_data_of
 from sumpool.studies.config import SparsityConfig
 from sumpool.studies.study import make_table
-from sumpool.training.data_order import TrainingData
 from sumpool.training.fit import validate
 from sumpool.training.weights import needed_weights, set_weights, weights_of
 

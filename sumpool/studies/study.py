@@ -22,6 +22,7 @@ from sumpool.bench import results
 from sumpool.bench.config import Section, load_settings
 from sumpool.bench.results import BenchReport, Result, export_report, make_report
 from sumpool.bench.workload import Conditions
+from sumpool.data.batches import Position, TrainingData, updates_from
 from sumpool.errors import CheckpointError
 from sumpool.evaluation.statistics import Estimate
 from sumpool.io.atomic import disk_errors, replace_file
@@ -33,7 +34,6 @@ from sumpool.runs.run_folder import RECIPE
 from sumpool.runs.training_setup import set_up_training
 from sumpool.settings import Settings
 from sumpool.training.config import TrainConfig
-from sumpool.training.data_order import Position, TrainingData, updates_from
 from sumpool.training.hardware import choose_device, choose_precision, reproducible
 from sumpool.training.update import Updater
 

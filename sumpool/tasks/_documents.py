@@ -13,11 +13,11 @@ from sumpool.recipe.schema import Recipe
 from sumpool.recipe.task import Task
 
 if TYPE_CHECKING:
-    from sumpool.data.inputs import Split
+    from sumpool.data.batches import TrainingData
+    from sumpool.data.config import Split
     from sumpool.data.report import DataReport
     from sumpool.runs.training_setup import TrainingSetup
     from sumpool.text.tokenizer import Tokenizer
-    from sumpool.training.data_order import TrainingData
 
 _NAMED_DOCUMENTS = 5
 """Documents that an error names."""
@@ -82,8 +82,8 @@ def _require_separate_texts(prepared: Path, report: "DataReport") -> None:
 
 def open_documents(recipe: Recipe, prepared: Path, tokenizer: "Tokenizer", ids: int) -> "TrainingData":
     """Open prepared documents whose targets are ids below `ids`."""
+    from sumpool.data.batches import TrainingData
     from sumpool.data.shards import Shard
-    from sumpool.training.data_order import TrainingData
 
     training, validation = (Shard(prepared, split, ids) for split in ("train", "validation"))
     phrases = None

@@ -16,6 +16,7 @@ from typing import Any
 
 from torch import Tensor
 
+from sumpool.data.batches import Position
 from sumpool.errors import CheckpointError
 from sumpool.io.atomic import (
     disk_errors,
@@ -29,7 +30,6 @@ from sumpool.io.atomic import (
 from sumpool.io.bounded import read_json
 from sumpool.io.manifest import MODEL, FileDigest, Manifest
 from sumpool.progress import Progress, Report, no_op
-from sumpool.training.data_order import Position
 from sumpool.training.weights import export, load_tensors, save_tensors
 
 CHECKPOINTS = "checkpoints"

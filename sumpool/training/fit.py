@@ -14,13 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sumpool.data.batches import Batch, fill_batches
+from sumpool.data.batches import Batch, Position, TrainingData, fill_batches, reseed, updates_from
 from sumpool.errors import Interrupted, NonFiniteError
 from sumpool.io.atomic import disk_errors, remove_temporary
 from sumpool.progress import Check, Progress, Report, finishing, no_op
 from sumpool.training.checkpoint import CHECKPOINTS, Checkpoint, Checkpoints, TrainingState, restore_best
 from sumpool.training.config import TrainConfig
-from sumpool.training.data_order import Position, TrainingData, reseed, updates_from
 from sumpool.training.hardware import autocast, choose_device, choose_precision, keep_freed_memory, reproducible
 from sumpool.training.journal import JOURNAL, Journal, PendingUpdate, UpdateLog
 from sumpool.training.processes import Processes, current_processes

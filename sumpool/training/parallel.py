@@ -33,11 +33,10 @@ from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.rendezvous import rendezvous
 from torch.distributed.tensor import DTensor, distribute_tensor
 
-from sumpool.data.batches import Batch, fill_batches
+from sumpool.data.batches import Batch, TrainingData, fill_batches, reseed
 from sumpool.errors import Interrupted, RecipeError, ResourceError
 from sumpool.progress import Check
 from sumpool.training.config import TrainConfig
-from sumpool.training.data_order import TrainingData, reseed
 from sumpool.training.distillation import Teacher
 from sumpool.training.hardware import available
 from sumpool.training.processes import Processes, Value

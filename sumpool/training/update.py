@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from sumpool.data.batches import Batch
+from sumpool.data.batches import Batch, TrainingData, reseed
 from sumpool.errors import CheckpointError, RecipeError, ResourceError, advise_smaller_batches, is_out_of_memory
 from sumpool.training.config import ScheduleConfig, TrainConfig
-from sumpool.training.data_order import TrainingData, reseed
 from sumpool.training.hardware import autocast, choose_precision
 from sumpool.training.weights import set_weights, weights_of
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sumpool.data.inputs import SPLITS, Example, SourceConfig, Split
+from sumpool.data.config import SPLITS, Example, SourceConfig, Split
 from sumpool.data.report import leak_warning
 from sumpool.data.sources import (
     CsvSourceConfig,

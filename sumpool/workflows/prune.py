@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from sumpool.core.attention._base import Attention
 from sumpool.core.cross_attention import CrossAttention
 from sumpool.core.model.decoder import CausalAttention
-from sumpool.data.batches import Batch
+from sumpool.data.batches import Batch, ItemSource, TrainingData
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.inference.loading import LoadedRun
 from sumpool.inference.run_files import task_of
@@ -37,7 +37,6 @@ from sumpool.runs.model_card import CARD, pruning_section
 from sumpool.runs.run_folder import RECIPE, copied_files, new_folder, require_new
 from sumpool.tasks.summarization.evaluate import prepared_folder
 from sumpool.text.tokenizer import same_tokenizer
-from sumpool.training.data_order import ItemSource, TrainingData
 from sumpool.training.fit import validate
 from sumpool.training.weights import export
 

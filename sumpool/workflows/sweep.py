@@ -15,18 +15,17 @@ import torch
 from pydantic import TypeAdapter
 
 from sumpool.core.nn.execution import SkipInit
-from sumpool.data.inputs import Split
+from sumpool.data.config import Split
 from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError, SumpoolError, is_out_of_memory
 from sumpool.evaluation.scores import SCORES, read_scores
 from sumpool.evaluation.statistics import SEED, Estimate, compare_all, estimate, not_separated
 from sumpool.evaluation.task import Results
-from sumpool.inference.run_files import RUNS
 from sumpool.io.atomic import disk_errors, replace_file, temporary_path
 from sumpool.io.bounded import read_json
 from sumpool.io.json_lines import read_records
 from sumpool.io.lock import locked_for_writing
 from sumpool.io.manifest import NAME as MANIFEST
-from sumpool.io.manifest import Manifest
+from sumpool.io.manifest import RUNS, Manifest
 from sumpool.io.replaceable import other_content, replace_listed_file
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.schema import Recipe

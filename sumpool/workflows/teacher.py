@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from torch import nn
 
+from sumpool.data.batches import ItemSource, TrainingData
 from sumpool.data.prepared_folder import content_digest
 from sumpool.data.shards import Item, Shard
 from sumpool.documents.document import Document
@@ -28,7 +29,6 @@ from sumpool.recipe.task import find_task
 from sumpool.runs.training_setup import TrainingSetup
 from sumpool.text.tokenizer import id_dtype, same_tokenizer
 from sumpool.training.config import LAYER_LOSSES
-from sumpool.training.data_order import ItemSource, TrainingData
 from sumpool.training.distillation import Teacher
 
 FOLDER = "teacher"

@@ -5,8 +5,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from sumpool.errors import RecipeError
-from sumpool.inference.run_files import RUNS
 from sumpool.io.atomic import disk_errors, replace_file
+from sumpool.io.manifest import RUNS
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.schema import BaseRecipe
 from sumpool.recipe.task import find_task

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from sumpool.data import prepare as module
-from sumpool.data.config import DataConfig
-from sumpool.data.inputs import Example, Reject, SourceConfig
+from sumpool.data.config import DataConfig, Example, Reject, SourceConfig
 from sumpool.data.prepare import ingest, read_rows
 from sumpool.data.prepared_folder import find_or_prepare
 from sumpool.data.pretraining_tasks import conversion_of

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import sumpool.data.prepare
-from sumpool.data.config import DataConfig
-from sumpool.data.inputs import Example, Reject, SourceConfig, Split
+from sumpool.data.config import DataConfig, Example, Reject, SourceConfig, Split
 from sumpool.data.prepare import spans
 from sumpool.data.prepared_folder import find_or_prepare, find_prepared
 from sumpool.data.report import DataReport

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.data.config import DataConfig
-from sumpool.data.inputs import Example, Reject, SourceConfig
+from sumpool.data.config import DataConfig, Example, Reject, SourceConfig
 from sumpool.data.prepared_folder import (
     CACHE,
     SETTLED_SECONDS,

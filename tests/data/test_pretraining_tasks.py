@@ -2,8 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.data.config import DataConfig, GapSentencesConfig, ShuffledConfig
-from sumpool.data.inputs import Example, Reject
+from sumpool.data.config import DataConfig, Example, GapSentencesConfig, Reject, ShuffledConfig
 from sumpool.data.prepare import read_rows
 from sumpool.data.pretraining_tasks import principal_sentences, remove_gap_sentences, shuffle_sentences
 from sumpool.progress import no_op

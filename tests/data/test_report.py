@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sumpool.data.inputs import SPLITS, Example, Split
+from sumpool.data.config import SPLITS, Example, Split
 from sumpool.data.report import (
     MAX_NGRAMS,
     NGRAM_WORDS,

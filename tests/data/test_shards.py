@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sumpool.data.inputs import Example
+from sumpool.data.config import Example
 from sumpool.data.shards import Item, Shard, ShardWriter, Texts, TextsWriter, open_array
 from sumpool.errors import DataError
 

@@ -8,13 +8,13 @@ import pytest
 import torch
 from torch import nn
 
-from sumpool.core.decoding.config import DecodingConfig, Lengths
+from sumpool.core.decoding.config import DecodingConfig, Lengths, choose_lengths
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.quantization import Bfloat16Linear, Int8Linear, PackedLinear, has_int8, has_packed_bf16
 from sumpool.data.report import DataReport, LengthStats, SplitReport, summarize_split
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, DataError, RecipeError
-from sumpool.inference.loading import choose_lengths, load_for_generation, load_model
+from sumpool.inference.loading import load_for_generation, load_model
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.run_files import RunFiles
 from sumpool.io.manifest import SHIPPED, Manifest

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.data.inputs import Example
+from sumpool.data.config import Example
 from sumpool.data.shards import Texts, TextsWriter
 from sumpool.documents.document import Document
 from sumpool.errors import Interrupted

@@ -4,7 +4,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sumpool.data.inputs import Example
+from sumpool.data.batches import TrainingData
+from sumpool.data.config import Example
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Item
 from sumpool.errors import Interrupted
@@ -14,7 +15,6 @@ from sumpool.progress import Check, no_op
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.training_setup import TrainingSetup
 from sumpool.tasks.summarization.validation_rouge import ValidationRouge
-from sumpool.training.data_order import TrainingData
 from tests.conftest import story
 
 

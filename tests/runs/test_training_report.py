@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sumpool.data.inputs import Example
+from sumpool.data.config import Example
 from sumpool.errors import ResourceError
 from sumpool.progress import Progress
 from sumpool.runs.training_report import GeneratedSummary, TensorboardLog, TrainingReport, alarms, draw_curves, examine

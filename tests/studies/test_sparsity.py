@@ -9,7 +9,7 @@ from sumpool.bench.measures import Timing
 from sumpool.bench.results import Result, Row, unique, where
 from sumpool.bench.workload import Conditions
 from sumpool.core.model.config import ModelConfig
-from sumpool.data.inputs import Example
+from sumpool.data.config import Example
 from sumpool.data.prepared_folder import write_manifest
 from sumpool.data.shards import Item, ShardWriter, TextsWriter
 from sumpool.errors import DataError

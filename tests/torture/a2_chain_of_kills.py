@@ -11,11 +11,10 @@ from typing import Final, Literal
 
 import torch
 
-from sumpool.data.batches import Batch, BatchSampler
+from sumpool.data.batches import Batch, BatchSampler, ItemSource, TrainingData
 from sumpool.progress import Progress
 from sumpool.training import fit as training_loop
 from sumpool.training.checkpoint import Checkpoint, Checkpoints
-from sumpool.training.data_order import ItemSource, TrainingData
 from tests.torture.a1_kill_and_resume import PROCESSES
 from tests.torture.figures import Measured
 from tests.training.toy import CONFIG, DATA, new_model, new_run, trace

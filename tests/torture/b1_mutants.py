@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import torch
 
-from sumpool.data.inputs import SPLITS
+from sumpool.data.config import SPLITS
 from sumpool.data.prepared_folder import find_or_prepare, verify_prepared
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard

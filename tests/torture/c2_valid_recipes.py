@@ -15,7 +15,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from sumpool.core.decoding.config import DecodingConfig
+from sumpool.core.decoding.config import DecodingConfig, choose_lengths
 from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.quantization import quantize
@@ -25,7 +25,7 @@ from sumpool.errors import SumpoolError
 from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.report import ScoreAggregator
 from sumpool.evaluation.scorer import Candidate, SummaryScorer
-from sumpool.inference.loading import LoadedModel, choose_lengths
+from sumpool.inference.loading import LoadedModel
 from sumpool.inference.pipeline import Pipeline
 from sumpool.io.manifest import SHIPPED
 from sumpool.progress import no_op

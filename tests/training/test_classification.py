@@ -10,12 +10,12 @@ import torch
 
 from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.model.config import EncoderLayerConfig
+from sumpool.data.batches import TrainingData
 from sumpool.data.shards import Item
 from sumpool.special_tokens import PAD
 from sumpool.tasks.classification.labels import collate_labelled, join_pair, split_pair
 from sumpool.tasks.classification.model import ClassificationModel, ClassificationModelConfig, ClassifierConfig
 from sumpool.training.config import ScheduleConfig, TrainConfig
-from sumpool.training.data_order import TrainingData
 from sumpool.training.fit import fit
 from sumpool.training.update import halve
 from tests.training.toy import VOCABULARY, new_run

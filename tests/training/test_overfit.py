@@ -13,8 +13,8 @@ from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelCo
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.output import OutputConfig, PointerOutputConfig, TiedOutputConfig
 from sumpool.core.pooling.halving import HalvingPoolerConfig
+from sumpool.data.batches import TrainingData
 from sumpool.training.config import ScheduleConfig, TrainConfig
-from sumpool.training.data_order import TrainingData
 from sumpool.training.fit import fit
 from tests.training.toy import VOCABULARY, ToyDocuments, new_run
 

@@ -11,11 +11,10 @@ from torch import Tensor, nn
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.layers import split_heads
-from sumpool.data.batches import Batch
+from sumpool.data.batches import Batch, TrainingData
 from sumpool.data.shards import Item
 from sumpool.progress import Progress, no_op
 from sumpool.training.config import ScheduleConfig, TrainConfig
-from sumpool.training.data_order import TrainingData
 from sumpool.training.fit import fit, validate
 from sumpool.training.weights import weights_of
 from tests.training.toy import VOCABULARY, ToyDocuments, new_run, trace

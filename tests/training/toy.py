@@ -13,10 +13,10 @@ from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.pooling.halving import HalvingPoolerConfig
+from sumpool.data.batches import TrainingData
 from sumpool.data.shards import Item
 from sumpool.io.manifest import Manifest
 from sumpool.training.config import ScheduleConfig, TrainConfig
-from sumpool.training.data_order import TrainingData
 from sumpool.training.fit import fit
 
 VOCABULARY = 40

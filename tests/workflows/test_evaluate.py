@@ -14,7 +14,7 @@ import pytest
 from rouge_score.rouge_scorer import RougeScorer
 from scipy.stats import permutation_test
 
-from sumpool.data.inputs import Example
+from sumpool.data.config import Example
 from sumpool.data.prepared_folder import write_manifest
 from sumpool.data.shards import TextsWriter
 from sumpool.documents.document import Document

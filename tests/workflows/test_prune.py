@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from sumpool.data.batches import TrainingData
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError
 from sumpool.inference.loading import load_model
@@ -15,7 +16,6 @@ from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.tasks.classification.classify import evaluate_classifier
 from sumpool.tasks.summarization.evaluate import evaluate_systems
-from sumpool.training.data_order import TrainingData
 from sumpool.workflows.prune import HeadPruning, _validation_data, head_gates, prune_heads
 from sumpool.workflows.summarize import summarize
 from sumpool.workflows.train import train

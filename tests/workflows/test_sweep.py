@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from sumpool.data.batches import Position, TrainingData, updates_from
 from sumpool.data.shards import Shard
 from sumpool.errors import Interrupted, NonFiniteError, RecipeError
 from sumpool.progress import Progress, no_op
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.sweep import LoadedSweep, load_sweep
-from sumpool.training.data_order import Position, TrainingData, updates_from
 from sumpool.workflows import sweep as workflow
 from sumpool.workflows.sweep import SweepTable, plan_runs, sweep
 from sumpool.workflows.train import train

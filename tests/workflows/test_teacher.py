@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sumpool.data.batches import TrainingData
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, Interrupted, RecipeError
 from sumpool.inference.loading import load_for_generation
@@ -15,7 +16,6 @@ from sumpool.progress import no_op
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.training_setup import TrainingSetup, set_up_training
-from sumpool.training.data_order import TrainingData
 from sumpool.workflows.teacher import TaughtDocuments, begin_teaching, data_with_teacher
 from sumpool.workflows.train import dry_run, train
 from tests.conftest import BARE, relist

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, NamedTuple, Self, final
 
 from pydantic import AfterValidator, Field, model_validator
 
+from sumpool.errors import RecipeError
 from sumpool.settings import Settings
 
 LengthFormula = Literal["sumpool", "transformers"]
@@ -70,6 +71,13 @@ class LengthTarget:
     def __str__(self) -> str:
         unit = "sentence" if self.in_sentences else "word"
         return f"{self.amount:,} {unit}{'s' if self.amount > 1 else ''}"
+
+
+_MIN_OF_MEAN = 0.85
+"""Shortest summary relative to the mean training summary. Without a minimum greedy search stops after 10 to 25 words
+and loses 7 points of ROUGE-1."""
+_MAX_OF_P90 = 2
+"""Longest summary relative to the 90th percentile of the training summaries."""
 
 
 class Lengths(NamedTuple):
@@ -268,3 +276,24 @@ class DecodingConfig(Settings):
     def ranking(self) -> Ranking:
         """Return scores and stopping criterion of the beam search."""
         return Ranking(self.beams, self.length_penalty, self.length_formula, self.early_stopping, self.force_end)
+
+
+def choose_lengths(config: DecodingConfig, mean: float, p90: float, target_length: int) -> Lengths:
+    """Resolve lengths of "auto" by the lengths of the training summaries.
+
+    Args:
+        config: The settings; a fixed length stays.
+        mean: Mean tokens of the training summaries.
+        p90: 90th percentile of the tokens of the training summaries.
+        target_length: Most tokens of a summary, EOS included.
+
+    Raises:
+        RecipeError: If the shortest length exceeds the longest.
+    """
+    maximum = round(_MAX_OF_P90 * p90) if config.max_length == "auto" else config.max_length
+    maximum = max(1, min(maximum, target_length - 1))
+    minimum = min(round(_MIN_OF_MEAN * mean), maximum) if config.min_length == "auto" else config.min_length
+    if minimum > maximum:
+        raise RecipeError(f"summarize.min_length must be at most the longest length, {maximum}, got {minimum}")
+    likely = max(minimum, min(round(mean), maximum)) if config.max_length == "auto" else None
+    return Lengths(minimum, maximum, likely)

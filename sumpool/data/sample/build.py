@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from itertools import accumulate
 from pathlib import Path
 
-from sumpool.data.inputs import SPLITS, Example
+from sumpool.data.config import SPLITS, Example
 from sumpool.data.rfc_texts import File, series_files
 from sumpool.data.sources import RfcSourceConfig, bundled_sample, split_by_number
 

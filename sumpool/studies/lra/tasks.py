@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from sumpool.data.inputs import SPLITS
+from sumpool.data.config import SPLITS
 from sumpool.errors import DataError, RecipeError
 from sumpool.io.atomic import disk_errors, replace_folder
 from sumpool.io.bounded import parse_json, read_regular

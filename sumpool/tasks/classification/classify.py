@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from sumpool.data.batches import fill_batches
-from sumpool.data.inputs import Split
+from sumpool.data.config import Split
 from sumpool.data.prepare import encode_item
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Item, Shard

@@ -16,16 +16,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, final
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, final
 
 import numpy as np
 import torch
 from pydantic import model_validator
 from torch import Tensor
 
-from sumpool.data.batches import NO_PADDING, Batch, PhraseModel, collate
-from sumpool.data.config import DataConfig
-from sumpool.data.inputs import SPLITS, Example, Fields, Split
+from sumpool.data.batches import NO_PADDING, Batch, ItemSource, collate
+from sumpool.data.config import SPLITS, DataConfig, Example, Fields, Split
 from sumpool.data.prepare import DocumentEncoder, encode_item
 from sumpool.data.report import DOCUMENT_ROWS, OVERLAP_ROWS, DataReport, Row
 from sumpool.data.shards import Item, Shard, Texts
@@ -37,7 +36,9 @@ from sumpool.io.bounded import read_json
 from sumpool.special_tokens import SpecialTokens
 from sumpool.text.tokenizer import Units
 from sumpool.text.units import UnitTokenizer
-from sumpool.training.data_order import ItemSource
+
+if TYPE_CHECKING:
+    from sumpool.text.sentencepiece_tokenizer import Phrases
 
 _PARQUET = ".parquet"
 _TABLES = (".csv", ".tsv")
@@ -308,7 +309,7 @@ def collate_labelled(
     items: Sequence[Item],
     source_length: int,
     target_length: int,
-    teacher: PhraseModel | None,
+    teacher: "Phrases | None",
     special_tokens: SpecialTokens,
 ) -> Batch:
     """Truncate documents and pad them to the longest one; the targets are classes.

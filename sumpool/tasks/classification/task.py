@@ -14,13 +14,13 @@ from sumpool.tasks.classification.labels import LABELS, LabelledReport, Labels
 from sumpool.tasks.classification.model import ClassificationModel
 
 if TYPE_CHECKING:
-    from sumpool.data.inputs import Split
+    from sumpool.data.batches import TrainingData
+    from sumpool.data.config import Split
     from sumpool.evaluation.task import Results
     from sumpool.tasks.classification.classify import LoadedClassifier
     from sumpool.tasks.classification.measures import ClassificationReport
     from sumpool.text.tokenizer import Tokenizer
     from sumpool.training.checkpoint import TrainingState
-    from sumpool.training.data_order import TrainingData
 from typing import ClassVar, Literal, Self
 
 from pydantic import model_validator

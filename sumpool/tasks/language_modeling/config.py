@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from sumpool.core.boundaries import BoundariesConfig
 from sumpool.core.nn.layers import Activation
-from sumpool.data.inputs import PreparedDataConfig
+from sumpool.data.config import PreparedDataConfig
 from sumpool.recipe.schema import BaseRecipe
 from sumpool.settings import OneOf, Settings
 from sumpool.tasks.language_modeling.running_text import RunningTextConfig

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from pydantic import TypeAdapter
 
-from sumpool.data.inputs import Split
+from sumpool.data.config import Split
 from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.report import Evaluation, TitledTable
 from sumpool.evaluation.scores import SCORES, finish_results, locked_results, open_scores

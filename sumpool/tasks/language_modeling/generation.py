@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from sumpool.data.inputs import Split
+from sumpool.data.config import Split
 from sumpool.inference.loading import LoadedRun, load_run_of_task
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.runs.run_folder import prepared_data_of

@@ -21,7 +21,7 @@ from typing import Final, TextIO, final
 
 import numpy as np
 
-from sumpool.data.inputs import SPLITS, Split
+from sumpool.data.config import SPLITS, Split
 from sumpool.data.prepared_folder import find_or_make
 from sumpool.data.report import PreparedReport
 from sumpool.documents.document import Reject

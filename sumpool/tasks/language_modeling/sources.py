@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Final, Literal, final
 
-from sumpool.data.inputs import Fields, Split, SplitFilesConfig
+from sumpool.data.config import Fields, Split, SplitFilesConfig
 from sumpool.data.sources import ParquetSourceConfig
 from sumpool.documents.document import DEFAULT_LIMITS, Reject
 from sumpool.documents.files import READ_ERRORS, open_input, open_unpacked, read_lines_limited

@@ -11,18 +11,21 @@ import json
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import torch
 
-from sumpool.data.batches import Batch, BatchPlan, PhraseModel
-from sumpool.data.inputs import Split
+from sumpool.data.batches import Batch, BatchPlan
+from sumpool.data.config import Split
 from sumpool.data.shards import Item, open_array
 from sumpool.errors import DataError
 from sumpool.io.bounded import read_json
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
 from sumpool.text.tokenizer import id_dtype
+
+if TYPE_CHECKING:
+    from sumpool.text.sentencepiece_tokenizer import Phrases
 
 STREAM = "stream.json"
 _ADVICE = "run sumpool prepare again"
@@ -216,7 +219,7 @@ def collate_windows(
     items: Sequence[Item],
     source_length: int,
     target_length: int,
-    teacher: PhraseModel | None = None,
+    teacher: "Phrases | None" = None,
     special_tokens: SpecialTokens = DEFAULT_SPECIAL_TOKENS,
 ) -> Batch:
     """Stack windows of running text; shorter ones are padded.

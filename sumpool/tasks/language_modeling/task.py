@@ -16,7 +16,8 @@ from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from sumpool.text.cleaning import escape_line, escape_markdown_line, markdown_table
 
 if TYPE_CHECKING:
-    from sumpool.data.inputs import Split
+    from sumpool.data.batches import TrainingData
+    from sumpool.data.config import Split
     from sumpool.evaluation.task import Results
     from sumpool.tasks.language_modeling.evaluate import LanguageModelEvaluation
     from sumpool.tasks.language_modeling.generation import LoadedLanguageModel
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from sumpool.tasks.language_modeling.prepare import TextReport
     from sumpool.text.tokenizer import Tokenizer
     from sumpool.training.checkpoint import TrainingState
-    from sumpool.training.data_order import TrainingData
 
 
 class LanguageModelingTask(Task[LanguageModelRecipe]):
@@ -60,8 +60,8 @@ class LanguageModelingTask(Task[LanguageModelRecipe]):
 
     def open_data(self, recipe: LanguageModelRecipe, prepared: Path, tokenizer: "Tokenizer") -> "TrainingData":
         """Open the windows of the text of training and validation."""
+        from sumpool.data.batches import TrainingData
         from sumpool.tasks.language_modeling.stream import TextStream, TextWindows, WindowSampler, collate_windows
-        from sumpool.training.data_order import TrainingData
 
         training, validation = (
             TextStream.open(prepared, split, tokenizer.vocab_size) for split in ("train", "validation")

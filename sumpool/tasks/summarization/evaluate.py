@@ -6,7 +6,7 @@ from itertools import tee
 from pathlib import Path
 from typing import Any
 
-from sumpool.data.inputs import Split
+from sumpool.data.config import Split
 from sumpool.data.shards import Texts
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError

@@ -3,7 +3,7 @@
 from functools import cache
 from pathlib import Path
 
-from sumpool.data.inputs import Example
+from sumpool.data.config import Example
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Texts
 from sumpool.documents.document import Document

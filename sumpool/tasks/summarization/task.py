@@ -9,13 +9,14 @@ import torch
 from torch import nn
 
 from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.inference.run_files import ADVICE
+from sumpool.io.manifest import ADVICE
 from sumpool.progress import Check, Report
 from sumpool.recipe.schema import Recipe
 from sumpool.tasks._documents import DocumentTask, open_documents
 
 if TYPE_CHECKING:
-    from sumpool.data.inputs import Split
+    from sumpool.data.batches import TrainingData
+    from sumpool.data.config import Split
     from sumpool.evaluation.report import EvaluationReport
     from sumpool.evaluation.task import Results
     from sumpool.inference.loading import LoadedModel
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from sumpool.runs.training_setup import TrainingSetup
     from sumpool.text.tokenizer import Tokenizer
     from sumpool.training.checkpoint import TrainingState
-    from sumpool.training.data_order import TrainingData
 
 
 class SummarizationTask(DocumentTask[Recipe]):

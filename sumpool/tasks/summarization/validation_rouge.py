@@ -7,12 +7,12 @@ from operator import itemgetter
 from statistics import fmean, stdev
 from typing import cast, final
 
+from sumpool.core.decoding.config import choose_lengths
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard
 from sumpool.evaluation.rouge import TITLES, Rouge, Score
 from sumpool.inference.generation import Generator
-from sumpool.inference.loading import choose_lengths
 from sumpool.progress import Check
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.training_report import GeneratedSummary, examine

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.data.inputs import Example
+from sumpool.data.config import Example
 from sumpool.data.rfc_texts import series_files
 from sumpool.data.sample.build import MAX_ARCHIVE_BYTES, MAX_TEXT_BYTES, MIN_TEXT_BYTES, build
 from sumpool.data.sources import RfcSourceConfig, bundled_sample

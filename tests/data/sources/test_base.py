@@ -2,7 +2,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from sumpool.data.inputs import Example, Reject, SourceConfig, hash_split
+from sumpool.data.config import Example, Reject, SourceConfig, hash_split
 
 
 class ScatteredConfig(SourceConfig):

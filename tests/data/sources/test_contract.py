@@ -8,8 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sumpool.data.config import DataConfig
-from sumpool.data.inputs import SPLITS, Example, SourceConfig
+from sumpool.data.config import SPLITS, DataConfig, Example, SourceConfig
 from sumpool.data.prepared_folder import fingerprint
 from sumpool.errors import DataError
 from sumpool.settings import kinds

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.data.inputs import Example, Reject
+from sumpool.data.config import Example, Reject
 from sumpool.data.sources import CsvSourceConfig
 from sumpool.documents.files import zstd
 from sumpool.errors import DataError
@@ -15,7 +15,7 @@ def write(path: Path, content: str | bytes) -> Path:
 
 
 def rows(path: Path, **settings: object) -> list[Example | Reject]:
-    return list(CsvSourceConfig.model_validate({"train": path, **settings}).rows())
+    return list(CsvSourceConfig.model_validate({"train": path, "validation_share": 0, **settings}).rows())
 
 
 def test_quoted_cells_keep_separators_quotes_and_line_breaks(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sumpool.data.inputs import Example, Reject
+from sumpool.data.config import Example, Reject
 from sumpool.data.sources import DatasetsSourceConfig, is_dataset
 from sumpool.errors import DataError
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.data.inputs import Example, Reject
+from sumpool.data.config import Example, Reject
 from sumpool.data.sources import FolderSourceConfig
 from sumpool.errors import DataError
 

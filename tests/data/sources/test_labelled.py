@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.data.inputs import Example, Fields, Reject
+from sumpool.data.config import Example, Fields, Reject
 from sumpool.errors import DataError
 from sumpool.tasks.classification.labels import LabelledSourceConfig
 

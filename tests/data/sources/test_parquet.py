@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sumpool.data.inputs import Example, Reject
+from sumpool.data.config import Example, Reject
 from sumpool.data.sources import ParquetSourceConfig
 from sumpool.documents.read import read_documents
 from sumpool.errors import DataError, RecipeError

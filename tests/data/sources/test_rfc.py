@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sumpool.data.inputs import Example, Reject
+from sumpool.data.config import Example, Reject
 from sumpool.data.rfc_texts import series_files
 from sumpool.data.sources import RfcSourceConfig, bundled_sample, split_by_number
 from sumpool.documents.document import Limits

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.data.inputs import Example, Reject
+from sumpool.data.config import Example, Reject
 from sumpool.data.sources import WikihowSourceConfig
 from sumpool.errors import DataError
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sumpool.data.inputs import SPLITS
+from sumpool.data.config import SPLITS
 from sumpool.errors import DataError, RecipeError
 from sumpool.progress import Progress, no_op
 from sumpool.studies.config import LraConfig, LraTask

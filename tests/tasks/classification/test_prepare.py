@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from sumpool.data.batches import NO_PADDING
-from sumpool.data.inputs import Example
+from sumpool.data.config import Example
 from sumpool.data.prepared_folder import find_or_prepare, fingerprint
 from sumpool.data.shards import Item, Shard, ShardWriter, Texts, TextsWriter
 from sumpool.errors import DataError

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from sumpool.data.inputs import SPLITS
+from sumpool.data.config import SPLITS
 from sumpool.data.prepared_folder import OTHER_FOLDER, verify_prepared
 from sumpool.errors import DataError, RecipeError
 from sumpool.progress import no_op
