@@ -79,7 +79,7 @@ def test_every_row_of_a_sweep_builds() -> None:
 def test_shallow_rows_are_the_models_that_are_benchmarked() -> None:
     rows = {int(row.name[:2]): row for row in load_sweep(PAPERS / "shallow.yaml").rows}
     published = {row.number: row for row in paper_times.rows(10)}
-    twice = {*paper_times.SAME, 28}
+    twice = {25, 29, 31, 28}  # which the paper prints twice
     assert rows.keys() == published.keys() - twice
     assert published[28].config == published[4].config
     for number, row in rows.items():

@@ -125,14 +125,9 @@ def bench(
         Interrupted: If a signal has come; nothing is kept.
     """
     named = None if target is None else find_recipe(Path(target))
-    changes = [*overrides, *([f"bench.lengths={list(lengths)}"] if lengths else [])]
-    with told_when_stopped(UNFINISHED):
-        return _bench(named, changes, peers, report, check)
-
-
-def _bench(target: Path | None, overrides: Sequence[str], peers: bool, report: Report, check: Check) -> BenchReport:
     changes, of_recipe = split_overrides(overrides, ("bench.",))
-    recipe = _recipe(target, of_recipe, report)
+    changes += [f"bench.lengths={list(lengths)}"] if lengths else []
+    recipe = _recipe(named, of_recipe, report)
     settings = load_settings(recipe.name, BenchSettings[BenchConfig], changes, {"bench": recipe.bench or {}}).bench
     device = choose_device(recipe.train.device)
     vocabulary = vocabulary_size(recipe)
@@ -144,7 +139,8 @@ def _bench(target: Path | None, overrides: Sequence[str], peers: bool, report: R
         contenders, libraries = chosen_peers(recipe.model, settings, conditions, report), library_versions()
     generation = choose_generation_precision(settings.precision, device, "bench.precision")
     packed = settings.model_copy(update={"precision": generation})
-    result = measure_models(recipe.model, packed, conditions, contenders, report, check)
+    with told_when_stopped(UNFINISHED):
+        result = measure_models(recipe.model, packed, conditions, contenders, report, check)
     kept = {
         "bench": settings.model_dump(),
         "model": recipe.model.model_dump(),
@@ -288,7 +284,12 @@ class LengthSweep:
     def _measure(self, length: int, unit: int) -> None:
         """Attempt everything at one length, and take turns with what fits if the length was asked for."""
         documents = Documents.random(self.settings.batch, length, self.settings.target, self.conditions)
-        affordable = self._affordable(length)
+        left = self.budget.left()
+        if length in self.wanted:  # what fits into the time, given all longer ones
+            affordable = {cell for cell, other in afford(self._costs(length), left, _is_model) if other == length}
+        else:
+            once = {(cell, length): costs.predict(length) / (1 + FEWEST) for cell, costs in self.costs.items()}
+            affordable = {cell for cell, _ in afford(once, left, _is_model)}
         tried: dict[Cell, Row] = {}
         for cell, costs in sorted(self.costs.items(), key=lambda item: item[1].predict(length)):
             self._begin(cell, length, unit)
@@ -306,11 +307,20 @@ class LengthSweep:
             return
         fitting = {cell: self._work(cell, documents) for cell in self.costs if not tried[cell].note}
         timings = self._take_turns(fitting, length, unit)
-        profiles = {name: self._profile(name, length) for name in dict.fromkeys(name for _, name in fitting)}
-        for cell, row in ((cell, tried[cell]) for cell in self.costs):
-            operations, profile = profiles.get(cell[1], (None, {}))
-            counted = {"operations": operations} if operations and cell[0] == "encode" else {}
-            self.rows.append(Row({**row.values, **profile, **counted}, timings.get(cell), row.note))
+        profiles: dict[str, dict[str, object]] = {}
+        operations: dict[str, int] = {}
+        document = Documents.random(1, length, 1, self.conditions)
+        for name in dict.fromkeys(name for _, name in fitting):
+            if isinstance(subject := self.contenders[name], Subject):
+                profile = profile_model(subject.model, document, self.settings.beams)
+                cached = DTYPES[subject.precision].itemsize * self.settings.batch * profile.cached
+                step_bytes = SIZES[subject.precision] * profile.weights + cached  # that a decoding step must read
+                profiles[name] = {"output_lengths": profile.output_lengths, "step_bytes": step_bytes}
+                operations[name] = self.settings.batch * profile.operations
+        for cell in self.costs:
+            row, (workload, model) = tried[cell], cell
+            counted = {"operations": operations[model]} if workload == "encode" and operations.get(model) else {}
+            self.rows.append(Row({**row.values, **profiles.get(model, {}), **counted}, timings.get(cell), row.note))
 
     def _take_turns(self, tasks: Mapping[Cell, Work], length: int, unit: int) -> dict[Cell, Timing]:
         """Measure in turns with the machine itself; slow work is not repeated once its part of the time is spent."""
@@ -334,24 +344,6 @@ class LengthSweep:
         workload, contender = cell[0], self.contenders[cell[1]]
         sizes = (self.settings.beams, tokens or self.settings.generate) if workload == "generate" else ()
         return partial(contender.run, workload, documents, *sizes)
-
-    def _profile(self, name: str, length: int) -> tuple[int | None, dict[str, object]]:
-        """Operations of one of our encoders, its output lengths, and bytes that a decoding step must read."""
-        subject, batch = self.contenders[name], self.settings.batch
-        if not isinstance(subject, Subject):
-            return None, {}
-        profile = profile_model(subject.model, Documents.random(1, length, 1, self.conditions), self.settings.beams)
-        cached = DTYPES[subject.precision].itemsize * batch * profile.cached
-        step_bytes = SIZES[subject.precision] * profile.weights + cached
-        return batch * profile.operations, {"output_lengths": profile.output_lengths, "step_bytes": step_bytes}
-
-    def _affordable(self, length: int) -> set[Cell]:
-        """Workloads and systems that fit into the time at a length, given all longer ones."""
-        left = self.budget.left()
-        if length in self.wanted:
-            return {cell for cell, other in afford(self._costs(length), left, _is_model) if other == length}
-        once = {(cell, length): costs.predict(length) / (1 + FEWEST) for cell, costs in self.costs.items()}
-        return {cell for cell, _ in afford(once, left, _is_model)}
 
     def _keep(self, length: int, tasks: Collection[Cell]) -> float:
         """Seconds to be left for longer documents, so that all lengths are repeated about as often."""
@@ -466,8 +458,20 @@ def model_result(
     rows: Sequence[Row], machine: Sequence[Row], generate: int, beams: int, facts: dict[str, Any] | None = None
 ) -> Result:
     """Tables of measured rows: the machine, the models, each workload, and decoding steps."""
-    rows = [row.also({"utilization": _utilization(row, machine)}) for row in rows]
-    tables = [make_table("machine_speed", [*_machine_rows(machine)])] if machine else []
+    # Operations per second over those of a large product in the same precision and the same turns.
+    speeds = [_speed(machine, row["length"], product_name(row["precision"])) for row in rows]
+    rows = [
+        row.also({"utilization": quotient(quotient(row["operations"], row["median"]), speed)})
+        for row, speed in zip(rows, speeds, strict=True)
+    ]
+    of_machine = []
+    for rate in unique(machine, "rate"):  # medians over all lengths
+        measured = where(machine, {"rate": rate})
+        timing = pooled(measured)
+        unit = "Gop/s" if rate.endswith("products") else "GB/s"
+        speed_of_rate = f"{significant(measured[0]['amount'] / timing.median / 1e9)} {unit}"
+        of_machine.append(Row({"rate": rate, "speed": speed_of_rate}, timing))
+    tables = [make_table("machine_speed", of_machine)] if machine else []
     longest = {row["model"]: row for row in sorted(rows, key=lambda row: row["length"]) if row["output_lengths"]}
     if longest:
         tables.append(make_table("models", [longest[name] for name in unique(rows, "model") if name in longest]))
@@ -481,26 +485,10 @@ def model_result(
     return Result({"models": rows, "machine_speed": machine}, tables, facts or {})
 
 
-def _utilization(row: Row, machine: Sequence[Row]) -> float | None:
-    """Operations per second over those of a large product in the same precision and the same turns."""
-    speed = _speed(machine, row["length"], product_name(row["precision"]))
-    return quotient(quotient(row["operations"], row["median"]), speed)
-
-
 def _speed(machine: Sequence[Row], length: int, *rates: str) -> float | None:
     """Highest of some rates, per second, while a length was measured; None if none of them was measured."""
     speeds = (row["amount"] / row["median"] for row in where(machine, {"length": length}) if row["rate"] in rates)
     return max(speeds, default=None)
-
-
-def _machine_rows(machine: Sequence[Row]) -> Iterator[Row]:
-    """Speed of the machine, medians over all lengths."""
-    for rate in unique(machine, "rate"):
-        measured = where(machine, {"rate": rate})
-        timing = pooled(measured)
-        unit = "Gop/s" if rate.endswith("products") else "GB/s"
-        speed = f"{significant(measured[0]['amount'] / timing.median / 1e9)} {unit}"
-        yield Row({"rate": rate, "speed": speed}, timing)
 
 
 def _workload_table(title: str, rows: Sequence[Row]) -> Table:
@@ -518,7 +506,9 @@ def _workload_table(title: str, rows: Sequence[Row]) -> Table:
         notes.append(f"{medians if counts[-1] > 1 else 'single repetitions'}; x {MODEL}: time over that of the {MODEL}")
     if any(row["utilization"] is not None for row in timed):
         notes.append("utilization: operations per second over those of a large product in the same precision")
-    notes += _precisions(timed)
+    systems = {row["model"]: row["precision"] for row in timed if row["precision"]}
+    if len(set(systems.values())) > 1:
+        notes.append(f"precision: {', '.join(f'{name} {precision}' for name, precision in systems.items())}")
     facts = {"title": title, "batch": rows[0]["batch"]}
     return make_table("workload", _compared(timed), facts, notes=[*notes, *_noise(timed)])
 
@@ -535,13 +525,6 @@ def _left_out(rows: Sequence[Row]) -> Iterator[str]:
         else:
             suffix = f" at {', '.join(format(row['length'], ',') for row in missing)} tokens"
         yield f"{model} was left out{suffix}: {missing[0].note}"
-
-
-def _precisions(rows: Sequence[Row]) -> list[str]:
-    """Return the precision of each system, where they differ."""
-    systems = {row["model"]: row["precision"] for row in rows if row["precision"]}
-    named = (f"{name} {precision}" for name, precision in systems.items())
-    return [f"precision: {', '.join(named)}"] if len(set(systems.values())) > 1 else []
 
 
 def _compared(rows: Sequence[Row]) -> list[Row]:

@@ -37,8 +37,6 @@ WORKS = ("train", "generate_256", "generate_512")
 VOCABULARY = 32_000
 GENERATE_BATCH = 8
 """Documents that are written about at once."""
-SAME = {25: 8, 29: 2, 31: 6}
-"""Rows that the paper prints twice."""
 _VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "blockwise": {"block": None},
     "lsh": {"bucket": 64, "hashes": 4, "local_heads": 2},

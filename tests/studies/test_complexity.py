@@ -97,11 +97,3 @@ def test_tables(found: Result) -> None:
 def test_every_variant_takes_the_default_length() -> None:
     settings = ComplexityConfig()
     assert {config.source_length for config in systems(settings).values()} == {settings.length}
-
-
-def test_check_may_stop_it() -> None:
-    def check() -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        count_complexity(ODD, check=check)

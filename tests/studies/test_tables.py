@@ -11,7 +11,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.pooling.funnel import FunnelPoolerConfig
 from sumpool.studies import tables as paper_times
 from sumpool.studies.config import TablesConfig
-from sumpool.studies.tables import SAME, WORKS, PaperRow, measure_tables, rows, scale, times_result, times_row
+from sumpool.studies.tables import WORKS, PaperRow, measure_tables, rows, scale, times_result, times_row
 
 
 def profile(config: ModelConfig) -> list[int]:
@@ -40,7 +40,7 @@ def test_lengths_are_those_of_the_paper() -> None:
 
 def test_rows_that_are_printed_twice_are_the_same_model() -> None:
     found = {row.number: row for row in rows(10)}
-    for again, first in SAME.items():
+    for again, first in ((25, 8), (29, 2), (31, 6)):
         assert (found[again].config, found[again].published) == (found[first].config, found[first].published)
 
 

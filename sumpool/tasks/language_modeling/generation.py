@@ -81,7 +81,10 @@ def generate(
         report(Progress("generate", note=f"{unknown:,} characters of the prompt are not in the vocabulary"))
     # 3. Generate each text as it is read.
     for number in range(count):
-        yield _write(loaded, ids, shown, number, check)
+        settings = loaded.recipe.generate
+        sampling = settings.model_copy(update={"seed": settings.seed + number})
+        tokens = generate_tokens(loaded.model, ids, sampling, loaded.forbidden, loaded.device, check)
+        yield WrittenText(shown, sampling.seed, sampling.length, decode_stream(tokens, loaded.token_bytes))
 
 
 @dataclass(frozen=True)
@@ -138,12 +141,6 @@ def encode_prompt(prompt: str, loaded: LoadedLanguageModel) -> tuple[list[int], 
         first = next(token for token, data in enumerate(loaded.token_bytes) if data)
         return [*spaces, first][:1], "", 0
     return ids, prompt, ids.count(UNK)
-
-
-def _write(loaded: LoadedLanguageModel, ids: Sequence[int], shown: str, number: int, check: Check) -> WrittenText:
-    sampling = loaded.recipe.generate.model_copy(update={"seed": loaded.recipe.generate.seed + number})
-    tokens = generate_tokens(loaded.model, ids, sampling, loaded.forbidden, loaded.device, check)
-    return WrittenText(shown, sampling.seed, sampling.length, decode_stream(tokens, loaded.token_bytes))
 
 
 @torch.inference_mode()
