@@ -29,7 +29,7 @@ def convert(
     Headings, paragraphs, lists, tables and code; comments mark pages, notices and captions, and the documents where
     there are several. Exits with 3 if a document cannot be read; all others are there.
     """
-    from sumpool.documents.markdown import as_markdown
+    from sumpool.documents.formats.markdown import as_markdown
     from sumpool.documents.read import check_arguments, read_all
     from sumpool.io.atomic import disk_errors, replace_file
 

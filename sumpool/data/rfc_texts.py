@@ -16,8 +16,8 @@ from typing import IO, Literal
 
 from sumpool.documents.document import DEFAULT_LIMITS
 from sumpool.documents.files import READ_ERRORS, open_unpacked, read_limited
-from sumpool.documents.plain_text.lines import unwrap
-from sumpool.documents.rfc import classify_blocks
+from sumpool.documents.formats.rfc import classify_blocks
+from sumpool.documents.text_lines import unwrap
 from sumpool.errors import DataError
 from sumpool.io.bounded import open_regular
 from sumpool.text.sentences import SentenceSplitter

@@ -28,17 +28,18 @@ from sumpool.documents.files import (
     read_lines_limited,
     uncompressed_suffix,
 )
-from sumpool.documents.json_lines import (
+from sumpool.documents.rows import (
     DOCUMENT_FIELDS,
     ID_FIELDS,
     SUMMARY_FIELDS,
     Line,
     Reject,
     guess_field,
+    guess_separator,
     read_lines,
     text_of,
+    unpacked_bytes,
 )
-from sumpool.documents.rows import guess_separator, unpacked_bytes
 from sumpool.errors import DataError, RecipeError, first_line
 from sumpool.io.bounded import open_regular, parse_json, read_json, read_regular
 

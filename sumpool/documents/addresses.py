@@ -14,9 +14,9 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import unquote, urlsplit
 
 from sumpool import __version__
+from sumpool.documents.decoding import text_codec
 from sumpool.documents.document import Limits
 from sumpool.documents.files import READ_ERRORS, read_limited
-from sumpool.documents.html.charsets import text_codec
 from sumpool.errors import DataError
 
 TIMEOUT_SECONDS: Final = 20.0

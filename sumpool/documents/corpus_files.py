@@ -19,9 +19,8 @@ from sumpool.documents.files import (
     uncompressed_suffix,
 )
 from sumpool.documents.formats import FORMATS
-from sumpool.documents.json_lines import Line, parse_lines
 from sumpool.documents.read import files_of, is_address, parse_documents
-from sumpool.documents.rows import row_document, unpacked_bytes
+from sumpool.documents.rows import Line, parse_lines, row_document, unpacked_bytes
 from sumpool.errors import DataError, first_line
 
 Fields = Mapping[str, Any]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from sumpool.documents.document import Document, TextBlock, document_title, opening_heading
-from sumpool.documents.plain_text.structure import text_blocks
+from sumpool.documents.formats.text import text_blocks
 from sumpool.errors import DataError
 
 

@@ -5,17 +5,26 @@ import sys
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from fnmatch import fnmatch
-from importlib.util import find_spec
+from io import BytesIO
 from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, Final, final
 
-from sumpool.documents.contents import error_if_none, with_errors
-from sumpool.documents.detection import ROWS, detect_format
-from sumpool.documents.document import DEFAULT_OPTIONS, Document, Limits, ReadOptions
-from sumpool.documents.files import COMPRESSIONS, READ_ERRORS, open_bytes, open_input, read_up_to, uncompressed_suffix
-from sumpool.documents.formats import FORMATS, LIBRARIES, missing_library
-from sumpool.documents.worker import WORKERS
+from sumpool.documents.decoding import invisible_note
+from sumpool.documents.detection import ROW_KINDS, ROWS, detect_format
+from sumpool.documents.document import DEFAULT_OPTIONS, Document, Limits, ParsedDocument, ReadOptions
+from sumpool.documents.files import (
+    COMPRESSIONS,
+    READ_ERRORS,
+    open_bytes,
+    open_input,
+    read_limited,
+    read_up_to,
+    uncompressed_suffix,
+)
+from sumpool.documents.formats import FORMATS, check_libraries, load_format
+from sumpool.documents.sections import cut_back_matter, mark_contents
+from sumpool.documents.worker import TOO_LARGE, WORKERS
 from sumpool.errors import DataError
 from sumpool.io.bounded import open_regular, read_regular
 
@@ -245,7 +254,7 @@ def _problem(name: str, options: ReadOptions) -> str:
         reason = error.strerror if isinstance(error, OSError) else error
         return f"{path} must be a file that can be read, got: {reason}; check the path"
     except DataError as error:
-        return str(error)
+        return f"{path}: {error}"
     return ""
 
 
@@ -272,6 +281,73 @@ def _check_file(path: Path, max_bytes: int) -> None:
     if head.startswith(_ZIP):
         head = read_regular(path, max_bytes)
     kind = detect_format(head, suffix)
-    for library in LIBRARIES.get(kind, ()):
-        if find_spec(library) is None:
-            raise DataError(f"{path}: {missing_library(library, kind)}")
+    check_libraries(kind)
+
+
+def documents_of(name: str, subject: str, suffix: str, content: bytes, options: ReadOptions) -> Iterator[Document]:
+    """Read the documents of a content in this process; a failure is the error of a document.
+
+    Args:
+        name: Name of the content.
+        subject: What messages call it.
+        suffix: Suffix of its format in lower case.
+        content: The content, which may be compressed.
+        options: Options of reading.
+    """
+    yield from with_errors(name, subject, _parse(name, subject, suffix, content, options))
+
+
+def _parse(name: str, subject: str, suffix: str, content: bytes, options: ReadOptions) -> Iterator[Document]:
+    content = read_limited(BytesIO(content), options.limits)
+    kind = detect_format(content, suffix)
+    if kind in ROW_KINDS:
+        from sumpool.documents.rows import row_documents
+
+        yield from error_if_none(name, row_documents(subject, content, kind, options))
+        return
+    if kind == "mail":
+        from sumpool.documents.formats.mail import split_mailbox
+
+        mails = split_mailbox(content)
+        for mail in mails:
+            number = f":{mail.number}"
+            yield from with_errors(name + number, subject + number, _one(name + number, mail.content, kind, options))
+        if mails:
+            return
+    yield from _one(name, content, kind, options)
+
+
+def error_if_none(name: str, documents: Iterator[Document]) -> Iterator[Document]:
+    """Yield documents, or one with an error if there are none."""
+    first = next(documents, None)
+    yield first or Document(name, "", f"{name} must hold rows, got none")
+    yield from documents
+
+
+def _one(name: str, content: bytes, kind: str, options: ReadOptions) -> Iterator[Document]:
+    """Yield the only document of a content, without invisible characters and back matter."""
+    parsed, invisible = load_format(kind).parse(content, options).visible()
+    parsed = ParsedDocument(mark_contents(parsed.blocks), parsed.title, (*parsed.notes, *invisible_note(invisible)))
+    document = Document.from_parsed(name, parsed)
+    if not options.keep_references:
+        blocks, words = cut_back_matter(document.blocks)
+        if words:
+            note = f"{words:,} words of references and appendices left out"
+            document = Document.from_parsed(name, ParsedDocument(blocks, document.title, (*document.notes, note)))
+    yield document
+
+
+def with_errors(name: str, subject: str, documents: Iterator[Document]) -> Iterator[Document]:
+    """Yield documents; a failure is the error of a document in place of the one that failed, the last one."""
+    try:
+        yield from documents
+    except DataError as error:
+        yield Document(name, "", str(error))
+    except READ_ERRORS as error:
+        yield Document(name, "", f"{subject} must be complete, got: {error}; get the file again")
+    except ValueError as error:
+        yield Document(name, "", f"{subject} {error}")
+    except RecursionError:
+        yield Document(name, "", f"{subject} must be nested less deeply, got more levels than can be read")
+    except MemoryError:
+        yield Document(name, "", f"{subject} {TOO_LARGE}")

@@ -116,7 +116,7 @@ def _parts(document: Document) -> Iterator[tuple[TextBlock, int]]:
     """Yield the blocks of a document, or the parts of its text where it has none, each with its start in the text."""
     if not document.blocks:
         # Imported here, as documents with blocks do not need it.
-        from sumpool.documents.plain_text.structure import text_spans
+        from sumpool.documents.formats.text import text_spans
 
         for span in text_spans(document.text):
             yield TextBlock(document.text[span.start : span.end], span.kind), span.start

@@ -211,7 +211,7 @@ def main() -> None:
 
 
 def _documents(task: dict[str, Any], content: bytes) -> Iterator[Document]:
-    from sumpool.documents.contents import documents_of  # which the other process has no use for
+    from sumpool.documents.read import documents_of  # which the other process has no use for
 
     name, options = task["name"], ReadOptions(**task["options"])
     _set_budget(len(content))

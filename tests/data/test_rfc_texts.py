@@ -4,8 +4,8 @@ from itertools import islice
 
 from sumpool.data.rfc_texts import clean_abstract, clean_body
 from sumpool.data.sources import bundled_sample
-from sumpool.documents.plain_text.lines import unwrap
-from sumpool.documents.rfc import classify_blocks
+from sumpool.documents.formats.rfc import classify_blocks
+from sumpool.documents.text_lines import unwrap
 
 RFC = """
 Network Working Group                                          J. Doe

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sumpool.documents.json_lines import Line, Reject, guess_field, read_lines, text_of
+from sumpool.documents.rows import Line, Reject, guess_field, read_lines, text_of
 from sumpool.errors import DataError
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from sumpool.documents.document import DEFAULT_OPTIONS, Document
-from sumpool.documents.mailboxes import split_mailbox
+from sumpool.documents.formats.mail import split_mailbox
 from sumpool.documents.read import parse_documents, read_all
 
 

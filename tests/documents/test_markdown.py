@@ -7,7 +7,7 @@ import pytest
 
 from sumpool.documents.document import DEFAULT_OPTIONS, Document, TextBlock
 from sumpool.documents.formats import load_format
-from sumpool.documents.markdown import as_markdown
+from sumpool.documents.formats.markdown import as_markdown
 from sumpool.documents.read import read_documents
 
 SAMPLES = Path(__file__).parent / "formats/samples"

@@ -9,10 +9,9 @@ from threading import Event
 
 import pytest
 
-import sumpool.documents.read
-from sumpool.documents.contents import with_errors
 from sumpool.documents.document import DEFAULT_OPTIONS, Document, ReadOptions, TextBlock
-from sumpool.documents.read import STDIN, check_arguments, files_of, prefetch, read_documents
+from sumpool.documents.formats import LIBRARIES
+from sumpool.documents.read import STDIN, check_arguments, files_of, prefetch, read_documents, with_errors
 from sumpool.documents.worker import TOO_LARGE
 from sumpool.errors import DataError
 
@@ -215,7 +214,7 @@ def test_empty_folder_is_named(tmp_path: Path) -> None:
 def test_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.pdf"
     path.write_bytes(b"%PDF-1.4")
-    monkeypatch.setattr(sumpool.documents.read, "LIBRARIES", {"pdf": ("nothing_like_it",)})
+    monkeypatch.setitem(LIBRARIES, "pdf", ("nothing_like_it",))
     with pytest.raises(DataError, match=r"a.pdf: pdf files need nothing_like_it, which is not installed: pip install"):
         check_arguments([str(path)])
 

@@ -1,6 +1,6 @@
 from sumpool.data.rfc_texts import clean_body
-from sumpool.documents.plain_text.drawings import reads_as_prose
-from sumpool.documents.rfc import classify_blocks, is_running_text, opens_dropped_section
+from sumpool.documents.formats.rfc import classify_blocks, is_running_text, opens_dropped_section
+from sumpool.documents.text_lines import reads_as_prose
 
 STATUS = """
                                  A Title

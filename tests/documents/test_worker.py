@@ -8,9 +8,8 @@ from threading import BoundedSemaphore
 import pytest
 
 from sumpool.documents import worker
-from sumpool.documents.contents import documents_of
 from sumpool.documents.document import DEFAULT_OPTIONS, Document, ReadOptions
-from sumpool.documents.read import read_documents
+from sumpool.documents.read import documents_of, read_documents
 from sumpool.documents.worker import TOO_LARGE, TOO_LONG, Workers
 from sumpool.errors import ResourceError
 from tests.documents.formats.pdf_files import pdf, show

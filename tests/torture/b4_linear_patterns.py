@@ -31,7 +31,7 @@ PARTS: Final = (
 _BOUNDED: Final = frozenset(
     f"sumpool.documents.{name}"
     for name in (
-        "mail.blocks._FORWARDED", "pdf.kinds._LEADER", "pdf.blocks._LINE_END", "pdf.blocks._ADDRESS_END",
+        "formats.mail._FORWARDED_RULE", "pdf.blocks._LEADER", "pdf.blocks._LINE_END", "pdf.blocks._ADDRESS_END",
         "sections.PAGE_REFERENCE",
     )
 )  # fmt: skip

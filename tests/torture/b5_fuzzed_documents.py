@@ -134,7 +134,7 @@ def check_blocks(blocks: Sequence[TextBlock]) -> None:
 _AGAIN: Final = """
 import sys
 from sumpool.documents import worker
-from sumpool.documents.contents import documents_of
+from sumpool.documents.read import documents_of
 from sumpool.documents.document import DEFAULT_OPTIONS
 content = sys.stdin.buffer.read()
 worker._set_budget(len(content))

@@ -1,7 +1,7 @@
 """Formats of documents: one module per format, with `parse(content, options) -> ParsedDocument`.
 
-A format imports its library inside `parse`, so that other formats do not need it, and raises `ValueError` with a
-message that lacks the subject ("must be a PDF file, got ...") for content that it cannot read.
+`load_format` checks that the libraries of a format are installed. A format raises `ValueError` with a message that
+lacks the subject ("must be a PDF file, got ...") for content that it cannot read.
 """
 
 from importlib import import_module
@@ -86,7 +86,6 @@ class Format(Protocol):
 
         Raises:
             ValueError: If the content is not of the format; the message lacks the subject.
-            DataError: If a library is not installed.
         """
 
 
@@ -95,7 +94,9 @@ def load_format(name: str) -> Format:
 
     Raises:
         ValueError: If there is no such format; the message lacks the subject.
+        DataError: If a library of it is not installed.
     """
+    check_libraries(name)
     if name in PANDOC:
         return cast(Format, import_module(f"{__name__}._pandoc").PandocFormat(name))
     module = f"{__name__}.{name}"
@@ -104,6 +105,9 @@ def load_format(name: str) -> Format:
     return cast(Format, import_module(module))
 
 
-def missing_library(library: str, format_name: str, extra: str = "documents") -> DataError:
-    """Return the error that names a library that is not installed, and the extra that it is in."""
-    return DataError(f"{format_name} files need {library}, which is not installed: pip install 'sumpool[{extra}]'")
+def check_libraries(name: str) -> None:
+    """Raise DataError if a library of a format is not installed."""
+    for library in LIBRARIES.get(name, ()):
+        if find_spec(library) is None:
+            title = PANDOC.get(name, name)
+            raise DataError(f"{title} files need {library}, which is not installed: pip install 'sumpool[documents]'")

@@ -16,14 +16,12 @@ from typing import Final
 from sumpool.documents.decoding import decode_text
 from sumpool.documents.detection import detect_format
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock, opening_heading
-from sumpool.documents.formats import PANDOC, load_format, missing_library
-from sumpool.documents.html.blocks import HtmlBlocks
-from sumpool.documents.html.parts import PageParts
-from sumpool.documents.html.tree import HtmlElement, parse_markup
+from sumpool.documents.formats import PANDOC, load_format
+from sumpool.documents.markup import HtmlBlocks, HtmlElement, PageParts, parse_markup
 from sumpool.documents.office import docx, odt, pptx, xlsx
-from sumpool.documents.office.archive import DocumentArchive
-from sumpool.documents.office.elements import CELL_MARK, marked, unmarked
+from sumpool.documents.office.archive import CELL_MARK, DocumentArchive, marked, unmarked
 from sumpool.documents.worker import TOO_LARGE, TOO_LONG, ran_out_of_time, run_program
+from sumpool.errors import DataError
 
 _CONDITION: Final = re.compile(
     r"\.\s*i[fe]\s+(?P<not>!?)(?P<test>'(?P<left>[^']*)'(?P<right>[^']*)'|[^\s'\\{]\S*?(?=\s|\\\{)|\\n\S*?(?=\s|\\\{))"
@@ -242,10 +240,7 @@ class PandocFormat:
         Raises:
             ValueError: If the content is not of the format, is encrypted or damaged, or takes more bytes, time or
                 memory than it may; the message lacks the subject.
-            DataError: If pandoc is not installed.
         """
-        if not _program().is_file():
-            raise missing_library("pandoc", PANDOC[self.name], extra="pandoc")
         property_title, text = "", ""
         notes: list[str] = []
 
@@ -268,7 +263,7 @@ class PandocFormat:
             notes += decoding
             content = text.encode("utf-8", "replace")
         markup = _run_on_manual(self.name, text) if self.name in _SIMPLIFIED else _run(self.name, content)
-        tree = parse_markup(markup, PANDOC[self.name])
+        tree = parse_markup(markup)
         body = next((element for element in tree.descendants() if element.tag == "body"), tree)
         head = next((element for element in body.descendants() if element.tag == "header"), HtmlElement("header"))
         title = next((" ".join(line.text().split()) for line in head.descendants() if line.tag == "h1"), "")
@@ -294,21 +289,20 @@ def _embedded(content: bytes, options: ReadOptions) -> ParsedDocument:
     return load_format(kind).parse(content, options)
 
 
-def _program() -> Path:
-    """Return the path of pandoc in the package pypandoc-binary; there may be none."""
-    package = find_spec("pypandoc")
-    folder = Path(package.origin).parent if package and package.origin else Path()
-    return folder / "files" / ("pandoc.exe" if sys.platform == "win32" else "pandoc")
-
-
 def _run(name: str, content: bytes) -> str:
     """Return a document as HTML.
 
     Raises:
         ValueError: If pandoc cannot read it, or takes too much time or memory.
+        DataError: If it is not installed.
     """
+    package = find_spec("pypandoc")
+    folder = Path(package.origin).parent if package and package.origin else Path()
+    program = folder / "files" / ("pandoc.exe" if sys.platform == "win32" else "pandoc")
+    if not program.is_file():  # as in pypandoc without -binary
+        raise DataError(f"{PANDOC[name]} files need pandoc, which is not installed: pip install 'sumpool[pandoc]'")
     command = [
-        str(_program()), "--sandbox", "+RTS", "-M512M", "-RTS", "--from", name, "--to", "html", "--standalone",
+        str(program), "--sandbox", "+RTS", "-M512M", "-RTS", "--from", name, "--to", "html", "--standalone",
         "--wrap=none", "--syntax-highlighting=none", "--email-obfuscation=none",
     ]  # fmt: skip
     done = run_program(command, content)

@@ -3,19 +3,16 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from unicodedata import normalize
 from urllib.parse import unquote
 
-from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
-from sumpool.documents.html.blocks import HtmlBlocks
-from sumpool.documents.html.charsets import decode_page
-from sumpool.documents.html.parts import PageParts
-from sumpool.documents.html.tree import HtmlElement, parse_markup
-from sumpool.documents.office.archive import DocumentArchive, local_name, part_name
+from lxml.etree import _Element
 
-if TYPE_CHECKING:
-    from lxml.etree import _Element
+from sumpool.documents.decoding import decode_page
+from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
+from sumpool.documents.markup import HtmlBlocks, HtmlElement, PageParts, parse_markup
+from sumpool.documents.office.archive import DocumentArchive, local_name, part_name
 
 _CONTAINER: Final = "META-INF/container.xml"
 _ENCRYPTION: Final = "META-INF/encryption.xml"
@@ -72,7 +69,6 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:  # noqa: ARG0
 
     Raises:
         ValueError: If the content is not one, or is encrypted or damaged; the message lacks the subject.
-        DataError: If lxml is not installed.
     """
     archive = DocumentArchive(content, "EPUB")
     _check_encryption(archive)
@@ -92,7 +88,7 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:  # noqa: ARG0
 
 def _chapter(content: bytes, kinds: set[str]) -> Iterator[TextBlock]:
     """Yield the blocks of a chapter; none for a table of contents."""
-    tree = parse_markup(decode_page(content).text, "EPUB")
+    tree = parse_markup(decode_page(content).text)
     body = next((element for element in tree.descendants() if element.tag == "body"), tree)
     if body.linked > _LINKED_SHARE * body.size and body.linked > _MIN_LINKED:
         return
@@ -152,7 +148,7 @@ def _read_package(archive: DocumentArchive) -> _Book:
     return book
 
 
-def _read_item(element: "_Element", book: _Book, items: dict[str, str]) -> None:
+def _read_item(element: _Element, book: _Book, items: dict[str, str]) -> None:
     """Read an entry of the manifest."""
     part = book.part(element.get("href", ""))
     if element.get("media-type", "") in _PAGE_TYPES:

@@ -3,18 +3,17 @@
 Character sets are taken from the byte-order mark, from `meta` or the XML declaration, or guessed.
 """
 
+import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
-from sumpool.documents.html.articles import article_blocks, declares_article
-from sumpool.documents.html.blocks import HtmlBlocks
-from sumpool.documents.html.charsets import decode_page
-from sumpool.documents.html.parts import PageParts, principal_region
-from sumpool.documents.html.tree import HtmlElement, parse_markup
-from sumpool.documents.plain_text.structure import text_blocks
+from sumpool.documents.decoding import decode_page
+from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock, is_prose
+from sumpool.documents.formats.text import text_blocks
+from sumpool.documents.markup import HtmlBlocks, HtmlElement, PageParts, parse_markup, principal_region
+from sumpool.text.language import split_words
 
 _FILE_NAME: Final = re.compile(r"\S+\.(?:html?|pdf|docx?|txt)", re.IGNORECASE)
 _TEXT_SHARE: Final = 0.7
@@ -28,7 +27,6 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:  # noqa: ARG0
 
     Raises:
         ValueError: If the content is not text, or its markup could exhaust a parser; the message lacks the subject.
-        DataError: If lxml is not installed, or trafilatura is not and the page is an article.
     """
     decoded = decode_page(content)
     page = parse_markup(decoded.text)
@@ -72,3 +70,100 @@ def _with_read_code(blocks: tuple[TextBlock, ...]) -> Iterator[TextBlock]:
                 yield replace(inner, line=line)
         else:
             yield block
+
+
+_SCHEMA: Final = re.compile(r"(?:\w*Article|\w*Posting|Report)", re.ASCII)
+_JSON_TYPE: Final = re.compile(r"\"@type\"\s*:\s*\[?\s*\"([A-Za-z]+)\"")
+_GENERATOR: Final = re.compile(r"wordpress|ghost|blogger|drupal|joomla|typo3|hubspot|squarespace|medium", re.IGNORECASE)
+_MANUAL: Final = re.compile(
+    r"docutils|sphinx|mkdocs|docusaurus|gitbook|docbook|asciidoc|doxygen|javadoc|pandoc|rdoc|texinfo|latex",
+    re.IGNORECASE,
+)
+"""Programs that make manuals, whose themes may call every page an article."""
+_MAX_TAGS: Final = 10_000
+"""Tags of a page that is given to trafilatura, which takes the square of them; one news page in a thousand has more."""
+_MIN_SHARE: Final = 0.5
+"""Share of the paragraphs of the page's `article` that an extraction has; one with less has lost a part of it."""
+_MIN_SHARED: Final = 0.5
+"""Share of the phrases of a block that are in the article."""
+_PHRASE: Final = 3
+"""Words of a phrase."""
+
+
+def declares_article(page: HtmlElement) -> bool:
+    """Return whether a page says that it is an article, in its metadata or by the program that made it."""
+    elements = list(page.descendants())
+    return any(map(_declares, elements)) and not any(_MANUAL.search(_generator(element)) for element in elements)
+
+
+def _declares(element: HtmlElement) -> bool:
+    attributes = element.attributes
+    if "itemtype" in attributes and _SCHEMA.fullmatch(attributes["itemtype"].rpartition("/")[2]):
+        return True
+    if element.tag == "script" and attributes.get("type", "").lower() == "application/ld+json":
+        return any(_SCHEMA.fullmatch(name) for name in _JSON_TYPE.findall(element.text()))
+    name, content = attributes.get("property", "").lower(), attributes.get("content", "").lower()
+    is_article = name.startswith("article:") or (name == "og:type" and content.startswith(("article", "blog")))
+    return element.tag == "meta" and (is_article or bool(_GENERATOR.match(_generator(element))))
+
+
+def _generator(element: HtmlElement) -> str:
+    is_generator = element.tag == "meta" and element.attributes.get("name", "").lower() == "generator"
+    return element.attributes.get("content", "") if is_generator else ""
+
+
+def article_blocks(markup: str, blocks: Sequence[TextBlock], title: str) -> tuple[TextBlock, ...]:
+    """Return the blocks of the article of a page; none if there is no article with prose.
+
+    Sentences between the principal heading and the first paragraph stay: trafilatura loses standfirsts.
+
+    Args:
+        markup: Text of the page.
+        blocks: Blocks of the page.
+        title: Title of the page, whose heading is kept.
+
+    """
+    words = split_words(_extracted(markup))
+    phrases, text = set(_phrases(words)), f" {' '.join(words)} "
+    inside = [_is_inside(split_words(block.text), phrases, text) for block in blocks]
+    prose = [number for number, block in enumerate(blocks) if inside[number] and block.kind == "paragraph"]
+    if not prose:
+        return ()
+    principal = [number for number in range(prose[0]) if blocks[number].kind == "heading" and blocks[number].level == 1]
+    standfirst = range(principal[-1] if principal else prose[0], prose[0])
+    return tuple(
+        block
+        for number, block in enumerate(blocks)
+        if inside[number]
+        or (block.kind == "heading" and block.text == title)
+        or (block.kind in ("caption", "code", "table_row") and prose[0] < number < prose[-1])
+        or (number in standfirst and block.kind == "paragraph" and is_prose(block.text))
+    )
+
+
+def _extracted(markup: str) -> str:
+    """Return the text of the article as trafilatura extracts it, or all its paragraphs where that is less than half."""
+    from trafilatura import baseline, extract  # as most pages are no articles
+
+    if markup.count("<") > _MAX_TAGS:
+        return ""
+    for library in ("trafilatura", "courlan", "htmldate", "justext"):
+        logging.getLogger(library).addHandler(logging.NullHandler())  # or its warnings go to stderr
+    try:
+        text = extract(markup, include_comments=False) or ""
+        _, paragraphs, _ = baseline(markup)
+    except Exception:  # whatever a page breaks in it, the blocks are read without it
+        return ""
+    return text if len(text) >= _MIN_SHARE * len(paragraphs) else paragraphs
+
+
+def _phrases(words: Sequence[str]) -> list[tuple[str, ...]]:
+    return [tuple(words[start : start + _PHRASE]) for start in range(len(words) - _PHRASE + 1)]
+
+
+def _is_inside(words: Sequence[str], phrases: set[tuple[str, ...]], text: str) -> bool:
+    """Return whether the words of a block are in a text with these phrases."""
+    own = _phrases(words)
+    if not own:
+        return bool(words) and f" {' '.join(words)} " in text
+    return sum(phrase in phrases for phrase in own) >= _MIN_SHARED * len(own)

@@ -1,20 +1,192 @@
-"""Raw RFCs, cleaned as `prepare` cleans them, with their headings.
+"""Raw RFCs: front page, sections that are no part of the body, drawings, headings and prose.
 
-The text of paragraphs equals what `prepare` makes of the document, and the abstract, which is the reference summary
-there, stays. Status, copyright, contents and addresses are notices; drawings and tables keep their lines as code.
+An RFC is plain text laid out for a line printer. `prepare` drops formalities, the abstract, the table of contents and
+addresses, each up to the next heading; a table of contents, whose entries look like headings, up to the first
+paragraph. A file that is read has the same paragraphs, and the abstract, which is the reference summary there; what
+else is dropped are notices, and drawings and tables keep their lines as code.
 """
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
 
 from sumpool.documents.decoding import decode_text
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
-from sumpool.documents.plain_text.drawings import is_drawing
-from sumpool.documents.plain_text.lines import unwrap
-from sumpool.documents.plain_text.pages import indentation
-from sumpool.documents.rfc import SECTION_NUMBER, RfcBlock, classify_blocks, section_name
-from sumpool.documents.sections import CAPTION
+from sumpool.documents.sections import CAPTION, PAGE_REFERENCE
+from sumpool.documents.text_lines import (
+    has_columns,
+    indentation,
+    is_drawing,
+    is_rule,
+    lacks_punctuation,
+    numbered_lines,
+    reads_as_prose,
+    unwrap,
+)
 from sumpool.text.sentences import list_mark
+
+Block = list[str]
+"""Consecutive non-empty lines with their indentation; at least one."""
+
+Part = Literal["front", "dropped", "drawing", "fragment", "prose"]
+"""Part of an RFC that a block belongs to: front page, dropped section, drawing or table, heading or caption, prose."""
+
+SECTION_NUMBER: Final = re.compile(
+    r"^\s*(?:(?:appendix\s+)?(?P<number>(?:[a-z]|\d+)(?:\.\d+)*)\.?|[ivx]+\.)\s+(?=\S)", re.IGNORECASE
+)
+_DROPPED_SECTIONS = frozenset(
+    re.split(
+        r",?\s*\n\s*|, ",
+        """abstract
+        status of this memo, status of this document, status of memo, status of this rfc, status of the memo, status
+        copyright notice, copyright, full copyright statement, copyright statement, full copyright, legal notice
+        intellectual property, intellectual property statement, disclaimer of validity, disclaimer
+        table of contents, contents, list of figures, list of tables
+        author's address, authors' addresses, author's addresses, authors' address, authors addresses
+        authors address, author address, author addresses, author information, author's information, authors
+        author, editor's address, editors' addresses, authors' contact information, author's contact information
+        addresses of authors""",
+    )
+)
+"""Names of removed sections: formalities, and the abstract."""
+_FIELD_NAMES = frozenset(("status", "author", "authors"))
+"""Names that are formal in front of the body only; behind it they head the description of a field."""
+_CENTRED = 8
+"""Indentation from which on lines may be centred."""
+_LEGAL = re.compile(
+    r"Copyright \([cC]\)|This document is subject to (?:BCP 78|the rights)"
+    r"|This document and (?:the information contained|translations of it)|The limited permissions granted above"
+    r"|The IETF takes no position regarding the validity|Copies of IPR disclosures"
+    r"|The IETF invites any interested party|Funding for the RFC Editor function"
+)
+
+
+@dataclass(frozen=True)
+class RfcBlock:
+    """Block of an RFC.
+
+    Attributes:
+        lines: Lines with their indentation; at least one.
+        number: Number of the first line in the text, from 1.
+        part: Part of the RFC.
+        section: Name of the dropped section that the block belongs to, in lower case; empty outside.
+    """
+
+    lines: Block
+    number: int
+    part: Part
+    section: str = ""
+
+
+def classify_blocks(text: str) -> Iterator[RfcBlock]:
+    """Yield all blocks of an RFC in order, without page breaks."""
+    numbers: list[int] = []
+    blocks: list[Block] = []
+    in_block = False
+    for number, line in numbered_lines(text):
+        if line and in_block:
+            blocks[-1].append(line)
+        elif line:
+            numbers.append(number)
+            blocks.append([line])
+        in_block = bool(line)
+    # Before the first section or paragraph are stream, number, authors, date, title.
+    begins = (
+        index
+        for index, block in enumerate(blocks[:12])
+        if opens_dropped_section(block) or SECTION_NUMBER.match(block[0]) or is_running_text(block)
+    )
+    start = next(begins, min(1, len(blocks)))
+    sections = [""] * start + _dropped_sections(blocks[start:])
+    for index, (number, block, section) in enumerate(zip(numbers, blocks, sections, strict=True)):
+        if index < start:
+            part: Part = "front"
+        elif section:
+            part = "dropped"
+        elif is_drawing(block):
+            part = "drawing"
+        else:
+            paragraph = unwrap(block)
+            is_prose = (len(paragraph) >= 75 or not lacks_punctuation(paragraph)) and not _LEGAL.match(paragraph)
+            part = "prose" if is_prose else "fragment"
+        yield RfcBlock(block, number, part, section)
+
+
+def _dropped_sections(blocks: list[Block]) -> list[str]:
+    """Name the dropped section that each block belongs to, up to the next heading; empty outside.
+
+    Entries of a table of contents look like headings; a table of contents is dropped up to the first paragraph.
+    """
+    sections: list[str] = []
+    opening: Block | None = None
+    name = ""
+    in_body = is_indented = False
+    for block in blocks:
+        if opens_dropped_section(block) and not (in_body and _section_name(block) in _FIELD_NAMES):
+            opening, name, is_indented = block, _section_name(block), True
+        elif opening and _ends_section(block, opening, name, is_indented):
+            opening, name = None, ""
+        elif opening:
+            is_indented &= indentation(block[0]) > indentation(opening[0])
+        in_body = in_body or (not name and is_running_text(block))
+        sections.append(name)
+    return sections
+
+
+def opens_dropped_section(block: Block) -> bool:
+    """Return whether a block is the heading of a dropped section, or begins with one."""
+    if len(block[0]) > 60:
+        return False
+    name = _section_name(block)
+    return name in _DROPPED_SECTIONS and (_is_one_line(block) or " " in name)
+
+
+def _section_name(block: Block) -> str:
+    """Return the section name in a heading, in lower case and without the section number."""
+    return SECTION_NUMBER.sub("", block[0], count=1).strip(" .:-=").lower().replace("\u2019", "'")
+
+
+def is_running_text(block: Block) -> bool:
+    """Return whether a block is running text, not a title, columns or a table of contents."""
+    return not lacks_punctuation(block[-1]) and _is_paragraph(block)
+
+
+def _is_paragraph(block: Block) -> bool:
+    """Return whether a block is as wide as a paragraph, and neither columns nor headings nor centred lines."""
+    if len(block) < 2 or max(map(len, block)) <= 50 or has_columns(block):
+        return False
+    if 3 * sum(bool(SECTION_NUMBER.match(line)) for line in block) > len(block):
+        return False
+    indents = set(map(indentation, block[1:]))
+    # A block far from the margin may be prose whose lines begin in one column.
+    return max(indents) < _CENTRED or (len(block) > 2 and len(indents) == 1 and reads_as_prose(block))
+
+
+def _ends_section(block: Block, opening: Block, name: str, is_indented: bool) -> bool:
+    """Return whether a dropped section ends before a block.
+
+    Args:
+        block: Block behind the heading.
+        opening: Heading.
+        name: Name of the section.
+        is_indented: Whether all blocks between heading and block are indented deeper than the heading.
+    """
+    if "contents" in name:
+        return is_running_text(block) or (len(block) > 2 and _is_paragraph(block) and reads_as_prose(block))
+    line, is_one_line = block[0], _is_one_line(block)
+    if indentation(line) > indentation(opening[0]):
+        return False
+    if is_indented and is_one_line and len(line) <= 60:
+        return True
+    is_heading = (len(block) <= 2 and SECTION_NUMBER.match(line)) or (is_one_line and lacks_punctuation(line))
+    return bool(is_heading) and len(line) <= 100 and not PAGE_REFERENCE.search(line)
+
+
+def _is_one_line(block: Block) -> bool:
+    """Return whether a block is one line, underlined or not."""
+    return len(block) == 1 or (len(block) == 2 and is_rule(block[1].lstrip()))
+
 
 _NO_TITLE = re.compile(
     r"\b(?:19|20)\d\d\b|^(?:Request for Comments|RFC|Category|Obsoletes|Updates|ISSN|STD|BCP|FYI|NIC)\b"
@@ -35,24 +207,15 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
     del options
     text, notes = decode_text(content)
     blocks = list(classify_blocks(text))
-    title = _title(blocks)
+    # The title is the last centred block of the front page that is no date, number or heading of a section.
+    front_end = next((index for index, block in enumerate(blocks) if block.part in ("dropped", "prose")), 0)
+    centred = (
+        unwrap(block.lines)
+        for block in reversed(blocks[:front_end])
+        if len(block.lines) <= 4 and all(indentation(line) > 3 for line in block.lines)
+    )
+    title = next((text for text in centred if not _NO_TITLE.search(text)), "")
     return ParsedDocument(tuple(_text_blocks(blocks, title)), title, notes)
-
-
-def _text_blocks(blocks: list[RfcBlock], title: str) -> Iterator[TextBlock]:
-    headings = _headings_behind_contents(blocks)
-    for index, block in enumerate(blocks):
-        text = unwrap(block.lines)
-        if text == title:
-            yield TextBlock(text, "heading", 1, line=block.number)
-        elif block.part == "front":
-            yield TextBlock(text, "notice", line=block.number)
-        elif index in headings:
-            yield TextBlock(text, "heading", _level(block.lines[0]), line=block.number)
-        elif block.part == "dropped":
-            yield _dropped_block(block, text)
-        else:
-            yield _body_block(block, text)
 
 
 def _headings_behind_contents(blocks: list[RfcBlock]) -> set[int]:
@@ -66,31 +229,29 @@ def _headings_behind_contents(blocks: list[RfcBlock]) -> set[int]:
     return headings
 
 
-def _dropped_block(block: RfcBlock, text: str) -> TextBlock:
-    """Return a block of a section that `prepare` drops: the abstract stays, all others are notices."""
-    if block.section != "abstract":
-        return TextBlock(text, "notice", line=block.number)
-    if section_name(block.lines) == "abstract":
-        return TextBlock(text, "heading", 1, line=block.number)
-    return TextBlock(text, line=block.number)
-
-
-def _body_block(block: RfcBlock, text: str) -> TextBlock:
-    if block.part == "prose":
-        return _paragraph(text, block.number)
-    if CAPTION.match(text):
-        return TextBlock(text, "caption", line=block.number)
-    if _is_heading_line(block):
-        return TextBlock(text, "heading", _level(block.lines[0]), line=block.number)
-    if block.part == "drawing" or len(block.lines) > 1 or is_drawing(block.lines):
-        indent = min(map(indentation, block.lines))
-        return TextBlock("\n".join(line[indent:] for line in block.lines), "code", line=block.number)
-    return _paragraph(text, block.number)
-
-
-def _paragraph(text: str, line: int) -> TextBlock:
-    mark = list_mark(text)
-    return TextBlock(text[mark:], "list_item" if mark else "paragraph", 1 if mark else 0, line=line)
+def _text_blocks(blocks: list[RfcBlock], title: str) -> Iterator[TextBlock]:
+    headings = _headings_behind_contents(blocks)
+    for index, block in enumerate(blocks):
+        text = unwrap(block.lines)
+        is_abstract = block.part == "dropped" and block.section == "abstract"
+        if text == title or (is_abstract and _section_name(block.lines) == "abstract"):
+            yield TextBlock(text, "heading", 1, line=block.number)
+        elif index in headings:
+            yield TextBlock(text, "heading", _level(block.lines[0]), line=block.number)
+        elif is_abstract:
+            yield TextBlock(text, line=block.number)
+        elif block.part in ("front", "dropped"):
+            yield TextBlock(text, "notice", line=block.number)
+        elif block.part != "prose" and CAPTION.match(text):
+            yield TextBlock(text, "caption", line=block.number)
+        elif block.part != "prose" and _is_heading_line(block):
+            yield TextBlock(text, "heading", _level(block.lines[0]), line=block.number)
+        elif block.part == "drawing" or (block.part != "prose" and (len(block.lines) > 1 or is_drawing(block.lines))):
+            indent = min(map(indentation, block.lines))
+            yield TextBlock("\n".join(line[indent:] for line in block.lines), "code", line=block.number)
+        else:
+            mark = list_mark(text)
+            yield TextBlock(text[mark:], "list_item" if mark else "paragraph", 1 if mark else 0, line=block.number)
 
 
 def _is_heading_line(block: RfcBlock) -> bool:
@@ -110,14 +271,3 @@ def _depth(line: str) -> int:
     """Return the depth of the section that a line numbers; 0 without a number."""
     number = SECTION_NUMBER.match(line)
     return 1 + number["number"].count(".") if number and number["number"] else 0
-
-
-def _title(blocks: list[RfcBlock]) -> str:
-    """Return the title: the last centred block of the front page that is no date, number or heading of a section."""
-    front_end = next((index for index, block in enumerate(blocks) if block.part in ("dropped", "prose")), 0)
-    for block in reversed(blocks[:front_end]):
-        text = unwrap(block.lines)
-        centred = all(indentation(line) > 3 for line in block.lines)
-        if centred and len(block.lines) <= 4 and not _NO_TITLE.search(text):
-            return text
-    return ""

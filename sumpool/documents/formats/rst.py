@@ -1,10 +1,268 @@
-"""reStructuredText by docutils, with the directives and roles of Sphinx, which `_docutils` adds to it."""
+"""reStructuredText, parsed by docutils; unknown directives and roles, such as those of Sphinx, keep their text.
 
-from importlib.util import find_spec
+docutils only parses: it includes no files, opens no addresses, and resolves no references, so that substitutions of
+substitutions stay small.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+from docutils import frontend, nodes, utils
+from docutils.parsers.rst import Directive, Parser, directives, roles
 
 from sumpool.documents.decoding import decode_text
-from sumpool.documents.document import ParsedDocument, ReadOptions, opening_heading
-from sumpool.documents.formats import missing_library
+from sumpool.documents.document import (
+    ParsedDocument,
+    ReadOptions,
+    TextBlock,
+    TextBlockKind,
+    join_cells,
+    opening_heading,
+)
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_CODE: Final = _names(
+    "code code-block sourcecode parsed-literal doctest testcode testoutput testsetup testcleanup math productionlist "
+    "prompt ipython console graphviz digraph graph literal mermaid"
+)
+_DROPPED: Final = _names(
+    "toctree image include literalinclude contents index meta currentmodule module default-role role raw sectnum title "
+    "tabularcolumns target-notes bibliography automodule autoclass autofunction autosummary autodata autoexception "
+    "automethod autoattribute kernel-doc sectionauthor codeauthor moduleauthor highlightlang program header footer "
+    "date highlight"
+)
+_PARAGRAPHS: Final = _names("seealso todo impl-detail availability parsed")
+"""Directives of Sphinx whose text may begin beside their name."""
+_VERSIONS: Final = _names("versionadded versionchanged deprecated versionremoved deprecated-removed soft-deprecated")
+_WRAPPERS: Final = _names("class cssclass rst-class only tab tabs tab-set tab-item grid grid-item hlist")
+_RENAMED: Final = {"centered": "rubric", "flat-table": "list-table"}
+_NO_TEXT: Final = (
+    nodes.comment, nodes.substitution_definition, nodes.Invisible, nodes.system_message, nodes.image, nodes.raw,
+    nodes.label,
+)  # fmt: skip
+_NOTE: Final = "\0"
+"""Mark of a footnote, which goes with the space before it."""
+_ROLE_TARGET: Final = re.compile(r"(?<!\s)\s*<[^<>]*>$")
+_SHORT: Final = re.compile(r"~(?:[\w.]*\.)?")
+_MAX_FRAMES: Final = 5_000
+"""Calls inside each other; each address of a paragraph takes three."""
+_PREFIXED: Final = {"pep": "PEP ", "rfc": "RFC "}
+_SILENT_ROLES: Final = frozenset(("index", "cite", "raw-html"))
+
+
+def _read_blocks(text: str) -> tuple[TextBlock, ...]:
+    """Return the blocks of reStructuredText."""
+    settings = frontend.get_default_settings(Parser)
+    for name, value in {
+        "file_insertion_enabled": False, "raw_enabled": False, "report_level": 5, "halt_level": 5,
+        "warning_stream": False, "line_length_limit": 10**9, "syntax_highlight": "none", "smart_quotes": False,
+    }.items():  # fmt: skip
+        setattr(settings, name, value)
+    document = utils.new_document("document", settings)
+    frames = sys.getrecursionlimit()
+    sys.setrecursionlimit(_MAX_FRAMES)
+    try:
+        Parser().parse(text.translate({8: None, 12: None, 27: None}), document)
+        return tuple(block for block in _Walk(document).blocks(document, 0) if block.text)
+    finally:
+        sys.setrecursionlimit(frames)
+
+
+class _AnyOption(dict[str, Callable[[str], Any]]):
+    """Options of a directive; those that it does not know are taken as they are."""
+
+    def __missing__(self, name: str) -> Callable[[str], Any]:
+        return str
+
+    def __bool__(self) -> bool:
+        return True
+
+
+class _Tolerant(Directive):  # type: ignore[misc]
+    """Directive of Sphinx or of an extension.
+
+    The argument of one that is not in the lists is code, such as the description of a function.
+    """
+
+    has_content = True
+    optional_arguments = 1
+    final_argument_whitespace = True
+    option_spec = _AnyOption()
+
+    def run(self) -> list[nodes.Node]:
+        name, argument = _plain_name(self.name), "".join(self.arguments)
+        if name in _DROPPED:
+            return []
+        if name in _CODE:
+            return self._located(nodes.literal_block("", "\n".join(self.content) or argument))
+        content = nodes.container()
+        self.state.nested_parse(self.content, self.content_offset, content, match_titles=True)
+        return [*self._argument(name, argument), *content.children]
+
+    def _argument(self, name: str, text: str) -> list[nodes.Node]:
+        if name in _VERSIONS:
+            text = "".join(text.split(maxsplit=1)[1:])
+        if not text or name in _WRAPPERS:
+            return []
+        if name in _VERSIONS | _PARAGRAPHS:
+            return self._located(nodes.paragraph("", "", *self.state.inline_text(text, self.lineno)[0]))
+        return self._located(nodes.literal_block("", text))
+
+    def _located(self, node: nodes.Element) -> list[nodes.Node]:
+        node.line = self.lineno
+        return [node]
+
+
+_find_directive = directives.directive
+
+
+def _plain_name(name: str) -> str:
+    """Return the name of a directive or a role without its domain."""
+    name = name.rpartition(":")[2].lower()
+    return _RENAMED.get(name, name)
+
+
+def _directive(name: str, *context: object) -> tuple[type[Directive], list[nodes.Node]]:
+    """Return the class of a directive, which takes any option."""
+    name = _plain_name(name)
+    found = None if name in _DROPPED | _CODE else _find_directive(name, *context)[0]
+    if found is None or name in _WRAPPERS:
+        return _Tolerant, []
+    return type(found.__name__, (found,), {"option_spec": _AnyOption(found.option_spec or {})}), []
+
+
+def _role(name: str, *_: object) -> tuple[Callable[..., tuple[list[nodes.Node], list[nodes.Node]]], list[nodes.Node]]:
+    """Return a role that is its text, or the title before its target."""
+    name = _plain_name(name)
+
+    def role(_name: str, _raw: str, text: str, *_: object) -> tuple[list[nodes.Node], list[nodes.Node]]:
+        if name in _SILENT_ROLES:
+            return [], []
+        text = _ROLE_TARGET.sub("", utils.unescape(text).removeprefix("!"))
+        return [nodes.inline("", _PREFIXED.get(name, "") + _SHORT.sub("", text, count=1))], []
+
+    return role, []
+
+
+directives.directive = _directive
+roles.role = _role
+
+
+class _Walk:
+    """Walk through the tree of a document."""
+
+    def __init__(self, document: nodes.document) -> None:
+        self._replacements = document.substitution_defs
+        self._line = 1
+        self._unindented = 0
+
+    def blocks(
+        self, node: nodes.Element, depth: int, kind: TextBlockKind = "paragraph", level: int = 0
+    ) -> Iterator[TextBlock]:
+        """Yield the blocks inside a node.
+
+        Args:
+            node: Node of docutils.
+            depth: Sections around it.
+            kind: Kind of its paragraphs.
+            level: Lists around it.
+        """
+        last: TextBlock | None = None
+        for child in node.children:
+            self._line = child.line or self._line
+            for block in self._block(child, depth, kind, level):
+                if last and last.kind == "list_item" and self._line == self._unindented:
+                    block = replace(block, text=f"{last.text} {block.text}".rstrip(), line=last.line)
+                elif last:
+                    yield last
+                last = block
+        if last:
+            yield last
+
+    def _block(self, node: nodes.Element, depth: int, kind: TextBlockKind, level: int) -> Iterator[TextBlock]:
+        if isinstance(node, nodes.system_message) and "unexpected unindent" in node.astext():
+            self._unindented = node["line"]  # of a sentence that goes on below a line with the mark of an item
+        if isinstance(node, _NO_TEXT):
+            return
+        if isinstance(node, (nodes.title, nodes.rubric)):
+            yield self._title(node, depth)
+        elif isinstance(node, (nodes.literal_block, nodes.doctest_block, nodes.math_block)):
+            yield TextBlock(node.astext().expandtabs().rstrip(), "code", line=self._line)
+        elif isinstance(node, nodes.row):
+            yield TextBlock(join_cells(map(self._texts, node.children)), "table_row", line=self._line)
+        elif isinstance(node, nodes.field):
+            yield from self._field(node, depth, level)
+        elif isinstance(node, (nodes.term, nodes.option_group)):
+            yield self._text_block(node, "list_item", level + 1)
+        elif isinstance(node, (nodes.caption, nodes.legend)):
+            yield self._text_block(node, "caption", 0)
+        elif isinstance(node, nodes.TextElement):
+            yield self._text_block(node, kind, level)
+        else:
+            yield from self._inside(node, depth, kind, level)
+
+    def _inside(self, node: nodes.Element, depth: int, kind: TextBlockKind, level: int) -> Iterator[TextBlock]:
+        """Yield the blocks inside a section, a list or another group."""
+        if isinstance(node, nodes.section):
+            depth += 1
+        elif isinstance(node, (nodes.bullet_list, nodes.enumerated_list)):
+            kind, level = "list_item", level + 1
+        yield from self.blocks(node, depth, kind, level)
+
+    def _title(self, node: nodes.Element, depth: int) -> TextBlock:
+        if isinstance(node.parent, nodes.table):
+            return self._text_block(node, "caption", 0)
+        if not isinstance(node.parent, nodes.section) or isinstance(node, nodes.rubric):
+            return self._text_block(node, "heading", depth + 1)
+        self._line -= 1  # of the text, which docutils counts below it
+        return self._text_block(node, "heading", depth)
+
+    def _field(self, node: nodes.Element, depth: int, level: int) -> Iterator[TextBlock]:
+        """Yield a field; those above the first section describe the document."""
+        kind: TextBlockKind = (
+            "notice" if depth <= 1 and node.parent.parent.tagname in ("document", "section") else "list_item"
+        )
+        name, body = node.children
+        yield TextBlock(
+            f"{self._text(name)}: {self._texts(body)}".rstrip(),
+            kind,
+            (level + 1) * (kind == "list_item"),
+            line=self._line,
+        )
+
+    def _text_block(self, node: nodes.Element, kind: TextBlockKind, level: int) -> TextBlock:
+        return TextBlock(self._text(node), kind, level, line=self._line)
+
+    def _texts(self, node: nodes.Element) -> str:
+        """Return the text of a node that holds blocks."""
+        return " ".join(block.text for block in self.blocks(node, 0)).replace("\n", " ")
+
+    def _text(self, node: nodes.Element) -> str:
+        text = " ".join("".join(self._inline(node)).split())
+        return text.replace(" " + _NOTE, "").replace(_NOTE, "")
+
+    def _inline(self, node: nodes.Element) -> Iterator[str]:
+        for child in node.children:
+            if isinstance(child, nodes.Text):
+                yield child.astext()
+            elif isinstance(child, nodes.substitution_reference):
+                replacement = self._replacements.get(child.get("refname", ""))
+                yield (replacement.astext() if replacement else "") or child.astext()
+            elif isinstance(child, nodes.footnote_reference):
+                yield _NOTE
+            elif isinstance(child, nodes.citation_reference):
+                yield f"[{child.astext()}]"
+            elif isinstance(child, nodes.option):
+                yield (", " if child is not node.children[0] else "") + child.astext()
+            elif isinstance(child, nodes.target) or not isinstance(child, _NO_TEXT):
+                yield from self._inline(child)
 
 
 def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
@@ -12,13 +270,8 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
 
     Raises:
         ValueError: If the content is not text in a known encoding.
-        DataError: If docutils is not installed.
     """
     del options
-    if find_spec("docutils") is None:
-        raise missing_library("docutils", "reStructuredText")
     text, notes = decode_text(content)
-    from sumpool.documents.formats._docutils import read_blocks  # which imports it
-
-    blocks = read_blocks(text)
+    blocks = _read_blocks(text)
     return ParsedDocument(blocks, opening_heading(blocks), notes)

@@ -1,8 +1,416 @@
-"""Plain text, divided by the layout of its lines."""
+"""Plain text: headings, paragraphs, list items, table rows, captions and code, by the layout of lines.
+
+Files and rows are read alike: a file becomes blocks of joined lines, a row spans of its own text, which stays as it is,
+so that offsets in it are valid.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
 from sumpool.documents.decoding import decode_text
-from sumpool.documents.document import ParsedDocument, ReadOptions, opening_heading
-from sumpool.documents.plain_text.structure import text_blocks
+from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock, TextBlockKind, opening_heading
+from sumpool.documents.sections import CAPTION, is_caption
+from sumpool.documents.text_lines import (
+    EDITOR_MODE,
+    TextRow,
+    is_drawing,
+    is_fenced,
+    is_rule,
+    join_rows,
+    row_groups,
+)
+from sumpool.text.sentences import may_end_paragraph
+
+_QUESTION, _ANSWER = re.compile(r"Q[.:] +\S"), re.compile(r"A[.:] +\S")
+"""First lines of a question and of its answer."""
+_FIELD = re.compile(r"[A-Z][\w-]{0,20}(?: [\w-]{1,20}){0,2} *: ")
+"""Name of a field, as in the header of a mail."""
+_GAP = re.compile(r"(?<=[^\s.!?:]) {3,}(?=\S)|(?<=\S) {5,}(?=\S)|\t")
+_CODE_LINE = re.compile(
+    r"^(?:[$%>] \S|# (?!.*\.$)|>>> |\.\.\. |//|/\*|#include|#!|import \w+$|from \w+ import|def \w+\(|class \w+[(:])"
+    r"|[{}\\]$|^\S+(?:\s\S+){0,3};$|\w\(\S*\);?$|^\S+=\S*$|^[\w.]+ [:+-]?= |^</?\w|/>$|&&|\|\|| \| \w+"
+    r"|^--?\w[\w-]*(?:[ =]\S+)?$|^[./~][\w./-]+$"
+)
+_RAGGED = 15
+"""Columns that a line may end before the edge although the paragraph goes on."""
+_NARROW = 0.6
+"""Share of the lines' width in the document below which lines were broken on purpose."""
+_MAX_LINE = 160
+"""Longest line of a hard-wrapped text; a longer one is a paragraph."""
+
+
+def _has_long_prose(rows: Sequence[TextRow]) -> bool:
+    """Return whether a line is a whole paragraph: no limit breaks it, and it ends as a paragraph does."""
+    return any(row.end > _MAX_LINE and may_end_paragraph(row.text) for row in rows)
+
+
+def _is_table(rows: Sequence[TextRow]) -> bool:
+    """Return whether lines are rows of a table: most have cells apart from each other, in few columns."""
+    if _has_long_prose(rows) and not _has_bars(rows):
+        return False
+    cells = sum(bool(_GAP.search(row.text[row.mark :])) or row.text.count("|") > 1 for row in rows)
+    return 2 * cells > len(rows) and (
+        len(rows) > 1 or rows[0].text.count("|") > 1 or len(_GAP.findall(rows[0].text)) > 1
+    )
+
+
+def _has_bars(rows: Sequence[TextRow]) -> bool:
+    """Return whether all lines stand between vertical bars, as rows of a table in Markdown or reStructuredText do."""
+    return all(len(row.text) > 2 and row.text[0] == row.text[-1] == "|" for row in rows)
+
+
+def _is_code(rows: Sequence[TextRow], base_indent: int) -> bool:
+    """Return whether lines are a drawing, or code by their characters, the more so where they are indented."""
+    texts = [row.text for row in rows]
+    if len(rows) > 1 and not any(row.mark for row in rows):
+        ascii_size, size = sum(len(text.encode("ascii", "ignore")) for text in texts), sum(map(len, texts))
+        if ascii_size >= 0.8 * size and is_drawing(texts):  # one of another script is none
+            return True
+    if rows[0].mark or _has_long_prose(rows):
+        return False
+    marked = sum(bool(_CODE_LINE.search(row.text)) for row in rows)
+    indented = all(row.indent >= base_indent + 4 for row in rows)
+    if indented and not any(may_end_paragraph(row.text) for row in rows):
+        lower = all(row.text[0].islower() or not row.text[0].isalpha() for row in rows)
+        return 2 * (marked + lower) > (1 if len(rows) == 1 else len(rows))
+    return marked > (0.4 if indented else 0.6) * len(rows)
+
+
+def _split_paragraphs(rows: Sequence[TextRow], edge: int) -> Iterator[list[TextRow]]:
+    """Split lines at list items, indented first lines, lines that end early, and between question and answer.
+
+    Args:
+        rows: Lines without an empty one between them.
+        edge: Column where the lines of the document are wrapped.
+    """
+    early = _early_ends(rows, edge)
+    hanging = len(rows) > 2 and rows[1].indent > rows[0].indent and not rows[0].mark
+    fields = sum(bool(_FIELD.match(row.text)) for row in rows) > 1
+    paragraph = [rows[0]]
+    for index, row in enumerate(rows[1:], 1):
+        first, last = paragraph[0], rows[index - 1]
+        step = row.indent - last.indent
+        is_item = row.mark > 0 and (
+            step > 0 or (first.mark and row.indent <= first.indent) or may_end_paragraph(last.text)
+        )
+        is_indented = 2 <= step <= 10 and len(paragraph) > 1 and may_end_paragraph(last.text)  # as in books
+        # A term above an indented definition, or the first line of the definition.
+        is_term = row.indent == rows[0].indent and step < 0
+        is_definition = last.indent == rows[0].indent and step > 0 and len(last.text) < 60
+        if (
+            index - 1 in early
+            or (fields and _FIELD.match(row.text))
+            or is_item
+            or is_indented
+            or (hanging and (is_term or is_definition))
+            or (_ANSWER.match(row.text) and _QUESTION.match(first.text))
+        ):
+            yield paragraph
+            paragraph = []
+        paragraph.append(row)
+    yield paragraph
+
+
+def _early_ends(rows: Sequence[TextRow], edge: int) -> set[int]:
+    """Return the indices of lines after which a paragraph ends, as the next word would have fitted."""
+    if len(rows) < 2:
+        return set()
+    block_edge = max(row.end for row in rows)
+    if len(rows) == 2 or block_edge < _NARROW * edge:
+        block_edge = max(edge, block_edge)
+    if block_edge > _MAX_LINE:
+        return {index for index, row in enumerate(rows) if row.end > _MAX_LINE or may_end_paragraph(row.text)}
+    early = {
+        index
+        for index, (row, following) in enumerate(pairwise(rows))
+        if row.end + 1 + len(following.text.split(" ", 1)[0]) + _RAGGED <= min(block_edge, edge + _RAGGED)
+    }
+    breaks = {index for index in early if not rows[index + 1].text[0].islower() and rows[index].text[-1] not in ",-"}
+    if 2 * len(early) > len(rows) - 1:
+        return breaks
+    return {index for index in breaks if may_end_paragraph(rows[index].text)}
+
+
+_OUTLINE = re.compile(r"\b(?:outline|org)\b", re.IGNORECASE)
+_UNDERLINE = re.compile(r"([=\-~^*#\"'`+_:.])\1{2,}$")
+_STARS, _HASHES = re.compile(r"(\*{1,6}) +(?=\S)"), re.compile(r"(#{1,6})[ \t]+(?=\S)")
+_NUMBERED = re.compile(
+    r"(?P<number>\d{1,3}(?:\.\d{1,3}){0,5}\.?|[A-Z](?:\.\d{1,3}){1,4}\.?|[A-Z]\.|[IVX]{1,5}\.|\u00a7 ?\d+"
+    r"|(?:chapter|section|part|appendix|annex|kapitel|abschnitt|chapitre|cap\u00edtulo|\u0433\u043b\u0430\u0432\u0430)\s+[\w.]+[.:]?"
+    r"|\u7b2c[\u4e00-\u9fff\d]{1,4}[\u7ae0\u8282\u7bc0])\s+\S",
+    re.IGNORECASE,
+)
+_MAX_WORDS, _MAX_LENGTH, _MAX_LINES = 14, 90, 3
+_MAX_SHORT_WORDS, _MAX_SHORT_LENGTH = 10, 70
+_MAX_CAPITAL_WORDS = 8
+_MAX_STOPPED_WORDS = 6
+"""Words of a numbered heading that ends with a full stop."""
+_MIN_MARKED = 2
+"""Headings with hashes from which on no other lines count but those in capitals or above a rule."""
+_STOPS = ".;,:\u3002\uff1b\uff0c\uff1a\uff01"
+
+
+Heading = tuple[list[TextRow], int]
+"""Lines of a heading, without rules, and its level."""
+
+
+class Headings:
+    """Headings of a document's lines.
+
+    Attributes:
+        groups: Lines between empty lines.
+        base_indent: Indentation of most lines in groups that are more than two lines long.
+    """
+
+    def __init__(self, groups: Sequence[list[TextRow]], *, is_outline: bool = False) -> None:
+        """Take the lines of a document; `is_outline` tells that stars mark headings, as in an outline of Emacs."""
+        self.groups = groups
+        indents = Counter(row.indent for group in groups if len(group) > 2 for row in group)
+        self.base_indent = max(indents, key=lambda indent: (indents[indent], -indent), default=0)
+        self.mark = _STARS if is_outline else _HASHES
+        self.rules: list[str] = []
+        marked = sum(self._marked(group, index) > 0 for group in groups for index in range(len(group)))
+        self.is_marked = not is_outline and marked >= _MIN_MARKED
+
+    def split(self, index: int) -> Iterator[tuple[Heading | None, list[TextRow]]]:
+        """Yield the headings of a group, each with the lines below it; None above the first."""
+        group = self.groups[index]
+        if is_fenced(group):
+            yield None, group
+            return
+        heading: Heading | None = None
+        rows: list[TextRow] = []
+        position = 0
+        while position < len(group):
+            level = self._marked(group, position)
+            size = 1 if level else self._underlined(group, position)
+            if size:
+                if heading or rows:
+                    yield heading, rows
+                titles = [row for row in group[position : position + size] if not is_rule(row.text)]
+                marks = [self.mark.match(row.text) if level else None for row in titles]
+                titles = [row._replace(mark=mark.end() if mark else 0) for row, mark in zip(titles, marks, strict=True)]
+                position += size
+                rule = group[position - 1].text[0]
+                if not level and rule not in self.rules:
+                    self.rules.append(rule)
+                heading, rows = (titles, level or 1 + self.rules.index(rule)), []
+            else:
+                rows.append(group[position])
+                position += 1
+        is_capitals = heading is None and len(rows) > 1 and _is_capitals(rows[0])
+        if is_capitals and rows[1].text[0].isalpha() and not rows[1].text.isupper():  # no rest of the heading
+            yield (rows[:1], 1), rows[1:]
+        elif heading is None and (level := self._level(index)):
+            yield ([row._replace(mark=0) for row in rows], level), []
+        else:
+            yield heading, rows
+
+    def _marked(self, group: Sequence[TextRow], position: int) -> int:
+        """Return the level of a line with the mark of a heading; 0 if it has none, or is one of several comments."""
+        row = group[position]
+        mark = None if row.indent else self.mark.match(row.text)
+        if not mark or is_rule(row.text) or is_fenced(group):
+            return 0
+        level = len(mark[1])
+        if self.mark is _STARS:
+            return level
+        before = _hashes(group[position - 1]) if position else level + 1
+        after = _hashes(group[position + 1]) if position + 1 < len(group) else 0
+        is_alone = level not in (before, after) and (level > 1 or before > 0)
+        return level if is_alone and row.text[-1] != "." else 0
+
+    def _underlined(self, group: Sequence[TextRow], position: int) -> int:
+        """Return how many lines an underlined heading has with its rules; 0 if there is none."""
+        start = position + 1 if is_rule(group[position].text) and len(group) > position + 2 else position
+        if len(group) <= start + 1 or is_rule(group[start].text):
+            return 0
+        title, rule = group[start], group[start + 1]
+        fits = 0.5 * len(title.text) <= len(rule.text) <= len(title.text) + 12 or start > position
+        above = (
+            position == 0
+            or start > position
+            or is_rule(group[position - 1].text)
+            or group[position - 1].text[-1] in ".:"
+        )
+        is_heading = above and fits and _UNDERLINE.fullmatch(rule.text) and _is_title(title)
+        return start + 2 - position if is_heading and not _is_table([title, title]) else 0
+
+    def _level(self, index: int) -> int:
+        """Return the level of a group that is a heading; 0 if it is none."""
+        group = self.groups[index]
+        row = group[0]
+        following = self.groups[index + 1] if index + 1 < len(self.groups) else []
+        if not following or len(group) > _MAX_LINES or not all(map(_is_title, group)):
+            return 0
+        numbered = _NUMBERED.match(row.text)
+        wrapped = bool(numbered and _depth(numbered["number"]) > 1 and group[-1].text[-1] not in _STOPS)
+        if len(group) > 1 and index > 0 and not wrapped:
+            return 0
+        if any(_is_table([row, row]) or is_rule(row.text) for row in group):
+            return 0
+        if self.is_marked and not _is_capitals(row):
+            return 0
+        is_stopped = row.text[-1] in _STOPS or group[-1].text[-1] in _STOPS
+        if index == 0 and len(join_rows(group).split()) <= _MAX_WORDS and not is_stopped:
+            return 1
+        if numbered:
+            return self._numbered_level(index, numbered["number"])
+        if _is_capitals(row):
+            return 1
+        text, words = row.text, len(row.text.split())
+        if self.base_indent < row.indent < 12 or words > _MAX_SHORT_WORDS or len(text) > _MAX_SHORT_LENGTH or row.mark:
+            return 0
+        if text[0].islower() or not text[0].isalpha() or text[-1] in _STOPS:
+            return 0
+        below = following[0]
+        return 2 if len(following) > 1 or len(below.text) > len(text) + 10 or below.indent > row.indent else 0
+
+    def _numbered_level(self, index: int, number: str) -> int:
+        """Return the level of a numbered line; 0 if it is an item of a list, whose neighbours are numbered, too."""
+        row, following = self.groups[index][0], self.groups[index + 1]
+        depth = _depth(number)
+        sibling = _NUMBERED.match(following[0].text)
+        is_item = row.indent > self.base_indent + 2 or (
+            sibling is not None and depth == 1 == _depth(sibling["number"]) and following[0].indent >= row.indent
+        )
+        row = self.groups[index][-1]
+        stopped = row.text[-1] in _STOPS and not (row.text[-1] == "." and len(row.text.split()) <= _MAX_STOPPED_WORDS)
+        return 0 if is_item or stopped else min(depth, 6)
+
+
+def _depth(number: str) -> int:
+    """Return the depth of the number of a section: 2 for "3.1."."""
+    return len(re.findall(r"[^\W_]+", number)) if " " not in number else 1
+
+
+def _hashes(row: TextRow) -> int:
+    return len(row.text) - len(row.text.lstrip("#"))
+
+
+def _is_title(row: TextRow) -> bool:
+    return len(row.text) <= _MAX_LENGTH and any(map(str.isalpha, row.text)) and not _HASHES.match(row.text)
+
+
+def _is_capitals(row: TextRow) -> bool:
+    text = row.text
+    if not text.isupper() or text[-1] in _STOPS or len(text.split()) > _MAX_CAPITAL_WORDS:
+        return False
+    letters = sum(map(str.isalpha, text))
+    return letters >= 3 and 2 * letters > len(text)
+
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+class TextPart(NamedTuple):
+    """Part of a text.
+
+    Attributes:
+        kind: Kind of the part.
+        rows: Its lines; the mark of the first is that of a list item or a heading.
+        level: Depth of a heading or a list item, from 1; 0 for other kinds.
+    """
+
+    kind: TextBlockKind
+    rows: Sequence[TextRow]
+    level: int = 0
+
+
+class TextSpan(NamedTuple):
+    """Span of a part of a text.
+
+    Attributes:
+        start: Start in the text, in characters, behind the mark of a list item or a heading.
+        end: End in the text, in characters.
+        kind: Kind of the part.
+        level: Depth of a heading or a list item, from 1; 0 for other kinds.
+    """
+
+    start: int
+    end: int
+    kind: TextBlockKind = "paragraph"
+    level: int = 0
+
+
+def text_blocks(text: str) -> Iterator[TextBlock]:
+    """Yield the blocks of a text, each in one line but for code."""
+    for part in _text_parts(text):
+        first, *others = part.rows
+        if part.kind == "code":
+            indent = min(row.indent for row in part.rows)
+            content = "\n".join(" " * (row.indent - indent) + row.text for row in part.rows)
+        elif part.kind == "table_row":
+            content = " ".join(first.text.replace("|", " ").split())
+        else:
+            content = join_rows([first._replace(text=first.text[first.mark :]), *others])
+        yield TextBlock(content, part.kind, part.level, line=first.number)
+
+
+def text_spans(text: str) -> list[TextSpan]:
+    """Return the spans of the parts of a text, in order.
+
+    Rules, page headers and page footers belong to none; a part that they interrupt has a span on each side.
+    """
+    starts = [0, *(end.end() for end in _LINE_END.finditer(text)), len(text)]
+    spans: list[TextSpan] = []
+    for part in _text_parts(text):
+        first = part.rows[0]
+        start = end = 0
+        for row in part.rows:
+            line = text[starts[row.number - 1] : starts[row.number]]
+            begin = starts[row.number - 1] + len(line) - len(line.lstrip())
+            if row is first:
+                start = begin + first.mark
+                if first.mark and first.text[first.mark - 1].isspace():  # where tabs may stand
+                    start = begin + len(line.strip()) - len(line.strip().split(None, 1)[-1])
+            elif text[end:begin].strip():
+                spans.append(TextSpan(start, end, part.kind, part.level))
+                start = begin
+            end = starts[row.number - 1] + len(line.rstrip())
+        spans.append(TextSpan(start, end, part.kind, part.level))
+    return spans
+
+
+def _text_parts(text: str) -> Iterator[TextPart]:
+    """Yield the parts of a text in order, without rules and what recurs on its pages."""
+    groups = row_groups(text)
+    ends = sorted(row.end for group in groups for row in group[:-1])
+    edge = ends[len(ends) * 9 // 10] if ends else 0  # before which nine of ten lines that go on end
+    mode = EDITOR_MODE.search(text.split("\n", 1)[0])
+    headings = Headings(groups, is_outline=bool(mode and _OUTLINE.search(mode["mode"])))
+    for index in range(len(groups)):
+        for heading, rows in headings.split(index):
+            if heading:
+                yield TextPart("heading", *heading)
+            yield from _body(rows, edge, headings.base_indent)
+
+
+def _body(rows: list[TextRow], edge: int, base_indent: int) -> Iterator[TextPart]:
+    """Yield the parts of lines without an empty line or a heading between them."""
+    if is_fenced(rows):
+        yield TextPart("code", (rows[1:-1] or rows) if rows[0].text[0] == "`" else rows)
+        return
+    rows = [row for row in rows if not is_rule(row.text)]
+    if not rows:
+        return
+    if not _has_bars(rows) and _is_code(rows, base_indent):
+        yield TextPart("code", rows)
+        return
+    if _is_table(rows):
+        yield from (TextPart("table_row", [row]) for row in rows)
+        return
+    for paragraph in _split_paragraphs(rows, edge):
+        first = paragraph[0]
+        if first.mark:
+            yield TextPart("list_item", paragraph, 1 + max(0, first.indent - base_indent) // 4)
+        elif CAPTION.match(first.text) and is_caption(join_rows(paragraph)):
+            yield TextPart("caption", paragraph)
+        else:
+            yield TextPart("paragraph", paragraph)
 
 
 def parse(content: bytes, options: ReadOptions) -> ParsedDocument:

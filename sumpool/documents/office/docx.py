@@ -8,14 +8,23 @@ places.
 import posixpath
 import re
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from lxml.etree import _Element
 
 from sumpool.documents.document import TextBlock, TextBlockKind
-from sumpool.documents.office.archive import DocumentArchive, local_name, part_name
-from sumpool.documents.office.elements import child, marked, move_behind, prune, remove, serialised, value
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element
+from sumpool.documents.office.archive import (
+    DocumentArchive,
+    child,
+    local_name,
+    marked,
+    move_behind,
+    part_name,
+    prune,
+    remove,
+    serialised,
+    value,
+)
 
 _WORD: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _TEXTS: Final = ("footnotes.xml", "endnotes.xml")
@@ -72,12 +81,12 @@ class _Styles:
         styles = archive.xml(part) if part in archive.names else ()
         self._styles = {value(style, "styleId"): style for style in styles if local_name(style.tag) == "style"}
 
-    def names(self, paragraph: "_Element") -> list[str]:
+    def names(self, paragraph: _Element) -> list[str]:
         """Return the names of the style of a paragraph and of those that it is made from."""
         style_id = value(child(child(paragraph, "pPr"), "pStyle"))
         return [value(child(style, "name")) for style in self._ancestry(style_id)] or [style_id]
 
-    def kind(self, paragraph: "_Element") -> tuple[TextBlockKind, int]:
+    def kind(self, paragraph: _Element) -> tuple[TextBlockKind, int]:
         """Return the kind and level of a paragraph, as far as its style says."""
         names = self.names(paragraph)
         properties = child(paragraph, "pPr")
@@ -92,7 +101,7 @@ class _Styles:
             return "caption", 0
         return "code" if any(_CODE.fullmatch(name) for name in names) else "paragraph", 0
 
-    def drops(self, element: "_Element", name: str) -> bool:
+    def drops(self, element: _Element, name: str) -> bool:
         """Return whether an element is not of the text that a reader sees."""
         if name == "Fallback":  # the text of its alternative, once more
             return True
@@ -108,20 +117,20 @@ class _Styles:
         gallery = value(child(child(properties, "docPartObj"), "docPartGallery"))
         return gallery == "Table of Contents" or child(properties, "showingPlcHdr") is not None
 
-    def _ancestry(self, style_id: str) -> "list[_Element]":
+    def _ancestry(self, style_id: str) -> list[_Element]:
         styles: list[_Element] = []
         while style_id in self._styles and len(styles) < _MAX_PARENTS:
             styles.append(self._styles[style_id])
             style_id = value(child(styles[-1], "basedOn"))
         return styles
 
-    def _hides(self, properties: "_Element | None") -> bool:
+    def _hides(self, properties: _Element | None) -> bool:
         styles = self._ancestry(value(child(properties, "rStyle")))
         marks = [child(part, "vanish") for part in (properties, *(child(style, "rPr") for style in styles))]
         return any(mark is not None and value(mark).lower() not in _OFF for mark in marks)
 
 
-def _join_drop_caps(root: "_Element") -> None:
+def _join_drop_caps(root: _Element) -> None:
     """Move drop caps into the paragraphs behind them, with the space between them, which pandoc would remove."""
     for paragraph in list(root.iter(f"{_WORD}p")):
         properties, following = child(paragraph, "pPr"), paragraph.getnext()
@@ -135,7 +144,7 @@ def _join_drop_caps(root: "_Element") -> None:
             remove(paragraph)
 
 
-def _mark_paragraphs(root: "_Element", styles: _Styles) -> None:
+def _mark_paragraphs(root: _Element, styles: _Styles) -> None:
     """Mark the paragraphs whose kinds pandoc does not know or, as the number of a caption, would drop."""
     in_front = True
     for paragraph in list(root.iter(f"{_WORD}p")):
@@ -156,7 +165,7 @@ def _mark_paragraphs(root: "_Element", styles: _Styles) -> None:
         _insert(paragraph, marked(text, kind, level))
 
 
-def _insert(paragraph: "_Element", text: str) -> None:
+def _insert(paragraph: _Element, text: str) -> None:
     """Insert a run at the beginning of a paragraph."""
     run = paragraph.makeelement(f"{_WORD}r")
     run.append(run.makeelement(f"{_WORD}t"))
@@ -165,7 +174,7 @@ def _insert(paragraph: "_Element", text: str) -> None:
     paragraph.insert(0, run)
 
 
-def _embed(archive: DocumentArchive, name: str, root: "_Element", read: Callable[[bytes], Iterable[TextBlock]]) -> None:
+def _embed(archive: DocumentArchive, name: str, root: _Element, read: Callable[[bytes], Iterable[TextBlock]]) -> None:
     """Put the paragraphs of embedded documents in the places of the elements that name them."""
     relations = part_name(name, f"_rels/{posixpath.basename(name)}.rels")
     chunks = list(root.iter(f"{_WORD}altChunk"))

@@ -4,14 +4,13 @@ What a reader does not see is left out: hidden text, deletions, comments and ind
 """
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from lxml import etree
+from lxml.etree import _Element
 
 from sumpool.documents.document import TextBlock, TextBlockKind
-from sumpool.documents.office.archive import DocumentArchive, local_name
-from sumpool.documents.office.elements import child, marked, move_behind, prune, value
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element
+from sumpool.documents.office.archive import DocumentArchive, child, local_name, marked, move_behind, prune, value
 
 _TEXT: Final = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _KINDS: Final[dict[str, tuple[TextBlockKind, int]]] = {
@@ -49,8 +48,6 @@ def prepare(archive: DocumentArchive, read: Callable[[bytes], Iterable[TextBlock
     if manifest in archive.names and b"encryption-data" in archive.read(manifest):
         raise ValueError("must not be encrypted, got an ODT file with a password; save it without one")
     root = archive.xml("content.xml")  # names lxml where it is missing
-    from lxml import etree
-
     if child(child(root, "body"), "text") is None:
         raise ValueError("must be an OpenDocument text, got a document of another kind; save it as .odt")
     has_styles = "styles.xml" in archive.names
@@ -65,7 +62,7 @@ def prepare(archive: DocumentArchive, read: Callable[[bytes], Iterable[TextBlock
 class _Styles:
     """Styles of paragraphs and spans."""
 
-    def __init__(self, roots: "Iterable[_Element]") -> None:
+    def __init__(self, roots: Iterable[_Element]) -> None:
         self._styles = {
             value(element, "name"): element
             for root in roots
@@ -73,12 +70,12 @@ class _Styles:
             if local_name(element.tag) == "style"
         }
 
-    def kind(self, paragraph: "_Element") -> tuple[TextBlockKind, int]:
+    def kind(self, paragraph: _Element) -> tuple[TextBlockKind, int]:
         """Return the kind and level of a paragraph, as far as its style says."""
         names = (name.lower() for name in self._ancestry(value(paragraph, "style-name")))
         return next((_KINDS[name] for name in names if name in _KINDS), ("paragraph", 0))
 
-    def drops(self, element: "_Element", name: str) -> bool:
+    def drops(self, element: _Element, name: str) -> bool:
         """Return whether an element is not of the text that a reader sees."""
         if name in _DROPPED or value(element, "visibility") in ("collapse", "filter"):
             return True
@@ -102,7 +99,7 @@ class _Styles:
         return any(value(part, "display") == "none" for part in self._styles.get(name, ()))
 
 
-def _prepare_paragraph(paragraph: "_Element", styles: _Styles) -> None:
+def _prepare_paragraph(paragraph: _Element, styles: _Styles) -> None:
     """Mark a paragraph whose kind pandoc does not know, and keep the text of its fields."""
     kind, level = styles.kind(paragraph)
     if kind == "code":
@@ -117,7 +114,7 @@ def _prepare_paragraph(paragraph: "_Element", styles: _Styles) -> None:
         paragraph.text = marked(paragraph.text or "", kind, level)
 
 
-def _code(element: "_Element") -> str:
+def _code(element: _Element) -> str:
     """Return the text of a paragraph with its space."""
     texts = [element.text or ""]
     for part in element:

@@ -4,8 +4,7 @@ import posixpath
 from collections.abc import Callable, Iterable
 
 from sumpool.documents.document import TextBlock
-from sumpool.documents.office.archive import DocumentArchive, local_name, part_name
-from sumpool.documents.office.elements import serialised, value
+from sumpool.documents.office.archive import DocumentArchive, local_name, part_name, serialised, value
 
 
 def prepare(archive: DocumentArchive, read: Callable[[bytes], Iterable[TextBlock]]) -> dict[str, bytes]:

@@ -3,14 +3,13 @@
 import re
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from lxml import etree
+from lxml.etree import _Element
 
 from sumpool.documents.document import TextBlock
-from sumpool.documents.office.archive import DocumentArchive, local_name
-from sumpool.documents.office.elements import CELL_MARK, prune, value
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element
+from sumpool.documents.office.archive import CELL_MARK, DocumentArchive, local_name, prune, value
 
 _RELATIONS: Final = "xl/_rels/workbook.xml.rels"
 _TEXTS: Final = "xl/sharedStrings.xml"
@@ -36,8 +35,6 @@ def prepare(archive: DocumentArchive, read: Callable[[bytes], Iterable[TextBlock
     Raises:
         ValueError: If it is nested too deeply; the message lacks the subject.
     """
-    from lxml import etree
-
     del read
     parts: dict[str, bytes] = {}
     if _RELATIONS in archive.names:  # whose names pandoc takes for relative
@@ -84,7 +81,7 @@ def _date_styles(archive: DocumentArchive) -> frozenset[str]:
     return frozenset(str(index) for index, style in enumerate(styles) if value(style, "numFmtId") in numbers)
 
 
-def _text(element: "_Element") -> str:
+def _text(element: _Element) -> str:
     """Return the text of a cell: of all its runs, without the sounds of Japanese words and with escapes resolved.
 
     Escapes are for characters that XML has not, such as carriage returns at line breaks.

@@ -15,8 +15,8 @@ from sumpool.data.prepare import encode_item
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Item, Shard
 from sumpool.documents.document import Document, ReadOptions
-from sumpool.documents.json_lines import ID_FIELDS, Line, guess_field, read_lines
 from sumpool.documents.read import read_documents
+from sumpool.documents.rows import ID_FIELDS, Line, guess_field, read_lines
 from sumpool.errors import CheckpointError, DataError
 from sumpool.evaluation.scores import finish_results, locked_results, open_scores
 from sumpool.inference.loading import LoadedRun, load_run_of_task

@@ -30,7 +30,7 @@ from sumpool.data.report import DOCUMENT_ROWS, OVERLAP_ROWS, DataReport, Row
 from sumpool.data.shards import Item, Shard, Texts
 from sumpool.data.sources import FilesSourceConfig, open_parquet, read_header, read_parquet, read_rows
 from sumpool.documents.files import uncompressed_suffix
-from sumpool.documents.json_lines import Line, Reject, read_lines, text_of
+from sumpool.documents.rows import Line, Reject, read_lines, text_of
 from sumpool.errors import DataError
 from sumpool.io.bounded import read_json
 from sumpool.special_tokens import SpecialTokens

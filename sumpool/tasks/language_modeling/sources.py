@@ -24,7 +24,7 @@ from sumpool.data.config import Fields, Split, SplitFilesConfig
 from sumpool.data.sources import ParquetSourceConfig
 from sumpool.documents.document import DEFAULT_LIMITS, Reject
 from sumpool.documents.files import READ_ERRORS, open_input, open_unpacked, read_lines_limited
-from sumpool.documents.json_lines import Line, parse_lines, text_of
+from sumpool.documents.rows import Line, parse_lines, text_of
 from sumpool.errors import DataError
 
 CHUNK_CHARACTERS: Final = 1 << 20

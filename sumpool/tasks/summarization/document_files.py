@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Final, Literal
 
 from sumpool.documents.document import DEFAULT_OPTIONS, Document
-from sumpool.documents.plain_text.structure import TextSpan, text_spans
+from sumpool.documents.formats.text import TextSpan, text_spans
 from sumpool.documents.read import parse_documents
 
 FileFormat = Literal["text", "html", "pdf"]

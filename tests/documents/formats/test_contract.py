@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sumpool.documents.formats
-from sumpool.documents.contents import with_errors
 from sumpool.documents.detection import detect_format
 from sumpool.documents.document import DEFAULT_OPTIONS, Document, TextBlock
 from sumpool.documents.formats import FORMATS, LIBRARIES, PANDOC, load_format
-from sumpool.documents.plain_text.structure import text_spans
+from sumpool.documents.formats.text import text_spans
+from sumpool.documents.read import with_errors
 from sumpool.errors import DataError
 from tests.torture.b5_fuzzed_documents import SAMPLES, check_blocks, fuzzed
 
@@ -58,17 +58,14 @@ def test_unknown_format_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "module", "message"),
-    [
-        ("pdf", "pypdfium2_raw", "PDF files need pypdfium2"),
-        ("rst", "docutils", "reStructuredText files need docutils"),
-        ("odt", "lxml", "ODT files need lxml"),
-    ],
+    ("name", "title", "library"),
+    [("pdf", "pdf", "pypdfium2"), ("rst", "rst", "docutils"), ("odt", "ODT", "lxml"), ("html", "html", "trafilatura")],
 )
-def test_missing_library_is_named(name: str, module: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(DataError, match=rf"{message}, which is not installed: pip install 'sumpool\[documents\]'"):
-        load_format(name).parse(sample(name), DEFAULT_OPTIONS)
+def test_missing_library_is_named(name: str, title: str, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    message = rf"{title} files need {library}, which is not installed: pip install 'sumpool\[documents\]'"
+    with pytest.raises(DataError, match=message):
+        load_format(name)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -3,9 +3,9 @@ from contextlib import suppress
 
 import pytest
 
+from sumpool.documents.decoding import decode_declared
 from sumpool.documents.document import DEFAULT_OPTIONS, ParsedDocument
 from sumpool.documents.formats.html import parse
-from sumpool.documents.html.charsets import decode_declared
 
 
 def read(markup: str | bytes) -> ParsedDocument:

@@ -1,10 +1,7 @@
-from sumpool.documents.pdf.blocks import Group, Vocabulary, compose_blocks, is_scrambled
+from sumpool.documents.pdf.blocks import Body, Group, Vocabulary, compose_blocks, find_title, is_scrambled, measure_body
 from sumpool.documents.pdf.blocks import _is_caption as is_caption
 from sumpool.documents.pdf.blocks import _join_across_breaks as join_across_breaks
-from sumpool.documents.pdf.headings import find_title
-from sumpool.documents.pdf.kinds import Body, measure_body
-from sumpool.documents.pdf.layout import PrintedLine
-from sumpool.documents.pdf.segments import Segment
+from sumpool.documents.pdf.lines import PrintedLine, Segment
 
 
 def line(text: str, y: float, size: float = 14) -> PrintedLine:

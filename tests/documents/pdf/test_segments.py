@@ -1,5 +1,5 @@
+from sumpool.documents.pdf.lines import clean_characters, join_runs
 from sumpool.documents.pdf.runs import Font, Run
-from sumpool.documents.pdf.segments import clean_characters, join_runs
 
 FONT = Font("Times-Roman")
 

@@ -1,4 +1,4 @@
-from sumpool.documents.plain_text.pages import indentation, numbered_lines
+from sumpool.documents.text_lines import indentation, numbered_lines
 
 PAGES = """
 RFC 9                     Birds                     May 1990

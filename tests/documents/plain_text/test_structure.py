@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import pytest
 
-from sumpool.documents.plain_text.structure import text_blocks, text_spans
+from sumpool.documents.formats.text import text_blocks, text_spans
 
 PARAGRAPH = "A paragraph of more than seventy-five characters in one line, so that short lines above are headings."
 TEXT = """# A title

@@ -1,1 +1,0 @@
-"""HTML: the tree of a page, its main part and its blocks."""

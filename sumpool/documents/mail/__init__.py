@@ -1,1 +1,0 @@
-"""Mails: their text and its blocks."""

@@ -1,1 +1,0 @@
-"""Plain text: shapes of lines, headings and blocks."""
