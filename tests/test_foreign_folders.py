@@ -1,12 +1,14 @@
-"""Commands that write into a folder leave the folders of everything else as they are, and exit with 2."""
+"""Commands leave the folders of everything else as they are, and what another process writes, and exit with 2."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
+from sumpool.io.lock import locked_for_writing
 from sumpool.io.manifest import FileDigest, Kind, Manifest
 from sumpool.recipe.load import load_recipe
 from sumpool.workflows.sweep import claim_sweep, save_tables
@@ -125,3 +127,30 @@ def test_the_folder_of_something_else_is_refused_untouched(
         assert "x" in errors[0]
         assert content(place) == before, kind
         shutil.rmtree(place / "x")
+
+
+WRITERS: dict[str, Sequence[str]] = {
+    "summarize --out": ("summarize", "doc.txt", "--fast", "--out", "x"),
+    "summarize --out-dir": ("summarize", "doc.txt", "--fast", "--out-dir", "x"),
+    "evaluate": ("evaluate", "ours.jsonl", "--references", "references.jsonl", "--out", "x"),
+    "study": ("study", "complexity", "--out", "x"),
+    "sweep": ("train", "sweep.yaml", "--out", "x"),
+}
+FILES = {"summarize --out-dir": "x/summaries.jsonl"}
+"""Files that are locked instead of `x`."""
+
+
+@pytest.mark.parametrize("command", WRITERS)
+def test_a_second_process_is_refused(place: Path, command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    target = FILES.get(command, "x")
+    if command == "summarize --out-dir":  # its folder is made, with a manifest, before the file is locked
+        assert exit_code(*WRITERS[command]) == 0
+    before = content(place)
+    with locked_for_writing(place / target, "name another"):
+        assert exit_code(*WRITERS[command]) == 2
+    message = f"error: {target} must be written by one process at a time, but process {os.getpid()} is writing it"
+    assert message in capsys.readouterr().err
+    assert content(place) == before
+    if command not in ("sweep", "study"):  # which take long
+        assert exit_code(*WRITERS[command]) == 0
+        assert not [path for path in place.rglob("*") if ".lock" in path.name]

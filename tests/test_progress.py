@@ -4,8 +4,9 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
-from sumpool.errors import Interrupted
+from sumpool.errors import Interrupted, is_out_of_memory
 from sumpool.progress import interruptible, told_when_stopped
 
 
@@ -120,3 +121,14 @@ def test_the_message_says_what_became_of_the_work() -> None:
         told_when_stopped("nothing was written"),
     ):
         raise Interrupted(15)
+
+
+def test_out_of_memory_errors_are_recognised() -> None:
+    with pytest.raises(RuntimeError) as failure:
+        torch.empty(2**60)
+    assert is_out_of_memory(failure.value)
+    assert is_out_of_memory(torch.OutOfMemoryError("CUDA out of memory"))
+    assert is_out_of_memory(RuntimeError("CUDA error: out of memory\nCUDA kernel errors might be reported"))
+    assert is_out_of_memory(RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"))
+    assert is_out_of_memory(MemoryError())
+    assert not is_out_of_memory(RuntimeError("shapes cannot be multiplied"))

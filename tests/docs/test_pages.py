@@ -12,6 +12,7 @@ import yaml
 
 from sumpool.cli.app import COMMANDS
 from sumpool.cli.recipe_reference import page as page_of_settings
+from sumpool.cli.sample import sample_document
 from sumpool.recipe.files import packaged_recipes
 
 ROOT = Path(__file__).parents[2]
@@ -133,3 +134,14 @@ def test_relative_links_lead_to_files_and_headings() -> None:
 def test_no_image_or_script_comes_from_the_network() -> None:
     for page in PAGES:
         assert not re.search(r'!\[[^\]]*\]\(https?:|src="https?:', page.read_text()), page
+
+
+def test_the_example_is_made_of_sentences_of_the_document() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    quote = " ".join(line.removeprefix("> ") for line in readme.splitlines() if line.startswith("> "))
+    example = sample_document("RFC2587")
+    sentences = re.split(r"(?<=\.) (?=[A-Z])", quote)
+    assert len(sentences) >= 2
+    document = " ".join(example.document.split())
+    assert all(sentence in document for sentence in sentences)
+    assert not any(sentence in example.summary for sentence in sentences)
