@@ -160,7 +160,7 @@ def _recipe(target: Path | None, overrides: Sequence[str], report: Report) -> Re
     if target is not None:
         return load_recipe(target, overrides)
     try:
-        folder = newest_run(RUNS)
+        folder = newest_run()
     except CheckpointError:
         report(Progress("bench", note=f"there is no run in {RUNS}: measuring the model of the quickstart"))
         return load_recipe(find_recipe(Path("quickstart")), overrides)

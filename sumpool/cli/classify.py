@@ -32,10 +32,9 @@ def classify(
     """
     from sumpool.data.report import remembered_fields
     from sumpool.inference.run_files import newest_run
-    from sumpool.io.manifest import RUNS
     from sumpool.tasks.classification.classify import classify as run_classify
 
-    run = model or newest_run(RUNS, "classification")
+    run = model or newest_run("classification")
     fields = remembered_fields(run)
     options = ReadOptions(field, fields.document if fields else None, keep_references, glob, max_bytes)
     count = failed = 0

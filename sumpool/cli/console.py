@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import cycle, zip_longest
-from typing import TextIO, final
+from typing import final
 
 from sumpool.progress import GRACE, Check, Progress, interruptible
 from sumpool.text.cleaning import Bold, escape, escape_line
@@ -317,10 +317,9 @@ def mark_segments(segments: Sequence[str], colours: bool) -> str:
     return "".join(_colour(text, style) for text, style in zip(texts, cycle(_STYLES), strict=False))
 
 
-def shows_colours(stream: TextIO | None = None) -> bool:
-    """Return whether a stream, stdout by default, is a terminal with colours and `NO_COLOR` is not set."""
-    stream = stream or sys.stdout
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+def shows_colours() -> bool:
+    """Return whether stdout is a terminal with colours and `NO_COLOR` is not set."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def _colour(text: str, style: str) -> str:

@@ -88,11 +88,10 @@ def evaluate(
     """
     from sumpool.evaluation.task import Results
     from sumpool.inference.run_files import models_of
-    from sumpool.io.manifest import RUNS
     from sumpool.tasks.summarization.evaluate import evaluate_systems
 
     if not targets:
-        targets = [] if references else [*models_of(RUNS), SHIPPED][:1]
+        targets = [] if references else [*models_of(), SHIPPED][:1]
     _require_references(targets, references, verify)
     if files and references:
         raise RecipeError("--files must come with a run folder, got a file of summaries")

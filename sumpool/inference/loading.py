@@ -23,7 +23,7 @@ from sumpool.inference.run_files import (
     require_own_recipe,
     require_task,
 )
-from sumpool.io.manifest import ADVICE, MODEL, RUNS, Manifest, run_folder
+from sumpool.io.manifest import ADVICE, MODEL, Manifest, run_folder
 from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.recipe.load import load_any_recipe
@@ -96,7 +96,7 @@ def find_run(folder: Path | None, overrides: Sequence[str], task: str, schema: t
         CheckpointError: If the folder has no model, or one of another task.
         RecipeError: If an override is wrong.
     """
-    folder = run_folder(folder or newest_run(RUNS, task))
+    folder = run_folder(folder or newest_run(task))
     if not (folder / RECIPE).is_file():
         raise CheckpointError(f"{folder} must be a run folder with recipe.yaml and {MODEL}, got neither; {ADVICE}")
     require_task(folder, Manifest.read(folder).read_file(folder, RECIPE), task)

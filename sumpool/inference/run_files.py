@@ -38,12 +38,11 @@ FEW_UPDATES = 100
 """Updates of random weights below which a model has learnt little."""
 
 
-def choose_model(run: Path | None = None, runs: Path = RUNS) -> Path:
+def choose_model(run: Path | None = None) -> Path:
     """Return the folder of the model that summarises.
 
     Args:
         run: A run folder, or `shipped`; None takes the run that `sumpool use` has marked, else the shipped model.
-        runs: Folder with the mark.
 
     Raises:
         CheckpointError: If the marked run is gone.
@@ -51,18 +50,18 @@ def choose_model(run: Path | None = None, runs: Path = RUNS) -> Path:
     if run is not None:
         return run_folder(run)
     try:
-        marked = runs / read_regular(runs / USED).decode(errors="replace").strip()
+        marked = RUNS / read_regular(RUNS / USED).decode(errors="replace").strip()
     except OSError:
         return SHIPPED
     if not (marked / MODEL).is_file():
         raise CheckpointError(
-            f"{runs / USED} must name a run folder with {MODEL}, got {marked}; run `sumpool use shipped`, or name a "
+            f"{RUNS / USED} must name a run folder with {MODEL}, got {marked}; run `sumpool use shipped`, or name a "
             "run with --model"
         )
     return Path(os.path.normpath(marked))
 
 
-def use_model(run: Path, runs: Path = RUNS) -> None:
+def use_model(run: Path) -> None:
     """Mark the run that summarises by default; the shipped model removes the mark.
 
     Raises:
@@ -70,45 +69,45 @@ def use_model(run: Path, runs: Path = RUNS) -> None:
     """
     folder = run_folder(run)
     if folder == SHIPPED:
-        (runs / USED).unlink(missing_ok=True)
+        (RUNS / USED).unlink(missing_ok=True)
         return
     if not (folder / MODEL).is_file() or not (folder / RECIPE).is_file():
         raise CheckpointError(f"{run} must be a run folder with {RECIPE} and {MODEL}, got none; {ADVICE}")
     require_task(folder, read_regular(folder / RECIPE), _DEFAULT)
-    with disk_errors(runs):
-        runs.mkdir(parents=True, exist_ok=True)
-        replace_file(runs / USED, f"{os.path.relpath(folder, runs)}\n".encode())
+    with disk_errors(RUNS):
+        RUNS.mkdir(parents=True, exist_ok=True)
+        replace_file(RUNS / USED, f"{os.path.relpath(folder, RUNS)}\n".encode())
 
 
-def describe_choice(run: Path | None = None, runs: Path = RUNS) -> str:
+def describe_choice(run: Path | None = None) -> str:
     """Return the name of the model that summarises, and why it is taken where none is named."""
-    name = run_name(choose_model(run, runs))
+    name = run_name(choose_model(run))
     if run is not None:
         return name
-    if (runs / USED).exists():
+    if (RUNS / USED).exists():
         return f"{name} (marked by `sumpool use`)"
-    models = models_of(runs, _DEFAULT)
-    return f"{name} (take {models[0]} by --model or `sumpool use`)" if models else f"{name} (no run in {runs})"
+    models = models_of(_DEFAULT)
+    return f"{name} (take {models[0]} by --model or `sumpool use`)" if models else f"{name} (no run in {RUNS})"
 
 
-def newest_run(runs: Path, task: str = _DEFAULT) -> Path:
+def newest_run(task: str = _DEFAULT) -> Path:
     """Return the run folder of a task whose model was saved last.
 
     Raises:
         CheckpointError: If there is none.
     """
-    models = models_of(runs, task)
+    models = models_of(task)
     if models:
         return models[0]
     from sumpool.recipe.task import find_task  # as nothing but errors needs it
 
     kind, advice = find_task(task).kind, find_task(task).advice
-    raise CheckpointError(f"{runs.absolute()} must hold a trained {kind}, got none; {advice}")
+    raise CheckpointError(f"{RUNS.absolute()} must hold a trained {kind}, got none; {advice}")
 
 
-def models_of(runs: Path, task: str = "") -> list[Path]:
+def models_of(task: str = "") -> list[Path]:
     """Return the run folders with a model of a task, or of any one, that whose model was saved last first."""
-    tasks = {path: task_of(path.parent) for path in runs.glob(f"*/{MODEL}")}
+    tasks = {path: task_of(path.parent) for path in RUNS.glob(f"*/{MODEL}")}
     models = [path for path, other in tasks.items() if (other == task if task else other)]
     models.sort(key=lambda path: (path.stat().st_mtime_ns, path), reverse=True)
     return [path.parent for path in models]

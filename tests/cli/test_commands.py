@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from sumpool.cli.app import app, explain
 from sumpool.errors import CheckpointError, DataError, RecipeError, SumpoolError
-from sumpool.inference.run_files import use_model
+from sumpool.inference.run_files import USED
 from tests.conftest import story
 
 
@@ -25,7 +25,7 @@ def corner(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(trained / "run", folder / "runs" / "toy")
     for name in ("rows.jsonl", "toy.yaml"):
         shutil.copy(trained / name, folder)
-    use_model(folder / "runs" / "toy", folder / "runs")
+    (folder / "runs" / USED).write_text("toy\n")
     return folder
 
 

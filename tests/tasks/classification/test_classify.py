@@ -140,13 +140,14 @@ def test_commands_of_summarisers_refuse_a_classifier(run: Path) -> None:
         load_model(run)
 
 
-def test_the_newest_run_of_the_task_is_chosen(run: Path, tmp_path: Path) -> None:
-    runs = run.parent
-    assert newest_run(runs, "classification") == models_of(runs)[0] == run
+def test_the_newest_run_of_the_task_is_chosen(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(run.parents[1])
+    assert [newest_run("classification"), *models_of()] == [Path("runs/toy")] * 2
     with pytest.raises(CheckpointError, match="must hold a trained model, got none; run `sumpool train quickstart`"):
-        newest_run(runs)
+        newest_run()
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(CheckpointError, match="must hold a trained classifier, got none; train a recipe with task:"):
-        newest_run(tmp_path, "classification")
+        newest_run("classification")
 
 
 def test_an_empty_split_is_refused(run: Path) -> None:
