@@ -75,36 +75,26 @@ def make_any_recipe(tree: dict[str, Any], overrides: Sequence[str], path: Path) 
 
 
 def override_all(tree: dict[str, Any], assignments: Iterable[str]) -> list[str]:
-    """Apply `override` for each assignment and return the messages of those that fail."""
-    problems = []
-    for assignment in assignments:
-        try:
-            override(tree, assignment)
-        except ValueError as error:
-            problems.append(str(error))
-    return problems
-
-
-def override(tree: dict[str, Any], assignment: str) -> None:
-    """Change one setting of a parsed recipe in place.
+    """Change settings of a parsed recipe in place; return the messages of the assignments that fail.
 
     Missing sections are created; the recipe's schema decides whether the setting exists.
 
     Args:
         tree: The parsed recipe.
-        assignment: `train.steps=100`, `model.encoder[0].attention.block=128` or `model.encoder.0.pool=null`; the
+        assignments: `train.steps=100`, `model.encoder[0].attention.block=128` or `model.encoder.0.pool=null`; the
             value is YAML, such as `{kind: tied}` or `[1, 2]`.
-
-    Raises:
-        ValueError: If the assignment cannot be parsed, or its path leads through a value without entries.
     """
-    path, equals, text = assignment.partition("=")
-    if not equals or not _PATH.fullmatch(path.strip()):
-        raise ValueError(f"--set must look like section.setting=value, got {assignment!r}")
-    try:
-        assign(tree, path, parse(text))
-    except ValueError as error:
-        raise ValueError(f"--set {path}: {error}") from error
+    problems = []
+    for assignment in assignments:
+        path, equals, text = assignment.partition("=")
+        if not equals or not _PATH.fullmatch(path.strip()):
+            problems.append(f"--set must look like section.setting=value, got {assignment!r}")
+            continue
+        try:
+            assign(tree, path, parse(text))
+        except ValueError as error:
+            problems.append(f"--set {path}: {error}")
+    return problems
 
 
 def assign(tree: dict[str, Any], path: str, value: object) -> None:

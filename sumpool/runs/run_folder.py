@@ -1,7 +1,7 @@
 """Run folder: made for one recipe and one set of prepared data, never used for others, locked while it is trained."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -109,12 +109,31 @@ def exclusive(run: Path) -> Iterator[None]:
 
 
 def _open(run: Path, recipe: BaseRecipe, prepared: Path, report: Report) -> bool:
+    """Begin the run of a recipe with its data, or open the run that they have begun; return whether it has ended."""
     note = extension_note(run, recipe)
     data = recipe.data.model_copy(update={"prepared": prepared, "verify": False})
-    finished = is_finished(open_run(run, recipe.model_copy(update={"data": data}), prepared), recipe)
-    if note and not finished:
+    recipe = recipe.model_copy(update={"data": data})
+    with disk_errors(run):
+        remove_temporary(run)
+        if (run / MANIFEST).exists() and Manifest.read(run).files:
+            _continue(run, recipe, prepared)
+        else:
+            # The manifest lists the files as incoming ones until they are complete.
+            copied = (*(path.name for path in tokenizer_files(prepared)), REPORT_FILE, *find_task(recipe.task).files)
+            contents = {RECIPE: dump_recipe(recipe).encode()}
+            contents |= {name: (prepared / name).read_bytes() for name in copied}
+            files = {name: FileDigest.of_bytes(content) for name, content in contents.items()}
+            Manifest({}, incoming=files).write(run)
+            for name, content in contents.items():
+                replace_file(run / name, content)
+            Manifest(files, {"data": content_digest(prepared)}).write(run)
+    facts = Manifest.read(run).facts
+    patience, stale = recipe.train.patience, facts.get("stale_validations", 0)
+    if "finished" in facts and (facts["finished"] >= recipe.train.steps or 0 < patience <= stale):
+        return True
+    if note:
         report(Progress("train", note=note))
-    return finished
+    return False
 
 
 def extension_note(run: Path, recipe: BaseRecipe) -> str:
@@ -134,39 +153,7 @@ def extension_note(run: Path, recipe: BaseRecipe) -> str:
     )
 
 
-def is_finished(manifest: Manifest, recipe: BaseRecipe) -> bool:
-    """Return whether the run has ended, also under the present settings of the recipe."""
-    facts = manifest.facts
-    if "finished" not in facts:
-        return False
-    stale = facts.get("stale_validations", 0)
-    return bool(facts["finished"] >= recipe.train.steps or 0 < recipe.train.patience <= stale)
-
-
-def open_run(run: Path, recipe: BaseRecipe, prepared: Path) -> Manifest:
-    """Begin the run of a recipe with its data, or open the run that they have begun.
-
-    Args:
-        run: The folder, checked by `require_run_folder`.
-        recipe: The recipe; changed settings are saved if they may change.
-        prepared: Folder of the prepared data.
-
-    Raises:
-        RecipeError: If the folder holds the run of another recipe.
-        DataError: If it holds a run with other data, or the prepared data is damaged.
-        CheckpointError: If it is damaged.
-        ResourceError: If the disk is full or fails.
-    """
-    with disk_errors(run):
-        remove_temporary(run)
-        if (run / MANIFEST).exists() and Manifest.read(run).files:
-            _refuse_another_run(run, recipe, prepared)
-        else:
-            _begin(run, recipe, prepared)
-    return Manifest.read(run)
-
-
-def _refuse_another_run(run: Path, recipe: BaseRecipe, prepared: Path) -> None:
+def _continue(run: Path, recipe: BaseRecipe, prepared: Path) -> None:
     """Compare the run in the folder with recipe and data, and save the settings that may change."""
     manifest = Manifest.read(run)
     manifest.verify(run, manifest.files.keys() - {MODEL})  # weights are verified where they are loaded
@@ -212,17 +199,6 @@ def _settings(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: 
                 yield from _settings(value, f"{path}[{number}]")
         case _:
             yield path, tree
-
-
-def _begin(run: Path, recipe: BaseRecipe, prepared: Path) -> None:
-    """Fill the folder; the manifest lists its files as incoming ones until they are complete."""
-    copied = (*(path.name for path in tokenizer_files(prepared)), REPORT_FILE, *find_task(recipe.task).files)
-    contents = {RECIPE: dump_recipe(recipe).encode(), **{name: (prepared / name).read_bytes() for name in copied}}
-    files = {name: FileDigest.of_bytes(content) for name, content in contents.items()}
-    Manifest({}, incoming=files).write(run)
-    for name, content in contents.items():
-        replace_file(run / name, content)
-    Manifest(files, {"data": content_digest(prepared)}).write(run)
 
 
 def copied_files(task: str) -> tuple[str, ...]:
@@ -286,7 +262,12 @@ def prepared_data_of(run: Path, recipe: BaseRecipe, check: Check = no_op) -> Pat
     Raises:
         DataError: If the folder is missing or no prepared data, or a file in it is damaged.
     """
-    folder = _find(run, recipe)
+    folder = recipe.prepared_folder
+    named = recipe.data.prepared
+    if not named or (not folder.is_dir() and named == load_any_recipe(run).data.prepared):
+        with suppress(CheckpointError):  # loading the run reports the damage
+            digest = Manifest.read(run).facts.get("data")
+            folder = (find_by_content(digest, folder.parent) if digest else None) or folder
     if not folder.is_dir():
         raise DataError(
             f"{folder} must be the prepared data of {run}, but there is no such folder; run sumpool prepare, or name "
@@ -294,18 +275,6 @@ def prepared_data_of(run: Path, recipe: BaseRecipe, check: Check = no_op) -> Pat
         )
     verify_prepared(folder, full=recipe.data.verify, check=check)
     return folder
-
-
-def _find(run: Path, recipe: BaseRecipe) -> Path:
-    """Return the folder with the prepared data of a run; it may be missing."""
-    folder = recipe.prepared_folder
-    if recipe.data.prepared and (folder.is_dir() or recipe.data.prepared != load_any_recipe(run).data.prepared):
-        return folder
-    try:
-        digest = Manifest.read(run).facts.get("data")
-    except CheckpointError:
-        return folder  # loading the run reports the damage
-    return (find_by_content(digest, folder.parent) if digest else None) or folder
 
 
 def evaluation_folder(run: Path, split: Split) -> Path:

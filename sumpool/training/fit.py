@@ -21,7 +21,7 @@ from sumpool.progress import Check, Progress, Report, finishing, no_op
 from sumpool.training.checkpoint import CHECKPOINTS, Checkpoint, Checkpoints, TrainingState, restore_best
 from sumpool.training.config import TrainConfig
 from sumpool.training.hardware import autocast, choose_device, choose_precision, keep_freed_memory, reproducible
-from sumpool.training.journal import JOURNAL, Journal, PendingUpdate, UpdateLog
+from sumpool.training.journal import JOURNAL, Journal, UpdateLog
 from sumpool.training.processes import Processes, current_processes
 from sumpool.training.update import BatchDivision, Updater, count_target_tokens, schedule_factor
 from sumpool.training.weights import IMITATION, export
@@ -181,7 +181,7 @@ class _TrainingLoop:
         if self.updater.division.failed != failed:
             self.report(Progress("train", self.state.step, self.config.steps, note=self.updater.division.note()))
         documents = tuple(name for batch in batches for name in batch.documents)
-        self.log.append(PendingUpdate(step, documents, rate, data_seconds, metrics))
+        self.log.append(step, documents, rate, data_seconds, metrics)
         self.state = replace(self.state, step=step, position=position)
         if self.device.type == "cpu":
             self.log.flush()

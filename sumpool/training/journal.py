@@ -3,11 +3,9 @@
 import json
 import math
 import time
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from sumpool.errors import CheckpointError, NonFiniteError
 from sumpool.io.atomic import disk_errors, replace_file, sync
@@ -91,25 +89,6 @@ class Journal:
                 sync(self.path)
 
 
-@dataclass(frozen=True)
-class PendingUpdate:
-    """An update whose metrics have not been read from the device.
-
-    Attributes:
-        step: Number of the update.
-        documents: Ids of the documents of this process.
-        rate: Learning rate.
-        data_seconds: Time of reading and padding the documents.
-        metrics: Metrics in transfer.
-    """
-
-    step: int
-    documents: tuple[str, ...]
-    rate: float
-    data_seconds: float
-    metrics: "PendingMetrics"
-
-
 class UpdateLog:
     """Log of updates, each written when the next one is queued on the device or `flush` is called.
 
@@ -125,17 +104,26 @@ class UpdateLog:
         self._steps = steps
         self._report = report
         self._processes = processes
-        self._pending: PendingUpdate | None = None
+        self._pending: tuple[int, tuple[str, ...], float, float, PendingMetrics] | None = None
         self._clock = time.perf_counter()
 
-    def append(self, update: PendingUpdate) -> None:
+    def append(
+        self, step: int, documents: tuple[str, ...], rate: float, data_seconds: float, metrics: "PendingMetrics"
+    ) -> None:
         """Log the preceding update, and keep this one.
+
+        Args:
+            step: Number of the update.
+            documents: Ids of the documents of this process.
+            rate: Learning rate.
+            data_seconds: Time of reading and padding the documents.
+            metrics: Metrics in transfer from the device.
 
         Raises:
             NonFiniteError: If a loss or a gradient of the preceding update is not finite.
         """
         self.flush()
-        self._pending = update
+        self._pending = step, documents, rate, data_seconds, metrics
 
     def restart_clock(self) -> None:
         """Leave the time since the last update out of the seconds of the next one."""
@@ -147,41 +135,36 @@ class UpdateLog:
         Raises:
             NonFiniteError: If its loss or gradient is not finite.
         """
-        update, self._pending = self._pending, None
-        if update is None:
+        if self._pending is None:
             return
-        values = update.metrics.read()
+        (step, documents, rate, data_seconds, metrics), self._pending = self._pending, None
+        values = metrics.read()
         now = time.perf_counter()
         seconds, self._clock = now - self._clock, now
         if not all(math.isfinite(values[name]) for name in ("loss", "nats", "norm")):
-            self._stop(update, values)
-        size = update.metrics.size
+            named = list(dict.fromkeys(name for names in self._processes.gather(documents) for name in names))
+            if self._processes.is_main:  # as texts, since JSON has no nan
+                texts = {name: str(value) for name, value in values.items()}
+                self._journal.append("stopped", step, {**texts, "documents": named})
+            more = len(named) - MAX_NAMED_DOCUMENTS
+            listed = ", ".join(named[:MAX_NAMED_DOCUMENTS]) + (f" and {more} more" if more > 0 else "")
+            raise NonFiniteError(
+                f"loss and gradient of step {step} must be finite, got loss {values['loss']}, gradient norm "
+                f"{values['norm']}; the update was skipped and the last checkpoint is intact. Check the documents "
+                f"of this step ({listed}), or train with a lower train.learning_rate or train.precision=fp32"
+            )
+        size = metrics.size
         imbalance = {} if size.imbalance is None else {"imbalance": round(size.imbalance, 6)}
         record = {
             **{name: value for name, value in values.items() if math.isfinite(value)},
-            "learning_rate": update.rate,
+            "learning_rate": rate,
             "target_tokens": int(size.target_tokens),
             "seconds": round(seconds, 6),
-            "data_seconds": round(update.data_seconds, 6),
+            "data_seconds": round(data_seconds, 6),
             "tokens_per_second": round(size.source_tokens / seconds),
             **imbalance,
         }
         if self._processes.is_main:
-            self._journal.append("step", update.step, record)
+            self._journal.append("step", step, record)
         shown = {"loss": values["loss"], "tokens/s": size.source_tokens / seconds, **imbalance}
-        self._report(Progress("train", update.step, self._steps, shown))
-
-    def _stop(self, update: PendingUpdate, values: Mapping[str, float]) -> NoReturn:
-        """Log and raise a non-finite update with its documents."""
-        gathered = self._processes.gather(update.documents)
-        documents = list(dict.fromkeys(name for names in gathered for name in names))
-        record = {name: str(value) for name, value in values.items()}  # JSON has no nan
-        if self._processes.is_main:
-            self._journal.append("stopped", update.step, {**record, "documents": documents})
-        more = len(documents) - MAX_NAMED_DOCUMENTS
-        named = ", ".join(documents[:MAX_NAMED_DOCUMENTS]) + (f" and {more} more" if more > 0 else "")
-        raise NonFiniteError(
-            f"loss and gradient of step {update.step} must be finite, got loss {values['loss']}, gradient norm "
-            f"{values['norm']}; the update was skipped and the last checkpoint is intact. Check the documents "
-            f"of this step ({named}), or train with a lower train.learning_rate or train.precision=fp32"
-        )
+        self._report(Progress("train", step, self._steps, shown))

@@ -5,7 +5,7 @@ and the parameters that are trained, with their optimizer and the learning-rate 
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -224,8 +224,12 @@ class Updater:
         return weights_of(self.model)
 
     def moments(self) -> dict[str, Tensor]:
-        """Return the moments of the optimizer by name, in process 0."""
-        return moments_of(self.optimizer, self.model)
+        """Return the moments of the optimizer by "parameter name:kind", in process 0."""
+        return {
+            f"{name}:{kind}": value
+            for name, parameter in self.model.named_parameters()
+            for kind, value in self.optimizer.state.get(parameter, {}).items()
+        }
 
     def load_state(self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor], origin: str) -> None:
         """Load weights and moments of a checkpoint.
@@ -239,7 +243,17 @@ class Updater:
             CheckpointError: If they are those of another model.
         """
         set_weights(self.model, weights, origin)
-        set_moments(self.optimizer, self.model, moments)
+        state: dict[Tensor, dict[str, Tensor]] = {}
+        parameters = dict(self.model.named_parameters())
+        for key, value in moments.items():
+            name, _, kind = key.rpartition(":")
+            parameter = parameters.get(name)
+            if parameter is None or (value.dim() and value.shape != parameter.shape):
+                raise CheckpointError(f"{origin}: {key} {tuple(value.shape)} must belong to a parameter of the model")
+            # A copy: tensors of a memory-mapped file may be unaligned.
+            state.setdefault(parameter, {})[kind] = value.to(parameter.device, copy=True)
+        self.optimizer.state.clear()
+        self.optimizer.state.update(state)
 
     def whole_weights(self) -> AbstractContextManager[None]:
         """Return a context within which the model may be called for validation."""
@@ -340,28 +354,27 @@ class BatchDivision:
 
 def halve(batch: Batch) -> tuple[Batch, Batch]:
     """Divide a batch of several documents into two, without padding that neither half needs."""
+    towers = batch.mask[0, ..., 0].numel()  # documents of a row
+
+    def part(start: int, stop: int) -> Batch:
+        mask = batch.mask[start:stop]
+        length = max(1, int(mask.sum(-1).max()))
+        target = None if batch.target is None else batch.target[start:stop]
+        if target is not None:
+            target = target[:, : max(1, int((target != batch.pad).sum(1).max()))]
+        return replace(
+            batch,
+            ids=batch.ids[start:stop, ..., :length],
+            mask=mask[..., :length],
+            sentences=batch.sentences[start:stop, ..., :length],
+            target=target,
+            documents=batch.documents[start:stop],
+            phrases=None if batch.phrases is None else batch.phrases[start:stop, ..., :length],
+            lengths=None if batch.lengths is None else batch.lengths[start * towers : stop * towers],
+        )
+
     middle = len(batch.documents) // 2
-    return _part(batch, slice(0, middle)), _part(batch, slice(middle, len(batch.documents)))
-
-
-def _part(batch: Batch, rows: slice) -> Batch:
-    mask = batch.mask[rows]
-    towers = batch.mask[0, ..., 0].numel()
-    by_document = slice(rows.start * towers, rows.stop * towers)
-    length = max(1, int(mask.sum(-1).max()))
-    target = None if batch.target is None else batch.target[rows]
-    if target is not None:
-        target = target[:, : max(1, int((target != batch.pad).sum(1).max()))]
-    return replace(
-        batch,
-        ids=batch.ids[rows, ..., :length],
-        mask=mask[..., :length],
-        sentences=batch.sentences[rows, ..., :length],
-        target=target,
-        documents=batch.documents[rows],
-        phrases=None if batch.phrases is None else batch.phrases[rows, ..., :length],
-        lengths=None if batch.lengths is None else batch.lengths[by_document],
-    )
+    return part(0, middle), part(middle, len(batch.documents))
 
 
 @contextmanager
@@ -400,20 +413,11 @@ def freeze(model: nn.Module, patterns: Sequence[str]) -> None:
     parameters = dict(model.named_parameters())
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in parameters):
-            raise RecipeError(f"train.trainable must match names of weights, got {pattern}{_hint(pattern, parameters)}")
+            modules = [f"{name}.*" for name, _ in model.named_modules() if name]
+            close = " or ".join(get_close_matches(pattern, [*parameters, *modules])) or next(iter(parameters))
+            raise RecipeError(f"train.trainable must match names of weights, got {pattern} (did you mean {close}?)")
     for name, parameter in parameters.items():
         parameter.requires_grad_(any(fnmatchcase(name, pattern) for pattern in patterns))
-
-
-def _hint(pattern: str, names: Iterable[str]) -> str:
-    """Suggest names of parameters and patterns for modules."""
-    known: dict[str, None] = {}
-    for name in names:
-        parts = name.split(".")
-        parents = [f"{'.'.join(parts[:count])}.*" for count in range(1, len(parts))]
-        known |= dict.fromkeys([name, *parents, *(f"*.{part}.*" for part in parts[1:-1])])
-    close = get_close_matches(pattern, list(known), n=3, cutoff=0.6)
-    return f" (did you mean {' or '.join(close)}?)" if close else f"; names are such as {next(iter(known))}"
 
 
 def build_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
@@ -431,34 +435,6 @@ def build_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
         betas=config.betas,
         fused=True,
     )
-
-
-def moments_of(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
-    """Optimizer state by "parameter name:kind"."""
-    return {
-        f"{name}:{kind}": value
-        for name, parameter in model.named_parameters()
-        for kind, value in optimizer.state.get(parameter, {}).items()
-    }
-
-
-def set_moments(optimizer: torch.optim.Optimizer, model: nn.Module, saved: Mapping[str, Tensor]) -> None:
-    """Load the optimizer state saved by `moments_of`.
-
-    Raises:
-        CheckpointError: If a tensor does not fit a parameter of the model.
-    """
-    state: dict[Tensor, dict[str, Tensor]] = {}
-    parameters = dict(model.named_parameters())
-    for key, value in saved.items():
-        name, _, kind = key.rpartition(":")
-        parameter = parameters.get(name)
-        if parameter is None or (value.dim() and value.shape != parameter.shape):
-            raise CheckpointError(f"the optimizer's {key} {tuple(value.shape)} must belong to a parameter of the model")
-        # A copy: tensors of a memory-mapped file may be unaligned.
-        state.setdefault(parameter, {})[kind] = value.to(parameter.device, copy=True)
-    optimizer.state.clear()
-    optimizer.state.update(state)
 
 
 def schedule_factor(step: int, config: ScheduleConfig, steps: int) -> float:

@@ -7,7 +7,7 @@ import pytest
 from sumpool.data.prepared_folder import content_digest, write_manifest
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.io.manifest import Manifest
-from sumpool.progress import Progress, no_op
+from sumpool.progress import no_op
 from sumpool.recipe.load import load_recipe
 from sumpool.runs import run_folder
 from sumpool.runs.run_folder import LOCK, exclusive, new_folder, opened, prepared_data_of, require_run_folder
@@ -38,16 +38,12 @@ def test_a_new_folder_is_made_by_one_process(tmp_path: Path) -> None:
 
 
 def test_the_first_process_locks_the_folder(tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe, run, notes = load_recipe(tiny_recipe), tmp_path / "run", list[Progress]()
-    monkeypatch.setattr(run_folder, "extension_note", lambda *_: "it goes on")
-    monkeypatch.setattr(run_folder, "open_run", lambda *_: "manifest")
-    for finished, count in ((True, 0), (False, 1)):
-        monkeypatch.setattr(run_folder, "is_finished", lambda *_, result=finished: result)
-        with opened(run, recipe, tmp_path, Processes(), notes.append) as has_ended:
-            assert has_ended is finished
-            assert (run / LOCK).exists()
-        assert len(notes) == count
-        assert not (run / LOCK).exists()
+    run = tmp_path / "run"
+    monkeypatch.setattr(run_folder, "_open", lambda *_: True)
+    with opened(run, load_recipe(tiny_recipe), tmp_path, Processes(), lambda _: None) as has_ended:
+        assert has_ended
+        assert (run / LOCK).exists()
+    assert not (run / LOCK).exists()
 
 
 def test_other_processes_leave_the_folder_alone(

@@ -20,7 +20,7 @@ from sumpool.errors import CheckpointError, NonFiniteError, ResourceError
 from sumpool.progress import Progress, no_op
 from sumpool.training.config import ScheduleConfig, TrainConfig
 from sumpool.training.fit import fit, validate
-from sumpool.training.journal import Journal, PendingUpdate, UpdateLog
+from sumpool.training.journal import Journal, UpdateLog
 from sumpool.training.processes import Processes
 from sumpool.training.update import (
     BatchDivision,
@@ -31,9 +31,7 @@ from sumpool.training.update import (
     build_optimizer,
     enough_memory,
     halve,
-    moments_of,
     schedule_factor,
-    set_moments,
 )
 from tests.training.toy import CONFIG, DATA, ToyDocuments, are_finite, new_model, new_run
 
@@ -125,13 +123,13 @@ def test_no_update_from_the_first_non_finite_gradient_on(value: float) -> None:
     updater = new_updater(model)
     updater.update([batch_of([0, 1])], rate=0.01)
     weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    moments = {name: tensor.clone() for name, tensor in moments_of(updater.optimizer, model).items()}
+    moments = {name: tensor.clone() for name, tensor in updater.moments().items()}
     hook = model.embedding.weight.register_hook(lambda gradient: gradient * value)
     assert not are_finite(updater.update([batch_of([2, 3])], rate=0.01).read())
     hook.remove()
     updater.update([batch_of([4, 5])], rate=0.01)
     assert all(torch.equal(tensor, weights[name]) for name, tensor in model.state_dict().items())
-    assert all(torch.equal(tensor, moments[name]) for name, tensor in moments_of(updater.optimizer, model).items())
+    assert all(torch.equal(tensor, moments[name]) for name, tensor in updater.moments().items())
 
 
 def test_bf16_keeps_weights_and_moments_in_single_precision() -> None:
@@ -139,7 +137,7 @@ def test_bf16_keeps_weights_and_moments_in_single_precision() -> None:
     updater = new_updater(model, CONFIG.model_copy(update={"precision": "bf16"}))
     metrics = updater.update([batch_of([0, 1])], rate=0.01).read()
     assert metrics["loss"] == pytest.approx(gradients([batch_of([0, 1])])[1], rel=0.02)
-    assert {tensor.dtype for tensor in moments_of(updater.optimizer, model).values()} == {torch.float32}
+    assert {tensor.dtype for tensor in updater.moments().values()} == {torch.float32}
 
 
 class RoundingCounter(TorchDispatchMode):
@@ -226,24 +224,21 @@ def test_weight_decay_applies_to_matrices_only() -> None:
 
 def test_moments_restore_an_optimizer() -> None:
     first, second = new_model(), new_model()
-    original, restored = build_optimizer(first, CONFIG), build_optimizer(second, CONFIG)
-    step_once(first, original)
-    second.load_state_dict(first.state_dict())
-    set_moments(restored, second, moments_of(original, first))
-    step_once(first, original)
-    step_once(second, restored)
+    original, restored = new_updater(first), new_updater(second)
+    step_once(first, original.optimizer)
+    restored.load_state(original.weights(), original.moments(), "checkpoint")
+    step_once(first, original.optimizer)
+    step_once(second, restored.optimizer)
     for left, right in zip(first.parameters(), second.parameters(), strict=True):
         assert torch.equal(left, right)
-    assert moments_of(restored, second)["embedding.weight:step"] == 2
+    assert restored.moments()["embedding.weight:step"] == 2
 
 
 def test_moments_of_another_model_are_an_error() -> None:
-    model = new_model()
-    optimizer = build_optimizer(model, CONFIG)
-    with pytest.raises(CheckpointError, match=r"embedding.weight:exp_avg \(3,\) must belong to a parameter"):
-        set_moments(optimizer, model, {"embedding.weight:exp_avg": torch.zeros(3)})
-    with pytest.raises(CheckpointError, match="other:exp_avg"):
-        set_moments(optimizer, model, {"other:exp_avg": torch.zeros(3)})
+    updater = new_updater(new_model())
+    for name in ("embedding.weight:exp_avg", "other:exp_avg"):
+        with pytest.raises(CheckpointError, match=rf"checkpoint: {name} \(3,\) must belong to a parameter"):
+            updater.load_state(updater.weights(), {name: torch.zeros(3)}, "checkpoint")
 
 
 def rates(kind: Kind, warmup: int = 10, floor: float = 0.1, steps: int = 100) -> list[float]:
@@ -281,17 +276,17 @@ def test_steps_beyond_the_end_have_the_floor() -> None:
     assert schedule_factor(500, ScheduleConfig(kind="cosine", warmup=0, floor=0.1), 100) == pytest.approx(0.1)
 
 
-def pending(step: int, loss: float = 1.0, imbalance: float | None = None) -> PendingUpdate:
+def append(log: UpdateLog, step: int, loss: float = 1.0, imbalance: float | None = None) -> None:
     metrics = PendingMetrics(torch.tensor([loss, 1.0, 2.0]), [], UpdateSize(10, 2, 100, imbalance))
-    return PendingUpdate(step, ("a", "b"), 0.1, 0.0, metrics)
+    log.append(step, ("a", "b"), 0.1, 0.0, metrics)
 
 
 def test_an_update_is_logged_with_the_next_one(tmp_path: Path) -> None:
     journal, shown = Journal(tmp_path / "metrics.jsonl"), list[Progress]()
     log = UpdateLog(journal, 5, shown.append, Processes())
-    log.append(pending(1))
+    append(log, 1)
     assert not shown
-    log.append(pending(2, imbalance=0.25))
+    append(log, 2, imbalance=0.25)
     assert [progress.done for progress in shown] == [1]
     log.flush()
     log.flush()
@@ -304,7 +299,7 @@ def test_an_update_is_logged_with_the_next_one(tmp_path: Path) -> None:
 def test_only_the_first_process_writes_the_metrics_log(tmp_path: Path) -> None:
     shown = list[Progress]()
     log = UpdateLog(Journal(tmp_path / "metrics.jsonl"), 5, shown.append, Processes(1, 2))
-    log.append(pending(1, imbalance=0.0))
+    append(log, 1, imbalance=0.0)
     log.flush()
     assert shown
     assert not (tmp_path / "metrics.jsonl").exists()
@@ -313,7 +308,7 @@ def test_only_the_first_process_writes_the_metrics_log(tmp_path: Path) -> None:
 def test_a_loss_that_is_not_finite_names_its_documents(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "metrics.jsonl")
     log = UpdateLog(journal, 5, lambda _: None, Processes())
-    log.append(pending(3, math.nan))
+    append(log, 3, math.nan)
     with pytest.raises(NonFiniteError, match=r"step 3 must be finite, got loss nan.*\(a, b\)"):
         log.flush()
     assert journal.read()[0]["documents"] == ["a", "b"]
