@@ -1,6 +1,6 @@
 import pytest
 
-from sumpool.tasks.summarization.document_files import FileFormat, read_as_file
+from sumpool.tasks.summarization.evaluate import FileFormat, read_as_file
 
 TEXT = """\
 1. Introduction

@@ -40,7 +40,7 @@ from sumpool.ranking.marks import MARKED_KINDS, Marks, marked_example, split_doc
 from sumpool.ranking.ranker import FILE, Ranker
 from sumpool.ranking.selection import find_candidates
 from sumpool.ranking.sentence_states import SentenceStates
-from sumpool.tasks.summarization.document_files import FileFormat, read_as_file
+from sumpool.tasks.summarization.evaluate import FileFormat, read_as_file
 from sumpool.text.language import ENGLISH, word_count
 
 HERE = Path(__file__).parent

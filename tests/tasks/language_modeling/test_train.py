@@ -9,18 +9,16 @@ from typing import Any
 import pytest
 import torch
 
-from sumpool.errors import Interrupted, RecipeError
+from sumpool.errors import Interrupted
 from sumpool.io.manifest import MODEL
 from sumpool.progress import Progress
 from sumpool.recipe.files import write
 from sumpool.recipe.load import load_any_recipe
 from sumpool.runs.run_summary import describe_run
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
-from sumpool.tasks.language_modeling.prepare import TextReport
 from sumpool.text.tokenizer import load_tokenizer
 from sumpool.training.weights import read_weights
 from sumpool.workflows.train import dry_run, train
-from tests.conftest import prepare
 
 pytestmark = pytest.mark.slow
 
@@ -127,14 +125,6 @@ def test_a_run_is_described(make: Make) -> None:
     assert len(details.validations) == 2
 
 
-def test_another_text_or_another_model_is_refused(make: Make) -> None:
-    train(make())
-    with pytest.raises(
-        RecipeError, match=r"must go on with the recipe that it began with, got model\.dim 8 instead of 16"
-    ):
-        train(make("whitespace", "model.dim=8"))
-
-
 def test_weights_of_another_run_begin_a_training(make: Make) -> None:
     first = train(make("fixed"), Path("runs/first"))
     notes: list[Progress] = []
@@ -161,11 +151,3 @@ def test_a_dry_run_measures_an_update(make: Make) -> None:
     assert (measured.documents, measured.source_tokens) == (4, 32)
     assert measured.parameters > 1000
     assert not Path("runs").exists()
-
-
-def test_running_text_is_prepared_once(make: Make) -> None:
-    folder, report = prepare(make())
-    assert folder == Path("prepared/tiny")
-    assert prepare(make("gumbel"))[0] == folder
-    assert isinstance(report, TextReport)
-    assert report.splits["train"].tokens > 5000
