@@ -2,8 +2,9 @@
 
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from importlib.util import find_spec
+from itertools import islice
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
@@ -27,7 +28,7 @@ from sumpool.cli.options import (
 )
 from sumpool.documents.document import DEFAULT_OPTIONS, ReadOptions
 from sumpool.errors import DataError, RecipeError
-from sumpool.inference.rendering import SUFFIXES, Format, Rendering, Style
+from sumpool.inference.rendering import SUFFIXES, Format, Rendering, Style, render_explanation
 from sumpool.io.bounded import read_json
 from sumpool.progress import Progress, Report
 
@@ -205,7 +206,7 @@ def summarize(
 
     def open_output(settings: Mapping[str, str]) -> "SummaryOutput":
         # Imported here, as most summaries are printed.
-        from sumpool.inference.summary_file import ExplanationFile, SummaryFile, SummaryFolder
+        from sumpool.inference.summary_file import SummaryFile, SummaryFolder
         from sumpool.io.file_names import FileNames
 
         settings = {**settings, "evidence": "yes"} if evidence else settings
@@ -215,8 +216,6 @@ def summarize(
             file_names = FileNames(names, SUFFIXES[rendering.format])
             render = lambda summary: f"{rendering.render(summary)}\n"  # noqa: E731
             return SummaryFolder(out_dir, {**settings, **of_rendering}, file_names, render)
-        if explain:
-            return ExplanationFile(explain, len(documents) if isinstance(documents, Sized) else None)
         assert out, "there is one destination"
         return SummaryFile(out, settings, resume=resume)
 
@@ -227,17 +226,19 @@ def summarize(
             output.report(Progress("summarize", note="reading from the keyboard; end with Ctrl-D"))
         documents = read_all(names, options, limit, lambda notice: output.report(Progress("summarize", note=notice)))
         documents, unread = _join(documents, output) if together else (documents, [])
+        documents = _take_one(documents, explain) if explain else documents
         summaries = run_summarize(
             documents,
             model,
             overrides=overrides,
-            open_output=open_output if out or out_dir or explain else None,
+            open_output=open_output if out or out_dir else None,
             jobs=jobs or choose_jobs(documents, model, overrides, output.report),
             evidence=shown if evidence or explain else None,
             rewrite=rewriter and rewriter.rewrite,
             report=output.report,
             check=output.check,
         )
+        summaries = _explain(summaries, explain) if explain else summaries
         _print(summaries, unread, output, None if out or out_dir else rendering, with_ids=with_ids, is_digest=together)
 
 
@@ -292,6 +293,34 @@ def _join(documents: "Iterable[Document]", output: Screen) -> "tuple[list[Docume
         output.report(Progress("summarize", note=document.error or f"{document.id} must hold text, got none"))
     digest = join_documents([document for document in documents if document.text.strip()])
     return [digest], [document.id for document in unread]
+
+
+def _take_one(documents: "Iterable[Document]", page: Path) -> "list[Document]":
+    """Return the document of a page.
+
+    Raises:
+        RecipeError: If there are several, or the page is a file of a run, of prepared data or of another folder with a
+            manifest.
+    """
+    from sumpool.io.replaceable import require_unlisted
+
+    require_unlisted(page)
+    taken = list(islice(documents, 2))
+    if len(taken) > 1:
+        advice = "name one, add --limit 1, or make one summary of all by --together"
+        raise RecipeError(f"{page} must explain one document, got several; {advice}")
+    return taken
+
+
+def _explain(summaries: "Iterable[Summary]", page: Path) -> "Iterator[Summary]":
+    """Write the page of a summary before it is given."""
+    from sumpool.io.atomic import disk_errors, replace_file
+
+    for summary in summaries:
+        if summary.summary:
+            with disk_errors(page):
+                replace_file(page, render_explanation(summary).encode())
+        yield summary
 
 
 def choose_jobs(documents: object, model: Path | None, overrides: Sequence[str], report: Report) -> int:

@@ -1,4 +1,4 @@
-"""Outputs of `summarize`: JSON lines, a folder with a file per summary, both resumable, and a page on one summary.
+"""Outputs of `summarize`: JSON lines, and a folder with a file per summary, both resumable.
 
 Every row carries the SHA-256 of its document, and a file beside the rows records model and settings, so that summaries
 of other texts or models never end up in one output.
@@ -15,11 +15,10 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Self, final
+from typing import final
 
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError
-from sumpool.inference.rendering import render_explanation
 from sumpool.inference.summary import Summary
 from sumpool.io.atomic import disk_errors, rename_synced, replace_file, sync, temporary_path
 from sumpool.io.bounded import parse_json
@@ -28,7 +27,7 @@ from sumpool.io.json_lines import Identity, ResumableFile, read_records
 from sumpool.io.lock import locked_for_writing
 from sumpool.io.manifest import NAME as MANIFEST
 from sumpool.io.manifest import FileDigest, Manifest
-from sumpool.io.replaceable import other_content, require_unlisted
+from sumpool.io.replaceable import other_content
 
 FILE_DIGEST = "file_sha256"
 """Field of a row with the SHA-256 of the file of the summary."""
@@ -127,61 +126,6 @@ class SummaryFile(ResumableFile):
             self._done[row["id"]][row[_DIGEST]] += 1
             if row.get("file"):
                 self.files[row["file"]] = str(row.get(FILE_DIGEST))
-
-
-@final
-class ExplanationFile:
-    """Destination of the explanation of one summary."""
-
-    def __init__(self, path: Path, count: int | None = None) -> None:
-        """Check the file and the number of documents.
-
-        Args:
-            path: The HTML page.
-            count: Number of documents; None if they are not counted before they are read.
-
-        Raises:
-            RecipeError: If it is a file of a run, of prepared data or of another folder with a manifest, or there are
-                several documents.
-        """
-        require_unlisted(path)
-        self._path = path
-        self._taken = 0
-        self._require_one(count or 0)
-
-    def take(self, document: Document) -> bool:
-        """Accept the document.
-
-        Raises:
-            RecipeError: If it is the second one.
-        """
-        del document
-        self._taken += 1
-        self._require_one(self._taken)
-        return True
-
-    def _require_one(self, count: int) -> None:
-        if count > 1:
-            advice = "name one, add --limit 1, or make one summary of all by --together"
-            raise RecipeError(f"{self._path} must explain one document, got several; {advice}")
-
-    def save(self, summary: Summary) -> None:
-        """Write the explanation of the summary, if there is one.
-
-        Raises:
-            ResourceError: If the disk is full or fails.
-        """
-        if summary.summary:
-            with disk_errors(self._path):
-                replace_file(self._path, render_explanation(summary).encode())
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Nothing is open."""
 
 
 def document_digest(document: Document) -> str:

@@ -20,9 +20,9 @@ from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.ranking.ranker import FILE as RANKER
 
 if TYPE_CHECKING:
-    from sumpool.inference.summary_file import ExplanationFile, SummaryFile, SummaryFolder
+    from sumpool.inference.summary_file import SummaryFile, SummaryFolder
 
-    SummaryOutput = SummaryFile | SummaryFolder | ExplanationFile
+    SummaryOutput = SummaryFile | SummaryFolder
 
 Rewrite = Callable[[Summary], Summary]
 """Returns a summary in other words."""

@@ -129,12 +129,15 @@ def test_evidence_and_explanation(mode: str) -> None:
     assert row["evidence"][0]["sources"][0]["line"] == 1
     assert run(*options, "--explain", "page.html").exit_code == 0
     assert 'id="document"' in Path("page.html").read_text()
+    unusable = run(*options, "--explain", "/dev/full/page.html")
+    assert isinstance(unusable.exception, RecipeError)
+    assert "/dev/full" in str(unusable.exception)
     Path("two.jsonl").write_text('{"id": "a", "document": "Hosts send."}\n' * 2)
     for documents in (["two.jsonl"], ["doc.txt", "doc.txt"]):
         several = run("summarize", *documents, "--explain", "page.html")
         assert isinstance(several.exception, RecipeError)
         assert str(several.exception).startswith("page.html must explain one document, got several; name one")
-    assert not several.stdout, "files are counted before they are read"
+    assert not several.stdout, "documents are counted before they are summarised"
 
 
 def test_files_with_the_same_note_share_a_line() -> None:

@@ -10,12 +10,10 @@ from markdown_it import MarkdownIt
 
 from sumpool.documents.document import Document, TextBlock, TextBlockKind
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
-from sumpool.errors import RecipeError
 from sumpool.inference.loading import load_for_generation
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.rendering import Rendering, Style, render_explanation
 from sumpool.inference.summary import Evidence, EvidenceSource, Extraction, SentenceEvidence, Summary
-from sumpool.inference.summary_file import ExplanationFile
 from sumpool.text.sentences import SentenceSplitter
 from tests.browser.hostile import PAYLOADS
 from tests.conftest import story
@@ -300,8 +298,3 @@ def test_hostile_texts_are_text() -> None:
         assert all(link.startswith("#") for link in links)
         assert not re.search("[\x00-\x08\u202e\u2066]", markup)
         assert page.text.count(payload) >= 4 or len(payload) == 1000 or not payload.isprintable()
-
-
-def test_an_unusable_path_is_named() -> None:
-    with pytest.raises(RecipeError, match="/dev/full"):
-        ExplanationFile(Path("/dev/full/page.html")).save(example())
