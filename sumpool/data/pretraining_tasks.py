@@ -77,11 +77,11 @@ def principal_sentences(sentences: Sequence[str], words: int) -> list[int]:
     """
     counts = [Counter(split_words(sentence)) for sentence in sentences]
     document = sum(counts, Counter[str]())
-    agreement = {
-        index: _f1(count, document - count)
-        for index, count in enumerate(counts)
-        if len(sentences[index].split()) in _GAP_SENTENCE_WORDS
-    }
+    agreement: dict[int, float] = {}  # F1 of the words of a sentence as a summary of the others
+    for index, count in enumerate(counts):
+        if len(sentences[index].split()) in _GAP_SENTENCE_WORDS:
+            others = document - count
+            agreement[index] = 2 * (count & others).total() / max(count.total() + others.total(), 1)
     principal: list[int] = []
     for index in sorted(agreement, key=lambda index: (-agreement[index], index)):
         size = len(sentences[index].split())
@@ -104,11 +104,6 @@ def _make_examples(
         pairs = islice(excerpts(row.id, splitter.split(row.document)), max_excerpts)
         for index, (document, summary) in enumerate(pairs):
             yield Example(f"{row.id}#{index}", document, summary, row.split)
-
-
-def _f1(sentence: Counter[str], others: Counter[str]) -> float:
-    """F1 of the words of a sentence as a summary of the others."""
-    return 2 * (sentence & others).total() / max(sentence.total() + others.total(), 1)
 
 
 def _windows(sentences: Sequence[str], words: int) -> Iterator[list[str]]:

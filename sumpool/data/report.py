@@ -241,10 +241,6 @@ def _percent(fraction: float | None) -> str:
     return "-" if fraction is None else f"{fraction:.1%}"
 
 
-def _percentages(fractions: Sequence[float]) -> str:
-    return " / ".join(f"{100 * fraction:.0f}" for fraction in fractions) + " %" if fractions else "-"
-
-
 def _length_rows(label: str, length: Callable[[SplitReport], LengthStats]) -> tuple[Row, ...]:
     """Return the rows of a length: mean, percentiles, maximum."""
 
@@ -271,7 +267,10 @@ SUMMARY_ROWS: tuple[Row, ...] = (
     ("compression ratio", lambda split: f"{split.compression:,.1f}"),
     ("extractive coverage", lambda split: _percent(split.coverage)),
     ("extractive density, words", lambda split: f"{split.density:.1f}"),
-    ("novel 1/2/3/4-grams", lambda split: _percentages(split.novel_ngrams)),
+    (
+        "novel 1/2/3/4-grams",
+        lambda split: " / ".join(f"{100 * part:.0f}" for part in split.novel_ngrams) + " %" if split.documents else "-",
+    ),
     ("summary 8-grams in document", lambda split: _percent(split.leak)),
     (f"  documents with < {LOW_LEAK:.0%}", lambda split: _percent(split.low_leak)),
 )

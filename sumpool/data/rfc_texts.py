@@ -55,8 +55,7 @@ def series_files(path: Path, kind: Literal["json", "txt"]) -> Iterator[File]:
     """
     last = 0
     try:
-        files = _in_folder(path, kind) if path.is_dir() else _in_archive(path, kind)
-        for number, where, file in files:
+        for number, where, file in _in_folder(path, kind) if path.is_dir() else _in_archive(path, kind):
             try:
                 stream = open_unpacked(file, Path(where)) if where.endswith(".gz") else file
                 content = read_limited(stream, DEFAULT_LIMITS)

@@ -103,7 +103,7 @@ class FilesSourceConfig(SplitFilesConfig, SourceConfig, ABC):
                     yield line
                     continue
                 try:
-                    name = id_of(line, fields.id)
+                    name = line.where if fields.id is None else _id_of(line.fields, fields.id)
                     document, target, *second = self.texts_of(line.fields, fields)
                 except ValueError as error:
                     yield Reject(line.where, str(error))
@@ -169,16 +169,10 @@ class FilesSourceConfig(SplitFilesConfig, SourceConfig, ABC):
         return fields
 
 
-def id_of(line: Line, field: str | None) -> str:
-    """Return the id of a row, a text or an integer; its location if there is no id field.
-
-    Raises:
-        ValueError: If the field is missing or of another type; the message lacks the location.
-    """
-    if field is None:
-        return line.where
-    value = line.fields.get(field)
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else text_of(line.fields, field)
+def _id_of(row: Mapping[str, object], field: str) -> str:
+    """Return the id of a row, a text or an integer; raise a ValueError for another one."""
+    value = row.get(field)
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else text_of(row, field)
 
 
 def _quoted(names: Iterable[str]) -> str:

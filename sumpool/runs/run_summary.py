@@ -92,7 +92,8 @@ def run_folders(folder: Path) -> list[Path]:
 
 def summarize_run(run: Path) -> RunSummary:
     """Summarise a run folder; a damaged one is described as far as it can be read."""
-    date = _date(run)
+    changed = [path.stat().st_mtime for name in (WEIGHTS, METRICS, MANIFEST, RECIPE) if (path := run / name).exists()]
+    date = datetime.fromtimestamp(max(changed, default=0), UTC).isoformat(timespec="seconds")
     try:
         manifest = Manifest.read(run)
         tree = read_recipe(run)
@@ -203,11 +204,6 @@ def _weights(path: Path, manifest: Manifest) -> tuple[int | None, int | None]:
             return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys()), size  # noqa: SIM118
     except (ValueError, SafetensorError) as error:
         raise ValueError(f"{path} must begin with a safetensors header, got {error}") from error
-
-
-def _date(run: Path) -> str:
-    times = [path.stat().st_mtime for name in (WEIGHTS, METRICS, MANIFEST, RECIPE) if (path := run / name).exists()]
-    return datetime.fromtimestamp(max(times, default=0), UTC).isoformat(timespec="seconds")
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ class GeneratedSummary:
             faults.append("are one passage of the document, copied whole, unlike the references")
         return faults
 
-    def to_record(self) -> Mapping[str, str | float]:
+    def to_record(self) -> dict[str, str | float]:
         """Return the record of the summary in a log of samples."""
         return {
             "id": self.id,
@@ -160,7 +160,15 @@ class TrainingReport:
             ResourceError: If the disk is full or fails.
         """
         if self._generator:
-            self._record_samples(step, self._generator.summaries)
+            if self._is_first:
+                self._samples.rewind(step)  # a killed process may have appended those of this step and of later ones
+            for summary in self._generator.summaries[:_SAMPLES]:
+                self._samples.append("sample", step, summary.to_record())
+                text = " ".join(summary.summary.split())
+                shown = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
+                self._note(f"sample {summary.id}: {shown or '(empty)'}")
+            for alarm in alarms(self._generator.summaries):
+                self._note(alarm)
         records = Journal(self._run / JOURNAL).read()
         if find_spec("matplotlib"):
             draw_curves(self._run, records)
@@ -174,17 +182,6 @@ class TrainingReport:
         """Close the files of TensorBoard."""
         if self._tensorboard:
             self._tensorboard.close()
-
-    def _record_samples(self, step: int, summaries: Sequence[GeneratedSummary]) -> None:
-        if self._is_first:
-            self._samples.rewind(step)  # a killed process may have appended those of this step and of later ones
-        for summary in summaries[:_SAMPLES]:
-            self._samples.append("sample", step, dict(summary.to_record()))
-            text = " ".join(summary.summary.split())
-            shown = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
-            self._note(f"sample {summary.id}: {shown or '(empty)'}")
-        for alarm in alarms(summaries):
-            self._note(alarm)
 
     def _note(self, note: str) -> None:
         self._report(Progress("train", note=note))
@@ -207,9 +204,23 @@ def draw_curves(run: Path, records: Sequence[Mapping[str, Any]]) -> None:
         panels = figure.subplots(1, 2 if names else 1, squeeze=False)[0]
         margin = 0.07 if names else 0.12
         figure.subplots_adjust(margin, 0.13, 0.98, 0.97, wspace=0.18)  # twice as fast as an automatic layout
-        _draw_losses(panels[0], updates, validations)
+        steps, losses = (np.array([record[name] for record in updates], float) for name in ("step", "nats"))
+        width = -(-len(steps) // _POINTS)
+        if width:
+            edges = np.arange(0, len(steps), width)
+            counts = np.diff([*edges, len(steps)])
+            points = [np.add.reduceat(values, edges) / counts for values in (steps, losses)]
+            panels[0].plot(*points, color=_COLOURS["train"], linewidth=1, label="training")
+        _draw_validations(panels[0], validations, "nats", "validation")
+        best = [record["step"] for record in validations if record.get("best")]
+        if best:
+            panels[0].axvline(best[-1], color="0.6", linestyle=":", linewidth=1, label="best weights")
+        _finish(panels[0], "loss, nats per token")
         if names:
-            _draw_scores(panels[1], validations, names)
+            for name in names:
+                _draw_validations(panels[1], validations, name, TITLES[name])
+            panels[1].set_ylim(bottom=0)
+            _finish(panels[1], "ROUGE of validation documents, F1 x 100")
         for name in CURVES:
             content, is_svg = io.BytesIO(), name.endswith("svg")
             figure.savefig(content, format=name[-3:], dpi=120, metadata={"Date": None} if is_svg else None)
@@ -217,34 +228,10 @@ def draw_curves(run: Path, records: Sequence[Mapping[str, Any]]) -> None:
                 replace_file(run / name, content.getvalue())
 
 
-def _draw_losses(axes: "Axes", updates: Sequence[Mapping[str, Any]], validations: Sequence[Mapping[str, Any]]) -> None:
-    steps, losses = (np.array([record[name] for record in updates], float) for name in ("step", "nats"))
-    width = -(-len(steps) // _POINTS)
-    if width:
-        edges = np.arange(0, len(steps), width)
-        counts = np.diff([*edges, len(steps)])
-        points = [np.add.reduceat(values, edges) / counts for values in (steps, losses)]
-        axes.plot(*points, color=_COLOURS["train"], linewidth=1, label="training")
-    _draw_validations(axes, validations, "nats", "validation", _COLOURS["nats"])
-    best = [record for record in validations if record.get("best")]
-    if best:
-        axes.axvline(best[-1]["step"], color="0.6", linestyle=":", linewidth=1, label="best weights")
-    _finish(axes, "loss, nats per token")
-
-
-def _draw_scores(axes: "Axes", validations: Sequence[Mapping[str, Any]], names: Sequence[str]) -> None:
-    for name in names:
-        _draw_validations(axes, validations, name, TITLES[name], _COLOURS[name])
-    axes.set_ylim(bottom=0)
-    _finish(axes, "ROUGE of validation documents, F1 x 100")
-
-
-def _draw_validations(
-    axes: "Axes", validations: Sequence[Mapping[str, Any]], name: str, label: str, colour: str
-) -> None:
+def _draw_validations(axes: "Axes", validations: Sequence[Mapping[str, Any]], name: str, label: str) -> None:
     points = [(record["step"], record[name]) for record in validations if name in record]
     if points:
-        axes.plot(*zip(*points, strict=True), color=colour, marker="o", markersize=3, label=label)
+        axes.plot(*zip(*points, strict=True), color=_COLOURS[name], marker="o", markersize=3, label=label)
 
 
 def _finish(axes: "Axes", label: str) -> None:

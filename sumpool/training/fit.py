@@ -198,7 +198,14 @@ class _TrainingLoop:
         self.state = self.state.after_validation(loss, None if select_by == "loss" else metrics[select_by])
         is_best = self.state.best_step == step
         best = " (best so far)" if is_best else ""
-        note = f"step {step}: validation {render_metrics({'loss': loss, **metrics})}{best}"
+        errors = {name: value for name, value in metrics.items() if name.endswith(STANDARD_ERROR)}
+        shown = [
+            f"{name} {value:.4g}"
+            + (f" ± {errors[name + STANDARD_ERROR]:.2g}" if name + STANDARD_ERROR in errors else "")
+            for name, value in {"loss": loss, **metrics}.items()
+            if name not in errors
+        ]
+        note = f"step {step}: validation {', '.join(shown)}{best}"
         weights = self.updater.weights() if is_best else {}
         if self.processes.is_main:
             if is_best:
@@ -265,13 +272,3 @@ def validate(
         totals |= {name: totals.get(name, 0.0) + value for name, value in parts.items()}
     means = {name: total / tokens for name, total in totals.items()}
     return -means.pop("log_prob"), means
-
-
-def render_metrics(metrics: Mapping[str, float]) -> str:
-    """Join metrics to a line, each with its standard error if it is known."""
-    errors = {name: f" ± {value:.2g}" for name, value in metrics.items() if name.endswith(STANDARD_ERROR)}
-    return ", ".join(
-        f"{name} {value:.4g}{errors.get(name + STANDARD_ERROR, '')}"
-        for name, value in metrics.items()
-        if name not in errors
-    )

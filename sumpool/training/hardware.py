@@ -52,7 +52,10 @@ def choose_device(name: Literal["auto", "cpu", "cuda"]) -> torch.device:
 def choose_precision(name: Literal["auto", "fp32", "bf16"], device: torch.device) -> torch.dtype:
     """Data type of matrix products in training; auto is bf16 on hardware with fast bf16, else fp32."""
     if name == "auto":
-        fast = torch.cuda.is_bf16_supported(False) if device.type == "cuda" else _has_fast_bf16()
+        # torch has a public function for the instructions of a CPU only since 2.11.
+        fast = not _cpu_flags().isdisjoint(("avx512_bf16", "amx_bf16"))
+        if device.type == "cuda":
+            fast = torch.cuda.is_bf16_supported(False)
         return torch.bfloat16 if fast else torch.float32
     return torch.bfloat16 if name == "bf16" else torch.float32
 
@@ -112,11 +115,6 @@ def reproducible(device: torch.device) -> Iterator[None]:
         deterministic.fill_uninitialized_memory = fill
 
 
-def _has_fast_bf16() -> bool:
-    """Return whether the CPU has bf16 instructions; torch has a public function for this only since 2.11."""
-    return not _cpu_flags().isdisjoint(("avx512_bf16", "amx_bf16"))
-
-
 def _cpu_flags() -> set[str]:
     """Words of the description of the CPU, among them its capabilities; none where there is no description."""
     return set(CPUINFO.read_text(encoding="utf-8", errors="replace").split()) if CPUINFO.exists() else set()
@@ -141,10 +139,15 @@ def peak(work: Work, device: torch.device) -> int | None:
     """
     gc.collect()
     if device.type == "cuda":
-        return _cuda_peak(work, device)
-    start = _reset_high_water()
+        torch.cuda.synchronize(device)
+        torch.cuda.reset_peak_memory_stats(device)
+        start = torch.cuda.memory_allocated(device)
+        work()
+        torch.cuda.synchronize(device)
+        return torch.cuda.max_memory_allocated(device) - start
+    resident = _reset_high_water()
     work()
-    return None if start is None else max(0, _kilobytes(_STATUS, "VmHWM") * 1024 - start)
+    return None if resident is None else max(0, _kilobytes(_STATUS, "VmHWM") * 1024 - resident)
 
 
 def try_peak(work: Work, device: torch.device, measure: Peak | None = None) -> tuple[int | None, str]:
@@ -181,15 +184,6 @@ def keep_freed_memory() -> None:
 def physical() -> int:
     """Bytes of memory that the machine has."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-def _cuda_peak(work: Work, device: torch.device) -> int:
-    torch.cuda.synchronize(device)
-    torch.cuda.reset_peak_memory_stats(device)
-    start = torch.cuda.memory_allocated(device)
-    work()
-    torch.cuda.synchronize(device)
-    return torch.cuda.max_memory_allocated(device) - start
 
 
 def _reset_high_water() -> int | None:

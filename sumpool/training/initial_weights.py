@@ -179,28 +179,22 @@ def split_tokens(old: Tokenizer, new: Tokenizer) -> list[list[int]]:
         if content:
             ids.setdefault(content, token)
     roles = dict(zip(_roles(new), _roles(old), strict=False))
-    return [
-        [roles[token]] if token in roles else _longest_match(content, ids)
-        for token, content in enumerate(new.token_bytes())
-    ]
+    split: list[list[int]] = []
+    for token, content in enumerate(new.token_bytes()):
+        subtokens: list[int] = [roles[token]] if token in roles else []
+        start = len(content) if token in roles else 0
+        while start < len(content):
+            end = next((end for end in range(len(content), start, -1) if content[start:end] in ids), None)
+            if end is not None:
+                subtokens.append(ids[content[start:end]])
+            start = end or start + 1  # unknown bytes are left out
+        split.append(subtokens)
+    return split
 
 
 def _roles(tokenizer: Tokenizer) -> tuple[int, ...]:
     special = tokenizer.special_tokens
     return special.pad, special.eos, special.decoder_start, *special.suppressed
-
-
-def _longest_match(content: bytes, ids: Mapping[bytes, int]) -> list[int]:
-    """Split bytes into the longest known tokens, from the start; unknown bytes are left out."""
-    subtokens: list[int] = []
-    start = 0
-    while start < len(content):
-        ends = range(len(content), start, -1)
-        end = next((end for end in ends if content[start:end] in ids), None)
-        if end is not None:
-            subtokens.append(ids[content[start:end]])
-        start = end or start + 1
-    return subtokens
 
 
 def _mean_rows(weight: Tensor, subtokens: Sequence[Sequence[int]]) -> Tensor:
