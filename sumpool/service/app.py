@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache, partial
 from importlib.resources import files
@@ -30,7 +29,7 @@ from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError, ResourceError, SumpoolError
 from sumpool.inference.pipeline import OnDraft
 from sumpool.inference.summarizer import Summarizer, SummaryResult
-from sumpool.service.batching import Batcher, QueueFullError, SummaryOptions
+from sumpool.service.batching import Batcher, QueueFullError
 from sumpool.service.chat import ROUTE, add_chat, error_answer
 from sumpool.service.protection import ServiceLimits, guard
 from sumpool.service.requests import ReadRequest, RequestReader, summaries_of
@@ -41,6 +40,7 @@ from sumpool.service.schemas import (
     ModelAnswers,
     SummaryAnswer,
     SummaryAnswers,
+    SummaryOptions,
     SummaryRequest,
 )
 
@@ -196,8 +196,7 @@ def build_app(
 def _summarize(
     summarizer: Summarizer, documents: Sequence[Document], options: SummaryOptions, on_draft: OnDraft | None
 ) -> list[SummaryResult]:
-    chosen = asdict(options)
-    del chosen["together"]  # they are one document already
+    chosen = options.model_dump(exclude={"together"})  # they are one document already
     results: list[SummaryResult] = summarizer.summarize(documents, **chosen, on_draft=on_draft)
     return results
 

@@ -11,23 +11,11 @@ from typing import Final, final
 from sumpool.documents.document import Document
 from sumpool.errors import ResourceError
 from sumpool.inference.pipeline import OnDraft
-from sumpool.inference.summarizer import Length, Mode, SummaryResult
+from sumpool.inference.summarizer import SummaryResult
+from sumpool.service.schemas import SummaryOptions
 
 _BATCH_CHARACTERS: Final = 2**17
 """Characters of documents that are summarised together; a request with more is long."""
-
-
-@dataclass(frozen=True)
-class SummaryOptions:
-    """Options of a request; None is the setting of the model."""
-
-    length: Length | None = None
-    mode: Mode | None = None
-    evidence: bool = False
-    focus: str = ""
-    key_points: int = 0
-    sections: bool = False
-    together: bool = False
 
 
 Summarize = Callable[[Sequence[Document], SummaryOptions, OnDraft | None], list[SummaryResult]]

@@ -11,7 +11,6 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 from uuid import uuid4
 
@@ -23,8 +22,8 @@ from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError
 from sumpool.inference.summarizer import Summarizer
 from sumpool.io.bounded import parse_json
-from sumpool.service.batching import SummaryOptions
 from sumpool.service.requests import ReadRequest, RequestReader, summaries_of
+from sumpool.service.schemas import SummaryOptions
 from sumpool.text.language import content_words, detect_language, word_count
 
 ROUTE: Final = "/v1/chat/completions"
@@ -56,7 +55,6 @@ class ChatRequest(BaseModel):
     stream: bool = False
 
 
-@dataclass(frozen=True)
 class _ChatOptions(SummaryOptions):
     """Options of a summary, and of its answer."""
 
@@ -79,7 +77,7 @@ def parse_chat(body: bytes, options: SummaryOptions) -> ReadRequest:
     topics = [text for text in others if _is_short(text) and _is_about(_LENGTH.sub("", text), document)]
     focus = topics[-1] if topics else ""
     return [Document("1", document)], _ChatOptions(
-        options.length or length, options.mode, focus=options.focus or focus, stream=conversation.stream
+        length=options.length or length, mode=options.mode, focus=options.focus or focus, stream=conversation.stream
     )
 
 
@@ -133,7 +131,9 @@ def add_chat(app: FastAPI, summarizer: Summarizer, name: str, reader: RequestRea
         """Answer a conversation that asks for a summary, in the form of OpenAI's API; `stream` sends words."""
         (document,), options = parsed
         assert isinstance(options, _ChatOptions)
-        batched = SummaryOptions(options.length, options.mode, focus=options.focus)  # with requests of all routes
+        batched = SummaryOptions(
+            length=options.length, mode=options.mode, focus=options.focus
+        )  # with requests of all routes
         ((result,),) = [
             part
             async for part in summaries_of(request, [document], batched, reader.limits)

@@ -23,11 +23,11 @@ from sumpool.documents.files import uncompressed_suffix
 from sumpool.documents.joining import join_documents
 from sumpool.documents.read import parse_documents
 from sumpool.errors import RecipeError, ResourceError
-from sumpool.inference.summarizer import Mode, SummaryResult
+from sumpool.inference.summarizer import SummaryResult
 from sumpool.io.bounded import parse_json
-from sumpool.service.batching import QueueFullError, SummaryOptions
+from sumpool.service.batching import QueueFullError
 from sumpool.service.protection import ServiceLimits, return_memory
-from sumpool.service.schemas import SummaryRequest
+from sumpool.service.schemas import FileOptions, SummaryOptions, SummaryRequest
 
 _POLL: Final = 0.25
 """Seconds between looks whether a client has gone."""
@@ -59,22 +59,8 @@ class RequestReader:
         self._waiting: set[Request] = set()
         self._threads = ThreadPoolExecutor(_READERS, "reading")
 
-    async def read(
-        self,
-        request: Request,
-        length: Annotated[str | None, Query(description="Of a file: 150w, 5s, 10%, short, medium or long.")] = None,
-        mode: Annotated[Mode | None, Query(description="Of a file: extractive or abstractive.")] = None,
-        evidence: Annotated[bool, Query(description="Of a file: whether answers have evidence.")] = False,
-        focus: Annotated[str, Query(max_length=1000, description="Of a file: topic or question.")] = "",
-        key_points: Annotated[int, Query(ge=0, le=100, description="Of a file: number of key points.")] = 0,
-        sections: Annotated[bool, Query(description="Of a file: whether answers have its sections.")] = False,
-        together: Annotated[
-            bool, Query(description="Of a file: whether there is one answer for all its rows.")
-        ] = False,
-        name: Annotated[str, Query(max_length=255, description="Of a file: its name, for its suffix.")] = "the file",
-    ) -> AsyncIterator[ReadRequest]:
+    async def read(self, request: Request, beside: Annotated[FileOptions, Query()]) -> AsyncIterator[ReadRequest]:
         """Yield the documents and options of a request; the dependency ends when it has been answered."""
-        options = SummaryOptions(length, mode, evidence, focus, key_points, sections, together)
         limits, is_small = self.limits, False
         try:
             body = await self._receive(request)
@@ -85,7 +71,7 @@ class RequestReader:
             threads = None if is_small else self._threads
             loop = asyncio.get_running_loop()
             parse = self.parsers.get(request.scope["route"].path)
-            reading = loop.run_in_executor(threads, _read, request.headers, body, options, limits, name, parse)
+            reading = loop.run_in_executor(threads, _read, request.headers, body, beside, limits, parse)
             del body
             end = time.monotonic() + limits.seconds
             try:
@@ -143,12 +129,12 @@ def _type(headers: Headers) -> str:
 def _read(
     headers: Headers,
     body: bytes,
-    options: SummaryOptions,
+    beside: FileOptions,
     limits: ServiceLimits,
-    name: str,
     parse: ParseBody | None,
 ) -> ReadRequest:
     """Read the documents and the options of a request; the body goes before the options beside it."""
+    options = SummaryRequest().options(beside)
     kind = _type(headers)
     documents: Iterable[Document]
     if parse:
@@ -170,7 +156,7 @@ def _read(
     elif kind == "application/x-www-form-urlencoded" and (pairs := _parse_pairs(headers, body)):
         documents, options = _read_fields(pairs, options, limits)
     else:
-        documents = _read_file(name, body, limits)
+        documents = _read_file(beside.name, body, limits)
     documents = list(documents)
     if not 1 <= len(documents) <= limits.documents:
         raise RecipeError(f"a request must have 1 to {limits.documents:,} documents, got {len(documents):,}")

@@ -1,6 +1,5 @@
 """Bodies of requests and answers, which OpenAPI describes."""
 
-from dataclasses import fields
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -8,13 +7,31 @@ from pydantic import BaseModel, ConfigDict, Field
 from sumpool.documents.document import Document
 from sumpool.inference.summarizer import Mode, SummaryResult
 from sumpool.inference.summary import Evidence
-from sumpool.service.batching import SummaryOptions
 from sumpool.text.language import word_count
 
 Text = Annotated[str, Field(description="A document.")]
 
 
-class SummaryRequest(BaseModel):
+class SummaryOptions(BaseModel):
+    """Options of a summary; None is the setting of the model."""
+
+    model_config = ConfigDict(frozen=True)
+    length: str | None = Field(None, description="150w, 5s, 10%, short, medium or long; the model's own by default.")
+    mode: Mode | None = Field(None, description="extractive or abstractive; the model's own by default.")
+    evidence: bool = Field(False, description="Whether answers have the document and the sources of each sentence.")
+    focus: str = Field("", max_length=1000, description="Topic or question that the summaries are to be about.")
+    key_points: int = Field(0, ge=0, le=100, description="Number of further sentences of each document.")
+    sections: bool = Field(False, description="Whether answers have one or two sentences of each section.")
+    together: bool = Field(False, description="Whether there is one answer, a digest of all documents.")
+
+
+class FileOptions(SummaryOptions):
+    """Options beside a file that is the body of a request."""
+
+    name: str = Field("the file", max_length=255, description="Name of the file, for its suffix.")
+
+
+class SummaryRequest(SummaryOptions):
     """One text or several, and the options of their summaries."""
 
     model_config = ConfigDict(
@@ -23,14 +40,6 @@ class SummaryRequest(BaseModel):
     )
     text: Text | None = None
     texts: list[Text] | None = Field(None, description="Documents, instead of `text`.")
-    length: str | None = Field(None, description="150w, 5s, 10%, short, medium or long; the model's own by default.")
-    mode: Mode | None = Field(None, description="extractive or abstractive; the model's own by default.")
-    evidence: bool = Field(False, description="Whether answers have the document and the sources of each sentence.")
-
-    focus: str = Field("", max_length=1000, description="Topic or question that the summaries are to be about.")
-    key_points: int = Field(0, ge=0, le=100, description="Number of further sentences of each document.")
-    sections: bool = Field(False, description="Whether answers have one or two sentences of each section.")
-    together: bool = Field(False, description="Whether there is one answer, a digest of all documents.")
 
     def documents(self) -> list[Document]:
         """Return the texts as documents that are numbered from 1."""
@@ -39,8 +48,8 @@ class SummaryRequest(BaseModel):
 
     def options(self, others: SummaryOptions) -> SummaryOptions:
         """Return the options, with others for those that are not given."""
-        names = [field.name for field in fields(SummaryOptions)]
-        return SummaryOptions(*(getattr(self, name) or getattr(others, name) for name in names))
+        given = {name: getattr(self, name) or getattr(others, name) for name in SummaryOptions.model_fields}
+        return SummaryOptions.model_validate(given)
 
 
 class Sentence(BaseModel):

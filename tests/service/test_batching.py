@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from sumpool.documents.document import Document
 from sumpool.inference.pipeline import OnDraft
 from sumpool.inference.summarizer import SummaryResult
-from sumpool.service.batching import Batcher, SummaryOptions
+from sumpool.service.batching import Batcher
+from sumpool.service.schemas import SummaryOptions
 
-SHORT, LONG = SummaryOptions("short"), SummaryOptions("long")
+SHORT, LONG = SummaryOptions(length="short"), SummaryOptions(length="long")
 
 
 class Model:
