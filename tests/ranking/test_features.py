@@ -71,6 +71,7 @@ def test_values_of_a_document_counted_by_hand() -> None:
         ("title_overlap", [2 / 4, 2 / 8, 1 / 6, 0]),
         ("title_recall", [1, 1, 1 / 2, 0]),
         ("has_title", [1, 1, 1, 1]),
+        ("heading_overlap", [math.log(2) * share for share in (2 / 4, 2 / 8, 4 / 6, 0)]),
         ("section_overlap", [1, 1, 1, 0]),
         ("first_overlap", [1, 1, 1, 1]),
         ("previous_overlap", [0, 4 / 8, 2 / 6, 0]),
