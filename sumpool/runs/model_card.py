@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -26,11 +25,27 @@ _GLOBAL_FIRST = """\
 """LED attends globally to the first token on request only."""
 
 
-@dataclass(frozen=True)
-class CardWords:
-    """Words of the model card of a model that reads documents.
+def model_card(
+    run: Path,
+    recipe: Recipe,
+    model: nn.Module,
+    state: TrainingState,
+    *,
+    kind: str,
+    command: str,
+    output: str,
+    unit: str,
+    results: str,
+    kept: str,
+    limitations: str,
+) -> str:
+    """Render the model card of a finished run whose model reads documents.
 
-    Attributes:
+    Args:
+        run: The run folder.
+        recipe: Its recipe.
+        model: The model.
+        state: State at the end of the training.
         kind: What the model is.
         command: Command that uses it.
         output: Row of the table of sizes about what it writes.
@@ -39,31 +54,6 @@ class CardWords:
         kept: Files of a run folder that only runs of the task have.
         limitations: What the model is not for.
     """
-
-    kind: str
-    command: str
-    output: str
-    unit: str
-    results: str
-    kept: str
-    limitations: str
-
-
-def summariser_words(recipe: Recipe) -> CardWords:
-    """Words of the model card of a summarisation model."""
-    return CardWords(
-        kind="Summarisation model",
-        command="summarize",
-        output=f"maximum output | {recipe.model.target_length:,} tokens",
-        unit="token",
-        results="summaries",
-        kept="`samples.jsonl` two summaries of every validation",
-        limitations=LIMITATIONS,
-    )
-
-
-def model_card(run: Path, recipe: Recipe, model: nn.Module, state: TrainingState, words: CardWords) -> str:
-    """Render the model card of a finished run whose model reads documents."""
     data = DataReport.load(run)
     table = "\n".join(markdown_table(data.rows()))
     beginning = "scratch"
@@ -75,9 +65,9 @@ def model_card(run: Path, recipe: Recipe, model: nn.Module, state: TrainingState
         beginning += f" by distillation from {escape_markdown_line(str(recipe.train.teacher))}"
     origin = f" for long documents, trained from {beginning} with sumpool {__version__} (torch {torch.__version__})"
     documents, epochs = data.splits["train"].documents, state.position.epoch
-    best = f"{state.best_loss:.4f} nats per {words.unit} after step {state.best_step:,}"
+    best = f"{state.best_loss:.4f} nats per {unit} after step {state.best_step:,}"
     return f"""\
-{_head(run, recipe, model, words, origin)}\
+{_head(run, recipe, model, f"{kind}{origin}", command, output)}\
 | trained on | {documents:,} documents, {state.step:,} updates, {epochs} complete epochs |
 | validation loss | {best}, of which these are the weights |
 | seed | {recipe.seed} |
@@ -88,21 +78,22 @@ def model_card(run: Path, recipe: Recipe, model: nn.Module, state: TrainingState
 
 ## Limitations
 
-{words.limitations}
+{limitations}
 
 ## Files
 
 `recipe.yaml` is the complete recipe, `metrics.jsonl` the metrics of every update and validation, `report.json` the data
-report, {words.kept}, `curves.svg` the losses and scores, `manifest.json` the size
-and SHA-256 of every file that {words.results} depend on. No file contains code.
+report, {kept}, `curves.svg` the losses and scores, `manifest.json` the size
+and SHA-256 of every file that {results} depend on. No file contains code.
 """
 
 
 def imported_card(recipe: Recipe, run: Path, origin: str, model: SummarizationModel, differences: Sequence[str]) -> str:
     """Render the model card of an imported model."""
     listed = "\n".join(f"- {escape_markdown_line(difference)}" for difference in differences) or "None."
-    origin = f", imported from {escape_markdown_line(origin)} with sumpool {__version__}"
-    head = _head(run, recipe, model, summariser_words(recipe), origin, " --set data.prepared=FOLDER")
+    origin = f"Summarisation model, imported from {escape_markdown_line(origin)} with sumpool {__version__}"
+    output, options = f"maximum output | {recipe.model.target_length:,} tokens", " --set data.prepared=FOLDER"
+    head = _head(run, recipe, model, origin, "summarize", output, options)
     return f"""\
 {head}
 ## Differences from the original
@@ -204,20 +195,20 @@ Summarisation model of the family {family} for documents of up to {recipe.model.
 """
 
 
-def _head(run: Path, recipe: Recipe, model: nn.Module, words: CardWords, origin: str, options: str = "") -> str:
+def _head(run: Path, recipe: Recipe, model: nn.Module, kind: str, command: str, output: str, options: str = "") -> str:
     folder = escape_line(shlex.quote(str(run)))
     return f"""\
 # {recipe.name}
 
-{words.kind}{origin}.
+{kind}.
 
-    sumpool {words.command} document.txt --model {folder}
+    sumpool {command} document.txt --model {folder}
     sumpool evaluate {folder}{options}
 
 | | |
 |---|---|
 | parameters | {sum(parameter.numel() for parameter in model.parameters()):,} |
 | maximum input | {recipe.model.source_length:,} tokens |
-| {words.output} |
+| {output} |
 | vocabulary | {model.vocabulary:,} tokens |
 """

@@ -114,9 +114,13 @@ class ClassificationTask(DocumentTask[ClassificationRecipe]):
 
     def model_card(self, run: Path, recipe: ClassificationRecipe, model: nn.Module, state: "TrainingState") -> str:
         """Render the model card of a finished run as Markdown."""
-        from sumpool.runs.model_card import CardWords, model_card
+        from sumpool.runs.model_card import model_card
 
-        words = CardWords(
+        return model_card(
+            run,
+            recipe,
+            model,
+            state,
             kind="Classifier",
             command="classify",
             output=f"classes | {model.classes:,}",
@@ -125,7 +129,6 @@ class ClassificationTask(DocumentTask[ClassificationRecipe]):
             kept="`labels.json` the classes",
             limitations=_LIMITATIONS,
         )
-        return model_card(run, recipe, model, state, words)
 
     def evaluate(
         self,

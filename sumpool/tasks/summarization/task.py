@@ -89,9 +89,21 @@ class SummarizationTask(DocumentTask[Recipe]):
 
     def model_card(self, run: Path, recipe: Recipe, model: nn.Module, state: "TrainingState") -> str:
         """Render the model card of a finished run as Markdown."""
-        from sumpool.runs.model_card import model_card, summariser_words
+        from sumpool.runs.model_card import LIMITATIONS, model_card
 
-        return model_card(run, recipe, model, state, summariser_words(recipe))
+        return model_card(
+            run,
+            recipe,
+            model,
+            state,
+            kind="Summarisation model",
+            command="summarize",
+            output=f"maximum output | {recipe.model.target_length:,} tokens",
+            unit="token",
+            results="summaries",
+            kept="`samples.jsonl` two summaries of every validation",
+            limitations=LIMITATIONS,
+        )
 
     def evaluate(
         self,

@@ -198,3 +198,9 @@ def test_damaged_text_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "rfc2.txt.gz").write_bytes(b"broken")
     with pytest.raises(DataError, match=r"after RFC 1; docs/data\.md says how"):
         list(series_files(tmp_path, "txt"))
+
+
+def test_the_bundled_sample_has_the_documented_sizes() -> None:
+    assert bundled_sample().stat().st_size <= 5_800_000
+    assert (bundled_sample().parent / "NOTICE").read_text().count("BCP 78")
+    assert all(8_000 <= len(file.content) <= 32_000 for file in series_files(bundled_sample(), "txt"))
