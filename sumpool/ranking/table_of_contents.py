@@ -4,10 +4,10 @@ It stands where no sentence says what a document is about, as in guides, terms o
 (docs/ranking.md).
 """
 
+import math
 from bisect import bisect
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from sumpool.documents.document import Document, document_title
@@ -29,21 +29,6 @@ _MAX_LABEL = 40
 """Characters of a heading before a sentence."""
 _ROMAN = "ivx"
 _ENDS = " .:;"
-
-
-@dataclass
-class _Section:
-    """Section of a document.
-
-    Attributes:
-        index: Index of its heading among the sentences.
-        level: Level of the heading, from 1.
-        utility: Greatest preference among its sentences, those of its subsections included; None without content.
-    """
-
-    index: int
-    level: int
-    utility: float | None = None
 
 
 def heading_key(words: Sequence[str]) -> str:
@@ -86,20 +71,29 @@ def table_of_contents(
     Returns:
         Index and text of each heading, in order; empty if there are fewer than `MIN_HEADINGS`.
     """
-    sections = _sections(document, sentences, preferences)
-    texts = [sentences[section.index].text for section in sections]
-    keys = [heading_key(split_words(text, language)) for text in texts]
+    levels: dict[int, int] = {}  # of each heading, by its index
+    utility: dict[int, float] = {}  # the greatest preference below each heading, those of its subsections included
+    open_headings: list[int] = []
+    for index, sentence in enumerate(sentences):
+        if sentence.kind == "heading":
+            levels[index] = document.blocks[sentence.block].level if document.blocks else 1
+            open_headings = [*(heading for heading in open_headings if levels[heading] < levels[index]), index]
+        elif index in preferences:
+            utility |= {each: max(preferences[index], utility.get(each, -math.inf)) for each in open_headings}
+    keys = {index: heading_key(split_words(sentences[index].text, language)) for index in levels}
     uninformative = {*common, heading_key(split_words(document_title(document), language)), ""}
-    uninformative |= {key for key, count in Counter(keys).items() if count > 1}
+    uninformative |= {key for key, count in Counter(keys.values()).items() if count > 1}
     headings = [
-        section
-        for section, key, text in zip(sections, keys, texts, strict=True)
-        if section.utility is not None and key not in uninformative and word_count(text) <= _MAX_HEADING_WORDS
+        index
+        for index in levels
+        if index in utility
+        and keys[index] not in uninformative
+        and word_count(sentences[index].text) <= _MAX_HEADING_WORDS
     ]
-    for level in sorted({section.level for section in headings}):
-        high = [section for section in headings if section.level <= level]
+    for level in sorted({levels[index] for index in headings}):
+        high = [index for index in headings if levels[index] <= level]
         if len(high) >= MIN_HEADINGS:
-            return _within_limits([(section.utility or 0.0, section.index) for section in high], sentences)
+            return _within_limits(sorted(high, key=lambda index: -utility[index]), sentences)
     return []
 
 
@@ -165,29 +159,11 @@ def section_numbers(document: Document, sentences: Sequence[SourceSentence], ind
     return [bisect(starts, index) for index in indices]
 
 
-def _sections(
-    document: Document, sentences: Sequence[SourceSentence], preferences: Mapping[int, float]
-) -> list[_Section]:
-    """Return the sections of a document; those without levels have all the same."""
-    sections: list[_Section] = []
-    open_sections: list[_Section] = []
-    for index, sentence in enumerate(sentences):
-        if sentence.kind == "heading":
-            level = document.blocks[sentence.block].level if document.blocks else 1
-            open_sections = [section for section in open_sections if section.level < level]
-            open_sections.append(_Section(index, level))
-            sections.append(open_sections[-1])
-        elif index in preferences:
-            for section in open_sections:
-                section.utility = max(preferences[index], section.utility or preferences[index])
-    return sections
-
-
-def _within_limits(headings: Sequence[tuple[float, int]], sentences: Sequence[SourceSentence]) -> list[tuple[int, str]]:
-    """Return the headings of the sections with the greatest utility without their numbers, in order."""
+def _within_limits(headings: Sequence[int], sentences: Sequence[SourceSentence]) -> list[tuple[int, str]]:
+    """Return the first of some headings without their numbers, in the order of the document."""
     chosen: dict[int, str] = {}
     words = 0
-    for _, index in sorted(headings, key=lambda heading: -heading[0]):
+    for index in headings:
         text = tidy_sentence(sentences[index].text)
         number, _, rest = text.partition(" ")
         is_number = number[:1].isdigit() or number.endswith(".")
