@@ -1,7 +1,8 @@
-"""Tree of an HTML page, built by lxml from any markup and independent of it afterwards.
+"""HTML markup: the tree of a page, the parts of it that are its text, and their blocks.
 
-lxml is chosen because libxml2 is linear in the nesting of elements, keeps line numbers and reads nothing but the given
-bytes.
+HTML pages, chapters of EPUB books, HTML parts of mails and, as HTML, word-processor documents share this walk. What is
+dropped is known by the names of elements, roles, and the classes and ids that pages commonly use. lxml builds the tree
+because libxml2 is linear in the nesting of elements, keeps line numbers and reads nothing but the given bytes.
 """
 
 import re
@@ -13,7 +14,7 @@ from lxml import etree
 
 from sumpool.documents.document import TextBlock, TextBlockKind, join_cells
 
-MAX_DEPTH: Final = 100
+_MAX_DEPTH: Final = 100
 """Nesting of the tree; deeper elements become children of the deepest level, in their order."""
 _VOID: Final = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr")
@@ -59,11 +60,6 @@ class HtmlElement:
         if isinstance(child, str):
             self.size += len(child.strip())
 
-    def close(self, parent: "HtmlElement") -> None:
-        """Add the size of this complete element to the element it is in."""
-        parent.size += self.size
-        parent.linked += self.size if self.tag == "a" and "href" in self.attributes else self.linked
-
     def descendants(self) -> "Iterator[HtmlElement]":
         """Yield all elements inside, in their order."""
         stack = [self]
@@ -89,7 +85,9 @@ def parse_markup(markup: str) -> HtmlElement:
         ValueError: If elements are nested thousands of levels deep; the message lacks the subject.
     """
     if _XHTML.match(markup):
-        markup = _SELF_CLOSED.sub(_close_tag, markup)
+        markup = _SELF_CLOSED.sub(
+            lambda tag: tag[0] if tag[1].lower() in _VOID else f"<{tag[1]}{tag[2] or ''}></{tag[1]}>", markup
+        )
     top = HtmlElement("#document")
     parser = etree.HTMLParser(
         encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True, huge_tree=True, recover=True
@@ -110,33 +108,20 @@ def _copy(events: "Iterable[tuple[str, _Node]]", top: HtmlElement) -> None:
     stack = [top]
     for event, node in events:
         if event == "start":
-            element = _element(node)
-            _innermost(stack).append(element)
+            attributes = {str(name).lower(): str(value) for name, value in node.attrib.items()}
+            tag = node.tag.rpartition("}")[2].rpartition(":")[2].lower()
+            element = HtmlElement(tag, attributes, [], node.sourceline)
+            if node.text:
+                element.append(node.text)
+            stack[min(len(stack), _MAX_DEPTH) - 1].append(element)
             stack.append(element)
         else:
             element = stack.pop()
-            parent = _innermost(stack)
-            element.close(parent)
+            parent = stack[min(len(stack), _MAX_DEPTH) - 1]
+            parent.size += element.size
+            parent.linked += element.size if element.tag == "a" and "href" in element.attributes else element.linked
             if node.tail:
                 parent.append(node.tail)
-
-
-def _innermost(stack: list[HtmlElement]) -> HtmlElement:
-    return stack[-1] if len(stack) <= MAX_DEPTH else stack[MAX_DEPTH - 1]
-
-
-def _element(node: _Node) -> HtmlElement:
-    """Copy an element of lxml without its children."""
-    attributes = {str(name).lower(): str(value) for name, value in node.attrib.items()}
-    element = HtmlElement(node.tag.rpartition("}")[2].rpartition(":")[2].lower(), attributes, [], node.sourceline)
-    if node.text:
-        element.append(node.text)
-    return element
-
-
-def _close_tag(match: re.Match[str]) -> str:
-    tag, attributes = match[1], match[2] or ""
-    return match[0] if tag.lower() in _VOID else f"<{tag}{attributes}></{tag}>"
 
 
 _HIDING_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*0(?![.\d])", re.I)
@@ -156,7 +141,7 @@ _MARKED = re.compile(r"(?:[.,;:!?\u2026)\]\"'\u2019\u201d\u00bb]|[^\W\d_]{4})\Z"
 """End of a sentence or a word that a note is marked behind; units and variables before an exponent are shorter."""
 _EXPONENT = re.compile(r"[+\u2212-]?(?:\d{1,4}|[kn])[+\u2212-]?")
 _SIGNS = ("*", "**", "***", "\u2020", "\u2021", "\u00a7")
-_PERMALINK = re.compile(r"\s*+[\u00b6#\u00a7\u221e\u2191\u21a9\U0001f517]?\s*")
+_PERMALINK: Final = re.compile(r"\s*+[\u00b6#\u00a7\u221e\u2191\u21a9\U0001f517]?\s*")
 _NAVIGATION = re.compile(
     r"\b(?:next|prev(?:ious)?|up|home|top|contents|index|back|zur\u00fcck|weiter|(?:nach )?oben|inhalt(?:sverzeichnis)?"
     r"|suivant|pr\u00e9c\u00e9dent|sommaire|haut|siguiente|anterior|\u043f\u0440\u0435\u0434|\u0441\u043b\u0435\u0434|"
@@ -253,7 +238,9 @@ class PageParts:
             return False
         if not self.site:
             return element.tag == "nav"
-        return _of_site(element, names) and not _holds_page(element)
+        return _of_site(element, names) and (
+            element.tag == "nav" or not any(inner.tag in ("main", "article", "h1") for inner in element.descendants())
+        )
 
     def _hides(self, element: HtmlElement) -> bool:
         attributes = element.attributes
@@ -302,13 +289,6 @@ def _has_site_word(value: str) -> bool:
     return any(part in SITE_WORDS for part in _NAME_PARTS.split(value.lower()))
 
 
-def _holds_page(element: HtmlElement) -> bool:
-    """Return whether an element holds the principal region or the title of the page."""
-    if element.tag in ("nav", "p", "span"):
-        return False
-    return any(inner.tag in ("main", "article", "h1") for inner in element.descendants())
-
-
 def _hidden_names(sheet: str) -> Iterator[str]:
     """Yield the classes and ids that a style sheet hides on every medium."""
     sheet = _CSS_COMMENT.sub("", sheet)
@@ -324,7 +304,7 @@ def _hidden_names(sheet: str) -> Iterator[str]:
         depth = max(0, depth - 1)
 
 
-def is_marker(link: HtmlElement) -> bool:
+def _is_marker(link: HtmlElement) -> bool:
     """Return whether a link is the mark of a footnote."""
     return bool(_MARKER.fullmatch(link.text())) and (
         "[" in link.text()
@@ -334,38 +314,18 @@ def is_marker(link: HtmlElement) -> bool:
     )
 
 
-def is_reference(element: HtmlElement, before: str) -> bool:
-    """Return whether raised text is the mark of a footnote: a link to it, or behind a sentence or a word.
-
-    Args:
-        element: Raised text.
-        before: Text before it.
-    """
+def _is_reference(element: HtmlElement, before: str) -> bool:
+    """Return whether raised text is the mark of a footnote: a link to it, or behind a sentence or a word."""
     text = element.text()
     links = any(child.tag == "a" and "href" in child.attributes for child in element.descendants())
     return bool(_MARKER.fullmatch(text)) and (links or text.strip() in _SIGNS or bool(_MARKED.search(before)))
 
 
-def is_exponent(text: str, before: str) -> bool:
-    """Return whether a raised or lowered text is a number or a variable behind a number.
-
-    Args:
-        text: Raised or lowered text.
-        before: Text before it.
-    """
-    return before[-1:].isdecimal() and bool(_EXPONENT.fullmatch(text.strip()))
-
-
-def is_navigation(text: str, linked: int, size: int, links: int) -> bool:
+def _is_navigation(text: str, linked: int, size: int, links: int) -> bool:
     """Return whether a line is links to other pages, such as "Previous | Contents | Next"."""
     if not links or linked < _NAVIGATION_SHARE * size or len(text.split()) > _MAX_NAVIGATION_WORDS:
         return False
     return bool(_NAVIGATION.search(text))
-
-
-def is_permalink(link: HtmlElement) -> bool:
-    """Return whether a link within the page shows only a sign, or nothing."""
-    return bool(_PERMALINK.fullmatch(link.text()))
 
 
 _KINDS: Final[dict[str, TextBlockKind]] = {"caption": "caption", "figcaption": "caption", "address": "notice"}
@@ -401,91 +361,84 @@ class HtmlBlocks:
 
     def read(self, element: HtmlElement) -> tuple[TextBlock, ...]:
         """Return the blocks of an element."""
-        context = _Context()
+        self._block(element, _Context())
+        return tuple(self.blocks)
+
+    def _block(self, element: HtmlElement, context: _Context) -> None:
         self._children(element, context)
         self._flush(context)
-        return tuple(self.blocks)
 
     def _children(self, element: HtmlElement, context: _Context) -> None:
         for child in element.children:
             if isinstance(child, str):
-                self._text(child, element)
+                if self._line is None and child.strip():
+                    self._line = element.line
+                self._texts.append(child.replace("\n", " "))
             elif not self.parts.drops(child):
                 self._element(child, context)
 
-    def _text(self, text: str, element: HtmlElement) -> None:
-        if self._line is None and text.strip():
-            self._line = element.line
-        self._texts.append(text.replace("\n", " "))
-
     def _element(self, element: HtmlElement, context: _Context) -> None:
         tag = element.tag
-        if tag == "br":
-            self._break(context)
-        elif tag == "pre" or tag in ("listing", "xmp"):
+        if tag == "br":  # a space; two of them end the paragraph
+            last = next((part for part in reversed(self._texts) if part.strip(" \t")), "")
+            if last == "\n":
+                self._flush(context)
+            else:
+                self._texts.append("\n")
+        elif tag in ("pre", "listing", "xmp"):
             self._code(element, context)
         elif tag == "table":
-            self._table(element, context)
+            self._flush(context)
+            self._rows(element, context)
         elif tag in HEADINGS or tag in BLOCKS or tag in ("li", "dt", "dd", *_KINDS):
             self._flush(context)
-            inner = _inner_context(element, context)
-            self._children(element, inner)
-            self._flush(inner)
+            self._block(element, _inner_context(element, context))
         else:
             self._inline(element, context)
 
     def _inline(self, element: HtmlElement, context: _Context) -> None:
         target = element.attributes.get("href", "") if element.tag == "a" else ""
-        if target.startswith("#") and (is_marker(element) or is_permalink(element)):
+        if target.startswith("#") and (_is_marker(element) or _PERMALINK.fullmatch(element.text())):
             return
-        if element.tag == "sup" and is_reference(element, "".join(self._texts[-2:])[-4:]):
+        before = "".join(self._texts[-2:])[-4:] if element.tag in ("sup", "sub") else ""
+        if element.tag == "sup" and _is_reference(element, before):
             return
-        if element.tag in ("sup", "sub"):
-            self._mark_number(element)
+        if element.tag == "sub" and self._texts[-3:-2] == ["^"] and self._texts[-1].strip() in ("/", "\u2044"):
+            self._texts[-3] = " "  # a fraction behind a number
+        elif before[-1:].isdecimal() and _EXPONENT.fullmatch(element.text().strip()):
+            # The sign between a number and its exponent or base, which would be read as its last digits.
+            self._texts.append("^" if element.tag == "sup" else "_")
         if element.tag == "q":
             self._texts.append("\u201c")
         if target and self._link_end == len(self._texts):
             self._texts.append(" ")  # links without a space between them are buttons of a menu
-        before = len(self._texts)
+        start = len(self._texts)
         self._children(element, context)
         if target:
             self._link_end = len(self._texts)
-            self._linked += sum(len(part.strip()) for part in self._texts[before:])
+            self._linked += sum(len(part.strip()) for part in self._texts[start:])
             self._links += 1
         if element.tag == "q":
             self._texts.append("\u201d")
 
-    def _mark_number(self, element: HtmlElement) -> None:
-        """Write the sign between a number and its exponent or base, which would be read as its last digits."""
-        if element.tag == "sub" and self._texts[-3:-2] == ["^"] and self._texts[-1].strip() in ("/", "\u2044"):
-            self._texts[-3] = " "  # a fraction behind a number
-        elif is_exponent(element.text(), "".join(self._texts[-2:])[-4:]):
-            self._texts.append("^" if element.tag == "sup" else "_")
-
-    def _break(self, context: _Context) -> None:
-        """Read a line break as a space; two of them end the paragraph."""
-        last = next((part for part in reversed(self._texts) if part.strip(" \t")), "")
-        if last == "\n":
-            self._flush(context)
-        else:
-            self._texts.append("\n")
-
     def _code(self, element: HtmlElement, context: _Context) -> None:
         self._flush(context)
         lines = [line.rstrip() for line in _raw_text(element, self.parts).expandtabs().split("\n")]
-        while lines and not lines[0]:
-            del lines[0]
-        text = "\n".join(lines).rstrip()
+        text = "\n".join(lines).lstrip("\n").rstrip()
         if text:
             self.blocks.append(TextBlock(text, "code", line=element.line))
 
-    def _table(self, element: HtmlElement, context: _Context) -> None:
-        self._flush(context)
-        for row in _rows(element):
-            if row.tag != "tr":  # a caption
-                self._element(row, context)
-            elif not self.parts.drops(row):
-                self.blocks.extend(self._row(row))
+    def _rows(self, table: HtmlElement, context: _Context) -> None:
+        """Read the rows and captions of a table; those of tables inside it are in its cells."""
+        for child in table.children:
+            if isinstance(child, str):
+                continue
+            if child.tag in ("thead", "tbody", "tfoot", "form"):
+                self._rows(child, context)
+            elif child.tag == "caption":
+                self._element(child, context)
+            elif child.tag == "tr" and not self.parts.drops(child):
+                self.blocks.extend(self._row(child))
 
     def _row(self, row: HtmlElement) -> list[TextBlock]:
         """Return one block for a row of short cells, or the blocks of the cells of a table that is a layout."""
@@ -498,15 +451,21 @@ class HtmlBlocks:
         simple = all(len(blocks) == 1 and blocks[0].kind == "paragraph" for blocks in cells)
         if simple and (len(cells) > 1 or (cells and len(cells[0][0].text.split()) < _MIN_CELL_WORDS)):
             text = join_cells(blocks[0].text if blocks else "" for blocks in row_cells)
-            if is_navigation(text, row.linked, row.size, len(cells)):
+            if _is_navigation(text, row.linked, row.size, len(cells)):
                 return []
             return [TextBlock(text, "table_row", line=cells[0][0].line)]
-        return [_of_cell(block, len(blocks)) for blocks in cells for block in blocks]
+        return [
+            replace(block, kind="table_row")  # a short text alone in its cell
+            if len(blocks) == 1 and block.kind == "paragraph" and len(block.text.split()) < _MIN_CELL_WORDS
+            else block
+            for blocks in cells
+            for block in blocks
+        ]
 
     def _flush(self, context: _Context) -> None:
         """Append the text so far as a block."""
         text = " ".join("".join(self._texts).split())
-        navigation = context.kind != "heading" and is_navigation(text, self._linked, len(text), self._links)
+        navigation = context.kind != "heading" and _is_navigation(text, self._linked, len(text), self._links)
         if text and not (self.parts.site and navigation):
             self.blocks.append(TextBlock(text, context.kind, context.level, line=self._line))
         self._texts = []
@@ -534,25 +493,6 @@ def _inner_context(element: HtmlElement, context: _Context) -> _Context:
     if any(name in CAPTION_NAMES for name in names) or (tag == "p" and "title" in names):
         return replace(context, kind="caption", level=0)
     return context
-
-
-def _rows(table: HtmlElement) -> list[HtmlElement]:
-    """Return the rows and captions of a table, without those of tables inside it."""
-    rows: list[HtmlElement] = []
-    for child in table.children:
-        if isinstance(child, str):
-            continue
-        if child.tag in ("tr", "caption"):
-            rows.append(child)
-        elif child.tag in ("thead", "tbody", "tfoot", "form"):
-            rows.extend(_rows(child))
-    return rows
-
-
-def _of_cell(block: TextBlock, blocks: int) -> TextBlock:
-    """Return a block of a cell; a short text alone in its cell is part of a row."""
-    short = blocks == 1 and block.kind == "paragraph" and len(block.text.split()) < _MIN_CELL_WORDS
-    return replace(block, kind="table_row") if short else block
 
 
 def _raw_text(element: HtmlElement, parts: PageParts) -> str:

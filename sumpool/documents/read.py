@@ -12,7 +12,7 @@ from typing import BinaryIO, Final, final
 
 from sumpool.documents.decoding import invisible_note
 from sumpool.documents.detection import ROW_KINDS, ROWS, detect_format
-from sumpool.documents.document import DEFAULT_OPTIONS, Document, Limits, ParsedDocument, ReadOptions
+from sumpool.documents.document import DEFAULT_OPTIONS, Document, ParsedDocument, ReadOptions
 from sumpool.documents.files import (
     COMPRESSIONS,
     READ_ERRORS,
@@ -148,12 +148,12 @@ def _file_documents(path: Path, options: ReadOptions) -> Iterator[Document]:
         except DataError as error:
             yield Document(str(path), "", str(error))
     else:
-        yield from parse_documents(str(path), suffix, lambda: _read(path, options.limits), options)
 
+        def read() -> bytes:
+            with open_input(path) as file:
+                return read_up_to(file, options.limits)
 
-def _read(path: Path, limits: Limits) -> bytes:
-    with open_input(path) as file:
-        return read_up_to(file, limits)
+        yield from parse_documents(str(path), suffix, read, options)
 
 
 def read_all(
@@ -244,7 +244,9 @@ def _problem(name: str, options: ReadOptions) -> str:
     path = Path(name)
     try:
         if path.is_dir():
-            return "" if any(islice(files_of(path, options, ignore_notice), 1)) else _empty_folder(name, options)
+            pattern = f" that match {options.glob}" if options.glob != DEFAULT_OPTIONS.glob else ""
+            is_empty = next(files_of(path, options, ignore_notice), None) is None
+            return f"{name} must hold documents{pattern}, got none; check the folder" if is_empty else ""
         _check_file(path, options.max_bytes)
     except (OSError, ValueError) as error:
         if str(error).startswith("must"):
@@ -256,11 +258,6 @@ def _problem(name: str, options: ReadOptions) -> str:
     except DataError as error:
         return f"{path}: {error}"
     return ""
-
-
-def _empty_folder(name: str, options: ReadOptions) -> str:
-    pattern = f" that match {options.glob}" if options.glob != DEFAULT_OPTIONS.glob else ""
-    return f"{name} must hold documents{pattern}, got none; check the folder"
 
 
 def _check_file(path: Path, max_bytes: int) -> None:
@@ -306,12 +303,13 @@ def _parse(name: str, subject: str, suffix: str, content: bytes, options: ReadOp
         yield from error_if_none(name, row_documents(subject, content, kind, options))
         return
     if kind == "mail":
+        check_libraries(kind)
         from sumpool.documents.formats.mail import split_mailbox
 
         mails = split_mailbox(content)
-        for mail in mails:
-            number = f":{mail.number}"
-            yield from with_errors(name + number, subject + number, _one(name + number, mail.content, kind, options))
+        for number, mail in mails:
+            where = f"{name}:{number}"
+            yield from with_errors(where, f"{subject}:{number}", _one(where, mail, kind, options))
         if mails:
             return
     yield from _one(name, content, kind, options)

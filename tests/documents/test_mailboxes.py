@@ -35,7 +35,7 @@ def test_every_mail_is_a_document_and_threads_stand_together(field: str, end: st
 
 def test_answer_before_its_question_and_dates_that_cannot_be_read() -> None:
     box = mail(2, 1) + mail(1).replace("Date: Mon", "Date: Xyz, 99") + mail(7)
-    assert [entry.number for entry in split_mailbox(box.encode())] == [2, 1, 3]
+    assert [number for number, _ in split_mailbox(box.encode())] == [2, 1, 3]
     assert [document.title for document in read(box)][2] == "Mail 7"
 
 

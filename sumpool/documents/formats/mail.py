@@ -1,6 +1,7 @@
-"""Mails (.eml): what their senders wrote, without quoted replies, signatures, disclaimers and footers of lists.
+"""Mails (.eml, .mbox): what their senders wrote, without quoted replies, signatures, disclaimers and footers of lists.
 
-The subject is the title. Plain text is preferred to HTML, and attachments are named in the notes.
+The subject is the title. Plain text is preferred to HTML, and attachments are named in the notes. Transfer encodings
+are read also where programs on the way have damaged them.
 """
 
 import binascii
@@ -13,14 +14,13 @@ from email.errors import HeaderParseError, MessageError
 from email.header import Header, decode_header
 from email.message import Message
 from email.parser import BytesHeaderParser
-from email.policy import compat32
 from email.utils import parsedate_to_datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 from sumpool.documents.decoding import decode_declared
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock, is_prose
 from sumpool.documents.formats.text import text_blocks
-from sumpool.documents.markup import HtmlBlocks, HtmlElement, PageParts, parse_markup
+from sumpool.documents.markup import HtmlBlocks, PageParts, parse_markup
 
 _MIN_PLAIN_SHARE: Final = 0.1
 """Share of the words of the HTML part below which a plain part is a stub ("This mail is HTML")."""
@@ -65,7 +65,10 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:  # noqa: ARG0
     if not body.blocks and len(body.attachments) == 1 and (inner := _forwarded(message)):
         _read_part(inner, body)
     blocks = tuple(replace(block, line=None) for block in body.blocks)
-    return ParsedDocument(blocks, _header(message, "Subject"), (*dict.fromkeys(body.notes), *_attachment_note(body)))
+    if count := len(body.attachments):
+        names = ", ".join(body.attachments[:_MAX_NAMES]) + (" ..." if count > _MAX_NAMES else "")
+        body.notes.append(f"{count} attachment{'s' if count > 1 else ''} left out: {names}")
+    return ParsedDocument(blocks, _decoded(message.get("Subject", "")), tuple(dict.fromkeys(body.notes)))
 
 
 def _read_part(part: Message, body: _Body) -> None:
@@ -126,28 +129,22 @@ def _read_alternative(parts: list[Message], body: _Body) -> None:
 
 
 def _read_text(part: Message, kind: str, body: _Body) -> None:
-    text, notes = _text(part)
+    content = _decode_body(part)
+    try:
+        text, notes = decode_declared(content, part.get_content_charset() or "")
+    except ValueError:
+        text, notes = content.decode("cp1252", "replace").replace("\0", " "), ("read as cp1252",)
     body.notes.extend(notes)
     if kind == "text/html":
-        body.blocks.extend(html_blocks(text))
+        body.blocks.extend(_html_blocks(text))
         return
     if text.lstrip().startswith(_PGP_MESSAGE):
         raise ValueError("must not be encrypted, got an encrypted mail; save it decrypted")
     if str(part.get_param("format", "")).lower() == "flowed":
         text = join_flowed(text, str(part.get_param("delsp", "")).lower() == "yes")
-    text, notes = written_text(text)
+    text, notes = _written_text(text)
     body.notes.extend(notes)
-    body.blocks.extend(written_blocks(text_blocks(text)))
-
-
-def _text(part: Message) -> tuple[str, tuple[str, ...]]:
-    """Return the text of a part and what decoding guessed."""
-    content = decode_body(part)
-    try:
-        text, notes = decode_declared(content, part.get_content_charset() or "")
-    except ValueError:
-        return content.decode("cp1252", "replace").replace("\0", " "), ("read as cp1252",)
-    return text, notes
+    body.blocks.extend(_written_blocks(text_blocks(text)))
 
 
 def _inner_parts(part: Message) -> list[Message]:
@@ -172,20 +169,8 @@ def _forwarded(message: Message) -> Message | None:
 def _name(part: Message) -> str:
     """Return the name of an attachment, or its type."""
     inner = _inner_parts(part)
-    subject = _header(inner[0], "Subject") if part.get_content_type() == "message/rfc822" and inner else ""
-    return _decoded(part.get_filename() or "") or subject or part.get_content_type()
-
-
-def _attachment_note(body: _Body) -> Iterator[str]:
-    count = len(body.attachments)
-    if count:
-        names = ", ".join(body.attachments[:_MAX_NAMES]) + (" ..." if count > _MAX_NAMES else "")
-        yield f"{count} attachment{'s' if count > 1 else ''} left out: {names}"
-
-
-def _header(message: Message, name: str) -> str:
-    """Return a field of the header, decoded; empty if there is none."""
-    return _decoded(message.get(name, ""))
+    subject = inner[0].get("Subject", "") if part.get_content_type() == "message/rfc822" and inner else ""
+    return _decoded(part.get_filename() or "") or _decoded(subject) or part.get_content_type()
 
 
 def _decoded(value: str | Header) -> str:
@@ -194,16 +179,13 @@ def _decoded(value: str | Header) -> str:
         fragments = decode_header(value[:_MAX_FIELD] if isinstance(value, str) else value)
     except (HeaderParseError, ValueError, binascii.Error):
         return " ".join(str(value).split())
-    return " ".join("".join(_fragment(text, charset) for text, charset in fragments).split())
-
-
-def _fragment(text: bytes | str, charset: str | None) -> str:
-    if isinstance(text, str):
-        return text
-    try:
-        return decode_declared(text, charset or "").text
-    except ValueError:
-        return text.decode("latin-1")
+    texts = []
+    for text, charset in fragments:
+        try:
+            texts.append(text if isinstance(text, str) else decode_declared(text, charset or "").text)
+        except ValueError:
+            texts.append(text.decode("latin-1"))
+    return " ".join("".join(texts).split())
 
 
 _TOKEN: Final = re.compile(r"[\w-]+")
@@ -284,7 +266,7 @@ _SIGNED: Final = "-----BEGIN PGP SIGNED MESSAGE-----"
 _SIGNATURE: Final = re.compile(r"^-----BEGIN PGP SIGNATURE-----.*?(?:^-----END PGP SIGNATURE-----$|\Z)", re.M | re.S)
 
 
-def decode_body(part: Message) -> bytes:
+def _decode_body(part: Message) -> bytes:
     """Return the content of a part without its transfer encoding.
 
     A comment, quotes or spaces in the name of the encoding, base64 in several pieces, and a plain footer behind it,
@@ -298,15 +280,13 @@ def decode_body(part: Message) -> bytes:
     content = payload if isinstance(payload, bytes) else b""
     if encoding == "base64":
         return _decode_base64(content)
-    if encoding == "quoted-printable" or _is_quoted_printable(content):
+    if (
+        encoding == "quoted-printable"
+        or len(_LONG_SOFT_BREAK.findall(content)) >= _MIN_SOFT_BREAKS
+        or (len(_ESCAPE.findall(content)) >= _MIN_ESCAPES and not _STRAY_SIGN.search(content))
+    ):
         return quopri.decodestring(_SOFT_BREAK.sub(b"=\n", content))
     return content
-
-
-def _is_quoted_printable(content: bytes) -> bool:
-    if len(_LONG_SOFT_BREAK.findall(content)) >= _MIN_SOFT_BREAKS:
-        return True
-    return len(_ESCAPE.findall(content)) >= _MIN_ESCAPES and not _STRAY_SIGN.search(content)
 
 
 def _decode_base64(content: bytes) -> bytes:
@@ -316,13 +296,9 @@ def _decode_base64(content: bytes) -> bytes:
     if 2 * sum(not _BASE64_LINE.fullmatch(line) for line in footer) <= len(footer):  # a few wrong characters
         end, footer = len(lines), []
     chunks = _BASE64_CHUNK.findall(_NO_BASE64.sub(b"", b"".join(lines[:end])))
-    decoded = b"".join(_decode_chunk(chunk) for chunk in chunks)
+    whole = [chunk[: len(chunk) - (len(chunk) % 4 == 1)] for chunk in chunks]
+    decoded = b"".join(binascii.a2b_base64(chunk + b"=" * (-len(chunk) % 4)) for chunk in whole)
     return decoded + b"\n\n" + b"\n".join(footer) if footer else decoded
-
-
-def _decode_chunk(chunk: bytes) -> bytes:
-    whole = chunk[: len(chunk) - (len(chunk) % 4 == 1)]
-    return binascii.a2b_base64(whole + b"=" * (-len(whole) % 4))
 
 
 def join_flowed(text: str, delete_space: bool) -> str:
@@ -350,12 +326,16 @@ def join_flowed(text: str, delete_space: bool) -> str:
     return "\n".join("".join(line) for line in lines)
 
 
-def written_text(text: str) -> tuple[str, tuple[str, ...]]:
+def _written_text(text: str) -> tuple[str, tuple[str, ...]]:
     """Return what the sender of a mail wrote, and notes about what was removed.
 
     A mail of quotations only keeps them.
     """
-    lines = [line.rstrip("\r") for line in _without_signing(text).split("\n")]
+    start = text.find(_SIGNED)
+    if start >= 0:  # the frame of a text that is signed with OpenPGP
+        _, _, signed = text[start:].partition("\n\n")
+        text = text[:start] + re.sub(r"^- ", "", signed, flags=re.MULTILINE)
+    lines = [line.rstrip("\r") for line in _SIGNATURE.sub("", text).split("\n")]
     kept = _without_footers(_without_signature(_without_quotations(lines)))
     if any(line.strip() for line in kept):
         quoted = sum(bool(_QUOTE.match(line)) for line in lines)
@@ -378,15 +358,6 @@ def is_quotation_start(text: str) -> bool:
 def is_footer(text: str) -> bool:
     """Return whether a paragraph is the footer of a list, a disclaimer or the signature of a telephone."""
     return bool(_LIST_FOOTER.search(text) or _DISCLAIMER.match(text) or MOBILE.fullmatch(text))
-
-
-def _without_signing(text: str) -> str:
-    """Remove the frame of a text that is signed with OpenPGP."""
-    start = text.find(_SIGNED)
-    if start >= 0:
-        _, _, signed = text[start:].partition("\n\n")
-        text = text[:start] + re.sub(r"^- ", "", signed, flags=re.MULTILINE)
-    return _SIGNATURE.sub("", text)
 
 
 def _without_quotations(lines: list[str]) -> list[str]:
@@ -506,19 +477,29 @@ _CONTACT: Final = re.compile(
 )
 
 
-def html_blocks(markup: str) -> list[TextBlock]:
+def _html_blocks(markup: str) -> list[TextBlock]:
     """Return the blocks that the sender of an HTML mail wrote.
 
     Raises:
         ValueError: If the markup could exhaust a parser; the message lacks the subject.
     """
     tree = parse_markup(markup)
-    _hide_quotations(tree)
+    for parent in (tree, *tree.descendants()):  # of which mail programs put quoted mails and signatures in some
+        rest = False
+        for child in parent.children:
+            if isinstance(child, str):
+                continue
+            names = child.names()
+            rest = rest or not _REST_NAMES.isdisjoint(names)
+            is_cited = child.tag == "blockquote" and child.attributes.get("type", "").lower() == "cite"
+            is_quotation = is_cited or not _QUOTATION_NAMES.isdisjoint(names)
+            if rest or (is_quotation and not _FORWARDED_RULE.search(child.text()[:500])):
+                child.attributes["hidden"] = ""
     blocks = HtmlBlocks(PageParts(max(tree.size, 1), site=False)).read(tree)
-    return list(written_blocks(blocks)) or list(HtmlBlocks(PageParts(max(tree.size, 1), site=False)).read(tree))
+    return list(_written_blocks(blocks)) or list(blocks)
 
 
-def written_blocks(blocks: Iterable[TextBlock]) -> Iterator[TextBlock]:
+def _written_blocks(blocks: Iterable[TextBlock]) -> Iterator[TextBlock]:
     """Yield blocks up to the quotation of another mail, without footers; a closing with a name is a notice."""
     written: list[TextBlock] = []
     for block in blocks:
@@ -528,54 +509,29 @@ def written_blocks(blocks: Iterable[TextBlock]) -> Iterator[TextBlock]:
             written.append(block)
     while len(written) > 1 and is_footer(written[-1].text):
         del written[-1]
-    written = [_as_prose(block) for block in written]
-    last = range(max(1, len(written) - _MAX_CLOSING_BLOCKS), len(written))
-    end = next((index for index in last if _closes(written[index:])), len(written) - _contact_blocks(written))
+    for index, block in enumerate(written):  # mails have few headings
+        is_sentence = len(block.text.split()) >= _MIN_LINE_WORDS or block.text.rstrip().endswith(("?", "!", "."))
+        if block.kind == "heading" and is_sentence:
+            written[index] = replace(block, kind="paragraph", level=0)
+    end = _closing_start(written)
     yield from written[:end]
     yield from (TextBlock(" ".join(block.text.split()), "notice", line=block.line) for block in written[end:])
 
 
-def _closes(blocks: list[TextBlock]) -> bool:
-    """Return whether blocks are a closing, a name and an address."""
-    return not any(is_prose(block.text) for block in blocks[1:]) and bool(_CLOSING.fullmatch(blocks[0].text))
-
-
-def _contact_blocks(blocks: list[TextBlock]) -> int:
-    """Count the last blocks that are a signature without a closing: names and an address, not the whole mail."""
+def _closing_start(blocks: list[TextBlock]) -> int:
+    """Return the index of the closing, with a name and an address behind it, or of a signature without one."""
+    for index in range(max(1, len(blocks) - _MAX_CLOSING_BLOCKS), len(blocks)):
+        if not any(is_prose(block.text) for block in blocks[index + 1 :]) and _CLOSING.fullmatch(blocks[index].text):
+            return index
     start = len(blocks)
     while start > 1 and not is_prose(blocks[start - 1].text) and _CONTACT.search(blocks[start - 1].text):
         start -= 1
-    while 1 < start < len(blocks) and _is_name(blocks[start - 1].text):
+    while 1 < start < len(blocks):  # names above the address, not the whole mail
+        text = blocks[start - 1].text
+        if len(text.split()) > _MAX_NAME_WORDS or text[-1:] in ".!?:;,":
+            break
         start -= 1
-    return len(blocks) - start
-
-
-def _is_name(text: str) -> bool:
-    return len(text.split()) <= _MAX_NAME_WORDS and text[-1:] not in ".!?:;,"
-
-
-def _as_prose(block: TextBlock) -> TextBlock:
-    """Return a line that is a sentence as a paragraph, as mails have few headings."""
-    is_sentence = len(block.text.split()) >= _MIN_LINE_WORDS or block.text.rstrip().endswith(("?", "!", "."))
-    return replace(block, kind="paragraph", level=0) if block.kind == "heading" and is_sentence else block
-
-
-def _hide_quotations(tree: HtmlElement) -> None:
-    """Hide quoted mails and signatures, by the elements in which mail programs put them."""
-    for parent in (tree, *tree.descendants()):
-        rest = False
-        for child in parent.children:
-            if isinstance(child, str):
-                continue
-            rest = rest or not _REST_NAMES.isdisjoint(child.names())
-            if rest or (_is_quotation(child) and not _FORWARDED_RULE.search(child.text()[:500])):
-                child.attributes["hidden"] = ""
-
-
-def _is_quotation(element: HtmlElement) -> bool:
-    if element.tag == "blockquote" and element.attributes.get("type", "").lower() == "cite":
-        return True
-    return not _QUOTATION_NAMES.isdisjoint(element.names())
+    return start
 
 
 _START: Final = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\r\n\r\n))From [^\r\n]*\r?\n(?=[!-9;-~]{1,76}:)")
@@ -585,51 +541,18 @@ _MAX_HEADER: Final = 2**16
 """Bytes of the header of a mail that are looked at."""
 
 
-class MailboxEntry(NamedTuple):
-    """Mail of a mailbox.
+def split_mailbox(content: bytes) -> list[tuple[int, bytes]]:
+    """Return the mails of a mailbox (mbox), with their numbers in it from 1; none of one mail.
 
-    Attributes:
-        number: Number in the mailbox, from 1.
-        content: Mail as a file of its own.
-    """
-
-    number: int
-    content: bytes
-
-
-class _SortKey(NamedTuple):
-    thread: str
-    time: float
-
-
-def split_mailbox(content: bytes) -> list[MailboxEntry]:
-    """Return the mails of a mailbox, the threads in the order of their first mails and each by time; none of one mail.
-
-    A thread is made of the mails that name each other in `References` and `In-Reply-To`.
+    The threads are in the order of their first mails, and each by time. A thread is made of the mails that name each
+    other in `References` and `In-Reply-To`.
     """
     starts = list(_START.finditer(content))
     if len(starts) < 2 or starts[0].start() > 0:
         return []
     ends = [start.start() for start in starts[1:]] + [len(content)]
-    mails = [
-        MailboxEntry(number, content[start.end() : end])
-        for number, (start, end) in enumerate(zip(starts, ends, strict=True), 1)
-    ]
-    keys = list(_sort_keys(mails))
-    first: dict[str, int] = {}
-    for number, key in enumerate(keys):
-        first.setdefault(key.thread, number)
-    order = sorted(range(len(mails)), key=lambda index: (first[keys[index].thread], keys[index].time, index))
-    return [mails[index] for index in order]
-
-
-def _sort_keys(mails: list[MailboxEntry]) -> Iterator[_SortKey]:
-    """Yield the thread and the time of each mail."""
-    headers = [BytesHeaderParser(policy=compat32).parsebytes(mail.content[:_MAX_HEADER]) for mail in mails]
-    names = [
-        [name for field in _LINKS for value in header.get_all(field, []) for name in _MESSAGE_ID.findall(str(value))]
-        for header in headers
-    ]
+    mails = [content[start.end() : end] for start, end in zip(starts, ends, strict=True)]
+    headers = [BytesHeaderParser(policy=policy.compat32).parsebytes(mail[:_MAX_HEADER]) for mail in mails]
     roots: dict[str, str] = {}
 
     def root(name: str) -> str:
@@ -638,17 +561,20 @@ def _sort_keys(mails: list[MailboxEntry]) -> Iterator[_SortKey]:
             name = above
         return name
 
-    for mail, linked in zip(mails, names, strict=True):
-        linked.append(f"{mail.number}")
+    threads: list[str] = []
+    times: list[float] = []
+    for number, header in enumerate(headers):
+        values = [str(value) for field in _LINKS for value in header.get_all(field, [])]
+        linked = [*(name for value in values for name in _MESSAGE_ID.findall(value)), f"{number}"]
         for name in linked:
             roots[root(name)] = root(linked[0])
-    for header, linked in zip(headers, names, strict=True):
-        yield _SortKey(root(linked[0]), _time(str(header.get("Date", ""))))
-
-
-def _time(date: str) -> float:
-    """Return the time of a date in seconds; 0 where it cannot be read, so that the mail keeps its place."""
-    try:
-        return parsedate_to_datetime(date).timestamp()
-    except (ValueError, TypeError, IndexError, OverflowError, MessageError):
-        return 0.0
+        threads.append(linked[0])
+        try:
+            times.append(parsedate_to_datetime(str(header.get("Date", ""))).timestamp())
+        except (ValueError, TypeError, IndexError, OverflowError, MessageError):
+            times.append(0.0)  # so that the mail keeps its place
+    first: dict[str, int] = {}
+    for number, thread in enumerate(threads):
+        first.setdefault(root(thread), number)
+    order = sorted(range(len(mails)), key=lambda index: (first[root(threads[index])], times[index], index))
+    return [(index + 1, mails[index]) for index in order]

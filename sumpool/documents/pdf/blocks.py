@@ -50,6 +50,7 @@ _LEADER = re.compile(r"([.·…]\s?){4,}\s*([\divxlc]{1,5}|[A-Z]-?\d+)?(,\s?\d+)
 _ENDS_IN_PAGE = re.compile(r"(^|\s)([A-Z]-)?(\d{1,4}|[ivxl]{1,6})([\u2013-]\d+)?(,\s?\d+([\u2013-]\d+)?)*$")
 _NOTE_START = re.compile(r"([\u2217*†‡§¶]+|\d{1,2})\s*\S|\(\d\)\s")
 _LETTERS = re.compile(r"[^\W\d_]{3,}")
+_RELATION = re.compile(r"[=≤≥≈∈∑∫∏√∂→⇒±\u00d7∀∃⊂\u222a∩]")
 
 
 @dataclass(frozen=True)
@@ -144,25 +145,14 @@ def _alone(line: PrintedLine, body: Body) -> LineKind:
         and line.share("mono") >= _MONO_SHARE * (1 - line.share("math")) > 0
     ):
         return LineKind.CODE
-    words = sum(map(len, _LETTERS.findall(text)))
-    if _is_scattered(line):
+    parts = text.split()
+    is_scattered = len(parts) >= 5 and sum(len(part) == 1 for part in parts) > 0.8 * len(parts)
+    if is_scattered or not any(map(str.isalpha, text)):  # as music and diagrams
         return LineKind.FORMULA
-    if (line.share("math") >= _MATH_SHARE or _is_symbolic(text)) and words < 0.4 * len(text):
+    is_symbolic = line.share("math") >= _MATH_SHARE or (len(text) >= 3 and _RELATION.search(text))
+    if is_symbolic and sum(map(len, _LETTERS.findall(text))) < 0.4 * len(text):
         return LineKind.FORMULA
     return LineKind.TEXT
-
-
-def _is_scattered(line: PrintedLine) -> bool:
-    """Return whether a line holds single characters, as music and diagrams do, or no letters."""
-    parts = line.text.split()
-    if len(parts) >= 5 and sum(len(part) == 1 for part in parts) > 0.8 * len(parts):
-        return True
-    return not any(map(str.isalpha, line.text))
-
-
-def _is_symbolic(text: str) -> bool:
-    """Return whether a line holds relations and few words, as formulas do."""
-    return bool(re.search(r"[=≤≥≈∈∑∫∏√∂→⇒±\u00d7∀∃⊂\u222a∩]", text)) and len(text) >= 3
 
 
 def _mark_rows(lines: Sequence[PrintedLine], kinds: list[LineKind], body: Body) -> None:
@@ -340,7 +330,7 @@ def is_heading(line: PrintedLine, body: Body, free: bool) -> bool:
         free: Whether the next line does not continue the line, by its place or style.
     """
     text = line.text
-    letters = sum(character.isalpha() for character in text)
+    letters = sum(map(str.isalpha, text))
     if letters < 2 or letters < 0.35 * len(text) or len(text) > _MAX_LENGTH or CAPTION.match(text):
         return False
     if line.share("math") > 0.5 or (line.share("mono") > 0.5 and not body.mono and line.size < _LARGE * body.size):
@@ -354,12 +344,8 @@ def is_heading(line: PrintedLine, body: Body, free: bool) -> bool:
         return False
     if style.bold and not body.bold:
         return not text.endswith(".") or numbering_level(text) > 0
-    return numbering_level(text) > 0 and not text.endswith(".") and (style.italic or _is_capitals(text))
-
-
-def _is_capitals(text: str) -> bool:
-    letters = [character for character in text if character.isalpha()]
-    return sum(character.isupper() for character in letters) >= 0.8 * len(letters) and len(letters) >= 4
+    is_capitals = letters >= 4 and sum(map(str.isupper, filter(str.isalpha, text))) >= 0.8 * letters
+    return numbering_level(text) > 0 and not text.endswith(".") and (style.italic or is_capitals)
 
 
 def numbering_level(text: str) -> int:
@@ -398,14 +384,15 @@ def find_title(lines: Sequence[PrintedLine], body: Body, metadata: str) -> str:
     page = squeeze(" ".join(line.text for line in first))
     if sane and squeeze(metadata) in page:
         return metadata
-    issues = [squeeze(line.text) for line in first if len(_DIGITS.findall(line.text)) > 1]  # such as year and volume
+    # Lines in which an issue of a periodical begins its numbers, such as year and volume, behind its name.
+    issues = [squeeze(line.text) for line in first if len(_DIGITS.findall(line.text)) > 1]
     large = [
         line
         for line in first
         if line.size >= _LARGE_TITLE * body.size
         and sum(map(str.isalpha, line.text)) >= 3
         and not CONTENTS_HEADING.fullmatch(line.text)
-        and not _names_periodical(line, issues)
+        and not any(map(re.compile(re.escape(squeeze(line.text)) + r"\d{2,}").search, issues))
     ]
     if large:
         largest = max(line.size for line in large)
@@ -419,12 +406,6 @@ def find_title(lines: Sequence[PrintedLine], body: Body, metadata: str) -> str:
         if len(title) <= 300:
             return title
     return metadata if sane else ""
-
-
-def _names_periodical(line: PrintedLine, issues: Sequence[str]) -> bool:
-    """Return whether an issue of a periodical begins its numbers behind the text of a line."""
-    name = re.compile(re.escape(squeeze(line.text)) + r"\d{2,}")
-    return any(map(name.search, issues))
 
 
 def squeeze(text: str) -> str:
@@ -464,6 +445,8 @@ _KINDS: dict[LineKind, TextBlockKind] = {
     LineKind.ROW: "table_row",
     LineKind.CONTENTS: "notice",
 }
+_DEFINED: Final = (LineKind.DEFINITION, LineKind.TEXT)
+"""Kinds of the lines of a definition."""
 _MONO_WIDTH: Final = 0.525  # of a character of a monospaced font, in font sizes
 _MAX_FRONT: Final = 60  # blocks before the abstract
 _MAX_AUTHORS: Final = 60  # words of a block of authors
@@ -581,8 +564,8 @@ def group_lines(lines: Sequence[PrintedLine], kinds: Sequence[LineKind], body: B
     """Group lines to blocks; paragraphs that a page or column break interrupts are joined."""
     groups: list[Group] = []
     for number, (line, kind) in enumerate(zip(lines, kinds, strict=True)):
-        previous = number - 1 if number and _same_column(lines[number - 1], line) else None
-        continues = previous is not None and _is_same_flow(kinds[previous], kind)
+        continues = number > 0 and _same_column(lines[number - 1], line)
+        continues = continues and (kind is kinds[number - 1] or (kinds[number - 1], kind) == _DEFINED)
         if continues and _continues(groups[-1], lines, number, kind, body):
             groups[-1].lines.append(line)
         elif kind in _KINDS:
@@ -590,10 +573,6 @@ def group_lines(lines: Sequence[PrintedLine], kinds: Sequence[LineKind], body: B
         else:
             groups.append(_start(lines, number, kind, body))
     return _join_across_breaks(groups, body)
-
-
-def _is_same_flow(before: LineKind, kind: LineKind) -> bool:
-    return before is kind or (before is LineKind.DEFINITION and kind is LineKind.TEXT)
 
 
 def _same_column(line: PrintedLine, following: PrintedLine) -> bool:
@@ -605,10 +584,9 @@ def _start(lines: Sequence[PrintedLine], number: int, kind: LineKind, body: Body
     line = lines[number]
     if kind is LineKind.NOTE:
         return Group("paragraph", [line], note=True)
-    following = lines[number + 1] if number + 1 < len(lines) and _same_column(line, lines[number + 1]) else None
     if _is_caption(line, body):
         return Group("caption", [line])
-    if is_heading(line, body, _is_free(lines, number, following, body)):
+    if is_heading(line, body, _is_free(lines, number, body)):
         return Group("heading", [line])
     marker = BULLET.match(line.text) or ENUMERATOR.match(line.text)
     if marker:
@@ -624,14 +602,15 @@ def _is_caption(line: PrintedLine, body: Body) -> bool:
     return match["mark"].strip() != "" or styled
 
 
-def _is_free(lines: Sequence[PrintedLine], number: int, following: PrintedLine | None, body: Body) -> bool:
+def _is_free(lines: Sequence[PrintedLine], number: int, body: Body) -> bool:
     """Return whether a line is a paragraph of its own, by the space around it or the style of the next line."""
     line = lines[number]
     before = lines[number - 1] if number and _same_column(lines[number - 1], line) else None
     gap = body.widest(line, body.size)
-    above = before is None or line.y - before.y > gap or _SENTENCE_END.search(before.text) is not None
-    if following is None:
+    above = before is None or line.y - before.y > gap or _ends_sentence(before)
+    if number + 1 == len(lines) or not _same_column(line, lines[number + 1]):
         return above
+    following = lines[number + 1]
     below = following.y - line.y > gap
     restyled = abs(line.share("bold") - following.share("bold")) > 0.6 or abs(line.size - following.size) > 0.4
     restyled = restyled or abs(line.share("italic") - following.share("italic")) > 0.6
@@ -668,50 +647,31 @@ def _continues(group: Group, lines: Sequence[PrintedLine], number: int, kind: Li
     if group.kind == "heading":
         same = abs(line.size - before.size) <= 0.4 and abs(line.share("bold") - before.share("bold")) < 0.5
         return same and gap <= 1.6 * line.size and is_heading(line, body, True) and not numbering_level(line.text)
-    if abs(line.size - before.size) > 0.08 * max(line.size, before.size) + 0.2 and not _is_fragment(before, line):
+    is_fragment = min(len(before.text), len(line.text)) <= 3
+    if abs(line.size - before.size) > 0.08 * max(line.size, before.size) + 0.2 and not is_fragment:
         return False
     if gap > body.widest(line, max(line.size, before.size)):
         return False
     if kind is LineKind.NOTE and starts_note(line):
         return False
-    if _is_item(line) and (group.kind == "list_item" or _is_short(lines, number - 1) or _ends_sentence(before)):
-        return False
-    if _ends_sentence(before) and (_is_run_in(line.segments[0].lead) or _is_bold_heading(lines, number, body)):
-        return False
-    return not _is_new_paragraph(group, lines, number)
-
-
-def _is_fragment(before: PrintedLine, line: PrintedLine) -> bool:
-    return min(len(before.text), len(line.text)) <= 3
-
-
-def _is_run_in(lead: str) -> bool:
-    return lead.endswith((".", ":", "\u2014")) and bool(_RUN_IN.search(lead, 0, len(lead) - 1))
-
-
-def _is_item(line: PrintedLine) -> bool:
-    return bool(BULLET.match(line.text) or ENUMERATOR.match(line.text))
+    return not _is_new_paragraph(group, lines, number, body)
 
 
 def _ends_sentence(line: PrintedLine) -> bool:
     return bool(_SENTENCE_END.search(line.text))
 
 
-def _is_bold_heading(lines: Sequence[PrintedLine], number: int, body: Body) -> bool:
-    """Return whether a line below a paragraph, without space between them, is a bold heading."""
-    line = lines[number]
-    if line.share("bold") < 0.9 or lines[number - 1].share("bold") > 0.5:
-        return False
-    following = lines[number + 1] if number + 1 < len(lines) and _same_column(line, lines[number + 1]) else None
-    return is_heading(line, body, _is_free(lines, number, following, body))
-
-
-def _is_new_paragraph(group: Group, lines: Sequence[PrintedLine], number: int) -> bool:
-    """Return whether indentation or the end of the line before show that a paragraph starts."""
+def _is_new_paragraph(group: Group, lines: Sequence[PrintedLine], number: int, body: Body) -> bool:
+    """Return whether marks, bold words, indentation or the end of the line before show that a paragraph starts."""
     line, before, size = lines[number], lines[number - 1], lines[number].size
     shift = line.x0 - before.x0
     short = _is_short(lines, number - 1)
     ended = _ends_sentence(before)
+    is_item = BULLET.match(line.text) or ENUMERATOR.match(line.text)
+    if is_item and (group.kind == "list_item" or short or ended):
+        return True
+    if ended and _is_bold_start(lines, number, body):
+        return True
     if _INDENT * size <= shift <= _MAX_INDENT * size:
         if group.kind == "list_item" or group.note:
             return len(group.lines) > 1 and (short or ended)
@@ -724,6 +684,16 @@ def _is_new_paragraph(group: Group, lines: Sequence[PrintedLine], number: int) -
             return back or (outdented and (len(group.lines) > 1 or short or ended))
         return short or (hanging and (ended or not outdented))
     return short and (ended or not line.text[:1].islower())
+
+
+def _is_bold_start(lines: Sequence[PrintedLine], number: int, body: Body) -> bool:
+    """Return whether a line below a paragraph, without space between them, has bold words first or is a heading."""
+    line, lead = lines[number], lines[number].segments[0].lead
+    if lead.endswith((".", ":", "\u2014")) and _RUN_IN.search(lead, 0, len(lead) - 1):
+        return True
+    if line.share("bold") < 0.9 or lines[number - 1].share("bold") > 0.5:
+        return False
+    return is_heading(line, body, _is_free(lines, number, body))
 
 
 def _join_across_breaks(groups: Sequence[Group], body: Body) -> list[Group]:
@@ -742,16 +712,13 @@ def _join_across_breaks(groups: Sequence[Group], body: Body) -> list[Group]:
         else:
             ordered.append(group)
             if group.kind in ("paragraph", "list_item"):
-                last = last if last and _is_small_print(last, group) else group
+                end, start = last.lines[-1] if last else None, group.lines[0]
+                is_small = end and _same_column(end, start) and start.size < _SMALL_PRINT * end.size
+                if not end or not is_small or _ends_sentence(end):  # or it goes on in the next column
+                    last = group
             elif group.kind in ("heading", "code"):
                 last = None
     return [*ordered, *notes]
-
-
-def _is_small_print(last: Group, group: Group) -> bool:
-    """Return whether a group stands in small print below a paragraph that goes on in the next column."""
-    end, start = last.lines[-1], group.lines[0]
-    return _same_column(end, start) and start.size < _SMALL_PRINT * end.size and not _ends_sentence(end)
 
 
 def _is_open(last: Group, group: Group, body: Body) -> bool:
@@ -778,7 +745,8 @@ def compose_blocks(groups: list[Group], lines: Sequence[PrintedLine], title: str
     _mark_authors(groups, title)
     vocabulary = Vocabulary(line.text for line in lines)
     for group in groups:
-        if group.kind == "heading" and _is_prose(group):
+        is_long = len(group.lines) > _MAX_HEADING_LINES and group.lines[-1].text.endswith(".")
+        if group.kind == "heading" and is_long:  # such as a bold abstract
             group.kind = "paragraph"
     headings = [group for group in groups if group.kind == "heading"]
     names = [vocabulary.join([line.text for line in group.lines]) for group in headings]
@@ -798,11 +766,6 @@ def compose_blocks(groups: list[Group], lines: Sequence[PrintedLine], title: str
             yield TextBlock(text, "notice", page=page)
         else:
             yield TextBlock(text, group.kind, page=page)
-
-
-def _is_prose(group: Group) -> bool:
-    """Return whether lines in the style of a heading are a paragraph, such as a bold abstract."""
-    return len(group.lines) > _MAX_HEADING_LINES and group.lines[-1].text.endswith(".")
 
 
 def _join_title(groups: list[Group], title: str) -> list[Group]:

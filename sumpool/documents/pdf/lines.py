@@ -1,4 +1,4 @@
-"""Segments of lines on the pages of a PDF file: runs on one baseline without wide gaps between them.
+"""Lines of PDF files: segments of text, without what recurs at the margins of pages, in columns and reading order.
 
 Initials over several lines, with which magazines, books and IEEEtran begin, are put on the line that they begin.
 """
@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, zip_longest
-from typing import Final
+from typing import Final, NamedTuple
 
 from sumpool.documents.pdf.runs import COMBINING, Run
 
@@ -61,24 +61,20 @@ def lower_initials(runs: Sequence[Run]) -> list[Run]:
     """Return the runs of a page with each initial at the start of the first of the lines beside it."""
     kept = list(runs)
     (usual, _), *_ = Counter(run.size for run in runs).most_common(1) or [(0.0, 0)]
-    for initial in [run for run in runs if run.size >= _LARGER * usual and _is_letter(run)]:
+    for initial in [run for run in runs if run.size >= _LARGER * usual]:
+        letter = initial.text.strip()  # a capital, perhaps behind a quotation mark
+        if not letter[-1:].isupper() or len(letter) > 2 or (len(letter) == 2 and letter[0].isalnum()):
+            continue
         lines = _lines_beside(initial, kept)
         if len(lines) < _INITIAL_LINES or sum(len(run.text) for line in lines for run in line) < _INITIAL_CHARACTERS:
             continue
         first = lines[0][0]
-        letter = initial.text.strip()
         is_apart = first.x0 - initial.x1 > _INITIAL_SPACE * first.size
         text = f"{letter} {first.text}" if is_apart and _is_word(letter, first.text, runs) else letter + first.text
         moved = {id(line[0]): line[0]._replace(x0=initial.x0) for line in lines}
         moved[id(first)] = first._replace(text=text, x0=min(first.x0, initial.x0 + _INDENT * first.size))
         kept = [moved.get(id(run), run) for run in kept if run is not initial]
     return kept
-
-
-def _is_letter(run: Run) -> bool:
-    """Return whether a run is a capital letter, perhaps behind a quotation mark."""
-    text = run.text.strip()
-    return text[-1:].isupper() and (len(text) == 1 or (len(text) == 2 and not text[0].isalnum()))
 
 
 def _is_word(letter: str, text: str, runs: Sequence[Run]) -> bool:
@@ -180,9 +176,9 @@ def _merge(drafts: list[_Draft]) -> list[_Draft]:
     merged: list[_Draft] = []
     for draft in sorted(drafts, key=lambda item: item.x0):
         row = int(draft.y // 4)
-        near = [host for key in range(row - 2, row + 3) for host in rows[key][-_HOSTS:] if _adjoins(host, draft)]
-        if near:
-            host = max(near, key=lambda item: item.x1)
+        hosts = [host for key in range(row - 2, row + 3) for host in rows[key][-_HOSTS:] if _adjoins(host, draft)]
+        if hosts:
+            host = max(hosts, key=lambda item: item.x1)
             for run in draft.runs:
                 host.add(run)
         else:
@@ -204,16 +200,19 @@ def _segment(draft: _Draft) -> Segment:
     runs, mark = draft.runs, ""
     if len(runs) > 1 and _is_raised(runs[0], draft) and _NOTE_MARK.fullmatch(runs[0].text.strip()):
         mark, runs = runs[0].text.strip(), runs[1:]
-    text = ""
-    if _is_symbol(runs):
-        runs = [runs[0]._replace(text="\u2022"), *runs[1:]]
+    text, first = "", runs[0]
+    is_symbol = len(first.text) == 1 and (first.text < " " or "\x7f" <= first.text <= "\x9f")
+    if is_symbol and (len(runs) == 1 or runs[1].x0 - first.x1 >= 2 * _SPACE * runs[1].size):
+        runs = [first._replace(text="\u2022"), *runs[1:]]  # a character without a known meaning and a gap, as bullets
     for number, run in enumerate(runs):
         part = run.text
         if number and _is_raised(run, draft):
             fraction = _is_numerator(runs[number : number + 3], draft)
             part = f" {part}" if fraction and text[-1:].isdecimal() else part if fraction else _superscript(text, part)
-        if number and part:
-            text += _spacing(text, part, runs[number - 1], run)
+        if number and part and not text.endswith(" ") and not part.startswith(" "):
+            before = runs[number - 1]
+            space = _SEEN_SPACE if run.spaced else _SPACE
+            text += " " * (run.x0 - before.x1 > space * min(before.size, run.size))
         text += part
     whole = max(sum(len(run.text) for run in runs), 1)
 
@@ -224,6 +223,7 @@ def _segment(draft: _Draft) -> Segment:
     for run in runs:
         lengths[run.size] += len(run.text)
     size = max(lengths, key=lambda value: (lengths[value], value))
+    regular = next((number for number, run in enumerate(runs) if not run.font.bold and run.text.strip()), 0)
     return Segment(
         clean_characters(text),
         draft.x0,
@@ -235,22 +235,8 @@ def _segment(draft: _Draft) -> Segment:
         share("mono"),
         share("math"),
         mark,
-        _lead(runs),
+        "".join(run.text for run in runs[:regular]).strip(),
     )
-
-
-def _lead(runs: Sequence[Run]) -> str:
-    """Return the bold text at the start of a segment that is not bold behind it."""
-    regular = next((number for number, run in enumerate(runs) if not run.font.bold and run.text.strip()), 0)
-    return "".join(run.text for run in runs[:regular]).strip()
-
-
-def _is_symbol(runs: Sequence[Run]) -> bool:
-    """Return whether a segment starts with a character without a known meaning and a gap, as bullets do."""
-    first = runs[0].text
-    if len(first) != 1 or not (first < " " or "\x7f" <= first <= "\x9f"):
-        return False
-    return len(runs) == 1 or runs[1].x0 - runs[0].x1 >= 2 * _SPACE * runs[1].size
 
 
 def _is_raised(run: Run, draft: _Draft) -> bool:
@@ -274,14 +260,6 @@ def _superscript(before: str, text: str) -> str:
     if _QUANTITY_END.search(before) and _EXPONENT.fullmatch(bare):
         return bare.translate(_SUPERSCRIPTS)
     return text
-
-
-def _spacing(text: str, part: str, before: Run, run: Run) -> str:
-    """Return the space between two runs."""
-    gap, size = run.x0 - before.x1, min(before.size, run.size)
-    if text.endswith(" ") or part.startswith(" ") or gap <= (_SEEN_SPACE if run.spaced else _SPACE) * size:
-        return ""
-    return " "
 
 
 def clean_characters(text: str) -> str:
@@ -325,8 +303,7 @@ class PageSegments:
     segments: list[Segment]
 
 
-@dataclass(frozen=True)
-class _EndRow:
+class _EndRow(NamedTuple):
     """Segments on one baseline at an end of a page.
 
     Attributes:
@@ -339,11 +316,25 @@ class _EndRow:
     distance: float
     gap: float
 
+    def text(self) -> str:
+        """Return the text of the row."""
+        return " ".join(segment.text for segment in sorted(self.segments, key=lambda item: item.x0))
+
+    def is_page_number(self) -> bool:
+        """Return whether the row is a page number apart from the text."""
+        text = self.text()
+        return self.gap >= _APART and bool(_PAGE_NUMBER.fullmatch(text)) and any(map(str.isalnum, text))
+
 
 def remove_margins(pages: Sequence[PageSegments]) -> tuple[list[PageSegments], int]:
     """Return the pages without headers, footers, page numbers and line numbers, and how many lines were removed."""
     columns = {edge for page in pages for edge in _line_number_columns(page.segments)}
-    numbers = {id(segment) for page in pages for segment in page.segments if _is_in_column(segment, columns)}
+    numbers = {
+        id(segment)
+        for page in pages
+        for segment in page.segments
+        if _is_number(segment) and round(segment.x1 / 4) in columns
+    }
     pages = _without(pages, numbers)
     sizes = Counter[float]()
     for page in pages:
@@ -359,7 +350,7 @@ def remove_margins(pages: Sequence[PageSegments]) -> tuple[list[PageSegments], i
 
 def _repeated_rows(pages: Sequence[PageSegments], top: bool, largest: float) -> set[int]:
     """Return the ids of the segments in headers (or footers) of all pages, in fonts up to a size."""
-    ends = [(page.number, list(_small_rows(_end_rows(page, top), largest))) for page in pages]
+    ends = [(page.number, _end_rows(page, top, largest)) for page in pages]
     positions: dict[str, list[tuple[float, int]]] = defaultdict(list)
     for number, rows in ends:
         for row in rows:
@@ -367,35 +358,31 @@ def _repeated_rows(pages: Sequence[PageSegments], top: bool, largest: float) -> 
                 positions[key].append((row.distance, number))
     removed: set[int] = set()
     heights = Counter[int]()
-    rest: list[tuple[_EndRow, ...]] = []
+    rest: list[_EndRow] = []  # the first row of each page that is no header
     for number, rows in ends:
         depth = _header_depth(rows, number, positions)
         for row in rows[:depth]:
             removed |= {id(segment) for segment in row.segments}
             heights[round(row.distance / _NEAR)] += 1
-        rest.append(tuple(rows[depth:]))
-    for rows_left in rest:
-        for row in rows_left[:1]:
-            height = round(row.distance / _NEAR)
-            on_band = sum(heights[height + step] for step in (-1, 0, 1))
-            if on_band >= max(_BAND_SHARE * len(pages), 3) and row.gap >= _APART and len(_row_text(row)) <= _MAX_LENGTH:
-                removed |= {id(segment) for segment in row.segments}
+        rest += rows[depth : depth + 1]
+    for row in rest:
+        height = round(row.distance / _NEAR)
+        on_band = sum(heights[height + step] for step in (-1, 0, 1))
+        if on_band >= max(_BAND_SHARE * len(pages), 3) and row.gap >= _APART and len(row.text()) <= _MAX_LENGTH:
+            removed |= {id(segment) for segment in row.segments}
     return removed
-
-
-def _small_rows(rows: Sequence[_EndRow], largest: float) -> Iterator[_EndRow]:
-    """Yield the rows outside the first one in a large font, which is a heading."""
-    for row in rows:
-        if max(segment.size for segment in row.segments) > largest and not _is_page_number(row):
-            return
-        yield row
 
 
 def _header_depth(rows: Sequence[_EndRow], page: int, positions: dict[str, list[tuple[float, int]]]) -> int:
     """Return how many of the outermost rows are headers, the last of them apart from the text."""
     depth = 0
     for row in rows:
-        if not _is_repeated(row, page, positions) and not (depth == 0 and _is_page_number(row)):
+        is_repeated = any(
+            len({number for distance, number in positions[key] if abs(distance - row.distance) <= _NEAR})
+            >= (_MANY if key.startswith(_MIXED) else 2)
+            for key in _keys(row, page)
+        )
+        if not is_repeated and not (depth == 0 and row.is_page_number()):
             break
         depth += 1
     while depth and rows[depth - 1].gap < _APART:
@@ -403,8 +390,8 @@ def _header_depth(rows: Sequence[_EndRow], page: int, positions: dict[str, list[
     return depth
 
 
-def _end_rows(page: PageSegments, top: bool) -> list[_EndRow]:
-    """Return the outermost rows of a page, from its end towards the middle."""
+def _end_rows(page: PageSegments, top: bool, largest: float) -> list[_EndRow]:
+    """Return the outermost rows of a page, from its end to the first one in a large font, which is a heading."""
     rows: list[list[Segment]] = []
     for segment in sorted(page.segments, key=lambda item: item.y if top else -item.y):
         if rows and abs(segment.y - rows[-1][0].y) <= 0.3 * segment.size:
@@ -414,14 +401,13 @@ def _end_rows(page: PageSegments, top: bool) -> list[_EndRow]:
         else:
             break
     ends = []
-    for row, following in zip_longest(rows, rows[1:]):
+    for row, following in zip_longest(rows[:_DEPTH], rows[1 : _DEPTH + 1]):
         gap = abs(following[0].y - row[0].y) / max(row[0].size, 1) if following else math.inf
-        ends.append(_EndRow(row, row[0].y if top else page.height - row[0].y, gap))
-    return ends[:_DEPTH]
-
-
-def _row_text(row: _EndRow) -> str:
-    return " ".join(segment.text for segment in sorted(row.segments, key=lambda item: item.x0))
+        end = _EndRow(row, row[0].y if top else page.height - row[0].y, gap)
+        if max(segment.size for segment in row) > largest and not end.is_page_number():
+            break
+        ends.append(end)
+    return ends
 
 
 def _keys(row: _EndRow, page: int) -> Iterator[str]:
@@ -437,19 +423,6 @@ def _keys(row: _EndRow, page: int) -> Iterator[str]:
             near = any(0 <= other.x0 - segment.x1 < _LABEL_GAP * segment.size for other in row.segments)
             prefix = _MIXED if near or match[0] != segment.text else ""
             yield f"{prefix}#{int(match[1] or match[2]) - page}"
-
-
-def _is_repeated(row: _EndRow, page: int, positions: dict[str, list[tuple[float, int]]]) -> bool:
-    for key in _keys(row, page):
-        others = {number for distance, number in positions[key] if abs(distance - row.distance) <= _NEAR}
-        if len(others) >= (_MANY if key.startswith(_MIXED) else 2):
-            return True
-    return False
-
-
-def _is_page_number(row: _EndRow) -> bool:
-    text = _row_text(row)
-    return row.gap >= _APART and bool(_PAGE_NUMBER.fullmatch(text)) and any(c.isalnum() for c in text)
 
 
 def _line_number_columns(segments: Sequence[Segment]) -> Iterator[int]:
@@ -468,11 +441,6 @@ def _line_number_columns(segments: Sequence[Segment]) -> Iterator[int]:
         crossing = sum(s.x0 < x1 and s.x1 > x0 for s in segments) - len(numbers)
         if 1 <= step <= 10 and count >= 0.8 * (len(numbers) - 1) and crossing <= 0.1 * len(segments):
             yield edge
-
-
-def _is_in_column(segment: Segment, columns: set[int]) -> bool:
-    """Return whether a segment is a number in a column of line numbers."""
-    return _is_number(segment) and round(segment.x1 / 4) in columns
 
 
 def _without(pages: Sequence[PageSegments], removed: set[int]) -> list[PageSegments]:
@@ -669,7 +637,7 @@ def _is_prose(segments: Sequence[Segment]) -> bool:
 
 def _are_columns(left: Sequence[Segment], right: Sequence[Segment], margins: bool) -> bool:
     """Return whether two sides of a gutter are texts of their own: prose, or prose and lines in a margin beside it."""
-    if not left or not right or not _overlap(left, right):
+    if not left or not right or left[0].y > right[-1].y or right[0].y > left[-1].y:
         return False
     prose = _is_prose(left), _is_prose(right)
     if all(prose) or not any(prose) or not margins:
@@ -688,10 +656,6 @@ def _is_beside(margin: Sequence[Segment], text: Sequence[Segment]) -> bool:
         return False
     level = sum(any(abs(line.y - other.y) <= _ROW_LEVEL * line.size / 2 for other in text) for line in near)
     return level < len(near) / 2
-
-
-def _overlap(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
-    return left[0].y <= right[-1].y and right[0].y <= left[-1].y
 
 
 def _rows(segments: Sequence[Segment], page: int, column: int) -> list[PrintedLine]:
