@@ -13,11 +13,11 @@ from sumpool.tasks.language_modeling.running_text import RunningTextConfig
 from sumpool.tasks.language_modeling.sources import TextSourceConfig
 from sumpool.training.config import TrainConfig
 
-Vocabulary = Literal["characters", "bytes", "subwords"]
+Vocabulary = Literal["characters", "bytes"]
 
 
 class LanguageModelConfig(Settings):
-    """Transformer over characters, bytes or subwords, whose middle layers may see one vector per segment.
+    """Transformer over characters or bytes, whose middle layers may see one vector per segment.
 
     The default is the published model without shortening, 12 layers of Transformer-XL attention. With `layers: [2, 8,
     2]` and one entry of `boundaries` the eight middle layers work on segments; each further pair of layers and entry
@@ -39,16 +39,14 @@ class LanguageModelConfig(Settings):
     combine: Literal["mean", "last"] = "mean"
     """State of a segment: the mean of those of its tokens, or the last of them (sub-sampling, appendix A), by which
     `gumbel` boundaries learn from their prior alone."""
-    positions: Literal["relative", "sinusoidal", "learned"] = "relative"
+    positions: Literal["relative", "sinusoidal"] = "relative"
     """Positions: relative in every attention, as in Transformer-XL, or absolute ones added to the embeddings."""
-    norm: Literal["pre", "post"] = "post"
-    """Position of layer normalisation: before each sub-layer, or after its residual sum as in the released code."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout on embeddings, position encodings, and the output of every sub-layer."""
     attention_dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout on attention weights."""
     length: int = Field(2048, ge=1, le=10_000_000)
-    """Tokens of a training window; the most tokens of any text with learned positions."""
+    """Tokens of a training window."""
     seed: int = Field(0, ge=0, le=2**31 - 1)
     """Seed of the draws that `random` boundaries, and sampled ones in evaluation, take for each position."""
 
@@ -72,7 +70,7 @@ class LanguageModelConfig(Settings):
             )
         if self.dim % self.heads:
             raise ValueError(f"heads must divide dim = {self.dim}, got {self.heads}")
-        if self.positions != "learned" and self.dim % 2:
+        if self.dim % 2:
             raise ValueError(f"dim must be even for {self.positions} positions, got {self.dim}")
         return self
 
@@ -119,20 +117,14 @@ class TextDataConfig(PreparedDataConfig):
     test_share: float = Field(0.05, gt=0, le=0.5)
     """Fraction of such a text that is used for testing."""
     vocabulary: Vocabulary = "characters"
-    """Tokens of the text: characters, bytes of UTF-8, or subwords (SentencePiece)."""
+    """Tokens of the text: characters, or bytes of UTF-8."""
     vocabulary_size: int = Field(8000, ge=300, le=256_000)
-    """Subwords, special tokens and 256 bytes included; most characters of a vocabulary of characters."""
+    """Most characters of a vocabulary of characters."""
     vocabulary_from: Literal["train", "all"] = "train"
     """Text that the vocabulary is made from: that of training, or all, as in the released code of Nawrot et al. (2023).
     """
     subwords: int = Field(0, ge=0, le=1_000_000)
-    """Unigram subwords of words that teach `unigram` boundaries, for characters and bytes; 0: none."""
-
-    @model_validator(mode="after")
-    def _subwords_have_units(self) -> Self:
-        if self.subwords and self.vocabulary == "subwords":
-            raise ValueError(f"subwords must be 0 where vocabulary is subwords, got {self.subwords}")
-        return self
+    """Unigram subwords of words that teach `unigram` boundaries; 0: none."""
 
     def require_source(self) -> TextSourceConfig:
         """Return the source."""
@@ -175,7 +167,7 @@ class LanguageModelRecipe(BaseRecipe):
     """Complete configuration of a language model's run: `task: language_modeling`."""
 
     task: Literal["language_modeling"]
-    """What the model learns: the next character, byte or subword of running text."""
+    """What the model learns: the next character or byte of running text."""
     data: TextDataConfig
     """Source of the running text, and its preparation."""
     model: LanguageModelConfig = LanguageModelConfig()
@@ -196,11 +188,6 @@ class LanguageModelRecipe(BaseRecipe):
             raise ValueError(
                 "data.subwords must be the number of subwords that teach model.boundaries, got 0; the paper has 10000 "
                 "for English, 200 for Finnish"
-            )
-        if self.data.vocabulary == "subwords" and any(level.kind == "whitespace" for level in self.model.boundaries):
-            raise ValueError(
-                "data.vocabulary must be characters or bytes for whitespace boundaries, got subwords; a subword does "
-                "not tell whether its word ends"
             )
         losses = self.model.boundary_losses
         unknown = sorted(self.train.loss_weights.keys() - set(losses))

@@ -1,9 +1,9 @@
 """Measures of a language model on a running text: bits per character, shortening factor, lengths of segments.
 
 Bits per character (BPC) is the negative log-likelihood of all scored tokens over the number of their characters, so
-that vocabularies of characters, bytes and subwords compare; so do the perplexities per word and per byte. The
-shortening factor is that of Nawrot et al. (2023): tokens per boundary. Windows are the units of the bootstrap and of
-paired tests, as neighbouring characters depend on each other.
+that vocabularies of characters and bytes compare; so does the perplexity per word. The shortening factor is that of
+Nawrot et al. (2023): tokens per boundary. Windows are the units of the bootstrap and of paired tests, as neighbouring
+characters depend on each other.
 """
 
 import json
@@ -123,9 +123,7 @@ class LanguageModelReport:
         bytes: Their bytes.
         words: Words that begin in them.
         bpc: Bits per character, with a 95 % bootstrap interval over the windows.
-        bits_per_token: Bits per token of the vocabulary.
         bits_per_byte: Bits per byte.
-        byte_perplexity: Perplexity per byte; None beyond the largest number.
         word_perplexity: Perplexity per word; None beyond that, or if no word begins in the text.
         shortening_factor: Tokens per boundary, with a 95 % bootstrap interval over the windows; None without any.
         segments: Distribution of the lengths of segments; None without any.
@@ -143,9 +141,7 @@ class LanguageModelReport:
     bytes: int
     words: int
     bpc: Estimate
-    bits_per_token: float
     bits_per_byte: float
-    byte_perplexity: float | None
     word_perplexity: float | None
     shortening_factor: Estimate | None
     segments: SegmentLengths | None
@@ -176,11 +172,8 @@ class LanguageModelReport:
             factor = self.shortening_factor
             rows.append(["shortening factor", f"{factor.mean:.2f}", _interval(factor, 2)])
         rows.append(["bits per byte", f"{self.bits_per_byte:.4f}", ""])
-        for unit, value in (("byte", self.byte_perplexity), ("word", self.word_perplexity)):
-            if value is not None:
-                rows.append([f"perplexity per {unit}", _large(value), ""])
-        if self.tokens != self.characters:
-            rows.append(["bits per token", f"{self.bits_per_token:.4f}", ""])
+        if self.word_perplexity is not None:
+            rows.append(["perplexity per word", _large(self.word_perplexity), ""])
         return [*rows, ["characters", f"{self.characters:,}", ""], ["windows", f"{self.windows:,}", ""]]
 
 
@@ -220,9 +213,7 @@ def score_language_model(
         windows=len(windows),
         **total,
         bpc=_ratio([bits(window.nats) for window in windows], [window.characters for window in windows], resamples),
-        bits_per_token=bits(nats) / total["tokens"],
         bits_per_byte=bits(nats) / total["bytes"],
-        byte_perplexity=_exponential(nats / total["bytes"]),
         word_perplexity=_exponential(nats / words) if words else None,
         shortening_factor=(
             _ratio([window.tokens for window in windows], [window.boundaries for window in windows], resamples)

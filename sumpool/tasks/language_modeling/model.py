@@ -11,7 +11,7 @@ ends depend on the state of the token, so that nothing depends on later tokens. 
 
 Departures from the released code: the output projection has no bias, and all others have one except those of the
 attention; the feed-forward layer has no dropout inside; sampled boundaries are the same for the same text in
-evaluation; pre-norm works, with a layer normalisation before the output projection; tokens after a row's last end are
+evaluation; tokens after a row's last end are
 in no segment, rather than in one that is never read; the up-sampling has no gradient for the ends, where the released
 one is 1e-9. A stack of layers computes the sinusoids of all distances once.
 """
@@ -144,20 +144,18 @@ class TextLayer(nn.Module):
     def __init__(self, config: LanguageModelConfig) -> None:
         super().__init__()
         self.attention = TextAttention(config)
-        self.attention_residual = Residual(config.dim, config.norm, config.dropout)
+        self.attention_residual = Residual(config.dim, "post", config.dropout)
         self.feed_forward = FeedForward(config.dim, config.feed_forward, config.activation)
-        self.feed_forward_residual = Residual(config.dim, config.norm, config.dropout)
+        self.feed_forward_residual = Residual(config.dim, "post", config.dropout)
 
     def forward(self, states: Tensor, distances: Tensor | None, biases: Biases) -> Tensor:
         """Apply the layer to (batch, length, dim); see `TextAttention.forward`."""
-        residual = self.attention_residual
-        states = residual.add(states, self.attention(residual.prepare(states), distances, biases))
+        states = self.attention_residual.add(states, self.attention(states, distances, biases))
         return self.feed_forward_residual(states, self.feed_forward)  # type: ignore[no-any-return]
 
     def step(self, states: Tensor, rows: list[int], cache: TextCache, biases: Biases) -> Tensor:
         """Apply the layer to the next state (rows, dim) of some rows."""
-        residual = self.attention_residual
-        states = residual.add(states, self.attention.step(residual.prepare(states), rows, cache, biases))
+        states = self.attention_residual.add(states, self.attention.step(states, rows, cache, biases))
         return self.feed_forward_residual(states, self.feed_forward)  # type: ignore[no-any-return]
 
 
@@ -352,7 +350,7 @@ def as_tokens(states: Tensor, ids: Tensor, mask: Tensor, phrases: Tensor | None 
 
 @final
 class LanguageModel(nn.Module):
-    """Causal language model over characters, bytes or subwords."""
+    """Causal language model over characters or bytes."""
 
     def __init__(
         self,
@@ -380,7 +378,7 @@ class LanguageModel(nn.Module):
         relative = config.positions == "relative"
         self.embed = Embed(
             self.embedding,
-            "none" if config.positions == "relative" else config.positions,
+            "none" if relative else "sinusoidal",
             config.length,
             scaled=not relative,
             normalised=False,
@@ -390,7 +388,6 @@ class LanguageModel(nn.Module):
         self.content_bias = nn.Parameter(torch.empty(shape)) if relative else None
         self.position_bias = nn.Parameter(torch.empty(shape)) if relative else None
         self.layers = Hourglass(config, self.embedding, separators, pad=self.pad)
-        self.norm = nn.LayerNorm(config.dim) if config.norm == "pre" else nn.Identity()
         self.head = nn.Linear(config.dim, vocabulary, bias=False)
         # Weights of linear maps, embeddings and biases of attention from N(0, 0.02); other biases are 0.
         for module in self.modules():
@@ -429,13 +426,10 @@ class LanguageModel(nn.Module):
             phrases: (batch, length), segment number of each token from a teacher, -1 at padding.
             smoothing: Label smoothing, in [0, 1).
             lengths: Not used.
-
-        Raises:
-            ValueError: If a text exceeds the positions that the model has learned.
         """
         del sentences, lengths
         output = self.layers(as_tokens(self._embed(ids, mask), ids, mask, phrases), self._biases(), self.checkpointed)
-        states = self.norm(output.states)
+        states = output.states
         nll, log_prob = cross_entropy(states, self.head.weight, None, target, self.pad, smoothing)
         losses: dict[str, Tensor] = {}
         for segmentation in output.segmentations:
@@ -457,7 +451,7 @@ class LanguageModel(nn.Module):
     def logits(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Return the logits of the token after each of `ids`, (batch, length, vocab); arguments as in `forward`."""
         output = self.layers(as_tokens(self._embed(ids, mask), ids, mask), self._biases(), self.checkpointed)
-        return at_least_float32(self.head(self.norm(output.states)))
+        return at_least_float32(self.head(output.states))
 
     def boundaries_of(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Return the outermost boundaries, (batch, length), True at the last token of a segment.
@@ -486,14 +480,10 @@ class LanguageModel(nn.Module):
         column, mask = ids[:, None], torch.ones_like(ids[:, None], dtype=torch.bool)
         states = self._embed(column, mask, cache.index[0]).squeeze(1)
         states = self.layers.step(states, ids, list(range(len(ids))), cache, self._biases())
-        return at_least_float32(self.head(self.norm(states))), cache
+        return at_least_float32(self.head(states)), cache
 
     def _embed(self, ids: Tensor, mask: Tensor, first: int = 0) -> Tensor:
         """Embed tokens (batch, length) that begin at a position: (batch, length, dim)."""
-        if self.config.positions == "learned" and first + ids.size(1) > self.config.length:
-            raise ValueError(
-                f"length must be at most {self.config.length} with learned positions, got {first + ids.size(1)}"
-            )
         positions = torch.arange(first, first + ids.size(1), device=ids.device).expand(ids.shape)
         states: Tensor = self.embed(ids, mask, positions)
         return states

@@ -33,8 +33,8 @@ from sumpool.tasks.language_modeling.running_text import RunningText
 from sumpool.tasks.language_modeling.sources import TextChunk
 from sumpool.tasks.language_modeling.stream import TextStreamWriter
 from sumpool.text.cleaning import cut_at_spaces, reservoir_sample
-from sumpool.text.sentencepiece_tokenizer import SentencePieceModel, SentencePieceTokenizer, train_unigram
-from sumpool.text.tokenizer import SENTENCEPIECE_MODEL, Tokenizer, Units, load_tokenizer, tokenizer_files
+from sumpool.text.sentencepiece_tokenizer import SentencePieceModel, train_unigram
+from sumpool.text.tokenizer import Tokenizer, load_tokenizer, tokenizer_files
 from sumpool.text.units import UnitTokenizer
 
 _CHUNK: Final = 1 << 20
@@ -45,7 +45,6 @@ _TASK: Final = "prepare: read"
 SUBWORDS = "subwords.model"
 _THREADS = 2
 """Threads that train vocabularies; a constant because the model files depend on it."""
-_UNITS: dict[str, Units] = {"characters": "characters", "bytes": "bytes"}
 _TEMPORARY = "text"
 
 Encode = Callable[[str], np.ndarray]
@@ -250,11 +249,7 @@ def prepare_text(config: TextDataConfig, folder: Path, *, skip_bad_rows: bool, r
             for split in (SPLITS if config.vocabulary_from == "all" else SPLITS[:1])
             for text in files.read(split, check)
         )
-        if config.vocabulary == "subwords":
-            path = folder / SENTENCEPIECE_MODEL
-            tokenizer = SentencePieceTokenizer.train(texts, path, config.vocabulary_size, _THREADS)
-        else:
-            tokenizer = UnitTokenizer.train(texts, folder, _UNITS[config.vocabulary], config.vocabulary_size)
+        tokenizer = UnitTokenizer.train(texts, folder, config.vocabulary, config.vocabulary_size)
     subwords = None
     if config.subwords:
         report(Progress("prepare: subwords"))
@@ -441,7 +436,7 @@ def _write_stream(
 
 def _encoder(tokenizer: Tokenizer) -> Encode:
     """Return the function from text to ids; that of units uses a table."""
-    if not isinstance(tokenizer, UnitTokenizer) or tokenizer.units not in _UNITS:
+    if not isinstance(tokenizer, UnitTokenizer) or tokenizer.units not in ("characters", "bytes"):
         return lambda text: np.array(tokenizer.encode(text), np.int32)
     first = next(index for index, token in enumerate(tokenizer.token_bytes()) if token)
     if tokenizer.units == "bytes":

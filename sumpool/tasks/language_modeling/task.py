@@ -1,4 +1,4 @@
-"""The task of modelling running text: the next character, byte or subword."""
+"""The task of modelling running text: the next character or byte."""
 
 import math
 import shlex

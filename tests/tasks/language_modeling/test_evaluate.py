@@ -123,9 +123,9 @@ def test_models_of_one_text_are_compared(run: Path, folder: Path) -> None:
 
 
 def test_models_of_other_windows_are_not_compared(run: Path, folder: Path) -> None:
-    subwords = train(recipe(folder, {"kind": "fixed", "size": 3}, "subwords"), folder / "subwords")
+    of_bytes = train(recipe(folder, {"kind": "fixed", "size": 3}, "bytes"), folder / "of-bytes")
     with pytest.raises(DataError, match="must be evaluated on the windows of whitespace-characters to be compared"):
-        evaluate_language_models([run, subwords], overrides=SETTINGS)
+        evaluate_language_models([run, of_bytes], overrides=SETTINGS)
 
 
 def test_a_split_without_two_tokens_is_refused(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,18 +104,6 @@ def test_a_boundary_within_a_character_shows_it_once(folder: Path) -> None:
     assert segments_of(model, ids) == ("th", "öld")
 
 
-@pytest.mark.slow
-def test_subwords_are_scored_by_characters(folder: Path) -> None:
-    model = loaded(folder, {"kind": "fixed", "size": 2}, "subwords")
-    text = split_of(model, "test")
-    windows = windows_of(model.recipe.evaluate, len(text.ids))
-    scored = list(score_text(model.model, text, windows, batch_tokens=512, device=model.device))
-    data = b"".join(text.token_bytes[token] for token in text.ids[1:])
-    assert sum(window.characters for window in scored) == len(data.decode())
-    assert sum(window.bytes for window in scored) == len(data)
-    assert sum(window.tokens for window in scored) == len(text.ids) - 1 < len(data)
-
-
 def test_prompts_are_encoded_as_the_text_was(folder: Path) -> None:
     model = loaded(folder, None)
     ids, shown, unknown = encode_prompt("the QÖ", model)

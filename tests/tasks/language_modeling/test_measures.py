@@ -51,10 +51,6 @@ def test_vocabularies_of_characters_and_pieces_compare() -> None:
     assert pieces.bpc == characters.bpc
     assert pieces.bits_per_byte == characters.bits_per_byte == pytest.approx(bits(400) / 600)
     assert pieces.word_perplexity == characters.word_perplexity == pytest.approx(math.exp(400 / 85))
-    assert pieces.byte_perplexity == characters.byte_perplexity == pytest.approx(math.exp(400 / 600))
-    assert pieces.bits_per_token == pytest.approx(4 * characters.bits_per_token)
-    assert "bits per token" in dict(row[:2] for row in pieces.score_rows())
-    assert "bits per token" not in dict(row[:2] for row in characters.score_rows())
 
 
 def test_perplexities_without_a_number_are_missing() -> None:

@@ -60,7 +60,7 @@ def test_all_kinds_that_know_no_later_token_are_tested() -> None:
     assert tested | {"sentence"} == set(kinds("sumpool.core.boundaries"))
 
 
-OTHER_SETTINGS = [{"norm": "pre"}, {"combine": "last"}, {"positions": "sinusoidal"}, {"positions": "learned"}]
+OTHER_SETTINGS = [{"combine": "last"}, {"positions": "sinusoidal"}]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_texts_are_independent_of_padding_and_batch_mates(source: str, training:
     [
         *(pytest.param(source, {}, marks=[] if source in FAST else pytest.mark.slow) for source in SOURCES),
         ("nested", {"combine": "last"}),
-        pytest.param("nested", {"norm": "pre", "positions": "sinusoidal"}, marks=pytest.mark.slow),
+        pytest.param("nested", {"positions": "sinusoidal"}, marks=pytest.mark.slow),
     ],
 )
 @torch.no_grad()
@@ -245,12 +245,6 @@ def test_autocast_trains(source: str) -> None:
         scores, losses, _ = model(ids, mask, ids, ids)
     (scores.nll + sum(losses.values())).backward()
     assert all(part.grad is not None and part.grad.isfinite().all() for part in model.parameters())
-
-
-def test_learned_positions_end() -> None:
-    model = build("plain", positions="learned")
-    with pytest.raises(ValueError, match="length must be at most 64 with learned positions, got 65"):
-        model.logits(*text(65))
 
 
 @pytest.mark.parametrize(

@@ -106,12 +106,10 @@ def test_bytes_are_kept_as_they_are(tmp_path: Path) -> None:
     assert report.splits["train"].bytes == len(parts[0])
 
 
-def test_subword_vocabulary(tmp_path: Path) -> None:
+def test_the_vocabulary_of_other_data(tmp_path: Path) -> None:
     source = write(tmp_path / "a.txt", corpus())
-    folder, report = prepare(tmp_path, TextDataConfig(source=source, vocabulary="subwords", vocabulary_size=300))
-    assert " ".join(decoded(folder)).split()[:50] == corpus().split()[:50]
-    assert report.splits["train"].tokens < report.splits["train"].characters
-    other, second = prepare(tmp_path, TextDataConfig(source=source, tokenizer=folder, vocabulary="subwords"))
+    folder, report = prepare(tmp_path, TextDataConfig(source=source))
+    other, second = prepare(tmp_path, TextDataConfig(source=source, tokenizer=folder))
     assert other != folder
     assert second.splits == report.splits
     with pytest.raises(DataError, match=r"data\.tokenizer must be a folder with tokenizer\.model, got .*none"):
@@ -189,8 +187,6 @@ def test_a_damaged_report_is_named(tmp_path: Path) -> None:
 
 def test_settings_are_checked(tmp_path: Path) -> None:
     source = TextSourceConfig(kind="plain", path=tmp_path)
-    with pytest.raises(ValidationError, match="subwords must be 0 where vocabulary is subwords, got 9"):
-        TextDataConfig(source=source, vocabulary="subwords", subwords=9)
     with pytest.raises(ValidationError, match=r"prepared must be a folder of its own, such as prepared/news, got \.\."):
         TextDataConfig(source=source, prepared=Path(".."))
 
