@@ -5,7 +5,6 @@ from itertools import islice
 from sumpool.data.rfc_texts import clean_abstract, clean_body
 from sumpool.data.sources import bundled_sample
 from sumpool.documents.formats.rfc import classify_blocks
-from sumpool.documents.text_lines import unwrap
 
 RFC = """
 Network Working Group                                          J. Doe
@@ -86,56 +85,9 @@ def test_only_prose_of_the_body_is_kept() -> None:
     ]
 
 
-def document(*blocks: str) -> str:
-    body = (
-        "1.  Introduction",
-        "   The introduction is here so that the table of contents comes to an\n   end.",
-        *blocks,
-    )
-    return RFC[: RFC.index("1.  Introduction\n\n")] + "\n\n".join(body)
-
-
-INTRODUCTION = "The introduction is here so that the table of contents comes to an end."
-
-
-def test_sentences_with_bars_and_numbers_are_kept() -> None:
-    for paragraph in [
-        """   The |Whistle| field tells a |Bird| from a |Plane|, and it is the
-   |Whistle| field alone that the |Tower| may believe.""",
-        """   The address of the host is 192.0.2.17, that of the gateway is
-   192.0.2.254, and the mask of both is 255.255.255.0.""",
-        """   o  Where x || y is written, the octets of the second are put behind
-      those of the first, so that 0x04 || x || y is the code of a point.""",
-    ]:
-        assert clean_body(document(paragraph)) == f"{INTRODUCTION}\n\n{unwrap([paragraph])}"
-
-
-def test_drawings_tables_and_code_are_removed() -> None:
-    for drawing in [
-        """   +--------+      a message of the host is what the
-   | A host |----> gateway has to forward to any other
-   +--------+      host of the net that it is in.""",
-        """   | The field | what it is for and who may set it in a message |
-   | The other | that it is as long as the first one of them all. |""",
-        """   ----------------------------------------------------------
-   It is up to the host and to the user of it to be polite. | 1 |
-   It is up to the gateway to drop what is not, and so on. | 2 |
-   ----------------------------------------------------------""",
-        """   rule = ( "a" / "b" ) %x41-5A *( "," rule ) [ "=" 1*DIGIT ] ; a rule
-   other = %x30-39 / %x61-7A / "-" / "." / "_" / "~" ; the others.""",
-        """   4500 0054 a6f2 4000 4001 1056 c000 0201 c000 02fe 0800 4d71 13c6 0001
-   1011 1213 1415 1617 1819 1a1b 1c1d 1e1f 2021 2223 2425 2627 2829 2a2b.""",
-    ]:
-        assert clean_body(document(drawing)) == INTRODUCTION
-
-
 def test_other_texts_have_no_body() -> None:
     for text in ["", "\n\n", "\f\f", "one line", "Abstract\n\n   Nothing else."]:
         assert clean_body(text) == ""
-
-
-def test_unwrapping_keeps_hyphens() -> None:
-    assert unwrap(["  a point-to-", "  point link, i- and", "o-nodes"]) == "a point-to-point link, i- and o-nodes"
 
 
 def test_adversarial_lines_are_cleaned() -> None:

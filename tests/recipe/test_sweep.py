@@ -5,8 +5,6 @@ from pathlib import Path
 import pytest
 
 from sumpool.errors import RecipeError
-from sumpool.recipe import load
-from sumpool.recipe.files import parse
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.sweep import load_recipe_or_sweep, load_sweep
 
@@ -116,25 +114,4 @@ def test_a_file_with_the_key_sweep_is_a_sweep(file: Path, tiny_recipe: Path) -> 
 def test_a_misspelt_key_sweep_is_suggested(file: Path) -> None:
     file.write_text(SWEEP.replace("sweep:", "seep:"))
     with pytest.raises(RecipeError, match=r"seep is not a setting of a sweep \(did you mean sweep\?\)"):
-        load_recipe_or_sweep(file)
-
-
-def test_a_file_is_parsed_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    parsed: list[str] = []
-
-    def record(text: str) -> object:
-        parsed.append(text)
-        return parse(text)
-
-    monkeypatch.setattr(load, "parse", record)
-    load_recipe_or_sweep(file)
-    assert parsed == [SWEEP]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"), [(None, "there is no such file"), ("sweep: {", "must be YAML"), ("- 1", "must be a mapping")]
-)
-def test_an_unreadable_file_is_reported(file: Path, text: str | None, message: str) -> None:
-    file.unlink() if text is None else file.write_text(text)
-    with pytest.raises(RecipeError, match=message):
         load_recipe_or_sweep(file)

@@ -1,6 +1,4 @@
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -15,12 +13,10 @@ from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.output import Distribution, PointerOutputConfig, TiedOutputConfig
 from sumpool.data.batches import Batch
 from sumpool.errors import RecipeError
-from sumpool.progress import Progress
 from sumpool.training.config import LAYER_LOSSES, TrainConfig
-from sumpool.training.distillation import Teacher, soften, token_divergence
-from sumpool.training.fit import fit
+from sumpool.training.distillation import Teacher, token_divergence
 from sumpool.training.update import Updater, halve
-from tests.training.toy import CONFIG, DATA, MODEL, VOCABULARY, new_model, new_run
+from tests.training.toy import CONFIG, DATA, MODEL, VOCABULARY, new_model
 
 CPU = torch.device("cpu")
 
@@ -78,12 +74,6 @@ def test_chunks_change_neither_value_nor_gradient() -> None:
     for total, gradient in results[1:]:
         torch.testing.assert_close(total, results[0][0], atol=1e-12, rtol=0)
         torch.testing.assert_close(gradient, results[0][1], atol=1e-12, rtol=0)
-
-
-def test_a_temperature_of_one_changes_nothing() -> None:
-    log_probs = random_distribution(1)
-    assert soften(log_probs, 1.0) is log_probs
-    torch.testing.assert_close(soften(log_probs, 2.0).exp().sum(-1), torch.ones(2, 5, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("output", [PointerOutputConfig(), PointerOutputConfig(copies="memory"), TiedOutputConfig()])
@@ -183,19 +173,6 @@ def test_the_teacher_stays_as_it_is_and_draws_nothing() -> None:
     state = torch.get_rng_state()
     model(batch.ids, batch.mask, batch.sentences, batch.target)
     assert torch.equal(torch.get_rng_state(), state)
-
-
-@pytest.mark.slow
-def test_a_student_comes_closer_to_its_teacher(tmp_path: Path) -> None:
-    data = replace(DATA, teacher=Teacher(teacher_model(), 1.0, 1.0))
-    config = CONFIG.model_copy(update={"steps": 60, "validate_every": 60, "checkpoint_every": 60})
-    notes: list[Progress] = []
-    run = new_run(tmp_path / "run")
-    fit(new_model(0.0), config, data, run, report=notes.append)
-    records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    values = [record["distillation"] for record in records if record["kind"] == "step"]
-    assert len(values) == 60
-    assert sum(values[-5:]) < 0.6 * sum(values[:5])
 
 
 BLOCK = 8

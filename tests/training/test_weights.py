@@ -1,7 +1,6 @@
 import os
 import random
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,12 +12,11 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.errors import CheckpointError, RecipeError, ResourceError
 from sumpool.io.manifest import FileDigest, Manifest
-from sumpool.progress import Progress
 from sumpool.training.fit import fit
 from sumpool.training.initial_weights import adopt_weights, select_by_words
 from sumpool.training.update import Updater, freeze
 from sumpool.training.weights import export, load_weights, set_weights, weights_of
-from tests.training.toy import CONFIG, DATA, MODEL, VOCABULARY, are_finite, new_model, new_run, trace
+from tests.training.toy import CONFIG, DATA, MODEL, VOCABULARY, are_finite, new_model, new_run
 
 
 def test_a_shared_tensor_is_saved_once_and_stays_shared() -> None:
@@ -142,25 +140,6 @@ def test_only_trainable_parameters_have_moments() -> None:
     updater = Updater(model, PARTIAL, torch.device("cpu"))
     updater.update([DATA.batch(DATA.training, [0, 1])], rate=0.1)
     assert {name.partition(":")[0] for name in updater.moments()} == trainable(model)
-
-
-@pytest.mark.slow
-def test_a_stopped_run_resumes_bitwise(tmp_path: Path) -> None:
-    uninterrupted = new_run(tmp_path / "uninterrupted")
-    fit(new_model(), PARTIAL, DATA, uninterrupted)
-    run = new_run(tmp_path / "run")
-
-    def stop(progress: Progress) -> None:
-        if progress.done == 9:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        fit(new_model(), PARTIAL, DATA, run, report=stop)
-    assert any((run / "checkpoints").iterdir())
-    shutil.copytree(run, tmp_path / "copy")
-    for folder in (run, tmp_path / "copy"):
-        fit(new_model(), PARTIAL, DATA, folder)
-        assert trace(folder) == trace(uninterrupted)
 
 
 def test_trainable_parameters_without_a_loss_are_an_error() -> None:

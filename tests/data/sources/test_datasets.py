@@ -130,11 +130,5 @@ def test_damaged_files_are_errors(tmp_path: Path) -> None:
         list(DatasetsSourceConfig(path=folder).rows())
 
 
-def test_missing_column_is_an_error(tmp_path: Path) -> None:
-    folder = save(tmp_path / "data", [row()])
-    with pytest.raises(DataError, match=r"must have a column 'body', got 'id', 'article', 'highlights'"):
-        list(DatasetsSourceConfig(path=folder, document="body").rows())
-
-
 def test_dataset_without_files_has_no_rows(tmp_path: Path) -> None:
     assert list(DatasetsSourceConfig(path=save(tmp_path / "data")).rows()) == []

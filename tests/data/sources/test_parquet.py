@@ -66,21 +66,6 @@ def test_row_number_is_the_default_id(tmp_path: Path) -> None:
     ]
 
 
-def test_invalid_row_is_rejected_with_its_number(tmp_path: Path) -> None:
-    for bad, reason in [
-        (row(document=""), "'document' must contain text"),
-        (row(summary=None), "'summary' must be text, got NoneType"),
-        (row(document="a\0"), "'document' must be text, got a null character"),
-    ]:
-        path = write(tmp_path / "x.parquet", row("good"), bad, row("last"))
-        good, rejected, last = ParquetSourceConfig(train=path).rows()
-        assert isinstance(good, Example)
-        assert isinstance(last, Example)
-        assert isinstance(rejected, Reject)
-        assert rejected.where == f"{path}:2"
-        assert reason in rejected.reason
-
-
 def test_invalid_utf_8_is_rejected_with_its_row(tmp_path: Path) -> None:
     bad = pa.Array.from_buffers(pa.string(), 2, pa.array([b"fine", b"a\xff"]).buffers())
     table = pa.table({"id": ["1", "2"], "document": bad, "summary": ["S.", "S."]})
