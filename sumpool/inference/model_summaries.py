@@ -17,7 +17,7 @@ from sumpool.inference.generation import Generated, Generator
 from sumpool.inference.loading import LoadedModel
 from sumpool.inference.summary import NO_TEXT, Extraction
 from sumpool.progress import Check
-from sumpool.ranking.content_selection import best_sentences, encode_source, keep_sentences
+from sumpool.ranking.content_selection import best_sentences, encode_source
 from sumpool.ranking.sentence_selector import SentenceSelector
 
 if TYPE_CHECKING:
@@ -105,11 +105,9 @@ class ModelSummaries:
         if total > longest and on_overflow == "select":
             candidates = reading.candidates()
             scores = dict(zip(candidates.indices, candidates.scores.tolist(), strict=True))
-            room = max(1, longest - len(special_tokens.prefix) - len(special_tokens.suffix))
-            selected = best_sentences(source, indices, scores, room)
+            selected, best = best_sentences(source, indices, scores, longest, special_tokens)
         if selected:  # in the order of the document
-            part = keep_sentences(source, selected).with_special_tokens(special_tokens)
-            indices = tuple(indices[number] for number in selected)
+            part, indices = best, tuple(indices[number] for number in selected)
         elif total > longest:
             part = part.truncate(longest, special_tokens)
         item = Item(reading.document.id, part.ids, part.sentences, None)

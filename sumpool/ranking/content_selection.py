@@ -14,6 +14,7 @@ import numpy as np
 
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence
+from sumpool.special_tokens import SpecialTokens
 from sumpool.text.prose import PROSE_KINDS
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import EncodedDocument, Tokenizer, join_sentences
@@ -23,9 +24,22 @@ _BATCH_SENTENCES = 1024
 
 
 def best_sentences(
-    source: EncodedDocument, indices: Sequence[int], scores: Mapping[int, float], room: int
-) -> list[int]:
-    """Return the ascending numbers of the best sentences of prose that fit into some tokens; empty if none fits."""
+    source: EncodedDocument,
+    indices: Sequence[int],
+    scores: Mapping[int, float],
+    length: int,
+    special_tokens: SpecialTokens,
+) -> tuple[list[int], EncodedDocument]:
+    """Return the ascending numbers of the best sentences of prose that fit into a length, and the document of them.
+
+    Args:
+        source: Document without special tokens, see `encode_source`.
+        indices: Index of each of its sentences among all.
+        scores: Score of each sentence that may be chosen, by its index.
+        length: Tokens of the document, special tokens included.
+        special_tokens: Those of the tokenizer.
+    """
+    room = length - len(special_tokens.prefix) - len(special_tokens.suffix)
     sizes = np.bincount(source.sentences, minlength=len(indices))
     ranked = [number for number, index in enumerate(indices) if index in scores]
     ranked.sort(key=lambda number: -scores[indices[number]])
@@ -34,23 +48,10 @@ def best_sentences(
         if sizes[number] <= room:
             chosen.append(number)
             room -= int(sizes[number])
-    return sorted(chosen)
-
-
-def keep_sentences(source: EncodedDocument, numbers: Sequence[int]) -> EncodedDocument:
-    """Return some sentences of a document without special tokens, numbered anew."""
-    kept = np.isin(source.sentences, numbers)
+    kept = np.isin(source.sentences, chosen)
     _, renumbered = np.unique(source.sentences[kept], return_inverse=True)
-    return EncodedDocument(source.ids[kept], renumbered.astype(np.int32))
-
-
-def encoded_sentences(document: Document, sentences: Sequence[SourceSentence]) -> list[int]:
-    """Return the indices of the sentences that the model reads.
-
-    These are paragraphs and list items; all sentences in documents without blocks or without prose.
-    """
-    prose = {index for index, block in enumerate(document.blocks) if block.kind in PROSE_KINDS}
-    return [index for index, sentence in enumerate(sentences) if not prose or sentence.block in prose]
+    part = EncodedDocument(source.ids[kept], renumbered.astype(np.int32))
+    return sorted(chosen), part.with_special_tokens(special_tokens)
 
 
 def encode_source(
@@ -68,7 +69,9 @@ def encode_source(
         Tokens without special tokens, whose sentence numbers count the sentences that have tokens; and by sentence
         number the index of the `SourceSentence`.
     """
-    readable = encoded_sentences(document, sentences)
+    # Paragraphs and list items; all sentences in documents without blocks or without prose.
+    prose = {index for index, block in enumerate(document.blocks) if block.kind in PROSE_KINDS}
+    readable = [index for index, sentence in enumerate(sentences) if not prose or sentence.block in prose]
     text = document.text
     if document.blocks:
         text = "\n\n".join(document.blocks[block].text for block in dict.fromkeys(sentences[i].block for i in readable))

@@ -16,7 +16,7 @@ from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.evaluation.rouge import RougeTokenizer
 from sumpool.ranking.config import ContentSelectionConfig
-from sumpool.ranking.content_selection import best_sentences, encode_source, keep_sentences
+from sumpool.ranking.content_selection import best_sentences, encode_source
 from sumpool.ranking.features import sentence_features
 from sumpool.ranking.ranker import Ranker
 from sumpool.ranking.selection import find_candidates
@@ -44,16 +44,12 @@ class SelectingEncoder(DocumentEncoder):
         item = super().item(example)
         if len(item.ids) <= self._config.tokens:
             return item
-        special_tokens = self.tokenizer.special_tokens
         document = Document(example.id, example.document)
         sentences = source_sentences(document, self.splitter)
         source, indices = encode_source(document, sentences, self.tokenizer, self.splitter)
-        room = self._config.tokens - len(special_tokens.prefix) - len(special_tokens.suffix)
-        selected = best_sentences(source, indices, self._scores(example, sentences), room)
-        if not selected:
-            return item
-        part = keep_sentences(source, selected).with_special_tokens(special_tokens)
-        return Item(item.id, part.ids, part.sentences, item.target)
+        scores, special_tokens = self._scores(example, sentences), self.tokenizer.special_tokens
+        selected, part = best_sentences(source, indices, scores, self._config.tokens, special_tokens)
+        return Item(item.id, part.ids, part.sentences, item.target) if selected else item
 
     def _scores(self, example: Example, sentences: Sequence[SourceSentence]) -> dict[int, float]:
         """Return the score of each sentence that may be chosen, by its index."""
