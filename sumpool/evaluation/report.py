@@ -192,26 +192,21 @@ class ScoreAggregator:
             raise RecipeError(f"--against must be a row of the table ({listed}), got {against}")
         leaks = np.asarray(self._leaks)  # NaN where a document is not known
         masks = {"all": np.ones(len(leaks), dtype=bool), "low-leak": leaks < LOW_LEAK}
-        members = {name: mask for name, mask in masks.items() if mask.any()}
-        rows = tuple(
-            row
-            for slice_name, mask in members.items()
-            for row in _rows(slice_name, {system: table[mask] for system, table in systems.items()}, names, config)
-        )
-        differences = [
-            replace(difference, system=names[difference.system], other=names[difference.other])
-            for slice_name, mask in members.items()
-            for difference in compare_systems(
-                slice_name,
-                {system: table[mask][:, : len(TYPES)] for system, table in systems.items()},
-                [(compared, system) for system in systems if system != compared],
-                config.resamples,
-            )
-        ]
+        pairs = [(compared, system) for system in systems if system != compared]
+        rows, differences = list[ReportRow](), list[Difference]()
+        for slice_name, mask in masks.items():
+            if mask.any():
+                tables = {system: table[mask] for system, table in systems.items()}
+                rows += _rows(slice_name, tables, names, config)
+                scores = {system: table[:, : len(TYPES)] for system, table in tables.items()}
+                differences += (
+                    replace(difference, system=names[difference.system], other=names[difference.other])
+                    for difference in compare_systems(slice_name, scores, pairs, config.resamples)
+                )
         tests = "p:paired bootstrap, paired permutation, Holm over the pairs of a slice"
         resampling = f"interval:95 %, bootstrap, {config.resamples} resamples, seed {SEED} | {tests}"
         return EvaluationReport(
-            rows=rows,
+            rows=tuple(rows),
             signature=f"{signature} | {resampling}",
             documents=len(self),
             notes=(*notes, *self._notes()),
@@ -280,26 +275,21 @@ def _rows(
     """Rows of all systems on one slice; the systems share the resamples."""
     scores = {system: values[:, : len(TYPES)] for system, values in systems.items()}
     estimates = estimate(np.concatenate([*scores.values()], axis=1), config.resamples, SEED)
-    others = [system for system in systems if system != "lead"] if "lead" in systems else []
-    tests: list[PairedTest] = []
-    if others:
-        lead = np.tile(scores["lead"], len(others))
-        tests = compare(np.concatenate([scores[name] for name in others], axis=1), lead, config.resamples, SEED)
+    pairs = [(system, "lead") for system in systems if system != "lead" and "lead" in systems]
+    against = {item.system: item.rouge for item in compare_systems(slice_name, scores, pairs, config.resamples)}
     rows = []
     for number, (system, values) in enumerate(systems.items()):
         means = dict(zip(_COLUMNS, values.mean(axis=0).tolist(), strict=True))
-        own = estimates[len(TYPES) * number :]
-        against = tests[len(TYPES) * others.index(system) :] if system in others else []
         rows.append(
             ReportRow(
                 slice=slice_name,
                 system=names[system],
                 documents=len(values),
-                rouge=dict(zip(TYPES, own, strict=False)),
+                rouge=dict(zip(TYPES, estimates[len(TYPES) * number :], strict=False)),
                 words=means["words"],
                 repetition=means["repetition"],
                 unsupported=means["unsupported"] / means["facts"] if means["facts"] > 0 else None,
-                against_lead=dict(zip(TYPES, against, strict=False)),
+                against_lead=against.get(system, {}),
             )
         )
     return rows
