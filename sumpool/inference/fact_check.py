@@ -62,11 +62,7 @@ class FactChecker:
     """Compares generated sentences with the sentences of a document."""
 
     def __init__(self, sentences: Sequence[str]) -> None:
-        """Index the trigrams of the document.
-
-        Args:
-            sentences: All sentences of the document.
-        """
+        """Index the trigrams of all sentences of the document."""
         self._sentences = [list(_words(sentence)) for sentence in sentences]
         self._positions: dict[tuple[str, ...], list[tuple[int, int]]] = defaultdict(list)
         lower: set[str] = set()

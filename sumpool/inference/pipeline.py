@@ -7,7 +7,7 @@ needs it, so that `summarize --fast` takes about as long as starting Python.
 import time
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, Literal, final
@@ -42,36 +42,23 @@ _MAX_DOCUMENTS: Final = 256
 
 
 @final
+@dataclass(eq=False)
 class Pipeline:
-    """Summarises documents by the settings of a run.
+    """Summarises documents by the settings of a run; `open` and `of` are the usual constructors.
 
     Attributes:
         config: The settings.
         splitter: Sentence splitter of the language that the model has learnt.
+        language: That language (ISO 639-1).
+        selector: Selects the sentences of extractive summaries.
+        load: Loads the model.
     """
 
-    def __init__(
-        self,
-        config: DecodingConfig,
-        splitter: SentenceSplitter,
-        language: str,
-        selector: SentenceSelector,
-        load: "Callable[[], LoadedModel]",
-    ) -> None:
-        """Use what has been loaded; `open` and `of` are the usual constructors.
-
-        Args:
-            config: The settings.
-            splitter: Sentence splitter of the language.
-            language: Language that the model has learnt (ISO 639-1).
-            selector: Selects the sentences of extractive summaries.
-            load: Loads the model.
-        """
-        self.config = config
-        self.splitter = splitter
-        self._language = language
-        self._selector = selector
-        self._load = load
+    config: DecodingConfig
+    splitter: SentenceSplitter
+    language: str
+    selector: SentenceSelector
+    load: "Callable[[], LoadedModel]"
 
     @classmethod
     def open(cls, run: RunFiles) -> "Pipeline":
@@ -143,12 +130,12 @@ class Pipeline:
                     from sumpool.inference.evidence import with_evidence
 
                     with lock:
-                        summary = with_evidence(summary, reading, self._load, for_page=evidence == "page")
+                        summary = with_evidence(summary, reading, self.load, for_page=evidence == "page")
                 if summary.summary and (self.config.key_points or self.config.sections):
                     # Imported here, as few ask for more than a summary.
                     from sumpool.inference.evidence import with_overview
 
-                    summary = with_overview(summary, reading, self._selector, self.config)
+                    summary = with_overview(summary, reading, self.selector, self.config)
                     if summary.sections == ():
                         note = f"{summary.id}: no headings, so no summaries of sections"
                         report(Progress("summarize", done, total, note=note))
@@ -164,7 +151,7 @@ class Pipeline:
             for_model: Whether the model reads it in any case, and not only where it may change the summary.
         """
         start = time.perf_counter()
-        reading = read_document(document, self.splitter, self._language, self._selector, self.config.focus)
+        reading = read_document(document, self.splitter, self.language, self.selector, self.config.focus)
         if not reading.reason:
             reading = replace(reading, target=self._target(document))
             if for_model or self._needs_model(reading):
@@ -181,7 +168,7 @@ class Pipeline:
             return not (self.config.fast or self.config.focus or reading.document.parts)
         if reading.mismatch or whole_text(reading.sentences, reading.target):
             return False
-        return self._selector.is_in_domain(reading.candidates())
+        return self.selector.is_in_domain(reading.candidates())
 
     def _summary(self, reading: Reading, generated: "Generated | None", seconds: float) -> Summary:
         """Select the sentences of a summary, or take the generated text."""
@@ -191,7 +178,7 @@ class Pipeline:
             text, score, extraction = self._model.choose(reading, generated)
             reason = "" if text or extraction.sentences else "the model must generate a word, but it generated none"
         elif not reason:
-            extraction = extract(reading.candidates(), self._selector, reading.target)
+            extraction = extract(reading.candidates(), self.selector, reading.target)
             if not self.config.fast:
                 extraction = with_cause(extraction, reading.mismatch)
         written = () if extraction.sentences else self.splitter.split(text)
@@ -224,7 +211,7 @@ class Pipeline:
                 "this summary needs the model, and PyTorch, which is not installed: pip install 'sumpool[torch]'; "
                 "or leave the model out: --fast"
             ) from error
-        return ModelSummaries(self._load(), self._selector)
+        return ModelSummaries(self.load(), self.selector)
 
     def _target(self, document: Document) -> LengthTarget | None:
         """Return the length that the settings ask for; None for the usual one."""

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, partial
 from importlib.resources import files
@@ -300,27 +301,25 @@ def _add_pages(app: FastAPI, metrics: _Metrics, limits: ServiceLimits) -> None:
 
 
 @final
+@dataclass(frozen=True)
 class AccessLog:
     """Middleware that writes time, id, client, method, path, status, bytes and seconds of each request.
 
     A proxy names a request by the header X-Request-ID; other requests are given an id. Queries are left out, since they
     hold the names of files.
+
+    Attributes:
+        app: The application.
+        write: Takes each line; None writes none, but answers have ids.
     """
 
-    def __init__(self, app: ASGIApp, write: Callable[[str], object] | None = None) -> None:
-        """Wrap an application.
-
-        Args:
-            app: The application.
-            write: Takes each line; None writes none, but answers have ids.
-        """
-        self._app = app
-        self._write = write
+    app: ASGIApp
+    write: Callable[[str], object] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, and log it."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         given = Headers(scope=scope).get(_REQUEST_ID, "")
         identity = given if _ID.fullmatch(given) else uuid4().hex
@@ -345,8 +344,8 @@ class AccessLog:
 
         start = time.monotonic()
         try:
-            await self._app(scope, receive, pass_on)
+            await self.app(scope, receive, pass_on)
         finally:
-            if self._write:
+            if self.write:
                 entry |= {"bytes": size, "seconds": round(time.monotonic() - start, 3)}
-                self._write(json.dumps(entry))
+                self.write(json.dumps(entry))

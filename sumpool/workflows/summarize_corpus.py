@@ -294,21 +294,22 @@ def _read_groups(options: ReadOptions, directory: Path, item: dict[str, Any]) ->
     yield {"group": Group(number, start, is_last=True)}
 
 
+@dataclass(eq=False)
 class Summarizer:
-    """Actor with a model of its own."""
+    """Actor with a model of its own, which the first group opens, as errors of that are answers."""
 
-    def __init__(self, job: CorpusJob, directory: Path, cores: int) -> None:
-        """Save what opens the model, which the first group does, as its errors are answers."""
-        self._job, self._directory, self._cores = job, directory, cores
+    job: CorpusJob
+    directory: Path
+    cores: int
 
     @cached_property
     def _pipeline(self) -> Pipeline:
-        _enter(self._directory)
-        run = RunFiles.open(self._job.model, self._job.overrides)
+        _enter(self.directory)
+        run = RunFiles.open(self.job.model, self.job.overrides)
         if not run.config.fast:
             import torch  # here, as summaries without the model do not need it
 
-            torch.set_num_threads(self._cores)
+            torch.set_num_threads(self.cores)
         return Pipeline.open(run)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[Group]]:
@@ -325,15 +326,15 @@ class Summarizer:
         """Add the columns of the summaries; a document that cannot be summarised has a reason."""
         documents, pipeline = [row.document for row in rows], self._pipeline
         try:
-            summaries = list(pipeline.summarize(documents, evidence="sources" if self._job.evidence else None))
+            summaries = list(pipeline.summarize(documents, evidence="sources" if self.job.evidence else None))
         except SumpoolError:
             raise
         except Exception as error:
             if len(rows) > 1:
                 return [done for row in rows for done in self._summarize([row])]
             reason = f"{documents[0].id} must be summarised, got {type(error).__name__}: {first_line(error)}"
-            return [_without_summary(documents[0].id, rows[0].fields, reason, self._job)]
-        return [_row(row.fields, summary, self._job) for row, summary in zip(rows, summaries, strict=True)]
+            return [_without_summary(documents[0].id, rows[0].fields, reason, self.job)]
+        return [_row(row.fields, summary, self.job) for row, summary in zip(rows, summaries, strict=True)]
 
 
 def _row(fields: Fields, summary: Summary, job: CorpusJob) -> Row:

@@ -6,7 +6,7 @@ teacher only, and the summaries for distillation by sequence (Kim and Rush, 2016
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -95,29 +95,28 @@ def begin_teaching(
     return data
 
 
+@dataclass(frozen=True, eq=False)
 class TaughtDocuments:
-    """Documents with other targets than their own."""
+    """Documents with other targets than their own.
 
-    def __init__(self, documents: ItemSource, targets: Sequence[np.ndarray]) -> None:
-        """Replace the targets.
+    Attributes:
+        documents: The documents.
+        targets: Token ids of the summary of each, without EOS; an empty one leaves the document its own.
+    """
 
-        Args:
-            documents: The documents.
-            targets: Token ids of the summary of each, without EOS; an empty one leaves the document its own.
-        """
-        self._documents = documents
-        self._targets = targets
+    documents: ItemSource
+    targets: Sequence[np.ndarray]
 
     @property
     def lengths(self) -> np.ndarray:
         """Tokens of each document, (documents,)."""
-        return self._documents.lengths
+        return self.documents.lengths
 
     def __len__(self) -> int:
-        return len(self._documents)
+        return len(self.documents)
 
     def __getitem__(self, index: int) -> Item:
-        item, target = self._documents[index], self._targets[index]
+        item, target = self.documents[index], self.targets[index]
         return replace(item, target=target) if len(target) else item
 
 

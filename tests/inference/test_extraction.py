@@ -72,7 +72,7 @@ def test_a_beginning_in_another_language_is_left_out() -> None:
 def test_what_the_model_cannot_improve_is_extracted_without_it(tmp_path: Path) -> None:
     pipeline = Pipeline.open(RunFiles.open(SHIPPED))
     loaded: list[bool] = []
-    pipeline._load = lambda: loaded.append(True) or load_for_generation(SHIPPED)  # type: ignore[func-returns-value]
+    pipeline.load = lambda: loaded.append(True) or load_for_generation(SHIPPED)  # type: ignore[func-returns-value]
     texts = (
         (document("de"), "this text is in German, the model has learnt English"),
         (Document("a", (ROOT / "SECURITY.md").read_text()), ""),
@@ -96,7 +96,7 @@ def test_what_the_model_cannot_improve_is_extracted_without_it(tmp_path: Path) -
 
 def test_a_length_is_resolved_without_the_model() -> None:
     pipeline = Pipeline.open(RunFiles.open(SHIPPED, ["summarize.length=3s"]))
-    pipeline._load = None  # type: ignore[assignment]  # fails if it is called
+    pipeline.load = None  # type: ignore[assignment]  # fails if it is called
     (summary,) = pipeline.summarize([document("ru", 6)])
     assert len(summary.sentences) == 3
     pipeline = Pipeline.open(RunFiles.open(SHIPPED, ["summarize.length=500w"]))
