@@ -12,9 +12,9 @@ from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.pretrained.config import ImportOptions, read_config, to_model_config
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
-from sumpool.recipe.sweep import load_sweep
 from sumpool.training.config import ScheduleConfig
 from sumpool.training.update import freeze, schedule_factor
+from sumpool.workflows.sweep import load_sweep
 from tests.test_recipes import RECIPES
 
 DATA = ("cnn_dailymail", "xsum", "arxiv", "podcast")

@@ -9,10 +9,10 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
-from sumpool.recipe.sweep import load_sweep
 from sumpool.settings import kinds
 from sumpool.studies import tables as paper_times
 from sumpool.studies.attentions import SWEEP, attention_config
+from sumpool.workflows.sweep import load_sweep
 from tests.test_recipes import RECIPES, SWEEPS
 
 PAPERS = RECIPES / "papers"

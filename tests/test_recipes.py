@@ -8,9 +8,9 @@ import pytest
 
 from sumpool.data.config import DataConfig
 from sumpool.recipe.load import dump_recipe, load_any_recipe, read_tree
-from sumpool.recipe.sweep import load_sweep
 from sumpool.settings import kinds
 from sumpool.tasks.language_modeling.config import TextDataConfig
+from sumpool.workflows.sweep import load_sweep
 
 RECIPES = Path(__file__).parents[1] / "recipes"
 SWEEPS = sorted(path for path in RECIPES.rglob("*.yaml") if "sweep" in read_tree(path))

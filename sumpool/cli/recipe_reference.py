@@ -15,10 +15,10 @@ from sumpool.errors import RecipeError
 from sumpool.recipe.files import write
 from sumpool.recipe.load import family, hint, section, setting_docstring
 from sumpool.recipe.schema import Recipe
-from sumpool.recipe.sweep import Sweep
 from sumpool.recipe.task import DEFAULT, find_task
 from sumpool.settings import Settings, config_class, kinds
 from sumpool.studies import config as studies
+from sumpool.workflows.sweep import Sweep
 
 INTRODUCTION = """\
 # Recipe reference

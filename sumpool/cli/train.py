@@ -11,8 +11,8 @@ from sumpool.cli.options import VERIFY, Changes, RecipePath, Verify
 from sumpool.errors import RecipeError
 
 if TYPE_CHECKING:
-    from sumpool.recipe.sweep import LoadedSweep
     from sumpool.runs.training_setup import DryRun
+    from sumpool.workflows.sweep import LoadedSweep
 
 
 def train(
@@ -41,7 +41,7 @@ def train(
     describes the settings of recipes. Several processes are started by torchrun -m sumpool train ...
     """
     from sumpool.progress import GRACE, SHORT_GRACE, no_op
-    from sumpool.recipe.sweep import LoadedSweep, load_recipe_or_sweep
+    from sumpool.recipe.load import make_any_recipe, read_tree
     from sumpool.recipe.task import find_task
     from sumpool.workflows.train import dry_run as measure
     from sumpool.workflows.train import train as train_model
@@ -54,13 +54,18 @@ def train(
 
     is_main = launched_processes() == 1 or os.environ.get("RANK") == "0"
     with working(SHORT_GRACE if dry_run else GRACE) as output:
-        loaded = load_recipe_or_sweep(recipe, changes)
-        if launched_processes() > 1 and (dry_run or isinstance(loaded, LoadedSweep)):
+        path = recipe / "recipe.yaml" if recipe.is_dir() else recipe
+        tree = read_tree(path)
+        is_sweep = "sweep" in tree or "rows" in tree  # which gives a misspelt key away
+        if launched_processes() > 1 and (dry_run or is_sweep):
             work = "a dry run" if dry_run else "a sweep"
             raise RecipeError(f"{work} must take one process, got several: start it without torchrun")
-        if isinstance(loaded, LoadedSweep):
-            output.result(_train_sweep(loaded, out, dry_run, output))
+        if is_sweep:
+            from sumpool.workflows.sweep import load_sweep
+
+            output.result(_train_sweep(load_sweep(path, changes, tree), out, dry_run, output))
             return
+        loaded = make_any_recipe(tree, changes, path)
         task = find_task(loaded.task)
         if dry_run:
             measured = measure(loaded, report=output.report, check=output.check)

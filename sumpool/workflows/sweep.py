@@ -1,18 +1,20 @@
 """`sumpool train sweep.yaml`: several recipes under one budget in, one table out."""
 
+import copy
 import json
 import math
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean, median
-from typing import Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 import torch
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter, model_validator
 
 from sumpool.core.nn.execution import SkipInit
 from sumpool.data.config import Split
@@ -28,16 +30,130 @@ from sumpool.io.manifest import NAME as MANIFEST
 from sumpool.io.manifest import RUNS, Manifest
 from sumpool.io.replaceable import other_content, replace_listed_file
 from sumpool.progress import Check, Progress, Report, no_op
-from sumpool.recipe.schema import Recipe
-from sumpool.recipe.sweep import LoadedSweep
+from sumpool.recipe.load import (
+    assign,
+    format_value,
+    list_problems,
+    override_all,
+    read_tree,
+    recipe_schema,
+    validate,
+)
+from sumpool.recipe.schema import DEFAULT, Recipe
 from sumpool.recipe.task import find_task
 from sumpool.runs.run_folder import evaluation_folder
 from sumpool.runs.training_setup import DryRun
+from sumpool.settings import Settings
 from sumpool.text.cleaning import escape_line, escape_markdown_line, markdown_table
 from sumpool.text.tokenizer import load_tokenizer
 from sumpool.training.hardware import choose_device
 from sumpool.training.journal import JOURNAL, Journal
 from sumpool.workflows.train import dry_run, train
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,47}")
+
+
+class Sweep(Settings):
+    """Settings of a sweep file."""
+
+    sweep: str = Field(pattern=rf"^{_NAME.pattern}$")
+    """Name of the sweep and of the folder of its runs."""
+    seeds: tuple[Annotated[int, Field(ge=0, lt=2**31)], ...] = Field((1,), min_length=1)
+    """Seeds; every row is trained once per seed."""
+    source_tokens: int = Field(ge=1, le=10**15)
+    """Source tokens that each run trains on, without padding; determines the number of updates."""
+    split: Split = "validation"
+    """Split whose documents are summarised and scored."""
+    recipe: dict[str, Any]
+    """Complete recipe without name, seed and train.steps."""
+    rows: dict[str, dict[str, Any] | None]
+    """Rows by name: settings changed in `recipe`, as values by path."""
+
+    @model_validator(mode="after")
+    def _has_different_runs(self) -> Self:
+        if not self.rows:
+            raise ValueError("rows must name one row at least, got {}")
+        if len(set(self.seeds)) < len(self.seeds):
+            raise ValueError(f"seeds must be different, got {list(self.seeds)}")
+        return self
+
+
+@dataclass(frozen=True)
+class LoadedSweep:
+    """Settings of a sweep, and its rows in the order of the file; the sweep replaces their seed and train.steps."""
+
+    settings: Sweep
+    rows: tuple[Recipe, ...]
+
+
+def load_sweep(path: Path, overrides: Sequence[str] = (), tree: dict[str, Any] | None = None) -> LoadedSweep:
+    """Load a sweep and the recipes of all rows.
+
+    Args:
+        path: The YAML file.
+        overrides: Settings of the sweep, such as `seeds=[1]`, or of the recipes of all rows, such as `train.clip=0.5`.
+        tree: Content of the file, if it has been read; changed in place.
+
+    Raises:
+        RecipeError: If the file cannot be read or any setting is invalid; lists the problems of all rows.
+    """
+    tree = read_tree(path) if tree is None else tree
+    of_sweep = [override for override in overrides if re.split(r"\W", override)[0] in Sweep.model_fields]
+    of_rows = [override for override in overrides if override not in of_sweep]
+    problems = override_all(tree, of_sweep)
+    sweep = validate(Sweep, tree, problems)
+    if not sweep:
+        raise RecipeError(list_problems(path, problems))
+    rows, row_problems = _make_rows(sweep, of_rows)
+    problems += row_problems or [
+        f"rows.{row.name}: data must be the same in every row, got others than in {rows[0].name}"
+        for row in rows
+        if row.data != rows[0].data
+    ]
+    if problems:
+        raise RecipeError(list_problems(path, problems))
+    return LoadedSweep(sweep, tuple(rows))
+
+
+def _make_rows(sweep: Sweep, overrides: Sequence[str]) -> tuple[list[Recipe], list[str]]:
+    """Derive the rows from the file's recipe; problems of that recipe are reported once instead of for every row."""
+    base = {"name": sweep.sweep, **copy.deepcopy(sweep.recipe)}
+    problems = override_all(base, overrides)
+    shared = _validate(base)[1]
+    problems += [f"recipe: {problem}" for problem in shared]
+    rows = []
+    for name, changes in sweep.rows.items():
+        tree = copy.deepcopy(base)
+        wrong = [] if _NAME.fullmatch(name) else [f"its name must match {_NAME.pattern}, got {format_value(name)}"]
+        for path, value in (changes or {}).items():
+            try:
+                assign(tree, path, copy.deepcopy(value))
+            except ValueError as error:
+                wrong.append(f"{path}: {error}")
+        recipe, invalid = _validate(tree)
+        wrong += [problem for problem in invalid if problem not in shared]
+        problems += [f"rows.{name}: {problem}" for problem in wrong]
+        if recipe:
+            data = recipe.data.model_copy(update={"prepared": recipe.prepared_folder})  # of the sweep's name
+            rows.append(recipe.model_copy(update={"name": name, "data": data}))
+    return rows, problems
+
+
+def _validate(tree: dict[str, Any]) -> tuple[Recipe | None, list[str]]:
+    """Return the recipe, None if invalid, and its problems."""
+    train = tree.get("train")
+    problems = []
+    if "seed" in tree:
+        problems.append("seed must be left to the sweep's seeds")
+    if isinstance(train, dict) and "steps" in train:
+        problems.append("train.steps must be left to the sweep's source_tokens")
+    try:
+        schema = recipe_schema(tree.get("task", DEFAULT))
+    except ValueError as error:
+        return None, [*problems, str(error)]
+    schema = schema if issubclass(schema, Recipe) else Recipe  # which says that rows read documents
+    return validate(schema, tree, problems), problems
+
 
 TABLES = ("table.md", "table.json")
 DRY_RUN = "dry_run.json"

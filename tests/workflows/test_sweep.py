@@ -13,9 +13,8 @@ from sumpool.data.shards import Shard
 from sumpool.errors import Interrupted, NonFiniteError, RecipeError
 from sumpool.progress import Progress, no_op
 from sumpool.recipe.load import load_recipe
-from sumpool.recipe.sweep import LoadedSweep, load_sweep
 from sumpool.workflows import sweep as workflow
-from sumpool.workflows.sweep import SweepTable, plan_runs, sweep
+from sumpool.workflows.sweep import LoadedSweep, SweepTable, load_sweep, plan_runs, sweep
 from sumpool.workflows.train import train
 from tests.conftest import SHARES, TOY
 

@@ -12,9 +12,8 @@ from sumpool.inference.loading import load_model
 from sumpool.inference.run_files import models_of, newest_run, task_of
 from sumpool.progress import Progress
 from sumpool.recipe.load import dump_recipe, load_recipe
-from sumpool.recipe.sweep import LoadedSweep, load_recipe_or_sweep
 from sumpool.tasks.classification.classify import classify, evaluate_classifier
-from sumpool.workflows.sweep import forecast, sweep
+from sumpool.workflows.sweep import LoadedSweep, forecast, load_sweep, sweep
 from sumpool.workflows.train import dry_run, train
 
 OPTIONS = ReadOptions(trained_field="text")
@@ -166,7 +165,7 @@ def test_a_sweep_of_classifiers_has_their_accuracy(tmp_path: Path) -> None:
     indented = recipe.replace("\n", "\n  ")
     rows = "{mean: {model.classifier.pooling: mean}, first: {model.classifier.pooling: first}}"
     (tmp_path / "sweep.yaml").write_text(f"sweep: s\nsource_tokens: 3000\nrecipe:\n  {indented}\nrows: {rows}\n")
-    loaded = load_recipe_or_sweep(tmp_path / "sweep.yaml", [f"data.prepared={tmp_path / 'prepared'}"])
+    loaded = load_sweep(tmp_path / "sweep.yaml", [f"data.prepared={tmp_path / 'prepared'}"])
     assert isinstance(loaded, LoadedSweep)
     assert [failure for *_, failure in forecast(loaded)] == ["", ""]
     table = sweep(loaded, tmp_path / "s")

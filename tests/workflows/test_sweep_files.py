@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from sumpool.errors import RecipeError
-from sumpool.recipe.load import load_recipe
-from sumpool.recipe.sweep import load_recipe_or_sweep, load_sweep
+from sumpool.workflows.sweep import load_sweep
 
 SWEEP = """\
 sweep: toy
@@ -102,16 +101,7 @@ def test_problems_of_the_sweep_are_reported(file: Path) -> None:
         assert problems_of(file, text).startswith(message)
 
 
-def test_a_file_with_the_key_sweep_is_a_sweep(file: Path, tiny_recipe: Path) -> None:
-    assert load_recipe_or_sweep(file, ["seeds=[3]"]) == load_sweep(file, ["seeds=[3]"])
-    assert load_recipe_or_sweep(tiny_recipe, ["model.dim=32"]) == load_recipe(tiny_recipe, ["model.dim=32"])
-    folder = tiny_recipe.with_name("run")
-    folder.mkdir()
-    tiny_recipe.rename(folder / "recipe.yaml")
-    assert load_recipe_or_sweep(folder) == load_recipe(folder)
-
-
 def test_a_misspelt_key_sweep_is_suggested(file: Path) -> None:
     file.write_text(SWEEP.replace("sweep:", "seep:"))
     with pytest.raises(RecipeError, match=r"seep is not a setting of a sweep \(did you mean sweep\?\)"):
-        load_recipe_or_sweep(file)
+        load_sweep(file)
