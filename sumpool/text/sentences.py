@@ -16,7 +16,7 @@ from itertools import pairwise, takewhile
 from string import ascii_uppercase
 from typing import Final, final
 
-from sumpool.text.cleaning import clean, paragraphs
+from sumpool.text.cleaning import clean, cut_at_spaces, paragraphs
 from sumpool.text.language import ENGLISH, languages
 
 MAX_SENTENCE_CHARACTERS: Final = 10_000
@@ -127,7 +127,10 @@ class SentenceSplitter:
         for paragraph in paragraphs(clean(text)):
             for sentence in self._sentences(paragraph):
                 is_punctuated = not _CONTINUED.isdisjoint(sentence) or _END.search(sentence)
-                sentences += _pieces(sentence) if is_punctuated else self._clauses(sentence)
+                for clause in [sentence] if is_punctuated else self._clauses(sentence):
+                    is_long = len(clause) > MAX_SENTENCE_CHARACTERS
+                    parts = cut_at_spaces(clause, MAX_SENTENCE_CHARACTERS) if is_long else [clause]
+                    sentences += map(str.lstrip, parts)
             sentences[-1] += "\n"
         return sentences
 
@@ -168,7 +171,7 @@ class SentenceSplitter:
                 yield " ".join(clause)
                 clause = []
             clause.append(word)
-        yield from _pieces(" ".join(clause) if clause else text)
+        yield " ".join(clause) if clause else text
 
     def _is_end(self, text: str, start: int, match: re.Match[str]) -> bool:
         mark, end = match[0], match.end()
@@ -224,13 +227,3 @@ def join(sentences: Iterable[str], paragraph: str = "\n") -> str:
         paragraph: Separator of paragraphs; with two line feeds, splitting the text again finds the same paragraphs.
     """
     return "".join(f"{text[:-1]}{paragraph}" if text.endswith("\n") else f"{text} " for text in sentences).strip()
-
-
-def _pieces(sentence: str) -> Iterator[str]:
-    """Cut a sentence that is too long between words."""
-    while len(sentence) > MAX_SENTENCE_CHARACTERS:
-        space = sentence.rfind(" ", 1, MAX_SENTENCE_CHARACTERS + 1)
-        end = space if space > 0 else MAX_SENTENCE_CHARACTERS
-        yield sentence[:end]
-        sentence = sentence[end:].lstrip()
-    yield sentence
