@@ -147,7 +147,9 @@ def write_sheets(documents: Iterable[Document], folder: Path, notice: Callable[[
     for document in documents:
         file = Path(document.id).resolve()
         path = folder / names.assign(file.name)
-        if path.exists() and marked_document(path.read_text(encoding="utf-8", errors="replace")) != str(file):
+        if path.exists() and sheet_fields(path.read_text(encoding="utf-8", errors="replace")).get("document") != str(
+            file
+        ):
             path = folder / names.assign(str(file))  # the sheet is of another file with the same name
         reason = document.error
         if not reason and not Path(document.id).is_file():
@@ -165,12 +167,7 @@ def write_sheets(documents: Iterable[Document], folder: Path, notice: Callable[[
     return written
 
 
-def marked_document(text: str) -> str:
-    """Return the path of the document of a sheet; empty if it names none."""
-    return _fields(text).get("document", "")
-
-
-def _fields(text: str) -> dict[str, str]:
+def sheet_fields(text: str) -> dict[str, str]:
     """Return the fields of a sheet, which are the lines before the first empty one."""
     lines = text.strip("\n").partition("\n\n")[0].splitlines()
     return {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
@@ -237,9 +234,10 @@ def marked_examples(folder: Path) -> Iterator[MarkedExample]:
         raise DataError(f"{folder} must be a folder of sheets, got none; write them with: sumpool mark FILE...")
     for path in sorted(folder.rglob(f"*{_SUFFIX}")):
         text = path.read_text(encoding="utf-8", errors="replace")
-        if not is_filled(text):
+        fields = sheet_fields(text)
+        if not any(fields.get(name) for name in CHOICES):
             continue
-        document = next(iter(read_documents(marked_document(text))))
+        document = next(iter(read_documents(fields.get("document", ""))))
         if document.error:
             raise DataError(f"{path} must be about a document that can be read, got: {document.error}")
         sentences, language = split_document(document)
@@ -248,11 +246,6 @@ def marked_examples(folder: Path) -> Iterator[MarkedExample]:
         except ValueError as error:
             raise DataError(f"{path} {error}") from error
         yield marked_example(document, sentences, marks, language)
-
-
-def is_filled(text: str) -> bool:
-    """Return whether a reader has filled in a sheet."""
-    return any(_fields(text).get(name) for name in CHOICES)
 
 
 def parse_sheet(text: str, sentences: Sequence[SourceSentence]) -> Marks:
@@ -266,7 +259,7 @@ def parse_sheet(text: str, sentences: Sequence[SourceSentence]) -> Marks:
     Raises:
         ValueError: If a field is unknown, has something else than numbers, or no sentence is `best`.
     """
-    fields = _fields(text)
+    fields = sheet_fields(text)
     unknown = fields.keys() - {"document", "kind", "says", *CHOICES}
     if unknown:
         raise ValueError(f"must have fields such as `best: 4 17`, got {min(unknown)[:60]!r}")

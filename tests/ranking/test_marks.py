@@ -11,12 +11,11 @@ from sumpool.ranking.marks import (
     HEAD,
     TAIL,
     Marks,
-    is_filled,
-    marked_document,
     marked_examples,
     numbered_text,
     parse_sheet,
     sheet,
+    sheet_fields,
     shown_indices,
     write_sheets,
 )
@@ -54,14 +53,12 @@ def test_a_sheet_shows_numbers_of_sentences_and_headings_without() -> None:
         "\n\ntitle: Packets\n\n## Packets\n\n1: Hosts send packets.\n2: They are short.\n3: - Gateways forward them."
         "\n\n5: (caption) A picture of a packet.\n"
     )
-    assert marked_document(text) == str(Path("/docs/a.html"))
-    assert not is_filled(text)
+    assert sheet_fields(text)["document"] == str(Path("/docs/a.html"))
 
 
 def test_fields_become_marks_that_json_keeps() -> None:
     text = filled(best="1, 3", dep="2-3", junk="0 4 5", kind="note", says="Hosts: senders.")
     marks = parse_sheet(text, SENTENCES)
-    assert is_filled(text)
     assert (marks.best, marks.good, marks.dep, marks.junk) == ((1, 3), (), (2, 3), (5,))
     assert Marks.from_json(row_of(marks)) == marks
     assert "senders" not in str(marks.hashes)
