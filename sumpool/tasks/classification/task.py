@@ -97,7 +97,7 @@ class ClassificationTask(DocumentTask[ClassificationRecipe]):
 
     def open_data(self, recipe: ClassificationRecipe, prepared: Path, tokenizer: "Tokenizer") -> "TrainingData":
         """Open the documents of training and validation, or the pairs, with their labels."""
-        from sumpool.tasks.classification.labels import Pairs, collate_labelled
+        from sumpool.tasks.classification.batches import Pairs, collate_labelled
 
         data = open_documents(recipe, prepared, tokenizer, max(tokenizer.vocab_size, len(Labels.load(prepared))))
         data = replace(data, collate=collate_labelled, towers=recipe.towers)

@@ -25,13 +25,9 @@ _LONGEST_BAR: Final = 16
 
 DIFFERENCE_COLUMNS = ("models", "BPC", "95 % interval", "t-test", "Holm", "bootstrap", "randomised", "fewer", "more")
 """Titles of the columns of `LanguageModelDifference.row`."""
-
-
 _TERMS = 10_000
 """Most terms of the continued fraction, which needs about the square root of the larger parameter."""
-
 _TINY = 1e-300
-
 _PRECISION = 1e-15
 
 
@@ -398,7 +394,10 @@ def tail_probability(statistic: float, freedom: int) -> float:
 
 
 def incomplete_beta(first: float, second: float, x: float) -> float:
-    """Return the regularised incomplete beta function of two positive parameters at x in [0, 1]."""
+    """Return the regularised incomplete beta function of two positive parameters at x in [0, 1].
+
+    It is evaluated by its continued fraction (Lentz's method; Press et al., Numerical Recipes, section 6.4).
+    """
     if x in (0.0, 1.0):
         return x
     if x > (first + 1) / (first + second + 2):  # the fraction converges fast below the mean only

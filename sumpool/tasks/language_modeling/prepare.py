@@ -37,50 +37,45 @@ from sumpool.text.sentencepiece_tokenizer import SentencePieceModel, train_unigr
 from sumpool.text.tokenizer import Tokenizer, load_tokenizer, tokenizer_files
 from sumpool.text.units import UnitTokenizer
 
-_CHUNK: Final = 1 << 20
+SUBWORDS = "subwords.model"
+_TEMPORARY = "text"
+_TASK: Final = "prepare: read"
 _WHOLE: Final = "whole"
 """Name of the file that is divided by position."""
-_TASK: Final = "prepare: read"
-
-SUBWORDS = "subwords.model"
-_THREADS = 2
-"""Threads that train vocabularies; a constant because the model files depend on it."""
-_TEMPORARY = "text"
-
-Encode = Callable[[str], np.ndarray]
-"""Ids (tokens,) of a part of a text."""
+_CHUNK: Final = 1 << 20
+"""Characters that are read at once."""
 _LONGEST_WORD = 1 << 22
 """Characters without a space after which a text is cut anywhere."""
-
-
+_THREADS = 2
+"""Threads that train vocabularies; a constant because the model files depend on it."""
 _SAMPLE_LINES: Final = 100_000
-
+"""Lines that subwords are learnt from."""
 _MAX_LINE_CHARACTERS: Final = 1000
-
-_CHARACTER_BYTES: Final = 4
-
-_MAX_SUBWORD: Final = 16
-
 _CACHED_WORDS: Final = 1 << 18
 """Words whose division is kept, with about 100 bytes for each."""
-
 _SPACES: Final = " \n"
-
 _WORD_START: Final = "▁"
-
 _SETTINGS: Final = {
     "character_coverage": 1.0,
     "normalization_rule_name": "identity",
-    "max_sentencepiece_length": _MAX_SUBWORD,
-    "max_sentence_length": _CHARACTER_BYTES * _MAX_LINE_CHARACTERS,
+    "max_sentencepiece_length": 16,
+    "max_sentence_length": 4 * _MAX_LINE_CHARACTERS,  # bytes
     "bos_id": -1,
     "eos_id": -1,
 }
+"""Settings of SentencePiece for subwords."""
+
+Encode = Callable[[str], np.ndarray]
+"""Ids (tokens,) of a part of a text."""
 
 
 @final
 class WordSubwords(SentencePieceModel):
-    """Trained model of subwords."""
+    """Unigram subwords of words (Kudo, 2018), which teach boundaries to language models.
+
+    As Nawrot et al. (2023) do, a text is split at spaces and each word is divided by a SentencePiece unigram model. A
+    boundary is the last character of each subword inside a word, and the space behind a word.
+    """
 
     def __init__(self, model: bytes) -> None:
         """Wrap a serialised model; `load` and `train` are the usual ways to get one."""

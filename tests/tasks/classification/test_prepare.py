@@ -14,14 +14,13 @@ from sumpool.data.shards import Item, Shard, ShardWriter, Texts, TextsWriter
 from sumpool.errors import DataError
 from sumpool.progress import no_op
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, PAD
+from sumpool.tasks.classification.batches import Pairs, collate_labelled
 from sumpool.tasks.classification.labels import (
     LABELS,
     MAX_LABELS,
     LabelledDataConfig,
     LabelledReport,
     Labels,
-    Pairs,
-    collate_labelled,
     join_pair,
     split_pair,
 )
