@@ -10,12 +10,19 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.nn.gathering import attend_to_groups
 from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.masking import attend, dot_product_attention, precompute_mask, zero_padding
 from sumpool.core.nn.numerics import at_least_float32, round_up, to_device
 from sumpool.core.nn.quantization import UnquantizedLinear
-from sumpool.core.nn.sentences import Sentences, divergence, entropy, mean_over_documents, sharpen, sum_over_sentences
+from sumpool.core.nn.sentences import (
+    Sentences,
+    attend_to_groups,
+    divergence,
+    entropy,
+    mean_over_documents,
+    sharpen,
+    sum_over_sentences,
+)
 from sumpool.core.selection import IdealSelectionConfig, SelectionConfig
 from sumpool.core.sentence_encoding import SentenceEncoder
 from sumpool.core.tokens import Tokens

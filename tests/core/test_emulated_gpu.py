@@ -20,9 +20,9 @@ from sumpool.core.attention._base import SoftmaxAttention
 from sumpool.core.decoding.beam import sample, search
 from sumpool.core.decoding.config import Lengths, Ranking
 from sumpool.core.decoding.constraints import NoRepeatTokens, NoRepeatWords, Rules, TokenSurfaces
-from sumpool.core.model import chunked_encoding
-from sumpool.core.model.chunked_encoding import Blocks
+from sumpool.core.model import encoder as encoder_module
 from sumpool.core.model.config import ModelConfig
+from sumpool.core.model.encoder import Blocks
 from sumpool.core.model.summarizer import DecoderState, SummarizationModel
 from sumpool.core.tokens import Tokens
 from sumpool.settings import kinds
@@ -171,7 +171,7 @@ def test_a_gpu_has_its_own_budget_of_memory(monkeypatch: pytest.MonkeyPatch) -> 
         budgets.append(max_tokens)
         return Blocks(mask, block, max_tokens, lengths)
 
-    monkeypatch.setattr(chunked_encoding, "Blocks", blocks)
+    monkeypatch.setattr(encoder_module, "Blocks", blocks)
     model, documents = make_model(), make_documents(70, 40)
     with torch.no_grad(), emulated_gpu():
         model.encode(*documents)

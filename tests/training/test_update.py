@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from sumpool.core.model import chunked_encoding
+from sumpool.core.model import encoder as encoder_module
 from sumpool.core.output import Scores
 from sumpool.data.batches import Batch
 from sumpool.errors import CheckpointError, NonFiniteError, ResourceError
@@ -163,7 +163,7 @@ class RoundingCounter(TorchDispatchMode):
 def test_bf16_rounds_every_weight_once_and_keeps_gradients_in_single_precision(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(chunked_encoding, "CPU_CHUNK_BYTES", 1)  # every layer runs several times
+    monkeypatch.setattr(encoder_module, "CPU_CHUNK_BYTES", 1)  # every layer runs several times
     model = new_model()
     updater = new_updater(model, CONFIG.model_copy(update={"precision": "bf16"}))
     with RoundingCounter() as counter:

@@ -17,8 +17,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.attention._band import BandAttention
-from sumpool.core.attention._base import AttentionConfig, dynamic_lengths
+from sumpool.core.attention._base import AttentionConfig, BandAttention, dynamic_lengths
 from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.masking import attend, zero_padding
 from sumpool.core.tokens import Tokens
@@ -67,7 +66,7 @@ class ConvolutionalAttention(BandAttention):
         if self.reach:
             lengths = dynamic_lengths(tokens)
             phrases = None if lengths is None else [-(-length // self.stride) for length in lengths]
-            mixed = self._attend_in_windows(query, key, value, real, self._windows(real, phrases))
+            mixed = self._attend_in_windows(query, key, value, real, real, phrases)
         else:
             mixed = merge_heads(attend(query, key, value, real))  # (batch, phrases, dim)
         distributed = self.distribute(zero_padding(mixed, real).mT).mT[:, : tokens.states.size(1)]

@@ -11,8 +11,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
-from sumpool.core.attention._band import BandAttention, Window
-from sumpool.core.attention._base import AttentionConfig, dynamic_lengths
+from sumpool.core.attention._base import AttentionConfig, BandAttention, Window, dynamic_lengths
 from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.positions import PositionsKind
 from sumpool.core.tokens import Tokens
@@ -54,8 +53,8 @@ class DilatedAttention(BandAttention):
             lengths = [
                 -(-max(0, length - first) // self.dilation) for length in lengths for first in range(self.dilation)
             ]
-        windows = self._windows(self._interleave(tokens.mask), lengths)
-        mixed = self._attend_in_windows(query, key, value, self._interleave(tokens.positions), windows)
+        positions, mask = self._interleave(tokens.positions), self._interleave(tokens.mask)
+        mixed = self._attend_in_windows(query, key, value, positions, mask, lengths)
         merged: Tensor = mixed.unflatten(0, (-1, self.dilation)).transpose(1, 2).flatten(1, 2)
         return merged[:, : tokens.states.size(1)]
 

@@ -18,8 +18,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from sumpool.core.attention._band import BandAttention, Window
-from sumpool.core.attention._base import AttentionConfig
+from sumpool.core.attention._base import AttentionConfig, BandAttention, Window, dynamic_lengths
 from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.masking import masked_softmax
 from sumpool.core.nn.numerics import at_least_float32
@@ -63,6 +62,7 @@ class EfficientAttention(BandAttention):
         mixed = merge_heads(query.to(value.dtype) @ context)
         if self.linear_heads < self.heads:
             query, key, value = (part[:, self.linear_heads :] for part in projected)
-            near = self._attend_in_windows(query, key, value, tokens.positions, self._windows_of(tokens))
+            lengths = dynamic_lengths(tokens)
+            near = self._attend_in_windows(query, key, value, tokens.positions, tokens.mask, lengths)
             mixed = torch.cat([mixed, near], dim=2)
         return mixed

@@ -16,8 +16,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.attention._band import BandAttention, Window
-from sumpool.core.attention._base import AttentionConfig, dynamic_lengths
+from sumpool.core.attention._base import AttentionConfig, BandAttention, Window, dynamic_lengths
 from sumpool.core.nn.masking import attention_weights
 from sumpool.core.nn.numerics import matmul_exactly
 from sumpool.core.tokens import Tokens
@@ -54,5 +53,5 @@ class GlobalTokensAttention(BandAttention):
         query = F.pad(query, (0, 0, count, 0))
         key, value = (torch.cat([matmul_exactly(reading, part).to(part.dtype), part], dim=2) for part in (key, value))
         mask, positions = F.pad(tokens.mask, (count, 0), value=True), F.pad(tokens.positions, (count, 0))
-        windows = self._windows(mask, lengths and [count + length for length in lengths])
-        return self._attend_in_windows(query, key, value, positions, windows)[:, count:]
+        lengths = lengths and [count + length for length in lengths]
+        return self._attend_in_windows(query, key, value, positions, mask, lengths)[:, count:]

@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from sumpool.core.attention._base import Attention, AttentionConfig
-from sumpool.core.attention._kernel import minus_half_square, scale
+from sumpool.core.attention._base import Attention, AttentionConfig, minus_half_square, scale
 from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.tokens import Tokens

@@ -9,8 +9,7 @@ from typing import Literal, final
 from torch import Tensor
 from torch.nn import functional as F
 
-from sumpool.core.attention._base import AttentionConfig
-from sumpool.core.attention._kernel import KernelAttention
+from sumpool.core.attention._base import AttentionConfig, KernelAttention
 
 
 @final

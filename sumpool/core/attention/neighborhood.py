@@ -10,8 +10,7 @@ from typing import Literal, final
 
 from pydantic import Field
 
-from sumpool.core.attention._band import BandAttention
-from sumpool.core.attention._base import AttentionConfig
+from sumpool.core.attention._base import AttentionConfig, BandAttention
 
 
 @final

@@ -20,8 +20,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from sumpool.core.attention._base import AttentionConfig
-from sumpool.core.attention._kernel import KernelAttention
+from sumpool.core.attention._base import AttentionConfig, KernelAttention
 from sumpool.core.nn.numerics import matmul_exactly
 
 

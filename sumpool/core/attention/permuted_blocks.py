@@ -14,8 +14,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from sumpool.core.attention._base import AttentionConfig
-from sumpool.core.attention._block_sparse import BlockSparseAttention
+from sumpool.core.attention._base import AttentionConfig, BlockSparseAttention
 
 
 @final

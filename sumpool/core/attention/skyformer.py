@@ -19,8 +19,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from sumpool.core.attention._base import Attention, AttentionConfig
-from sumpool.core.attention._kernel import log_kernel, scale
+from sumpool.core.attention._base import Attention, AttentionConfig, log_kernel, scale
 from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.low_rank import iterate_pseudo_inverse, sample_tokens, step_seed, take_rows
 from sumpool.core.nn.numerics import matmul_exactly

@@ -17,8 +17,7 @@ from typing import Literal, final
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.attention._band import BandAttention, Window
-from sumpool.core.attention._base import AttentionConfig
+from sumpool.core.attention._base import AttentionConfig, BandAttention, Window
 from sumpool.core.nn.masking import masked_softmax
 from sumpool.core.nn.positions import PositionsKind
 from sumpool.core.nn.quantization import UnquantizedLinear

@@ -1,22 +1,37 @@
-"""The encoder: self-attention layers with poolers between them."""
+"""The encoder: self-attention layers with poolers between them.
 
-from collections.abc import Callable, Iterable, Sequence
+Chunked encoding is an alternative to whole padded documents, with equal results. Attention that stays inside blocks
+lets a document run through several layers block by block. Full blocks of all documents of a batch are grouped into
+chunks; the last, shorter blocks are grouped with blocks of similar length, padded to the longest of the chunk. A batch
+therefore costs what its real tokens cost, whatever the lengths of its documents, and the activations of a chunk are
+small enough to stay in the processor's cache.
+"""
+
+import math
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import final
+from itertools import chain
+from typing import NamedTuple, final
 
 import torch
 from torch import Tensor, nn
 
 from sumpool.core.attention._base import SoftmaxAttention
-from sumpool.core.model.chunked_encoding import group_layers, run_in_blocks
 from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
 from sumpool.core.nn.execution import run_layer
 from sumpool.core.nn.layers import FeedForward, Residual
+from sumpool.core.nn.numerics import to_device
 from sumpool.core.nn.positions import Embed
 from sumpool.core.nn.states import Mixture, Mixtures
 from sumpool.core.pooling._base import Pooled, Pooler
-from sumpool.core.tokens import Tokens
+from sumpool.core.tokens import AttentionReceived, Tokens
+
+CPU_CHUNK_BYTES = 6 * 2**20
+"""States of a chunk, 2,048 of dim 768; linear maps run fastest at 512 to 2,048 rows, and the output of one is still in
+the cache when the next one reads it."""
+GPU_CHUNK_BYTES = 2**28
+"""States of a chunk, 87,381 of dim 768, which saturate any device."""
 
 Projection = Callable[[Tensor], Tensor]
 """Map of each state by itself: (..., dim) -> (..., features)."""
@@ -70,9 +85,8 @@ class Encoder(nn.Module):
     """Transformer encoder over whole documents.
 
     Attributes:
-        chunked: Whether documents are encoded in chunks of blocks (`sumpool.core.model.chunked_encoding`), with equal
-            results. By default they are where any layer attends inside blocks: time then follows the real tokens of a
-            batch.
+        chunked: Whether documents are encoded in chunks of blocks, with equal results. By default they are where any
+            layer attends inside blocks: time then follows the real tokens of a batch.
     """
 
     word_starts: Tensor
@@ -184,3 +198,195 @@ def initialise_embeddings(embedding: nn.Embedding, inputs: Iterable[Embed], pad:
             nn.init.normal_(embed.positions.weight, std=embed.scale * std)
     with torch.no_grad():
         embedding.weight[pad].zero_()
+
+
+@dataclass(frozen=True)
+class LayerGroup:
+    """Consecutive layers without a pooling between them.
+
+    Attributes:
+        layers: Their indices.
+        block: Tokens of the blocks in which documents may run through all of them separately; None where a document
+            has to run through them whole.
+    """
+
+    layers: range
+    block: int | None
+
+
+def group_layers(blocks: Iterable[int | None], pooled: Container[int]) -> list[LayerGroup]:
+    """Group layers as far as blocks may run through them separately.
+
+    Args:
+        blocks: `Attention.block` of each layer, first to last.
+        pooled: Indices of the layers after which states are pooled.
+    """
+    groups: list[LayerGroup] = []
+    for index, block in enumerate(blocks):
+        start = index
+        if groups and index - 1 not in pooled and (groups[-1].block is None) == (block is None):
+            previous = groups.pop()
+            start = previous.layers.start
+            block = previous.block and block and math.lcm(previous.block, block)
+        groups.append(LayerGroup(range(start, index + 1), block))
+    return groups
+
+
+class Block(NamedTuple):
+    """Consecutive tokens of one document: its index in the batch, index of the first token, number of tokens."""
+
+    document: int
+    first: int
+    size: int
+
+
+@final
+class Chunk:
+    """Blocks that run through the layers together, as if they were documents.
+
+    Attributes:
+        sizes: Real tokens of each block.
+        columns: Document, index of the first token and size of each block.
+        rows: Indices of the real tokens in the flattened chunk, (real,); None where all are real.
+        mask: (blocks, longest), True at real tokens.
+        full: Whether no block is padded.
+    """
+
+    def __init__(self, blocks: Sequence[Block], length: int) -> None:
+        """Prepare; mask and indices are known after `place`.
+
+        Args:
+            blocks: At least one, the longest first.
+            length: Length of the documents, padding included.
+        """
+        self.sizes = [block.size for block in blocks]
+        self.full = blocks[-1].size == blocks[0].size > 0
+        self._length = length
+        self.columns = list(chain.from_iterable(zip(*blocks, strict=True)))
+        self.rows: Tensor | None = None
+        if not self.full:
+            size = torch.tensor(self.sizes)[:, None]
+            self.rows = (torch.arange(max(1, self.sizes[0])) < size).flatten().nonzero()[:, 0]
+
+    def place(self, columns: Tensor, rows: Tensor | None) -> None:
+        """Compute the indices of the blocks' tokens from `columns` and `rows` on the device of the documents."""
+        document, first, size = columns.view(3, -1, 1).unbind()
+        offset = torch.arange(max(1, self.sizes[0]), device=columns.device)
+        self.mask = offset < size  # (blocks, longest)
+        self.rows = rows
+        self._document, self._index = document, first + offset  # index of each token in its document
+
+    @property
+    def flat_indices(self) -> Tensor:
+        """Indices of the real tokens in the flattened batch, (real,)."""
+        return self.drop_padding(self._document * self._length + self._index)
+
+    def gather(self, tokens: Tokens) -> Tokens:
+        """Gather the blocks from their documents: (batch, length) -> (blocks, longest)."""
+        index = (self._document, self._index.clamp(max=self._length - 1))
+        return replace(
+            tokens.map_origins(lambda values: values[index]),
+            states=tokens.states[index],
+            mask=self.mask,
+            first=self._index[:, 0],
+            lengths=self.sizes,
+            full=self.full,
+        )
+
+    def drop_padding(self, values: Tensor) -> Tensor:
+        """Flatten the values of real tokens: (blocks, longest, ...) -> (real, ...)."""
+        rows = values.flatten(0, 1)
+        return rows if self.rows is None else rows.index_select(0, self.rows)
+
+
+@final
+class Blocks:
+    """The non-empty blocks of a batch, in chunks."""
+
+    def __init__(self, mask: Tensor, block: int, max_tokens: int, lengths: Sequence[int]) -> None:
+        """Cut documents into blocks and group these into chunks.
+
+        Args:
+            mask: (batch, length), True at real tokens, which stand first.
+            block: Tokens of a block; the last one of a document may be shorter.
+            max_tokens: Tokens of a chunk; a single block may be longer.
+            lengths: Real tokens of each document.
+        """
+        self.shape = mask.shape
+        block = max(1, min(block, mask.size(1)))
+        blocks = [
+            Block(document, first, min(block, size - first))
+            for document, size in enumerate(lengths)
+            for first in range(0, size, block)
+        ] or [Block(0, 0, 0)]
+        blocks.sort(key=lambda block: block.size, reverse=True)
+        self.chunks = [Chunk(group, mask.size(1)) for group in _group(blocks, max_tokens)]
+        # The layout of all chunks is copied to the device at once.
+        columns, rows = [chunk.columns for chunk in self.chunks], [chunk.rows for chunk in self.chunks]
+        layout = torch.tensor(list(chain.from_iterable(columns)))
+        padded = [part for part in rows if part is not None]
+        if padded:
+            layout = torch.cat([layout, *padded])
+        parts = iter(to_device(layout, mask).split([*map(len, columns), *map(len, padded)]))
+        placed = [next(parts) for _ in columns]
+        for chunk, part in zip(self.chunks, placed, strict=True):
+            chunk.place(part, None if chunk.full else next(parts))
+
+    def join(self, values: Iterable[Tensor]) -> Tensor:
+        """Join the values of all chunks, (blocks, longest, ...) each, to documents (batch, length, ...), 0 at padding.
+
+        Without gradients, values are written as soon as they are computed, so that few are held at a time.
+        """
+        if torch.is_grad_enabled():
+            rows = torch.cat([chunk.drop_padding(value) for chunk, value in zip(self.chunks, values, strict=True)])
+            indices = torch.cat([chunk.flat_indices for chunk in self.chunks])
+            zeros = rows.new_zeros(self.shape.numel(), *rows.shape[1:])
+            return zeros.index_copy(0, indices, rows).view(*self.shape, *rows.shape[1:])
+        joined: Tensor | None = None
+        for chunk, value in zip(self.chunks, values, strict=True):
+            rows = chunk.drop_padding(value)
+            if joined is None:
+                joined = rows.new_zeros(*self.shape, *rows.shape[1:])
+            joined.flatten(0, 1)[chunk.flat_indices] = rows
+        assert joined is not None, "there is always a chunk"
+        return joined
+
+
+def _group(blocks: Sequence[Block], max_tokens: int) -> Iterator[Sequence[Block]]:
+    """Group blocks, the longest first, into chunks; full blocks are kept apart, since they need no mask."""
+    chunk: list[Block] = []
+    for block in blocks:
+        too_long = (len(chunk) + 1) * chunk[0].size > max_tokens if chunk else False
+        if too_long or (chunk and block.size < chunk[0].size == blocks[0].size):
+            yield chunk
+            chunk = []
+        chunk.append(block)
+    yield chunk
+
+
+def run_in_blocks(tokens: Tokens, block: int, run_layers: Callable[[Tokens], Tokens], state_bytes: int) -> Tokens:
+    """Run documents through layers block by block, and join the states; differentiable.
+
+    Args:
+        tokens: The documents, input of the layers, with `lengths`.
+        block: Tokens of the blocks in which they run through the layers.
+        run_layers: Computes the states of a chunk.
+        state_bytes: Size of one state.
+    """
+    assert tokens.lengths is not None, "chunks are not exported"
+    budget = GPU_CHUNK_BYTES if tokens.mask.is_cuda else CPU_CHUNK_BYTES
+    blocks = Blocks(tokens.mask, block, budget // state_bytes, tokens.lengths)
+    attention_received: list[AttentionReceived] = []
+
+    def chunk_states() -> Iterator[Tensor]:
+        for chunk in blocks.chunks:
+            output = run_layers(chunk.gather(tokens))
+            assert output.attention_received is not None
+            attention_received.append(output.attention_received)
+            yield output.states
+
+    return replace(
+        tokens,
+        states=blocks.join(chunk_states()),
+        attention_received=lambda include_self: blocks.join(compute(include_self) for compute in attention_received),
+    )

@@ -20,8 +20,7 @@ from torch import nn
 from sumpool.core.boundaries import Boundaries, BoundariesConfig, FixedBoundariesConfig
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.numerics import at_least_float32
-from sumpool.core.nn.segments import Segments, memberships
-from sumpool.core.nn.states import Mixture
+from sumpool.core.nn.states import Mixture, Segments, memberships
 from sumpool.core.pooling._base import Pooled, Pooler, PoolerConfig, pool_tokens
 from sumpool.core.tokens import Tokens
 from sumpool.settings import OneOf

@@ -30,7 +30,7 @@ from sumpool.core.nn.execution import run_layer
 from sumpool.core.nn.layers import Dropout, FeedForward, Residual
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.positions import Embed, sinusoid
-from sumpool.core.nn.segments import Segments, memberships
+from sumpool.core.nn.states import Segments, memberships
 from sumpool.core.output import Scores
 from sumpool.core.tokens import Tokens
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens

@@ -6,10 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.model import chunked_encoding
-from sumpool.core.model.chunked_encoding import LayerGroup, group_layers
+from sumpool.core.model import encoder as encoder_module
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.encoder import Encoder, EncoderOutput
+from sumpool.core.model.encoder import Encoder, EncoderOutput, LayerGroup, group_layers
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.tokens import Tokens
 from tests.core.model.test_summarizer import VOCAB, make_documents
@@ -90,7 +89,7 @@ every_encoder = pytest.mark.parametrize("layers", ENCODERS.values(), ids=ENCODER
 def test_chunks_equal_the_plain_loop(
     layers: list[dict[str, object]], rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chunked_encoding, "CPU_CHUNK_BYTES", rows * 16 * 8)
+    monkeypatch.setattr(encoder_module, "CPU_CHUNK_BYTES", rows * 16 * 8)
     encoder, documents = make_encoder(*layers).eval(), make_documents(*LENGTHS)
     assert encoder.chunked
     with torch.no_grad():
@@ -116,7 +115,7 @@ POOLERS: list[dict[str, Any]] = [
 def test_chunks_equal_the_plain_loop_with_every_pooler_at_random_lengths(
     pool: dict[str, Any], seed: int, restore: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chunked_encoding, "CPU_CHUNK_BYTES", 24 * 16 * 8)
+    monkeypatch.setattr(encoder_module, "CPU_CHUNK_BYTES", 24 * 16 * 8)
     torch.manual_seed(seed)
     lengths, block = torch.randint(0, 150, (5,)).tolist(), int(torch.randint(3, 30, ()))
     documents = make_documents(*lengths, 33)

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.nn import gathering
-from sumpool.core.nn.gathering import attend_to_groups
+from sumpool.core.nn import sentences
+from sumpool.core.nn.sentences import attend_to_groups
 
 BATCH, HEADS, QUERIES, SIZE = 3, 2, 4, 5
 
@@ -24,7 +24,7 @@ def naive(query: Tensor, words: Tensor, mask: Tensor, group: Tensor, selected: T
 @pytest.mark.parametrize("groups", [0, 1, 3, 12])
 @pytest.mark.parametrize("copied", [1, 2**22])
 def test_queries_attend_to_their_selected_groups(groups: int, copied: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathering, "MAX_COPIED_NUMBERS", copied)
+    monkeypatch.setattr(sentences, "MAX_COPIED_NUMBERS", copied)
     query = torch.randn(BATCH, HEADS, QUERIES, SIZE, dtype=torch.float64)
     words = torch.randn(BATCH, 97, 2 * HEADS * SIZE, dtype=torch.float64)
     mask = torch.arange(97) < torch.tensor([97, 50, 0])[:, None]

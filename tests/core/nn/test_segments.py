@@ -1,6 +1,6 @@
 import torch
 
-from sumpool.core.nn.segments import Segments, memberships
+from sumpool.core.nn.states import Segments, memberships
 
 
 def test_an_open_end_leaves_the_last_tokens_out() -> None:

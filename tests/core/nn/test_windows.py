@@ -1,6 +1,6 @@
 import torch
 
-from sumpool.core.nn.windows import Windows
+from sumpool.core.attention._base import Windows
 
 
 def rows(*lengths: int) -> torch.Tensor:

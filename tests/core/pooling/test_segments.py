@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.core.boundaries import Boundaries, Segmentation
-from sumpool.core.nn.segments import Segments, memberships
+from sumpool.core.nn.states import Segments, memberships
 from sumpool.core.pooling.segments import SegmentsPooler, SegmentsPoolerConfig
 from sumpool.core.tokens import Tokens
 from tests.core.batches import make_tokens
