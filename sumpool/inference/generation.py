@@ -137,9 +137,7 @@ class Generator:
     ) -> list[Generated]:
         model = self._model
         memory = self._encode(chunks)
-        lengths = _choose_bounds(
-            model.predict_lengths(memory), chunks, targets, self._config, self._lengths, model.config.target_length
-        )
+        lengths = self._bounds(model.predict_lengths(memory), chunks, targets)
         samples: Sequence[tuple[str, ...]] = [()] * len(chunks)
         if self._config.mode == "extractive" or self._config.mbr:
             samples = self._sample(chunks, memory, lengths, targets)
@@ -165,6 +163,30 @@ class Generator:
             batch = collate(part, *lengths, special_tokens=model.special_tokens).to(device)
             memories.append(model.encode(batch.ids, batch.mask, batch.sentences, lengths=batch.lengths))
         return Memory.join(memories) if is_host(device) else memories[0]
+
+    def _bounds(
+        self, predicted: Tensor | None, chunks: Sequence[Item], targets: Sequence[LengthTarget | None]
+    ) -> list[Lengths]:
+        """Return the bounds of summaries in tokens: around the target or the predicted length if any, within the chunk.
+
+        A predicted length counts EOS, (batch,), and leaves the lengths that the settings fix.
+        """
+        usual, config = [self._lengths] * len(chunks), self._config
+        if predicted is not None:
+            usual, (least, most, _) = [], self._lengths
+            for length in predicted.tolist():
+                lower, upper, likely = least, most, None
+                if config.min_length == "auto":
+                    lower = min(round(_MIN_OF_PREDICTED * length), most)
+                if config.max_length == "auto":
+                    upper = max(lower, min(round(_MAX_OF_PREDICTED * length), most))
+                    likely = max(lower, min(round(length), upper))
+                usual.append(Lengths(lower, upper, likely))
+        last = self._model.config.target_length - 1  # EOS takes a token
+        bounds = [
+            Lengths(0, last, target.tokens) if target else limits for target, limits in zip(targets, usual, strict=True)
+        ]
+        return [limits.clip(len(chunk.ids)) for limits, chunk in zip(bounds, chunks, strict=True)]
 
     def _search(
         self,
@@ -231,35 +253,6 @@ class Generator:
         return self._tokenizer.decode(tokens).strip()
 
 
-def _choose_bounds(
-    predicted: Tensor | None,
-    chunks: Sequence[Item],
-    targets: Sequence[LengthTarget | None],
-    config: DecodingConfig,
-    lengths: Lengths,
-    target_length: int,
-) -> list[Lengths]:
-    """Choose the bounds of summaries in tokens: around the target or the predicted length if any, within the chunk.
-
-    Args:
-        predicted: (batch,), tokens with EOS that the model predicts; None if it does not.
-        chunks: What is summarised.
-        targets: Length of each summary; None if it is the usual one.
-        config: The settings; of the lengths only whether they are "auto".
-        lengths: Bounds where nothing is predicted, as fixed by the settings or chosen by the training summaries.
-        target_length: Most tokens of a summary, EOS included.
-    """
-    if predicted is None:
-        usual = [lengths] * len(chunks)
-    else:
-        usual = [_around(length, config, lengths) for length in predicted.tolist()]
-    bounds = [
-        Lengths(0, target_length - 1, target.tokens) if target else limits
-        for target, limits in zip(targets, usual, strict=True)
-    ]
-    return [limits.clip(len(chunk.ids)) for limits, chunk in zip(bounds, chunks, strict=True)]
-
-
 def _with_targets(state: DecoderState, targets: Sequence[LengthTarget | None]) -> DecoderState:
     """Condition the decoder on the target lengths, EOS included, if the model predicts lengths."""
     predicted = state.predicted_lengths
@@ -269,12 +262,3 @@ def _with_targets(state: DecoderState, targets: Sequence[LengthTarget | None]) -
     return replace(
         state, predicted_lengths=predicted.where(predicted.new_tensor(tokens) == 0, predicted.new_tensor(tokens))
     )
-
-
-def _around(predicted: float, config: DecodingConfig, lengths: Lengths) -> Lengths:
-    """Bounds around a predicted length in tokens with EOS, within the lengths that the settings fix."""
-    least, most, _ = lengths
-    minimum = min(round(_MIN_OF_PREDICTED * predicted), most) if config.min_length == "auto" else least
-    maximum = max(minimum, min(round(_MAX_OF_PREDICTED * predicted), most)) if config.max_length == "auto" else most
-    likely = max(minimum, min(round(predicted), maximum)) if config.max_length == "auto" else None
-    return Lengths(minimum, maximum, likely)
