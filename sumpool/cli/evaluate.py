@@ -45,8 +45,7 @@ def evaluate(
         list[str] | None, typer.Option("--as", metavar="NAME", help="Name of a system, in their order; repeatable.")
     ] = None,
     limit: Annotated[
-        int | None,
-        whole_number("--limit", "Number of documents to evaluate, spread evenly over the split."),
+        int | None, whole_number("--limit", "Number of documents to evaluate, spread evenly over the split.")
     ] = None,
     skip_missing: Annotated[
         bool, typer.Option("--skip-missing", help="Ignore references without a summary instead of failing.")

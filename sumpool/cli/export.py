@@ -26,9 +26,7 @@ def export(
     format_: Annotated[
         Format,
         choice(
-            "--format",
-            get_args(Format),
-            "Files for sumpool, graphs for ONNX Runtime, or a model for transformers.",
+            "--format", get_args(Format), "Files for sumpool, graphs for ONNX Runtime, or a model for transformers."
         ),
     ] = "safetensors",
 ) -> None:

@@ -19,8 +19,7 @@ _STDIN = "-"
 
 def generate(
     run: Annotated[
-        Path | None,
-        typer.Argument(metavar="RUN", help="Run folder of the language model; default: the newest one."),
+        Path | None, typer.Argument(metavar="RUN", help="Run folder of the language model; default: the newest one.")
     ] = None,
     prompt: Annotated[
         str | None, typer.Argument(metavar="[PROMPT]", help="Beginning of the text; - reads standard input.")
@@ -28,18 +27,12 @@ def generate(
     file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Read the beginning of the text from a file; - is stdin.")
     ] = None,
-    length: Annotated[
-        int | None,
-        whole_number("--length", "Characters to write, or tokens.", 1, MOST_TOKENS),
-    ] = None,
+    length: Annotated[int | None, whole_number("--length", "Characters to write, or tokens.", 1, MOST_TOKENS)] = None,
     temperature: Annotated[
         str | None,
         typer.Option(metavar="T", help="Temperature; 1 is the model's distribution, 0 takes the likeliest token."),
     ] = None,
-    seed: Annotated[
-        int | None,
-        whole_number("--seed", "Seed of the first text.", 0, 2**31 - 1),
-    ] = None,
+    seed: Annotated[int | None, whole_number("--seed", "Seed of the first text.", 0, 2**31 - 1)] = None,
     count: Annotated[int, whole_number("--count", "Texts; each has its own seed.", 1, 100_000)] = 1,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object per text.")] = False,
     changes: Changes = None,

@@ -90,14 +90,7 @@ Changes = Annotated[
     typer.Option("--set", metavar="A.B=C", help="Change a setting of the recipe, such as train.steps=100; repeatable."),
 ]
 RUN_HELP = "Run folder of the model, or shipped; default: the run that `sumpool use` has marked, else shipped."
-Run = Annotated[
-    Path | None,
-    typer.Option(
-        "--model",
-        metavar="RUN",
-        help=RUN_HELP,
-    ),
-]
+Run = Annotated[Path | None, typer.Option("--model", metavar="RUN", help=RUN_HELP)]
 RunFolder = Annotated[
     Path, typer.Argument(metavar="RUN", parser=run_folder, help="Run folder of the model, or shipped.")
 ]
@@ -115,10 +108,7 @@ Documents = Annotated[
 Glob = Annotated[str, typer.Option(metavar="PATTERN", help="File names to read from folders.")]
 Field = Annotated[str | None, typer.Option(metavar="NAME", help="Field of the text in rows, such as JSON lines.")]
 KeepReferences = Annotated[bool, typer.Option("--keep-references", help="Read references and appendices too.")]
-MaxBytes = Annotated[
-    int,
-    whole_number("--max-bytes", "Largest file that is read, in bytes after decompression."),
-]
+MaxBytes = Annotated[int, whole_number("--max-bytes", "Largest file that is read, in bytes after decompression.")]
 Password = Annotated[
     str, typer.Option(metavar="TEXT", envvar="SUMPOOL_PASSWORD", help="Password of encrypted PDF files.")
 ]

@@ -16,24 +16,16 @@ if TYPE_CHECKING:
 def prune(
     run: RunFolder,
     heads: Annotated[
-        float | None,
-        share("--heads", "Share of all heads to mask; default: only list them.", "SHARE"),
+        float | None, share("--heads", "Share of all heads to mask; default: only list them.", "SHARE")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder to create; default: RUN-pruned beside RUN.")
     ] = None,
-    documents: Annotated[
-        int,
-        whole_number("--documents", "Validation documents to take, the first ones."),
-    ] = 100,
+    documents: Annotated[int, whole_number("--documents", "Validation documents to take, the first ones.")] = 100,
     gates: Annotated[
-        int,
-        whole_number("--gates", "Train a gate of every head too; 0: none.", 0, metavar="UPDATES"),
+        int, whole_number("--gates", "Train a gate of every head too; 0: none.", 0, metavar="UPDATES")
     ] = 0,
-    penalty: Annotated[
-        float,
-        share("--penalty", "Weight of the expected number of open gates.", "NATS"),
-    ] = 0.01,
+    penalty: Annotated[float, share("--penalty", "Weight of the expected number of open gates.", "NATS")] = 0.01,
     changes: Changes = None,
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object instead of tables.")] = False,
 ) -> None:

@@ -20,14 +20,7 @@ _GRACE = 30
 
 
 def serve(
-    model: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="RUN",
-            envvar="SUMPOOL_MODEL",
-            help=RUN_HELP,
-        ),
-    ] = None,
+    model: Annotated[Path | None, typer.Option(metavar="RUN", envvar="SUMPOOL_MODEL", help=RUN_HELP)] = None,
     host: Annotated[
         str,
         typer.Option(
@@ -36,10 +29,7 @@ def serve(
             help="Address to listen on; others than the loopback need --token-file.",
         ),
     ] = "127.0.0.1",
-    port: Annotated[
-        int,
-        whole_number("--port", "Port; 0 takes a free one.", 0, 65_535, envvar="SUMPOOL_PORT"),
-    ] = 8000,
+    port: Annotated[int, whole_number("--port", "Port; 0 takes a free one.", 0, 65_535, envvar="SUMPOOL_PORT")] = 8000,
     host_name: Annotated[
         list[str] | None,
         typer.Option(
@@ -80,10 +70,7 @@ def serve(
             envvar="SUMPOOL_MAX_BYTES",
         ),
     ] = 32 * 2**20,
-    queue: Annotated[
-        int,
-        whole_number("--queue", "Requests that may wait.", 1, 100_000, envvar="SUMPOOL_QUEUE"),
-    ] = 64,
+    queue: Annotated[int, whole_number("--queue", "Requests that may wait.", 1, 100_000, envvar="SUMPOOL_QUEUE")] = 64,
     changes: Changes = None,
 ) -> None:
     """Summarise over HTTP: a web page, and POST /v1/summaries with JSON or a file as the body.

@@ -38,8 +38,7 @@ def study(
         str | None, typer.Argument(metavar="[NAME]", help="The study; without one they are listed.")
     ] = None,
     target: Annotated[
-        Path | None,
-        typer.Argument(metavar="[RUN]", parser=run_folder, help=f"The run ({', '.join(OF_RUN)})."),
+        Path | None, typer.Argument(metavar="[RUN]", parser=run_folder, help=f"The run ({', '.join(OF_RUN)}).")
     ] = None,
     document: Annotated[str | None, typer.Argument(metavar="[DOCUMENT]", help=f"The document ({SEGMENTS}).")] = None,
     out: Out = None,

@@ -87,8 +87,7 @@ def summarize(
         str | None, typer.Option(metavar="TEXT", help="Topic or question that the summary is to be about.")
     ] = None,
     key_points: Annotated[
-        int | None,
-        whole_number("--key-points", "Add further sentences of the document, with their pages.", 1, 100),
+        int | None, whole_number("--key-points", "Add further sentences of the document, with their pages.", 1, 100)
     ] = None,
     sections: Annotated[
         bool, typer.Option("--sections", help="Add one or two sentences for each section, with its page.")
@@ -133,19 +132,13 @@ def summarize(
     password: Password = "",
     ocr: Ocr = "",
     mode: Annotated[
-        str | None,
-        choice(
-            "--mode",
-            ("abstractive", "extractive"),
-            "Generated text, or sentences of the document.",
-        ),
+        str | None, choice("--mode", ("abstractive", "extractive"), "Generated text, or sentences of the document.")
     ] = None,
     fast: Annotated[
         bool, typer.Option("--fast", help="Select sentences without the model, several times as fast.")
     ] = False,
     scorer: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.gguf", help="Choose sentences with a language model, SmolLM2-135M."),
+        Path | None, typer.Option(metavar="FILE.gguf", help="Choose sentences with a language model, SmolLM2-135M.")
     ] = None,
     rewrite: Annotated[
         str | None,

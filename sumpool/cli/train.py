@@ -29,8 +29,7 @@ def train(
         bool, typer.Option("--auto-batch", help="Divide batches that memory cannot hold, with the same results.")
     ] = False,
     log: Annotated[
-        list[str] | None,
-        typer.Option("--log", metavar="tensorboard", help="Write the metrics for TensorBoard too."),
+        list[str] | None, typer.Option("--log", metavar="tensorboard", help="Write the metrics for TensorBoard too.")
     ] = None,
     verify: Verify = False,
 ) -> None:

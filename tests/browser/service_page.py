@@ -9,7 +9,6 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, cast
 
 from sumpool.io.manifest import SHIPPED
@@ -201,11 +200,3 @@ class Page:
     def focused(self) -> str:
         """Id, role or name of the focused element."""
         return cast("str", self.run("const e = document.activeElement; return e.id || e.role || e.localName"))
-
-    def screenshot(self, path: Path) -> None:
-        """Save the whole page as an image."""
-        height = self.browser.run("return document.documentElement.scrollHeight")
-        width = self.browser.run("return innerWidth")
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        self.browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        self.browser.driver.save_screenshot(str(path))
