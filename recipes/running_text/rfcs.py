@@ -12,7 +12,7 @@ import hashlib
 import logging
 from pathlib import Path
 
-from sumpool.data.rfc_texts import clean_body
+from sumpool.data.sources import clean_body
 
 
 def cut(corpus: Path, out: Path, limit: int) -> int:

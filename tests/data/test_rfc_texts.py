@@ -2,8 +2,7 @@ import hashlib
 import tarfile
 from itertools import islice
 
-from sumpool.data.rfc_texts import clean_abstract, clean_body
-from sumpool.data.sources import bundled_sample
+from sumpool.data.sources import bundled_sample, clean_abstract, clean_body
 from sumpool.documents.formats.rfc import classify_blocks
 
 RFC = """

@@ -1,4 +1,4 @@
-from sumpool.data.rfc_texts import clean_body
+from sumpool.data.sources import clean_body
 from sumpool.documents.formats.rfc import classify_blocks, is_running_text, opens_dropped_section
 from sumpool.documents.text_lines import reads_as_prose
 

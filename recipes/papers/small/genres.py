@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from sumpool.data.rfc_texts import clean_body
+from sumpool.data.sources import clean_body
 from sumpool.documents.read import read_documents
 
 BYTES = 255

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from sumpool.data.config import Example, Reject
-from sumpool.data.rfc_texts import series_files
-from sumpool.data.sources import RfcSourceConfig, bundled_sample, split_by_number
+from sumpool.data.sources import RfcSourceConfig, bundled_sample, series_files, split_by_number
 from sumpool.documents.document import Limits
 from sumpool.errors import DataError
 
@@ -172,7 +171,7 @@ def test_archives_that_expand_to_too_much_are_errors(tmp_path: Path, monkeypatch
         list(series_files(tmp_path, "txt"))
     (tmp_path / "rfc1.txt.gz").unlink()
     (tmp_path / "rfc1.txt").write_bytes(bytes(20))
-    monkeypatch.setattr("sumpool.data.rfc_texts.DEFAULT_LIMITS", Limits(10))
+    monkeypatch.setattr("sumpool.data.sources.DEFAULT_LIMITS", Limits(10))
     with pytest.raises(DataError, match=r"rfc1\.txt must have at most 0 MiB of content, got more"):
         list(series_files(tmp_path, "txt"))
 

@@ -2,8 +2,7 @@ import tarfile
 from itertools import islice
 from pathlib import Path
 
-from sumpool.data.rfc_texts import clean_body
-from sumpool.data.sources import bundled_sample
+from sumpool.data.sources import bundled_sample, clean_body
 from sumpool.documents.document import DEFAULT_OPTIONS
 from sumpool.documents.formats.rfc import parse
 from sumpool.text.sentences import list_mark
