@@ -100,14 +100,17 @@ def unmarked_utf16(content: bytes) -> str:
 
 
 def _guess(content: bytes, error: ValueError) -> tuple[str, str]:
-    """Decode with the most probable encoding.
+    """Decode UTF-8 with few wrong bytes, which become spaces, or else the most probable encoding.
 
     Raises:
         ValueError: If there is none, or chardet is not installed.
     """
-    text, note = _damaged_utf8(content)
-    if note:
-        return text, note
+    text = content.decode("utf-8", "replace")
+    wrong_bytes = text.count("\ufffd") - content.count("\ufffd".encode())
+    if _MIN_RIGHT * wrong_bytes <= sum(character > "\x7f" for character in text):
+        at = len(text.partition("\ufffd")[0].encode())
+        note = f"UTF-8 without {wrong_bytes:,} wrong bytes, the first 0x{content[at]:02x} at {at}"
+        return text.replace("\ufffd", " "), note
     try:
         from chardet import detect
     except ImportError:
@@ -124,18 +127,6 @@ def _guess(content: bytes, error: ValueError) -> tuple[str, str]:
             f"must be text in one encoding, got byte 0x{content[wrong.start]:02x} at position {wrong.start}, which is "
             f"not {encoding}; convert it"
         ) from wrong
-
-
-def _damaged_utf8(content: bytes) -> tuple[str, str]:
-    """Decode UTF-8 with few wrong bytes, which become spaces; empty if most bytes beyond ASCII are wrong."""
-    text = content.decode("utf-8", "replace")
-    wrong = text.count("\ufffd") - content.count("\ufffd".encode())
-    if _MIN_RIGHT * wrong > sum(character > "\x7f" for character in text):
-        return "", ""
-    first = len(text.partition("\ufffd")[0].encode())
-    return text.replace(
-        "\ufffd", " "
-    ), f"UTF-8 without {wrong:,} wrong bytes, the first 0x{content[first]:02x} at {first}"
 
 
 def invisible_note(count: int) -> tuple[str, ...]:
@@ -187,7 +178,11 @@ def decode_declared(content: bytes, charset: str) -> DecodedText:
         ValueError: If the bytes are not text; the message lacks the subject.
     """
     codec = text_codec(charset)
-    if not codec or _is_unicode(content):
+    is_unicode = content.startswith((b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf"))
+    if not is_unicode and not content.isascii():
+        with suppress(UnicodeDecodeError):
+            is_unicode = content.decode("utf-8") != ""
+    if not codec or is_unicode:
         return decode_text(content)
     text = content.decode(codec, _JAPANESE_ERRORS if codec in _JAPANESE else "replace")
     wrong = text.count("\ufffd")
@@ -196,16 +191,6 @@ def decode_declared(content: bytes, charset: str) -> DecodedText:
     text, invisible = remove_invisible(text.replace("\ufffd", " ").replace("\0", " "), layout=True)
     notes = (f"{wrong:,} wrong byte{'s' if wrong > 1 else ''} removed",) if wrong else ()
     return DecodedText(text, (*notes, *invisible_note(invisible)))
-
-
-def _is_unicode(content: bytes) -> bool:
-    """Return whether a text has a byte-order mark, or characters beyond ASCII that are valid UTF-8."""
-    if content.startswith((b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")):
-        return True
-    try:
-        return not content.isascii() and content.decode("utf-8") != ""
-    except UnicodeDecodeError:
-        return False
 
 
 def text_codec(charset: str) -> str:

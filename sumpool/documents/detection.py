@@ -143,9 +143,14 @@ def _binary_format(content: bytes) -> str:
         return "parquet"
     if content.startswith(b"PK\x03\x04"):
         return _zip_format(content)
-    kind = next((name for magic, name in _MAGIC if content.startswith(magic)), "") or _binary_kind(content)
+    kind = next((name for magic, name in _MAGIC if content.startswith(magic)), "")
     if content.startswith(_COMPOUND) and _OUTLOOK in content:
         kind = "a mail of Outlook (.msg); save it as .eml"
+    head = content[:4096]
+    is_wide = head.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff", b"\x1b$)C")) or unmarked_utf16(content)
+    controls = 0 if is_wide else len(head) - len(head.translate(None, _CONTROLS))
+    if not kind and controls > max(1, len(head) // 50):
+        kind = "binary data"
     if kind:
         raise ValueError(f"must be text or one of {supported_suffixes()}, got {kind}")
     return ""
@@ -160,32 +165,26 @@ def _zip_format(content: bytes) -> str:
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             names = archive.namelist()
-            kinds = [_read_start(archive, name) for name in ("mimetype", "META-INF/manifest.xml") if name in names]
+            kinds = []
+            for name in ("mimetype", "META-INF/manifest.xml"):
+                # Other compressions unpack more than they are asked for.
+                known = name in names and archive.getinfo(name).compress_type in (
+                    zipfile.ZIP_STORED,
+                    zipfile.ZIP_DEFLATED,
+                )
+                if known:
+                    with archive.open(name) as part:
+                        kinds.append(part.read(500))
     except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, RuntimeError, zlib.error, EOFError) as error:
         raise ValueError(f"must be a complete file, got a damaged zip archive: {error}; get the file again") from error
     if "META-INF/container.xml" in names or any(b"epub" in kind for kind in kinds):
         return "epub"
     if any(b"opendocument.text" in kind for kind in kinds):
         return "odt"
-    content_kind = next((kind for start, kind in _ZIPS.items() if any(name.startswith(start) for name in names)), "")
-    if content_kind:
-        return content_kind
-    raise ValueError(f"must be a document, got {content_kind or 'a zip archive; unpack it'}")
-
-
-def _read_start(archive: zipfile.ZipFile, name: str) -> bytes:
-    if archive.getinfo(name).compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        return b""  # as others unpack more than they are asked for
-    with archive.open(name) as part:
-        return part.read(500)
-
-
-def _binary_kind(content: bytes) -> str:
-    head = content[:4096]
-    if head.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff", b"\x1b$)C")) or unmarked_utf16(content):
-        return ""
-    controls = len(head) - len(head.translate(None, _CONTROLS))
-    return "binary data" if controls > max(1, len(head) // 50) else ""
+    for start, kind in _ZIPS.items():
+        if any(name.startswith(start) for name in names):
+            return kind
+    raise ValueError("must be a document, got a zip archive; unpack it")
 
 
 def _head(content: bytes) -> str:
@@ -268,26 +267,17 @@ def _json_kind(text: str, content: bytes) -> str:
     Raises:
         ValueError: If it is other JSON.
     """
-    if _is_json_lines(text):
+    lines = text.split("\n", 1)
+    try:
+        is_json_lines = isinstance(parse_json(lines[0]), dict)
+    except ValueError:
+        is_json_lines = len(lines) == 1 and len(text) > _HEAD // 2 and text.startswith('{"')
+    if is_json_lines:
         return "jsonl"
-    if not _is_json(content):
+    try:
+        parse_json(content)
+    except ValueError:
         return ""
     if '"nbformat"' in text or '"cell_type"' in text:
         return "ipynb"
     raise ValueError("must be text or JSON lines, got other JSON; write one object per line")
-
-
-def _is_json_lines(text: str) -> bool:
-    lines = text.split("\n", 1)
-    try:
-        return isinstance(parse_json(lines[0]), dict)
-    except ValueError:
-        return len(lines) == 1 and len(text) > _HEAD // 2 and text.startswith('{"')
-
-
-def _is_json(content: bytes) -> bool:
-    try:
-        parse_json(content)
-    except ValueError:
-        return False
-    return True

@@ -52,11 +52,10 @@ _MAX_CONDITION: Final = 1_000
 _MAX_NAME_LINE: Final = 1_000
 
 _OUT_OF_HEAP: Final = 251
-_Read = Callable[[bytes], tuple[TextBlock, ...]]
-_ARCHIVES: Final[dict[str, Callable[[DocumentArchive, _Read], dict[str, bytes]]]] = {
-    "docx": docx.prepare, "odt": odt.prepare, "pptx": pptx.prepare, "xlsx": xlsx.prepare
+_ARCHIVES: Final[dict[str, Callable[[DocumentArchive], dict[str, bytes]]]] = {
+    "odt": odt.prepare, "pptx": pptx.prepare, "xlsx": xlsx.prepare
 }  # fmt: skip
-"""Formats that are zip archives, with the function that prepares their parts for pandoc."""
+"""Zip archives beside DOCX, which may embed other documents, with the function that prepares their parts for pandoc."""
 _EMBEDDED: Final = ("html", "mail", "text", "rtf", "docx")
 """Formats of documents that a Word document may embed; a web archive is a mail."""
 _NAME_LINE: Final = 200
@@ -98,7 +97,12 @@ def _chosen(lines: Iterator[str]) -> Iterator[str]:
         if not match:
             yield line
             continue
-        holds = _holds(condition) if condition else not holds
+        if not condition:
+            holds = not holds
+        elif condition["left"] is not None:
+            holds = (condition["left"] == condition["right"]) != bool(condition["not"])
+        else:  # those on other registers and names do not hold for groff on a terminal
+            holds = (condition["test"] in ("n", "\\n(.g", "\\n[.g]", "o", "e")) != bool(condition["not"])
         part = [match["rest"]]
         opened = _opened_braces(part[0])
         while opened > 0:
@@ -109,13 +113,6 @@ def _chosen(lines: Iterator[str]) -> Iterator[str]:
             part[-1] = "".join(part[-1].rsplit("\\}", 1))
         if holds:
             yield from _chosen(line for line in part if line.strip() not in ("", "."))
-
-
-def _holds(condition: re.Match[str]) -> bool:
-    """Return whether a condition holds for groff on a terminal; those on other registers and names do not."""
-    if condition["left"] is not None:
-        return (condition["left"] == condition["right"]) != bool(condition["not"])
-    return (condition["test"] in ("n", "\\n(.g", "\\n[.g]", "o", "e")) != bool(condition["not"])
 
 
 def _opened_braces(line: str) -> int:
@@ -169,19 +166,20 @@ def simplify_mdoc(text: str) -> str:
     top = [header.get("Dd", ".Dd"), header.get("Dt", ".Dt UNTITLED 7"), ".Os"]
     if ".Sh NAME" not in lines:  # under which alone pandoc reads a description
         lines = [f".No \\(em {line[4:]}" if line.startswith(".Nd ") else line for line in lines]
-    body = (line for line in _extended(_printed(lines)) if not _HEADER.match(line))
-    return "\n".join([*top, *(_with_signs(line) for line in body)])
-
-
-def _printed(source: list[str]) -> Iterator[str]:
-    """Yield the lines that are text or macros of mdoc."""
+    printed: list[str] = []  # lines that are text or macros of mdoc
     defining = False
-    lines = iter(source)
     for line in lines:
         if defining or _DEFINITION.match(line):
             defining = not line.startswith("..")
         elif _MACRO.match(line) or not line.startswith((".", "'")):
-            yield line
+            printed.append(line)
+    for line in _extended(iter(printed)):
+        if line.startswith(".") and not _HEADER.match(line):
+            words = _INCLUDE.sub(r".Fd #include <\1>", line)[1:].split(" ")
+            line = "." + " ".join(_SIGNS.get(word, word) for word in words)
+        if not _HEADER.match(line):
+            top.append(line)
+    return "\n".join(top)
 
 
 def _extended(lines: Iterator[str]) -> Iterator[str]:
@@ -209,13 +207,6 @@ def _opened(line: str) -> int:
     """Return the number of extensions that a line leaves open."""
     names = _EXTENSION.findall(line) if line.startswith(".") else []
     return names.count("Xo") - names.count("Xc")
-
-
-def _with_signs(line: str) -> str:
-    if not line.startswith("."):
-        return line
-    line = _INCLUDE.sub(r".Fd #include <\1>", line)
-    return "." + " ".join(_SIGNS.get(word, word) for word in line[1:].split(" "))
 
 
 _SIMPLIFIED: Final = {"man": simplify_man, "mdoc": simplify_mdoc}
@@ -255,9 +246,10 @@ class PandocFormat:
             notes.extend(embedded.notes)
             return embedded.blocks
 
-        if self.name in _ARCHIVES:
+        if self.name in ("docx", *_ARCHIVES):
             archive = DocumentArchive(content, PANDOC[self.name])
-            content, property_title = archive.repacked(_ARCHIVES[self.name](archive, read)), archive.title()
+            parts = docx.prepare(archive, read) if self.name == "docx" else _ARCHIVES[self.name](archive)
+            content, property_title = archive.repacked(parts), archive.title()
         else:
             text, decoding = decode_text(content)
             notes += decoding
@@ -267,7 +259,6 @@ class PandocFormat:
         body = next((element for element in tree.descendants() if element.tag == "body"), tree)
         head = next((element for element in body.descendants() if element.tag == "header"), HtmlElement("header"))
         title = next((" ".join(line.text().split()) for line in head.descendants() if line.tag == "h1"), "")
-        _simplify(body)
         if self.name in _SIMPLIFIED:  # whose header is that of each printed page
             head.children.clear()
         blocks = tuple(_without_bullets(block for block in _blocks(body) if block.text))
@@ -349,19 +340,15 @@ def _without_bullets(blocks: Iterable[TextBlock]) -> Iterator[TextBlock]:
         bullet = block if block.kind == "list_item" and _BULLET.fullmatch(block.text) else None
 
 
-def _simplify(body: HtmlElement) -> None:
-    """Make notes paragraphs instead of items of a list, and remove the heading that pandoc adds to an abstract."""
-    for element in body.descendants():
-        names = element.names()
-        if "footnotes" in names:
-            for note in element.descendants():
-                note.tag = "div" if note.tag in ("ol", "li") else note.tag
-        elif "abstract-title" in names:
-            element.children.clear()
-
-
 def _blocks(body: HtmlElement) -> Iterator[TextBlock]:
     """Yield the blocks of a page; successive paragraphs of code are one block."""
+    for element in body.descendants():
+        names = element.names()
+        if "footnotes" in names:  # are paragraphs, not items of a list
+            for note in element.descendants():
+                note.tag = "div" if note.tag in ("ol", "li") else note.tag
+        elif "abstract-title" in names:  # which pandoc adds
+            element.children.clear()
     parts = PageParts(max(body.size, 1), site=False)
     for page, group in _pages(body):
         code: list[str] = []

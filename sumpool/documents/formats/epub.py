@@ -71,7 +71,10 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:  # noqa: ARG0
         ValueError: If the content is not one, or is encrypted or damaged; the message lacks the subject.
     """
     archive = DocumentArchive(content, "EPUB")
-    _check_encryption(archive)
+    encrypted = archive.xml(_ENCRYPTION).iter() if _ENCRYPTION in archive.names else ()
+    methods = [element for element in encrypted if local_name(element.tag) == "EncryptionMethod"]
+    if any(method.get("Algorithm", "") not in _FONT_ALGORITHMS for method in methods):
+        raise ValueError("must not be encrypted, got a book with digital rights management")
     book = _read_package(archive)
     blocks: list[TextBlock] = []
     missing = 0
@@ -92,7 +95,12 @@ def _chapter(content: bytes, kinds: set[str]) -> Iterator[TextBlock]:
     body = next((element for element in tree.descendants() if element.tag == "body"), tree)
     if body.linked > _LINKED_SHARE * body.size and body.linked > _MIN_LINKED:
         return
-    _mark_parts(body)
+    for element in body.descendants():  # tables of contents and covers inside a chapter, and its notices
+        inner = _kinds_of(element)
+        if inner & _DROPPED or "pagebreak" in inner:
+            element.attributes["hidden"] = ""
+        elif inner & _NOTICES:
+            element.attributes["class"] = "copyright"
     blocks = HtmlBlocks(PageParts(max(body.size, 1), site=False)).read(body)
     heading = next((block.text for block in blocks if block.kind == "heading"), "")
     prose = any(block.kind == "paragraph" for block in blocks)
@@ -101,16 +109,6 @@ def _chapter(content: bytes, kinds: set[str]) -> Iterator[TextBlock]:
     notice = bool(kinds & _NOTICES) or bool(_kinds_of(body) & _NOTICES) or bool(_LEGAL_HEADING.fullmatch(heading))
     for block in blocks:
         yield replace(block, line=None, kind="notice", level=0) if notice else replace(block, line=None)
-
-
-def _mark_parts(body: HtmlElement) -> None:
-    """Hide the tables of contents and covers inside a chapter, and name its notices."""
-    for element in body.descendants():
-        kinds = _kinds_of(element)
-        if kinds & _DROPPED or "pagebreak" in kinds:
-            element.attributes["hidden"] = ""
-        elif kinds & _NOTICES:
-            element.attributes["class"] = "copyright"
 
 
 def _kinds_of(element: HtmlElement) -> set[str]:
@@ -168,12 +166,3 @@ def _as_utf8(name: str) -> str:
         return name.encode("cp437").decode()
     except UnicodeError:
         return name
-
-
-def _check_encryption(archive: DocumentArchive) -> None:
-    """Raise ValueError if more than fonts is encrypted."""
-    if _ENCRYPTION not in archive.names:
-        return
-    methods = [element for element in archive.xml(_ENCRYPTION).iter() if local_name(element.tag) == "EncryptionMethod"]
-    if any(method.get("Algorithm", "") not in _FONT_ALGORITHMS for method in methods):
-        raise ValueError("must not be encrypted, got a book with digital rights management")

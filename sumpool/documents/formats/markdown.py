@@ -88,26 +88,16 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
         text = "\n" * front[0].count("\n") + text[front.end() :]
     captions: list[TextBlock] = []
     if any(mark in text for mark in _BOX_MARKS):
-        text, captions = without_boxes(text)
+        reader = _BoxReader()
+        text = "\n".join(reader.line(number, line) for number, line in enumerate(text.split("\n"), 1))
+        captions = reader.captions
     text = _EXPONENT.sub(lambda tag: "^" if tag[0][3] in "pP" else "_", text)
     tokens = MarkdownIt("commonmark", {"maxNesting": 30}).enable(["table", "strikethrough"]).parse(text)
     blocks = tuple(sorted((*captions, *_Blocks(tokens).read()), key=lambda block: block.line or 0))
-    first = opening_heading(blocks)
-    return ParsedDocument(blocks, title or first, notes)
+    return ParsedDocument(blocks, title or opening_heading(blocks), notes)
 
 
-def without_boxes(text: str) -> tuple[str, list[TextBlock]]:
-    """Return a text without the marks of boxes, line by line, and the titles of the boxes.
-
-    Args:
-        text: Markdown with line feeds.
-    """
-    reader = _Reader()
-    lines = [reader.line(number, line) for number, line in enumerate(text.split("\n"), 1)]
-    return "\n".join(lines), reader.captions
-
-
-class _Reader:
+class _BoxReader:
     """Reader of lines that knows the boxes around each."""
 
     def __init__(self) -> None:
@@ -200,6 +190,7 @@ class _Blocks:
 
     def _read(self) -> Iterator[TextBlock]:
         cells: list[str] = []
+        row_line: int | None = None
         for index, token in enumerate(self.tokens):
             line = token.map[0] + 1 if token.map else None
             match token.type:
@@ -210,27 +201,30 @@ class _Blocks:
                 case "fence" | "code_block":
                     yield TextBlock(token.content.rstrip("\n"), "code", line=line)
                 case "html_block":
-                    self._note(token.content)
-                    yield from _html_blocks(token.content, line)
+                    yield from self._html_blocks(token.content, line)
                 case "tr_open":
-                    cells = []
+                    cells, row_line = [], line
                 case "tr_close":
-                    yield TextBlock(join_cells(cells), "table_row", line=line or self._row_line(index))
+                    yield TextBlock(join_cells(cells), "table_row", line=line or row_line)
                 case "inline" if self.tokens[index - 1].type in ("td_open", "th_open"):
                     cells.append(_text(token))
                 case "inline":
                     yield from self._inline_blocks(token, index, line)
 
-    def _note(self, content: str) -> None:
-        """Note what a comment states about the blocks that follow."""
-        if stated := _STATED.fullmatch(content):
+    def _html_blocks(self, content: str, line: int | None) -> Iterator[TextBlock]:
+        """Yield the text of an HTML block, a paragraph per element, and what is preformatted as code."""
+        if stated := _STATED.fullmatch(content):  # about the blocks that follow
             self.page = int(stated["page"]) if stated["page"] else self.page
             self.kind = cast(TextBlockKind, stated["kind"]) if stated["end"] == "" else "paragraph"
-
-    def _row_line(self, index: int) -> int | None:
-        """Return the line of the row that ends at a token."""
-        lines = (token.map[0] + 1 for token in self.tokens[index:0:-1] if token.type == "tr_open" and token.map)
-        return next(lines, None)
+        for number, markup in enumerate(_PREFORMATTED.split(_HIDDEN.sub("", _COMMENT.sub("", content)))):
+            if number % 2:
+                if code := html.unescape(_TAG.sub("", markup)).strip("\n").rstrip():
+                    yield TextBlock(code, "code", line=line)
+                continue
+            for part in _EMPTY_LINE.split(_TAG.sub("", _BREAK.sub("\n\n", markup))):
+                text = " ".join(html.unescape(part).split())
+                if any(character.isalnum() for character in text):
+                    yield TextBlock(text, line=line)
 
     def _inline_blocks(self, token: "Token", index: int, line: int | None) -> Iterator[TextBlock]:
         text, opening = _text(token), self.tokens[index - 1]
@@ -246,19 +240,6 @@ class _Blocks:
             if self.depth and _is_contents_entry(token):
                 kind = "notice"
             yield TextBlock(text, kind, self.depth if kind == "list_item" else 0, line=line)
-
-
-def _html_blocks(content: str, line: int | None) -> Iterator[TextBlock]:
-    """Yield the text of an HTML block, a paragraph per element, and what is preformatted as code."""
-    for number, markup in enumerate(_PREFORMATTED.split(_HIDDEN.sub("", _COMMENT.sub("", content)))):
-        if number % 2:
-            if code := html.unescape(_TAG.sub("", markup)).strip("\n").rstrip():
-                yield TextBlock(code, "code", line=line)
-            continue
-        for part in _EMPTY_LINE.split(_TAG.sub("", _BREAK.sub("\n\n", markup))):
-            text = " ".join(html.unescape(part).split())
-            if any(character.isalnum() for character in text):
-                yield TextBlock(text, line=line)
 
 
 def _text(token: "Token") -> str:
@@ -312,7 +293,11 @@ def as_markdown(document: Document) -> str:
 def _parts(blocks: Sequence[TextBlock]) -> Iterator[str]:
     """Yield the parts of the text between which an empty line stands: items of a list and rows of a table are one."""
     page = None
-    for (block_page, kind), group in groupby(blocks, key=lambda block: (block.page, _kind(block))):
+    # The words of most captions say what they are.
+    kinds = ("paragraph" if block.kind == "caption" and is_caption(block.text) else block.kind for block in blocks)
+    places = ((block.page, kind, block) for block, kind in zip(blocks, kinds, strict=True))
+    for (block_page, kind), places_group in groupby(places, key=lambda place: place[:2]):
+        group = [place[2] for place in places_group]
         if block_page != page:
             page = block_page
             yield f"<!-- page {page} -->"
@@ -321,16 +306,14 @@ def _parts(blocks: Sequence[TextBlock]) -> Iterator[str]:
         if kind == "list_item":
             yield "\n".join(_items(group))
         elif kind == "table_row":
-            yield "\n".join(_table([block.text for block in group]))
+            # Bars separate the cells of rows, of which the first is the heading.
+            cells = [[escape_markdown_line(cell.strip()) for cell in f" {row.text} ".split(" |")] for row in group]
+            width = max(map(len, cells))
+            yield "\n".join(markdown_table([row + [""] * (width - len(row)) for row in cells]))
         else:
             yield from map(_part, group)
         if kind in ("notice", "caption"):
             yield f"<!-- /{kind} -->"
-
-
-def _kind(block: TextBlock) -> str:
-    """Return the kind that is marked; the words of most captions say what they are."""
-    return "paragraph" if block.kind == "caption" and is_caption(block.text) else block.kind
 
 
 def _part(block: TextBlock) -> str:
@@ -343,17 +326,10 @@ def _part(block: TextBlock) -> str:
     return f"\\{text}" if _BOX_MARK.match(text) else text
 
 
-def _items(blocks: Iterator[TextBlock]) -> Iterator[str]:
+def _items(blocks: Sequence[TextBlock]) -> Iterator[str]:
     """Yield the items of a list; one that is more than a level deeper than the last one opens several lists."""
     level = 0
     for block in blocks:
         inside = min(level, block.level - 1)
         yield "  " * inside + "- " * (block.level - inside) + escape_markdown_line(block.text)
         level = block.level
-
-
-def _table(rows: Sequence[str]) -> list[str]:
-    """Lay out rows whose cells are separated by bars; the first is the heading."""
-    cells = [[escape_markdown_line(cell.strip()) for cell in f" {row} ".split(" |")] for row in rows]
-    width = max(map(len, cells))
-    return markdown_table([row + [""] * (width - len(row)) for row in cells])

@@ -52,28 +52,30 @@ def _read_pdf(content: bytes, password: str = "") -> ParsedDocument:
     """
     with _open(content, password) as document:
         lines, notes = _read_lines(document)
-        metadata = _metadata(document, b"Title")
+        metadata, length = "", pdfium.FPDF_GetMetaText(document, b"Title", None, 0)
+        if 2 < length < _LONGEST_METADATA:
+            buffer = ctypes.create_string_buffer(length)
+            pdfium.FPDF_GetMetaText(document, b"Title", buffer, length)
+            metadata = buffer.raw[: length - 2].decode("utf-16-le", "ignore")
         attached = pdfium.FPDFDoc_GetAttachmentCount(document)
     body = measure_body(lines)
     groups = group_lines(lines, classify_lines(lines, body), body)
     title = find_title(lines, body, metadata)
     blocks = tuple(compose_blocks(groups, lines, title))
-    if attached > 0 and _is_cover(" ".join(block.text for block in blocks)):
+    text = " ".join(block.text for block in blocks)
+    # That of the page which asks to open a portfolio in another program, in any language.
+    is_cover = len(text.split()) <= _COVER_WORDS and ("Acrobat" in text or "Adobe Reader" in text)
+    if attached > 0 and is_cover:
         raise ValueError(
             f"must have its text on its pages, got a portfolio of {attached} files behind a cover; save them one by one"
         )
-    if is_scrambled(" ".join(block.text for block in blocks)):
+    if is_scrambled(text):
         raise ValueError(f"must have text in letters, got fonts that do not say which letters they show; {OCR_ADVICE}")
     if attached > 0:
         notes.append(f"{attached} attached file{'s' if attached > 1 else ''} left out")
     if not title and blocks and blocks[0].kind == "heading" and len(blocks[0].text.split()) >= _TITLE_WORDS:
         title = blocks[0].text
     return ParsedDocument(blocks, title, tuple(notes))
-
-
-def _is_cover(text: str) -> bool:
-    """Return whether a text is that of the page which asks to open a portfolio in another program, in any language."""
-    return len(text.split()) <= _COVER_WORDS and ("Acrobat" in text or "Adobe Reader" in text)
 
 
 @contextmanager
@@ -141,16 +143,6 @@ def _is_image(document: Handle, page: PageSegments) -> bool:
     return bool(area > _IMAGE_AREA * size)
 
 
-def _metadata(document: Handle, name: bytes) -> str:
-    """Return an entry of the document's information, such as its title."""
-    length = pdfium.FPDF_GetMetaText(document, name, None, 0)
-    if not 2 < length < _LONGEST_METADATA:
-        return ""
-    buffer = ctypes.create_string_buffer(length)
-    pdfium.FPDF_GetMetaText(document, name, buffer, length)
-    return buffer.raw[: length - 2].decode("utf-16-le", "ignore")
-
-
 OCR_ADVICE: Final = "run it through OCR first, which --ocr LANGUAGE does by ocrmypdf"
 """What to do about a file without text, as errors end."""
 _LANGUAGES: Final = re.compile(r"[A-Za-z][\w/-]*(?:\+[A-Za-z][\w/-]*)*")
@@ -173,20 +165,15 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
         if not options.ocr or not str(error).endswith(OCR_ADVICE):
             raise
         method = "--force-ocr"  # whatever text there is
-    parsed = _read_pdf(recognise_text(_decrypted(content, options.password), options.ocr, method))
+    from pypdfium2 import PdfDocument  # as few files are recognised
+
+    # ocrmypdf refuses encryption.
+    copy = BytesIO()
+    with PdfDocument(content, password=options.password or None) as document:
+        document.save(copy, flags=pdfium.FPDF_REMOVE_SECURITY)
+    parsed = _read_pdf(recognise_text(copy.getvalue(), options.ocr, method))
     notes = (note for note in parsed.notes if not note.endswith(OCR_ADVICE))  # on pages without text, such as plates
     return replace(parsed, notes=(*notes, "text of a scan, recognised by ocrmypdf"))
-
-
-def _decrypted(content: bytes, password: str) -> bytes:
-    """Return a PDF file without encryption, which ocrmypdf refuses."""
-    from pypdfium2 import PdfDocument
-    from pypdfium2_raw.bindings import FPDF_REMOVE_SECURITY
-
-    copy = BytesIO()
-    with PdfDocument(content, password=password or None) as document:
-        document.save(copy, flags=FPDF_REMOVE_SECURITY)
-    return copy.getvalue()
 
 
 def ocr_program() -> str:

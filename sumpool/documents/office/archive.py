@@ -44,8 +44,10 @@ class DocumentArchive:
             ValueError: If the content is no archive, or is encrypted; the message lacks the subject.
         """
         self.format_name = format_name
+        if content.startswith(_COMPOUND_FILE) and _ENCRYPTED_STREAM in content:
+            raise ValueError(f"must not be encrypted, got a {format_name} file with a password; save it without one")
         if content.startswith(_COMPOUND_FILE):
-            raise ValueError(_compound_message(content, format_name))
+            raise ValueError(f"must be a {format_name} file, got an old Office file; save it as .docx or .odt")
         try:
             self._zip = zipfile.ZipFile(BytesIO(content))
         except _DAMAGE as error:
@@ -124,12 +126,6 @@ def part_name(base: str, reference: str) -> str:
 def local_name(tag: object) -> str:
     """Return the name of an XML element or attribute without its namespace; empty for an entity."""
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
-
-
-def _compound_message(content: bytes, format_name: str) -> str:
-    if _ENCRYPTED_STREAM in content:
-        return f"must not be encrypted, got a {format_name} file with a password; save it without one"
-    return f"must be a {format_name} file, got an old Office file; save it as .docx or .odt"
 
 
 _KINDS: Final = get_args(TextBlockKind)

@@ -52,7 +52,11 @@ def prepare(archive: DocumentArchive, read: Callable[[bytes], Iterable[TextBlock
     Raises:
         ValueError: If it is not one, or is nested too deeply; the message lacks the subject.
     """
-    main = _main_part(archive)
+    main = "word/document.xml"
+    for relation in archive.xml("_rels/.rels") if "_rels/.rels" in archive.names else ():
+        if relation.get("Type", "").endswith("/officeDocument"):
+            main = part_name("", relation.get("Target", "").lstrip("/"))
+            break
     if child(archive.xml(main), "body") is None:
         raise ValueError(f"must be a Word document, got no body in {main}; save it as .docx")
     styles = _Styles(archive, part_name(main, "styles.xml"))
@@ -108,7 +112,10 @@ class _Styles:
         if name == "tr":
             return child(child(element, "trPr"), "del") is not None
         if name == "r":
-            return self._hides(child(element, "rPr"))
+            properties = child(element, "rPr")
+            styles = self._ancestry(value(child(properties, "rStyle")))
+            marks = [child(part, "vanish") for part in (properties, *(child(style, "rPr") for style in styles))]
+            return any(mark is not None and value(mark).lower() not in _OFF for mark in marks)
         if name == "p":
             return any(_LEFT_OUT.fullmatch(style) for style in self.names(element))
         if name != "sdtContent":
@@ -123,11 +130,6 @@ class _Styles:
             styles.append(self._styles[style_id])
             style_id = value(child(styles[-1], "basedOn"))
         return styles
-
-    def _hides(self, properties: _Element | None) -> bool:
-        styles = self._ancestry(value(child(properties, "rStyle")))
-        marks = [child(part, "vanish") for part in (properties, *(child(style, "rPr") for style in styles))]
-        return any(mark is not None and value(mark).lower() not in _OFF for mark in marks)
 
 
 def _join_drop_caps(root: _Element) -> None:
@@ -185,12 +187,3 @@ def _embed(archive: DocumentArchive, name: str, root: _Element, read: Callable[[
             paragraph = chunk.makeelement(f"{_WORD}p")
             _insert(paragraph, marked(block.text, block.kind, block.level))
             chunk.addprevious(paragraph)
-
-
-def _main_part(archive: DocumentArchive) -> str:
-    """Return the name of the part with the text."""
-    if "_rels/.rels" in archive.names:
-        for relation in archive.xml("_rels/.rels"):
-            if relation.get("Type", "").endswith("/officeDocument"):
-                return part_name("", relation.get("Target", "").lstrip("/"))
-    return "word/document.xml"

@@ -3,13 +3,13 @@
 What a reader does not see is left out: hidden text, deletions, comments and indexes. Text boxes follow their paragraph.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 from lxml import etree
 from lxml.etree import _Element
 
-from sumpool.documents.document import TextBlock, TextBlockKind
+from sumpool.documents.document import TextBlockKind
 from sumpool.documents.office.archive import DocumentArchive, child, local_name, marked, move_behind, prune, value
 
 _TEXT: Final = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
@@ -37,13 +37,12 @@ _NO_STYLES: Final = b"""<office:document-styles xmlns:office="urn:oasis:names:tc
 _MAX_PARENTS: Final = 20
 
 
-def prepare(archive: DocumentArchive, read: Callable[[bytes], Iterable[TextBlock]]) -> dict[str, bytes]:
+def prepare(archive: DocumentArchive) -> dict[str, bytes]:
     """Return the parts of an OpenDocument text that pandoc is given in place of its own.
 
     Raises:
         ValueError: If it is not one, is encrypted, or is nested too deeply; the message lacks the subject.
     """
-    del read  # embedded documents are objects, which have pictures in their places
     manifest = "META-INF/manifest.xml"
     if manifest in archive.names and b"encryption-data" in archive.read(manifest):
         raise ValueError("must not be encrypted, got an ODT file with a password; save it without one")
@@ -55,7 +54,17 @@ def prepare(archive: DocumentArchive, read: Callable[[bytes], Iterable[TextBlock
     prune(root, styles.drops)
     move_behind("p", "text-box", root)
     for paragraph in list(root.iter(f"{_TEXT}p", f"{_TEXT}h")):
-        _prepare_paragraph(paragraph, styles)
+        kind, level = styles.kind(paragraph)  # which pandoc does not know
+        if kind == "code":
+            text = _code(paragraph)
+            del paragraph[:]
+            paragraph.text = marked(text, kind)
+            continue
+        for part in paragraph.iterdescendants(f"{_TEXT}*"):
+            if local_name(part.tag) not in _KNOWN:
+                part.tag = f"{_TEXT}span"
+        if kind != "paragraph" and local_name(paragraph.tag) == "p":
+            paragraph.text = marked(paragraph.text or "", kind, level)
     return {"content.xml": etree.tostring(root), **({} if has_styles else {"styles.xml": _NO_STYLES})}
 
 
@@ -86,7 +95,8 @@ class _Styles:
             for part in element.iterdescendants(f"{_TEXT}hidden-paragraph")
         ):
             return True
-        return any(self._hides(style) for style in self._ancestry(value(element, "style-name")))
+        styles = self._ancestry(value(element, "style-name"))
+        return any(value(part, "display") == "none" for style in styles for part in self._styles.get(style, ()))
 
     def _ancestry(self, name: str) -> list[str]:
         names: list[str] = []
@@ -94,24 +104,6 @@ class _Styles:
             names.append(name)
             name = value(self._styles.get(name), "parent-style-name")
         return names
-
-    def _hides(self, name: str) -> bool:
-        return any(value(part, "display") == "none" for part in self._styles.get(name, ()))
-
-
-def _prepare_paragraph(paragraph: _Element, styles: _Styles) -> None:
-    """Mark a paragraph whose kind pandoc does not know, and keep the text of its fields."""
-    kind, level = styles.kind(paragraph)
-    if kind == "code":
-        text = _code(paragraph)
-        del paragraph[:]
-        paragraph.text = marked(text, kind)
-        return
-    for part in paragraph.iterdescendants(f"{_TEXT}*"):
-        if local_name(part.tag) not in _KNOWN:
-            part.tag = f"{_TEXT}span"
-    if kind != "paragraph" and local_name(paragraph.tag) == "p":
-        paragraph.text = marked(paragraph.text or "", kind, level)
 
 
 def _code(element: _Element) -> str:

@@ -1,19 +1,16 @@
 """Parts of presentations as pandoc is given them: with the notes of speakers, which it passes over, on their slides."""
 
 import posixpath
-from collections.abc import Callable, Iterable
 
-from sumpool.documents.document import TextBlock
 from sumpool.documents.office.archive import DocumentArchive, local_name, part_name, serialised, value
 
 
-def prepare(archive: DocumentArchive, read: Callable[[bytes], Iterable[TextBlock]]) -> dict[str, bytes]:
+def prepare(archive: DocumentArchive) -> dict[str, bytes]:
     """Return the parts of a presentation that pandoc is given in place of its own.
 
     Raises:
         ValueError: If a part is not XML; the message lacks the subject.
     """
-    del read
     parts: dict[str, bytes] = {}
     for name in archive.names:
         if not name.startswith("ppt/slides/slide"):

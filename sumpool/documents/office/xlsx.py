@@ -1,14 +1,12 @@
 """Parts of workbooks as pandoc is given them: with texts in their cells, and numbers and dates as they are shown."""
 
 import re
-from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
 from lxml import etree
 from lxml.etree import _Element
 
-from sumpool.documents.document import TextBlock
 from sumpool.documents.office.archive import CELL_MARK, DocumentArchive, local_name, prune, value
 
 _RELATIONS: Final = "xl/_rels/workbook.xml.rels"
@@ -26,7 +24,7 @@ _MIN_DAYS, _MAX_DAYS = 366, 2_958_466
 """Days from which on a number is a date, and not how long something takes, and those until the year 10000."""
 
 
-def prepare(archive: DocumentArchive, read: Callable[[bytes], Iterable[TextBlock]]) -> dict[str, bytes]:
+def prepare(archive: DocumentArchive) -> dict[str, bytes]:
     """Return the parts of a workbook that pandoc is given in place of its own.
 
     Texts that stand in their cells, which pandoc passes over, numbers, which it writes as 22.0, and dates, which are
@@ -35,7 +33,6 @@ def prepare(archive: DocumentArchive, read: Callable[[bytes], Iterable[TextBlock
     Raises:
         ValueError: If it is nested too deeply; the message lacks the subject.
     """
-    del read
     parts: dict[str, bytes] = {}
     if _RELATIONS in archive.names:  # whose names pandoc takes for relative
         parts[_RELATIONS] = archive.read(_RELATIONS).replace(b'Target="/xl/', b'Target="')

@@ -84,7 +84,7 @@ _object_at = ctypes.CFUNCTYPE(_POINTER, _POINTER, ctypes.c_int)(
     ctypes.cast(pdfium.FPDFText_GetTextObject, _POINTER).value or 0
 )
 
-DIRECTIONS: Final = {0: (1, 0), 90: (0, 1), 180: (-1, 0), 270: (0, -1)}
+_DIRECTIONS: Final = {0: (1, 0), 90: (0, 1), 180: (-1, 0), 270: (0, -1)}
 """Cosine and sine of each direction of text in degrees."""
 
 _OCR_SHARE: Final = 0.2  # share of visible characters below which the invisible ones are the recognised text of a scan
@@ -142,7 +142,7 @@ def read_runs(document: Handle, number: int, form: Handle | None, layers: dict[s
         form: Form of the document; None if it has none.
         layers: Whether each layer of the document is on, as far as known; it grows.
     """
-    page = load_page(document, form, number - 1)
+    page = _load_page(document, form, number - 1)
     if not page:
         return 0.0, []
     text_page = pdfium.FPDFText_LoadPage(page)
@@ -153,20 +153,25 @@ def read_runs(document: Handle, number: int, form: Handle | None, layers: dict[s
         pdfium.FPDF_ClosePage(page)
 
 
-def load_page(document: Handle, form: Handle | None, number: int) -> Handle:
-    """Load a page with the text of its fields and typed notes; null if it is damaged.
-
-    Args:
-        document: Document of PDFium.
-        form: Form of the document.
-        number: Number of the page, from 0.
-    """
+def _load_page(document: Handle, form: Handle | None, number: int) -> Handle:
+    """Load a page, numbered from 0, with the text of its fields and typed notes; null if it is damaged."""
     page = pdfium.FPDF_LoadPage(document, number)
     if not page or pdfium.FPDFPage_GetAnnotCount(page) < 1:
         return page
     if form:
         pdfium.FORM_OnAfterLoadPage(page, form)  # draws fields that no program has drawn
-    is_filled = _prepare(page, form)
+    is_filled = False
+    for index in range(pdfium.FPDFPage_GetAnnotCount(page)):
+        annotation = pdfium.FPDFPage_GetAnnot(page, index)
+        kind = pdfium.FPDFAnnot_GetSubtype(annotation)
+        is_field = kind == pdfium.FPDF_ANNOT_WIDGET and form is not None
+        if kind == pdfium.FPDF_ANNOT_FREETEXT or (
+            is_field and pdfium.FPDFAnnot_GetFormFieldType(form, annotation) in _TEXT
+        ):
+            is_filled = True
+        else:  # is not drawn
+            pdfium.FPDFAnnot_SetFlags(annotation, pdfium.FPDFAnnot_GetFlags(annotation) | _HIDDEN)
+        pdfium.FPDFPage_CloseAnnot(annotation)
     if is_filled:
         pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY)
     if form:
@@ -177,26 +182,9 @@ def load_page(document: Handle, form: Handle | None, number: int) -> Handle:
     return pdfium.FPDF_LoadPage(document, number)
 
 
-def _prepare(page: Handle, form: Handle | None) -> bool:
-    """Return whether a page has fields or typed notes; hide everything else that would be drawn."""
-    found = False
-    for index in range(pdfium.FPDFPage_GetAnnotCount(page)):
-        annotation = pdfium.FPDFPage_GetAnnot(page, index)
-        kind = pdfium.FPDFAnnot_GetSubtype(annotation)
-        is_field = kind == pdfium.FPDF_ANNOT_WIDGET and form is not None
-        if kind == pdfium.FPDF_ANNOT_FREETEXT or (
-            is_field and pdfium.FPDFAnnot_GetFormFieldType(form, annotation) in _TEXT
-        ):
-            found = True
-        else:
-            pdfium.FPDFAnnot_SetFlags(annotation, pdfium.FPDFAnnot_GetFlags(annotation) | _HIDDEN)
-        pdfium.FPDFPage_CloseAnnot(annotation)
-    return found
-
-
 def _read_page(page: Handle, text_page: Handle, layers: dict[str, bool]) -> tuple[float, list[Run]]:
     text = _characters(text_page)
-    spans = list(_spans(text_page, text, PageBackground(page, layers)))
+    spans = list(_spans(text_page, text, _Background(page, layers)))
     lengths = Counter[int]()
     for span in spans:
         lengths[span.direction] += span.end - span.start
@@ -207,8 +195,8 @@ def _read_page(page: Handle, text_page: Handle, layers: dict[str, bool]) -> tupl
     recognised = shown < _OCR_SHARE * lengths[direction]
     box = pdfium.FS_RECTF()
     pdfium.FPDF_GetPageBoundingBox(page, box)
-    x0, x1, y0, y1 = turn(box, direction)
-    edges = CharacterEdges(text_page, direction)
+    x0, x1, y0, y1 = _turn(box, direction)
+    edges = _CharacterEdges(text_page, direction)
     runs: list[Run] = []
     for span in spans:
         if span.visible or recognised:
@@ -226,16 +214,11 @@ def _characters(text_page: Handle) -> str:
     units = pdfium.FPDFText_GetText(text_page, 0, count, buffer)
     if units != count + 1:
         buffer[:count] = [pdfium.FPDFText_GetUnicode(text_page, index) & 0xFFFF for index in range(count)]
-    return compose_accents(text_page, "".join(map(chr, buffer[:count])))
+    return _compose_accents(text_page, "".join(map(chr, buffer[:count])))
 
 
-def compose_accents(text_page: Handle, text: str) -> str:
-    """Return the text of a page with the accents on its letters; a null character takes the place of the accent.
-
-    Args:
-        text_page: Text of the page.
-        text: Characters of the page.
-    """
+def _compose_accents(text_page: Handle, text: str) -> str:
+    """Return the text of a page with the accents on its letters; a null character takes the place of the accent."""
     characters = list(text)
     for match in _ACCENTS.finditer(text):
         index = match.start()
@@ -276,11 +259,8 @@ def _close_gaps(text_page: Handle, characters: list[str], index: int) -> None:
     for space in (index - 1, index + 1):
         if not 0 < space < len(characters) - 1 or not characters[space].isspace():
             continue
-        before, behind = (space - 1, space + 1)
-        if before == index:
-            before -= 1
-        if behind == index:
-            behind += 1
+        before = space - 1 - (space - 1 == index)
+        behind = space + 1 + (space + 1 == index)
         if before < 0 or behind >= len(characters):
             continue
         _, right, bottom, top = _box(text_page, before)
@@ -288,52 +268,34 @@ def _close_gaps(text_page: Handle, characters: list[str], index: int) -> None:
             characters[space] = _NOTHING
 
 
-class PageBackground:
+class _Background:
     """Coloured areas and images of a page, read when the first white text asks for them, and its layers."""
 
     def __init__(self, page: Handle, layers: dict[str, bool]) -> None:
-        """Keep the page.
-
-        Args:
-            page: Page of PDFium.
-            layers: Whether each layer of the document is on, as far as known; it grows.
-        """
         self._page = page
         self._layers = layers
         self._boxes: list[Box] | None = None
 
     def shows(self, text_object: Handle, text_page: Handle, index: int, size: float) -> bool:
-        """Return whether text can be seen.
-
-        Args:
-            text_object: Object that draws the text.
-            text_page: Text of the page.
-            index: First character of the text.
-            size: Font size in points.
-        """
+        """Return whether the text from a character on that an object draws, in a font size in points, can be seen."""
         if size < _TINY or pdfium.FPDFTextObj_GetTextRenderMode(text_object) in _INVISIBLE:
             return False
         layer = _layer(text_object)
         if layer and layer not in self._layers:
-            self._layers[layer] = self._is_drawn(text_object)
+            # PDFium does not tell which layers are on: a picture of the page differs without an object of one.
+            whole = _render(self._page)
+            pdfium.FPDFPageObj_SetIsActive(text_object, False)
+            self._layers[layer] = _render(self._page) != whole
+            pdfium.FPDFPageObj_SetIsActive(text_object, True)
         if layer and not self._layers[layer]:
             return False
         if not _is_pale(text_object):
             return True
-        box = pdfium.FS_RECTF()
-        pdfium.FPDFText_GetLooseCharBox(text_page, index, box)
-        x, y = (box.left + box.right) / 2, (box.bottom + box.top) / 2
+        left, right, bottom, top = _box(text_page, index)
+        x, y = (left + right) / 2, (bottom + top) / 2
         if self._boxes is None:
             self._boxes = _dark_boxes(self._page)
         return any(left <= x <= right and bottom <= y <= top for left, bottom, right, top in self._boxes)
-
-    def _is_drawn(self, text_object: Handle) -> bool:
-        """Return whether a picture of the page differs without an object: PDFium does not tell which layers are on."""
-        whole = _render(self._page)
-        pdfium.FPDFPageObj_SetIsActive(text_object, False)
-        without = _render(self._page)
-        pdfium.FPDFPageObj_SetIsActive(text_object, True)
-        return whole != without
 
 
 class _Span(NamedTuple):
@@ -347,7 +309,7 @@ class _Span(NamedTuple):
     visible: bool
 
 
-def _spans(text_page: Handle, text: str, background: PageBackground) -> Iterator[_Span]:
+def _spans(text_page: Handle, text: str, background: _Background) -> Iterator[_Span]:
     """Yield the ranges of characters that belong to one text object; spaces between objects belong to none."""
     handle = ctypes.cast(text_page, _POINTER).value
     fonts: dict[int, Font] = {}
@@ -360,7 +322,7 @@ def _spans(text_page: Handle, text: str, background: PageBackground) -> Iterator
             text_object = ctypes.cast(drawn, pdfium.FPDF_PAGEOBJECT)
             pointer = ctypes.cast(pdfium.FPDFTextObj_GetFont(text_object), _POINTER).value or 0
             if pointer not in fonts:
-                fonts[pointer] = read_font(text_object)
+                fonts[pointer] = _read_font(text_object)
             pdfium.FPDFText_GetMatrix(text_page, start, matrix)
             size = pdfium.FPDFText_GetFontSize(text_page, start) * math.hypot(matrix.c, matrix.d)
             visible = background.shows(text_object, text_page, start, size)
@@ -432,8 +394,7 @@ def _end_of_object(handle: int | None, drawn: int | None, start: int, count: int
     return high
 
 
-def read_font(text_object: Handle) -> Font:
-    """Read the font of a text object of PDFium."""
+def _read_font(text_object: Handle) -> Font:
     font = pdfium.FPDFTextObj_GetFont(text_object)
     if not font:
         return Font("")
@@ -461,52 +422,51 @@ def _direction(matrix: Handle) -> int:
     return nearest % 360 if abs(angle - nearest) <= _SKEW else -1
 
 
-def turn(box: Handle, direction: int) -> tuple[float, float, float, float]:
+def _turn(box: Handle, direction: int) -> tuple[float, float, float, float]:
     """Return left, right, top and bottom of a box in a page turned so that its text is upright."""
-    cosine, sine = DIRECTIONS[direction]
+    cosine, sine = _DIRECTIONS[direction]
     along = (box.left * cosine + box.bottom * sine, box.right * cosine + box.top * sine)
     down = (box.left * sine - box.bottom * cosine, box.right * sine - box.top * cosine)
     return min(along), max(along), min(down), max(down)
 
 
 def _runs(
-    text_page: Handle, text: str, span: _Span, corner: tuple[float, float], edges: "CharacterEdges"
+    text_page: Handle, text: str, span: _Span, corner: tuple[float, float], edges: "_CharacterEdges"
 ) -> Iterator[Run]:
     """Yield the parts of a span between wide gaps."""
     x, y = ctypes.c_double(), ctypes.c_double()
     pdfium.FPDFText_GetCharOrigin(text_page, span.start, x, y)
-    cosine, sine = DIRECTIONS[span.direction]
+    cosine, sine = _DIRECTIONS[span.direction]
     baseline = x.value * sine - y.value * cosine - corner[1]
     part = text[span.start : span.end]
     start = span.start + len(part) - len(part.lstrip())
     end = span.start + len(part.rstrip())
     spaced = start > 0 and text[start - 1].isspace()
-    for words, left, right in split_words(text, start, end, edges, span.size):
-        words = _join_surrogates(words)
+    for words, left, right in _split_words(text, start, end, edges, span.size):
+        if not words.isascii():  # whose pairs of units of UTF-16 are joined
+            words = words.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         yield Run(words, left - corner[0], right - corner[0], baseline, span.size, span.font, spaced)
         spaced = True
 
 
-class CharacterEdges:
+class _CharacterEdges:
     """Left and right edges of the characters of a page, along the direction of the text."""
 
     def __init__(self, text_page: Handle, direction: int) -> None:
-        """Keep the page."""
         self._handle = ctypes.cast(text_page, _POINTER).value
         self._box = pdfium.FS_RECTF()
         self._address = ctypes.addressof(self._box)
         self._direction = direction
 
     def __getitem__(self, index: int) -> tuple[float, float]:
-        """Return the left and right edge of a character."""
         _box_at(self._handle, index, self._address)
         if self._direction == 0:
             return self._box.left, self._box.right
-        return turn(self._box, self._direction)[:2]
+        return _turn(self._box, self._direction)[:2]
 
 
-def split_words(
-    text: str, start: int, end: int, edges: CharacterEdges, size: float
+def _split_words(
+    text: str, start: int, end: int, edges: _CharacterEdges, size: float
 ) -> Iterator[tuple[str, float, float]]:
     """Yield the parts of a text between wide gaps, with their left and right edges.
 
@@ -517,7 +477,8 @@ def split_words(
         edges: Edges of the characters.
         size: Font size in points.
     """
-    if _is_letter_spaced(text[start:end]):
+    letters, spaces = text[start:end:2], text[start + 1 : end : 2]
+    if len(letters) >= _LETTER_SPACED and spaces.isspace() and letters.isalpha():
         yield _join_letters(text, start, end, edges)
         return
     left = edges[start][0]
@@ -529,12 +490,7 @@ def split_words(
     yield text[start:end], left, edges[end - 1][1]
 
 
-def _is_letter_spaced(text: str) -> bool:
-    letters = text[::2]
-    return len(letters) >= _LETTER_SPACED and text[1::2].isspace() and letters.isalpha()
-
-
-def _join_letters(text: str, start: int, end: int, edges: CharacterEdges) -> tuple[str, float, float]:
+def _join_letters(text: str, start: int, end: int, edges: _CharacterEdges) -> tuple[str, float, float]:
     """Return a letter-spaced text, with spaces only at the gaps that are wider than most."""
     boxes = [edges[index] for index in range(start, end, 2)]
     steps = [following[0] - box[1] for box, following in pairwise(boxes)]
@@ -545,7 +501,7 @@ def _join_letters(text: str, start: int, end: int, edges: CharacterEdges) -> tup
     return joined, boxes[0][0], boxes[-1][1]
 
 
-def _gaps(text: str, start: int, end: int, edges: CharacterEdges, size: float) -> list[tuple[int, int]]:
+def _gaps(text: str, start: int, end: int, edges: _CharacterEdges, size: float) -> list[tuple[int, int]]:
     """Return where a text may have gaps: its spaces, or in short words between all characters.
 
     PDFium takes a single gap between two characters for letter spacing and writes no space.
@@ -557,13 +513,6 @@ def _gaps(text: str, start: int, end: int, edges: CharacterEdges, size: float) -
     if len(steps) > 2 and min(steps) > _SPACE * size:
         return []
     return [(start + number, start + number) for number, step in enumerate(steps, 1) if step > _SPACE * size]
-
-
-def _join_surrogates(text: str) -> str:
-    """Join pairs of units of UTF-16 to characters."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 @contextmanager
