@@ -30,10 +30,9 @@ from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError, ResourceError, SumpoolError
 from sumpool.inference.pipeline import OnDraft
 from sumpool.inference.summarizer import Summarizer, SummaryResult
-from sumpool.service.batching import Batcher, QueueFullError
 from sumpool.service.chat import ROUTE, add_chat, error_answer
 from sumpool.service.protection import ServiceLimits, guard
-from sumpool.service.requests import ReadRequest, RequestReader, summaries_of
+from sumpool.service.requests import Batcher, QueueFullError, ReadRequest, RequestReader, summaries_of
 from sumpool.service.schemas import (
     DraftAnswer,
     ErrorAnswer,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sumpool.documents.document import Document
 from sumpool.inference.pipeline import OnDraft
 from sumpool.inference.summarizer import SummaryResult
-from sumpool.service.batching import Batcher
+from sumpool.service.requests import Batcher
 from sumpool.service.schemas import SummaryOptions
 
 SHORT, LONG = SummaryOptions(length="short"), SummaryOptions(length="long")
