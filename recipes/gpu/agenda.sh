@@ -46,7 +46,7 @@ while read -r name limit command; do
   cp "$work/$name".* "$out"
 done <<ITEMS
 machine          60 python3 -c 'import torch; print(torch.__config__.show())'; nvidia-smi || lscpu
-tests           300 python3 -m pytest -q -m gpu -p no:cacheprovider tests/core/model tests/core/cross_attention tests/training
+tests           300 python3 -m pytest -q -m gpu -p no:cacheprovider tests/core/model tests/core/test_cross_attention.py tests/training
 deep-bf16       210 $deep $fast $lengths $bf16 $(seconds 120)
 deep-peers      450 $deep $fast $peer_lengths $bf16 --peers --set bench.peers=$peers $(seconds 330)
 training        180 $deep $train $lengths $bf16 $(seconds 100)

@@ -1,18 +1,37 @@
-"""Attribution of summary tokens, against loops in double precision."""
+"""Attribution of summary tokens to source tokens, and provenance of pooled vectors."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import DecoderLayer
-from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.data.batches import Batch
-from sumpool.interpret.attribution import Attribution, attribute, provenance, sum_by_sentence
-from tests.interpret.batches import random_batch
+from sumpool.core.model.summarizer import Memory, SummarizationModel
+from sumpool.core.nn.states import Mixture
+from sumpool.core.pooling._base import PoolerConfig
+from sumpool.core.tokens import Tokens
+from sumpool.data.batches import Batch, collate
+from sumpool.data.shards import Item
+from sumpool.interpret.attribution import Attribution, attribute, provenance, source_weights, sum_by_sentence
+from sumpool.settings import config_class, kinds
+from sumpool.special_tokens import EOS, SpecialTokens
+
+
+def random_batch(vocab_size: int, *lengths: int) -> Batch:
+    """Documents of these lengths with sentences of seven tokens; the first summary is shorter than the others."""
+    mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+    ids = torch.randint(5, vocab_size, mask.shape).masked_fill(~mask, 0)
+    target = torch.randint(5, vocab_size, (len(lengths), 9))
+    target[:, 8] = EOS
+    target[0, 4:] = torch.tensor([EOS, 0, 0, 0, 0])
+    sentences = (torch.arange(max(lengths)) // 7).expand(mask.shape)
+    return Batch(ids, mask, sentences, target, tuple(map(str, lengths)))
+
 
 VOCAB, DIM, HEADS = 30, 16, 2
 POOLED = {"attention": {"kind": "blockwise", "block": 16}, "pool": {"kind": "halving", "keep": 24}}
@@ -139,3 +158,134 @@ def test_hooks_are_removed() -> None:
 def test_missing_summaries_are_an_error() -> None:
     with pytest.raises(ValueError, match="batch must have summaries to attribute, got documents alone"):
         attribute(make_model({"kind": "tied"}), replace(random_batch(VOCAB, 30), target=None))
+
+
+PROVENANCE_VOCAB = 60
+LINEAR = [kind for kind in kinds("sumpool.core.pooling") if kind not in ("funnel", "distilling")]
+
+
+def make_memory(encoder: Sequence[object], *lengths: int) -> Memory:
+    torch.manual_seed(1)
+    sizes = {"dim": 16, "heads": 2, "feed_forward": 32, "source_length": 300}
+    model = SummarizationModel(ModelConfig.model_validate({**sizes, "encoder": encoder}), PROVENANCE_VOCAB).eval()
+    mask = torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]
+    ids = torch.randint(5, PROVENANCE_VOCAB, mask.shape).masked_fill(~mask, 0)
+    return model.encode(ids, mask, torch.arange(max(lengths)).expand(mask.shape) // 7)
+
+
+def pooled(keep: int) -> dict[str, object]:
+    return {"attention": {"kind": "blockwise", "block": 16}, "pool": {"kind": "halving", "keep": keep}}
+
+
+def test_rows_sum_to_one_through_three_poolings() -> None:
+    memory = make_memory([pooled(100), pooled(30), pooled(7)], 256, 90, 5, 31)
+    for number, matrix in enumerate(provenance(memory)):
+        length = int(memory.source.mask[number].sum())
+        assert matrix.shape == (min(length, 7), length)
+        torch.testing.assert_close(matrix.to_dense().sum(1), torch.ones(matrix.shape[0]).double(), rtol=0, atol=1e-12)
+        assert (matrix.values() > 0).all()
+        assert matrix.values().numel() <= length, "every token of a tournament belongs to one survivor"
+
+
+def test_the_heaviest_source_token_is_the_origin_of_one_pooling() -> None:
+    memory = make_memory([pooled(12)], 200, 33)
+    for number, matrix in enumerate(provenance(memory)):
+        heaviest = matrix.to_dense().argmax(1)
+        assert heaviest.tolist() == memory.tokens.origin[number, : len(heaviest)].tolist()
+
+
+def test_without_pooling_provenance_is_the_identity() -> None:
+    memory = make_memory([{"attention": {"kind": "vanilla"}}], 9, 4)
+    for matrix, length in zip(provenance(memory), (9, 4), strict=True):
+        assert torch.equal(matrix.to_dense(), torch.eye(length, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("kind", LINEAR)
+def test_the_product_reproduces_the_pooled_vectors(kind: str) -> None:
+    torch.manual_seed(2)
+    config = config_class("sumpool.core.pooling", kind)
+    settings = [{"keep": keep} if "keep" in config.model_fields else {} for keep in (40, 9)]
+    configs = [config.model_validate(values) for values in settings]
+    poolers = [
+        pooler.build(nn.Embedding(PROVENANCE_VOCAB, 16)).double().eval()
+        for pooler in configs
+        if isinstance(pooler, PoolerConfig)
+    ]
+    tokens = source = make_tokens(150, 61, 9, 3)
+    mixtures: list[Callable[[], Mixture]] = []
+    for pooler in poolers:
+        output = pooler(tokens)
+        tokens, mixtures = output.tokens, [*mixtures, output.mixture]
+    for number, matrix in enumerate(provenance(Memory(tokens, source, source.ids, mixtures))):
+        vectors, length = matrix.shape
+        expected = tokens.states[number, :vectors].detach()
+        torch.testing.assert_close(matrix @ source.states[number, :length], expected, rtol=0, atol=1e-12)
+        assert vectors == int(tokens.mask[number].sum())
+
+
+def make_tokens(*lengths: int) -> Tokens:
+    mask = torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]
+    indices: Tensor = torch.arange(max(lengths)).expand(mask.shape)
+    states = torch.randn(*mask.shape, 16, dtype=torch.float64)
+    return Tokens.from_source(states, mask, indices // 9, indices // 2, indices % PROVENANCE_VOCAB)
+
+
+def make_summarizer(special_tokens: SpecialTokens | None = None) -> SummarizationModel:
+    torch.manual_seed(1)
+    settings: dict[str, Any] = {"dim": 16, "heads": 2, "feed_forward": 32, "source_length": 200, "target_length": 20}
+    settings["encoder"] = [
+        {"attention": {"kind": "blockwise", "block": 16}, "pool": {"kind": "halving", "keep": 20}},
+    ]
+    config = ModelConfig.model_validate(settings)
+    model = SummarizationModel(config, 60, special_tokens=special_tokens or SpecialTokens())
+    with torch.no_grad():
+        model.embedding.weight *= 2
+    return model.double().eval()
+
+
+def make_item(sentences: int = 20, words: int = 6) -> Item:
+    """A document of equally long sentences whose summary is its fourth sentence."""
+    ids = np.random.default_rng(1).integers(5, 60, sentences * words).astype(np.uint16)
+    return Item("1", ids, np.repeat(np.arange(sentences, dtype=np.int32), words), ids[3 * words : 4 * words].copy())
+
+
+def naive(model: SummarizationModel, chunk: Item, target: list[list[int]], skipped: tuple[int, ...] = ()) -> np.ndarray:
+    """Weights (summary sentences, sentences of a chunk) that sum to 1."""
+    prefix = model.special_tokens.prefix
+    ids = np.array([*prefix, *(token for sentence in target for token in sentence)])
+    batch = collate([replace(chunk, target=ids)], 200, 20, special_tokens=model.special_tokens)
+    (attribution,) = attribute(model, batch)
+    weights = np.zeros((len(target), int(chunk.sentences[-1]) + 1))
+    position = len(prefix)
+    for row, sentence in enumerate(target):
+        for _ in sentence:
+            for token, source in enumerate(chunk.sentences):
+                if token not in skipped:
+                    weights[row, source] += float(attribution.weights()[position, token])
+            position += 1
+    return np.asarray(weights / weights.sum(1, keepdims=True))
+
+
+def test_weights_equal_loops() -> None:
+    model, chunk, target = make_summarizer(), make_item(8), [[7, 8, 9], [11, 12]]
+    weights = source_weights(model, chunk, target)
+    np.testing.assert_allclose(weights, naive(model, chunk, target), rtol=0, atol=1e-12)
+
+
+def test_long_summaries_are_attributed_in_groups() -> None:
+    model, chunk = make_summarizer(), make_item(8)
+    target = [list(range(5, 14)), list(range(15, 24)), list(range(25, 34)), list(range(5, 45)), [7]]
+    weights = source_weights(model, chunk, target)
+    groups = [target[:2], target[2:3], target[3:4], target[4:]]
+    expected = [naive(model, chunk, [part[:20] for part in group]) for group in groups]
+    np.testing.assert_allclose(weights, np.concatenate(expected), rtol=0, atol=1e-10)
+
+
+def test_special_tokens_have_no_weight() -> None:
+    model = make_summarizer(SpecialTokens(prefix=(2,), suffix=(3,)))
+    item = make_item(4)
+    ids, sentences = (np.pad(values, 1, mode="edge") for values in (item.ids, item.sentences))
+    ids[0], ids[-1] = 2, 3
+    chunk, target = replace(item, ids=ids, sentences=sentences), [[7, 8], [9]]
+    weights = source_weights(model, chunk, target)
+    np.testing.assert_allclose(weights, naive(model, chunk, target, (0, len(ids) - 1)), rtol=0, atol=1e-10)

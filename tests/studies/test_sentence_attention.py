@@ -11,7 +11,7 @@ from sumpool.core.model.decoder import DecoderLayer
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.batches import Batch
 from sumpool.studies.sparsity import sentence_attention
-from tests.interpret.batches import random_batch
+from tests.interpret.test_attribution import random_batch
 
 VOCAB, DIM, HEADS = 60, 16, 2
 CROSS = {"full": {"kind": "full"}, "sentence": {"kind": "sentence", "sentences": 2, "selection": {"kind": "random"}}}

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sumpool.core.attention._base import AttentionConfig
+from sumpool.core.attention._base import AttentionConfig, Windows
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.attention.dilated import DilatedAttentionConfig
 from sumpool.core.attention.longformer import LongformerAttention, LongformerAttentionConfig
@@ -122,3 +122,17 @@ def own_maps(attention: SlidingWindowAttention | LongformerAttention) -> tuple[n
         return attention.global_query, attention.global_key_value
     assert attention.first is not None
     return attention.first.query, attention.first.key_value
+
+
+def rows(*lengths: int) -> torch.Tensor:
+    return torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+
+
+def test_chunks_of_padding_are_skipped() -> None:
+    windows = Windows(rows(40, 3, 9), reach=4)
+    assert len(windows.chunks(rows(40, 3, 9))) == 10 + 1 + 3
+
+
+def test_no_row_is_empty_in_the_padding_either() -> None:
+    """Kernels of GPUs and ONNX return NaN for a softmax over nothing."""
+    assert Windows(rows(12, 1, 0), reach=4).visible.any(2).all()

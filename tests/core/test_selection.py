@@ -1,17 +1,45 @@
-"""Contract of selections, tested on every variant in the folder."""
+"""Contract of selections, tested on every variant as a cross-attention calls it."""
 
 from dataclasses import replace
 from itertools import product
 
 import pytest
 import torch
+from torch import Tensor, nn
 from torch.nn import functional as F
 
+from sumpool.core.nn.layers import split_heads
+from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.sentences import Sentences
-from sumpool.core.selection import ApproximateSelection
-from sumpool.settings import kinds
+from sumpool.core.selection import ApproximateSelection, Selection, SelectionConfig
+from sumpool.core.sentence_encoding import SentenceEncoder
+from sumpool.core.tokens import Tokens
+from sumpool.settings import config_class, kinds
 from tests.core.batches import alone, in_sentences, make_tokens
-from tests.core.selection.selecting import DIM, HEADS, SelectionWithEncoder
+
+DIM, HEADS = 16, 4
+
+
+class SelectionWithEncoder(nn.Module):
+    """A selection with its sentence encoder and the projections of the word attention."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        config = config_class("sumpool.core.selection", kind)()
+        assert isinstance(config, SelectionConfig)
+        self.selection: Selection = config.build(DIM, HEADS)
+        self.encoder: SentenceEncoder | None = config.build_encoder(DIM)
+        self.query, self.key = nn.Linear(DIM, DIM), nn.Linear(DIM, DIM)
+
+    def forward(self, states: Tensor, memory: Tokens) -> Tensor:
+        """Compute log-weights: (batch, target, dim) -> (batch, heads, target, sentences)."""
+        sentences = Sentences.find(memory)
+        vectors = self.encoder(memory, sentences) if self.encoder else None
+        key = split_heads(self.key(zero_padding(memory.states, memory.mask)), HEADS)
+        precomputed = self.selection.precompute(key, memory.mask, sentences, vectors)
+        log_weights: Tensor = self.selection(states, split_heads(self.query(states), HEADS), precomputed)
+        return log_weights
+
 
 KINDS = kinds("sumpool.core.selection")
 every_kind = pytest.mark.parametrize("kind", KINDS)

@@ -1,0 +1,243 @@
+import math
+from functools import partial
+from typing import Any, get_args
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from sumpool.core.attention.bigbird import BigbirdAttention, BigbirdAttentionConfig
+from sumpool.core.attention.blockwise import BlockwiseAttention
+from sumpool.core.attention.convolutional import ConvolutionalAttention, ConvolutionalAttentionConfig
+from sumpool.core.attention.efficient import EfficientAttentionConfig
+from sumpool.core.attention.kernelized import KernelizedAttentionConfig
+from sumpool.core.attention.linformer import LinformerAttentionConfig, LinformerSharing
+from sumpool.core.attention.nystrom import NystromAttentionConfig
+from sumpool.core.attention.performer import orthogonal_directions
+from sumpool.core.attention.skeinformer import SkeinformerAttentionConfig
+from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
+from sumpool.core.attention.synthesizer import SynthesizerAttentionConfig, SynthesizerKind
+from sumpool.core.attention.vanilla import VanillaAttention
+from sumpool.core.nn import numerics
+from sumpool.core.tokens import Tokens
+from tests.core.attention.checks import assert_equals_masked, assert_equals_naive
+from tests.core.batches import make_tokens
+
+SETTINGS: tuple[dict[str, Any], ...] = (
+    {},
+    {"per_head": True},
+    {"kernel": 5, "stride": 2},
+    {"kernel": 4, "stride": 3, "per_head": True},
+    {"kernel": 1, "stride": 1},
+    {"radius": 1},
+    {"kernel": 4, "stride": 3, "per_head": True, "radius": 4},
+    {"kernel": 5, "stride": 2, "radius": 300},
+)
+LENGTHS = (61, 31, 30, 7, 2, 1)
+
+
+def build(settings: dict[str, Any]) -> ConvolutionalAttention:
+    return ConvolutionalAttentionConfig.model_validate(settings).build(16, 4).double()
+
+
+def naive(attention: ConvolutionalAttention, states: Tensor) -> Tensor:
+    """Output of one document (length, dim), window by window."""
+    convolve_bias, distribute_bias = attention.convolve.bias, attention.distribute.bias
+    assert convolve_bias is not None
+    assert distribute_bias is not None
+    phrases = -(-len(states) // attention.stride)
+    windows = attention.convolve.weight.size(2)
+
+    def convolve(values: Tensor) -> Tensor:
+        """One matrix product per phrase and group of features."""
+        padded = F.pad(values, (0, 0, 0, windows))
+        spans = torch.stack([padded[i * attention.stride :][:windows] for i in range(phrases)])
+        groups = spans.unflatten(2, (attention.convolve.groups, -1))  # (phrases, window, groups, features)
+        weight = attention.convolve.weight.unflatten(0, (attention.convolve.groups, -1))
+        return torch.einsum("pwgi,goiw->pgo", groups, weight).flatten(1) + convolve_bias
+
+    convolved = convolve(attention.project(states)) if attention.per_head else attention.project(convolve(states))
+    query, key, value = convolved.view(phrases, 3, 4, 4).permute(1, 2, 0, 3)
+    distance = (torch.arange(phrases)[:, None] - torch.arange(phrases)).abs()
+    far = distance > attention.reach if attention.reach else distance < 0
+    weights = (query @ key.mT / 2).masked_fill(far, -math.inf).softmax(-1)
+    mixed = (weights @ value).transpose(0, 1).flatten(1).unflatten(1, (attention.distribute.groups, -1))
+    weight = attention.distribute.weight.unflatten(0, (attention.distribute.groups, -1))
+    tokens = torch.zeros(phrases * attention.stride + windows, 16, dtype=states.dtype)
+    for index, parts in enumerate(torch.einsum("pgi,giow->pwgo", mixed, weight).flatten(2)):
+        tokens[index * attention.stride :][:windows] += parts
+    output: Tensor = attention.out(tokens[: len(states)] + distribute_bias)
+    return output
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_equals_explicit_windows(settings: dict[str, Any]) -> None:
+    attention, tokens = build(settings), make_tokens(*LENGTHS, 0, pad=1e3)
+    assert_equals_naive(attention, tokens, partial(naive, attention))
+
+
+def pattern(attention: BigbirdAttention, blocks: int) -> Tensor:
+    """Visible blocks of a document, (heads, blocks of queries, blocks of keys)."""
+    indices = attention._visible_blocks(torch.full((1, 1, 1, 1), blocks), blocks)[0]
+    return torch.nn.functional.one_hot(indices + 1, blocks + 1).sum(2)[..., 1:]
+
+
+def test_equals_explicit_weights() -> None:
+    attention = BigbirdAttentionConfig(block=4, random_blocks=2).build(16, 4).double()
+
+    def visible(length: int) -> Tensor:
+        blocks = pattern(attention, -(-length // 4)).repeat_interleave(4, 1).repeat_interleave(4, 2)
+        blocks[:, :4] = 1
+        return blocks[:, :length, :length] > 0
+
+    assert_equals_masked(attention, make_tokens(62, 41, 11, 1, pad=1e3), visible)
+
+
+def test_blocks_see_neighbours_global_and_random_blocks_once() -> None:
+    attention = BigbirdAttentionConfig(block=4, random_blocks=2).build(16, 4)
+    visible = pattern(attention, 20)
+    assert visible.max() == 1
+    blocks = torch.arange(20)
+    fixed = ((blocks[:, None] - blocks).abs() <= 1) | (blocks == 0)
+    assert (visible[:, fixed] == 1).all()
+    assert ((visible.sum(2) - fixed.sum(1)) == 2).all()
+    assert (visible[0] != visible[1]).any()
+
+
+def test_equal_draws_select_the_first_blocks_whatever_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numerics, "hash_uniform", lambda indices: torch.full(indices.shape, 0.25))
+    attention = BigbirdAttentionConfig(block=4, random_blocks=3).build(16, 4)
+    for blocks in (40, 41, 70, 300):
+        indices = attention._visible_blocks(torch.full((1, 1, 1, 1), 40), blocks)[0, 0, 20]
+        assert set(indices[indices >= 0].tolist()) == {0, 1, 2, 3, 19, 20, 21}
+
+
+def test_blocks_of_padding_are_skipped() -> None:
+    attention = BlockwiseAttention(16, 4, 8).double()
+    batch_sizes: list[int] = []
+    attention.project.register_forward_pre_hook(lambda _, args: batch_sizes.append(args[0].size(0)))
+    tokens = make_tokens(80, 3, 17)
+    attention(tokens)
+    attention.attention_received(tokens, include_self=True)
+    assert batch_sizes == [10 + 1 + 3] * 2
+
+
+@pytest.mark.parametrize("local_heads", [1, 3])
+def test_local_heads_attend_within_a_window(local_heads: int) -> None:
+    attention = EfficientAttentionConfig(local_heads=local_heads, window=6).build(16, 4).double()
+    whole = EfficientAttentionConfig().build(16, 4).double()
+    near = SlidingWindowAttentionConfig(window=6).build(16, 4).double()
+    tokens = make_tokens(30, 11, 1)
+    for other in (whole, near):
+        other.load_state_dict(attention.state_dict())
+        torch.nn.init.eye_(other.out.weight)
+        torch.nn.init.zeros_(other.out.bias)
+    torch.nn.init.eye_(attention.out.weight)
+    torch.nn.init.zeros_(attention.out.bias)
+    mixed, of_whole, of_near = (part(tokens)[tokens.mask] for part in (attention, whole, near))
+    linear = 4 * (4 - local_heads)  # features of the linear heads
+    torch.testing.assert_close(mixed, torch.cat([of_whole[:, :linear], of_near[:, linear:]], dim=1))
+
+
+def test_normalised_weights_of_far_keys_do_not_vanish() -> None:
+    attention, tokens = KernelizedAttentionConfig(normalize=True).build(16, 4), make_tokens(9, dtype=torch.float32)
+    mixed = attention(tokens.with_states(tokens.states * 1e4))
+    assert mixed.isfinite().all()
+    assert mixed.abs().amin() > 0
+
+
+@pytest.mark.parametrize(
+    ("sharing", "unreduced", "projections"),
+    [
+        ("none", False, 8),
+        ("heads", False, 2),
+        ("keys_values", False, 1),
+        ("keys_values_per_head", False, 4),
+        ("none", True, 4),
+        ("heads", True, 1),
+    ],
+)
+def test_shared_projections(sharing: LinformerSharing, unreduced: bool, projections: int) -> None:
+    attention = LinformerAttentionConfig(rank=7, length=40, sharing=sharing, unreduced=unreduced).build(16, 4)
+    sizes = sum(parameter.numel() for name, parameter in attention.named_parameters() if name.startswith("project_"))
+    assert sizes == projections * 7 * 40
+
+
+def test_a_higher_rank_approximates_full_attention_if_unreduced() -> None:
+    tokens, full = make_tokens(50), VanillaAttention(16, 2).double()
+    expected = full(tokens)
+
+    def error(rank: int) -> float:
+        attention = LinformerAttentionConfig(rank=rank, length=50, unreduced=True).build(16, 2).double()
+        attention.load_state_dict(full.state_dict(), strict=False)
+        difference = attention(tokens) - expected
+        return float(difference.square().mean().sqrt().detach())
+
+    errors = [error(rank) for rank in (64, 1024, 16384)]
+    assert errors[1] < errors[0] / 2
+    assert errors[2] < errors[1] / 2
+
+
+def test_padding_gaps_do_not_move_segments() -> None:
+    attention, tokens = NystromAttentionConfig(landmarks=4, kernel=0).build(16, 4).double(), make_tokens(12)
+    expected = attention(tokens)
+    index = torch.arange(0, 24, 2)
+    states = torch.full((1, 24, 16), 1e3, dtype=torch.float64).index_copy(1, index, tokens.states)
+    mask = torch.arange(24)[None] % 2 == 0
+    mixed = attention(Tokens.of_states(states, mask, torch.arange(24)[None]))[:, index]
+    torch.testing.assert_close(mixed, expected, atol=1e-12, rtol=0)
+
+
+def test_directions_are_orthogonal_in_blocks() -> None:
+    directions = orthogonal_directions(20, 8, torch.Generator().manual_seed(1)).double()
+    for block in (directions[:8], directions[8:16], directions[16:]):
+        products = block @ block.T
+        torch.testing.assert_close(products, products.diag().diag(), atol=1e-5, rtol=0)
+    lengths = orthogonal_directions(8192, 8, torch.Generator().manual_seed(1)).square().sum(1)
+    assert lengths.mean().item() == pytest.approx(8, rel=0.05)
+    assert lengths.std().item() == pytest.approx(4, rel=0.1)
+
+
+def test_keys_that_matter_are_drawn() -> None:
+    """Value norms decide where attention is uniform."""
+    mask = torch.ones(1, 50, dtype=torch.bool)
+    attention = SkeinformerAttentionConfig(samples=10).build(16, 1).double()
+    value = torch.ones(1, 1, 50, 16, dtype=torch.float64)
+    value[:, :, 20:25] *= 1e4
+    counts = torch.zeros(50)
+    for seed in range(50):
+        index, is_drawn, _ = attention._draw(torch.full((1, 1, 10, 50), 0.02), value, mask, seed)
+        assert is_drawn.all()
+        assert len(set(index.flatten().tolist())) == 10
+        counts[index.flatten()] += 1
+    assert (counts[20:25] == 50).all()
+    assert counts[:20].max() < 20
+
+
+def test_importance_is_the_root_of_squared_weights_times_the_norm_of_the_value() -> None:
+    config = SkeinformerAttentionConfig(samples=6, row_normalization="none")  # which returns the odds
+    weights, value = torch.rand(2, 4, 6, 20).double(), torch.randn(2, 4, 20, 4).double()
+    mask = torch.arange(20) < torch.tensor([20, 13])[:, None]
+    index, _, odds = config.build(16, 4)._draw(weights, value, mask, 0)
+    importance = weights.norm(dim=2) * value.norm(dim=3) * mask[:, None]
+    expected = 6 * importance / importance.sum(2, keepdim=True)
+    torch.testing.assert_close(odds, expected.gather(2, index))
+
+
+def test_large_scores_do_not_overflow() -> None:
+    attention, tokens = SkeinformerAttentionConfig(samples=5).build(16, 4), make_tokens(30, dtype=torch.float32)
+    assert attention(tokens.with_states(tokens.states * 1e3)).isfinite().all()
+
+
+KINDS: tuple[SynthesizerKind, ...] = get_args(SynthesizerKind)
+
+
+@pytest.mark.parametrize("scores", KINDS)
+def test_every_form_has_gradients(scores: SynthesizerKind) -> None:
+    attention, tokens = SynthesizerAttentionConfig(scores=scores, length=31).build(16, 4).double(), make_tokens(30, 0)
+    attention(tokens)[tokens.mask].square().sum().backward()
+    for name, parameter in attention.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.isfinite().all(), name
+        assert parameter.grad.abs().max() > 0, name

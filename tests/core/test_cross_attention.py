@@ -1,0 +1,528 @@
+"""Contract of cross-attentions, tested on every variant; each against a naive version."""
+
+import math
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from sumpool.core.cross_attention import (
+    CrossAttention,
+    CrossAttentionConfig,
+    CrossAttentionOutput,
+    FullCrossAttention,
+    FullCrossAttentionConfig,
+    HeposCrossAttention,
+    HeposCrossAttentionConfig,
+    SentenceCrossAttention,
+    SentenceCrossAttentionConfig,
+    SentenceMemoryEncoder,
+)
+from sumpool.core.decoding.beam import search
+from sumpool.core.decoding.config import Lengths, Ranking
+from sumpool.core.model.config import ModelConfig
+from sumpool.core.model.summarizer import SummarizationModel
+from sumpool.core.nn.layers import merge_heads, split_heads
+from sumpool.core.nn.masking import zero_padding
+from sumpool.core.tokens import Tokens
+from sumpool.settings import config_class, kinds
+from tests.core.batches import alone, in_sentences, make_tokens
+
+KINDS = kinds("sumpool.core.cross_attention")
+
+
+def build(kind: str) -> CrossAttention:
+    config = config_class("sumpool.core.cross_attention", kind)()
+    assert isinstance(config, CrossAttentionConfig)
+    return config.build(16, 4).double().eval()
+
+
+def precompute(attention: CrossAttention, kind: str, tokens: Tokens) -> dict[str, Tensor]:
+    config = config_class("sumpool.core.cross_attention", kind)()
+    assert isinstance(config, CrossAttentionConfig)
+    torch.manual_seed(2)
+    return attention.precompute(tokens, config.build_memory_encoder(16).double().eval()(tokens))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("lengths", [(1, 37), (64, 1000, 3)])
+def test_padding_and_batch_mates_do_not_change_results(kind: str, lengths: tuple[int, ...]) -> None:
+    attention = build(kind)
+    queries = torch.randn(len(lengths), 6, 16, dtype=torch.float64)
+    tokens = make_tokens(*lengths, length=max(lengths) + 8, pad=torch.nan)
+    actual = attention(queries, precompute(attention, kind, tokens)).states
+    for document in range(len(lengths)):
+        expected = attention(
+            queries[document : document + 1], precompute(attention, kind, alone(tokens, document))
+        ).states
+        torch.testing.assert_close(actual[document : document + 1], expected, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_queries_are_independent(kind: str) -> None:
+    attention = build(kind)
+    queries = torch.randn(2, 6, 16, dtype=torch.float64)
+    precomputed = precompute(attention, kind, make_tokens(40, 22))
+    actual = attention(queries, precomputed).states
+    for position in range(6):
+        one = attention(queries[:, position : position + 1], precomputed).states
+        torch.testing.assert_close(actual[:, position : position + 1], one, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_parameter_gets_a_finite_gradient(kind: str) -> None:
+    attention = build(kind)
+    queries = torch.randn(2, 6, 16, dtype=torch.float64)
+    attention(queries, precompute(attention, kind, make_tokens(30, 7))).states.square().sum().backward()
+    for name, parameter in attention.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.isfinite().all(), name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_attention_weights_reproduce_the_output(kind: str) -> None:
+    attention = build(kind)
+    queries = torch.randn(3, 6, 16, dtype=torch.float64)
+    tokens = make_tokens(150, 22, 1)
+    precomputed = precompute(attention, kind, tokens)
+    weights = attention.attention_weights(queries, precomputed, 150)  # (batch, heads, target, length)
+    weights = weights * tokens.mask[:, None, None]
+    torch.testing.assert_close(weights[:2].sum(-1), torch.ones(2, 4, 6, dtype=torch.float64), atol=1e-12, rtol=0)
+    value = split_heads(attention.key_value(zero_padding(tokens.states, tokens.mask)).chunk(2, dim=-1)[1], 4)
+    expected = attention.out(merge_heads(weights @ value))
+    torch.testing.assert_close(attention(queries, precomputed).states, expected, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_half_precision_agrees_with_float64(kind: str, half_precision: torch.dtype) -> None:
+    attention, queries, tokens = build(kind), torch.randn(3, 6, 16, dtype=torch.float64), make_tokens(40, 7, 0)
+    expected = attention(queries, precompute(attention, kind, tokens)).states
+    config = config_class("sumpool.core.cross_attention", kind)()
+    assert isinstance(config, CrossAttentionConfig)
+    torch.manual_seed(2)
+    encoder = config.build_memory_encoder(16).eval().to(half_precision)
+    half_tokens = tokens.with_states(tokens.states.to(half_precision))
+    precomputed = attention.to(half_precision).precompute(half_tokens, encoder(half_tokens))
+    mixed = attention(queries.to(half_precision), precomputed).states
+    torch.testing.assert_close(mixed.double(), expected, atol=0.05, rtol=0)
+    assert attention.attention_weights(queries.to(half_precision), precomputed, 40).isfinite().all()
+    mixed.square().sum().backward()
+    assert all(parameter.grad.isfinite().all() for parameter in attention.parameters() if parameter.grad is not None)
+
+
+def build_hepos(stride: int, heads: int = 4) -> HeposCrossAttention:
+    return HeposCrossAttentionConfig(stride=stride).build(16, heads).double()
+
+
+def naive(attention: HeposCrossAttention, queries: Tensor, states: Tensor) -> Tensor:
+    """Attention of (target, dim) to (length, dim) of one document, head by head."""
+    heads, stride = attention.heads, attention.stride
+    query = attention.query(queries).view(len(queries), heads, 16 // heads)
+    key, value = (part.view(len(states), heads, 16 // heads) for part in attention.key_value(states).chunk(2, dim=-1))
+    mixed = torch.zeros_like(query)
+    for head in range(heads):
+        visible = [index for index in range(len(states)) if index % stride == head % stride]
+        if visible:
+            scores = query[:, head] @ key[visible, head].T / math.sqrt(query.size(2))
+            mixed[:, head] = scores.softmax(-1) @ value[visible, head]
+    out: Tensor = attention.out(mixed.flatten(1))
+    return out
+
+
+@pytest.mark.parametrize(("stride", "heads"), [(1, 4), (2, 4), (3, 2), (4, 8), (7, 4)])
+def test_equals_loops_over_heads(stride: int, heads: int) -> None:
+    attention = build_hepos(stride, heads)
+    lengths = (84, 37, 2, 1, 0)  # a multiple of every stride, and too few for some heads
+    tokens = make_tokens(*lengths, pad=torch.nan)
+    queries = torch.randn(len(lengths), 6, 16, dtype=torch.float64)
+    precomputed = attention.precompute(tokens, {})
+    actual = attention(queries, precomputed).states
+    for document, real in enumerate(lengths):
+        expected = naive(attention, queries[document], tokens.states[document, :real])
+        torch.testing.assert_close(actual[document], expected)
+    for position in range(6):
+        stepped = attention.step(queries[:, position : position + 1], precomputed)
+        torch.testing.assert_close(stepped, actual[:, position : position + 1])
+
+
+@pytest.mark.parametrize(("length", "positions"), [(8, 2), (9, 3), (11, 3), (1, 1)])
+def test_keys_and_values_cover_a_stride_of_the_memory(length: int, positions: int) -> None:
+    precomputed = build_hepos(4, heads=8).precompute(make_tokens(length, 1), {})
+    shapes = {name: tuple(tensor.shape) for name, tensor in precomputed.items()}
+    assert shapes == {"key": (2, 8, positions, 2), "value": (2, 8, positions, 2), "bias": (2, 8, 1, positions)}
+
+
+DIM, HEADS, TARGET = 16, 4, 6
+SIZE = DIM // HEADS
+SELECTIONS = kinds("sumpool.core.selection")
+MODES = ("full", "ideal", "selection", "mix")
+
+
+class AttentionWithEncoder(nn.Module):
+    """One layer of cross-attention with its memory encoder, sharp enough for distinct selections."""
+
+    def __init__(self, selection: str = "approximate", **settings: object) -> None:
+        super().__init__()
+        config = SentenceCrossAttentionConfig.model_validate(
+            {"sentences": 3, "selection": {"kind": selection}, **settings}
+        )
+        self.memory_encoder = config.build_memory_encoder(DIM)
+        self.layer = config.build(DIM, HEADS)
+        with torch.no_grad():
+            self.layer.query.weight *= 4
+        self.double()
+
+    def forward(self, queries: Tensor, memory: Tokens, mask: Tensor | None = None) -> CrossAttentionOutput:
+        output: CrossAttentionOutput = self.layer(
+            queries, self.layer.precompute(memory, self.memory_encoder(memory)), mask
+        )
+        return output
+
+    def selection_parameters(self) -> dict[str, nn.Parameter]:
+        """Parameters of the approximate selection."""
+        parts = {"memory_encoder": self.memory_encoder, "selection": self.layer.selection}
+        return {f"{part}.{name}": p for part, module in parts.items() for name, p in module.named_parameters()}
+
+
+@pytest.fixture
+def memory() -> Tokens:
+    """Three documents of 9, 3 and no sentences, numbered with gaps, nan in their padding."""
+    return in_sentences(make_tokens(36, 3, 0, length=40, pad=torch.nan))
+
+
+@pytest.fixture
+def queries() -> Tensor:
+    return torch.randn(3, TARGET, DIM, dtype=torch.float64)
+
+
+MASK = torch.arange(TARGET)[None] < torch.tensor([TARGET, 4, 2])[:, None]
+
+
+def word_attention(
+    attending: AttentionWithEncoder, queries: Tensor, memory: Tokens, document: int, head: int
+) -> Tensor:
+    """Full attention of a head, (target, real words)."""
+    part = slice(head * SIZE, (head + 1) * SIZE)
+    words = memory.states[document, memory.mask[document]]
+    key = attending.layer.key_value(words)[:, :DIM][:, part]
+    weights: Tensor = (attending.layer.query(queries[document])[:, part] @ key.T / SIZE**0.5).softmax(-1)
+    return weights
+
+
+def sentence_attention(attending: AttentionWithEncoder, queries: Tensor, memory: Tokens, document: int) -> Tensor:
+    """Full attention to sentences, (heads, target, sentences)."""
+    numbers = memory.sentences[document, memory.mask[document]]
+    member = (numbers[:, None] == numbers.unique()).double()
+    return torch.stack([word_attention(attending, queries, memory, document, head) @ member for head in range(HEADS)])
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+@pytest.mark.parametrize("training", [False, True])
+def test_selecting_every_sentence_is_full_cross_attention(
+    selection: str, training: bool, memory: Tokens, queries: Tensor
+) -> None:
+    attending = AttentionWithEncoder(selection, sentences=9).train(training)
+    full = FullCrossAttention(DIM, HEADS).double()
+    full.load_state_dict({name: p for name, p in attending.layer.state_dict().items() if "selection" not in name})
+    expected = full(queries, full.precompute(memory, {})).states
+    torch.testing.assert_close(attending(queries, memory).states, expected, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+def test_padding_and_batch_mates_do_not_change_selected_sentences(
+    selection: str, memory: Tokens, queries: Tensor
+) -> None:
+    attending = AttentionWithEncoder(selection).eval()
+    actual = attending(queries, memory).states
+    for document in range(3):
+        expected = attending(queries[document : document + 1], alone(memory, document)).states
+        torch.testing.assert_close(actual[document : document + 1], expected, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_only_the_best_sentences_are_attended_to(training: bool, memory: Tokens, queries: Tensor) -> None:
+    attending = AttentionWithEncoder("ideal", sentences=2).train(training)
+    actual = attending(queries, memory).states
+    values = attending.layer.key_value(memory.states[0, memory.mask[0]])[:, DIM:]
+    numbers = memory.sentences[0, memory.mask[0]]
+    weights_by_sentence = sentence_attention(attending, queries, memory, 0)
+    for position in range(TARGET):
+        best = numbers.unique()[weights_by_sentence[:, position].mean(0).topk(2).indices]
+        masked = ~torch.isin(numbers, best)
+        heads = []
+        for head in range(HEADS):
+            weights = word_attention(attending, queries, memory, 0, head)[position].masked_fill(masked, 0.0)
+            heads.append(weights / weights.sum() @ values[:, head * SIZE : (head + 1) * SIZE])
+        expected = attending.layer.out(torch.cat(heads))
+        torch.testing.assert_close(actual[0, position], expected, atol=1e-12, rtol=0)
+
+
+def test_the_setting_training_determines_the_sentences_attended_to(memory: Tokens, queries: Tensor) -> None:
+    attending = {mode: AttentionWithEncoder(training=mode, sentences=2).train() for mode in MODES}
+    for other in attending.values():
+        other.load_state_dict(attending["full"].state_dict(), strict=False)
+    ideal = AttentionWithEncoder("ideal", sentences=2).eval()
+    ideal.load_state_dict(attending["full"].state_dict(), strict=False)
+    states_by_mode = {mode: model(queries, memory).states for mode, model in attending.items()}
+    full = FullCrossAttention(DIM, HEADS).double()
+    full.load_state_dict(ideal.layer.state_dict())
+    torch.testing.assert_close(
+        states_by_mode["full"], full(queries, full.precompute(memory, {})).states, atol=1e-12, rtol=0
+    )
+    torch.testing.assert_close(states_by_mode["ideal"], ideal(queries, memory).states, atol=1e-12, rtol=0)
+    assert torch.equal(states_by_mode["mix"], states_by_mode["ideal"])  # the first batch
+    assert torch.equal(states_by_mode["selection"], attending["selection"].eval()(queries, memory).states)
+    assert len({float(states[0].detach().sum()) for states in states_by_mode.values()}) == 3
+
+
+def test_mix_draws_for_each_document_with_falling_probability(memory: Tokens) -> None:
+    memory_encoder = AttentionWithEncoder(training="mix", mix_steps=4).train().memory_encoder
+    assert isinstance(memory_encoder, SentenceMemoryEncoder)
+    many = replace(memory, **{name: getattr(memory, name)[[0] * 4000] for name in ("states", "mask", "sentences")})
+    fractions = [float(memory_encoder(many)["ideal"].double().mean()) for _ in range(6)]
+    assert fractions == pytest.approx([1.0, 0.75, 0.5, 0.25, 0.0, 0.0], abs=0.03)
+    assert "ideal" not in memory_encoder.eval()(memory)
+    assert int(memory_encoder.state_dict()["batches"]) == 6
+
+
+def test_mix_mixes_documents(memory: Tokens, queries: Tensor) -> None:
+    attending = AttentionWithEncoder(training="mix", sentences=2).train()
+    shared = attending.memory_encoder(memory)
+    choices = torch.tensor([[True] * 3, [False] * 3, [True, False, True]])
+    ideal, selected, mixed = (
+        attending.layer(queries, attending.layer.precompute(memory, {**shared, "ideal": ideal})).states
+        for ideal in choices
+    )
+    assert not torch.equal(ideal[0], selected[0])
+    assert torch.equal(mixed[0], ideal[0])
+    assert torch.equal(mixed[1], selected[1])
+
+
+@pytest.mark.parametrize("divergence", ["distribution", "element"])
+def test_losses_and_metrics_follow_the_equations(divergence: str, memory: Tokens, queries: Tensor) -> None:
+    attending = AttentionWithEncoder(divergence=divergence, temperature=0.7, sentences=2).train()
+    output = attending(queries, memory, MASK)
+    precomputed = attending.layer.precompute(memory, attending.memory_encoder(memory))
+    vectors, project = precomputed["selection.key"], attending.layer.selection.get_submodule("query")
+    sparsity, distances, kept = [], [], []
+    for document in (0, 1):
+        real = int(MASK[document].sum())
+        weights = sentence_attention(attending, queries, memory, document)[:, :real]
+        query = project(queries[document, :real]).view(real, HEADS, SIZE).transpose(0, 1)
+        sentences = weights.size(-1)
+        approximate = (query @ vectors[document, :, :sentences].transpose(1, 2) / SIZE**0.5).softmax(-1)
+        target = weights ** (1 / 0.7) / (weights ** (1 / 0.7)).sum(-1, keepdim=True)
+        sparsity.append(-(weights * weights.log()).sum(-1).mean())
+        terms = target * (target / approximate).log()
+        distances.append(terms.sum(-1).mean() if divergence == "distribution" else terms.mean())
+        best = approximate.mean(0).topk(2).indices
+        kept.append(weights.mean(0).gather(1, best).sum(-1).mean())
+    for loss, values in (("sparsity", sparsity), ("selection", distances)):
+        torch.testing.assert_close(output.losses[loss], torch.stack(values).sum() / 3, atol=1e-12, rtol=0)
+    torch.testing.assert_close(output.metrics["kept"], torch.stack(kept).sum() / 3, atol=1e-12, rtol=0)
+    assert not output.metrics["kept"].requires_grad
+
+
+def test_padding_of_the_target_does_not_change_losses(memory: Tokens, queries: Tensor) -> None:
+    attending = AttentionWithEncoder().train()
+    losses = attending(queries, memory, MASK).losses
+    other = attending(queries.masked_fill(~MASK[..., None], 50.0), memory, MASK).losses
+    assert all(torch.equal(losses[name], other[name]) for name in losses)
+    unmasked = attending(queries, memory).losses
+    same = attending(queries, memory, torch.ones_like(MASK)).losses
+    for name in losses:
+        torch.testing.assert_close(unmasked[name], same[name], atol=1e-12, rtol=0)
+
+
+def test_evaluation_has_no_losses(memory: Tokens, queries: Tensor) -> None:
+    for mode in MODES:
+        output = AttentionWithEncoder(training=mode).eval()(queries, memory, MASK)
+        assert output.losses == output.metrics == {}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_divergence_has_gradients_to_selection_and_decoder(mode: str, memory: Tokens, queries: Tensor) -> None:
+    """Equations 13 and 14; the gradient of the whole loss is taken at a weight of 0.2."""
+    attending = AttentionWithEncoder(training=mode).train()
+    parameters, query = attending.selection_parameters(), attending.layer.query.weight
+
+    def gradients(weight: float, nll: float) -> list[Tensor]:
+        torch.manual_seed(4)
+        output = attending(queries, memory, MASK)
+        loss = nll * output.states.square().sum() + weight * output.losses["selection"]
+        return list(torch.autograd.grad(loss, [*parameters.values(), query], allow_unused=True))
+
+    *divergence, moved = gradients(1.0, 0.0)
+    *whole, together = gradients(0.2, 1.0)
+    for name, expected, actual in zip(parameters, divergence, whole, strict=True):
+        assert name.endswith("bias") or expected.abs().max() > 1e-6, name  # most add the same to all scores
+        torch.testing.assert_close(actual, 0.2 * expected, atol=1e-15, rtol=1e-12)
+    *_, alone = gradients(0.0, 1.0)
+    assert moved.abs().max() > 1e-6
+    torch.testing.assert_close(together, alone + 0.2 * moved, atol=1e-12, rtol=1e-12)
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+def test_every_parameter_gets_a_finite_gradient_in_every_mode(selection: str, memory: Tokens, queries: Tensor) -> None:
+    for mode, scale in product(MODES, (1.0, 1e3)):
+        attending = AttentionWithEncoder(selection, training=mode).train()
+        states = memory.states.masked_fill(~memory.mask[..., None], torch.nan).requires_grad_()
+        output = attending((scale * queries).requires_grad_(), memory.with_states(states), MASK)
+        (output.states.square().sum() + output.losses["selection"] + output.losses["sparsity"]).backward()
+        assert states.grad is not None
+        assert states.grad.isfinite().all()
+        for name, parameter in attending.named_parameters():
+            assert parameter.grad is not None, name
+            assert parameter.grad.isfinite().all(), name
+
+
+def test_half_precision_gives_finite_losses() -> None:
+    attending = AttentionWithEncoder().float().train()
+    with torch.autocast("cpu", torch.bfloat16):
+        output = attending(torch.randn(2, TARGET, DIM), make_tokens(36, 3, dtype=torch.float32))
+    assert all(loss.dtype is torch.float32 and loss.isfinite() for loss in output.losses.values())
+
+
+BEAMS = 5
+LENGTHS = (203, 61, 0, 7)
+
+
+def build_sentence(selection: str, sentences: int = 2) -> tuple[SentenceCrossAttention, SentenceCrossAttentionConfig]:
+    settings = {"sentences": sentences, "selection": {"kind": selection}}
+    config = SentenceCrossAttentionConfig.model_validate(settings)
+    torch.manual_seed(3)
+    return config.build(DIM, HEADS).double().eval(), config
+
+
+def precompute_sentence(
+    layer: SentenceCrossAttention, config: SentenceCrossAttentionConfig, long_memory: Tokens
+) -> dict[str, Tensor]:
+    torch.manual_seed(4)
+    return layer.precompute(long_memory, config.build_memory_encoder(DIM).double().eval()(long_memory))
+
+
+@pytest.fixture
+def long_memory() -> Tokens:
+    """Documents of 20, 11, no and 4 sentences that grow ever longer, nan in their padding."""
+    return in_sentences(make_tokens(*LENGTHS, length=208, pad=torch.nan))
+
+
+@pytest.fixture
+def beam_queries() -> Tensor:
+    """Queries of beams that select different sentences, the last two the same."""
+    queries_of_steps = 4 * torch.randn(len(LENGTHS), BEAMS, DIM, dtype=torch.float64)
+    queries_of_steps[:, -1] = queries_of_steps[:, -2]
+    return queries_of_steps
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+def test_a_step_is_the_same_as_forward(selection: str, long_memory: Tokens, beam_queries: Tensor) -> None:
+    for sentences in (1, 2, 8, 50):
+        layer, config = build_sentence(selection, sentences)
+        precomputed = precompute_sentence(layer, config, long_memory)
+        stepped = layer.step(beam_queries, precomputed)
+        torch.testing.assert_close(stepped, layer(beam_queries, precomputed).states, atol=1e-12, rtol=0)
+
+
+def test_empty_documents_give_the_bias(long_memory: Tokens, beam_queries: Tensor) -> None:
+    layer, config = build_sentence("approximate")
+    stepped = layer.step(beam_queries, precompute_sentence(layer, config, long_memory))
+    assert torch.equal(stepped[2], layer.out.bias.expand(BEAMS, DIM))
+
+
+def test_only_selected_sentences_are_read(long_memory: Tokens, beam_queries: Tensor) -> None:
+    layer, config = build_sentence("approximate")
+    precomputed = precompute_sentence(layer, config, long_memory)
+    expected = layer.step(beam_queries[:1], _first(precomputed))
+    selected = layer.select_sentences(beam_queries, precomputed).any(1)
+    unread = ~selected.gather(1, precomputed["index"])[0]
+    assert unread[: LENGTHS[0]].any()
+    words = precomputed["words"].clone()
+    words[0, unread] = torch.nan
+    actual = layer.step(beam_queries[:1], _first({**precomputed, "words": words}))
+    assert torch.equal(actual, expected)
+
+
+def _first(precomputed: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor[:1] for name, tensor in precomputed.items()}
+
+
+def test_a_whole_search_is_that_of_each_document_alone() -> None:
+    cross_attention = {"kind": "sentence", "sentences": 2, "selection": {"kind": "approximate"}}
+    settings = {
+        "dim": DIM,
+        "heads": HEADS,
+        "feed_forward": 32,
+        "encoder": [{"attention": {"kind": "vanilla"}}],
+        "decoder": {"layers": 2, "cross_attention": cross_attention},
+    }
+    model = SummarizationModel(ModelConfig.model_validate(settings), 40).double().eval()
+    with torch.no_grad():
+        model.embedding.weight *= 8  # so that hypotheses differ
+    lengths = (90, 33, 150)
+    mask = torch.arange(150) < torch.tensor(lengths)[:, None]
+    ids = torch.randint(5, 40, mask.shape).masked_fill(~mask, 0)
+    sentences = (torch.arange(150) // 7).expand(mask.shape)
+    bounds = [Lengths(2 + 3 * document, 4 + 3 * document) for document in range(3)]  # ended at different steps
+
+    def decode(rows: slice) -> list[list[tuple[int, ...]]]:
+        long_memory = model.encode(ids[rows], mask[rows], sentences[rows])
+        hypotheses = search(model.step, model.start(long_memory, BEAMS), bounds[rows], Ranking(BEAMS))
+        return [[hypothesis.tokens for hypothesis in document] for document in hypotheses]
+
+    with torch.inference_mode():
+        together = decode(slice(None))
+        assert together == [decode(slice(document, document + 1))[0] for document in range(3)]
+
+
+SELECTIONS_AND_ENCODERS: dict[str, dict[str, Any]] = {
+    **{kind: {"kind": kind} for kind in kinds("sumpool.core.selection")},
+    "approximate by gru": {"kind": "approximate", "encoder": {"kind": "gru"}},
+}
+CONFIGS: dict[str, CrossAttentionConfig] = {
+    "full": FullCrossAttentionConfig(),
+    "hepos": HeposCrossAttentionConfig(),
+    **{
+        name: SentenceCrossAttentionConfig.model_validate({"sentences": 3, "selection": selection})
+        for name, selection in SELECTIONS_AND_ENCODERS.items()
+    },
+}
+every_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+
+
+def to_gpu(tokens: Tokens) -> Tokens:
+    parts = ("states", "mask", "positions", "sentences", "words", "ids", "origin")
+    return replace(tokens, **{name: getattr(tokens, name).cuda() for name in parts})
+
+
+@pytest.mark.gpu
+@needs_gpu
+@every_config
+def test_gpu_and_cpu_agree(config: CrossAttentionConfig) -> None:
+    tokens = make_tokens(120, 61, 7, length=128)
+    queries = torch.randn(3, 5, 16, dtype=torch.float64)
+    layer, memory_encoder = config.build(16, 4).double().eval(), config.build_memory_encoder(16).double().eval()
+    precomputed = layer.precompute(tokens, memory_encoder(tokens))
+    expected, stepped = layer(queries, precomputed).states, layer.step(queries, precomputed)
+    layer, memory_encoder, tokens = layer.cuda(), memory_encoder.cuda(), to_gpu(tokens)
+    precomputed = layer.precompute(tokens, memory_encoder(tokens))
+    torch.testing.assert_close(layer(queries.cuda(), precomputed).states.cpu(), expected, atol=1e-10, rtol=0)
+    torch.testing.assert_close(layer.step(queries.cuda(), precomputed).cpu(), stepped, atol=1e-10, rtol=0)
+
+
+@pytest.mark.gpu
+@needs_gpu
+@every_config
+def test_gradients_under_bf16_are_finite(config: CrossAttentionConfig) -> None:
+    tokens = to_gpu(make_tokens(120, 61, 7, length=128, dtype=torch.float32))
+    layer, memory_encoder = config.build(16, 4).cuda(), config.build_memory_encoder(16).cuda()
+    with torch.autocast("cuda", torch.bfloat16):
+        output = layer(torch.randn(3, 5, 16, device="cuda"), layer.precompute(tokens, memory_encoder(tokens)))
+        loss: Tensor = output.states.float().square().sum() + sum(output.losses.values())
+    loss.backward()
+    for name, parameter in nn.ModuleList([layer, memory_encoder]).named_parameters():
+        assert parameter.grad is None or parameter.grad.isfinite().all(), name
