@@ -60,7 +60,7 @@ def test_usual_field_names_are_guessed_and_noted(tmp_path: Path) -> None:
 
 def test_line_number_is_the_default_id(tmp_path: Path) -> None:
     path = write(tmp_path / "x.jsonl", {"text": "Text.", "summary": "Short."})
-    config = JsonlSourceConfig(train=path)
+    config = JsonlSourceConfig(train=path, validation_share=0)
     assert list(config.rows()) == [Example(f"{path}:1", "Text.", "Short.", "train")]
     assert list(config.notes()) == [
         f"{path}: read 'text' as document, 'summary' as summary and the location in the file as id"
@@ -69,7 +69,7 @@ def test_line_number_is_the_default_id(tmp_path: Path) -> None:
 
 def test_field_names_can_be_set(tmp_path: Path) -> None:
     path = write(tmp_path / "x", {"key": "k", "long": "Text.", "short": "Short.", "document": "no"})
-    config = JsonlSourceConfig(train=path, document="long", summary="short", id="key")
+    config = JsonlSourceConfig(train=path, validation_share=0, document="long", summary="short", id="key")
     assert list(config.rows()) == [Example("k", "Text.", "Short.", "train")]
     assert list(config.notes()) == []
 
@@ -88,7 +88,7 @@ def test_invalid_row_is_rejected_with_its_line(tmp_path: Path) -> None:
         ([1], "must be a JSON object, got list"),
     ]:
         path = write(tmp_path / "x.jsonl", row("good"), bad, row("last"))
-        good, rejected, last = JsonlSourceConfig(train=path).rows()
+        good, rejected, last = JsonlSourceConfig(train=path, validation_share=0).rows()
         assert isinstance(good, Example)
         assert isinstance(last, Example)
         assert isinstance(rejected, Reject)

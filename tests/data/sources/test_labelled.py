@@ -15,7 +15,7 @@ def write(path: Path, *rows: object) -> Path:
 
 
 def read(path: Path, **settings: str) -> list[Example | Reject]:
-    return list(LabelledSourceConfig.model_validate({"train": path, **settings}).rows())
+    return list(LabelledSourceConfig.model_validate({"train": path, "validation_share": 0, **settings}).rows())
 
 
 def test_labels_are_texts_numbers_and_truth_values(tmp_path: Path) -> None:

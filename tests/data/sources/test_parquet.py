@@ -61,16 +61,18 @@ def test_pattern_can_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_row_number_is_the_default_id(tmp_path: Path) -> None:
     path = write(tmp_path / "x.parquet", *({"text": f"Text {n}.", "summary": "S."} for n in range(200)), group=70)
-    assert [example.id for example in ParquetSourceConfig(train=path).rows() if isinstance(example, Example)] == [
-        f"{path}:{number}" for number in range(1, 201)
-    ]
+    assert [
+        example.id
+        for example in ParquetSourceConfig(train=path, validation_share=0).rows()
+        if isinstance(example, Example)
+    ] == [f"{path}:{number}" for number in range(1, 201)]
 
 
 def test_invalid_utf_8_is_rejected_with_its_row(tmp_path: Path) -> None:
     bad = pa.Array.from_buffers(pa.string(), 2, pa.array([b"fine", b"a\xff"]).buffers())
     table = pa.table({"id": ["1", "2"], "document": bad, "summary": ["S.", "S."]})
     pq.write_table(table, tmp_path / "x.parquet")
-    config = ParquetSourceConfig(train=tmp_path / "x.parquet")
+    config = ParquetSourceConfig(train=tmp_path / "x.parquet", validation_share=0)
     example, rejected = config.rows()
     assert example == Example("1", "fine", "S.", "train")
     assert rejected == Reject(f"{tmp_path / 'x.parquet'}:2", "must be UTF-8, got byte 0xff at position 1; convert it")
@@ -84,7 +86,7 @@ def test_memory_is_bounded_in_large_row_groups(tmp_path: Path) -> None:
     pq.write_table(table, path, row_group_size=2000, use_dictionary=False, write_batch_size=32)
     del table
     before, peak = pa.total_allocated_bytes(), 0
-    for example, text in zip(ParquetSourceConfig(train=path).rows(), texts, strict=True):
+    for example, text in zip(ParquetSourceConfig(train=path, validation_share=0).rows(), texts, strict=True):
         assert isinstance(example, Example)
         assert example.document == text
         peak = max(peak, pa.total_allocated_bytes() - before)
