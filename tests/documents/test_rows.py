@@ -1,13 +1,16 @@
+import gzip
 import io
 import json
 from pathlib import Path
 
 import pyarrow
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyarrow import parquet
 
 from sumpool.documents.document import DEFAULT_OPTIONS, Document, ReadOptions
-from sumpool.documents.rows import json_line_documents, row_documents
+from sumpool.documents.rows import Line, Reject, guess_field, json_line_documents, read_lines, row_documents, text_of
 from sumpool.errors import DataError
 
 
@@ -74,3 +77,79 @@ def test_separated_values_are_documents() -> None:
 
 def test_rows_without_a_header_are_none() -> None:
     assert list(row_documents("x", b"", "csv", DEFAULT_OPTIONS)) == []
+
+
+def read(path: Path, content: bytes) -> list[Line | Reject]:
+    path.write_bytes(content)
+    return list(read_lines(path))
+
+
+def test_lines_end_at_line_feeds_only(tmp_path: Path) -> None:
+    text = "a\u2028b\u2029c\x85d\re"
+    line = json.dumps({"text": text}, ensure_ascii=False).encode()
+    path = tmp_path / "x.jsonl"
+    lines = read(path, b"\xef\xbb\xbf" + line + b"\r\n\n  \n" + line)
+    assert lines == [Line(f"{path}:1", {"text": text}), Line(f"{path}:4", {"text": text})]
+
+
+def test_invalid_line_does_not_stop_the_next(tmp_path: Path) -> None:
+    for content, reason in [
+        (b"{", "must be a JSON object, got: Expecting property name"),
+        (b"[1]", "must be a JSON object, got list"),
+        (b"null", "must be a JSON object, got NoneType"),
+        (b'{"a": "\xe9"}', "must be UTF-8, got byte 0xe9 at position 7"),
+        (b'{"a": "\0"}', "must be text, got a null character"),
+        (b"[" * 100_000, "more than 64 levels of brackets"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "digits"),
+    ]:
+        path = tmp_path / "x.jsonl"
+        bad, good = read(path, content + b'\n{"a": 1}\n')
+        assert isinstance(bad, Reject)
+        assert bad.where == f"{path}:1"
+        assert reason in bad.reason
+        assert good == Line(f"{path}:2", {"a": 1})
+
+
+@given(st.lists(st.binary(max_size=30).filter(lambda line: b"\n" not in line), max_size=8))
+def test_each_line_that_is_not_blank_yields_one_result(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]
+) -> None:
+    results = read(tmp_path_factory.mktemp("fuzz") / "x.jsonl", b"\n".join(lines))
+    assert len(results) == sum(bool(line.strip()) for line in lines)
+
+
+def test_truncated_archive_is_an_error(tmp_path: Path) -> None:
+    whole = gzip.compress(b'{"a": 1}\n' * 10_000)
+    path = tmp_path / "x.jsonl.gz"
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataError, match=r"x\.jsonl\.gz must be complete, got: .* after line \d+; get the file again"):
+        list(read_lines(path))
+
+
+def test_invalid_text_is_an_error() -> None:
+    for value, reason in [
+        (None, "'text' must be text, got NoneType"),
+        (["a"], "'text' must be text, got list"),
+        (" \n", "'text' must contain text, got an empty one"),
+        ("a\0", "'text' must be text, got a null character"),
+        ("a\ud800", "'text' must be valid Unicode, got an unpaired surrogate at 1"),
+    ]:
+        with pytest.raises(ValueError, match=reason):
+            text_of({"text": value}, "text")
+
+
+def test_a_few_null_characters_are_removed() -> None:
+    text = 1000 * "a"
+    assert text_of({"text": f"{text}\0"}, "text") == text
+    with pytest.raises(ValueError, match="must be text, got a null character"):
+        text_of({"text": f"{text[2:]}\0"}, "text")
+
+
+def test_missing_field_is_an_error() -> None:
+    with pytest.raises(ValueError, match="must have a field 'text', got 'a', 'b'"):
+        text_of({"a": 1, "b": 2}, "text")
+
+
+def test_guess_prefers_the_first_candidate() -> None:
+    assert guess_field({"body": "", "article": ""}, ("article", "body")) == "article"
+    assert guess_field({"other": ""}, ("article", "body")) is None

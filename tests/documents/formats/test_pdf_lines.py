@@ -1,7 +1,8 @@
 from sumpool.documents.pdf.blocks import Body, Group, Vocabulary, compose_blocks, find_title, is_scrambled, measure_body
 from sumpool.documents.pdf.blocks import _is_caption as is_caption
 from sumpool.documents.pdf.blocks import _join_across_breaks as join_across_breaks
-from sumpool.documents.pdf.lines import PrintedLine, Segment
+from sumpool.documents.pdf.lines import PrintedLine, Segment, clean_characters, join_runs
+from sumpool.documents.pdf.runs import Font, Run, classify_font
 
 
 def line(text: str, y: float, size: float = 14) -> PrintedLine:
@@ -102,3 +103,81 @@ def test_name_of_a_journal_with_year_and_volume_is_no_title() -> None:
     assert find_title(lines, body, "") == "Journal of Rain", "nothing says otherwise"
     issue = line("214 Journal of Rain, 2016, 10, 214-221", 20, 8)
     assert find_title([issue, *lines], body, "") == "How Towns Keep Water"
+
+
+FONT = Font("Times-Roman")
+
+
+def run(text: str, x0: float, x1: float, y: float = 100, size: float = 10) -> Run:
+    return Run(text, x0, x1, y, size, FONT)
+
+
+def test_characters_are_cleaned() -> None:
+    for raw, clean in [
+        ("e\ufb03cient \ufb01sh", "efficient fish"),
+        ("e\x0ecient \x0csh", "efficient fish"),
+        ("M\u00a8uller caf\u00b4 e", "Müller café"),
+        ("c\u00b8a", "ça"),
+        ("\U0001d44e + \U0001d44f", "a + b"),
+        ("proceed\ufffe", "proceed-"),
+        ("图\uff0c表", "图\uff0c表"),
+        ("a\u00a0b", "a b"),
+    ]:
+        assert clean_characters(raw) == clean
+
+
+def test_runs_of_one_line_are_one_segment() -> None:
+    segments = join_runs([run("The", 10, 25), run("harbour", 28, 60), run(".", 60, 62), run("Next", 10, 30, 112)])
+    assert [segment.text for segment in segments] == ["The harbour.", "Next"]
+
+
+def test_wide_gaps_divide_segments() -> None:
+    segments = join_runs([run("left", 10, 25), run("right", 45, 60)])
+    assert [segment.text for segment in segments] == ["left", "right"]
+
+
+def test_runs_drawn_out_of_order_are_joined_by_place() -> None:
+    segments = join_runs([run("harbour", 28, 60), run("Next", 10, 30, 112), run("The", 10, 25)])
+    assert sorted(segment.text for segment in segments) == ["Next", "The harbour"]
+
+
+def test_marks_of_notes_are_dropped_and_powers_kept() -> None:
+    raised = {"y": 96.0, "size": 6.0}
+    (word,) = join_runs([run("harbour", 10, 40), run("3", 40, 43, **raised), run("is", 46, 52)])
+    (power,) = join_runs([run("10", 10, 20), run("6", 20, 23, **raised), run("boats", 26, 50)])
+    assert (word.text, power.text) == ("harbour is", "10⁶ boats")
+    (note,) = join_runs([run("3", 10, 13, **raised), run("A note", 14, 40, size=8.0)])
+    assert (note.text, note.mark) == ("A note", "3")
+
+
+def test_unknown_character_before_a_gap_is_a_bullet() -> None:
+    (segment,) = join_runs([run("\x88", 10, 15), run("item", 20, 40)])
+    assert segment.text == "• item"
+
+
+def test_name_shows_the_style() -> None:
+    for name, bold, italic, mono, math in [
+        ("Times-Roman", False, False, False, False),
+        ("Times-BoldItalic", True, True, False, False),
+        ("CMR10", False, False, False, False),
+        ("CMBX12", True, False, False, False),
+        ("SFSX1000", True, False, False, False),
+        ("CMTI10", False, True, False, False),
+        ("CMTT10", False, False, True, False),
+        ("IBMPlexMono-Medium", False, False, True, False),
+        ("CMMI10", False, False, False, True),
+        ("CMSY7", False, False, False, True),
+        ("LibertinusMath-Regular", False, False, False, True),
+    ]:
+        assert classify_font(name) == Font(name, bold, italic, mono, math)
+
+
+def test_weight_counts_where_the_name_says_nothing() -> None:
+    assert classify_font("F1", weight=700).bold
+    assert not classify_font("CMR10", weight=700).bold
+
+
+def test_flags_of_the_descriptor_count() -> None:
+    assert classify_font("Any", flags=1).mono
+    assert classify_font("Any", flags=1 << 6).italic
+    assert classify_font("Any", flags=1 << 18).bold
