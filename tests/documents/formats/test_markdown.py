@@ -198,7 +198,7 @@ def test_preformatted_html_is_code() -> None:
     assert blocks(text) == [("paragraph", 0, "Above"), ("code", 0, "a = 1\n  b < 2"), ("paragraph", 0, "Below")]
 
 
-SAMPLES = Path(__file__).parent / "formats/samples"
+SAMPLES = Path(__file__).parent / "samples"
 HOSTILE = Document(
     "a",
     "",
