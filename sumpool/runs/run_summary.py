@@ -243,7 +243,19 @@ def describe_run(run: Path) -> RunDetails:
         manifest.verify(run, manifest.files)
     except CheckpointError as error:
         summary = replace(summary, state="damaged", problem=str(error))
-    records = read_records(run / METRICS, "validation")
+    validations = [
+        {name: value for name, value in record.items() if isinstance(value, int | float) and name != "best"}
+        for record in read_records(run / METRICS, "validation")
+    ]
+    systems = {
+        split: {
+            row["system"]: {name: 100 * row["rouge"][name]["mean"] for name in MEASURES if name in row["rouge"]}
+            for row in report["rows"]
+            if row.get("slice") == "all"
+        }
+        for split, report in evaluations(run)
+        if "rows" in report
+    }
     samples = read_records(run / SAMPLES, "sample")
     last = max((sample["step"] for sample in samples), default=0)
     tree = read_recipe(run)
@@ -251,9 +263,9 @@ def describe_run(run: Path) -> RunDetails:
         summary=summary,
         recipe=_settings(tree),
         data=_data(run, tree),
-        validations=[_numbers(record) for record in records],
+        validations=validations,
         samples=[sample for sample in samples if sample["step"] == last],
-        systems={split: _systems(report) for split, report in evaluations(run) if "rows" in report},
+        systems=systems,
     )
 
 
@@ -322,15 +334,3 @@ def _data(run: Path, tree: Mapping[str, Any]) -> dict[str, str]:
         return find_task(tree["task"]).load_report(run).facts()
     except (DataError, ValueError):
         return {}
-
-
-def _numbers(record: Mapping[str, Any]) -> dict[str, float]:
-    return {name: value for name, value in record.items() if isinstance(value, int | float) and name != "best"}
-
-
-def _systems(report: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    return {
-        row["system"]: {name: 100 * row["rouge"][name]["mean"] for name in MEASURES if name in row["rouge"]}
-        for row in report["rows"]
-        if row.get("slice") == "all"
-    }

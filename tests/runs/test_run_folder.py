@@ -3,13 +3,16 @@ import shutil
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.prepared_folder import content_digest, write_manifest
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.io.manifest import Manifest
 from sumpool.progress import no_op
 from sumpool.recipe.load import load_recipe
 from sumpool.runs import run_folder
+from sumpool.runs.model_card import imported_card
 from sumpool.runs.run_folder import LOCK, exclusive, new_folder, opened, prepared_data_of, require_run_folder
 from sumpool.training.processes import Processes
 
@@ -95,3 +98,19 @@ def test_changed_data_is_named(run: Path, verify: str) -> None:
     Path("prepared/renamed/tokens.bin").write_text("RENAMED")
     with pytest.raises(DataError, match=r"prepared/renamed/tokens\.bin must hold 7 bytes with .* it is damaged or was"):
         prepared_data_of(run, recipe)
+
+
+HOSTILE = "a`b\n# forged <b>|"
+
+
+def test_names_forge_no_lines(tiny_recipe: Path) -> None:
+    recipe = load_recipe(tiny_recipe)
+    model = SummarizationModel(recipe.model, 300)
+    pages = []
+    for name in ("plain", HOSTILE):
+        card = imported_card(recipe, Path("runs") / name, f"{name}/model", model, [f"Left out: {name}."])
+        pages.append(MarkdownIt("gfm-like", {"linkify": False}).parse(card))
+    plain, hostile = [[(token.type, token.tag) for token in page] for page in pages]
+    assert plain == hostile
+    shown = "".join(token.content for token in pages[1])
+    assert "--model 'runs/a`b\\u000a# forged <b>|'" in shown

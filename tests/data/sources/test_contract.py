@@ -1,19 +1,21 @@
-"""Contract of every source: rows in a fixed order, fingerprint of the files, errors that name the path, a page."""
-
 import json
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sumpool.data.config import SPLITS, DataConfig, Example, SourceConfig
+from sumpool.data.config import SPLITS, DataConfig, Example, Reject, SourceConfig, hash_split
 from sumpool.data.prepared_folder import fingerprint
 from sumpool.errors import DataError
 from sumpool.settings import kinds
 from sumpool.tasks.classification.labels import LabelledDataConfig
 from tests.data.sources.test_datasets import save
+
+"""Contract of every source: rows in a fixed order, fingerprint of the files, errors that name the path, a page."""
+
 
 ROWS = [{"id": f"d{number}", "document": f"Document {number}, as it is.", "summary": "Short."} for number in range(60)]
 PACKAGE = "sumpool.data.sources"
@@ -128,3 +130,38 @@ def test_documentation_has_a_row_for_every_source() -> None:
     page = (Path(__file__).parents[3] / "docs" / "data.md").read_text()
     rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
     assert {kind for kind in kinds(PACKAGE) if not any(f"`{kind}`" in row for row in rows)} == set()
+
+
+class ScatteredConfig(SourceConfig):
+    """A source with every kind of path among its settings."""
+
+    kind: str = "scattered"
+    file: Path
+    folder: Path
+    several: tuple[Path, ...]
+    none: Path | None = None
+
+    def rows(self) -> Iterator[Example | Reject]:
+        yield from ()
+
+
+def test_files_lists_all_paths_among_the_settings(tmp_path: Path) -> None:
+    for name in ("folder/b.txt", "folder/deep/a.txt", "one", "two", "file"):
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / name).write_text("")
+    source = ScatteredConfig(
+        file=tmp_path / "file", folder=tmp_path / "folder", several=(tmp_path / "one", tmp_path / "two")
+    )
+    files = [str(path.relative_to(tmp_path)) for path in source.files()]
+    assert files == ["file", "folder/b.txt", "folder/deep/a.txt", "one", "two"]
+
+
+def test_hash_split_matches_the_fractions() -> None:
+    counts = Counter(hash_split(f"document {number}", 0.1, 0.2) for number in range(10_000))
+    assert abs(counts["validation"] - 1000) < 100
+    assert abs(counts["test"] - 2000) < 150
+
+
+def test_hash_split_is_deterministic() -> None:
+    splits = [hash_split(name, 0.3, 0.3) for name in "abcdef"]
+    assert splits == ["test", "validation", "test", "train", "test", "test"]
