@@ -159,7 +159,7 @@ def _ask(url: str, text: str) -> str:
 
 
 def _write_table(rows: Sequence[tuple[str, Path, str]], made: Mapping[str, Mapping[str, Made]]) -> None:
-    rouge = Rouge(stemmer=True, split=SPLITTER.split, splitter="the shipped one")
+    rouge = Rouge()
     values, words = {name: list[list[float]]() for name in made}, 0
     for id, path, reference in rows:
         count = min(TOKENIZER.count_words(found[id][0]) for found in made.values())

@@ -42,7 +42,7 @@ from sumpool.text.sentences import SentenceSplitter
 
 SPLITTER = SentenceSplitter()
 TOKENIZER = RougeTokenizer(stemmer=True)
-ROUGE = Rouge(stemmer=True, split=SPLITTER.split, splitter="the shipped one")
+ROUGE = Rouge()
 WORDS: Mapping[str, tuple[int, ...]] = {
     "rfc": (60,),
     "vignettes": (130, 200),

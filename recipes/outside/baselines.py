@@ -35,7 +35,7 @@ def main() -> None:
 def table(kind: str, rows: Sequence[Row], lengths: Sequence[int]) -> Iterator[str]:
     """Yield the lines of the table for a corpus."""
     splitter = SentenceSplitter()
-    rouge = Rouge(stemmer=True, split=splitter.split, splitter="sumpool's English", tokenizer="rouge")
+    rouge = Rouge()
     totals: dict[tuple[str, int, str], float] = defaultdict(float)
     for row in rows:
         for system, words, summary in baselines(row, splitter.split(row.document), rouge, lengths):

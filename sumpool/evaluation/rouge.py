@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from rouge_score.tokenize import tokenize as rouge_tokenize
 
 from sumpool.text import porter
+from sumpool.text.sentences import SentenceSplitter
 
 TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 TITLES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-Lsum"}
@@ -38,8 +39,6 @@ _SCRIPTS_WITHOUT_SPACES = (
     "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u312f\u31a0-\u31ff"  # radicals, kana, bopomofo
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"  # Han, half-width kana
 )
-Split = Callable[[str], list[str]]
-"""Sentence splitter."""
 Tokenize = Callable[[str], list[str]]
 """Tokenizer of the words that ROUGE compares."""
 
@@ -142,8 +141,6 @@ class Rouge:
 
     Args:
         stemmer: Whether words are stemmed before they are compared.
-        split: Sentence splitter for ROUGE-Lsum.
-        splitter: Name of the splitter in the signature.
         tokenizer: Name of the tokenizer in `TOKENIZERS`.
 
     Attributes:
@@ -151,18 +148,18 @@ class Rouge:
         signature: All settings that scores depend on, in one line.
     """
 
-    def __init__(self, *, stemmer: bool, split: Split, splitter: str, tokenizer: str = "rouge") -> None:
+    def __init__(self, *, stemmer: bool = True, tokenizer: str = "rouge") -> None:
         from importlib.metadata import version
 
         from rouge_score.rouge_scorer import RougeScorer  # with nltk and scipy, which take more than a second
 
         self.tokenizer = TOKENIZERS[tokenizer](stemmer)
-        self._split = split
+        self._split = SentenceSplitter().split
         self._scorer = RougeScorer(list(TYPES), tokenizer=self.tokenizer)
         stems = "porter (extensions of nltk)" if stemmer else "none"
         self.signature = (
             f"rouge-score {version('rouge-score')} | F1 | words:{self.tokenizer.name} | stem:{stems} | "
-            f"L:whole text | Lsum:{splitter}"
+            "L:whole text | Lsum:sumpool's English"
         )
 
     def score(self, summary: str, reference: str) -> dict[str, Score]:
@@ -179,8 +176,7 @@ class Rouge:
         return bool(self.tokenizer.tokenize(text))
 
     def _lines(self, text: str) -> str:
-        # A line break inside a sentence would count as the end of the sentence.
-        return "\n".join(" ".join(sentence.split()) for sentence in self._split(text))
+        return "\n".join(map(str.strip, self._split(text)))
 
 
 @final

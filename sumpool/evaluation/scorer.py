@@ -141,12 +141,7 @@ class SummaryScorer:
         self._config = config
         self._equal_length = equal_length
         self._splitter = SentenceSplitter()
-        self.rouge = Rouge(
-            stemmer=config.stemmer,
-            split=self._splitter.split,
-            splitter="sumpool's English",
-            tokenizer=config.tokenizer,
-        )
+        self.rouge = Rouge(stemmer=config.stemmer, tokenizer=config.tokenizer)
         self._tokenizer = self.rouge.tokenizer
         self._words = self._tokenizer.words if isinstance(self._tokenizer, UnicodeTokenizer) else split_words
         length = "" if equal_length else f"-{config.lead_words}"

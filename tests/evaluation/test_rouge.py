@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
 from sumpool.evaluation.rouge import TOKENIZERS, TYPES, Agreement, Rouge, RougeTokenizer, Score, UnicodeTokenizer
+from sumpool.text.sentences import SentenceSplitter
 
 VOCABULARY = [
     *("the", "network", "protocols", "describe", "connections", "connected", "connecting", "hosts", "addresses", "a"),
@@ -18,53 +19,38 @@ TEXT = st.text(max_size=120) | st.lists(st.sampled_from(VOCABULARY), max_size=40
 THEIRS = {stemmer: RougeScorer(list(TYPES), use_stemmer=stemmer) for stemmer in (True, False)}
 
 
-def rouge(*, stemmer: bool = True) -> Rouge:
-    return Rouge(stemmer=stemmer, split=lambda text: text.split("\n"), splitter="lines")
-
-
-OURS = {stemmer: rouge(stemmer=stemmer) for stemmer in (True, False)}
+OURS = {stemmer: Rouge(stemmer=stemmer) for stemmer in (True, False)}
+ROUGE = OURS[True]
 
 
 @pytest.mark.parametrize("stemmer", [True, False])
 @given(TEXT, TEXT)
 def test_any_pair_scores_as_with_rouge_score(stemmer: bool, summary: str, reference: str) -> None:
     got = OURS[stemmer].score(summary, reference)
-    one, two = ("\n".join(" ".join(line.split()) for line in text.split("\n")) for text in (summary, reference))
+    one, two = ("\n".join(map(str.strip, SentenceSplitter().split(text))) for text in (summary, reference))
     expected = THEIRS[stemmer].score(two, one)
     for name in TYPES:
         assert astuple(got[name]) == pytest.approx(tuple(expected[name]), abs=1e-9)
 
 
-def test_summary_level_rouge_needs_sentences_on_lines() -> None:
-    summary, reference = "hosts route. addresses change.", "addresses change. hosts route."
-    together = Rouge(stemmer=True, split=lambda text: [text], splitter="none").score(summary, reference)
-    apart = Rouge(stemmer=True, split=lambda text: text.replace(". ", ".|").split("|"), splitter="dots").score(
-        summary, reference
-    )
-    assert together["rougeLsum"] == together["rougeL"] == apart["rougeL"] == Score(0.5, 0.5, 0.5)
-    assert apart["rougeLsum"] == Score(1.0, 1.0, 1.0)
-
-
-def test_a_line_break_inside_a_sentence_ends_no_sentence() -> None:
-    whole = Rouge(stemmer=True, split=lambda text: [text], splitter="none")
-    assert whole.score("c d\na b", "a b c d") == whole.score("c d a b", "a b c d")
+def test_summary_level_rouge_compares_sentences() -> None:
+    scores = ROUGE.score("Hosts route. Addresses\nchange.", "Addresses change. Hosts route.")
+    assert scores["rougeL"] == Score(0.5, 0.5, 0.5)
+    assert scores["rougeLsum"] == Score(1.0, 1.0, 1.0)
 
 
 def test_precision_and_recall_are_not_swapped() -> None:
-    assert rouge().score("hosts", "hosts route packets today")["rouge1"] == Score(1.0, 0.25, 0.4)
+    assert ROUGE.score("hosts", "hosts route packets today")["rouge1"] == Score(1.0, 0.25, 0.4)
 
 
 def test_the_signature_names_every_setting() -> None:
-    assert rouge().signature.startswith("rouge-score 0.1")
-    assert "stem:porter (extensions of nltk)" in rouge().signature
-    assert "stem:none" in rouge(stemmer=False).signature
-    for part in ("F1", "words:a-z0-9, lower case", "L:whole text", "Lsum:lines"):
-        assert part in rouge().signature
-    unicode = Rouge(stemmer=True, split=str.split, splitter="lines", tokenizer="unicode")
-    assert "words:Unicode letters and digits, NFKC" in unicode.signature
+    assert ROUGE.signature.startswith("rouge-score 0.1")
+    for part in ("F1", "words:a-z0-9, lower case", "stem:porter (extensions of nltk)", "L:whole text", "Lsum:sumpool"):
+        assert part in ROUGE.signature
+    assert "stem:none" in OURS[False].signature
+    assert "words:Unicode letters and digits, NFKC" in Rouge(tokenizer="unicode").signature
 
 
-ROUGE = Rouge(stemmer=True, split=lambda text: [text], splitter="none")
 WORDS = ["host", "hosts", "packet", "gateway", "send", "drop", "route", "long", "the", "a"]
 
 
@@ -131,7 +117,7 @@ def test_other_scripts_score_with_the_unicode_tokenizer() -> None:
         ("Протокол описывает формат датаграмм.", "Яблоки падают."),
         ("यह प्रोटोकॉल डेटाग्राम का वर्णन करता है।", "सेब गिरते हैं।"),
     ):
-        unicode = Rouge(stemmer=True, split=lambda text: [text], splitter="none", tokenizer="unicode")
+        unicode = Rouge(tokenizer="unicode")
         assert all(unicode.score(same, same)[name].f1 == 1.0 for name in TYPES)
         assert unicode.score(other, same)["rouge2"].f1 < 0.2
         assert unicode.has_words(same)

@@ -17,7 +17,6 @@ from sumpool.progress import Check
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.training_report import GeneratedSummary, examine
 from sumpool.runs.training_setup import TrainingSetup
-from sumpool.text.sentences import SentenceSplitter
 from sumpool.training.fit import STANDARD_ERROR, share_batches, validation_batches
 from sumpool.training.hardware import autocast, choose_device, choose_precision
 from sumpool.training.processes import current_processes
@@ -48,12 +47,7 @@ class ValidationRouge:
         self._generator = Generator(setup.model, setup.tokenizer, greedy, lengths)
         self._data, self._documents = setup.data, cast(Shard, setup.data.validation)
         self._config = recipe.train.model_copy(update={"validate_documents": recipe.train.rouge_documents})
-        self._rouge = Rouge(
-            stemmer=recipe.evaluate.stemmer,
-            split=SentenceSplitter().split,
-            splitter="sumpool's English",
-            tokenizer=recipe.evaluate.tokenizer,
-        )
+        self._rouge = Rouge(stemmer=recipe.evaluate.stemmer, tokenizer=recipe.evaluate.tokenizer)
         self._check = check
         self.summaries: Sequence[GeneratedSummary] = ()
 
