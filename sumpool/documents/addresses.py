@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from email.message import Message
 from http.client import HTTPException, IncompleteRead, InvalidURL
-from typing import IO, Final, NamedTuple
+from typing import IO, Final
 from urllib import request
 from urllib.error import HTTPError, URLError
 from urllib.parse import unquote, urlsplit
@@ -43,18 +43,6 @@ _SUFFIXES: Final = {
 """Suffix of each content type; the path of the address and the content decide for others."""
 
 
-class Fetched(NamedTuple):
-    """Answer of a server.
-
-    Attributes:
-        content: Uncompressed content; text in the encoding that the server names is converted to UTF-8.
-        suffix: Suffix of its format in lower case; empty if neither content type nor path says one.
-    """
-
-    content: bytes
-    suffix: str
-
-
 def is_loopback(host: str) -> bool:
     """Return whether a host is this machine."""
     try:
@@ -63,13 +51,17 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def fetch(address: str, limits: Limits, timeout: float = TIMEOUT_SECONDS) -> Fetched:
+def fetch(address: str, limits: Limits, timeout: float = TIMEOUT_SECONDS) -> tuple[bytes, str]:
     """Read an address; redirects lead to http(s) addresses only.
 
     Args:
         address: http(s) address.
         limits: Limits of the content after decompression.
         timeout: Seconds until the server answers, and between two parts of an answer.
+
+    Returns:
+        Uncompressed content, of which text in the encoding that the server names is converted to UTF-8, and the suffix
+        of its format in lower case; empty if neither content type nor path says one.
 
     Raises:
         DataError: If there is no answer, or not the document.
@@ -81,7 +73,13 @@ def fetch(address: str, limits: Limits, timeout: float = TIMEOUT_SECONDS) -> Fet
             content = read_limited(answer, limits)
             if answer.length:
                 raise IncompleteRead(b"", answer.length)
-            return _fetched(content, answer.headers, answer.geturl())
+            kind, charset = answer.headers.get_content_type(), answer.headers.get_content_charset()
+            path = unquote(urlsplit(answer.geturl()).path).lower().removesuffix(".gz").removesuffix(".zst")
+            named = re.search(r"\.\w{1,8}$", path)
+            if codec := text_codec(charset or "") if kind.startswith("text/") else "":
+                with suppress(UnicodeError):  # the encoding is detected
+                    content = content.decode(codec).encode("utf-8-sig")
+            return content, _SUFFIXES.get(kind) or (named[0] if named else "")
     except HTTPError as error:
         error.close()
         raise DataError(f"{address} must be a page, got: {error.code} {error.reason}; check the address") from error
@@ -134,25 +132,10 @@ class _WebRedirects(request.HTTPRedirectHandler):
 def _opener() -> request.OpenerDirector:
     """Build an opener of http(s) addresses, without files, ftp and data addresses."""
     opener = request.OpenerDirector()
-    for handler in (
-        request.ProxyHandler(),
-        request.UnknownHandler(),
-        request.HTTPHandler(),
-        request.HTTPSHandler(),
-        request.HTTPDefaultErrorHandler(),
-        _WebRedirects(),
-        request.HTTPErrorProcessor(),
-    ):
-        opener.add_handler(handler)
+    handlers: tuple[type[request.BaseHandler], ...] = (
+        request.ProxyHandler, request.UnknownHandler, request.HTTPHandler, request.HTTPSHandler,
+        request.HTTPDefaultErrorHandler, _WebRedirects, request.HTTPErrorProcessor,
+    )  # fmt: skip
+    for handler in handlers:
+        opener.add_handler(handler())
     return opener
-
-
-def _fetched(content: bytes, headers: Message, address: str) -> Fetched:
-    kind, charset = headers.get_content_type(), headers.get_content_charset()
-    path = unquote(urlsplit(address).path).lower().removesuffix(".gz").removesuffix(".zst")
-    match = re.search(r"\.\w{1,8}$", path)
-    codec = text_codec(charset or "") if kind.startswith("text/") else ""
-    if codec:
-        with suppress(UnicodeError):  # the encoding is detected
-            content = content.decode(codec).encode("utf-8-sig")
-    return Fetched(content, _SUFFIXES.get(kind) or (match[0] if match else ""))

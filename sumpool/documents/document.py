@@ -78,14 +78,15 @@ class Document:
 
         Judgments and contracts number their paragraphs by the styles of headings.
         """
-        blocks = tuple(_without_long_heading(block) for block in parsed.blocks if block.text.strip())
+        blocks = tuple(
+            replace(block, kind="paragraph", level=0)
+            if block.kind == "heading" and block.text.count(" ") >= _MAX_HEADING_WORDS
+            else block
+            for block in parsed.blocks
+            if block.text.strip()
+        )
         text = "\n\n".join(block.text for block in blocks)
         return cls(id, text, title=parsed.title, blocks=blocks, notes=parsed.notes)
-
-
-def _without_long_heading(block: TextBlock) -> TextBlock:
-    is_long = block.kind == "heading" and block.text.count(" ") >= _MAX_HEADING_WORDS
-    return replace(block, kind="paragraph", level=0) if is_long else block
 
 
 @dataclass(frozen=True)

@@ -227,6 +227,7 @@ def check_arguments(names: Sequence[str], options: ReadOptions = DEFAULT_OPTIONS
             a folder has no documents. The message names all such arguments.
     """
     if options.ocr:
+        check_libraries("pdf")
         from sumpool.documents.formats.pdf import ocr_program
 
         ocr_program()

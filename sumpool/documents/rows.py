@@ -103,7 +103,6 @@ def read_line(where: str, content: bytes) -> Line | Reject:
     return Line(where, fields)
 
 
-_TITLE_FIELDS = ("title",)
 _MAX_FIELD = 2**30
 _SEPARATORS = ",;\t|"
 """Usual separators; of two that fit equally, the first is meant."""
@@ -152,7 +151,7 @@ def _parquet(where: str, content: bytes, options: ReadOptions) -> Iterator[Line 
     try:
         with parquet.ParquetFile(BufferReader(content), page_checksum_verification=True) as file:
             present = file.schema_arrow.names
-            wanted = (options.field, options.trained_field, *DOCUMENT_FIELDS, *ID_FIELDS, *_TITLE_FIELDS)
+            wanted = (options.field, options.trained_field, *DOCUMENT_FIELDS, *ID_FIELDS, "title")
             names = [name for name in dict.fromkeys(wanted) if name in present] or present[:12]
             for batch in file.iter_batches(64, columns=names, use_threads=False):
                 for row in batch.to_pylist():
@@ -201,7 +200,8 @@ def row_document(line: Line | Reject, options: ReadOptions) -> Document:
     """Take text, id and title of a document from the fields of a row; what is wrong with it is its error."""
     if isinstance(line, Reject):
         return Document(line.where, "", f"{line.where} {line.reason}")
-    name = _row_id(line)
+    value = line.fields.get(guess_field(line.fields, ID_FIELDS) or "")
+    name = str(value) if isinstance(value, str | int) and str(value).strip() else line.where
     try:
         trained = options.trained_field if options.trained_field in line.fields else None
         field = options.field or trained or guess_field(line.fields, DOCUMENT_FIELDS) or DOCUMENT_FIELDS[0]
@@ -209,15 +209,6 @@ def row_document(line: Line | Reject, options: ReadOptions) -> Document:
     except ValueError as error:
         return Document(name, "", f"{line.where} {error}")
     text, invisible = remove_invisible(text)
-    return Document(name, text, title=_row_title(line.fields), notes=invisible_note(invisible))
-
-
-def _row_id(line: Line) -> str:
-    """Return the id in a line; its location if there is none."""
-    value = line.fields.get(guess_field(line.fields, ID_FIELDS) or "")
-    return str(value) if isinstance(value, str | int) and str(value).strip() else line.where
-
-
-def _row_title(fields: dict[str, Any]) -> str:
-    title = fields.get(guess_field(fields, _TITLE_FIELDS) or "")
-    return " ".join(remove_invisible(title)[0].split()) if isinstance(title, str) else ""
+    title = line.fields.get(guess_field(line.fields, ("title",)) or "")
+    title = " ".join(remove_invisible(title)[0].split()) if isinstance(title, str) else ""
+    return Document(name, text, title=title, notes=invisible_note(invisible))

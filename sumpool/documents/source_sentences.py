@@ -48,7 +48,17 @@ def source_sentences(document: Document, splitter: SentenceSplitter) -> tuple[So
     Documents without blocks are divided into headings, paragraphs, list items, captions, table rows and code by their
     text.
     """
-    return tuple(_sentences(document, splitter))
+    names = [part.id for part in document.parts for _ in part.blocks]
+    sentences: list[SourceSentence] = []
+    for index, (block, offset) in enumerate(_parts(document)):
+        name = names[index] if names else ""
+        parts = [clean(block.text)] if block.kind in _WHOLE_KINDS else splitter.split(block.text)
+        texts = [" ".join(part.split()) for part in parts]
+        for text, span in zip(texts, locate_sentences(block.text, texts), strict=True):
+            if span:
+                start, end = offset + span[0], offset + span[1]
+                sentences.append(SourceSentence(text, start, end, index, block.kind, block.page, block.line, name))
+    return tuple(sentences)
 
 
 def locate_sentences(text: str, sentences: Iterable[str]) -> list[tuple[int, int] | None]:
@@ -81,8 +91,8 @@ def _locate_words(text: str, sentences: Sequence[str]) -> list[tuple[int, int] |
 
 
 def _locate_characters(text: str, sentences: Sequence[str]) -> list[tuple[int, int] | None]:
-    """Locate sentences by their characters, of which the text may have others between."""
-    visible = _visible(text)
+    """Locate sentences by their characters, without white space; the text may have others, which cleaning removes."""
+    visible = {character for character in set(text) if _is_visible(character)}
     offsets = [offset for offset, character in enumerate(text) if character in visible]
     stripped = "".join(text[offset] for offset in offsets)
     spans: list[tuple[int, int] | None] = []
@@ -98,20 +108,6 @@ def _locate_characters(text: str, sentences: Sequence[str]) -> list[tuple[int, i
     return spans
 
 
-def _sentences(document: Document, splitter: SentenceSplitter) -> Iterator[SourceSentence]:
-    names = [part.id for part in document.parts for _ in part.blocks]
-    for index, (block, offset) in enumerate(_parts(document)):
-        name = names[index] if names else ""
-        parts = [clean(block.text)] if block.kind in _WHOLE_KINDS else splitter.split(block.text)
-        texts = [" ".join(part.split()) for part in parts]
-        for text, span in zip(texts, locate_sentences(block.text, texts), strict=True):
-            if span:
-                start, end = span
-                yield SourceSentence(
-                    text, offset + start, offset + end, index, block.kind, block.page, block.line, name
-                )
-
-
 def _parts(document: Document) -> Iterator[tuple[TextBlock, int]]:
     """Yield the blocks of a document, or the parts of its text where it has none, each with its start in the text."""
     if not document.blocks:
@@ -124,11 +120,6 @@ def _parts(document: Document) -> Iterator[tuple[TextBlock, int]]:
     for block in document.blocks:
         yield block, offset
         offset += len(block.text) + 2
-
-
-def _visible(text: str) -> set[str]:
-    """Return the characters of a text that cleaning keeps, without white space."""
-    return {character for character in set(text) if _is_visible(character)}
 
 
 @lru_cache(maxsize=1 << 12)

@@ -100,24 +100,20 @@ class _Tolerant(Directive):  # type: ignore[misc]
         name, argument = _plain_name(self.name), "".join(self.arguments)
         if name in _DROPPED:
             return []
-        if name in _CODE:
-            return self._located(nodes.literal_block("", "\n".join(self.content) or argument))
         content = nodes.container()
-        self.state.nested_parse(self.content, self.content_offset, content, match_titles=True)
-        return [*self._argument(name, argument), *content.children]
-
-    def _argument(self, name: str, text: str) -> list[nodes.Node]:
+        if name in _CODE:
+            argument = "\n".join(self.content) or argument
+        else:
+            self.state.nested_parse(self.content, self.content_offset, content, match_titles=True)
         if name in _VERSIONS:
-            text = "".join(text.split(maxsplit=1)[1:])
-        if not text or name in _WRAPPERS:
-            return []
+            argument = "".join(argument.split(maxsplit=1)[1:])
+        if (not argument and name not in _CODE) or name in _WRAPPERS:
+            return list(content.children)
+        first = nodes.literal_block("", argument)
         if name in _VERSIONS | _PARAGRAPHS:
-            return self._located(nodes.paragraph("", "", *self.state.inline_text(text, self.lineno)[0]))
-        return self._located(nodes.literal_block("", text))
-
-    def _located(self, node: nodes.Element) -> list[nodes.Node]:
-        node.line = self.lineno
-        return [node]
+            first = nodes.paragraph("", "", *self.state.inline_text(argument, self.lineno)[0])
+        first.line = self.lineno
+        return [first, *content.children]
 
 
 _find_directive = directives.directive

@@ -45,13 +45,8 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
     """
     del options
     text, notes = decode_text(content)
-    return ParsedDocument(tuple(_paragraphs(text)), _title(text), notes)
-
-
-def _title(text: str) -> str:
-    """Return the title behind the first word of WebVTT, or in the field of LRC; empty if there is none."""
-    title = _TITLE.search(text)
-    return (title[1] or title[2] or "").strip(" \t-") if title else ""
+    title = _TITLE.search(text)  # behind the first word of WebVTT, or in the field of LRC
+    return ParsedDocument(tuple(_paragraphs(text)), (title[1] or title[2] or "").strip(" \t-") if title else "", notes)
 
 
 def _paragraphs(text: str) -> Iterator[TextBlock]:
