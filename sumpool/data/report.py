@@ -10,9 +10,8 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import ClassVar, Self, TypeVar
+from typing import ClassVar, Self
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
@@ -36,7 +35,6 @@ MAX_NGRAMS = 2000
 """N-grams sampled from a document, evenly spaced."""
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
-ReportOf = TypeVar("ReportOf", bound="PreparedReport")
 Row = tuple[str, Callable[["SplitReport"], str]]
 """Label of a row of the table, and the function that renders its value."""
 
@@ -299,7 +297,7 @@ class PreparedReport(ABC):
 
     def save(self, folder: Path) -> None:
         """Write the report to a prepared folder."""
-        (folder / REPORT_FILE).write_bytes(_adapter(type(self)).dump_json(self, indent=1) + b"\n")
+        (folder / REPORT_FILE).write_bytes(TypeAdapter(type(self)).dump_json(self, indent=1) + b"\n")
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -324,7 +322,7 @@ class PreparedReport(ABC):
             DataError: If the content is invalid.
         """
         try:
-            report: Self = _adapter(cls).validate_json(content)
+            report: Self = TypeAdapter(cls).validate_json(content)
         except ValidationError as error:
             raise DataError(
                 f"{path} must be a data report, got: {first_problem(error)}; run sumpool prepare again"
@@ -372,19 +370,15 @@ class DataReport(PreparedReport):
         train = self.splits["train"]
         if not self.kept:
             return {}
+        lengths = {"words of a document": train.document_words, "words of a summary": train.summary_words}
         facts = {
             "documents": ", ".join(f"{name} {split.documents:,}" for name, split in self.splits.items()),
-            "words of a document": _mean_and_p90(train.document_words),
-            "words of a summary": _mean_and_p90(train.summary_words),
+            **{name: f"mean {words.mean:,.0f}, 90 % at most {words.p90:,.0f}" for name, words in lengths.items()},
             "language": self.language or "not clear",
             "vocabulary": f"{self.vocabulary:,} tokens",
         }
         fields = self.fields
         return {**facts, "fields": f"{fields.document}, {fields.summary}, {fields.id or 'no id'}"} if fields else facts
-
-
-def _mean_and_p90(words: LengthStats) -> str:
-    return f"mean {words.mean:,.0f}, 90 % at most {words.p90:,.0f}"
 
 
 def remembered_fields(folder: Path) -> Fields | None:
@@ -393,8 +387,3 @@ def remembered_fields(folder: Path) -> Fields | None:
         return DataReport.load(folder).fields
     except DataError:
         return None
-
-
-@cache
-def _adapter(report: type[ReportOf]) -> TypeAdapter[ReportOf]:
-    return TypeAdapter(report)

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
@@ -34,10 +33,7 @@ class SelectingEncoder(DocumentEncoder):
     ) -> None:
         super().__init__(folder, sampled_ngrams, language)
         self._config, self._language = config, language
-
-    @cached_property
-    def _ranker(self) -> Ranker:
-        return Ranker.load(self._config.ranker_folder)
+        self._ranker = Ranker.load(config.ranker_folder)
 
     def item(self, example: Example) -> Item:
         """Encode a document, or its best sentences if it is too long, with its summary."""

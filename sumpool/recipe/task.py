@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sumpool.evaluation.report import Evaluation
     from sumpool.evaluation.task import Results
     from sumpool.inference.loading import LoadedRun
-    from sumpool.runs.training_report import SummaryGenerator
+    from sumpool.runs.training_report import Generator
     from sumpool.runs.training_setup import TrainingSetup
     from sumpool.text.tokenizer import Tokenizer
     from sumpool.training.checkpoint import TrainingState
@@ -124,7 +124,7 @@ class Task(ABC, Generic[RecipeOf]):
     ) -> "Evaluation":
         """Evaluate runs on a split of their data; none takes the newest run of the task."""
 
-    def generator(self, recipe: RecipeOf, setup: "TrainingSetup", check: Check) -> "SummaryGenerator | None":
+    def generator(self, recipe: RecipeOf, setup: "TrainingSetup", check: Check) -> "Generator | None":
         """Return what generates and scores text at every validation; None measures the loss only."""
         del recipe, setup, check
         return None

@@ -4,11 +4,11 @@ Curves are drawn as PNG and SVG by matplotlib, and written for TensorBoard; both
 """
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
@@ -101,6 +101,11 @@ def examine(example: Example, summary: str) -> GeneratedSummary:
     )
 
 
+Generator = Callable[[], tuple[Mapping[str, float], Sequence[GeneratedSummary]]]
+"""Generates summaries of validation documents, always of the same ones, and returns their mean scores, from 0 to 100,
+with the summaries in the order of the documents."""
+
+
 def alarms(summaries: Sequence[GeneratedSummary]) -> Iterator[str]:
     """Warn of every fault that half of the summaries have."""
     counts: dict[str, int] = {}
@@ -116,34 +121,24 @@ def _longest(runs: Sequence[int]) -> float:
     return max(runs, default=0) / max(len(runs), 1)
 
 
-class SummaryGenerator(Protocol):
-    """Generates summaries of validation documents, always of the same ones, and scores them."""
-
-    @property
-    def summaries(self) -> Sequence[GeneratedSummary]:
-        """Summaries of the last call, in the order of the documents."""
-
-    def __call__(self) -> Mapping[str, float]:
-        """Return the mean scores, from 0 to 100."""
-
-
 @final
 class TrainingReport:
     """Observer of a training run; everything but the samples is drawn from its metrics log."""
 
-    def __init__(self, run: Path, config: TrainConfig, generator: SummaryGenerator | None, report: Report) -> None:
+    def __init__(self, run: Path, config: TrainConfig, generator: Generator | None, report: Report) -> None:
         """Prepare the report.
 
         Args:
             run: Run folder.
             config: Settings of training.
-            generator: Generates summaries at every validation; None if there are none.
+            generator: Generates and scores summaries at every validation; None if there are none.
             report: Receives samples and alarms as notes.
         """
         self._run = run
         self._generator = generator
         self._report = report
         self._samples = Journal(run / SAMPLES)
+        self._summaries: Sequence[GeneratedSummary] = ()
         self._is_first = True
         self._tensorboard = None
         if "tensorboard" in config.log and current_processes().is_main:
@@ -151,7 +146,10 @@ class TrainingReport:
 
     def score(self) -> Mapping[str, float]:
         """Generate summaries and return their scores; empty without a generator."""
-        return self._generator() if self._generator else {}
+        if not self._generator:
+            return {}
+        scores, self._summaries = self._generator()
+        return scores
 
     def record(self, step: int) -> None:
         """Append the samples of a validation, raise alarms and draw the curves.
@@ -162,18 +160,20 @@ class TrainingReport:
         if self._generator:
             if self._is_first:
                 self._samples.rewind(step)  # a killed process may have appended those of this step and of later ones
-            for summary in self._generator.summaries[:_SAMPLES]:
+            for summary in self._summaries[:_SAMPLES]:
                 self._samples.append("sample", step, summary.to_record())
                 text = " ".join(summary.summary.split())
                 shown = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
-                self._note(f"sample {summary.id}: {shown or '(empty)'}")
-            for alarm in alarms(self._generator.summaries):
-                self._note(alarm)
+                self._report(Progress("train", note=f"sample {summary.id}: {shown or '(empty)'}"))
+            for alarm in alarms(self._summaries):
+                self._report(Progress("train", note=alarm))
         records = Journal(self._run / JOURNAL).read()
         if find_spec("matplotlib"):
             draw_curves(self._run, records)
         elif self._is_first:
-            self._note("the curves of the training are not drawn: pip install 'sumpool[plots]'")
+            self._report(
+                Progress("train", note="the curves of the training are not drawn: pip install 'sumpool[plots]'")
+            )
         if self._tensorboard:
             self._tensorboard.write(records)
         self._is_first = False
@@ -182,9 +182,6 @@ class TrainingReport:
         """Close the files of TensorBoard."""
         if self._tensorboard:
             self._tensorboard.close()
-
-    def _note(self, note: str) -> None:
-        self._report(Progress("train", note=note))
 
 
 def draw_curves(run: Path, records: Sequence[Mapping[str, Any]]) -> None:

@@ -159,14 +159,12 @@ def transfer_vocabulary(
     """
     subtokens = split_tokens(old, new)
 
-    def has_token_rows(name: str, weight: Tensor) -> bool:
-        is_known = name in expected and _TOKEN_ROWS.search(name) is not None
-        return is_known and len(weight) == old.vocab_size and len(expected[name]) == new.vocab_size
-
-    return {
-        name: _mean_rows(weight, subtokens) if has_token_rows(name, weight) else weight
-        for name, weight in saved.items()
-    }
+    moved = dict(saved)
+    for name, weight in saved.items():
+        has_token_rows = name in expected and _TOKEN_ROWS.search(name) and len(weight) == old.vocab_size
+        if has_token_rows and len(expected[name]) == new.vocab_size:
+            moved[name] = _mean_rows(weight, subtokens)
+    return moved
 
 
 def split_tokens(old: Tokenizer, new: Tokenizer) -> list[list[int]]:
@@ -178,7 +176,8 @@ def split_tokens(old: Tokenizer, new: Tokenizer) -> list[list[int]]:
     for token, content in enumerate(old.token_bytes()):
         if content:
             ids.setdefault(content, token)
-    roles = dict(zip(_roles(new), _roles(old), strict=False))
+    special = (new.special_tokens, old.special_tokens)
+    roles = dict(zip(*((of.pad, of.eos, of.decoder_start, *of.suppressed) for of in special), strict=False))
     split: list[list[int]] = []
     for token, content in enumerate(new.token_bytes()):
         subtokens: list[int] = [roles[token]] if token in roles else []
@@ -190,11 +189,6 @@ def split_tokens(old: Tokenizer, new: Tokenizer) -> list[list[int]]:
             start = end or start + 1  # unknown bytes are left out
         split.append(subtokens)
     return split
-
-
-def _roles(tokenizer: Tokenizer) -> tuple[int, ...]:
-    special = tokenizer.special_tokens
-    return special.pad, special.eos, special.decoder_start, *special.suppressed
 
 
 def _mean_rows(weight: Tensor, subtokens: Sequence[Sequence[int]]) -> Tensor:

@@ -56,7 +56,7 @@ def rouge(loaded: LoadedModel, references: list[str], check: Check = no_op) -> d
     report = DataReport.load(loaded.folder)
     data = replace(data, validation=documents)
     setup = TrainingSetup(loaded.folder, report, loaded.tokenizer, data, loaded.model)
-    return ValidationRouge(loaded.recipe, setup, check)()
+    return ValidationRouge(loaded.recipe, setup, check)()[0]
 
 
 def test_the_first_documents_are_summarised_and_scored(loaded: LoadedModel) -> None:

@@ -20,10 +20,10 @@ class Generator:
 
     def __init__(self, text: str) -> None:
         examples = [Example(f"d{number}", "A router sends.", "Sends.", "validation") for number in range(3)]
-        self.summaries: list[GeneratedSummary] = [examine(example, text) for example in examples]
+        self._summaries: list[GeneratedSummary] = [examine(example, text) for example in examples]
 
-    def __call__(self) -> Mapping[str, float]:
-        return {"rouge1": 30.0}
+    def __call__(self) -> tuple[Mapping[str, float], list[GeneratedSummary]]:
+        return {"rouge1": 30.0}, self._summaries
 
 
 def report(run: Path, text: str, *steps: int, config: TrainConfig | None = None) -> list[str]:

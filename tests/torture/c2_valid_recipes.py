@@ -354,7 +354,7 @@ class _Observer:
         self._rouge = ValidationRouge(recipe, setup, no_op) if generates else None
 
     def score(self) -> Mapping[str, float]:
-        return self._rouge() if self._rouge else {}
+        return self._rouge()[0] if self._rouge else {}
 
     def record(self, step: int) -> None:
         del step

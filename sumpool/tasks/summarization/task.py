@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sumpool.evaluation.report import EvaluationReport
     from sumpool.evaluation.task import Results
     from sumpool.inference.loading import LoadedModel
-    from sumpool.runs.training_report import SummaryGenerator
+    from sumpool.runs.training_report import Generator
     from sumpool.runs.training_setup import TrainingSetup
     from sumpool.text.tokenizer import Tokenizer
     from sumpool.training.checkpoint import TrainingState
@@ -69,7 +69,7 @@ class SummarizationTask(DocumentTask[Recipe]):
 
         return load_model(folder, overrides)
 
-    def generator(self, recipe: Recipe, setup: "TrainingSetup", check: Check) -> "SummaryGenerator | None":
+    def generator(self, recipe: Recipe, setup: "TrainingSetup", check: Check) -> "Generator | None":
         """Return what summarises validation documents; None if the recipe has none summarised."""
         from sumpool.tasks.summarization.validation_rouge import ValidationRouge
 
