@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import starmap, zip_longest
 from pathlib import Path
-from typing import Literal, final, get_args, overload
+from typing import Literal, TypedDict, Unpack, final, get_args, overload
 
 from pydantic import ValidationError
 
@@ -20,6 +20,19 @@ from sumpool.text.tokenizer import Tokenizer
 
 Mode = Literal["extractive", "abstractive"]
 Length = int | str
+_Documents = Iterable[str | Path | Document]
+
+
+class _Options(TypedDict, total=False):
+    """Options of `Summarizer.summarize`, which describes them."""
+
+    length: Length | None
+    mode: Mode | None
+    evidence: bool
+    focus: str
+    key_points: int
+    sections: bool
+    on_draft: OnDraft | None
 
 
 @dataclass(frozen=True)
@@ -106,52 +119,22 @@ class Summarizer:
 
     @overload
     def summarize(  # type: ignore[overload-overlap]  # a str is an iterable of str, but here one text
-        self,
-        documents: str | Path,
-        *,
-        length: Length | None = None,
-        mode: Mode | None = None,
-        evidence: bool = False,
-        focus: str = "",
-        key_points: int = 0,
-        sections: bool = False,
-        together: Literal[False] = False,
-        on_draft: OnDraft | None = None,
+        self, documents: str | Path, *, together: Literal[False] = False, **options: Unpack[_Options]
     ) -> SummaryResult: ...
 
     @overload
     def summarize(
-        self,
-        documents: Iterable[str | Path | Document],
-        *,
-        length: Length | None = None,
-        mode: Mode | None = None,
-        evidence: bool = False,
-        focus: str = "",
-        key_points: int = 0,
-        sections: bool = False,
-        together: Literal[False] = False,
-        on_draft: OnDraft | None = None,
+        self, documents: _Documents, *, together: Literal[False] = False, **options: Unpack[_Options]
     ) -> list[SummaryResult]: ...
 
     @overload
     def summarize(
-        self,
-        documents: Iterable[str | Path | Document],
-        *,
-        length: Length | None = None,
-        mode: Mode | None = None,
-        evidence: bool = False,
-        focus: str = "",
-        key_points: int = 0,
-        sections: bool = False,
-        together: Literal[True],
-        on_draft: OnDraft | None = None,
+        self, documents: _Documents, *, together: Literal[True], **options: Unpack[_Options]
     ) -> SummaryResult: ...
 
     def summarize(
         self,
-        documents: str | Path | Iterable[str | Path | Document],
+        documents: str | Path | _Documents,
         *,
         length: Length | None = None,
         mode: Mode | None = None,
@@ -238,7 +221,7 @@ class Summarizer:
 
     def _results(
         self,
-        documents: Iterable[str | Path | Document],
+        documents: _Documents,
         length: Length | None,
         mode: Mode | None,
         changes: Mapping[str, object],
@@ -279,7 +262,7 @@ class Summarizer:
         return map(_result, summaries)
 
 
-def _read(documents: Iterable[str | Path | Document]) -> Iterator[Document]:
+def _read(documents: _Documents) -> Iterator[Document]:
     for number, document in enumerate(documents, 1):
         if isinstance(document, Document):
             yield document
