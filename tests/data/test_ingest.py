@@ -122,11 +122,6 @@ def test_small_files_need_no_processes(small: int, tmp_path: Path, monkeypatch: 
     assert tasks > 3
 
 
-def test_rows_of_summaries_are_those_of_the_source(tmp_path: Path) -> None:
-    data = config(tmp_path, {})
-    assert next(read_rows(data, no_op)) == next(iter(data.require_source().rows()))
-
-
 def test_a_bad_row_leaves_nothing(tmp_path: Path) -> None:
     data = config(tmp_path, TASKS[1])
     with pytest.raises(DataError, match=r"train\.jsonl:4"):

@@ -155,19 +155,6 @@ def test_phrases_are_independent_of_workers(tmp_path: Path, monkeypatch: pytest.
     assert files_of(tmp_path / "elsewhere") == files_of(tmp_path / "here")
 
 
-def test_second_run_does_nothing(tmp_path: Path) -> None:
-    settings = write(tmp_path / "data", corpus())
-    folder = tmp_path / "prepared"
-    first, reports = run(settings, folder)
-    assert {progress.task for progress in reports} > {"prepare: read", "prepare: vocabulary", "prepare: tokens"}
-    modified = (folder / "manifest.json").stat().st_mtime_ns
-    second, reports = run(settings, folder)
-    assert second == first
-    assert reports == []
-    assert (folder / "manifest.json").stat().st_mtime_ns == modified
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "prepared"]
-
-
 def test_bad_row_is_an_error_with_its_location(tmp_path: Path) -> None:
     settings = write(tmp_path / "data", corpus(), "{nonsense")
     with pytest.raises(DataError, match=r"data:61: row must be an object; correct it, or skip .* with --skip-bad-rows"):
@@ -308,8 +295,7 @@ import sys
 from pathlib import Path
 import sumpool.data.prepare
 from test_prepare import config
-from sumpool.data.prepare import spans
-from sumpool.data.prepared_folder import find_or_prepare, find_prepared
+from sumpool.data.prepared_folder import find_or_prepare
 if __name__ == "__main__":
     sumpool.data.prepare._SMALL_BYTES = int(sys.argv[3])
     settings, folder = config(Path(sys.argv[1])), Path(sys.argv[2])

@@ -58,6 +58,7 @@ def test_equal_data_is_prepared_once_for_recipes_of_two_names(source: Path, tmp_
     second, again, reports = prepare(config(source, workers=2), tmp_path / "prepared" / "two")
     assert (second, again, is_new(reports)) == (first, report, False)
     assert [step.note for step in reports] == [f"the prepared data of these documents and settings is {first}"]
+    assert sorted(path.name for path in tmp_path.rglob("*.lock*")) == []
     assert prepared_folders(tmp_path / "prepared") == [first]
 
 
