@@ -53,7 +53,7 @@ from sumpool.bench.workload import (
     baselines,
 )
 from sumpool.core.model.config import ModelConfig
-from sumpool.errors import CheckpointError
+from sumpool.errors import CheckpointError, is_out_of_memory
 from sumpool.inference.run_files import newest_run
 from sumpool.io.manifest import RUNS
 from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
@@ -62,6 +62,7 @@ from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.text.tokenizer import load_tokenizer
 from sumpool.training.hardware import (
+    OUT_OF_MEMORY,
     Peak,
     available,
     choose_device,
@@ -320,7 +321,8 @@ class LengthSweep:
         for cell in self.costs:
             row, (workload, model) = tried[cell], cell
             counted = {"operations": operations[model]} if workload == "encode" and operations.get(model) else {}
-            self.rows.append(Row({**row.values, **profiles.get(model, {}), **counted}, timings.get(cell), row.note))
+            note = OUT_OF_MEMORY if cell in fitting and cell not in timings else row.note
+            self.rows.append(Row({**row.values, **profiles.get(model, {}), **counted}, timings.get(cell), note))
 
     def _take_turns(self, tasks: Mapping[Cell, Work], length: int, unit: int) -> dict[Cell, Timing]:
         """Measure in turns with the machine itself; slow work is not repeated once its part of the time is spent."""
@@ -328,12 +330,17 @@ class LengthSweep:
         everything: dict[Any, Work] = {name: probe.work for name, probe in self.probes.items()} | dict(tasks)
         seconds: dict[Any, list[float]] = {name: [] for name in everything}
         for turn in range(self.settings.repeats):
-            for name, work in everything.items():
+            for name, work in list(everything.items()):
                 if not turn or self.budget.left() - kept > seconds[name][-1]:
                     self.check()
                     if name in tasks:
                         self._begin(name, length, unit)
-                    seconds[name].append(clock(work, self.device))
+                    try:
+                        seconds[name].append(clock(work, self.device))
+                    except (RuntimeError, MemoryError) as error:
+                        if not is_out_of_memory(error):
+                            raise
+                        del everything[name], seconds[name]  # it had memory before other systems took theirs
         timings = {name: Timing(tuple(repetitions)) for name, repetitions in seconds.items()}
         for rate, probe in self.probes.items():
             self.machine.append(Row({"rate": rate, "length": length, "amount": probe.amount}, timings.pop(rate)))

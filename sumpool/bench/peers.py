@@ -7,12 +7,13 @@ CTranslate2, a C++ engine that only generates, has a process of its own: it keep
 those of torch, and as long as its engine exists, the small products of a model in the same process take twice as long.
 It is converted from a random BART of transformers. Its tokens are strings, here the ids in digits.
 
-ONNX Runtime, in a process of its own too, runs the exported graphs of our model in the shape of BART: full attention,
-and no pooling.
+ONNX Runtime and OpenVINO, in processes of their own too, run the exported graphs of our model in the shape of BART:
+full attention, and no pooling.
 """
 
 import logging
 import weakref
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
@@ -20,7 +21,8 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, final
+from types import SimpleNamespace
+from typing import Any, ClassVar, final
 
 import torch
 from torch import Tensor
@@ -36,7 +38,7 @@ from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelCo
 from sumpool.core.model.summarizer import DecoderState, SummarizationModel
 from sumpool.core.output import TiedOutputConfig
 from sumpool.data.processes import WorkerPool
-from sumpool.errors import RecipeError
+from sumpool.errors import RecipeError, ResourceError
 from sumpool.onnx.convert import convert
 from sumpool.onnx.graphs import DECODER, ENCODER, OnnxModel
 from sumpool.progress import Progress, Report, no_op
@@ -65,9 +67,13 @@ _Answer = tuple[str | None, int | None]
 _REPEATS = 2
 _TRIAL, _TRIAL_WRITTEN = 1024, 16
 """Tokens, at most, of the documents that compare precisions, and of what is written about them."""
-ENGINES = {"CTranslate2": ("ctranslate2",), "ONNX Runtime": ("onnxruntime", "onnx", "onnxscript")}
+ENGINES = {
+    "CTranslate2": ("ctranslate2",),
+    "ONNX Runtime": ("onnxruntime", "onnx", "onnxscript"),
+    "OpenVINO": ("openvino", "onnxruntime", "onnx", "onnxscript"),
+}
 """Peers that have a process of their own, and the libraries that they need beside transformers."""
-LIBRARIES = ("transformers", "ctranslate2", "onnxruntime")
+LIBRARIES = ("transformers", "ctranslate2", "onnxruntime", "openvino")
 _INSTALL = "pip install 'sumpool[peers]'"
 
 
@@ -125,7 +131,7 @@ def build_peers(config: ModelConfig, settings: BenchConfig, conditions: Conditio
         peers[name] = FastestPeer(models, trial, settings.beams, written)
     engines: dict[str, Callable[..., Contender]] = {"CTranslate2": _ctranslate2}
     if conditions.device.type == "cpu":
-        engines["ONNX Runtime"] = _onnx_runtime
+        engines |= {"ONNX Runtime": partial(_graphs, OnnxRuntimePeer), "OpenVINO": partial(_graphs, OpenVinoPeer)}
     for name, engine in engines.items():
         if not _missing(name):
             threads = torch.get_num_threads()
@@ -355,9 +361,16 @@ class PeerProcess(Contender):
         return self._peak
 
     def run(self, workload: Workload, documents: Documents, *sizes: int) -> None:
-        """Run a workload in the process."""
-        call = self._pool.submit((workload, documents, sizes, self._device))
-        self._precisions[workload], self._peak = self._pool.result(call, no_op)
+        """Run a workload in the process.
+
+        Raises:
+            MemoryError: If the process has ended, as the kernel ends the one that takes most when memory runs out.
+        """
+        try:
+            call = self._pool.submit((workload, documents, sizes, self._device))
+            self._precisions[workload], self._peak = self._pool.result(call, no_op)
+        except ResourceError as error:
+            raise MemoryError("the process of the peer has ended") from error
 
 
 def _runner(build: Callable[[], Contender]) -> Callable[[_Call], _Answer]:
@@ -384,14 +397,19 @@ def _ctranslate2(
     return FastestPeer(engines, trial, beams, written)
 
 
-def _onnx_runtime(
-    config: ModelConfig, conditions: Conditions, threads: int, trial: Documents, beams: int, written: int
+def _graphs(
+    peer: type["GraphPeer"],
+    config: ModelConfig,
+    conditions: Conditions,
+    threads: int,
+    trial: Documents,
+    beams: int,
+    written: int,
 ) -> Contender:
-    """ONNX Runtime in its process; torch computes little there beside the search."""
+    """A runtime of graphs in its process; torch computes little there beside the search."""
     torch.set_num_threads(1)
     logging.getLogger().setLevel(logging.ERROR)  # quantization recommends to pre-process the graphs
-    kinds = ("float32", "int8")
-    engines = {kind: partial(OnnxRuntimePeer, config, conditions, kind, threads) for kind in kinds}
+    engines = {kind: partial(peer, config, conditions, kind, threads) for kind in peer.precisions}
     return FastestPeer(engines, trial, beams, written)
 
 
@@ -470,9 +488,11 @@ class CTranslate2Peer(Contender):
         return specification
 
 
-@final
-class OnnxRuntimePeer(Contender):
-    """Our graphs of a model in the shape of BART in ONNX Runtime; encoding projects the keys of cross-attention too."""
+class GraphPeer(Contender):
+    """Our graphs of a model in the shape of BART in a runtime; encoding projects the keys of cross-attention too."""
+
+    name: ClassVar[str]
+    precisions: ClassVar[tuple[str, ...]] = ("float32", "int8")
 
     def __init__(self, config: ModelConfig, conditions: Conditions, precision: str, threads: int) -> None:
         layers = (EncoderLayerConfig(attention=VanillaAttentionConfig()),) * len(config.encoder)
@@ -480,6 +500,10 @@ class OnnxRuntimePeer(Contender):
         shape = {"encoder": layers, "decoder": decoder, "output": TiedOutputConfig()}
         self.config, self.conditions = config.model_copy(update=shape), conditions
         self.precision, self.threads = precision, threads
+
+    @abstractmethod
+    def open_session(self, path: Path) -> Any:  # noqa: ANN401 - a type of the runtime
+        """Load a graph."""
 
     @cached_property
     def model(self) -> OnnxModel:
@@ -492,7 +516,7 @@ class OnnxRuntimePeer(Contender):
             convert(SummarizationModel(self.config, self.conditions.vocabulary).eval(), folder)
             for graph in (ENCODER, DECODER) if self.precision == "int8" else ():
                 quantize_dynamic(folder / graph, folder / graph, per_channel=True, weight_type=QuantType.QInt8)
-            return OnnxModel(folder, self.threads)
+            return OnnxModel(folder, self.open_session)
 
     def precision_of(self, workload: Workload) -> str:
         """Precision of the weights and of the products with them."""
@@ -501,7 +525,7 @@ class OnnxRuntimePeer(Contender):
 
     def train(self, documents: Documents) -> None:
         """Raise NotImplementedError."""
-        raise NotImplementedError("ONNX Runtime does not train")
+        raise NotImplementedError(f"{self.name} does not train")
 
     def encode(self, documents: Documents, beams: int = 1) -> DecoderState:
         """Encode the documents."""
@@ -513,6 +537,65 @@ class OnnxRuntimePeer(Contender):
         state = self.encode(documents, beams)
         hypotheses = search(self.model.step, state, lengths, Ranking(beams), device=documents.ids.device)
         return torch.tensor([best[0].tokens for best in hypotheses])
+
+
+@final
+class OnnxRuntimePeer(GraphPeer):
+    """The graphs in ONNX Runtime."""
+
+    name = "ONNX Runtime"
+
+    def open_session(self, path: Path) -> Any:  # noqa: ANN401
+        """Load a graph."""
+        from onnxruntime import InferenceSession, SessionOptions
+
+        options = SessionOptions()
+        options.intra_op_num_threads = self.threads
+        return InferenceSession(path, options)
+
+
+@final
+class OpenVinoPeer(GraphPeer):
+    """The graphs in OpenVINO."""
+
+    name = "OpenVINO"
+    precisions = ("float32", "bfloat16", "int8")
+
+    def open_session(self, path: Path) -> "_OpenVinoSession":
+        """Load a graph."""
+        from openvino import Core
+
+        hint = "bf16" if self.precision == "bfloat16" else "f32"
+        settings = {"INFERENCE_NUM_THREADS": self.threads, "INFERENCE_PRECISION_HINT": hint}
+        return _OpenVinoSession(Core().compile_model(path, "CPU", settings))
+
+
+class _OpenVinoSession:
+    """A compiled graph with the interface of a session of ONNX Runtime."""
+
+    def __init__(self, compiled: Any) -> None:  # noqa: ANN401 - a type of openvino
+        self._request = compiled.create_infer_request()
+        self._inputs, self._outputs = (
+            [self._describe(port) for port in ports] for ports in (compiled.inputs, compiled.outputs)
+        )
+
+    @staticmethod
+    def _describe(port: Any) -> SimpleNamespace:  # noqa: ANN401
+        shape = [None if size.is_dynamic else size.get_length() for size in port.get_partial_shape()]
+        return SimpleNamespace(name=port.get_any_name(), shape=shape)
+
+    def get_inputs(self) -> list[SimpleNamespace]:
+        """Inputs that the graph reads."""
+        return self._inputs
+
+    def get_outputs(self) -> list[SimpleNamespace]:
+        """Outputs."""
+        return self._outputs
+
+    def run(self, names: list[str], inputs: dict[str, Any]) -> list[Any]:
+        """Run the graph; outputs in the order of the names."""
+        outputs = self._request.infer({given.name: inputs[given.name] for given in self._inputs}, share_inputs=True)
+        return [outputs[name] for name in names]
 
 
 def library_versions() -> dict[str, str]:

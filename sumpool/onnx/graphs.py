@@ -5,7 +5,7 @@ decoder  newest tokens, their history and the encoder's output -> log-probabilit
 """
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, final
@@ -172,19 +172,20 @@ def _store_sinusoids(embed: Embed, length: int) -> None:
 class OnnxModel:
     """The graphs of a model; `start` and `step` are those of `SummarizationModel`."""
 
-    def __init__(self, folder: Path, threads: int | None = None) -> None:
+    def __init__(
+        self, folder: Path, open_session: "Callable[[Path], onnxruntime.InferenceSession] | None" = None
+    ) -> None:
         """Load both graphs.
 
         Args:
             folder: Folder with `encoder.onnx` and `decoder.onnx`.
-            threads: Threads of an operator; None takes one per core.
+            open_session: Loads a graph; None takes ONNX Runtime with one thread per core.
         """
-        import onnxruntime
+        if open_session is None:
+            import onnxruntime
 
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads or 0
-        self._encoder = onnxruntime.InferenceSession(folder / ENCODER, options)
-        self._decoder = onnxruntime.InferenceSession(folder / DECODER, options)
+            open_session = onnxruntime.InferenceSession
+        self._encoder, self._decoder = (open_session(folder / graph) for graph in (ENCODER, DECODER))
 
     def start(self, ids: Tensor, mask: Tensor, sentences: Tensor, beams: int, pad: int) -> DecoderState:
         """Encode documents and return the state of a search before its first step.

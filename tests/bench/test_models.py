@@ -453,6 +453,14 @@ def test_the_end_of_memory_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(row.timing for row in rows if row["workload"] != "train")
 
 
+def test_a_system_that_runs_out_of_memory_later_leaves_the_others(time: Time, monkeypatch: pytest.MonkeyPatch) -> None:
+    other, left = Timed(time, 1.0), [None] * 3  # in the warm-up twice, and in the attempt
+    monkeypatch.setattr(other, "encode", Mock(side_effect=chain(left, repeat(MemoryError()))))
+    rows = measure(time, 1000, (16,), other=other)
+    assert (rows["other", 16].note, runs(rows["other", 16])) == ("out of memory", 0)
+    assert runs(rows["model", 16]) == 5
+
+
 def test_libraries_are_warm_before_memory_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     encode = Mock()
     monkeypatch.setattr(Subject, "encode", encode)

@@ -124,7 +124,7 @@ def test_searches_over_exported_graphs_are_those_of_the_model(tmp_path: Path) ->
     assert {path.name for path in folder.iterdir()} == {*names, "encoder.onnx", "decoder.onnx"}
     assert Manifest.read(folder).files.keys() >= {"encoder.onnx", "decoder.onnx"}
     model = load_model(run).model
-    assert_equal_searches(model, OnnxModel(folder, threads=1))
+    assert_equal_searches(model, OnnxModel(folder))
     card = (folder / "README.md").read_text()
     assert "| encoder.onnx | input | sentences | int64 | (batch, length) |" in card
     assert "| decoder.onnx | output | next_cache_0 | float | (2, batch, 2, slots + beams, 8) |" in card
