@@ -27,11 +27,12 @@ _APPENDIX = re.compile(
 _CONTENTS: Final = frozenset(
     re.split(
         r",\s+",
-        """contents, table of contents, list of figures, list of tables, on this page, inhalt, inhaltsverzeichnis,
-        inhaltsübersicht, sommaire, table des matières, contenido, índice, tabla de contenidos, índice general,
-        содержание, оглавление, 目录, 目錄, 目次""",
+        """contents, table of contents, list of contents, short contents, brief contents, list of figures,
+        list of tables, on this page, inhalt, inhaltsverzeichnis, inhaltsübersicht, sommaire, table des matières,
+        contenido, índice, tabla de contenidos, índice general, indice, содержание, оглавление, 目录, 目錄, 目次""",
     )
 )
+_INDEX = re.compile(r"(?:\w+ )?index|stichwortverzeichnis|sach(?:register|verzeichnis)")
 PAGE_REFERENCE: Final = re.compile(r"(?:\.\s?){4,}\s*(?:\d+|[ivxlc]+)$|\s{2,}\d+$")
 """End of an entry in a table of contents."""
 _ENTRY_NUMBER = re.compile(
@@ -55,6 +56,12 @@ def is_caption(text: str) -> bool:
     """Return whether a paragraph is a caption: its label ends in a mark, as in "Figure 3: ...", or is all of it."""
     label = CAPTION.match(text)
     return label is not None and (not label["mark"].isspace() or label.end() == len(text))
+
+
+def is_contents_heading(heading: str) -> bool:
+    """Return whether a heading opens a table of contents or an index."""
+    name = heading.strip(" .:-").lower()
+    return name in _CONTENTS or bool(_INDEX.fullmatch(name))
 
 
 def is_back_matter(heading: str) -> bool:

@@ -13,6 +13,7 @@ from sumpool.documents.decoding import decode_page
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
 from sumpool.documents.markup import HtmlBlocks, HtmlElement, PageParts, parse_markup
 from sumpool.documents.office.archive import DocumentArchive, local_name, part_name
+from sumpool.documents.sections import is_contents_heading
 
 _CONTAINER: Final = "META-INF/container.xml"
 _ENCRYPTION: Final = "META-INF/encryption.xml"
@@ -26,12 +27,6 @@ _NOTICES: Final = frozenset(_NOTICES_NAMES.split())
 _LEGAL_HEADING: Final = re.compile(
     r"(?:legal notices?|copyright(?: (?:notice|page|information))?|licen[sc]e|colophon|imprint|impressum|rechtliches|"
     r"mentions l\u00e9gales|the full project gutenberg.*licen[sc]e.*|about this (?:e-?book|edition))\W*",
-    re.IGNORECASE,
-)
-_CONTENTS_HEADING: Final = re.compile(
-    r"(?:index|(?:table of )?contents|stichwortverzeichnis|sach(?:register|verzeichnis)|inhalt(?:sverzeichnis)?|"
-    r"sommaire|"
-    r"table des mati\u00e8res|\u00edndice|\u0441\u043e\u0434\u0435\u0440\u0436\u0430\u043d\u0438\u0435)\W*",
     re.IGNORECASE,
 )
 _LINKED_SHARE: Final = 0.8
@@ -104,7 +99,7 @@ def _chapter(content: bytes, kinds: set[str]) -> Iterator[TextBlock]:
     blocks = HtmlBlocks(PageParts(max(body.size, 1), site=False)).read(body)
     heading = next((block.text for block in blocks if block.kind == "heading"), "")
     prose = any(block.kind == "paragraph" for block in blocks)
-    if _kinds_of(body) & _DROPPED or (not prose and _CONTENTS_HEADING.fullmatch(heading)):
+    if _kinds_of(body) & _DROPPED or (not prose and is_contents_heading(heading)):
         return
     notice = bool(kinds & _NOTICES) or bool(_kinds_of(body) & _NOTICES) or bool(_LEGAL_HEADING.fullmatch(heading))
     for block in blocks:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from sumpool.documents.document import TextBlock, TextBlockKind
 from sumpool.documents.pdf.lines import PrintedLine
-from sumpool.documents.sections import CAPTION
+from sumpool.documents.sections import CAPTION, is_contents_heading
 
 _TYPED: Final = 0.9  # share of monospaced characters in a typed document
 _BOLD: Final = 0.6  # share of bold characters in a document in bold
@@ -40,11 +40,6 @@ BULLET = re.compile(
     "\\s*|[\u2013\u2014\u2219\u00b7\u2217*\u2212-]\\s+|o\\s\\s+)(?=\\S)"
 )
 ENUMERATOR = re.compile(r"(\(?(\d{1,3}|[a-z]|[ivx]{1,4})\)|\d{1,3}\.|[a-z]\.|\[\d{1,3}\])\s+(?=\S)")
-CONTENTS_HEADING = re.compile(
-    r"((short|brief|table of|list of)?\s*contents|list of (figures|tables)|(\w+ )?index|inhalt(sverzeichnis)?"
-    r"|table des matières|índice( general)?|содержание|оглавление|目次|目录|sommaire|indice)",
-    re.IGNORECASE,
-)
 _LABEL = re.compile(r"\W|\(?[\dA-Za-z]{1,3}[.)]|\d{1,2}|[A-Z]?\d*(\.\d+)+\.?|\[\d+\]")
 _LEADER = re.compile(r"([.·…]\s?){4,}\s*([\divxlc]{1,5}|[A-Z]-?\d+)?(,\s?\d+)*$", re.IGNORECASE)
 _ENDS_IN_PAGE = re.compile(r"(^|\s)([A-Z]-)?(\d{1,4}|[ivxl]{1,6})([\u2013-]\d+)?(,\s?\d+([\u2013-]\d+)?)*$")
@@ -93,7 +88,7 @@ def measure_body(lines: Sequence[PrintedLine]) -> Body:
             sizes[max(round(line.size, 1), _MIN_SIZE)] += len(line.text)
     size = sizes.most_common(1)[0][0] if sizes else 10.0
     for line, following in pairwise(lines):
-        if (line.page, line.column) == (following.page, following.column) and abs(line.size - size) < 0.3:
+        if _same_column(line, following) and abs(line.size - size) < 0.3:
             leadings[round((following.y - line.y) / size, 1)] += 1
     usual = [(count, -leading) for leading, count in leadings.items() if 0.9 <= leading <= 3]
     return Body(size, -max(usual)[1] if usual else 1.2, mono, bold, _running_text(lines))
@@ -103,7 +98,7 @@ def _running_text(lines: Sequence[PrintedLine]) -> dict[tuple[int, float], float
     """Return the distance between full lines that do not end a sentence, for each page and size with enough of them."""
     gaps: dict[tuple[int, float], Counter[float]] = defaultdict(Counter)
     for line, following in pairwise(lines):
-        same = (line.page, line.column) == (following.page, following.column) and abs(line.size - following.size) < 0.3
+        same = _same_column(line, following) and abs(line.size - following.size) < 0.3
         full = line.x1 - line.left >= _FULL * (line.right - line.left)
         if same and full and len(line.segments) == 1 and not line.text.endswith((".", ":", "?", "!")):
             gaps[line.page, round(line.size, 1)][round(following.y - line.y, 1)] += 1
@@ -167,7 +162,7 @@ def _mark_rows(lines: Sequence[PrintedLine], kinds: list[LineKind], body: Body) 
     ]
     for number, following in pairwise(several):
         line, other = lines[number], lines[following]
-        near = following - number <= _REACH and (line.page, line.column) == (other.page, other.column)
+        near = following - number <= _REACH and _same_column(line, other)
         if near and other.y - line.y <= (_REACH + 1) * body.leading * body.size and _aligned(line, other):
             for index in range(number, following + 1):
                 inside = index in (number, following) or lines[index].x0 > line.x0 + _ALIGNED
@@ -186,7 +181,7 @@ def _unmark_continuations(lines: Sequence[PrintedLine], kinds: list[LineKind], b
         line, before = lines[number], lines[number - 1]
         if kinds[number] not in (LineKind.CODE, LineKind.FORMULA) or kinds[number - 1] is not LineKind.TEXT:
             continue
-        near = (line.page, line.column) == (before.page, before.column)
+        near = _same_column(line, before)
         near = near and line.y - before.y <= 1.15 * body.leading * max(body.size, before.size)
         full = before.right - before.x1 <= _FULL_LINE * (before.right - before.left)
         if near and full and line.x0 <= before.x0 + 1 and not before.text.endswith((":", ".")):
@@ -232,7 +227,7 @@ def _mark_contents(lines: Sequence[PrintedLine], kinds: list[LineKind], body: Bo
     inside, last = False, 0
     for number, line in enumerate(lines):
         text = line.text
-        if len(text) < 60 and CONTENTS_HEADING.fullmatch(text) and line.size >= 0.95 * body.size:
+        if len(text) < 60 and is_contents_heading(text) and line.size >= 0.95 * body.size:
             inside, last = True, number
         elif inside:
             at_edge = line.right - line.x1 <= body.size
@@ -391,7 +386,7 @@ def find_title(lines: Sequence[PrintedLine], body: Body, metadata: str) -> str:
         for line in first
         if line.size >= _LARGE_TITLE * body.size
         and sum(map(str.isalpha, line.text)) >= 3
-        and not CONTENTS_HEADING.fullmatch(line.text)
+        and not is_contents_heading(line.text)
         and not any(map(re.compile(re.escape(squeeze(line.text)) + r"\d{2,}").search, issues))
     ]
     if large:
