@@ -1,7 +1,7 @@
 """Loading of trained models: all files of a run folder, verified and loaded once."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +33,7 @@ from sumpool.text.language import ENGLISH
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import TOKENIZER_FILES, Tokenizer, load_tokenizer
 from sumpool.training.hardware import choose_device, choose_encoder_precision, choose_generation_precision
-from sumpool.training.weights import Model, load_weights
+from sumpool.training.weights import load_weights
 
 _LOG = logging.getLogger(__name__)
 
@@ -147,7 +147,7 @@ def _load(run: RunFiles) -> LoadedModel:
     # an override of the model may leave out modules, such as a trained sentence selection
     leave_out = any(change.startswith("model.") for change in run.overrides)
     verified = (RECIPE, REPORT, RANKER, *TOKENIZER_FILES)
-    model = load_finite_weights(folder, build, leave_out=leave_out, manifest=run.manifest, verified=verified)
+    model = load_weights(folder, build, leave_out=leave_out, manifest=run.manifest, verified=verified)
     device = choose_device(config.device)
     language = report.language if report else ENGLISH
     return LoadedModel(
@@ -182,37 +182,10 @@ def load_run_of_task(folder: Path | None, overrides: Sequence[str], task: str, s
             with SkipInit():
                 return of_task.build_model(recipe, folder, tokenizer)
 
-        model = load_finite_weights(folder, build, leave_out=any(change.startswith("model.") for change in overrides))
+        model = load_weights(folder, build, leave_out=any(change.startswith("model.") for change in overrides))
     except DataError as error:  # of a file that prepared data has too
         raise CheckpointError(str(error)) from error
     return LoadedRun(folder, recipe, model.to(device).eval().requires_grad_(False), tokenizer, device)
-
-
-def load_finite_weights(
-    folder: Path,
-    build: Callable[[], Model],
-    *,
-    leave_out: bool,
-    manifest: Manifest | None = None,
-    verified: Sequence[str] = (),
-) -> Model:
-    """Build a model with the best weights of a run.
-
-    Args:
-        folder: The run folder.
-        build: Builds the model, without initial weights; called on the meta device first.
-        leave_out: Whether weights that the model lacks are passed over.
-        manifest: Manifest of the folder; None reads it.
-        verified: Files that have been compared with this manifest.
-
-    Raises:
-        CheckpointError: If the file is damaged or of another model, or a weight is not finite.
-    """
-    model = load_weights(folder, build, leave_out=leave_out, manifest=manifest, verified=verified)
-    for name, weights in model.named_parameters():
-        if not weights.sum(dtype=torch.float64).isfinite():  # a tenth of the time of looking at each
-            raise CheckpointError(f"{folder / MODEL} must hold finite weights, got others in {name}; train again")
-    return model
 
 
 def load_for_generation(folder: Path | None = None, overrides: Sequence[str] = ()) -> LoadedModel:

@@ -13,17 +13,15 @@ from safetensors import SafetensorError, safe_open
 from sumpool.data.report import REPORT_FILE, DataReport
 from sumpool.errors import CheckpointError, DataError, SumpoolError, first_line
 from sumpool.io.bounded import check_tensor_header, parse_json, read_regular
+from sumpool.io.manifest import MODEL, Manifest, run_name
 from sumpool.io.manifest import NAME as MANIFEST
-from sumpool.io.manifest import Manifest, run_name
 from sumpool.recipe.files import parse
-from sumpool.training.journal import SAMPLES
+from sumpool.training.journal import JOURNAL, MAX_BYTES, SAMPLES
 
 RunState = Literal["finished", "in progress", "imported", "damaged"]
 MEASURES = ("rouge1", "rouge2", "rougeLsum")
-RECIPE, WEIGHTS, METRICS = "recipe.yaml", "model.safetensors", "metrics.jsonl"
-"""Files of a run folder, named here too because their own modules import torch."""
-MAX_METRICS_BYTES = 1 << 30
-"""Size of a metrics log at most; a million updates take a third of it."""
+RECIPE = "recipe.yaml"
+"""File of a run folder, named here too because its own module imports torch."""
 
 _OF_SUMMARIES = ("model.target_length", "model.decoder.layers", "model.output")
 """Settings that a classifier does not use."""
@@ -85,21 +83,21 @@ def list_runs(folder: Path) -> list[RunSummary]:
 
 def run_folders(folder: Path) -> list[Path]:
     """List the run folders in a folder and its subfolders, such as those of sweeps; the folder may be a run itself."""
-    patterns = (f"{levels}{name}" for levels in ("", "*/", "*/*/") for name in (RECIPE, METRICS))
+    patterns = (f"{levels}{name}" for levels in ("", "*/", "*/*/") for name in (RECIPE, JOURNAL))
     parents = {path.parent for pattern in patterns for path in folder.glob(pattern)}
     return sorted(path for path in parents if not any(part.startswith(".") for part in path.relative_to(folder).parts))
 
 
 def summarize_run(run: Path) -> RunSummary:
     """Summarise a run folder; a damaged one is described as far as it can be read."""
-    changed = [path.stat().st_mtime for name in (WEIGHTS, METRICS, MANIFEST, RECIPE) if (path := run / name).exists()]
+    changed = [path.stat().st_mtime for name in (MODEL, JOURNAL, MANIFEST, RECIPE) if (path := run / name).exists()]
     date = datetime.fromtimestamp(max(changed, default=0), UTC).isoformat(timespec="seconds")
     try:
         manifest = Manifest.read(run)
         tree = read_recipe(run)
-        parameters, size = _weights(run / WEIGHTS, manifest)
-        validations = read_records(run / METRICS, "validation")
-        step = max((record["step"] for record in read_records(run / METRICS, "step", last=True)), default=0)
+        parameters, size = _weights(run / MODEL, manifest)
+        validations = read_records(run / JOURNAL, "validation")
+        step = max((record["step"] for record in read_records(run / JOURNAL, "step", last=True)), default=0)
     except (SumpoolError, OSError, ValueError, LookupError, TypeError) as error:
         return RunSummary(run_name(run), "", "damaged", first_line(error), date=date)
     train = tree.get("train") or {}
@@ -143,7 +141,7 @@ def read_records(path: Path, kind: str, *, last: bool = False) -> list[dict[str,
     if not path.exists():
         return []
     mark = f'"kind": "{kind}"'.encode()
-    lines = [line for line in read_regular(path, MAX_METRICS_BYTES).split(b"\n")[:-1] if mark in line]
+    lines = [line for line in read_regular(path, MAX_BYTES).split(b"\n")[:-1] if mark in line]
     return [record for line in (lines[-1:] if last else lines) if isinstance(record := parse_json(line), dict)]
 
 
@@ -192,10 +190,10 @@ def _state(facts: Mapping[str, Any], train: Mapping[str, Any]) -> RunState:
 
 def _weights(path: Path, manifest: Manifest) -> tuple[int | None, int | None]:
     """Return the number of parameters and the size of a safetensors file, which must have the size in the manifest."""
-    if not path.exists() and WEIGHTS not in manifest.files:
+    if not path.exists() and MODEL not in manifest.files:
         return None, None
     size = path.stat().st_size
-    sizes = {digest.size for digest in manifest.accepted(WEIGHTS)}
+    sizes = {digest.size for digest in manifest.accepted(MODEL)}
     if size not in sizes:
         raise ValueError(f"{path} must have {max(sizes, default=0):,} bytes, got {size:,}")
     try:
@@ -245,7 +243,7 @@ def describe_run(run: Path) -> RunDetails:
         summary = replace(summary, state="damaged", problem=str(error))
     validations = [
         {name: value for name, value in record.items() if isinstance(value, int | float) and name != "best"}
-        for record in read_records(run / METRICS, "validation")
+        for record in read_records(run / JOURNAL, "validation")
     ]
     systems = {
         split: {

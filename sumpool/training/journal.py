@@ -23,7 +23,7 @@ SAMPLES = "samples.jsonl"
 """Log of a run with sample summaries of every validation."""
 MAX_NAMED_DOCUMENTS = 8
 """Documents named in an error; of further documents only the number is given."""
-_MAX_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 """Size of a metrics log at most; a million updates take a third of it."""
 
 
@@ -54,7 +54,7 @@ class Journal:
             CheckpointError: If there is no metrics log.
         """
         try:
-            lines = read_regular(self.path, _MAX_BYTES).split(b"\n")[:-1]
+            lines = read_regular(self.path, MAX_BYTES).split(b"\n")[:-1]
         except OSError as error:
             raise CheckpointError(f"{self.path} must be the metrics log of a run, got: {error}") from error
         records = []
