@@ -55,7 +55,7 @@ from sumpool.bench.workload import (
 from sumpool.core.model.config import ModelConfig
 from sumpool.errors import CheckpointError, is_out_of_memory
 from sumpool.inference.run_files import newest_run
-from sumpool.io.manifest import RUNS
+from sumpool.io.manifest import RUNS, run_folder
 from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
 from sumpool.recipe.files import find_recipe
 from sumpool.recipe.load import load_recipe
@@ -113,7 +113,7 @@ def bench(
     Weights and documents are random.
 
     Args:
-        target: A recipe or a run folder. None takes the newest run, or a small built-in model.
+        target: A recipe, a run folder or "shipped". None takes the newest run, or a small built-in model.
         overrides: Settings to change, each like `bench.batch=8`.
         lengths: Source tokens; by default those of the `bench` section.
         peers: Whether models of transformers and CTranslate2 in the same sizes take part.
@@ -125,13 +125,12 @@ def bench(
         DataError: If a tokenizer is missing or damaged.
         Interrupted: If a signal has come; nothing is kept.
     """
-    named = None if target is None else find_recipe(Path(target))
+    named = None if target is None else find_recipe(run_folder(Path(target)))
     changes, of_recipe = split_overrides(overrides, ("bench.",))
     changes += [f"bench.lengths={list(lengths)}"] if lengths else []
-    recipe = _recipe(named, of_recipe, report)
+    recipe, vocabulary = _recipe(named, of_recipe, report)
     settings = load_settings(recipe.name, BenchSettings[BenchConfig], changes, {"bench": recipe.bench or {}}).bench
     device = choose_device(recipe.train.device)
-    vocabulary = vocabulary_size(recipe)
     conditions = Conditions(vocabulary, device, choose_precision(recipe.train.precision, device), recipe.seed)
     contenders, libraries = {}, {}
     if peers:
@@ -156,25 +155,20 @@ def bench(
     return replace(composed, precision=precision, versions=composed.versions | libraries)
 
 
-def _recipe(target: Path | None, overrides: Sequence[str], report: Report) -> Recipe:
-    """Recipe of what is measured."""
-    if target is not None:
-        return load_recipe(target, overrides)
-    try:
-        folder = newest_run()
-    except CheckpointError:
-        report(Progress("bench", note=f"there is no run in {RUNS}: measuring the model of the quickstart"))
-        return load_recipe(find_recipe(Path("quickstart")), overrides)
-    report(Progress("bench", note=f"measuring the newest run, {folder}"))
-    return load_recipe(folder, overrides)
-
-
-def vocabulary_size(recipe: Recipe) -> int:
-    """Return the number of tokens of a recipe's vocabulary."""
+def _recipe(target: Path | None, overrides: Sequence[str], report: Report) -> tuple[Recipe, int]:
+    """Recipe of what is measured, and its number of tokens."""
+    if target is None:
+        try:
+            target = newest_run()
+            report(Progress("bench", note=f"measuring the newest run, {target}"))
+        except CheckpointError:
+            report(Progress("bench", note=f"there is no run in {RUNS}: measuring the model of the quickstart"))
+            target = find_recipe(Path("quickstart"))
+    recipe = load_recipe(target, overrides)
     if recipe.data.vocabulary is not None:
-        return recipe.data.vocabulary
+        return recipe, recipe.data.vocabulary
     assert recipe.data.tokenizer, "one of the two is set"
-    return load_tokenizer(recipe.data.tokenizer).vocab_size
+    return recipe, load_tokenizer(target if target.is_dir() else recipe.data.tokenizer).vocab_size
 
 
 def measure_models(

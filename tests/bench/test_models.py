@@ -32,7 +32,9 @@ from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelCo
 from sumpool.core.output import TiedOutputConfig
 from sumpool.core.pooling.halving import HalvingPoolerConfig
 from sumpool.errors import Interrupted, RecipeError
+from sumpool.io.manifest import SHIPPED
 from sumpool.progress import Progress, no_op
+from sumpool.text.tokenizer import load_tokenizer
 from sumpool.training.hardware import peak
 
 MEBI = 2**20
@@ -546,9 +548,15 @@ def test_without_a_run_a_small_model_is_measured(tmp_path: Path, monkeypatch: py
     assert heard[0].note == "there is no run in runs: measuring the model of the quickstart"
 
 
+def test_a_run_has_the_vocabulary_of_its_own_tokenizer() -> None:
+    small = ("bench.workloads=[encode]", "bench.baselines=[]", "bench.repeats=1")
+    found = bench("shipped", overrides=(*small, "data.tokenizer=nowhere"), lengths=(16,))
+    assert found.settings["vocabulary"] == load_tokenizer(SHIPPED).vocab_size
+
+
 @pytest.mark.slow
 def test_without_a_target_the_newest_run_is_measured(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sumpool.bench.models.RUNS", run_folder.parent)
+    monkeypatch.setattr("sumpool.inference.run_files.RUNS", run_folder.parent)
     heard: list[Progress] = []
     found = bench(overrides=(*SMALL, "bench.workloads=[encode]"), lengths=(32,), report=heard.append)
     assert found.recipe == "random"
