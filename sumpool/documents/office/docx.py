@@ -84,17 +84,23 @@ class _Styles:
     def __init__(self, archive: DocumentArchive, part: str) -> None:
         styles = archive.xml(part) if part in archive.names else ()
         self._styles = {value(style, "styleId"): style for style in styles if local_name(style.tag) == "style"}
+        # Asked for at every paragraph and run.
+        self._ancestries = {style_id: self._ancestry(style_id) for style_id in self._styles}
+        self._names = {
+            style_id: [value(child(style, "name")) for style in ancestry]
+            for style_id, ancestry in self._ancestries.items()
+        }
 
     def names(self, paragraph: _Element) -> list[str]:
         """Return the names of the style of a paragraph and of those that it is made from."""
         style_id = value(child(child(paragraph, "pPr"), "pStyle"))
-        return [value(child(style, "name")) for style in self._ancestry(style_id)] or [style_id]
+        return self._names.get(style_id, [style_id])
 
     def kind(self, paragraph: _Element) -> tuple[TextBlockKind, int]:
         """Return the kind and level of a paragraph, as far as its style says."""
         names = self.names(paragraph)
         properties = child(paragraph, "pPr")
-        for style in (paragraph, *self._ancestry(value(child(properties, "pStyle")))):
+        for style in (paragraph, *self._ancestries.get(value(child(properties, "pStyle")), ())):
             level = value(child(child(style, "pPr"), "outlineLvl"))
             named = _HEADING.fullmatch(value(child(style, "name")))
             if named or level in tuple("012345678"):
@@ -113,7 +119,7 @@ class _Styles:
             return child(child(element, "trPr"), "del") is not None
         if name == "r":
             properties = child(element, "rPr")
-            styles = self._ancestry(value(child(properties, "rStyle")))
+            styles = self._ancestries.get(value(child(properties, "rStyle")), ())
             marks = [child(part, "vanish") for part in (properties, *(child(style, "rPr") for style in styles))]
             return any(mark is not None and value(mark).lower() not in _OFF for mark in marks)
         if name == "p":
