@@ -258,10 +258,10 @@ def _write_shards(
         for split in SPLITS:
             with ShardWriter(folder, split, vocabulary) as shard:
                 while len(stats[split]) < len(texts[split]):
-                    for encoded in next(results):
-                        shard.add(encoded.item)
-                        stats[split].append(encoded.stats)
-                        for other, indices in encoded.shared_ngrams.items():
+                    for item, of_document, shared_ngrams in next(results):
+                        shard.add(item)
+                        stats[split].append(of_document)
+                        for other, indices in shared_ngrams.items():
                             in_training[other][indices] = True
                         done += 1
                     report(Progress("prepare: tokens", done, total))
@@ -287,19 +287,8 @@ def spans(texts: Texts, split: Split) -> Iterator[tuple[Split, int, int]]:
         yield split, start, len(texts)
 
 
-@dataclass(frozen=True, eq=False)
-class EncodedExample:
-    """A tokenised document and its statistics.
-
-    Attributes:
-        item: Token ids of document and summary.
-        stats: Statistics for the data report.
-        shared_ngrams: Indices of the sampled n-grams of each evaluation split that a training document contains.
-    """
-
-    item: Item
-    stats: DocumentStats
-    shared_ngrams: Mapping[Split, np.ndarray]
+Encoded = tuple[Item, DocumentStats, Mapping[Split, np.ndarray]]
+"""Token ids of a document, its statistics, and the indices of the sampled n-grams of each evaluation split in it."""
 
 
 class DocumentEncoder:
@@ -318,16 +307,16 @@ class DocumentEncoder:
         self._texts = {split: Texts(folder, split) for split in SPLITS}
         self._sampled_ngrams = sampled_ngrams
 
-    def __call__(self, span: tuple[Split, int, int]) -> list[EncodedExample]:
+    def __call__(self, span: tuple[Split, int, int]) -> list[Encoded]:
         """Encode the documents of a span, in order."""
         split, start, stop = span
-        encoded = []
+        encoded: list[Encoded] = []
         for example in self._texts[split].read(start, stop):
             item, words = self.item(example), split_words(example.text)
             stats = document_stats(example, words, len(item.ids), 0 if item.target is None else len(item.target))
             sampled = self._sampled_ngrams if split == "train" else {}
             shared = {other: find_ngrams(ngrams, words) for other, ngrams in sampled.items()}
-            encoded.append(EncodedExample(item, stats, shared))
+            encoded.append((item, stats, shared))
         return encoded
 
     def item(self, example: Example) -> Item:

@@ -843,7 +843,7 @@ class RfcSourceConfig(SourceConfig):
 
     def _rows(self, is_wanted: Callable[[int], bool] = lambda _: True) -> Iterator[Example | Reject]:
         folder = self.path or bundled_sample()
-        series: dict[int, _Metadata] = {}
+        series: dict[int, tuple[str, str, set[int]]] = {}  # location, abstract, related RFCs
         excluded: set[int] = set()
         for file in series_files(folder, "json"):
             metadata = _metadata(file)
@@ -852,7 +852,7 @@ class RfcSourceConfig(SourceConfig):
                 yield metadata
             else:
                 series[file.number] = metadata
-        pairs = {(number, other) for number, metadata in series.items() for other in metadata.related}
+        pairs = {(number, other) for number, (*_, related) in series.items() for other in related}
         excluded |= {
             number
             for pair in pairs
@@ -861,22 +861,23 @@ class RfcSourceConfig(SourceConfig):
         }
         for file in series_files(folder, "txt"):
             if is_wanted(file.number) and file.number not in excluded:
-                row = self._row(file, series.pop(file.number, None))
+                _, abstract, _ = series.pop(file.number, ("", None, ()))
+                row = self._row(file, abstract)
                 if row:
                     yield row
-        for number, metadata in series.items():
-            if is_wanted(number) and number not in excluded and _is_summary(metadata.abstract):
-                yield Reject(metadata.where, f"must have a text beside it, got no rfc{number}.txt")
+        for number, (where, abstract, _) in series.items():
+            if is_wanted(number) and number not in excluded and _is_summary(abstract):
+                yield Reject(where, f"must have a text beside it, got no rfc{number}.txt")
 
-    def _row(self, file: File, metadata: "_Metadata | None") -> Example | Reject | None:
-        if metadata is None:
+    def _row(self, file: File, abstract: str | None) -> Example | Reject | None:
+        if abstract is None:
             return Reject(file.where, f"must have a rfc{file.number}.json beside it, got none")
-        if not _is_summary(metadata.abstract):
+        if not _is_summary(abstract):
             return None
         document = clean_body(_decode(file.content))
         if len(document.split()) < self.body_words:
             return None
-        return Example(f"RFC{file.number}", document, metadata.abstract, split_by_number(file.number))
+        return Example(f"RFC{file.number}", document, abstract, split_by_number(file.number))
 
     def notes(self) -> Iterable[str]:
         """Return messages about excluded RFCs."""
@@ -912,19 +913,13 @@ def split_by_number(number: int) -> Split:
     return {7: "test", 3: "validation"}.get(number % 10, "train")  # type: ignore[return-value]
 
 
-@dataclass(frozen=True)
-class _Metadata:
-    where: str
-    abstract: str
-    related: frozenset[int]
-
-
-def _metadata(file: File) -> _Metadata | Reject:
+def _metadata(file: File) -> tuple[str, str, set[int]] | Reject:
+    """Return location, abstract and related RFCs of an RFC."""
     try:
         content: dict[str, Any] = parse_json(file.content)
         related = [name for relation in _RELATIONS for name in content[relation]]
-        numbers = [int(match[1]) for name in related if (match := _RFC_NUMBER.fullmatch(name))]
-        return _Metadata(file.where, clean_abstract(content["abstract"] or ""), frozenset(numbers))
+        numbers = {int(match[1]) for name in related if (match := _RFC_NUMBER.fullmatch(name))}
+        return file.where, clean_abstract(content["abstract"] or ""), numbers
     except (ValueError, KeyError, TypeError) as error:
         return Reject(file.where, f"must be the metadata of an RFC, got {error!r}")
 

@@ -198,13 +198,11 @@ class _TrainingLoop:
         self.state = self.state.after_validation(loss, None if select_by == "loss" else metrics[select_by])
         is_best = self.state.best_step == step
         best = " (best so far)" if is_best else ""
-        errors = {name: value for name, value in metrics.items() if name.endswith(STANDARD_ERROR)}
-        shown = [
-            f"{name} {value:.4g}"
-            + (f" ± {errors[name + STANDARD_ERROR]:.2g}" if name + STANDARD_ERROR in errors else "")
-            for name, value in {"loss": loss, **metrics}.items()
-            if name not in errors
-        ]
+        shown = []
+        for name, value in {"loss": loss, **metrics}.items():
+            if not name.endswith(STANDARD_ERROR):
+                error = metrics.get(name + STANDARD_ERROR)
+                shown.append(f"{name} {value:.4g}" + ("" if error is None else f" ± {error:.2g}"))
         note = f"step {step}: validation {', '.join(shown)}{best}"
         weights = self.updater.weights() if is_best else {}
         if self.processes.is_main:
