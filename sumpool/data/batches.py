@@ -122,20 +122,6 @@ class BatchPlan(ABC):
     def longest(self) -> list[int]:
         """Return the items of the batch that needs most memory."""
 
-    def start_at(self, epoch: int, index: int) -> Iterator[tuple[int, int, list[int]]]:
-        """Iterate over the batches of all epochs, starting at batch `index` of `epoch`.
-
-        An index at the end of an epoch means the beginning of the next one.
-
-        Yields:
-            Epoch, index within the epoch, and the items of the batch.
-        """
-        while True:
-            batches = self.batches(epoch)
-            for batch in range(index, len(batches)):
-                yield epoch, batch, batches[batch]
-            epoch, index = epoch + 1, 0
-
 
 class BatchSampler(BatchPlan):
     """Assignment of documents to batches by length buckets and a token budget, for every epoch.
@@ -343,11 +329,15 @@ def updates_from(position: Position, plan: BatchPlan, batches: int) -> Iterator[
         Document indices of each batch, and the position after the update.
     """
     update: list[list[int]] = []
-    for epoch, batch, indices in plan.start_at(position.epoch, position.batch):
-        update.append(indices)
-        if len(update) == batches:
-            yield update, Position(epoch, batch + 1)
-            update = []
+    epoch, first = position.epoch, position.batch
+    while True:
+        of_epoch = plan.batches(epoch)
+        for number in range(first, len(of_epoch)):
+            update.append(of_epoch[number])
+            if len(update) == batches:
+                yield update, Position(epoch, number + 1)
+                update = []
+        epoch, first = epoch + 1, 0
 
 
 def reseed(seed: int, step: int, *process: int) -> None:

@@ -131,19 +131,6 @@ def test_order_depends_on_seed_and_epoch_only() -> None:
     assert sampler.batches(2) != BatchSampler(lengths(300), 8000, seed=4).batches(2)
 
 
-def test_iteration_starts_at_any_batch() -> None:
-    for start in [0, 1, 17, 40]:
-        sampler = BatchSampler(lengths(60), 8000, seed=3)
-        whole = list(islice(sampler.start_at(0, 0), 60))
-        epoch, index, _ = whole[start]
-        assert list(islice(sampler.start_at(epoch, index), 60 - start)) == whole[start:]
-
-
-def test_end_of_an_epoch_is_the_beginning_of_the_next() -> None:
-    sampler = BatchSampler(lengths(60), 8000, seed=3)
-    assert next(sampler.start_at(0, len(sampler.batches(0))))[:2] == (1, 0)
-
-
 def test_longest_batch_has_the_longest_document() -> None:
     sizes = lengths(200)
     assert sizes.argmax() in BatchSampler(sizes, 8000, seed=3).longest()

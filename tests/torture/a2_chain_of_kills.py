@@ -4,7 +4,7 @@ import os
 import random
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Final, Literal
@@ -81,12 +81,14 @@ class _RecordedPlan(BatchSampler):
 
     recorder: Recorder
 
-    def start_at(self, epoch: int, index: int) -> Iterator[tuple[int, int, list[int]]]:
-        """Iterate over the batches of all epochs."""
-        for number, place, indices in super().start_at(epoch, index):
-            if place == 0 and number > epoch:
-                self.recorder.reach("epoch end")
-            yield number, place, indices
+    begun = False
+
+    def batches(self, epoch: int) -> list[list[int]]:
+        """Return the batches of an epoch."""
+        if self.begun:
+            self.recorder.reach("epoch end")
+        self.begun = True
+        return super().batches(epoch)
 
 
 class _RecordedCheckpoints(Checkpoints):

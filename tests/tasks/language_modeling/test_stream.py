@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from sumpool.data.batches import Position, updates_from
 from sumpool.errors import DataError
 from sumpool.tasks.language_modeling.stream import (
     PADDING,
@@ -89,10 +90,9 @@ def test_an_epoch_has_every_window_once(roll: bool) -> None:
 
 def test_an_order_is_resumed_at_any_batch() -> None:
     sampler = WindowSampler(103, 10, 30, seed=1, rotate=1.0)
-    whole = list(itertools.islice(sampler.start_at(0, 0), 9))
-    for index, (epoch, batch, _) in enumerate(whole):
-        assert list(itertools.islice(sampler.start_at(epoch, batch), 9 - index)) == whole[index:]
-    assert next(sampler.start_at(0, 3)) == whole[3]
+    whole = list(itertools.islice(updates_from(Position(), sampler, 1), 9))
+    for index, (_, position) in enumerate(whole[:-1], 1):
+        assert next(updates_from(position, sampler, 1)) == whole[index]
     assert len(sampler.longest()) == 3
 
 
