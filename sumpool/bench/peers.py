@@ -39,8 +39,7 @@ from sumpool.core.model.summarizer import DecoderState, SummarizationModel
 from sumpool.core.output import TiedOutputConfig
 from sumpool.data.processes import WorkerPool
 from sumpool.errors import RecipeError, ResourceError
-from sumpool.onnx.convert import convert
-from sumpool.onnx.graphs import DECODER, ENCODER, OnnxModel
+from sumpool.onnx import DECODER, ENCODER, OnnxModel, convert
 from sumpool.progress import Progress, Report, no_op
 from sumpool.special_tokens import BOS, EOS, PAD, UNK
 from sumpool.training.hardware import Work

@@ -55,7 +55,7 @@ def with_evidence(
         weights[np.arange(len(sentences)), list(summary.extraction.indices)] = 1
         read = read if for_page else None
     else:
-        from sumpool.interpret.attribution import source_weights  # as extracted sentences need no torch
+        from sumpool.interpret import source_weights  # as extracted sentences need no torch
 
         assert read, "the model has read a document of which it wrote a summary"
         assert read.item, "otherwise there would be a reason"

@@ -9,8 +9,7 @@ import torch
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.inference.loading import LoadedModel, load_model
 from sumpool.io.manifest import FileDigest, Manifest, require_own
-from sumpool.onnx.convert import convert, onnx_section, require_onnx
-from sumpool.onnx.graphs import check_graphs
+from sumpool.onnx import check_graphs, convert, onnx_section, require_onnx
 from sumpool.pretrained.save import save_pretrained
 from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
 from sumpool.ranking.ranker import FILE as RANKER

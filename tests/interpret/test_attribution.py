@@ -17,7 +17,7 @@ from sumpool.core.pooling._base import PoolerConfig
 from sumpool.core.tokens import Tokens
 from sumpool.data.batches import Batch, collate
 from sumpool.data.shards import Item
-from sumpool.interpret.attribution import Attribution, attribute, provenance, source_weights, sum_by_sentence
+from sumpool.interpret import Attribution, attribute, provenance, source_weights, sum_by_sentence
 from sumpool.settings import config_class, kinds
 from sumpool.special_tokens import EOS, SpecialTokens
 

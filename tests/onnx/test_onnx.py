@@ -12,12 +12,12 @@ from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.errors import CheckpointError
 from sumpool.inference.loading import load_model
 from sumpool.io.manifest import Manifest
-from sumpool.onnx.convert import convert
-from sumpool.onnx.graphs import (
+from sumpool.onnx import (
     EncoderGraph,
     GrowingCache,
     OnnxModel,
     check_graphs,
+    convert,
     decoder_state,
     encoded_tensors,
     head_sizes,

@@ -1,1 +1,0 @@
-"""Interpretation of summaries: attribution to the source, and evidence for readers."""

@@ -1,1 +1,0 @@
-"""ONNX: the encoder and one decoding step of a model as graphs that ONNX Runtime executes."""
