@@ -69,6 +69,10 @@ class HtmlElement:
                 yield element
             stack.extend(child for child in reversed(element.children) if not isinstance(child, str))
 
+    def find(self, tag: str) -> "HtmlElement | None":
+        """Return the first element of a name inside; None if there is none."""
+        return next((element for element in self.descendants() if element.tag == tag), None)
+
     def names(self) -> list[str]:
         """Return the words of `class` and `id` in lower case."""
         return f"{self.attributes.get('class', '')} {self.attributes.get('id', '')}".lower().split()

@@ -256,9 +256,9 @@ class PandocFormat:
             content = text.encode("utf-8", "replace")
         markup = _run_on_manual(self.name, text) if self.name in _SIMPLIFIED else _run(self.name, content)
         tree = parse_markup(markup)
-        body = next((element for element in tree.descendants() if element.tag == "body"), tree)
-        head = next((element for element in body.descendants() if element.tag == "header"), HtmlElement("header"))
-        title = next((" ".join(line.text().split()) for line in head.descendants() if line.tag == "h1"), "")
+        body = tree.find("body") or tree
+        head = body.find("header") or HtmlElement("header")
+        title = " ".join((head.find("h1") or HtmlElement("h1")).text().split())
         if self.name in _SIMPLIFIED:  # whose header is that of each printed page
             head.children.clear()
         blocks = tuple(_without_bullets(block for block in _blocks(body) if block.text))

@@ -87,7 +87,7 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:  # noqa: ARG0
 def _chapter(content: bytes, kinds: set[str]) -> Iterator[TextBlock]:
     """Yield the blocks of a chapter; none for a table of contents."""
     tree = parse_markup(decode_page(content).text)
-    body = next((element for element in tree.descendants() if element.tag == "body"), tree)
+    body = tree.find("body") or tree
     if body.linked > _LINKED_SHARE * body.size and body.linked > _MIN_LINKED:
         return
     for element in body.descendants():  # tables of contents and covers inside a chapter, and its notices

@@ -48,7 +48,7 @@ def page_title(page: HtmlElement, blocks: tuple[TextBlock, ...]) -> str:
 
     A heading that is the name of the site, as its metadata state it, is passed over, and a title that is a file name.
     """
-    element = next((element for element in page.descendants() if element.tag == "title"), None)
+    element = page.find("title")
     title = " ".join(element.text().split()) if element else ""
     title = "" if _FILE_NAME.fullmatch(title) else title
     site = next(

@@ -46,7 +46,6 @@ _WORD_END = re.compile(r"(\w\w|[.,;:!?)\]”\"'\u2019])$")
 _QUANTITY_END = re.compile(r"(\d|\b\w|[)\]])$")
 _ACCENT = re.compile(r"([\u00b4¨\u02c6\u02dcˇ˚˘˙˝¯]) ?([A-Za-z\u0131])")
 _LOOSE_ACCENTS = re.compile(r"[\u00b4¨\u02c6\u02dcˇ˚˘˙˝¯`\s]*")
-_CEDILLA = re.compile(r"([A-Za-z]) ?(\u00b8)")
 _LIGATURES = {"\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl", "\ufb05": "st"}
 _LIGATURES |= {"\ufb06": "st", "\x0b": "ff", "\x0c": "fi", "\r": "fl", "\x0e": "ffi", "\x0f": "ffl"}
 _LIGATURES |= {"\x1b": "ff", "\x1c": "fi", "\x1d": "fl", "\x1e": "ffi", "\x1f": "ffl"}
@@ -267,7 +266,6 @@ def clean_characters(text: str) -> str:
     text = text.translate(_CHARACTERS)
     if not text.isascii():
         text = _ACCENT.sub(lambda match: unicodedata.normalize("NFC", match[2] + COMBINING[match[1]]), text)
-        text = _CEDILLA.sub(lambda match: unicodedata.normalize("NFC", match[1] + COMBINING[match[2]]), text)
         text = _COMPATIBLE.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
     return _CONTROL.sub("", text).strip()
 
