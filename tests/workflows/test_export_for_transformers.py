@@ -17,7 +17,7 @@ from sumpool.workflows.import_model import import_model
 from tests.conftest import story
 from tests.text.bart import learn
 from tests.text.unigram import learn_unigram
-from tests.workflows.test_import_model import flat_bart, flat_led, flat_unigram, save, save_unigram, search_best
+from tests.workflows.test_import_model import flat_bart, flat_led, flat_unigram, save, search_best
 
 FAMILIES = ["bart", "led", "mbart", "pegasus", "marian"]
 TEXTS = [story(number, 20) for number in range(20)]
@@ -28,7 +28,7 @@ def original(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     family, folder = request.param, tmp_path_factory.mktemp("hub")
     if family in ("mbart", "pegasus", "marian"):
         vocabulary = learn_unigram(TEXTS, folder / "vocabulary", family)
-        return save_unigram(flat_unigram(family, 2, vocabulary)[0], vocabulary, folder / family)
+        return save(flat_unigram(family, 2, vocabulary)[0], vocabulary, folder / family)
     vocabulary = learn(TEXTS, folder / "vocabulary")
     flat = flat_led if family == "led" else flat_bart
     return save(flat(2, vocabulary), vocabulary, folder / family)
