@@ -23,7 +23,7 @@ from sumpool.core.decoding.constraints import (
 )
 from sumpool.core.model.cuda_graph import GraphedDecoder
 from sumpool.core.model.summarizer import DecoderState, Memory, SummarizationModel
-from sumpool.core.nn.execution import one_thread
+from sumpool.core.nn.layers import one_thread
 from sumpool.core.nn.numerics import to_device
 from sumpool.data.batches import collate
 from sumpool.data.shards import Item

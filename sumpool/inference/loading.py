@@ -10,7 +10,7 @@ from torch import nn
 
 from sumpool.core.decoding.config import Lengths, choose_lengths
 from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.core.nn.execution import SkipInit, one_thread
+from sumpool.core.nn.layers import SkipInit, one_thread
 from sumpool.core.nn.quantization import quantize
 from sumpool.data.report import DataReport
 from sumpool.errors import CheckpointError, DataError, RecipeError

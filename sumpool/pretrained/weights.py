@@ -15,7 +15,7 @@ from torch import Tensor
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.core.nn.execution import SkipInit
+from sumpool.core.nn.layers import SkipInit
 from sumpool.errors import CheckpointError
 from sumpool.io import bounded
 from sumpool.pretrained.config import Parts, PretrainedConfig, read_json

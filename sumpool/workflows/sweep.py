@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from pydantic import Field, TypeAdapter, model_validator
 
-from sumpool.core.nn.execution import SkipInit
+from sumpool.core.nn.layers import SkipInit
 from sumpool.data.config import Split
 from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError, SumpoolError, is_out_of_memory
 from sumpool.evaluation.scores import SCORES, read_scores
@@ -27,8 +27,7 @@ from sumpool.io.bounded import read_json
 from sumpool.io.json_lines import read_records
 from sumpool.io.lock import locked_for_writing
 from sumpool.io.manifest import NAME as MANIFEST
-from sumpool.io.manifest import RUNS, Manifest
-from sumpool.io.replaceable import other_content, replace_listed_file
+from sumpool.io.manifest import RUNS, Manifest, other_content, replace_listed_file
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.load import (
     assign,

@@ -8,8 +8,7 @@ from torch import nn
 
 from sumpool.core.attention._base import AttentionConfig
 from sumpool.core.cross_attention import CrossAttentionConfig, FullCrossAttentionConfig
-from sumpool.core.nn.execution import SkipInit
-from sumpool.core.nn.layers import Activation
+from sumpool.core.nn.layers import Activation, SkipInit
 from sumpool.core.nn.positions import AbsolutePositions, Embed
 from sumpool.core.output import OutputConfig, PointerOutputConfig
 from sumpool.core.pooling._base import PoolerConfig

@@ -10,8 +10,7 @@ from torch.nn import functional as F
 from sumpool.core.cross_attention import CrossAttentionOutput
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.kv_cache import BeamCache, BeamCacheT
-from sumpool.core.nn.execution import run_layer
-from sumpool.core.nn.layers import FeedForward, Residual, merge_heads, split_heads
+from sumpool.core.nn.layers import FeedForward, Residual, merge_heads, run_layer, split_heads
 from sumpool.core.nn.masking import dot_product_attention, pad_id, zero_padding
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.positions import sinusoid

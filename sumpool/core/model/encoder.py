@@ -19,8 +19,7 @@ from torch import Tensor, nn
 
 from sumpool.core.attention._base import SoftmaxAttention
 from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
-from sumpool.core.nn.execution import run_layer
-from sumpool.core.nn.layers import FeedForward, Residual
+from sumpool.core.nn.layers import FeedForward, Residual, run_layer
 from sumpool.core.nn.numerics import to_device
 from sumpool.core.nn.positions import Embed
 from sumpool.core.nn.states import Mixture, Mixtures

@@ -26,8 +26,7 @@ from torch import Tensor, nn
 from sumpool.core.boundaries import Segmentation
 from sumpool.core.nn.causal_attention import causal_attention
 from sumpool.core.nn.cross_entropy import MAX_LOGITS, cross_entropy
-from sumpool.core.nn.execution import run_layer
-from sumpool.core.nn.layers import Dropout, FeedForward, Residual
+from sumpool.core.nn.layers import Dropout, FeedForward, Residual, run_layer
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.positions import Embed, sinusoid
 from sumpool.core.nn.states import Segments, memberships

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from sumpool.core.attention.routing import RoutingAttention, RoutingAttentionConfig
-from sumpool.core.nn.execution import run_layer
+from sumpool.core.nn.layers import run_layer
 from sumpool.core.tokens import Tokens
 from tests.core.attention.checks import assert_equals_naive, mix
 from tests.core.batches import make_tokens
