@@ -34,9 +34,9 @@ SPARSITY = sparsity.SETTINGS.model_copy(update={"targets": (1, 2, 3), "surface_l
 @torch.inference_mode()
 def text() -> object:
     model = LanguageModel(LanguageModelConfig.model_validate({**SMALL, "layers": [2]}), 11).to(CUDA).eval()
-    cache = model.start(1)
+    cache = model.start()
     for token in torch.arange(9).to(CUDA):
-        _, cache = model.step(token[None], cache)
+        model.step(token[None], cache)
     return cache
 
 

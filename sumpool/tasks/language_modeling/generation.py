@@ -169,10 +169,10 @@ def generate_tokens(
         ValueError: If the model returns NaN.
     """
     random = torch.Generator().manual_seed(sampling.seed)
-    cache = model.start(1)
+    cache = model.start()
     for token in prompt:
         check()
-        logits, cache = model.step(torch.tensor([token], device=device), cache)
+        logits = model.step(torch.tensor([token], device=device), cache)
     for index in range(sampling.length):
         row = logits[0].double().cpu()
         row[list(forbidden)] = -torch.inf
@@ -180,7 +180,7 @@ def generate_tokens(
         yield token
         check()
         if index + 1 < sampling.length:
-            logits, cache = model.step(torch.tensor([token], device=device), cache)
+            logits = model.step(torch.tensor([token], device=device), cache)
 
 
 def draw_token(logits: Tensor, sampling: TextSampling, draw: float) -> int:

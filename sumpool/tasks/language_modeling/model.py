@@ -43,35 +43,31 @@ INIT_STD = 0.02
 
 @final
 class TextCache:
-    """Keys, values and projected distances of one attention, for rows that may have different lengths.
+    """Keys, values and projected distances of one attention.
 
     Attributes:
-        lengths: Number of states of each row.
+        length: Number of states.
     """
 
-    def __init__(self, batch: int) -> None:
-        self.lengths = [0] * batch
-        self.capacity = 0
+    def __init__(self) -> None:
+        self.length = self.capacity = 0
         self.keys = self.values = self.distances = torch.empty(0)
 
-    def append(self, rows: list[int], key: Tensor, value: Tensor, attention: "TextAttention") -> None:
-        """Append a state to some rows: key and value (heads, rows, head_dim)."""
-        if max(self.lengths[row] for row in rows) == self.capacity:  # doubled
+    def append(self, key: Tensor, value: Tensor, attention: "TextAttention") -> None:
+        """Append a state: key and value (heads, head_dim)."""
+        if self.length == self.capacity:  # doubled
             old = (self.keys, self.values)
-            shape = (len(key), len(self.lengths), max(64, 2 * self.capacity), key.size(2))
+            shape = (len(key), max(64, 2 * self.capacity), key.size(1))
             self.keys, self.values = key.new_zeros(shape), key.new_zeros(shape)
             if self.capacity:
-                self.keys[:, :, : self.capacity], self.values[:, :, : self.capacity] = old
-            self.capacity = shape[2]
+                self.keys[:, : self.capacity], self.values[:, : self.capacity] = old
+            self.capacity = shape[1]
             if attention.distance is not None:
                 indices = torch.arange(self.capacity, device=key.device)
                 sinusoids = sinusoid(indices, attention.distance.in_features, inclusive=False).to(key.dtype)
                 self.distances = attention.split(attention.distance(sinusoids)[None])[:, 0].flip(1).contiguous()
-        slots = [self.lengths[row] for row in rows]
-        self.keys[:, rows, slots] = key
-        self.values[:, rows, slots] = value
-        for row in rows:
-            self.lengths[row] += 1
+        self.keys[:, self.length], self.values[:, self.length] = key, value
+        self.length += 1
 
 
 @final
@@ -110,29 +106,20 @@ class TextAttention(nn.Module):
         merged: Tensor = self.merge(mixed.permute(1, 2, 0, 3).flatten(2))
         return merged
 
-    def step(self, states: Tensor, rows: list[int], cache: TextCache, biases: Biases) -> Tensor:
-        """Append states (rows, dim) of some rows of the batch, and attend from each to its row."""
-        query, key, value = (
-            part.unflatten(1, (self.heads, -1)).transpose(0, 1) for part in self.query_key_value(states).chunk(3, 1)
-        )  # (heads, rows, head_dim)
-        cache.append(rows, key, value, self)
-        lengths = [cache.lengths[row] for row in rows]
-        longest = max(lengths)
-        part = slice(None) if len(rows) == len(cache.lengths) else rows
-        keys, values = cache.keys[:, part, :longest], cache.values[:, part, :longest]
-        scale = query.size(2) ** -0.5
+    def step(self, state: Tensor, cache: TextCache, biases: Biases) -> Tensor:
+        """Append a state (1, dim), and attend from it to all states."""
+        query, key, value = (part.view(self.heads, -1) for part in self.query_key_value(state).chunk(3, 1))
+        cache.append(key, value, self)
+        keys, values = cache.keys[:, : cache.length], cache.values[:, : cache.length]
+        scale = query.size(1) ** -0.5
         query = query * scale
-        content, position = (0.0, 0.0) if biases is None else (bias[:, None] * scale for bias in biases)
-        scores = torch.einsum("hrd,hrld->hrl", query + content, keys)
-        slot = torch.arange(longest, device=states.device)
-        last = torch.tensor(lengths, device=states.device)[:, None] - 1
-        if self.distance is not None:
-            index = (cache.capacity - 1 - last + slot).clamp(max=cache.capacity - 1)  # (rows, longest)
-            every = torch.einsum("hrd,hcd->hrc", query + position, cache.distances)
-            scores = scores + every.gather(2, index.expand(len(every), -1, -1))
-        scores = at_least_float32(scores).masked_fill(slot > last, -torch.inf)
-        mixed = torch.einsum("hrl,hrld->rhd", scores.softmax(2).to(values.dtype), values)
-        merged: Tensor = self.merge(mixed.flatten(1))
+        content, position = (0.0, 0.0) if biases is None else (bias * scale for bias in biases)
+        scores = torch.einsum("hd,hld->hl", query + content, keys)
+        if self.distance is not None:  # the last ones are the least
+            distances = cache.distances[:, cache.capacity - cache.length :]
+            scores = scores + torch.einsum("hd,hld->hl", query + position, distances)
+        weights = at_least_float32(scores).softmax(1).to(values.dtype)
+        merged: Tensor = self.merge(torch.einsum("hl,hld->hd", weights, values).view(1, -1))
         return merged
 
 
@@ -152,10 +139,10 @@ class TextLayer(nn.Module):
         states = self.attention_residual.add(states, self.attention(states, distances, biases))
         return self.feed_forward_residual(states, self.feed_forward)  # type: ignore[no-any-return]
 
-    def step(self, states: Tensor, rows: list[int], cache: TextCache, biases: Biases) -> Tensor:
-        """Apply the layer to the next state (rows, dim) of some rows."""
-        states = self.attention_residual.add(states, self.attention.step(states, rows, cache, biases))
-        return self.feed_forward_residual(states, self.feed_forward)  # type: ignore[no-any-return]
+    def step(self, state: Tensor, cache: TextCache, biases: Biases) -> Tensor:
+        """Apply the layer to the next state (1, dim)."""
+        state = self.attention_residual.add(state, self.attention.step(state, cache, biases))
+        return self.feed_forward_residual(state, self.feed_forward)  # type: ignore[no-any-return]
 
 
 @final
@@ -178,16 +165,16 @@ class TextStack(nn.Module):
             states = run_layer(layer, states, distances, biases, checkpointed=checkpointed)
         return states
 
-    def start(self, batch: int) -> list[TextCache]:
+    def start(self) -> list[TextCache]:
         """Return the caches of the layers."""
-        return [TextCache(batch) for _ in self.layers]
+        return [TextCache() for _ in self.layers]
 
-    def step(self, states: Tensor, rows: list[int], caches: list[TextCache], biases: Biases) -> Tensor:
-        """Apply the layers to the next state (rows, dim) of some rows."""
+    def step(self, state: Tensor, caches: list[TextCache], biases: Biases) -> Tensor:
+        """Apply the layers to the next state (1, dim)."""
         for layer, cache in zip(self.layers, caches, strict=True):
             assert isinstance(layer, TextLayer)
-            states = layer.step(states, rows, cache, biases)
-        return states
+            state = layer.step(state, cache, biases)
+        return state
 
 
 @dataclass(frozen=True)
@@ -211,15 +198,16 @@ class HourglassCache:
     Attributes:
         before: Caches of the layers before the shortening.
         after: Caches of the layers after it.
-        total: (batch, dim), sum of the states of each unfinished segment.
-        count: Number of states of each unfinished segment.
-        received: (batch, dim), output of the last complete segment of each row.
+        index: Number of states.
+        total: (1, dim), sum of the states of the unfinished segment.
+        count: Number of states of the unfinished segment.
+        received: (1, dim), output of the last complete segment.
         inner: Cache of the hourglass between.
     """
 
-    def __init__(self, before: list[TextCache], after: list[TextCache], index: list[int]) -> None:
-        self.before, self.after, self.index = before, after, index
-        self.count = [0] * len(index)
+    def __init__(self, before: list[TextCache], after: list[TextCache]) -> None:
+        self.before, self.after = before, after
+        self.index = self.count = 0
         self.total = self.received = torch.empty(0)
         self.inner: HourglassCache | None = None
 
@@ -295,44 +283,33 @@ class Hourglass(nn.Module):
             torch.cat([segments.mask.new_ones(len(ids), 1), segments.mask], 1),
         )
 
-    def start(self, batch: int, biases: Biases) -> HourglassCache:
+    def start(self, biases: Biases) -> HourglassCache:
         """Return the cache before the first token."""
-        index = [0] * batch
         if self.inner is None:
-            return HourglassCache(self.before.start(batch), [], index)
-        cache = HourglassCache(self.before.start(batch), self.after.start(batch), index)
-        cache.total = self.null.new_zeros(batch, len(self.null))
-        cache.inner = self.inner.start(batch, biases)
-        null = self.norm(self.null.expand(batch, -1))
-        ids = torch.full((batch,), self.pad, device=null.device)
-        cache.received = self.inner.step(null, ids, list(range(batch)), cache.inner, biases)
+            return HourglassCache(self.before.start(), [])
+        cache = HourglassCache(self.before.start(), self.after.start())
+        cache.total = self.null.new_zeros(1, len(self.null))
+        cache.inner = self.inner.start(biases)
+        pad = torch.full((1,), self.pad, device=self.null.device)
+        cache.received = self.inner.step(self.norm(self.null[None]), pad, cache.inner, biases)
         return cache
 
-    def step(self, states: Tensor, ids: Tensor, rows: list[int], cache: HourglassCache, biases: Biases) -> Tensor:
-        """Apply all layers to the next state (rows, dim) of some rows, whose token is `ids` (rows,)."""
-        states = self.before.step(states, rows, cache.before, biases)
-        first = torch.tensor([cache.index[row] for row in rows], device=ids.device)
-        for row in rows:
-            cache.index[row] += 1
+    def step(self, state: Tensor, id: Tensor, cache: HourglassCache, biases: Biases) -> Tensor:
+        """Apply all layers to the next state (1, dim), whose token is `id` (1,)."""
+        state = self.before.step(state, cache.before, biases)
+        first = torch.tensor([cache.index], device=id.device)
+        cache.index += 1
         if self.inner is None:
-            return states
+            return state
         assert cache.inner is not None
-        tokens = replace(
-            as_tokens(states[:, None], ids[:, None], torch.ones_like(ids[:, None], dtype=torch.bool)), first=first
-        )
-        ends = self.boundaries(tokens).ends.squeeze(1) > 0.5  # (rows,)
-        cache.total[rows] += states
-        for row in rows:
-            cache.count[row] += 1
-        closed = [row for row, end in zip(rows, ends.tolist(), strict=True) if end]
-        if closed:
-            counts = torch.tensor([cache.count[row] for row in closed], device=ids.device)
-            pooled = states[ends] if self.combine == "last" else cache.total[closed] / counts[:, None]
-            cache.received[closed] = self.inner.step(self.norm(pooled), ids[ends], closed, cache.inner, biases)
-            cache.total[closed] = 0.0
-            for row in closed:
-                cache.count[row] = 0
-        return self.after.step(states + cache.received[rows], rows, cache.after, biases)
+        tokens = as_tokens(state[None], id[None], torch.ones_like(id[None], dtype=torch.bool))
+        cache.total = cache.total + state
+        cache.count += 1
+        if float(self.boundaries(replace(tokens, first=first)).ends) > 0.5:
+            pooled = state if self.combine == "last" else cache.total / cache.count
+            cache.received = self.inner.step(self.norm(pooled), id, cache.inner, biases)
+            cache.total, cache.count = torch.zeros_like(cache.total), 0
+        return self.after.step(state + cache.received, cache.after, biases)
 
 
 def as_tokens(states: Tensor, ids: Tensor, mask: Tensor, phrases: Tensor | None = None) -> Tokens:
@@ -462,24 +439,23 @@ class LanguageModel(nn.Module):
         tokens = as_tokens(self._embed(ids, mask), ids, mask)
         return (self.layers.segment(tokens, self._biases())[1].ends > 0.5) & mask
 
-    def start(self, batch: int) -> HourglassCache:
-        """Return the cache before the first token of a batch of texts."""
-        return self.layers.start(batch, self._biases())
+    def start(self) -> HourglassCache:
+        """Return the cache before the first token of a text."""
+        return self.layers.start(self._biases())
 
-    def step(self, ids: Tensor, cache: HourglassCache) -> tuple[Tensor, HourglassCache]:
-        """Read a token of each text, and decide whether it ends a segment.
+    def step(self, id: Tensor, cache: HourglassCache) -> Tensor:
+        """Read a token, and decide whether it ends a segment.
 
         Args:
-            ids: (batch,).
+            id: (1,).
             cache: Cache of the preceding step, which is changed.
 
         Returns:
-            Logits of the next token (batch, vocab), and the cache.
+            Logits of the next token, (1, vocab).
         """
-        column, mask = ids[:, None], torch.ones_like(ids[:, None], dtype=torch.bool)
-        states = self._embed(column, mask, cache.index[0]).squeeze(1)
-        states = self.layers.step(states, ids, list(range(len(ids))), cache, self._biases())
-        return at_least_float32(self.head(states)), cache
+        mask = torch.ones_like(id[None], dtype=torch.bool)
+        state = self._embed(id[None], mask, cache.index).squeeze(0)
+        return at_least_float32(self.head(self.layers.step(state, id, cache, self._biases())))
 
     def _embed(self, ids: Tensor, mask: Tensor, first: int = 0) -> Tensor:
         """Embed tokens (batch, length) that begin at a position: (batch, length, dim)."""

@@ -128,13 +128,10 @@ def test_texts_are_independent_of_padding_and_batch_mates(source: str, training:
 @torch.no_grad()
 def test_steps_with_a_cache_equal_the_whole_text(source: str, settings: dict[str, Any]) -> None:
     length = 132 if source in FAST else 68  # the caches grow at 64 and 128
-    ids, mask = text(length, length)
+    ids, mask = text(length)
     model = build(source, **settings)
-    cache = model.start(2)
-    steps = []
-    for place in range(length):
-        logits, cache = model.step(ids[:, place], cache)
-        steps.append(logits)
+    cache = model.start()
+    steps = [model.step(ids[:, place], cache) for place in range(length)]
     torch.testing.assert_close(torch.stack(steps, 1), model.logits(ids, mask), atol=1e-11, rtol=0)
 
 
@@ -361,27 +358,6 @@ def build_stack(positions: str, **settings: float) -> tuple[TextStack, tuple[Ten
     return TextStack(config, 2).double().eval(), biases
 
 
-@pytest.mark.parametrize("positions", ["relative", "sinusoidal"])
-@torch.no_grad()
-def test_rows_advance_independently(positions: str) -> None:
-    """Rows have different lengths, as segments do; a step reads some rows only."""
-    stack, biases = build_stack(positions)
-    states = torch.randn(3, 90, 8).double()
-    whole = stack(states, biases, False)
-    cache = stack.start(3)
-    places = [0, 0, 0]
-    for step in range(120):
-        rows = [row for row in range(3) if (step + row) % (row + 1) == 0 and places[row] < 90]
-        if rows:
-            output = stack.step(torch.stack([states[row, places[row]] for row in rows]), rows, cache, biases)
-            expected = torch.stack([whole[row, places[row]] for row in rows])
-            torch.testing.assert_close(output, expected, atol=1e-12, rtol=0)
-            for row in rows:
-                places[row] += 1
-    assert places[0] == 90
-    assert len(set(places)) == 3
-
-
 @torch.no_grad()
 def test_distances_have_the_frequencies_of_transformer_xl() -> None:
     stack, biases = build_stack("relative")
@@ -389,7 +365,7 @@ def test_distances_have_the_frequencies_of_transformer_xl() -> None:
     projection = stack.get_submodule("layers.0.attention.distance")
     projection.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
     stack(torch.randn(1, 5, 8).double(), biases, False)
-    stack.step(torch.randn(1, 8).double(), [0], stack.start(1), biases)
+    stack.step(torch.randn(1, 8).double(), stack.start(), biases)
     for sinusoids in (part.squeeze(0)[:5] for part in seen):
         angles = [[distance / 10_000 ** (2 * pair / 8) for pair in range(4)] for distance in range(5)]
         expected = [[*map(math.sin, row), *map(math.cos, row)] for row in angles]
