@@ -108,6 +108,9 @@ def test_a_probe_learns_from_states_and_counts_where_they_are_known(chosen: Rank
 
     examples = [marked(seed) for seed in range(30, 90)]
     fitted = fit_probe(chosen, examples, [states(item) for item in examples])
+    assert fitted.probe is not None
+    shown = np.concatenate([item.preference[item.shown] for item in examples])
+    np.testing.assert_allclose(fitted.probe.bias[0], shown.mean(), atol=0.01)
     item = marked(100)
     inputs, scores = fitted.inputs(item.features), fitted.score(item.features)
     known = states(item)

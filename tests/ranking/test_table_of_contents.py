@@ -20,6 +20,7 @@ from sumpool.ranking.table_of_contents import (
     MANY_HEADINGS,
     MIN_HEADINGS,
     contents_line,
+    listed_sections,
     table_of_contents,
     without_label,
 )
@@ -81,6 +82,13 @@ def test_lower_levels_join_where_the_highest_have_too_few_headings() -> None:
     assert headings(*topics(5, level=2), *section("Details", 3)) == list(TOPICS[:5])
     blocks = [*section("Rooms"), *topics(3, level=3), *section("Walls", 4)]
     assert headings(*blocks) == ["Rooms", *TOPICS[:3]]
+
+
+def test_lower_sections_are_listed_until_there_are_many() -> None:
+    inner = [block for number in range(4) for block in (*section(f"Room {number}"), *topics(2, level=3))]
+    assert [listed.level for listed in listed_sections(*house(*inner))] == [1, 2, 2] * 4
+    many = [*inner, *topics(5, level=3), *topics(5, level=3)]
+    assert [listed.level for listed in listed_sections(*house(*many))] == [1] * 4
 
 
 def test_section_is_worth_as_much_as_its_subsections() -> None:

@@ -18,6 +18,7 @@ from sumpool.text.sentencepiece_tokenizer import SentencePieceTokenizer
 from sumpool.text.tokenizer import Tokenizer, load_tokenizer
 from sumpool.training.initial_weights import (
     init_weights,
+    mean_weights,
     share_queries,
     split_tokens,
     transfer_vocabulary,
@@ -73,6 +74,13 @@ def test_a_run_begins_with_the_mean_of_others(
     train(larger, tmp_path / "other")
     with pytest.raises(CheckpointError, match=r"other/model\.safetensors: .* must be .* in .*run/model"):
         train(recipe_with(f"train.init_from=[{trained / 'run'}, {tmp_path / 'other'}]"), tmp_path / "next")
+
+
+def test_means_need_equal_weights_and_the_message_says_whose_differ() -> None:
+    saved = {"a": {"w": torch.tensor([1.0, 3.0])}, "b": {"w": torch.tensor([3.0, 4.0])}}
+    assert mean_weights(saved)["w"].tolist() == [2.0, 3.5]
+    with pytest.raises(CheckpointError, match=r"^c: other must be absent in a, got \(2,\) float32"):
+        mean_weights({**saved, "c": {"other": torch.zeros(2)}})
 
 
 def test_what_a_run_begins_with_may_stay_its_best(

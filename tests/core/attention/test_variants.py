@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from sumpool.core.attention._base import log_kernel
 from sumpool.core.attention.bigbird import BigbirdAttention, BigbirdAttentionConfig
 from sumpool.core.attention.blockwise import BlockwiseAttention
 from sumpool.core.attention.convolutional import ConvolutionalAttention, ConvolutionalAttentionConfig
@@ -35,6 +36,11 @@ SETTINGS: tuple[dict[str, Any], ...] = (
     {"kernel": 5, "stride": 2, "radius": 300},
 )
 LENGTHS = (61, 31, 30, 7, 2, 1)
+
+
+def test_the_logarithm_of_a_kernel_is_that_of_a_gaussian() -> None:
+    left, right = torch.randn(1, 2, 3, 4, dtype=torch.float64), torch.randn(1, 2, 5, 4, dtype=torch.float64)
+    torch.testing.assert_close(log_kernel(left, right), -torch.cdist(left, right).square() / 2)
 
 
 def build(settings: dict[str, Any]) -> ConvolutionalAttention:
