@@ -30,7 +30,7 @@ from sumpool.evaluation.rouge import Rouge, RougeTokenizer
 from sumpool.evaluation.scorer import lexrank, random_ranks, textrank
 from sumpool.evaluation.statistics import compare
 from sumpool.io.atomic import temporary_path
-from sumpool.io.manifest import replace_listed_file
+from sumpool.io.replaceable import replace_listed_file
 from sumpool.ranking.boosting import Boosting
 from sumpool.ranking.features import sentence_features
 from sumpool.ranking.fit import Fitting, RankingExample, fit_ranker, labelled_example

@@ -27,7 +27,7 @@ from sumpool.bench.workload import NAMES, Conditions
 from sumpool.errors import RecipeError
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.bounded import parse_json, read_regular
-from sumpool.io.manifest import require_unlisted
+from sumpool.io.replaceable import require_unlisted
 from sumpool.text.cleaning import escape_latex, guard_cell
 from sumpool.training.hardware import physical
 

@@ -295,7 +295,7 @@ def _take_one(documents: "Iterable[Document]", page: Path) -> "list[Document]":
         RecipeError: If there are several, or the page is a file of a run, of prepared data or of another folder with a
             manifest.
     """
-    from sumpool.io.manifest import require_unlisted
+    from sumpool.io.replaceable import require_unlisted
 
     require_unlisted(page)
     taken = list(islice(documents, 2))

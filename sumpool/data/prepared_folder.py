@@ -24,7 +24,8 @@ from sumpool.errors import DataError, RecipeError
 from sumpool.io.atomic import disk_errors, replace_file, replace_folder
 from sumpool.io.bounded import parse_json, read_regular
 from sumpool.io.lock import LOCK_SUFFIX, announced_wait, locked
-from sumpool.io.manifest import NAME, FileDigest, Manifest, require_replaceable
+from sumpool.io.manifest import NAME, FileDigest, Manifest
+from sumpool.io.replaceable import require_replaceable
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.text.tokenizer import tokenizer_files
 

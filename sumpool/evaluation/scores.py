@@ -21,7 +21,8 @@ from sumpool.io.bounded import parse_json, read_regular
 from sumpool.io.json_lines import Identity, ResumableFile, read_records
 from sumpool.io.lock import locked_for_writing
 from sumpool.io.manifest import NAME as MANIFEST
-from sumpool.io.manifest import FileDigest, Manifest, is_free, other_content, require_replaceable
+from sumpool.io.manifest import FileDigest, Manifest
+from sumpool.io.replaceable import is_free, other_content, require_replaceable
 
 SCORES = "documents.jsonl"
 DESCRIBED = "evaluation.json"

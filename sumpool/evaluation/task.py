@@ -19,7 +19,8 @@ from sumpool.evaluation.scores import (
 )
 from sumpool.evaluation.tables import EXTREMES, read_extremes, to_csv, to_html, to_latex
 from sumpool.io.atomic import disk_errors, replace_file
-from sumpool.io.manifest import FileDigest, require_unlisted
+from sumpool.io.manifest import FileDigest
+from sumpool.io.replaceable import require_unlisted
 from sumpool.progress import Check, Progress, Report
 
 _UNSAFE = re.compile(r"[^\w.-]")

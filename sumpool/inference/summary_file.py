@@ -26,7 +26,8 @@ from sumpool.io.file_names import FileNames
 from sumpool.io.json_lines import Identity, ResumableFile, read_records
 from sumpool.io.lock import locked_for_writing
 from sumpool.io.manifest import NAME as MANIFEST
-from sumpool.io.manifest import FileDigest, Manifest, other_content
+from sumpool.io.manifest import FileDigest, Manifest
+from sumpool.io.replaceable import other_content
 
 FILE_DIGEST = "file_sha256"
 """Field of a row with the SHA-256 of the file of the summary."""

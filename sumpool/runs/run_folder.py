@@ -11,8 +11,9 @@ from sumpool.data.report import REPORT_FILE
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.io.atomic import disk_errors, remove_temporary, replace_file, replace_folder, temporary_path
 from sumpool.io.lock import HOLDER_SUFFIX, locked, locked_for_writing
-from sumpool.io.manifest import MODEL, FileDigest, Manifest, is_free, other_content, replace_listed_file
+from sumpool.io.manifest import MODEL, FileDigest, Manifest
 from sumpool.io.manifest import NAME as MANIFEST
+from sumpool.io.replaceable import is_free, other_content, replace_listed_file
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.load import dump_recipe, load_any_recipe
 from sumpool.recipe.schema import BaseRecipe

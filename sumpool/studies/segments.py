@@ -15,7 +15,7 @@ import torch
 from sumpool.documents.read import read_documents
 from sumpool.errors import DataError, RecipeError
 from sumpool.io.atomic import disk_errors, replace_file
-from sumpool.io.manifest import require_unlisted
+from sumpool.io.replaceable import require_unlisted
 from sumpool.progress import Progress, Report, no_op
 from sumpool.tasks.language_modeling.generation import encode_prompt, load_language_model, segments_of
 from sumpool.tasks.language_modeling.measures import bits

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from sumpool.errors import CheckpointError
 from sumpool.io.atomic import counted, disk_errors, temporary_path
 from sumpool.io.bounded import check_tensor_header, open_regular
-from sumpool.io.manifest import MODEL, FileDigest, Manifest, replace_listed_file
+from sumpool.io.manifest import MODEL, FileDigest, Manifest
+from sumpool.io.replaceable import replace_listed_file
 
 Model = TypeVar("Model", bound=nn.Module)
 IMITATION = "imitation"

@@ -31,7 +31,8 @@ from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.bounded import parse_json
 from sumpool.io.json_lines import Identity, ResumableFile, read_records
 from sumpool.io.lock import locked_for_writing
-from sumpool.io.manifest import Manifest, other_content, run_name
+from sumpool.io.manifest import Manifest, run_name
+from sumpool.io.replaceable import other_content
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.workflows.summarize import identity
 

@@ -27,7 +27,8 @@ from sumpool.io.bounded import read_json
 from sumpool.io.json_lines import read_records
 from sumpool.io.lock import locked_for_writing
 from sumpool.io.manifest import NAME as MANIFEST
-from sumpool.io.manifest import RUNS, Manifest, other_content, replace_listed_file
+from sumpool.io.manifest import RUNS, Manifest
+from sumpool.io.replaceable import other_content, replace_listed_file
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.load import (
     assign,

@@ -6,14 +6,8 @@ import pytest
 
 from sumpool.errors import Interrupted, RecipeError
 from sumpool.io.atomic import temporary_path
-from sumpool.io.manifest import (
-    FileDigest,
-    Manifest,
-    is_free,
-    replace_listed_file,
-    require_replaceable,
-    require_unlisted,
-)
+from sumpool.io.manifest import FileDigest, Manifest
+from sumpool.io.replaceable import is_free, replace_listed_file, require_replaceable, require_unlisted
 
 ADVICE = "name another"
 

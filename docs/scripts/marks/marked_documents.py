@@ -33,7 +33,7 @@ from sumpool.documents.source_sentences import SourceSentence
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.run_files import RunFiles
 from sumpool.io.atomic import temporary_path
-from sumpool.io.manifest import replace_listed_file
+from sumpool.io.replaceable import replace_listed_file
 from sumpool.ranking.features import SentenceFeatures, sentence_features
 from sumpool.ranking.fit import Fitting, fit_choice, fit_domain, fit_probe
 from sumpool.ranking.marks import MARKED_KINDS, Marks, marked_example, split_document

@@ -9,7 +9,8 @@ from sumpool.data.shards import Texts
 from sumpool.documents.document import Document
 from sumpool.evaluation.rouge import RougeTokenizer
 from sumpool.io.atomic import counted, disk_errors, temporary_path
-from sumpool.io.manifest import Manifest, replace_listed_file
+from sumpool.io.manifest import Manifest
+from sumpool.io.replaceable import replace_listed_file
 from sumpool.progress import Check, Progress, Report
 from sumpool.ranking.fit import Fitting, RankingExample, fit_choice, fit_ranker, labelled_example, with_abstract
 from sumpool.ranking.ranker import FILE
