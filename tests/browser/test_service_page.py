@@ -139,6 +139,18 @@ def test_summaries_are_downloaded_and_copied(page: Page, tmp_path: Path) -> None
     assert page.element("#text").get_property("value") == text
 
 
+def test_summaries_of_rows_come_one_by_one(page: Page) -> None:
+    page.drop(("rows.jsonl", ROWS))
+    page.submit()
+    page.browser.until(lambda: page.texts("article:not(.draft) .text"))
+    assert page.element("#status").text.startswith("Summarising rows.jsonl"), (
+        "the first of twelve is shown before the last"
+    )
+    page.browser.until(lambda: page.element("#status").text == "12 summaries are ready.")
+    names = page.browser.driver.find_elements("css selector", ".name")
+    assert [name.text for name in names] == [f"rows.jsonl:{number}" for number in range(1, 13)]
+
+
 def test_texts_have_their_direction(page: Page) -> None:
     page.paste("مرحبا بالعالم. هذا نص عربي قصير عن الشبكات والموجهات.")
     page.summarise()
@@ -163,6 +175,18 @@ def test_the_length_is_obeyed(page: Page, service: Service) -> None:
     page.choose("length", "short")
     assert page.summarise() == service.ask(TEXT, mode="extractive", length="short")["text"]
     assert len(summaries) == 3
+
+
+def test_the_mode_is_obeyed(page: Page, service: Service) -> None:
+    page.paste(TEXT)
+    summaries = set()
+    for mode in ("extractive", "abstractive"):
+        page.choose("mode", mode)
+        summaries.add(page.summarise())
+        answer = service.ask(TEXT, mode=mode)
+        assert answer["text"] in summaries
+        assert page.element(".about").text.endswith("document" if answer["mode"] == "extractive" else "its sources")
+    assert len(summaries) > 1
 
 
 @pytest.mark.parametrize("mode", ["extractive", "abstractive"])

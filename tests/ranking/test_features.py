@@ -6,7 +6,7 @@ import pytest
 
 from sumpool.documents.document import Document, TextBlockKind
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
-from sumpool.ranking.features import FEATURES, outline, ranks, sentence_features
+from sumpool.ranking.features import FEATURES, outline, ranks, sentence_features, style_features
 from sumpool.ranking.selection import find_candidates
 from sumpool.text.language import content_prefixes, split_words
 from sumpool.text.word_graph import WordGraph
@@ -141,3 +141,10 @@ def test_sections_and_paragraphs_are_numbered() -> None:
 def test_ranks_are_shares_of_smaller_values() -> None:
     assert ranks(np.array([3.0, 1.0, 2.0])).tolist() == [1, 0, 0.5]
     assert ranks(np.array([3.0])).tolist() == [0]
+
+
+def test_style_is_measured_per_character_and_word() -> None:
+    style = style_features(["A (B) 1, 2.", "x"], [["a", "b", "1", "2"], ["x"]])
+    assert style["digits"].tolist() == [2 / 11, 0]
+    assert style["capitals"].tolist() == [0.5, 0]
+    assert style["mean_words"].tolist() == [2.5, 2.5]

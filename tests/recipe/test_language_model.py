@@ -45,6 +45,23 @@ def test_commands_for_summaries_refuse_it(tmp_path: Path) -> None:
         load_recipe(recipe_file(tmp_path))
 
 
+def test_all_problems_are_listed_with_suggestions(tmp_path: Path) -> None:
+    path = recipe_file(
+        tmp_path,
+        data={"source": {"kind": "plane", "path": "text.txt"}, "vocabluary": "bytes"},
+        train={"stepps": 1, "batch_tokens": 0},
+    )
+    with pytest.raises(RecipeError) as error:
+        load_any_recipe(path, ["generate.lenght=3"])
+    assert str(error.value).split("\n")[1:] == [
+        "  - data.source.kind must be 'plain', 'cc100' or 'wiki40b', got 'plane'",
+        "  - data.vocabluary is not a setting of data (did you mean vocabulary?)",
+        "  - train.batch_tokens must be at least 1, got 0",
+        "  - train.stepps is not a setting of train (did you mean steps?)",
+        "  - generate.lenght is not a setting of generate (did you mean length?)",
+    ]
+
+
 def test_sections_must_fit(tmp_path: Path) -> None:
     for override, message in [
         ("model={layers: [1, 1, 1], boundaries: [{kind: unigram}]}", "data.subwords must be the number of subwords"),

@@ -1,6 +1,7 @@
 """Classifiers are trained by the same loop as summarisers."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -79,6 +80,25 @@ def test_a_classifier_learns_its_documents(pairs: bool, tmp_path: Path) -> None:
     first, *_, last = validations(run)
     assert first["accuracy"] < last["accuracy"] == 1.0
     assert last["nats"] < 0.3
+
+
+def test_accumulated_batches_weigh_rows_equally(tmp_path: Path) -> None:
+    weights = []
+    for tokens, batches in ((1000, 1), (40, 8)):
+        config = CONFIG.model_copy(update={"batch_tokens": tokens, "accumulate": batches, "steps": 1})
+        documents = replace(data(pairs=False), training=Uniform(16))
+        model = new_model(pairs=False, dropout=0.0).double()
+        fit(model, config, documents, new_run(tmp_path / str(tokens)))
+        weights.append(torch.cat([part.flatten() for part in model.state_dict().values()]))
+    torch.testing.assert_close(*weights, rtol=1e-6, atol=1e-9)
+
+
+class Uniform(LabelledDocuments):
+    """Documents that fill batches of two."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(count, 1, pairs=False)
+        self.lengths = np.full(count, 20)
 
 
 def test_halves_of_a_batch_of_pairs_are_smaller_batches() -> None:

@@ -196,7 +196,8 @@ def test_another_model_or_setting_is_not_added_to_the_same_lines(run: Path) -> N
         evaluate_systems([run], results=Results(resume=True))
 
 
-def test_documents_are_read_from_files(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", ["text", "html", "pdf"])
+def test_documents_are_read_from_files(run: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     read: list[Document] = []
 
     def generate(documents: Iterable[Document], *_: object, **__: object) -> Iterator[Summary]:
@@ -206,7 +207,7 @@ def test_documents_are_read_from_files(run: Path, monkeypatch: pytest.MonkeyPatc
 
     evaluate_systems([run])
     replace_pipeline(monkeypatch, generate)
-    evaluate_systems([run], overrides=["evaluate.files=html"])
+    evaluate_systems([run], overrides=[f"evaluate.files={kind}"])
     assert len(read) == DOCUMENTS
     assert read[0].id.startswith("rfc0.")
     assert read[3].blocks
@@ -237,6 +238,16 @@ def test_a_model_that_vanished_is_named(run: Path) -> None:
     (run / "model.safetensors").unlink()
     with pytest.raises(DataError, match=r"model\.safetensors must be a file that can be read"):
         evaluate_systems([run])
+
+
+@pytest.mark.parametrize("stop", [1, 7])
+def test_a_file_of_summaries_goes_on_where_it_was(files: tuple[Path, Path], tmp_path: Path, stop: int) -> None:
+    evaluate_systems([files[0]], references=files[1], results=Results(tmp_path / "whole"))
+    with pytest.raises(Interrupted):
+        evaluate_systems([files[0]], references=files[1], results=Results(tmp_path / "parts"), check=Stop(stop))
+    evaluate_systems([files[0]], references=files[1], results=Results(tmp_path / "parts", resume=True))
+    for name in ("documents.jsonl", "report.json"):
+        assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
 def test_a_file_of_summaries_has_its_results_beside_it(files: tuple[Path, Path]) -> None:
