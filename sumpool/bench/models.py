@@ -53,7 +53,7 @@ from sumpool.bench.workload import (
     baselines,
 )
 from sumpool.core.model.config import ModelConfig
-from sumpool.errors import CheckpointError, is_out_of_memory
+from sumpool.errors import CheckpointError
 from sumpool.inference.run_files import newest_run
 from sumpool.io.manifest import RUNS, run_folder
 from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
@@ -68,6 +68,7 @@ from sumpool.training.hardware import (
     choose_device,
     choose_generation_precision,
     choose_precision,
+    fits,
     try_peak,
 )
 
@@ -116,7 +117,7 @@ def bench(
         target: A recipe, a run folder or "shipped". None takes the newest run, or a small built-in model.
         overrides: Settings to change, each like `bench.batch=8`.
         lengths: Source tokens; by default those of the `bench` section.
-        peers: Whether models of transformers and CTranslate2 in the same sizes take part.
+        peers: Whether models of other libraries in the same sizes take part.
         report: Receives progress.
         check: Called between repetitions; when it raises, nothing is kept.
 
@@ -323,17 +324,19 @@ class LengthSweep:
         kept = self._keep(length, tasks)
         everything: dict[Any, Work] = {name: probe.work for name, probe in self.probes.items()} | dict(tasks)
         seconds: dict[Any, list[float]] = {name: [] for name in everything}
+
+        def measure(name: Any) -> None:  # noqa: ANN401 - a cell, or the name of a rate
+            seconds[name].append(clock(everything[name], self.device))
+
         for turn in range(self.settings.repeats):
-            for name, work in list(everything.items()):
+            for name in list(everything):
                 if not turn or self.budget.left() - kept > seconds[name][-1]:
                     self.check()
-                    if name in tasks:
-                        self._begin(name, length, unit)
-                    try:
-                        seconds[name].append(clock(work, self.device))
-                    except (RuntimeError, MemoryError) as error:
-                        if not is_out_of_memory(error):
-                            raise
+                    if name not in tasks:
+                        measure(name)
+                        continue
+                    self._begin(name, length, unit)
+                    if not fits(partial(measure, name)):
                         del everything[name], seconds[name]  # it had memory before other systems took theirs
         timings = {name: Timing(tuple(repetitions)) for name, repetitions in seconds.items()}
         for rate, probe in self.probes.items():
