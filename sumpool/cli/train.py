@@ -40,7 +40,7 @@ def train(
     describes the settings of recipes. Several processes are started by torchrun -m sumpool train ...
     """
     from sumpool.progress import GRACE, SHORT_GRACE, no_op
-    from sumpool.recipe.load import make_any_recipe, read_tree
+    from sumpool.recipe.load import is_sweep, make_any_recipe, read_tree
     from sumpool.recipe.task import find_task
     from sumpool.workflows.train import dry_run as measure
     from sumpool.workflows.train import train as train_model
@@ -55,11 +55,10 @@ def train(
     with working(SHORT_GRACE if dry_run else GRACE) as output:
         path = recipe / "recipe.yaml" if recipe.is_dir() else recipe
         tree = read_tree(path)
-        is_sweep = "sweep" in tree or "rows" in tree  # which gives a misspelt key away
-        if launched_processes() > 1 and (dry_run or is_sweep):
+        if launched_processes() > 1 and (dry_run or is_sweep(tree)):
             work = "a dry run" if dry_run else "a sweep"
             raise RecipeError(f"{work} must take one process, got several: start it without torchrun")
-        if is_sweep:
+        if is_sweep(tree):
             from sumpool.workflows.sweep import load_sweep
 
             output.result(_train_sweep(load_sweep(path, changes, tree), out, dry_run, output))

@@ -5,7 +5,7 @@ import inspect
 import re
 import reprlib
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from itertools import pairwise
@@ -40,6 +40,11 @@ def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
     """
     path = path / "recipe.yaml" if path.is_dir() else path
     return make_recipe(read_tree(path), overrides, path)
+
+
+def is_sweep(tree: Mapping[str, Any]) -> bool:
+    """Return whether a tree of settings is that of a sweep, which `rows` tells where the key `sweep` is misspelt."""
+    return "sweep" in tree or "rows" in tree
 
 
 def make_recipe(tree: dict[str, Any], overrides: Sequence[str], path: Path) -> Recipe:

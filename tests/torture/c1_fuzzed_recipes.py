@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from sumpool.errors import RecipeError
 from sumpool.recipe.files import parse, write
-from sumpool.recipe.load import load_any_recipe, read_tree
+from sumpool.recipe.load import is_sweep, load_any_recipe, read_tree
 from sumpool.workflows.sweep import load_sweep
 from tests.recipe.test_load import mutate
 from tests.torture.figures import Measured
@@ -86,7 +86,7 @@ def _load(path: Path) -> tuple[float, Exception | None]:
     """Load a recipe; return the seconds of the processor, and the error."""
     start, raised = time.process_time(), None
     try:
-        (load_sweep if "sweep" in read_tree(path) else load_any_recipe)(path)
+        (load_sweep if is_sweep(read_tree(path)) else load_any_recipe)(path)
     except Exception as error:  # a traceback is what this figure counts
         raised = error
     return time.process_time() - start, raised
