@@ -8,10 +8,11 @@ those of torch, and as long as its engine exists, the small products of a model 
 It is converted from a random BART of transformers. Its tokens are strings, here the ids in digits.
 
 ONNX Runtime and OpenVINO, in processes of their own too, run the exported graphs of our model in the shape of BART:
-full attention, and no pooling.
+full attention, and no pooling. A process that has used OpenVINO is ended by the next signal, whatever its handlers.
 """
 
 import logging
+import sys
 import weakref
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
@@ -562,6 +563,7 @@ class OpenVinoPeer(GraphPeer):
 
     def open_session(self, path: Path) -> "_OpenVinoSession":
         """Load a graph."""
+        sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # it would tell Intel of its use
         from openvino import Core
 
         hint = "bf16" if self.precision == "bfloat16" else "f32"
