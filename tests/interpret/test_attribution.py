@@ -1,24 +1,19 @@
 """Attribution of summary tokens to source tokens, and provenance of pooled vectors."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import DecoderLayer
-from sumpool.core.model.summarizer import Memory, SummarizationModel
-from sumpool.core.nn.states import Mixture
-from sumpool.core.pooling._base import PoolerConfig
-from sumpool.core.tokens import Tokens
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.batches import Batch, collate
 from sumpool.data.shards import Item
-from sumpool.interpret import Attribution, attribute, provenance, source_weights, sum_by_sentence
-from sumpool.settings import config_class, kinds
+from sumpool.interpret import attribute, source_weights
 from sumpool.special_tokens import EOS, SpecialTokens
 
 
@@ -38,9 +33,10 @@ POOLED = {"attention": {"kind": "blockwise", "block": 16}, "pool": {"kind": "hal
 TWICE: list[Any] = [POOLED, {"attention": {"kind": "vanilla"}, "pool": {"kind": "halving", "keep": 7}}]
 
 
-def make_model(output: dict[str, Any], encoder: list[Any] = TWICE) -> SummarizationModel:
+def make_model(output: dict[str, Any], cross: str = "full") -> SummarizationModel:
     torch.manual_seed(1)
-    settings = {"dim": DIM, "heads": HEADS, "feed_forward": 32, "encoder": encoder, "output": output}
+    settings = {"dim": DIM, "heads": HEADS, "feed_forward": 32, "encoder": TWICE, "output": output}
+    settings["decoder"] = {"cross_attention": {"kind": cross}}
     return SummarizationModel(ModelConfig.model_validate(settings), VOCAB).double().eval()
 
 
@@ -76,11 +72,12 @@ def run_steps(model: SummarizationModel, batch: Batch) -> list[list[Tensor]]:
 def test_equals_loops_over_tokens(output: dict[str, Any]) -> None:
     model, batch = make_model(output), one(random_batch(VOCAB, 40, 9), 0)
     assert batch.target is not None
-    (attribution,) = attribute(model, batch)
+    attention, _ = attribute(model, batch)
     with torch.no_grad():
         memory = model.encode(batch.ids, batch.mask, batch.sentences)
         queries = run_steps(model, batch)
-        (matrix,) = (weights.to_dense() for weights in provenance(memory))
+        first, second = (mixture() for mixture in memory.mixtures)
+        matrix = second.matrix(24)[0] @ first.matrix(40)[0]
         for position in range(batch.target.size(1)):
             expected = torch.zeros(40).double()
             layers = [layer.cross_attention for layer in model.decoder.layers if isinstance(layer, DecoderLayer)]
@@ -88,14 +85,14 @@ def test_equals_loops_over_tokens(output: dict[str, Any]) -> None:
                 query, keys = layer.query(inputs[position]), layer.key_value(memory.tokens.states[0])[:, :DIM]
                 for q, k in zip(query.chunk(HEADS), keys.chunk(HEADS, dim=1), strict=True):
                     expected += (k @ q / (DIM / HEADS) ** 0.5).softmax(0) @ matrix / (len(layers) * HEADS)
-            torch.testing.assert_close(attribution.attention[position], expected, atol=1e-12, rtol=0)
+            torch.testing.assert_close(attention[position], expected, atol=1e-12, rtol=0)
 
 
 def test_copies_are_bayes_rule_over_ablated_sources() -> None:
     """The posterior of a source token is the loss of probability when nothing but its copy is taken away."""
     model, batch = make_model({"kind": "pointer", "key": 8, "preceding": 8}), one(random_batch(VOCAB, 40, 9), 0)
     assert batch.target is not None
-    (attribution,) = attribute(model, batch)
+    _, copied = attribute(model, batch)
     with torch.no_grad():
         memory = model.encode(batch.ids, batch.mask, batch.sentences)
         history = model.history(batch.target)
@@ -108,126 +105,26 @@ def test_copies_are_bayes_rule_over_ablated_sources() -> None:
             first = (ids[..., None] == ids[:, None]).int().argmax(-1)
             without = model.output(decoded.states, history, {**cache, "ids": ids, "first": first})[0].exp()
             expected = ((total - without) / total).gather(1, batch.target[0][:, None])[:, 0]
-            torch.testing.assert_close(attribution.copied[:, source], expected, atol=1e-12, rtol=0)
-    assert attribution.copied.sum() > 0.1
+            torch.testing.assert_close(copied[:, source], expected, atol=1e-12, rtol=0)
+    assert copied.sum() > 0.1
 
 
 @pytest.mark.parametrize("copies", ["source", "memory"])
-def test_weights_of_both_sum_to_one(copies: str) -> None:
-    model, batch = make_model({"kind": "pointer", "copies": copies}), random_batch(VOCAB, 40, 9, 33)
-    for attribution in attribute(model, batch):
-        sums = attribution.weights().sum(1)
-        torch.testing.assert_close(sums, torch.ones_like(sums), atol=1e-12, rtol=0)
-        assert (attribution.copied.sum(1) <= 1 + 1e-12).all()
-
-
 @pytest.mark.parametrize("cross", ["full", "hepos", "sentence"])
-def test_padding_and_batch_mates_do_not_change_results(cross: str) -> None:
-    torch.manual_seed(1)
-    settings = {"dim": DIM, "heads": HEADS, "feed_forward": 32, "encoder": TWICE, "output": {"kind": "pointer"}}
-    settings["decoder"] = {"cross_attention": {"kind": cross}}
-    model = SummarizationModel(ModelConfig.model_validate(settings), VOCAB).double().eval()
-    batch = random_batch(VOCAB, 40, 9, 33)
-    for row, attribution in enumerate(attribute(model, batch)):
-        (alone,) = attribute(model, one(batch, row))
-        assert attribution.attention.shape == alone.attention.shape
-        for weights, expected in ((attribution.attention, alone.attention), (attribution.copied, alone.copied)):
-            torch.testing.assert_close(weights, expected, atol=1e-12, rtol=0)
-
-
-def test_sums_by_sentence_equal_loops() -> None:
-    weights = torch.rand(6, 11, dtype=torch.float64)
-    target, source = torch.tensor([0, 0, 1, 1, 1, 2]), torch.arange(11) // 3
-    sums = sum_by_sentence(weights, target, source)
-    expected = [[weights[target == i][:, source == j].sum() for j in range(4)] for i in range(3)]
-    torch.testing.assert_close(sums, torch.tensor(expected).double(), atol=1e-12, rtol=0)
-
-
-def test_what_was_not_copied_is_weighted_by_attention() -> None:
-    attention, copied = (torch.tensor([row], dtype=torch.float64) for row in ([0.5, 0.5], [0.6, 0.0]))
-    attribution = Attribution(attention, copied)
-    torch.testing.assert_close(attribution.weights(), torch.tensor([[0.8, 0.2]], dtype=torch.float64))
+def test_attention_and_copies_are_probabilities(copies: str, cross: str) -> None:
+    model = make_model({"kind": "pointer", "copies": copies}, cross=cross)
+    for row, length in enumerate((40, 9, 3)):
+        attention, copied = attribute(model, one(random_batch(VOCAB, 40, 9, 3), row))
+        assert attention.shape == copied.shape
+        assert attention.size(1) == length
+        torch.testing.assert_close(attention.sum(1), torch.ones(len(attention)).double(), atol=1e-12, rtol=0)
+        assert (copied.sum(1) <= 1 + 1e-12).all()
 
 
 def test_hooks_are_removed() -> None:
     model = make_model({"kind": "tied"})
-    attribute(model, random_batch(VOCAB, 30))
+    attribute(model, one(random_batch(VOCAB, 30), 0))
     assert not any(module._forward_pre_hooks or module._forward_hooks for module in model.modules())
-
-
-def test_missing_summaries_are_an_error() -> None:
-    with pytest.raises(ValueError, match="batch must have summaries to attribute, got documents alone"):
-        attribute(make_model({"kind": "tied"}), replace(random_batch(VOCAB, 30), target=None))
-
-
-PROVENANCE_VOCAB = 60
-LINEAR = [kind for kind in kinds("sumpool.core.pooling") if kind not in ("funnel", "distilling")]
-
-
-def make_memory(encoder: Sequence[object], *lengths: int) -> Memory:
-    torch.manual_seed(1)
-    sizes = {"dim": 16, "heads": 2, "feed_forward": 32, "source_length": 300}
-    model = SummarizationModel(ModelConfig.model_validate({**sizes, "encoder": encoder}), PROVENANCE_VOCAB).eval()
-    mask = torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]
-    ids = torch.randint(5, PROVENANCE_VOCAB, mask.shape).masked_fill(~mask, 0)
-    return model.encode(ids, mask, torch.arange(max(lengths)).expand(mask.shape) // 7)
-
-
-def pooled(keep: int) -> dict[str, object]:
-    return {"attention": {"kind": "blockwise", "block": 16}, "pool": {"kind": "halving", "keep": keep}}
-
-
-def test_rows_sum_to_one_through_three_poolings() -> None:
-    memory = make_memory([pooled(100), pooled(30), pooled(7)], 256, 90, 5, 31)
-    for number, matrix in enumerate(provenance(memory)):
-        length = int(memory.source.mask[number].sum())
-        assert matrix.shape == (min(length, 7), length)
-        torch.testing.assert_close(matrix.to_dense().sum(1), torch.ones(matrix.shape[0]).double(), rtol=0, atol=1e-12)
-        assert (matrix.values() > 0).all()
-        assert matrix.values().numel() <= length, "every token of a tournament belongs to one survivor"
-
-
-def test_the_heaviest_source_token_is_the_origin_of_one_pooling() -> None:
-    memory = make_memory([pooled(12)], 200, 33)
-    for number, matrix in enumerate(provenance(memory)):
-        heaviest = matrix.to_dense().argmax(1)
-        assert heaviest.tolist() == memory.tokens.origin[number, : len(heaviest)].tolist()
-
-
-def test_without_pooling_provenance_is_the_identity() -> None:
-    memory = make_memory([{"attention": {"kind": "vanilla"}}], 9, 4)
-    for matrix, length in zip(provenance(memory), (9, 4), strict=True):
-        assert torch.equal(matrix.to_dense(), torch.eye(length, dtype=torch.float64))
-
-
-@pytest.mark.parametrize("kind", LINEAR)
-def test_the_product_reproduces_the_pooled_vectors(kind: str) -> None:
-    torch.manual_seed(2)
-    config = config_class("sumpool.core.pooling", kind)
-    settings = [{"keep": keep} if "keep" in config.model_fields else {} for keep in (40, 9)]
-    configs = [config.model_validate(values) for values in settings]
-    poolers = [
-        pooler.build(nn.Embedding(PROVENANCE_VOCAB, 16)).double().eval()
-        for pooler in configs
-        if isinstance(pooler, PoolerConfig)
-    ]
-    tokens = source = make_tokens(150, 61, 9, 3)
-    mixtures: list[Callable[[], Mixture]] = []
-    for pooler in poolers:
-        output = pooler(tokens)
-        tokens, mixtures = output.tokens, [*mixtures, output.mixture]
-    for number, matrix in enumerate(provenance(Memory(tokens, source, source.ids, mixtures))):
-        vectors, length = matrix.shape
-        expected = tokens.states[number, :vectors].detach()
-        torch.testing.assert_close(matrix @ source.states[number, :length], expected, rtol=0, atol=1e-12)
-        assert vectors == int(tokens.mask[number].sum())
-
-
-def make_tokens(*lengths: int) -> Tokens:
-    mask = torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]
-    indices: Tensor = torch.arange(max(lengths)).expand(mask.shape)
-    states = torch.randn(*mask.shape, 16, dtype=torch.float64)
-    return Tokens.from_source(states, mask, indices // 9, indices // 2, indices % PROVENANCE_VOCAB)
 
 
 def make_summarizer(special_tokens: SpecialTokens | None = None) -> SummarizationModel:
@@ -254,14 +151,15 @@ def naive(model: SummarizationModel, chunk: Item, target: list[list[int]], skipp
     prefix = model.special_tokens.prefix
     ids = np.array([*prefix, *(token for sentence in target for token in sentence)])
     batch = collate([replace(chunk, target=ids)], 200, 20, special_tokens=model.special_tokens)
-    (attribution,) = attribute(model, batch)
+    attention, copied = attribute(model, batch)
+    by_token = copied + (1 - copied.sum(1, keepdim=True)) * attention
     weights = np.zeros((len(target), int(chunk.sentences[-1]) + 1))
     position = len(prefix)
     for row, sentence in enumerate(target):
         for _ in sentence:
             for token, source in enumerate(chunk.sentences):
                 if token not in skipped:
-                    weights[row, source] += float(attribution.weights()[position, token])
+                    weights[row, source] += float(by_token[position, token])
             position += 1
     return np.asarray(weights / weights.sum(1, keepdims=True))
 
