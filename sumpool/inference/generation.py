@@ -83,7 +83,7 @@ class Generator:
         self._tokenizer = tokenizer
         self._config = config
         self._lengths = lengths
-        self._decoder = GraphedDecoder(model, captures=config.cuda_graphs)
+        self._decoder = GraphedDecoder(model)
         self._is_small = model.config.dim <= _SINGLE_THREAD_DIM
         constraints: list[Constraint] = []
         if config.no_repeat_words:

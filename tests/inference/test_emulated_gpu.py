@@ -30,13 +30,11 @@ def graph(monkeypatch: pytest.MonkeyPatch) -> EagerGraph:
     return graph
 
 
-def generate(
-    run: Path, monkeypatch: pytest.MonkeyPatch, *, emulated: bool, graphs: bool = True
-) -> tuple[list[Generated], Counter[str]]:
+def generate(run: Path, monkeypatch: pytest.MonkeyPatch, *, emulated: bool) -> tuple[list[Generated], Counter[str]]:
     """Summarise four stories, and count the waits of the host for the device."""
     monkeypatch.setattr("sumpool.inference.loading.quantize", Mock())  # packed weights are those of a CPU
     loaded = load_model(run)
-    config = DecodingConfig(mbr=True, beams=3, samples=4, no_repeat_words=2, no_repeat_tokens=3, cuda_graphs=graphs)
+    config = DecodingConfig(mbr=True, beams=3, samples=4, no_repeat_words=2, no_repeat_tokens=3)
     model = on_gpu(loaded.model) if emulated else loaded.model
     chunks = []
     for number in range(4):
@@ -64,10 +62,6 @@ def test_summaries_and_samples_are_those_of_the_cpu(
         "inference/generation.py",  # predicted lengths
     }
     assert waits.total() < STEPS, waits
-    captured = graph.captured
-    plain, _ = generate(run_folder, monkeypatch, emulated=True, graphs=False)
-    assert [(one.text, one.samples) for one in plain] == [(one.text, one.samples) for one in actual]
-    assert graph.captured == captured
 
 
 def test_the_benchmark_takes_the_same_steps(graph: EagerGraph) -> None:

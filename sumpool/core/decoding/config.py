@@ -263,8 +263,6 @@ class DecodingConfig(Settings):
     precisions generate one document at a time, as their sums would depend on batch mates."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Device; auto uses a GPU if there is one."""
-    cuda_graphs: bool = True
-    """Whether steps of generation are captured as CUDA graphs on a GPU, which launches them at once."""
 
     @model_validator(mode="after")
     def _lengths_ascend(self) -> Self:

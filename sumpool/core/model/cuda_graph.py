@@ -67,20 +67,17 @@ def bucket(length: int) -> int:
 class GraphedDecoder:
     """`SummarizationModel.start` and `SummarizationModel.step`, with steps captured where that is possible and pays."""
 
-    def __init__(
-        self, model: SummarizationModel, capture: GraphCapture | None = None, *, captures: bool = True
-    ) -> None:
+    def __init__(self, model: SummarizationModel, capture: GraphCapture | None = None) -> None:
         """Prepare; nothing is captured yet.
 
         Args:
             model: The model, in evaluation mode when it steps; its weights may change, and move before `start`.
             capture: How to capture a step; None captures CUDA graphs on a GPU and nothing elsewhere.
-            captures: Whether steps are captured at all.
         """
         self._model = model
         if capture is None and model.embedding.weight.is_cuda:
             capture = capture_graph
-        self._capture = capture if captures else None
+        self._capture = capture
         self._graphs: dict[tuple[object, ...], _CapturedStep] = {}
         self._addresses: list[int] = []
 
