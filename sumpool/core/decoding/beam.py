@@ -100,12 +100,13 @@ def search(
     for bounds in lengths:
         if not 0 <= bounds.minimum <= bounds.maximum:
             raise ValueError(f"lengths must keep 0 <= minimum <= maximum, got {bounds.minimum} and {bounds.maximum}")
+    beams = ranking.beams
+    last, state = feed_prefix(step, state, len(lengths) * beams, rules, device)
     if not is_host(device) and not on_step and can_apply_on_device(rules, limits):
         # Imported here, as most searches are those of a CPU.
-        from sumpool.core.decoding.device_search import search_on_device
+        from sumpool.core.decoding.device_search import DeviceBeams, run_on_device
 
-        return search_on_device(step, state, lengths, ranking, rules, device=device)
-    beams = ranking.beams
+        return run_on_device(step, last, state, DeviceBeams(lengths, ranking, rules, last))
     eos = rules.special_tokens.eos
     documents = []
     for bounds, further in zip(lengths, limits or [()] * len(lengths), strict=True):
@@ -113,7 +114,6 @@ def search(
         first = _LiveHypothesis(tuple(rules.prefix), 0.0, constraints)
         documents.append(_DocumentSearch(bounds, ranking, first, eos))
     active = documents
-    last, state = feed_prefix(step, state, len(documents) * beams, rules, device)
     while active:
         log_probs, state = step(last, state)
         origins = _advance(active, log_probs.float(), ranking, rules.special_tokens)
@@ -352,17 +352,17 @@ def sample(
     Raises:
         ValueError: If `step` returns NaN.
     """
-    if not is_host(draws.device) and can_apply_on_device(rules):
-        # Imported here, as most samples are those of a CPU.
-        from sumpool.core.decoding.device_search import sample_on_device
-
-        return sample_on_device(step, state, lengths, draws, temperature, rules)
     rows, device = draws.size(1), draws.device
+    last, state = feed_prefix(step, state, len(lengths) * rows, rules, device)
+    if not is_host(device) and can_apply_on_device(rules):
+        # Imported here, as most samples are those of a CPU.
+        from sumpool.core.decoding.device_search import DeviceSamples, run_on_device
+
+        return run_on_device(step, last, state, DeviceSamples(lengths, draws, temperature, rules, last))
     eos = rules.special_tokens.eos
     initial = after_all(rules.constraints, rules.prefix)
     samples = [_Sample(tuple(rules.prefix), initial, eos) for _ in range(len(lengths) * rows)]
     active = [list(range(rows * index, rows * (index + 1))) for index in range(len(lengths))]  # samples in the batch
-    last, state = feed_prefix(step, state, len(samples), rules, device)
     length = len(rules.prefix)
     while active:
         log_probs, state = step(last, state)

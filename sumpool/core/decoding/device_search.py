@@ -20,10 +20,10 @@ from sumpool.core.decoding.beam import (
     Step,
     documents_to_keep,
     draw_tokens,
-    feed_prefix,
 )
 from sumpool.core.decoding.config import Hypothesis, Lengths, Ranking
 from sumpool.core.decoding.constraints import NoRepeatTokens, NoRepeatWords, Rules, TokenSurfaces
+from sumpool.core.model.kv_cache import rows_of
 from sumpool.core.nn.numerics import to_device
 
 STEPS_BETWEEN_CHECKS = 16
@@ -34,35 +34,6 @@ _BASE = 0x9E3779B97F4A7C15
 
 _LOW_BITS = 32
 _LAST_INDEX = (1 << _LOW_BITS) - 1
-
-
-def search_on_device(
-    step: Step[StateT],
-    state: StateT,
-    lengths: Sequence[Lengths],
-    ranking: Ranking,
-    rules: Rules,
-    *,
-    device: torch.device | str,
-) -> list[list[Hypothesis]]:
-    """Search the best summaries of a batch of documents; see `sumpool.core.decoding.beam.search`."""
-    last, state = feed_prefix(step, state, len(lengths) * ranking.beams, rules, device)
-    beams = DeviceBeams(lengths, ranking, rules, last)
-    return _run(step, last, state, beams, rules, len(lengths))
-
-
-def sample_on_device(
-    step: Step[StateT],
-    state: StateT,
-    lengths: Sequence[Lengths],
-    draws: Tensor,
-    temperature: float,
-    rules: Rules,
-) -> list[list[tuple[int, ...]]]:
-    """Sample summaries of a batch of documents; see `sumpool.core.decoding.beam.sample`."""
-    last, state = feed_prefix(step, state, len(lengths) * draws.size(1), rules, draws.device)
-    samples = DeviceSamples(lengths, draws, temperature, rules, last)
-    return _run(step, last, state, samples, rules, len(lengths))
 
 
 @final
@@ -92,14 +63,11 @@ class DeviceBeams:
         self._expected = to_device(expected, like, torch.long)
         divisors = [1.0, *map(ranking.divisor, range(1, max([room, *expected]) + 2))]
         self._divisors = to_device(divisors, like, torch.double)
-        self._tokens = like.new_zeros(documents * beams, room)
         self._sums = torch.full((documents, beams), -math.inf, device=like.device)
         self._sums[:, 0] = 0.0
         self._ended = like.new_zeros(documents, beams, room + 4)
         self._finished = torch.zeros(documents, dtype=torch.bool, device=like.device)
         self._nan_after = like.new_full((documents,), -1)
-        for token in rules.prefix:
-            self._append(torch.arange(len(self._tokens), device=like.device), torch.full_like(like, token))
 
     def advance(self, log_probs: Tensor, state: StateT) -> tuple[Tensor, StateT]:
         """Extend the hypotheses of every document by a token.
@@ -137,7 +105,7 @@ class DeviceBeams:
         first_rows = beams * torch.arange(documents, device=beam.device)[:, None]
         rows = (beam.gather(1, order) + first_rows).flatten()
         tokens = token.gather(1, order).masked_fill(~is_live[:, :1], eos).flatten()
-        self._append(rows, tokens)
+        self.rules.append(rows, tokens)
         self._finish(~is_live[:, 0])
         return tokens, state.reorder(rows)
 
@@ -170,12 +138,12 @@ class DeviceBeams:
         """Continue with these documents only, (fewer,) indices."""
         for name in ("_expected", "_sums", "_ended", "_finished", "_nan_after"):
             setattr(self, name, getattr(self, name).index_select(0, documents))
-        self._tokens = self._tokens.index_select(0, self.rules.select(documents))
+        self.rules.select(documents)
 
     def _end(self, beam: Tensor, token: Tensor, log_probs: Tensor, is_end: Tensor) -> None:
         """End hypotheses with those of the best candidates (documents, beams) that end them."""
         documents, beams = beam.shape
-        tokens = self._tokens.view(documents, beams, -1)
+        tokens = self.rules.tokens.view(documents, beams, -1)
         tokens = tokens.gather(1, beam[..., None].expand_as(tokens)).index_copy_(
             2, self.rules.length.view(1), token[..., None]
         )
@@ -197,7 +165,7 @@ class DeviceBeams:
         beams = self._sums.size(1)
         exists = torch.zeros_like(self._ended[..., -1])
         exists[:, 0] = 1
-        tokens = self._tokens.view(*self._sums.shape, -1)
+        tokens = self.rules.tokens.view(*self._sums.shape, -1)
         lengths = self.rules.length.expand_as(exists)
         ended = self._packed(tokens, lengths, log_probs[:, None].expand(-1, beams), exists)
         is_needed = has_none & (self._ended[:, 0, -1] == 0) & ~self._finished
@@ -208,12 +176,6 @@ class DeviceBeams:
         scores = log_probs / self._divisors.index_select(0, self.rules.length.view(1) + 1)
         bits = torch.stack([log_probs, scores], dim=-1).view(torch.long)
         return torch.cat([tokens, lengths[..., None], bits, exists[..., None]], dim=-1)
-
-    def _append(self, rows: Tensor, tokens: Tensor) -> None:
-        """Continue previous rows by tokens."""
-        index = self.rules.length.view(1)
-        self._tokens = self._tokens.index_select(0, rows).index_copy_(1, index, tokens[:, None])
-        self.rules.append(rows, tokens)
 
     def _finish(self, has_none: Tensor) -> None:
         """Finish the documents for which no better hypothesis can follow."""
@@ -242,13 +204,10 @@ class DeviceSamples:
         self._samples, self._draws, self._temperature = samples, draws, temperature
         self._eos = rules.special_tokens.eos
         self.rules = DeviceRules(lengths, rules, samples, like)
-        self._tokens = like.new_zeros(len(lengths) * samples, self.rules.room)
-        self._counts = like.new_zeros(len(self._tokens))
-        self._length = 0
-        self._ended = torch.zeros(len(self._tokens), dtype=torch.bool, device=like.device)
+        self._length = len(rules.prefix)
+        self._counts = torch.full_like(like, self._length)
+        self._ended = torch.zeros_like(like, dtype=torch.bool)
         self._has_nan = torch.zeros((), dtype=torch.bool, device=like.device)
-        for token in rules.prefix:
-            self._append(torch.full_like(self._counts, token))
 
     def advance(self, log_probs: Tensor, state: StateT) -> tuple[Tensor, StateT]:
         """Draw the next token of every sample; arguments and results as of `DeviceBeams.advance`."""
@@ -258,7 +217,9 @@ class DeviceSamples:
         self._has_nan = self._has_nan | ((tokens == NAN) & ~self._ended).any()
         self._ended = self._ended | (tokens == self._eos)
         tokens = tokens.masked_fill(self._ended | (tokens == NAN), self._eos)
-        self._append(tokens)
+        self._counts = self._counts + (~self._ended).to(self._counts.dtype)
+        self._length += 1
+        self.rules.append(torch.arange(len(tokens), device=tokens.device), tokens)
         return tokens, state
 
     def check(self) -> list[bool]:
@@ -274,32 +235,18 @@ class DeviceSamples:
 
     def results(self, documents: Sequence[int]) -> list[list[tuple[int, ...]]]:
         """Copy the samples of documents, without EOS."""
-        rows = torch.cat([self._tokens, self._counts[:, None]], dim=1).view(-1, self._samples, self._tokens.size(1) + 1)
+        rows = torch.cat([self.rules.tokens, self._counts[:, None]], dim=1).unflatten(0, (-1, self._samples))
         copied = rows.index_select(0, to_device(documents, rows, torch.long)).tolist()
         return [[tuple(tokens[:count]) for *tokens, count in document] for document in copied]
 
     def select(self, documents: Tensor) -> None:
         """Continue with these documents only, (fewer,) indices."""
         rows = self.rules.select(documents)
-        for name in ("_tokens", "_counts", "_ended"):
-            setattr(self, name, getattr(self, name).index_select(0, rows))
+        self._counts, self._ended = self._counts.index_select(0, rows), self._ended.index_select(0, rows)
         self._draws = self._draws.index_select(0, documents)
 
-    def _append(self, tokens: Tensor) -> None:
-        self._tokens.index_copy_(1, self.rules.length.view(1), tokens[:, None])
-        self._counts = self._counts + (~self._ended).to(self._counts.dtype)
-        self._length += 1
-        self.rules.append(torch.arange(len(tokens), device=tokens.device), tokens)
 
-
-def _run(
-    step: Step[StateT],
-    last: Tensor,
-    state: StateT,
-    group: DeviceBeams | DeviceSamples,
-    rules: Rules,
-    documents: int,
-) -> list[Any]:
+def run_on_device(step: Step[StateT], last: Tensor, state: StateT, group: DeviceBeams | DeviceSamples) -> list[Any]:
     """Take steps until all documents have finished; return what the group has of each.
 
     Args:
@@ -307,12 +254,10 @@ def _run(
         last: Last token of each row.
         state: State after the tokens before it.
         group: Hypotheses or samples of all documents.
-        rules: Prefix of every summary.
-        documents: Number of documents.
     """
-    results: list[Any] = [None] * documents
-    active = list(range(documents))
-    most = group.rules.room - len(rules.prefix)
+    active = list(range(len(group.rules.minima)))
+    results: list[Any] = [None] * len(active)
+    most = group.rules.steps
     for taken in range(1, most + 1) if active else ():
         log_probs, state = step(last, state)
         last, state = group.advance(log_probs, state)
@@ -335,39 +280,43 @@ def _run(
 
 @final
 class DeviceRules:
-    """Length bounds and constraints of the hypotheses of a batch, all of which have the same length.
+    """Tokens, length bounds and constraints of the hypotheses of a batch, all of which have the same length.
 
     Attributes:
+        tokens: (documents * rows, room), those of the hypotheses.
         minima: Minimum length of each document, (documents,).
         maxima: Maximum length of each document, (documents,).
         length: Tokens of every hypothesis, ().
         room: Most tokens of a hypothesis, EOS included.
+        steps: Most tokens of a hypothesis after the prefix.
     """
 
     def __init__(self, lengths: Sequence[Lengths], rules: Rules, rows: int, like: Tensor) -> None:
-        """Begin with empty hypotheses.
+        """Begin with the prefix.
 
         Args:
             lengths: Length bounds of each document.
-            rules: Constraints and special tokens.
+            rules: Prefix, constraints and special tokens.
             rows: Hypotheses of a document.
             like: Integers on the device.
         """
         room = self.room = max([len(rules.prefix), *(bounds.maximum for bounds in lengths)]) + 1
+        self.steps = room - len(rules.prefix)
         bounds = [[bound.minimum for bound in lengths], [bound.maximum for bound in lengths]]
         self.minima, self.maxima = to_device(bounds, like, torch.long)
         self.length = like.new_zeros(())
         self._rows = rows
         self._eos = rules.special_tokens.eos
         self._suppressed = to_device(rules.special_tokens.suppressed, like, torch.long)
-        total = len(lengths) * rows
-        self._constraints: list[RepeatedTokens | RepeatedWords] = [
-            RepeatedTokens(one.length, total, room, like)
-            if isinstance(one, NoRepeatTokens)
-            else RepeatedWords(one.length, one.surfaces, total, room, like)
+        self.tokens = like.new_zeros(len(like), room)
+        self._no_repeat_tokens = [one.length for one in rules.constraints if isinstance(one, NoRepeatTokens)]
+        self._words = [
+            RepeatedWords(one.length, one.surfaces, room, like)
             for one in rules.constraints
-            if isinstance(one, NoRepeatTokens | NoRepeatWords)
+            if isinstance(one, NoRepeatWords)
         ]
+        for token in rules.prefix:
+            self.append(torch.arange(len(like), device=like.device), torch.full_like(like, token))
 
     def forbid(self, log_probs: Tensor, *, forced_end_is_free: bool = False) -> None:
         """Set forbidden tokens of log_probs (documents * rows, vocab) to -inf.
@@ -377,8 +326,12 @@ class DeviceRules:
             forced_end_is_free: Whether EOS has probability 1 at the maximum length.
         """
         log_probs.index_fill_(1, self._suppressed, -math.inf)
-        for constraint in self._constraints:
-            log_probs.masked_fill_(constraint.forbidden(log_probs.size(1), self.length), -math.inf)
+        vocab = log_probs.size(1)
+        for length in self._no_repeat_tokens:
+            follows = _follow(self.tokens, self.length.expand(len(self.tokens)), length - 1)
+            log_probs.masked_fill_(_marked(self.tokens[:, length - 1 :], follows, vocab), -math.inf)
+        for words in self._words:
+            log_probs.masked_fill_(words.forbidden(vocab), -math.inf)
         by_document = log_probs.unflatten(0, (-1, self._rows))
         is_full = (self.maxima <= self.length)[:, None]
         of_eos = by_document[..., self._eos].masked_fill((self.minima > self.length)[:, None], -math.inf)
@@ -389,47 +342,19 @@ class DeviceRules:
 
     def append(self, rows: Tensor, tokens: Tensor) -> None:
         """Continue previous rows (documents * rows,) by tokens."""
-        for constraint in self._constraints:
-            constraint.append(rows, tokens, self.length)
+        self.tokens = self.tokens.index_select(0, rows).index_copy_(1, self.length.view(1), tokens[:, None])
+        for words in self._words:
+            words.append(rows, tokens)
         self.length = self.length + 1
 
     def select(self, documents: Tensor) -> Tensor:
         """Continue with these documents only, (fewer,) indices; return the indices of their rows."""
-        rows = (documents[:, None] * self._rows + torch.arange(self._rows, device=documents.device)).flatten()
+        rows = rows_of(documents, self._rows)
+        self.tokens = self.tokens.index_select(0, rows)
         self.minima, self.maxima = self.minima.index_select(0, documents), self.maxima.index_select(0, documents)
-        for constraint in self._constraints:
-            constraint.select(rows)
+        for words in self._words:
+            words.select(rows)
         return rows
-
-
-@final
-class RepeatedTokens:
-    """No n-gram of tokens occurs twice; see `NoRepeatTokens`."""
-
-    def __init__(self, length: int, rows: int, room: int, like: Tensor) -> None:
-        """Begin with empty hypotheses.
-
-        Args:
-            length: Tokens of an n-gram, at least 1.
-            rows: Number of hypotheses.
-            room: Most tokens of a hypothesis.
-            like: Integers on the device.
-        """
-        self._context = length - 1
-        self._tokens = like.new_zeros(rows, room)
-
-    def append(self, rows: Tensor, tokens: Tensor, length: Tensor) -> None:
-        """Continue previous rows (rows,) of `length` tokens () by tokens (rows,)."""
-        self._tokens = self._tokens.index_select(0, rows).index_copy_(1, length.view(1), tokens[:, None])
-
-    def select(self, rows: Tensor) -> None:
-        """Continue with these rows only, (fewer,) indices."""
-        self._tokens = self._tokens.index_select(0, rows)
-
-    def forbidden(self, vocab: int, length: Tensor) -> Tensor:
-        """Return which of the tokens may not come next, (rows, vocab), after `length` tokens ()."""
-        follows = _follow(self._tokens, length.expand(len(self._tokens)), self._context)
-        return _marked(self._tokens[:, self._context :], follows, vocab)
 
 
 def _follow(values: Tensor, end: Tensor, context: int) -> Tensor:
@@ -466,15 +391,14 @@ class RepeatedWords:
     A word is compared by the 64-bit polynomial hash of its bytes, which is computed token by token, and its length.
     """
 
-    def __init__(self, length: int, surfaces: TokenSurfaces, rows: int, room: int, like: Tensor) -> None:
+    def __init__(self, length: int, surfaces: TokenSurfaces, room: int, like: Tensor) -> None:
         """Begin with empty hypotheses.
 
         Args:
             length: Words of an n-gram, at least 1.
             surfaces: Surface forms of the vocabulary.
-            rows: Number of hypotheses.
             room: Most tokens of a hypothesis.
-            like: Integers on the device.
+            like: (rows,), integers on the device.
         """
         self._context = length - 1
         tables = _tables(surfaces)
@@ -482,13 +406,12 @@ class RepeatedWords:
         self._powers = to_device(tables.powers, like)
         self._continuing = tables.continuing.to(like)
         self._starting = tables.starting.to(like)
-        self._words = like.new_zeros(2, rows, room + 1)
+        self._words = like.new_zeros(2, len(like), room + 1)
         """Hashes and lengths of the complete words, then of the current one, which is empty after white space."""
-        self._complete = like.new_zeros(rows)
+        self._complete = torch.zeros_like(like)
 
-    def append(self, rows: Tensor, tokens: Tensor, length: Tensor) -> None:
-        """Continue previous rows (rows,) of `length` tokens () by tokens (rows,)."""
-        del length
+    def append(self, rows: Tensor, tokens: Tensor) -> None:
+        """Continue previous rows (rows,) by tokens (rows,)."""
         self.select(rows)
         starts, part, part_length = self._parts.index_select(1, tokens)
         current, current_length = self._current()
@@ -503,9 +426,8 @@ class RepeatedWords:
         """Continue with these rows only, (fewer,) indices."""
         self._words, self._complete = self._words.index_select(1, rows), self._complete.index_select(0, rows)
 
-    def forbidden(self, vocab: int, length: Tensor) -> Tensor:
-        """Return which of the tokens may not come next, (rows, vocab), after `length` tokens ()."""
-        del length
+    def forbidden(self, vocab: int) -> Tensor:
+        """Return which of the tokens may not come next, (rows, vocab)."""
         current, current_length = self._current()
         words, lengths = self._words[..., self._context :]
         # Tokens that continue the current word to one that has followed the words before it

@@ -3,6 +3,7 @@
 import random
 from dataclasses import dataclass, replace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from sumpool.core.decoding import beam as decoding_beam
 from sumpool.core.decoding.beam import documents_to_keep, is_host, search
-from sumpool.core.decoding.config import Lengths, Ranking
+from sumpool.core.decoding.config import Hypothesis, Lengths, Ranking
 from sumpool.core.decoding.constraints import (
     Constraint,
     LengthLimits,
@@ -20,8 +21,14 @@ from sumpool.core.decoding.constraints import (
     TokenSurfaces,
     can_apply_on_device,
 )
-from sumpool.core.decoding.device_search import search_on_device
 from sumpool.special_tokens import EOS
+
+
+def search_on_device(*arguments: Any) -> list[list[Hypothesis]]:  # noqa: ANN401 - those of `search`
+    """Search with hypotheses as tensors, on the CPU."""
+    with patch.object(decoding_beam, "HOST_DEVICES", []):
+        return search(*arguments)
+
 
 SURFACES = [b"", b"", b"", b"", b" a", b" b", b" ab", b"b", b"a", b" ", b"ba", b" b", b"\xc3", b"\xa9"]
 VOCAB = len(SURFACES) + 1
@@ -100,8 +107,8 @@ def test_hypotheses_are_those_of_the_host(monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setitem(decoding_beam.COMPACT_BELOW, "cpu", (0.5, 1.0, 0.0)[number % 3])
         model, lengths, ranking, rules = random_case(number)
         arguments: Any = (model.step, start(len(lengths), ranking.beams), lengths, ranking, rules)
-        expected = search(*arguments, device="cpu")
-        assert search_on_device(*arguments, device="cpu") == expected, number
+        expected = search(*arguments)
+        assert search_on_device(*arguments) == expected, number
         lengths_of_best += [len(hypotheses[0].tokens) for hypotheses in expected]
     assert len(set(lengths_of_best)) > 20
 
@@ -117,7 +124,7 @@ def test_documents_leave_the_batch_every_sixteen_tokens() -> None:
     lengths = [Lengths(length, length) for length in (3, 15, 16, 40)]
     for prefix in ([], [4, 5, 6]):
         sizes.clear()
-        results = search_on_device(counted, start(4, 2), lengths, Ranking(2), Rules(prefix), device="cpu")
+        results = search_on_device(counted, start(4, 2), lengths, Ranking(2), Rules(prefix))
         assert [len(hypotheses[0].tokens) for hypotheses in results] == [max(3, len(prefix)), 15, 16, 40]
         fed = len(prefix)
         expected = [4] * (16 + fed) + ([2] if not fed else [1]) * 16 + [1] * (41 - 32 - fed)
@@ -136,7 +143,7 @@ def test_nan_is_named_by_the_first_step_that_has_it(place: int) -> None:
         return log_probs, state
 
     with pytest.raises(ValueError, match=f"got NaN after {place} tokens"):
-        search_on_device(broken, start(2, 2), [Lengths(30, 30)] * 2, Ranking(2), Rules(), device="cpu")
+        search_on_device(broken, start(2, 2), [Lengths(30, 30)] * 2, Ranking(2), Rules())
 
 
 def test_nan_of_a_finished_document_is_ignored() -> None:
@@ -152,8 +159,8 @@ def test_nan_of_a_finished_document_is_ignored() -> None:
             log_probs[:2] = torch.nan
         return log_probs, state
 
-    found = search_on_device(broken, start(2, 2), lengths, Ranking(2), Rules(), device="cpu")
-    assert found == search_on_device(model.step, start(2, 2), lengths, Ranking(2), Rules(), device="cpu")
+    found = search_on_device(broken, start(2, 2), lengths, Ranking(2), Rules())
+    assert found == search_on_device(model.step, start(2, 2), lengths, Ranking(2), Rules())
 
 
 def test_other_constraints_take_the_host() -> None:
