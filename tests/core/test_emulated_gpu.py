@@ -22,7 +22,7 @@ from sumpool.core.decoding.config import Lengths, Ranking
 from sumpool.core.decoding.constraints import NoRepeatTokens, NoRepeatWords, Rules, TokenSurfaces
 from sumpool.core.model import encoder as encoder_module
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.encoder import Blocks
+from sumpool.core.model.encoder import Chunk, make_chunks
 from sumpool.core.model.summarizer import DecoderState, SummarizationModel
 from sumpool.core.tokens import Tokens
 from sumpool.settings import kinds
@@ -167,11 +167,11 @@ def test_attention_over_pooled_states_takes_fused_kernels() -> None:
 def test_a_gpu_has_its_own_budget_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     budgets = []
 
-    def blocks(mask: Tensor, block: int, max_tokens: int, lengths: Sequence[int]) -> Blocks:
+    def chunks(mask: Tensor, block: int, max_tokens: int, lengths: Sequence[int]) -> list[Chunk]:
         budgets.append(max_tokens)
-        return Blocks(mask, block, max_tokens, lengths)
+        return make_chunks(mask, block, max_tokens, lengths)
 
-    monkeypatch.setattr(encoder_module, "Blocks", blocks)
+    monkeypatch.setattr(encoder_module, "make_chunks", chunks)
     model, documents = make_model(), make_documents(70, 40)
     with torch.no_grad(), emulated_gpu():
         model.encode(*documents)

@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 from typing import NamedTuple, final
 
 import torch
@@ -244,36 +243,29 @@ class Chunk:
     """Blocks that run through the layers together, as if they were documents.
 
     Attributes:
-        sizes: Real tokens of each block.
-        columns: Document, index of the first token and size of each block.
-        rows: Indices of the real tokens in the flattened chunk, (real,); None where all are real.
-        mask: (blocks, longest), True at real tokens.
+        sizes: Real tokens of each block, the longest first.
         full: Whether no block is padded.
+        mask: (blocks, longest), True at real tokens.
     """
 
-    def __init__(self, blocks: Sequence[Block], length: int) -> None:
-        """Prepare; mask and indices are known after `place`.
+    def __init__(self, blocks: Sequence[Block], documents: Tensor) -> None:
+        """Compute indices of tokens.
 
         Args:
             blocks: At least one, the longest first.
-            length: Length of the documents, padding included.
+            documents: (batch, length), mask of the documents.
         """
         self.sizes = [block.size for block in blocks]
         self.full = blocks[-1].size == blocks[0].size > 0
-        self._length = length
-        self.columns = list(chain.from_iterable(zip(*blocks, strict=True)))
-        self.rows: Tensor | None = None
-        if not self.full:
-            size = torch.tensor(self.sizes)[:, None]
-            self.rows = (torch.arange(max(1, self.sizes[0])) < size).flatten().nonzero()[:, 0]
-
-    def place(self, columns: Tensor, rows: Tensor | None) -> None:
-        """Compute the indices of the blocks' tokens from `columns` and `rows` on the device of the documents."""
-        document, first, size = columns.view(3, -1, 1).unbind()
-        offset = torch.arange(max(1, self.sizes[0]), device=columns.device)
-        self.mask = offset < size  # (blocks, longest)
-        self.rows = rows
+        self._length = documents.size(1)
+        document, first, size = to_device(torch.tensor(blocks), documents).T[..., None]  # (blocks, 1) each
+        offset = torch.arange(max(1, self.sizes[0]), device=documents.device)
+        self.mask = offset < size
         self._document, self._index = document, first + offset  # index of each token in its document
+        self._rows: Tensor | None = None  # indices of the real tokens in the flattened chunk; None where all are real
+        if not self.full:  # on the host, which would wait for the mask
+            is_real = torch.arange(max(1, self.sizes[0])) < torch.tensor(self.sizes)[:, None]
+            self._rows = to_device(is_real.flatten().nonzero()[:, 0], documents)
 
     @property
     def flat_indices(self) -> Tensor:
@@ -295,72 +287,52 @@ class Chunk:
     def drop_padding(self, values: Tensor) -> Tensor:
         """Flatten the values of real tokens: (blocks, longest, ...) -> (real, ...)."""
         rows = values.flatten(0, 1)
-        return rows if self.rows is None else rows.index_select(0, self.rows)
+        return rows if self._rows is None else rows.index_select(0, self._rows)
 
 
-@final
-class Blocks:
-    """The non-empty blocks of a batch, in chunks."""
+def make_chunks(mask: Tensor, block: int, max_tokens: int, lengths: Sequence[int]) -> list[Chunk]:
+    """Cut documents into blocks and group these into chunks; full blocks are kept apart, since they need no mask.
 
-    def __init__(self, mask: Tensor, block: int, max_tokens: int, lengths: Sequence[int]) -> None:
-        """Cut documents into blocks and group these into chunks.
-
-        Args:
-            mask: (batch, length), True at real tokens, which stand first.
-            block: Tokens of a block; the last one of a document may be shorter.
-            max_tokens: Tokens of a chunk; a single block may be longer.
-            lengths: Real tokens of each document.
-        """
-        self.shape = mask.shape
-        block = max(1, min(block, mask.size(1)))
-        blocks = [
-            Block(document, first, min(block, size - first))
-            for document, size in enumerate(lengths)
-            for first in range(0, size, block)
-        ] or [Block(0, 0, 0)]
-        blocks.sort(key=lambda block: block.size, reverse=True)
-        self.chunks = [Chunk(group, mask.size(1)) for group in _group(blocks, max_tokens)]
-        # The layout of all chunks is copied to the device at once.
-        columns, rows = [chunk.columns for chunk in self.chunks], [chunk.rows for chunk in self.chunks]
-        layout = torch.tensor(list(chain.from_iterable(columns)))
-        padded = [part for part in rows if part is not None]
-        if padded:
-            layout = torch.cat([layout, *padded])
-        parts = iter(to_device(layout, mask).split([*map(len, columns), *map(len, padded)]))
-        placed = [next(parts) for _ in columns]
-        for chunk, part in zip(self.chunks, placed, strict=True):
-            chunk.place(part, None if chunk.full else next(parts))
-
-    def join(self, values: Iterable[Tensor]) -> Tensor:
-        """Join the values of all chunks, (blocks, longest, ...) each, to documents (batch, length, ...), 0 at padding.
-
-        Without gradients, values are written as soon as they are computed, so that few are held at a time.
-        """
-        if torch.is_grad_enabled():
-            rows = torch.cat([chunk.drop_padding(value) for chunk, value in zip(self.chunks, values, strict=True)])
-            indices = torch.cat([chunk.flat_indices for chunk in self.chunks])
-            zeros = rows.new_zeros(self.shape.numel(), *rows.shape[1:])
-            return zeros.index_copy(0, indices, rows).view(*self.shape, *rows.shape[1:])
-        joined: Tensor | None = None
-        for chunk, value in zip(self.chunks, values, strict=True):
-            rows = chunk.drop_padding(value)
-            if joined is None:
-                joined = rows.new_zeros(*self.shape, *rows.shape[1:])
-            joined.flatten(0, 1)[chunk.flat_indices] = rows
-        assert joined is not None, "there is always a chunk"
-        return joined
+    Args:
+        mask: (batch, length), True at real tokens, which stand first.
+        block: Tokens of a block; the last one of a document may be shorter.
+        max_tokens: Tokens of a chunk; a single block may be longer.
+        lengths: Real tokens of each document.
+    """
+    block = max(1, min(block, mask.size(1)))
+    blocks = [
+        Block(document, first, min(block, size - first))
+        for document, size in enumerate(lengths)
+        for first in range(0, size, block)
+    ] or [Block(0, 0, 0)]
+    blocks.sort(key=lambda block: block.size, reverse=True)
+    groups: list[list[Block]] = [[]]
+    for part in blocks:
+        longest = groups[-1][0].size if groups[-1] else part.size
+        if (len(groups[-1]) + 1) * longest > max_tokens or part.size < longest == blocks[0].size:
+            groups.append([])
+        groups[-1].append(part)
+    return [Chunk(group, mask) for group in groups if group]
 
 
-def _group(blocks: Sequence[Block], max_tokens: int) -> Iterator[Sequence[Block]]:
-    """Group blocks, the longest first, into chunks; full blocks are kept apart, since they need no mask."""
-    chunk: list[Block] = []
-    for block in blocks:
-        too_long = (len(chunk) + 1) * chunk[0].size > max_tokens if chunk else False
-        if too_long or (chunk and block.size < chunk[0].size == blocks[0].size):
-            yield chunk
-            chunk = []
-        chunk.append(block)
-    yield chunk
+def join_chunks(chunks: Sequence[Chunk], values: Iterable[Tensor], documents: Tensor) -> Tensor:
+    """Join the values of all chunks, (blocks, longest, ...) each, to documents (batch, length, ...), 0 at padding.
+
+    Without gradients, values are written as soon as they are computed, so that few are held at a time.
+    """
+    if torch.is_grad_enabled():
+        rows = torch.cat([chunk.drop_padding(value) for chunk, value in zip(chunks, values, strict=True)])
+        indices = torch.cat([chunk.flat_indices for chunk in chunks])
+        zeros = rows.new_zeros(documents.numel(), *rows.shape[1:])
+        return zeros.index_copy(0, indices, rows).view(*documents.shape, *rows.shape[1:])
+    joined: Tensor | None = None
+    for chunk, value in zip(chunks, values, strict=True):
+        rows = chunk.drop_padding(value)
+        if joined is None:
+            joined = rows.new_zeros(*documents.shape, *rows.shape[1:])
+        joined.flatten(0, 1)[chunk.flat_indices] = rows
+    assert joined is not None, "there is always a chunk"
+    return joined
 
 
 def run_in_blocks(tokens: Tokens, block: int, run_layers: Callable[[Tokens], Tokens], state_bytes: int) -> Tokens:
@@ -374,11 +346,11 @@ def run_in_blocks(tokens: Tokens, block: int, run_layers: Callable[[Tokens], Tok
     """
     assert tokens.lengths is not None, "chunks are not exported"
     budget = GPU_CHUNK_BYTES if tokens.mask.is_cuda else CPU_CHUNK_BYTES
-    blocks = Blocks(tokens.mask, block, budget // state_bytes, tokens.lengths)
+    chunks = make_chunks(tokens.mask, block, budget // state_bytes, tokens.lengths)
     attention_received: list[AttentionReceived] = []
 
     def chunk_states() -> Iterator[Tensor]:
-        for chunk in blocks.chunks:
+        for chunk in chunks:
             output = run_layers(chunk.gather(tokens))
             assert output.attention_received is not None
             attention_received.append(output.attention_received)
@@ -386,6 +358,8 @@ def run_in_blocks(tokens: Tokens, block: int, run_layers: Callable[[Tokens], Tok
 
     return replace(
         tokens,
-        states=blocks.join(chunk_states()),
-        attention_received=lambda include_self: blocks.join(compute(include_self) for compute in attention_received),
+        states=join_chunks(chunks, chunk_states(), tokens.mask),
+        attention_received=lambda include_self: join_chunks(
+            chunks, (compute(include_self) for compute in attention_received), tokens.mask
+        ),
     )

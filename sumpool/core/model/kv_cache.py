@@ -170,13 +170,19 @@ class CompactingCache(BeamCache):
         used = int(kept.max()) if len(kept) else 0
         index, valid = indices_of_true(has_descendants, _capacity(used, beams))
         bias = self.ancestry_bias.gather(2, index[:, None].expand(-1, beams, -1))
+        buffers = []
+        for buffer in self.buffers:  # (2, documents, heads, slots, head_dim), whose slots are rows of a matrix
+            *axes, slots, head_dim = buffer.shape
+            offsets = torch.arange(math.prod(axes), device=buffer.device).view(*axes, 1) * slots
+            rows = offsets + index[:, None]  # (2, documents, heads, some)
+            buffers.append(buffer.view(-1, head_dim).index_select(0, rows.flatten()).view(*rows.shape, head_dim))
         return replace(
             self,
             ancestry_bias=bias.masked_fill_(~valid[:, None], -math.inf),
             slots=kept[:, None] + torch.arange(-beams, 0, device=kept.device),
             used=used,
             steps=0,
-            buffers=[_gather_slots(buffer, index) for buffer in self.buffers],
+            buffers=buffers,
         )
 
 
@@ -249,11 +255,3 @@ def newest_ancestry(beams: int, device: torch.device) -> Tensor:
     """Ancestry bias of the newest slots, (beams, beams): each beam descends from the slot of its own token."""
     others = ~torch.eye(beams, dtype=torch.bool, device=device)  # ONNX cannot fill a diagonal
     return torch.zeros(beams, beams, device=device).masked_fill(others, -math.inf)
-
-
-def _gather_slots(buffer: Tensor, index: Tensor) -> Tensor:
-    """Copy slots `index` (documents, some) of a buffer (2, documents, heads, slots, head_dim)."""
-    slots, head_dim = buffer.shape[3:]
-    offsets = torch.arange(buffer.shape[:3].numel(), device=buffer.device).view(*buffer.shape[:3], 1) * slots
-    rows = offsets + index[:, None]  # (2, documents, heads, some), of a matrix (rows, head_dim)
-    return buffer.view(-1, head_dim).index_select(0, rows.flatten()).view(*rows.shape, head_dim)

@@ -200,7 +200,13 @@ class SummarizationModel(nn.Module):
             smoothing: Label smoothing, in [0, 1).
         """
         history = self.history(target)
-        lengths, losses = self._target_lengths(memory.tokens, target)
+        lengths: Tensor | None = None  # that the decoder is conditioned on, (batch,)
+        losses: dict[str, Tensor] = {}
+        predictor = self.decoder.length_predictor
+        if predictor is not None:
+            log_lengths = predictor(memory.tokens)
+            lengths = predictor.jitter(target) if self.training else log_lengths.exp()
+            losses["length"] = predictor.loss(log_lengths, target)
         decoded: CrossAttentionOutput = self.decoder(
             history[..., 0], self.decoder.precompute(memory.tokens), target != self.special_tokens.pad, lengths
         )
@@ -219,15 +225,6 @@ class SummarizationModel(nn.Module):
         """
         inputs = F.pad(target[:, :-1], (1, 0), value=self.special_tokens.decoder_start)
         return torch.stack([inputs, F.pad(inputs[:, :-1], (1, 0), value=self.special_tokens.pad)], dim=-1)
-
-    def _target_lengths(self, memory: Tokens, target: Tensor) -> tuple[Tensor | None, dict[str, Tensor]]:
-        """Lengths (batch,) that the decoder is conditioned on for references (batch, target), and the length loss."""
-        predictor = self.decoder.length_predictor
-        if predictor is None:
-            return None, {}
-        log_lengths = predictor(memory)
-        lengths = predictor.jitter(target) if self.training else log_lengths.exp()
-        return lengths, {"length": predictor.loss(log_lengths, target)}
 
     def predict_lengths(self, memory: Memory) -> Tensor | None:
         """Predict the tokens of each summary (batch,), EOS included; None without a length predictor."""
