@@ -27,7 +27,7 @@ from sumpool import __version__
 from sumpool.core.model.decoder import DecoderLayer
 from sumpool.core.model.kv_cache import BeamCache, newest_ancestry
 from sumpool.core.model.summarizer import DecoderState, SummarizationModel
-from sumpool.core.nn.positions import Embed, sinusoid
+from sumpool.core.nn.positions import sinusoid
 from sumpool.core.pooling.halving import HalvingPooler
 from sumpool.errors import CheckpointError, RecipeError, first_line
 from sumpool.text.cleaning import markdown_code, markdown_table
@@ -113,7 +113,10 @@ class EncoderGraph(nn.Module):
         for module in self.model.modules():
             if isinstance(module, HalvingPooler):
                 module.max_length = model.config.source_length
-        _store_sinusoids(self.model.encoder.embed, model.config.source_length)
+        embed = self.model.encoder.embed
+        if embed.kind == "sinusoidal":
+            table = sinusoid(torch.arange(model.config.source_length), embed.embedding.embedding_dim)
+            embed.positions = nn.Embedding.from_pretrained(table.to(embed.embedding.weight))
 
     def forward(self, ids: Tensor, mask: Tensor, sentences: Tensor) -> dict[str, Tensor]:
         """Encode documents; see `SummarizationModel.encode` and `encoded_tensors`."""
@@ -184,13 +187,6 @@ def head_sizes(model: SummarizationModel) -> Iterator[tuple[int, int]]:
     for layer in model.decoder.layers:
         assert isinstance(layer, DecoderLayer)
         yield layer.attention.heads, model.config.dim // model.config.heads
-
-
-def _store_sinusoids(embed: Embed, length: int) -> None:
-    """Replace computed positions by a table of the same values."""
-    if embed.kind == "sinusoidal":
-        table = sinusoid(torch.arange(length), embed.embedding.embedding_dim)
-        embed.positions = nn.Embedding.from_pretrained(table.to(embed.embedding.weight))
 
 
 @final
@@ -355,7 +351,11 @@ def _convert(model: SummarizationModel, folder: Path) -> list[GraphTensor]:
     buffers = [torch.zeros(*buffer.shape[:3], _STEPS * _BEAMS, buffer.size(4)) for buffer in history.buffers]
     tokens, ancestry = torch.zeros(2, _BEAMS, dtype=torch.long), torch.zeros(2, _BEAMS, _STEPS * _BEAMS)
     step = (tokens, tokens.clone(), torch.tensor(_STEPS), ancestry, buffers, encoded)
-    decoder = _trace(DecoderGraph(model), step, _decoder_axes(encoder, encoded, len(buffers)))
+    shapes = [node.meta["val"].shape for node in encoder.graph.output_node().args[0]]
+    varying = [_axes(*(axis for axis, size in enumerate(shape) if not isinstance(size, int))) for shape in shapes]
+    of_encoded = dict(zip(encoded, varying, strict=True))  # those that vary in the encoder's output
+    axes: tuple[Any, ...] = (_axes(0, 1), _axes(0, 1), {}, _axes(0, 1, 2), [_axes(1, 3)] * len(buffers), of_encoded)
+    decoder = _trace(DecoderGraph(model), step, axes)
     # 3. Convert both.
     layers = range(len(buffers))
     inputs = ["tokens", "previous_tokens", "length", "ancestry", *(f"cache_{layer}" for layer in layers)]
@@ -372,26 +372,16 @@ def _trace(graph: nn.Module, example: tuple[Any, ...], axes: tuple[Any, ...]) ->
         graph, example, dynamic_shapes=axes, strict=False, prefer_deferred_runtime_asserts_over_guards=True
     )
     inputs = [node.meta["val"] for node in program.graph.nodes if node.name in program.graph_signature.user_inputs]
-    for tensor, varying in zip(inputs, tree_leaves(axes, is_leaf=_is_axes), strict=True):
+
+    def is_leaf(tree: object) -> bool:  # the axes of a tensor, by their indices
+        return isinstance(tree, dict) and all(isinstance(axis, int) for axis in tree)
+
+    leaves = tree_leaves(axes, is_leaf=is_leaf)
+    for tensor, varying in zip(inputs, leaves, strict=True):
         fixed = [axis for axis in varying if isinstance(tensor.shape[axis], int)]
         if fixed:
             raise ValueError(f"an input of {tuple(tensor.shape)} whose axis {fixed[0]} cannot vary")
     return program
-
-
-def _is_axes(tree: object) -> bool:
-    return isinstance(tree, dict) and all(isinstance(axis, int) for axis in tree)
-
-
-def _decoder_axes(encoder: ExportedProgram, encoded: Mapping[str, Tensor], layers: int) -> tuple[Any, ...]:
-    """Axes of the decoder's inputs that vary; those of `encoded` are those that vary in the encoder's output."""
-    shapes = [node.meta["val"].shape for node in encoder.graph.output_node().args[0]]
-    varying = [_axes(*(axis for axis, size in enumerate(shape) if not isinstance(size, int))) for shape in shapes]
-    return (
-        *(_axes(0, 1), _axes(0, 1), {}, _axes(0, 1, 2)),
-        [_axes(1, 3)] * layers,
-        dict(zip(encoded, varying, strict=True)),
-    )
 
 
 def _axes(*indices: int) -> dict[int, Any]:
@@ -414,14 +404,12 @@ def _save(program: ExportedProgram, inputs: Sequence[str], outputs: Sequence[str
     converted.rename_axes({symbol: size for symbol, size in symbols if not isinstance(symbol, int)})
     is_large = sum(tensor.nbytes for tensor in program.state_dict.values()) > _MAX_FILE
     converted.save(path, external_data=is_large)
+    described: tuple[tuple[Literal["input", "output"], Any], ...] = (("input", graph.inputs), ("output", graph.outputs))
     return [
-        *(_describe(path.name, "input", tensor) for tensor in graph.inputs),
-        *(_describe(path.name, "output", tensor) for tensor in graph.outputs),
+        GraphTensor(path.name, use, tensor.name, tensor.dtype.name.lower(), f"({', '.join(map(str, tensor.shape))})")
+        for use, tensors in described
+        for tensor in tensors
     ]
-
-
-def _describe(file: str, use: Literal["input", "output"], tensor: Any) -> GraphTensor:  # noqa: ANN401 - of onnx_ir
-    return GraphTensor(file, use, tensor.name, tensor.dtype.name.lower(), f"({', '.join(map(str, tensor.shape))})")
 
 
 def _translations() -> dict[Any, Any]:

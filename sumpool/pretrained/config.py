@@ -276,7 +276,18 @@ def read_config(folder: Path) -> PretrainedConfig:
         encoder, decoder = (getattr(config, f"{half}_{name}") for half in ("encoder", "decoder"))
         if encoder != decoder:
             raise CheckpointError(f"{path}: decoder_{name} must be as encoder_{name} = {encoder}, got {decoder}")
-    _check_special_tokens(config, path)
+    named = {
+        "pad_token_id": config.pad_token_id,
+        "eos_token_id": config.eos_token_id,
+        "decoder_start_token_id": config.decoder_start_token_id,
+        "forced_bos_token_id": config.generation.forced_bos_token_id,
+    }
+    for name, token in named.items():
+        if token is not None and token >= config.vocab_size:
+            raise CheckpointError(f"{path}: {name} must be below vocab_size = {config.vocab_size}, got {token}")
+    eos, forced = config.eos_token_id, config.generation.forced_eos_token_id
+    if forced not in (None, eos):
+        raise CheckpointError(f"{path}: forced_eos_token_id must be eos_token_id = {eos}, got {forced}")
     return config
 
 
@@ -312,24 +323,6 @@ def read_generation(folder: Path, config: Mapping[str, Any]) -> dict[str, Any]:
         del settings["bad_words_ids"]  # padding is never generated
     left_out = tuple(name for name, usual in _WITHOUT_EFFECT.items() if settings.get(name, usual) != usual)
     return {**settings, "left_out": left_out}
-
-
-def _check_special_tokens(config: PretrainedConfig, path: Path) -> None:
-    generation = config.generation
-    named = {
-        "pad_token_id": config.pad_token_id,
-        "eos_token_id": config.eos_token_id,
-        "decoder_start_token_id": config.decoder_start_token_id,
-        "forced_bos_token_id": generation.forced_bos_token_id,
-    }
-    for name, token in named.items():
-        if token is not None and token >= config.vocab_size:
-            raise CheckpointError(f"{path}: {name} must be below vocab_size = {config.vocab_size}, got {token}")
-    if generation.forced_eos_token_id not in (None, config.eos_token_id):
-        raise CheckpointError(
-            f"{path}: forced_eos_token_id must be eos_token_id = {config.eos_token_id}, "
-            f"got {generation.forced_eos_token_id}"
-        )
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ The inverse of `sumpool.pretrained.config`, `generation` and `weights`: an impor
 """
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from sumpool.core.decoding.config import DecodingConfig, Lengths
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.output import TiedOutputConfig
 from sumpool.errors import CheckpointError
-from sumpool.pretrained.config import CONFIG, FAMILIES, GENERATION, Family, FamilyName, Parts
+from sumpool.pretrained.config import CONFIG, FAMILIES, GENERATION, FamilyName
 from sumpool.pretrained.weights import WEIGHTS, sinusoidal_positions
 from sumpool.special_tokens import SpecialTokens
 from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
@@ -44,37 +45,27 @@ def find_family(model: SummarizationModel) -> FamilyName:
             layer.attention.model_dump().get("positions", "none") != "none" for layer in config.encoder
         ),
     }
-    for part, is_there in parts.items():
-        if is_there:
-            raise _no_family(part)
-    for name, family in FAMILIES.items():
-        if _belongs(model, family, attentions):
-            return name
-    raise _no_family(f"{config.norm}-norm, embedding_norm {config.embedding_norm} and attention {attentions.pop()}")
-
-
-def _no_family(part: str) -> CheckpointError:
-    return CheckpointError(
-        f"--format huggingface must have a model with the structure of {', '.join(FAMILIES)}, got {part}; export it as "
-        "safetensors or onnx"
+    problem = next((part for part, is_there in parts.items() if is_there), None)
+    if problem is None:
+        first = all(layer.attention.model_dump().get("global_first") for layer in config.encoder)
+        tables = [embed.positions for embed in (model.encoder.embed, model.decoder.embed)]
+        weights = [table.weight for table in tables if table is not None]
+        for name, family in FAMILIES.items():
+            if (
+                (config.norm, config.embedding_norm) == (family.norm, family.embedding_norm)
+                and ("sliding_window" in attentions) == ("attention.first.query" in family.attention) == first
+                and (family.scales_embedding or not config.scale_embedding)
+                and (
+                    family.positions == "learned"
+                    or all(torch.equal(weight, sinusoidal_positions(*weight.shape)) for weight in weights)
+                )
+            ):
+                return name
+        problem = f"{config.norm}-norm, embedding_norm {config.embedding_norm} and attention {attentions.pop()}"
+    raise CheckpointError(
+        f"--format huggingface must have a model with the structure of {', '.join(FAMILIES)}, got {problem}; export it "
+        "as safetensors or onnx"
     )
-
-
-def _belongs(model: SummarizationModel, family: Family, attentions: set[str]) -> bool:
-    config = model.config
-    first = all(layer.attention.model_dump().get("global_first") for layer in config.encoder)
-    return (
-        (config.norm, config.embedding_norm) == (family.norm, family.embedding_norm)
-        and ("sliding_window" in attentions) == ("attention.first.query" in family.attention) == first
-        and (family.scales_embedding or not config.scale_embedding)
-        and (family.positions == "learned" or _has_sinusoids(model))
-    )
-
-
-def _has_sinusoids(model: SummarizationModel) -> bool:
-    tables = [embed.positions for embed in (model.encoder.embed, model.decoder.embed)]
-    weights = [table.weight for table in tables if table is not None]
-    return all(torch.equal(weight, sinusoidal_positions(*weight.shape)) for weight in weights)
 
 
 def save_pretrained(
@@ -196,17 +187,10 @@ def _weights(model: SummarizationModel, name: FamilyName) -> dict[str, Tensor]:
             padded = torch.nn.functional.pad(positions, (0, 0, family.unused_positions, after))
             theirs[f"{prefix}.{half}.embed_positions.weight"] = padded
         modules = {half: family.outer_parts, **{f"{half}.layers.{layer}": parts for layer in range(layers)}}
-        for module, sources in modules.items():
-            theirs |= _module(ours, module, sources, prefix)
+        for module, module_parts in modules.items():  # maps and norms are split into those of the original
+            for (part, sources), kind in product(module_parts.items(), ("weight", "bias")):
+                chunks = ours.pop(f"{module}.{part}.{kind}").chunk(len(sources))
+                for source, chunk in zip(sources, chunks, strict=True):
+                    theirs[f"{prefix}.{module}.{source}.{kind}"] = chunk
     assert not ours, f"weights of no part: {list(ours)[:3]}"
     return {key: tensor.contiguous() for key, tensor in theirs.items()}
-
-
-def _module(ours: dict[str, Tensor], module: str, parts: Parts, prefix: str) -> dict[str, Tensor]:
-    """Split the maps and norms of a module into those of the original; takes them out of `ours`."""
-    return {
-        f"{prefix}.{module}.{source}.{kind}": chunk
-        for name, sources in parts.items()
-        for kind in ("weight", "bias")
-        for source, chunk in zip(sources, ours.pop(f"{module}.{name}.{kind}").chunk(len(sources)), strict=True)
-    }

@@ -6,6 +6,7 @@ Positions that a file lacks, because they are sinusoidal, are computed.
 
 import re
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +19,7 @@ from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.layers import SkipInit
 from sumpool.errors import CheckpointError
 from sumpool.io import bounded
-from sumpool.pretrained.config import Parts, PretrainedConfig, read_json
+from sumpool.pretrained.config import PretrainedConfig, read_json
 from sumpool.special_tokens import SpecialTokens
 from sumpool.training.weights import set_weights
 
@@ -140,11 +141,29 @@ def convert_weights(
         CheckpointError: If a tensor is missing, left over, of another shape or not finite, or embedding and output are
             not one matrix.
     """
-    weights = _vocabulary(tensors, pretrained)
+    shape: tuple[int, ...] = pretrained.vocab_size, pretrained.d_model
+    first, *others = [name for name in _EMBEDDING if name in tensors] or _EMBEDDING[:1]
+    weights = {"embedding.weight": tensors.take(first, shape)}
+    for name in others:
+        if not torch.equal(tensors.take(name, shape), weights["embedding.weight"]):
+            raise CheckpointError(f"{tensors.folder}: {name} must be the same matrix as {first}, got another")
+    bias = torch.zeros(1, pretrained.vocab_size)
+    if "final_logits_bias" in tensors:
+        bias = tensors.take("final_logits_bias", (1, pretrained.vocab_size), allow_minus_inf=True)
+    weights["output.bias"] = bias[0]
     for half, length in zip(_HALVES, (model.source_length, model.target_length), strict=True):
-        weights[f"{half}.embed.positions.weight"] = _positions(tensors, pretrained, half, length, extension)
-    for module, parts in _modules(pretrained):
-        weights |= _module(tensors, pretrained, module, parts)
+        name, shape = _positions_entry(pretrained, half)
+        if pretrained.family.positions == "learned":
+            learned = tensors.take(name, shape)[pretrained.family.unused_positions :]
+            positions = extend_positions(learned, length, extension)
+        else:  # sinusoidal ones continue beyond those of the file
+            positions = sinusoidal_positions(length, pretrained.d_model)
+            if name in tensors:
+                stored = tensors.take(name, shape)[:length]
+                positions = torch.cat([stored, positions[len(stored) :]])
+        weights[f"{half}.embed.positions.weight"] = positions
+    for name, sources in _sources(pretrained):
+        weights[name] = torch.cat([tensors.take(source, shape) for source, shape in sources])
     left = tensors.names()
     if left:
         raise CheckpointError(
@@ -173,32 +192,6 @@ def _weight_files(folder: Path) -> list[Path]:
             ".save_pretrained(...)"
         )
     raise CheckpointError(f"{folder} must hold {WEIGHTS}, or {INDEX} and its parts, got neither")
-
-
-def _vocabulary(tensors: Tensors, pretrained: PretrainedConfig) -> dict[str, Tensor]:
-    """Return the matrix of embedding and output, and the output's bias."""
-    shape = pretrained.vocab_size, pretrained.d_model
-    first, *others = [name for name in _EMBEDDING if name in tensors] or _EMBEDDING[:1]
-    embedding = tensors.take(first, shape)
-    for name in others:
-        if not torch.equal(tensors.take(name, shape), embedding):
-            raise CheckpointError(f"{tensors.folder}: {name} must be the same matrix as {first}, got another")
-    bias = torch.zeros(1, pretrained.vocab_size)
-    if "final_logits_bias" in tensors:
-        bias = tensors.take("final_logits_bias", (1, pretrained.vocab_size), allow_minus_inf=True)
-    return {"embedding.weight": embedding, "output.bias": bias[0]}
-
-
-def _positions(tensors: Tensors, pretrained: PretrainedConfig, half: str, length: int, extension: Extension) -> Tensor:
-    """Return the positions of a half, (length, dim); sinusoidal ones continue beyond those of the file."""
-    name, shape = _positions_entry(pretrained, half)
-    if pretrained.family.positions == "learned":
-        return extend_positions(tensors.take(name, shape)[pretrained.family.unused_positions :], length, extension)
-    computed = sinusoidal_positions(length, pretrained.d_model)
-    if name not in tensors:
-        return computed
-    stored = tensors.take(name, shape)[:length]
-    return torch.cat([stored, computed[len(stored) :]])
 
 
 def _positions_entry(pretrained: PretrainedConfig, half: str) -> tuple[str, tuple[int, ...]]:
@@ -239,37 +232,23 @@ def sinusoidal_positions(length: int, dim: int) -> Tensor:
     return torch.cat([angle.sin(), angle.cos()], dim=-1).to(torch.float32)
 
 
-def _modules(pretrained: PretrainedConfig) -> Iterator[tuple[str, Parts]]:
-    """Iterate over the names and parts of encoder and decoder and their layers."""
-    family = pretrained.family
+def _sources(pretrained: PretrainedConfig) -> Iterator[tuple[str, list[tuple[str, tuple[int, ...]]]]]:
+    """Iterate over the weights of layers and norms, with name and shape of the tensors that each concatenates."""
+    family, dim, wide = pretrained.family, pretrained.d_model, pretrained.encoder_ffn_dim
+    shapes: dict[str, tuple[int, ...]] = {"fc1": (wide, dim), "fc2": (dim, wide)}
     layers = (pretrained.encoder_layers, family.encoder_layer), (pretrained.decoder_layers, family.decoder_layer)
     for half, (count, parts) in zip(_HALVES, layers, strict=True):
-        yield half, family.outer_parts
-        for layer in range(count):
-            yield f"{half}.layers.{layer}", parts
-
-
-def _module(tensors: Tensors, pretrained: PretrainedConfig, module: str, parts: Parts) -> dict[str, Tensor]:
-    """Concatenate the maps and norms of a module."""
-    return {
-        f"{module}.{name}": torch.cat([tensors.take(source, shape) for source, shape in sources])
-        for name, sources in _sources(pretrained, module, parts).items()
-    }
-
-
-def _sources(pretrained: PretrainedConfig, module: str, parts: Parts) -> dict[str, list[tuple[str, tuple[int, ...]]]]:
-    """Return name and shape of the tensors that are concatenated into each weight of a module."""
-    dim, wide = pretrained.d_model, pretrained.encoder_ffn_dim
-    shapes: dict[str, tuple[int, ...]] = {"fc1": (wide, dim), "fc2": (dim, wide)}
-    listed: dict[str, list[tuple[str, tuple[int, ...]]]] = {}
-    for name, sources in parts.items():
-        source_shapes = [(dim,) if "norm" in source else shapes.get(source, (dim, dim)) for source in sources]
-        for kind in ("weight", "bias"):
-            listed[f"{name}.{kind}"] = [
-                (f"{module}.{source}.{kind}", shape if kind == "weight" else shape[:1])
-                for source, shape in zip(sources, source_shapes, strict=True)
-            ]
-    return listed
+        modules = [(half, family.outer_parts), *((f"{half}.layers.{layer}", parts) for layer in range(count))]
+        for module, module_parts in modules:
+            for (name, sources), kind in product(module_parts.items(), ("weight", "bias")):
+                of_sources = [(dim,) if "norm" in source else shapes.get(source, (dim, dim)) for source in sources]
+                yield (
+                    f"{module}.{name}.{kind}",
+                    [
+                        (f"{module}.{source}.{kind}", shape if kind == "weight" else shape[:1])
+                        for source, shape in zip(sources, of_sources, strict=True)
+                    ],
+                )
 
 
 def check_shapes(tensors: Tensors, pretrained: PretrainedConfig) -> None:
@@ -289,7 +268,6 @@ def check_shapes(tensors: Tensors, pretrained: PretrainedConfig) -> None:
                 f"{tensors.folder}: max_position_embeddings must be at most {_MAX_COMPUTED_POSITIONS:,} without a "
                 f"tensor {name}, got {shape[0]:,}; correct config.json"
             )
-    for module, parts in _modules(pretrained):
-        for sources in _sources(pretrained, module, parts).values():
-            for name, shape in sources:
-                tensors.require(name, shape)
+    for _, sources in _sources(pretrained):
+        for name, shape in sources:
+            tensors.require(name, shape)
