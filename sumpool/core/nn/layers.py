@@ -58,10 +58,6 @@ class Dropout(nn.Module):
         scale = torch.tensor(_LEVELS / (_LEVELS - dropped), dtype=states.dtype)
         return states * (is_kept * scale).view(states.shape)
 
-    def extra_repr(self) -> str:
-        """Return the probability."""
-        return f"p={self.p}"
-
 
 @final
 class FeedForward(nn.Module):

@@ -91,17 +91,13 @@ class Embed(nn.Module):
         elif self.kind == "sinusoidal":
             states = states + sinusoid(positions, states.size(-1)).to(states.dtype)
         embedded: Tensor = self.norm(states)
-        return _drop_features(embedded, self.dropout) if self.training else embedded
-
-
-def _drop_features(states: Tensor, dropout: Dropout) -> Tensor:
-    """Apply dropout to states (batch, length, dim), but leave a state as it is of which no feature would remain.
-
-    Zero biases keep a state of zeros at zero, and every layer normalisation multiplies its gradient by 1 / sqrt(eps),
-    which is 316: six layers with post-norm exceed the range of float32.
-    """
-    dropped: Tensor = dropout(states)
-    return torch.where(dropped.any(-1, keepdim=True), dropped, states)
+        if not self.training:
+            return embedded
+        # A state of which no feature would remain stays as it is: zero biases keep a state of zeros at zero, and every
+        # layer normalisation multiplies its gradient by 1 / sqrt(eps), which is 316: six layers with post-norm exceed
+        # the range of float32.
+        dropped: Tensor = self.dropout(embedded)
+        return torch.where(dropped.any(-1, keepdim=True), dropped, embedded)
 
 
 class AttentionPositions(nn.Module):
@@ -184,7 +180,12 @@ class RelativePositions(AttentionPositions):
     def __init__(self, heads: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.zeros(heads, 2 * BUCKETS))
-        self.register_buffer("starts", torch.tensor(_bucket_starts(), dtype=torch.int32), persistent=False)
+        # Shortest distance of every bucket but the first, which is that of distance 0.
+        exact = BUCKETS // 2
+        growth = (MAX_DISTANCE / exact) ** (1 / (BUCKETS - exact - 1))
+        longer = [math.ceil(exact * growth**index - 1e-6) for index in range(BUCKETS - exact)]
+        starts = torch.tensor([*range(1, exact), *longer], dtype=torch.int32)
+        self.register_buffer("starts", starts, persistent=False)
 
     def bias(self, positions: Tensor, queries: slice = slice(None)) -> Tensor:
         """Look up the bias of all distances; see `AttentionPositions.bias`."""
@@ -194,10 +195,3 @@ class RelativePositions(AttentionPositions):
         # The backward pass is much faster than that of indexing.
         looked_up = self.weight.index_select(1, buckets.flatten())
         return looked_up.view(-1, *buckets.shape).transpose(0, 1)  # (batch, heads, queries, length)
-
-
-def _bucket_starts() -> list[int]:
-    """Shortest distance of every bucket but the first, which is that of distance 0."""
-    exact = BUCKETS // 2
-    growth = (MAX_DISTANCE / exact) ** (1 / (BUCKETS - exact - 1))
-    return list(range(1, exact)) + [math.ceil(exact * growth**index - 1e-6) for index in range(BUCKETS - exact)]

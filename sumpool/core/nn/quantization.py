@@ -103,8 +103,13 @@ class Int8Linear(nn.Module):
         self.out_features, self.in_features = weight.shape
         # Bypasses the Python wrapper of the operator: a tenth of the time of a small layer.
         self.multiply = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32.default._op
-        scale = _scale(weight.detach())
-        self.packed = _prepack((weight.detach() / scale[:, None]).round().to(torch.int8), scale)
+        weight = weight.detach()
+        # Scale of each output at which two neighbouring weights of one sign sum to at most 127.
+        padded = F.pad(weight, (0, weight.size(1) % 2))
+        sums = padded[:, ::2] + padded[:, 1::2]  # (out_features, in_features / 2); less than a weight if signs differ
+        largest = torch.maximum(sums.abs().amax(1), weight.abs().amax(1))
+        scale = (largest / _LEVELS).clamp_min(torch.finfo(weight.dtype).tiny)
+        self.packed = _prepack((weight / scale[:, None]).round().to(torch.int8), scale)
         self.register_buffer("bias", bias if bias is None else bias.detach())
 
     def forward(self, rows: Tensor) -> Tensor:
@@ -162,36 +167,24 @@ def quantize(model: nn.Module, precision: Precision, encoder: Precision | None =
     if not on_cpu:
         return
     for name in [name for name, layer in model.named_modules() if type(layer) in (nn.Linear, TiedProjection)]:
+        layer = model.get_submodule(name)
+        if isinstance(layer, TiedProjection):
+            weight, bias = layer.embedding.weight, None
+        else:
+            assert isinstance(layer, nn.Linear)
+            weight, bias = layer.weight, layer.bias
+        in_encoder = name.startswith("encoder.")
+        in_pointer = name.startswith("output.") and isinstance(layer, nn.Linear)
+        replacement: nn.Module
+        if precision == "int8" and not in_pointer and len(weight) >= MIN_QUANTIZED_OUTPUTS:
+            is_bf16 = in_encoder and encoder == "bf16"
+            replacement = Bfloat16Linear(weight, bias) if is_bf16 else Int8Linear(weight, bias)
+        elif (in_encoder and precision != "bf16") or not torch.backends.mkldnn.is_available():
+            continue
+        else:
+            replacement = PackedLinear(weight, bias)
         parent, _, attribute = name.rpartition(".")
-        replacement = _replacement(name, model.get_submodule(name), precision, encoder)
         setattr(model.get_submodule(parent), attribute, replacement.eval())
-
-
-def _replacement(name: str, layer: nn.Module, precision: Precision, encoder: Precision | None) -> nn.Module:
-    """Return the quantized or prepacked form of a linear layer, or the layer itself."""
-    weight, bias = _weights(layer)
-    in_encoder = name.startswith("encoder.")
-    in_pointer = name.startswith("output.") and not isinstance(layer, TiedProjection)
-    if precision == "int8" and not in_pointer and len(weight) >= MIN_QUANTIZED_OUTPUTS:
-        return Bfloat16Linear(weight, bias) if in_encoder and encoder == "bf16" else Int8Linear(weight, bias)
-    stays = in_encoder and precision != "bf16"
-    return layer if stays or not torch.backends.mkldnn.is_available() else PackedLinear(weight, bias)
-
-
-def _weights(layer: nn.Module) -> tuple[Tensor, Tensor | None]:
-    """Weight (out_features, in_features) and bias (out_features,) of a linear layer."""
-    if isinstance(layer, TiedProjection):
-        return layer.embedding.weight, None
-    assert isinstance(layer, nn.Linear)
-    return layer.weight, layer.bias
-
-
-def _scale(weight: Tensor) -> Tensor:
-    """Scale of each output (out_features,) at which two neighbouring weights of one sign sum to at most 127."""
-    padded = F.pad(weight, (0, weight.size(1) % 2))
-    sums = padded[:, ::2] + padded[:, 1::2]  # (out_features, in_features / 2); less than a weight if signs differ
-    largest = torch.maximum(sums.abs().amax(1), weight.abs().amax(1))
-    return (largest / _LEVELS).clamp_min(torch.finfo(weight.dtype).tiny)
 
 
 def _prepack(weight: Tensor, scale: Tensor) -> torch.ScriptObject:

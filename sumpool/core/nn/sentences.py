@@ -190,24 +190,23 @@ def attend_to_groups(
     if words.device.type == "cpu":
         documents = max(1, MAX_COPIED_NUMBERS // max(1, size * words.size(2) // 2))
     offsets = torch.arange(len(index), device=index.device)[:, None] * words.size(1)
+    halves = words.view(-1, words.size(2) // 2)  # (batch * length * 2, dim), key and value of a word alternate
+    mixed = []
     parts = zip(query.split(documents), (offsets + index).split(documents), visible.split(documents), strict=True)
-    return torch.cat(
-        [_attend(queries, *_copy(words, rows, query.size(1)), part_visible) for queries, rows, part_visible in parts]
-    )
+    for queries, rows, part_visible in parts:
+        key, value = (
+            split_heads(
+                halves.index_select(0, (2 * rows + half).flatten()).view(*rows.shape, halves.size(1)), query.size(1)
+            )
+            for half in (0, 1)
+        )
+        mixed.append(_attend(queries, key, value, part_visible))
+    return torch.cat(mixed)
 
 
 def _visible_words(selected: Tensor, group: Tensor) -> Tensor:
     """True at the words of selected groups, (batch, queries, words)."""
     return selected.gather(2, group[:, None].expand(-1, selected.size(1), -1))
-
-
-def _copy(words: Tensor, rows: Tensor, heads: int) -> tuple[Tensor, Tensor]:
-    """Copy keys and values of rows (documents, size) of all words: (documents, heads, size, head_dim) each."""
-    halves = words.view(-1, words.size(2) // 2)  # (batch * length * 2, dim), key and value of a word alternate
-    key, value = (
-        halves.index_select(0, (2 * rows + part).flatten()).view(*rows.shape, halves.size(1)) for part in (0, 1)
-    )
-    return split_heads(key, heads), split_heads(value, heads)
 
 
 def _attend(query: Tensor, key: Tensor, value: Tensor, visible: Tensor) -> Tensor:

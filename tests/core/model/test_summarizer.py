@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import LengthPredictor
 from sumpool.core.model.summarizer import Memory, SummarizationModel
+from sumpool.core.nn.layers import Dropout
 from sumpool.core.nn.positions import sinusoid
 from sumpool.core.nn.quantization import Precision, has_int8, quantize
 from sumpool.settings import kinds
@@ -207,7 +208,7 @@ def test_gradients_are_finite_where_dropout_leaves_little() -> None:
     for norm, dropout in product(("pre", "post"), (0.9, 0.99, 0.999)):
         model = make_model("blockwise", norm=norm, output="tied").train()
         for module in model.modules():
-            if isinstance(module, torch.nn.Dropout):
+            if isinstance(module, Dropout):
                 module.p = dropout
         scores, _, _ = model(*make_documents(1, 1, 1, 40), torch.randint(5, VOCAB, (4, 12)))
         scores.nll.backward()
