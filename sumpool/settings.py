@@ -3,11 +3,12 @@
 A large family is a package. A module of it without a leading underscore is a variant, and its file name is its `kind`:
 `kind: sliding_window` is `attention/sliding_window.py`, which defines `SlidingWindowAttention` and
 `SlidingWindowAttentionConfig`. A small family is one module with all its variants, whose settings have the `kind`.
-There is no registry; adding a file or a class adds the variant.
+The class of a variant is the one beside its settings, whose name it has without "Config". There is no registry; adding
+a file or a class adds the variant.
 """
 
 import pkgutil
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -81,6 +82,18 @@ class Settings(BaseModel):
         schema = handler(source)
         _refuse_conversions(schema)
         return schema
+
+
+class VariantSettings(Settings):
+    """Settings of one variant of a family."""
+
+    kind: str
+
+    @property
+    def variant_class(self) -> Callable[..., Any]:
+        """The class that is built from the settings: it is beside them, with their name without "Config"."""
+        built: Callable[..., Any] = getattr(import_module(type(self).__module__), type(self).__name__[: -len("Config")])
+        return built
 
 
 def kinds(family: str) -> list[str]:

@@ -15,7 +15,7 @@ from torch.utils.checkpoint import checkpoint
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.numerics import at_least_float32, hash_uniform
 from sumpool.core.tokens import Tokens
-from sumpool.settings import Settings
+from sumpool.settings import VariantSettings
 
 _MAX_LOGITS = 1 << 22
 """Logits of the language model of entropy boundaries per chunk of tokens: 16 MiB in single precision."""
@@ -25,10 +25,8 @@ _FEATURES = 64
 """Features of its embedding."""
 
 
-class BoundariesConfig(Settings, ABC):
+class BoundariesConfig(VariantSettings):
     """Settings of one boundary predictor."""
-
-    kind: str
 
     losses: ClassVar[tuple[str, ...]] = ()
     """Names of the auxiliary losses that train it."""
@@ -39,27 +37,20 @@ class BoundariesConfig(Settings, ABC):
 
     @property
     def causal(self) -> bool:
-        """Whether `build_causal` decides on each token without later ones."""
+        """Whether the predictor of a language model decides on each token without later ones."""
         return True
 
-    @abstractmethod
-    def build(self, embedding: nn.Embedding) -> "Boundaries":
+    def build(self, embedding: nn.Embedding, separators: Tensor | None = None, seed: int | None = None) -> "Boundaries":
         """Build the predictor.
 
         Args:
             embedding: Token embedding; gives the vocabulary size and the number of features.
-        """
-
-    def build_causal(self, embedding: nn.Embedding, separators: Tensor, seed: int) -> "Boundaries":
-        """Build the predictor of a language model, which decides on each token from its state, id and index alone.
-
-        Args:
-            embedding: As in `build`.
-            separators: (vocab,), True at tokens that end a word, such as a space.
+            separators: (vocab,), True at tokens that end a word, such as a space, for a language model: its predictor
+                decides on each token from its state, id and index alone. None for an encoder.
             seed: Seed of random decisions in evaluation.
         """
-        del separators, seed
-        return self.build(embedding)
+        predictor: Boundaries = self.variant_class(self, embedding, separators, seed)
+        return predictor
 
 
 @dataclass(frozen=True)
@@ -80,7 +71,28 @@ class Segmentation:
 
 
 class Boundaries(nn.Module, ABC):
-    """Predict the segment ends of documents."""
+    """Predict the segment ends of documents.
+
+    Attributes:
+        config: Settings of the variant.
+        separators: (vocab,), True at tokens that end a word, in a language model; None in an encoder.
+        seed: Seed of random decisions in evaluation.
+    """
+
+    separators: Tensor | None
+
+    def __init__(
+        self,
+        config: BoundariesConfig,
+        embedding: nn.Embedding,
+        separators: Tensor | None = None,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__()
+        del embedding
+        self.config = config
+        self.seed = seed
+        self.register_buffer("separators", separators, persistent=False)
 
     @abstractmethod
     def forward(self, tokens: Tokens) -> Segmentation:
@@ -127,6 +139,20 @@ class Predictor(nn.Module):
         return at_least_float32(self.decide(hidden).squeeze(-1))
 
 
+class LearnedBoundaries(Boundaries):
+    """Segment ends by a network that learns them."""
+
+    def __init__(
+        self,
+        config: "GumbelBoundariesConfig | UnigramBoundariesConfig | EntropyBoundariesConfig",
+        embedding: nn.Embedding,
+        separators: Tensor | None = None,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(config, embedding, separators, seed)
+        self.predictor = Predictor(embedding.embedding_dim, config.hidden)
+
+
 def boundary_loss(logits: Tensor, ends: Tensor, mask: Tensor) -> Tensor:
     """Binary cross-entropy of the logits against target ends, a scalar in nats per token.
 
@@ -163,23 +189,16 @@ class FixedBoundariesConfig(BoundariesConfig):
     size: int = Field(4, ge=1, le=10_000_000)
     """Tokens per segment; the last segment of a document may be shorter."""
 
-    def build(self, embedding: nn.Embedding) -> "FixedBoundaries":
-        """Build the predictor; the embedding is not used."""
-        del embedding
-        return FixedBoundaries(self.size)
-
 
 @final
 class FixedBoundaries(Boundaries):
     """Segment ends at multiples of a fixed size."""
 
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self.size = size
+    config: FixedBoundariesConfig
 
     def forward(self, tokens: Tokens) -> Segmentation:
         """Mark the segment ends (batch, length)."""
-        ends = (tokens.indices + 1) % self.size == 0
+        ends = (tokens.indices + 1) % self.config.size == 0
         return Segmentation(ends.to(tokens.states.dtype))
 
 
@@ -194,39 +213,15 @@ class WhitespaceBoundariesConfig(BoundariesConfig):
 
     kind: Literal["whitespace"] = "whitespace"
 
-    def build(self, embedding: nn.Embedding) -> "WhitespaceBoundaries":
-        """Build the predictor; the embedding is not used."""
-        del embedding
-        return WhitespaceBoundaries()
-
-    def build_causal(self, embedding: nn.Embedding, separators: Tensor, seed: int) -> "SeparatorBoundaries":
-        """Build the predictor of a language model, whose segments end at the space itself."""
-        del embedding, seed
-        return SeparatorBoundaries(separators)
-
-
-@final
-class SeparatorBoundaries(Boundaries):
-    """Segment ends at tokens that end a word, such as a space."""
-
-    separators: Tensor
-
-    def __init__(self, separators: Tensor) -> None:
-        super().__init__()
-        self.register_buffer("separators", separators, persistent=False)
-
-    def forward(self, tokens: Tokens) -> Segmentation:
-        """Mark the segment ends (batch, length)."""
-        return Segmentation(self.separators[tokens.ids].to(tokens.states.dtype))
-
 
 @final
 class WhitespaceBoundaries(Boundaries):
-    """Segment ends at word ends."""
+    """Segment ends at word ends, in a language model at tokens that end a word."""
 
     def forward(self, tokens: Tokens) -> Segmentation:
         """Mark the segment ends (batch, length)."""
-        return Segmentation(run_ends(tokens.words, tokens.mask).to(tokens.states.dtype))
+        ends = run_ends(tokens.words, tokens.mask) if self.separators is None else self.separators[tokens.ids]
+        return Segmentation(ends.to(tokens.states.dtype))
 
 
 @final
@@ -243,11 +238,6 @@ class SentenceBoundariesConfig(BoundariesConfig):
     def causal(self) -> bool:
         """False: a sentence's last token is known by the next."""
         return False
-
-    def build(self, embedding: nn.Embedding) -> "SentenceBoundaries":
-        """Build the predictor; the embedding is not used."""
-        del embedding
-        return SentenceBoundaries()
 
 
 @final
@@ -268,11 +258,6 @@ class NoneBoundariesConfig(BoundariesConfig):
     """
 
     kind: Literal["none"] = "none"
-
-    def build(self, embedding: nn.Embedding) -> "NoneBoundaries":
-        """Build the predictor; the embedding is not used."""
-        del embedding
-        return NoneBoundaries()
 
 
 @final
@@ -296,29 +281,17 @@ class RandomBoundariesConfig(BoundariesConfig):
     rate: float = Field(0.2, gt=0, lt=1)
     """Probability that a token ends a segment."""
 
-    def build(self, embedding: nn.Embedding) -> "RandomBoundaries":
-        """Build the predictor; the embedding is not used."""
-        del embedding
-        return RandomBoundaries(self.rate, 0)
-
-    def build_causal(self, embedding: nn.Embedding, separators: Tensor, seed: int) -> "RandomBoundaries":
-        """Build the predictor of a language model."""
-        del embedding, separators
-        return RandomBoundaries(self.rate, seed)
-
 
 @final
 class RandomBoundaries(Boundaries):
     """Segment ends drawn independently."""
 
-    def __init__(self, rate: float, seed: int) -> None:
-        super().__init__()
-        self.rate, self.seed = rate, seed
+    config: RandomBoundariesConfig
 
     def forward(self, tokens: Tokens) -> Segmentation:
         """Draw the segment ends (batch, length)."""
-        draws = uniform_draws(tokens, None if self.training else self.seed)
-        return Segmentation((draws < self.rate).to(tokens.states.dtype))
+        draws = uniform_draws(tokens, None if self.training else self.seed or 0)
+        return Segmentation((draws < self.config.rate).to(tokens.states.dtype))
 
 
 @final
@@ -352,25 +325,12 @@ class GumbelBoundariesConfig(BoundariesConfig):
         """False for expected decisions, which compare all tokens of a document."""
         return self.inference != "expected"
 
-    def build(self, embedding: nn.Embedding) -> "GumbelBoundaries":
-        """Build the predictor."""
-        return GumbelBoundaries(self, embedding.embedding_dim)
-
-    def build_causal(self, embedding: nn.Embedding, separators: Tensor, seed: int) -> "GumbelBoundaries":
-        """Build the predictor of a language model; in evaluation the same text always has the same draws."""
-        del separators
-        return GumbelBoundaries(self, embedding.embedding_dim, seed)
-
 
 @final
-class GumbelBoundaries(Boundaries):
+class GumbelBoundaries(LearnedBoundaries):
     """Segment ends sampled from learned probabilities."""
 
-    def __init__(self, config: GumbelBoundariesConfig, dim: int, seed: int | None = None) -> None:
-        super().__init__()
-        self.seed = seed
-        self.config = config
-        self.predictor = Predictor(dim, config.hidden)
+    config: GumbelBoundariesConfig
 
     def forward(self, tokens: Tokens) -> Segmentation:
         """Predict the segment ends (batch, length), with the loss of the prior."""
@@ -435,24 +395,10 @@ class UnigramBoundariesConfig(BoundariesConfig):
     hidden: int = Field(2048, ge=1, le=65_536)
     """Hidden width of the boundary predictor, trained by the loss `boundaries`."""
 
-    def build(self, embedding: nn.Embedding) -> "UnigramBoundaries":
-        """Build the predictor."""
-        return UnigramBoundaries(self, embedding.embedding_dim)
-
-    def build_causal(self, embedding: nn.Embedding, separators: Tensor, seed: int) -> "UnigramBoundaries":
-        """Build the predictor of a language model, whose texts go on: their last token has no target."""
-        del separators, seed
-        return UnigramBoundaries(self, embedding.embedding_dim, is_open=True)
-
 
 @final
-class UnigramBoundaries(Boundaries):
+class UnigramBoundaries(LearnedBoundaries):
     """Segment ends at predicted phrase ends."""
-
-    def __init__(self, config: UnigramBoundariesConfig, dim: int, is_open: bool = False) -> None:
-        super().__init__()
-        self.is_open = is_open
-        self.predictor = Predictor(dim, config.hidden)
 
     def forward(self, tokens: Tokens) -> Segmentation:
         """Predict the segment ends (batch, length), with a loss where phrases are given."""
@@ -460,8 +406,8 @@ class UnigramBoundaries(Boundaries):
         ends = (logits > 0).to(logits.dtype)
         if tokens.phrases is None:
             return Segmentation(ends)
-        has_successor = F.pad(tokens.mask[:, 1:], (0, 1))
-        counted = has_successor if self.is_open else tokens.mask
+        # Texts of a language model go on: their last token has no target.
+        counted = tokens.mask if self.separators is None else F.pad(tokens.mask[:, 1:], (0, 1))
         loss = boundary_loss(logits, run_ends(tokens.phrases, tokens.mask), counted)
         return Segmentation(ends, {"boundaries": loss})
 
@@ -490,59 +436,42 @@ class EntropyBoundariesConfig(BoundariesConfig):
     hidden: int = Field(2048, ge=1, le=65_536)
     """Hidden width of the boundary predictor, trained by the loss `boundaries`."""
 
-    def build(self, embedding: nn.Embedding) -> "EntropyBoundaries":
-        """Build the predictor and its language model, which has the same vocabulary but a separate embedding."""
-        return EntropyBoundaries(self, embedding)
-
-    def build_causal(self, embedding: nn.Embedding, separators: Tensor, seed: int) -> "SpikeBoundaries":
-        """Build the predictor of a language model, which learns from the entropy of that model's predictions."""
-        del separators, seed
-        return SpikeBoundaries(self, embedding.embedding_dim)
-
 
 @final
-class EntropyBoundaries(Boundaries):
+class EntropyBoundaries(LearnedBoundaries):
     """Segment ends at predicted entropy spikes."""
 
-    def __init__(self, config: EntropyBoundariesConfig, embedding: nn.Embedding) -> None:
-        super().__init__()
-        self.window = config.window
-        self.predictor = Predictor(embedding.embedding_dim, config.hidden)
-        self.language_model = ConvolutionalLanguageModel(embedding.num_embeddings, _FEATURES, _CONTEXT)
+    config: EntropyBoundariesConfig
+
+    def __init__(
+        self,
+        config: EntropyBoundariesConfig,
+        embedding: nn.Embedding,
+        separators: Tensor | None = None,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(config, embedding, separators, seed)
+        self.language_model: ConvolutionalLanguageModel | None = None
+        if separators is None:  # a separate embedding of the same vocabulary
+            self.language_model = ConvolutionalLanguageModel(embedding.num_embeddings, _FEATURES, _CONTEXT)
 
     def forward(self, tokens: Tokens) -> Segmentation:
-        """Predict the segment ends (batch, length); in training also compute the losses."""
+        """Predict the segment ends (batch, length); in training with the losses, or the function that computes one."""
         logits = self.predictor(tokens)
         ends = (logits > 0).to(logits.dtype)
+
+        def spike_loss(entropy: Tensor) -> Tensor:
+            return boundary_loss(logits, entropy_spikes(entropy, self.config.window), tokens.mask)
+
+        if self.language_model is None:
+            return Segmentation(ends, spike_loss=spike_loss)
         if not self.training:
             return Segmentation(ends)
         nll, entropy = self.language_model(tokens.ids)
         has_successor = F.pad(tokens.mask[:, 1:], (0, 1))
-        spikes = entropy_spikes(entropy, self.window)
-        losses = {
-            "boundaries": boundary_loss(logits, spikes, tokens.mask),
-            "language_model": document_mean(nll, has_successor),
-        }
-        return Segmentation(ends, losses)
-
-
-@final
-class SpikeBoundaries(Boundaries):
-    """Segment ends at predicted spikes of the entropy of a language model's predictions."""
-
-    def __init__(self, config: EntropyBoundariesConfig, dim: int) -> None:
-        super().__init__()
-        self.window = config.window
-        self.predictor = Predictor(dim, config.hidden)
-
-    def forward(self, tokens: Tokens) -> Segmentation:
-        """Predict the segment ends (batch, length); the loss needs the entropy of the predictions."""
-        logits = self.predictor(tokens)
-
-        def spike_loss(entropy: Tensor) -> Tensor:
-            return boundary_loss(logits, entropy_spikes(entropy, self.window), tokens.mask)
-
-        return Segmentation((logits > 0).to(logits.dtype), spike_loss=spike_loss)
+        return Segmentation(
+            ends, {"boundaries": spike_loss(entropy), "language_model": document_mean(nll, has_successor)}
+        )
 
 
 def entropy_spikes(entropy: Tensor, window: int) -> Tensor:

@@ -26,7 +26,7 @@ from sumpool.core.nn.sentences import (
 from sumpool.core.selection import IdealSelectionConfig, SelectionConfig
 from sumpool.core.sentence_encoding import SentenceEncoder
 from sumpool.core.tokens import Tokens
-from sumpool.settings import OneOf, Settings
+from sumpool.settings import OneOf, VariantSettings
 
 ROOM_MULTIPLE = 64
 """The most words that a query selects are rounded up to a multiple of this on a GPU, so that batches share graphs."""
@@ -56,16 +56,16 @@ class MemoryEncoder(nn.Module):
         return {}
 
 
-class CrossAttentionConfig(Settings, ABC):
+class CrossAttentionConfig(VariantSettings):
     """Settings of one cross-attention."""
 
-    kind: str
     optional_losses: ClassVar[tuple[str, ...]] = ()
     """Auxiliary losses beside those that train the setting `selection`."""
 
-    @abstractmethod
     def build(self, dim: int, heads: int) -> "CrossAttention":
         """Build one layer for states of `dim` features."""
+        layer: CrossAttention = self.variant_class(self, dim, heads)
+        return layer
 
     def build_memory_encoder(self, dim: int) -> MemoryEncoder:
         """Build the computation that all layers share."""
@@ -82,14 +82,16 @@ class CrossAttention(nn.Module, ABC):
     """Attention from the summary to the memory; owns its projections and what it precomputes of a document.
 
     Attributes:
+        config: Settings of the variant.
         heads: Number of heads.
         query: Projection of the queries.
         key_value: Joint projection of the memory to keys and values.
         out: Output projection of the merged heads.
     """
 
-    def __init__(self, dim: int, heads: int, linear: type[nn.Linear] = nn.Linear) -> None:
+    def __init__(self, config: CrossAttentionConfig, dim: int, heads: int, linear: type[nn.Linear] = nn.Linear) -> None:
         super().__init__()
+        self.config = config
         self.heads = heads
         self.query = nn.Linear(dim, dim)
         self.key_value = linear(dim, 2 * dim)
@@ -164,10 +166,6 @@ class FullCrossAttentionConfig(CrossAttentionConfig):
 
     kind: Literal["full"] = "full"
 
-    def build(self, dim: int, heads: int) -> "FullCrossAttention":
-        """Build the layer."""
-        return FullCrossAttention(dim, heads)
-
 
 @final
 class FullCrossAttention(CrossAttention):
@@ -203,18 +201,14 @@ class HeposCrossAttentionConfig(CrossAttentionConfig):
     stride: int = Field(4, ge=1, le=10_000_000)
     """Distance between the states that a head attends to; with fewer heads than this, some states are skipped."""
 
-    def build(self, dim: int, heads: int) -> "HeposCrossAttention":
-        """Build the layer."""
-        return HeposCrossAttention(dim, heads, self.stride)
-
 
 @final
 class HeposCrossAttention(CrossAttention):
     """Each head attends to its own positions of the memory."""
 
-    def __init__(self, dim: int, heads: int, stride: int) -> None:
-        super().__init__(dim, heads, UnquantizedLinear)
-        self.stride = stride
+    def __init__(self, config: HeposCrossAttentionConfig, dim: int, heads: int) -> None:
+        super().__init__(config, dim, heads, UnquantizedLinear)
+        self.stride = config.stride
 
     def precompute(self, memory: Tokens, shared: dict[str, Tensor]) -> dict[str, Tensor]:
         """Project keys and values of each head, (batch, heads, positions, head_dim), and the bias that masks padding.
@@ -301,23 +295,21 @@ class SentenceCrossAttentionConfig(CrossAttentionConfig):
         """Auxiliary losses that train the selection."""
         return self.selection.losses
 
-    def build(self, dim: int, heads: int) -> "SentenceCrossAttention":
-        """Build one layer."""
-        return SentenceCrossAttention(dim, heads, self)
-
     def build_memory_encoder(self, dim: int) -> "SentenceMemoryEncoder":
         """Build the sentence encoder that all layers share."""
         mix_steps = self.mix_steps if self.training == "mix" else None
-        return SentenceMemoryEncoder(self.selection.build_encoder(dim), mix_steps, self.sentences)
+        encoder = getattr(self.selection, "encoder", None)
+        return SentenceMemoryEncoder(encoder and encoder.build(dim), mix_steps, self.sentences)
 
 
 @final
 class SentenceCrossAttention(CrossAttention):
     """Attention to the sentences of a selection."""
 
-    def __init__(self, dim: int, heads: int, config: SentenceCrossAttentionConfig) -> None:
-        super().__init__(dim, heads)
-        self.config = config
+    config: SentenceCrossAttentionConfig
+
+    def __init__(self, config: SentenceCrossAttentionConfig, dim: int, heads: int) -> None:
+        super().__init__(config, dim, heads)
         self.selection = config.selection.build(dim, heads)
 
     def precompute(self, memory: Tokens, shared: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -333,15 +325,36 @@ class SentenceCrossAttention(CrossAttention):
         self, queries: Tensor, precomputed: dict[str, Tensor], mask: Tensor | None = None
     ) -> CrossAttentionOutput:
         """Attend from whole summaries to the sentences that are selected for each position."""
-        query = self._split_query(queries)  # (batch, heads, target, head_dim)
+        query, (key, value) = self._split_query(queries), self._split(precomputed["words"])
         log_weights = self._log_weights(queries, query, precomputed)
         selected = self._top_sentences(log_weights)
-        if not self.training:
-            return CrossAttentionOutput(self._attend(query, selected, precomputed))
-        full = self._full_log_weights(query, precomputed)
-        losses, metrics = self._losses(log_weights, selected, full, precomputed, mask)
-        visible = self._training_sentences(selected, full, precomputed)
-        return CrossAttentionOutput(self._attend(query, visible, precomputed), losses, metrics)
+        losses: dict[str, Tensor] = {}
+        metrics: dict[str, Tensor] = {}
+        if self.training:
+            # Log-weights of full attention, (batch, heads, target, sentences), beside those of the selection.
+            scores = query @ key.transpose(2, 3) / query.size(-1) ** 0.5
+            sentences = Sentences(precomputed["index"], precomputed["first"], precomputed["count"])
+            membership = sentences.membership(precomputed["mask"], scores.dtype)
+            full = sum_over_sentences(scores, precomputed["mask"], membership)
+            exists = precomputed["count"] > 0  # (batch, sentences)
+            distance = divergence(sharpen(full, self.config.temperature, exists), log_weights)  # (batch, heads, target)
+            if self.config.divergence == "element":
+                distance = distance / exists.sum(1).clamp_min(1)[:, None, None]
+            losses["sparsity"] = mean_over_documents(entropy(full), mask)
+            losses["selection"] = mean_over_documents(distance, mask)
+            kept = (full.detach().exp() * selected[:, None]).sum(-1)
+            metrics["kept"] = mean_over_documents(kept, mask)
+            match self.config.training:
+                case "full":
+                    selected = torch.ones_like(selected)
+                case "ideal":
+                    selected = self._top_sentences(full)
+                case "mix":
+                    selected = torch.where(precomputed["ideal"][:, None, None], self._top_sentences(full), selected)
+        visible = self._visible(selected, precomputed)
+        bias = query.new_zeros(visible.shape).masked_fill(~visible, -torch.inf)[:, None]
+        mixed = attend(query, key, value, precomputed["mask"], bias)
+        return CrossAttentionOutput(self.out(merge_heads(mixed)), losses, metrics)
 
     def step(self, queries: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """Attend from the newest token of every beam; only keys and values of selected sentences are read."""
@@ -385,52 +398,10 @@ class SentenceCrossAttention(CrossAttention):
         best = mean.topk(min(self.config.sentences, mean.size(-1)), dim=-1).indices
         return torch.zeros_like(mean, dtype=torch.bool).scatter(2, best, value=True) & (mean > -torch.inf)
 
-    def _attend(self, query: Tensor, selected: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
-        """Attend to the words of selected sentences (batch, target, sentences): (batch, target, dim)."""
-        visible = self._visible(selected, precomputed)
-        bias = query.new_zeros(visible.shape).masked_fill(~visible, -torch.inf)[:, None]
-        mixed = attend(query, *self._split(precomputed["words"]), precomputed["mask"], bias)
-        output: Tensor = self.out(merge_heads(mixed))
-        return output
-
     def _visible(self, selected: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """States in selected sentences (batch, target, sentences): (batch, target, length), False at padding."""
         index = precomputed["index"][:, None].expand(-1, selected.size(1), -1)
         return selected.gather(2, index) & precomputed["mask"][:, None]
-
-    def _training_sentences(self, selected: Tensor, full: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
-        """Sentences attended to in training, (batch, target, sentences)."""
-        match self.config.training:
-            case "full":
-                return torch.ones_like(selected)
-            case "ideal":
-                return self._top_sentences(full)
-            case "selection":
-                return selected
-            case "mix":
-                return torch.where(precomputed["ideal"][:, None, None], self._top_sentences(full), selected)
-
-    def _full_log_weights(self, query: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
-        """Log-weights of full attention, (batch, heads, target, sentences)."""
-        key, _ = self._split(precomputed["words"])
-        scores = query @ key.transpose(2, 3) / query.size(-1) ** 0.5
-        sentences = Sentences(precomputed["index"], precomputed["first"], precomputed["count"])
-        return sum_over_sentences(scores, precomputed["mask"], sentences.membership(precomputed["mask"], scores.dtype))
-
-    def _losses(
-        self, log_weights: Tensor, selected: Tensor, full: Tensor, precomputed: dict[str, Tensor], mask: Tensor | None
-    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """Compare the selection with full attention: losses and metrics."""
-        exists = precomputed["count"] > 0  # (batch, sentences)
-        distance = divergence(sharpen(full, self.config.temperature, exists), log_weights)  # (batch, heads, target)
-        if self.config.divergence == "element":
-            distance = distance / exists.sum(1).clamp_min(1)[:, None, None]
-        kept = (full.detach().exp() * selected[:, None]).sum(-1)
-        losses = {
-            "sparsity": mean_over_documents(entropy(full), mask),
-            "selection": mean_over_documents(distance, mask),
-        }
-        return losses, {"kept": mean_over_documents(kept, mask)}
 
 
 @final

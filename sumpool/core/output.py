@@ -16,7 +16,7 @@ from sumpool.core.nn.masking import pad_id, zero_padding
 from sumpool.core.nn.numerics import at_least_float32, matmul_exactly
 from sumpool.core.nn.states import Mixtures, compose
 from sumpool.core.tokens import Tokens
-from sumpool.settings import Settings
+from sumpool.settings import VariantSettings
 
 Distribution = Callable[[slice], Tensor]
 """Computes the log-probabilities of all tokens at a range of target tokens, (batch, range, vocab), with gradients."""
@@ -25,14 +25,13 @@ MATCH = 6.0
 """Attention logit of one matching preceding token at the start of training; two matches outweigh thousands without."""
 
 
-class OutputConfig(Settings, ABC):
+class OutputConfig(VariantSettings):
     """Settings of one output head."""
 
-    kind: str
-
-    @abstractmethod
     def build(self, embedding: nn.Embedding) -> "Output":
-        """Build the head; it may share the embedding matrix of the vocabulary."""
+        """Build the head; it shares the embedding matrix of the vocabulary."""
+        head: Output = self.variant_class(self, embedding)
+        return head
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,12 @@ class Output(nn.Module, ABC):
     none; pointer networks match both with the source.
     """
 
-    embedding: nn.Embedding
+    def __init__(self, config: OutputConfig, embedding: nn.Embedding) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = embedding
+        self.pad = pad_id(embedding)
+        self.vocabulary = TiedProjection(embedding)
 
     @abstractmethod
     def project_source(self, states: Tensor) -> Tensor:
@@ -139,31 +143,22 @@ class PointerOutputConfig(OutputConfig):
     """What the pointer attends to: all source tokens, or the pooled states of the memory, each of which represents its
     source tokens by their pooling weights."""
 
-    def build(self, embedding: nn.Embedding) -> "PointerOutput":
-        """Build the head."""
-        return PointerOutput(embedding, self)
-
 
 @final
 class PointerOutput(Output):
     """Generates from the vocabulary or copies from the source."""
 
-    def __init__(self, embedding: nn.Embedding, config: PointerOutputConfig) -> None:
-        super().__init__()
+    config: PointerOutputConfig
+
+    def __init__(self, config: PointerOutputConfig, embedding: nn.Embedding) -> None:
+        super().__init__(config, embedding)
         dim, key, preceding = embedding.embedding_dim, config.key, config.preceding
-        self.embedding = embedding
-        self.pad = pad_id(embedding)
-        self.vocabulary = TiedProjection(embedding)
-        self.copies = config.copies
         self.norm = nn.LayerNorm(dim)  # pre-norm layers leave their sums unnormalised
         self.query = nn.Linear(dim, key)
         self.key = nn.Linear(dim, key, bias=False)
         self.preceding = nn.ModuleList(nn.Linear(dim, preceding, bias=False) for _ in range(2))
         self.gate = nn.Linear(dim, 1)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Initialise attention to point behind matching tokens, given embeddings of unit length."""
+        # Attention points behind matching tokens, given embeddings of unit length.
         nn.init.xavier_uniform_(self.query.weight)
         nn.init.xavier_uniform_(self.key.weight)
         for part in self.preceding:
@@ -183,7 +178,7 @@ class PointerOutput(Output):
         then kept too. Copies of a token are added up at its first position, (batch, length), which takes less time than
         sums over the vocabulary.
         """
-        pooling_weights = compose(mixtures, ids.size(1)) if self.copies == "memory" else None
+        pooling_weights = compose(mixtures, ids.size(1)) if self.config.copies == "memory" else None
         keys = source
         if pooling_weights is not None:
             keys = memory.with_states(self.project_source(zero_padding(memory.states, memory.mask)))
@@ -223,39 +218,6 @@ class PointerOutput(Output):
         """Score references (batch, target); smoothing applies to the vocabulary's distribution only."""
         generate, copy = (part.squeeze(-1) for part in self._gate(states, precomputed))  # (batch, target) each
         attention = self._attend(states, history, precomputed)  # (batch, target, keys)
-        copyable, copied = self._copy(attention, precomputed, target)
-        # log(g v + c) = log g + log(v + c / g): the vocabulary's probability v never leaves its chunk of logits.
-        odds = torch.where(copyable, copy - generate + copied, -torch.inf)
-        nll, log_prob = cross_entropy(states, self.embedding.weight, None, target, self.pad, smoothing, odds)
-        generate = generate.masked_fill(target == self.pad, 0.0)
-
-        def distribution(part: slice) -> Tensor:
-            return self._log_probs(states[:, part], history[:, part], precomputed)
-
-        return Scores(nll - (1 - smoothing) * generate.sum(), log_prob + generate.detach(), distribution=distribution)
-
-    def _log_probs(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
-        """Return the same as `forward`, with gradients, in more memory: the mixture is computed for all tokens."""
-        generate, copy = self._gate(states, precomputed)
-        attention = self._attend_to_source(states, history, precomputed)
-        log_probs = generate + self._vocabulary(states)  # (batch, target, vocab)
-        ids = precomputed["ids"][:, None].expand_as(attention)
-        copied = torch.zeros_like(log_probs).scatter_add(-1, ids, attention)
-        is_copyable = copied > 0
-        copied = (copy + copied.masked_fill(~is_copyable, 1.0).log()).masked_fill(~is_copyable, -torch.inf)
-        return torch.logaddexp(log_probs, copied)
-
-    @torch.no_grad()
-    def copy_posterior(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor], target: Tensor) -> Tensor:
-        """Compute (1 - g) * a_i / p(y) at the source positions i that hold y."""
-        _, copy = self._gate(states, precomputed)
-        attention = self._attend_to_source(states, history, precomputed)
-        log_prob = self.score(states, history, precomputed, target).log_prob
-        posterior = attention * (copy - log_prob[..., None]).exp()
-        return posterior.masked_fill(precomputed["ids"][:, None] != target[..., None], 0.0)
-
-    def _copy(self, attention: Tensor, precomputed: dict[str, Tensor], target: Tensor) -> tuple[Tensor, Tensor]:
-        """Return whether a reference token can be copied, and its log-probability as a copy, (batch, target) each."""
         match = precomputed["ids"][:, None] == target[..., None]  # (batch, target, length)
         weighted = attention
         if "pooling_weights" in precomputed:
@@ -266,8 +228,33 @@ class PointerOutput(Output):
         copyable = match.any(-1)
         # Without a match, logits are set to zero: the gradient of a logsumexp over nothing is NaN.
         matched = weighted.masked_fill(~match, -torch.inf).masked_fill(~copyable[..., None], 0.0).logsumexp(-1)
-        total = attention.masked_fill(~copyable[..., None], 0.0).logsumexp(-1)
-        return copyable, matched - total
+        copied = matched - attention.masked_fill(~copyable[..., None], 0.0).logsumexp(-1)  # log-probability as a copy
+        # log(g v + c) = log g + log(v + c / g): the vocabulary's probability v never leaves its chunk of logits.
+        odds = torch.where(copyable, copy - generate + copied, -torch.inf)
+        nll, log_prob = cross_entropy(states, self.embedding.weight, None, target, self.pad, smoothing, odds)
+        generate = generate.masked_fill(target == self.pad, 0.0)
+
+        def distribution(part: slice) -> Tensor:
+            """Return the same as `forward`, with gradients, in more memory: the mixture is computed for all tokens."""
+            generate, copy = self._gate(states[:, part], precomputed)
+            attention = self._attend_to_source(states[:, part], history[:, part], precomputed)
+            log_probs = generate + self._vocabulary(states[:, part])  # (batch, range, vocab)
+            ids = precomputed["ids"][:, None].expand_as(attention)
+            copied = torch.zeros_like(log_probs).scatter_add(-1, ids, attention)
+            is_copyable = copied > 0
+            copied = (copy + copied.masked_fill(~is_copyable, 1.0).log()).masked_fill(~is_copyable, -torch.inf)
+            return torch.logaddexp(log_probs, copied)
+
+        return Scores(nll - (1 - smoothing) * generate.sum(), log_prob + generate.detach(), distribution=distribution)
+
+    @torch.no_grad()
+    def copy_posterior(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor], target: Tensor) -> Tensor:
+        """Compute (1 - g) * a_i / p(y) at the source positions i that hold y."""
+        _, copy = self._gate(states, precomputed)
+        attention = self._attend_to_source(states, history, precomputed)
+        log_prob = self.score(states, history, precomputed, target).log_prob
+        posterior = attention * (copy - log_prob[..., None]).exp()
+        return posterior.masked_fill(precomputed["ids"][:, None] != target[..., None], 0.0)
 
     def _vocabulary(self, states: Tensor) -> Tensor:
         return at_least_float32(self.vocabulary(states)).log_softmax(-1)
@@ -307,10 +294,6 @@ class TiedOutputConfig(OutputConfig):
     bias: bool = False
     """Add a constant to the logit of every token, as in imported models; -inf removes a token."""
 
-    def build(self, embedding: nn.Embedding) -> "TiedOutput":
-        """Build the head."""
-        return TiedOutput(embedding, self.bias)
-
 
 @final
 class TiedOutput(Output):
@@ -318,12 +301,9 @@ class TiedOutput(Output):
 
     bias: Tensor | None
 
-    def __init__(self, embedding: nn.Embedding, bias: bool = False) -> None:
-        super().__init__()
-        self.embedding = embedding
-        self.pad = pad_id(embedding)
-        self.vocabulary = TiedProjection(embedding)
-        self.register_buffer("bias", torch.zeros(embedding.num_embeddings) if bias else None)
+    def __init__(self, config: TiedOutputConfig, embedding: nn.Embedding) -> None:
+        super().__init__(config, embedding)
+        self.register_buffer("bias", torch.zeros(embedding.num_embeddings) if config.bias else None)
 
     def project_source(self, states: Tensor) -> Tensor:
         """Return no features."""

@@ -9,21 +9,29 @@ from torch import Tensor, nn
 
 from sumpool.core.nn.numerics import at_least_float32, hash_uniform
 from sumpool.core.tokens import Tokens
-from sumpool.settings import Settings
+from sumpool.settings import VariantSettings
 
 
-class ScorerConfig(Settings, ABC):
+class ScorerConfig(VariantSettings):
     """Settings of one scorer."""
 
-    kind: str
-
-    @abstractmethod
     def build(self, dim: int) -> "Scorer":
-        """Build the scorer for states of `dim` features."""
+        """Build the scorer for states of `dim` features.
+
+        Raises:
+            ValueError: If the settings do not suit the number of features.
+        """
+        scorer: Scorer = self.variant_class(self, dim)
+        return scorer
 
 
 class Scorer(nn.Module, ABC):
     """Importance score of each state, by which poolers select."""
+
+    def __init__(self, config: ScorerConfig, dim: int) -> None:
+        super().__init__()
+        del dim
+        self.config = config
 
     @abstractmethod
     def forward(self, tokens: Tokens) -> Tensor:
@@ -45,17 +53,13 @@ class LinearScorerConfig(ScorerConfig):
 
     kind: Literal["linear"] = "linear"
 
-    def build(self, dim: int) -> "LinearScorer":
-        """Build the scorer."""
-        return LinearScorer(dim)
-
 
 @final
 class LinearScorer(Scorer):
     """Score by one learned direction."""
 
-    def __init__(self, dim: int) -> None:
-        super().__init__()
+    def __init__(self, config: LinearScorerConfig, dim: int) -> None:
+        super().__init__(config, dim)
         self.direction = nn.Linear(dim, 1)
 
     def forward(self, tokens: Tokens) -> Tensor:
@@ -75,17 +79,13 @@ class NonlinearScorerConfig(ScorerConfig):
 
     kind: Literal["nonlinear"] = "nonlinear"
 
-    def build(self, dim: int) -> "NonlinearScorer":
-        """Build the scorer."""
-        return NonlinearScorer(dim)
-
 
 @final
 class NonlinearScorer(Scorer):
     """Score by a network of one hidden layer."""
 
-    def __init__(self, dim: int) -> None:
-        super().__init__()
+    def __init__(self, config: NonlinearScorerConfig, dim: int) -> None:
+        super().__init__(config, dim)
         self.hidden = nn.Linear(dim, dim)
         self.direction = nn.Linear(dim, 1)
 
@@ -113,19 +113,12 @@ class AttentionMassScorerConfig(ScorerConfig):
     itself: bool = True
     """Whether the attention weight of a token on itself counts; in PoWER-BERT it does not."""
 
-    def build(self, dim: int) -> "AttentionMassScorer":
-        """Build the scorer."""
-        del dim
-        return AttentionMassScorer(self.itself)
-
 
 @final
 class AttentionMassScorer(Scorer):
     """Score by the attention received in the preceding layer."""
 
-    def __init__(self, include_self: bool) -> None:
-        super().__init__()
-        self.include_self = include_self
+    config: AttentionMassScorerConfig
 
     def forward(self, tokens: Tokens) -> Tensor:
         """Score (batch, length) in [0, 1); 0.5 for average attention.
@@ -135,7 +128,7 @@ class AttentionMassScorer(Scorer):
         """
         if tokens.attention_received is None:
             raise ValueError("tokens.attention_received must come from an attention with weights, got None")
-        received = at_least_float32(tokens.attention_received(self.include_self))
+        received = at_least_float32(tokens.attention_received(self.config.itself))
         return received / (1 + received)
 
 
@@ -151,28 +144,23 @@ class CoordinateScorerConfig(ScorerConfig):
     feature: int = Field(0, ge=0, le=8191)
     """Index of the feature used as the score, from 0; below `model.dim`."""
 
-    def build(self, dim: int) -> "CoordinateScorer":
-        """Build the scorer.
-
-        Raises:
-            ValueError: If `feature` is not below `dim`.
-        """
-        if self.feature >= dim:
-            raise ValueError(f"feature must be less than model.dim = {dim}, got {self.feature}; features count from 0")
-        return CoordinateScorer(self.feature)
-
 
 @final
 class CoordinateScorer(Scorer):
     """Score by one feature."""
 
-    def __init__(self, feature: int) -> None:
-        super().__init__()
-        self.feature = feature
+    config: CoordinateScorerConfig
+
+    def __init__(self, config: CoordinateScorerConfig, dim: int) -> None:
+        super().__init__(config, dim)
+        if config.feature >= dim:
+            raise ValueError(
+                f"feature must be less than model.dim = {dim}, got {config.feature}; features count from 0"
+            )
 
     def forward(self, tokens: Tokens) -> Tensor:
         """Score (batch, length) in (0, 1)."""
-        return tokens.states[..., self.feature].sigmoid()
+        return tokens.states[..., self.config.feature].sigmoid()
 
 
 @final
@@ -187,23 +175,16 @@ class StridedScorerConfig(ScorerConfig):
     every: int = Field(4, ge=1, le=10_000_000)
     """Stride: the first of every `every` consecutive tokens scores 1."""
 
-    def build(self, dim: int) -> "StridedScorer":
-        """Build the scorer."""
-        del dim
-        return StridedScorer(self.every)
-
 
 @final
 class StridedScorer(Scorer):
     """Score by the index in the document."""
 
-    def __init__(self, every: int) -> None:
-        super().__init__()
-        self.every = every
+    config: StridedScorerConfig
 
     def forward(self, tokens: Tokens) -> Tensor:
         """Score (batch, length), 0 or 1."""
-        return (tokens.indices % self.every == 0).to(tokens.states.dtype)
+        return (tokens.indices % self.config.every == 0).to(tokens.states.dtype)
 
 
 @final
@@ -216,11 +197,6 @@ class RandomScorerConfig(ScorerConfig):
     """
 
     kind: Literal["random"] = "random"
-
-    def build(self, dim: int) -> "RandomScorer":
-        """Build the scorer."""
-        del dim
-        return RandomScorer()
 
 
 @final

@@ -10,34 +10,33 @@ from torch.nn import functional as F
 from sumpool.core.nn.layers import split_heads
 from sumpool.core.nn.numerics import at_least_float32, hash_uniform, matmul_exactly
 from sumpool.core.nn.sentences import Sentences, sentence_log_softmax, sum_over_sentences
-from sumpool.core.sentence_encoding import AttentionSentenceEncoderConfig, SentenceEncoder, SentenceEncoderConfig
-from sumpool.settings import OneOf, Settings
+from sumpool.core.sentence_encoding import AttentionSentenceEncoderConfig, SentenceEncoderConfig
+from sumpool.settings import OneOf, VariantSettings
 
 _FREQUENCY = 8.0
 """Frequency of random scores in evaluation: high enough that states a fifth of their norm apart select independently;
 low enough to be robust to rounding."""
 
 
-class SelectionConfig(Settings, ABC):
+class SelectionConfig(VariantSettings):
     """Settings of one selection."""
-
-    kind: str
 
     losses: ClassVar[tuple[str, ...]] = ()
     """Auxiliary losses that train the selection."""
 
-    @abstractmethod
     def build(self, dim: int, heads: int) -> "Selection":
         """Build the selection for one decoder layer with states of `dim` features."""
-
-    def build_encoder(self, dim: int) -> SentenceEncoder | None:
-        """Build the sentence encoder that all layers share; None where the selection needs none."""
-        del dim
-        return None
+        selection: Selection = self.variant_class(self, dim, heads)
+        return selection
 
 
 class Selection(nn.Module, ABC):
     """Distribution of each summary token over the sentences of the document."""
+
+    def __init__(self, config: SelectionConfig, dim: int, heads: int) -> None:
+        super().__init__()
+        del config
+        self.dim, self.heads = dim, heads
 
     @abstractmethod
     def precompute(self, key: Tensor, mask: Tensor, sentences: Sentences, vectors: Tensor | None) -> dict[str, Tensor]:
@@ -77,11 +76,6 @@ class IdealSelectionConfig(SelectionConfig):
 
     kind: Literal["ideal"] = "ideal"
 
-    def build(self, dim: int, heads: int) -> "IdealSelection":
-        """Build the selection."""
-        del dim, heads
-        return IdealSelection()
-
 
 @final
 class IdealSelection(Selection):
@@ -116,24 +110,15 @@ class ApproximateSelectionConfig(SelectionConfig):
     encoder: Annotated[SentenceEncoderConfig, OneOf("sumpool.core.sentence_encoding")] = (
         AttentionSentenceEncoderConfig()
     )
-    """Encoder that represents each sentence as one vector."""
-
-    def build(self, dim: int, heads: int) -> "ApproximateSelection":
-        """Build the selection of one layer."""
-        return ApproximateSelection(dim, heads)
-
-    def build_encoder(self, dim: int) -> SentenceEncoder:
-        """Build the sentence encoder that all layers share."""
-        return self.encoder.build(dim)
+    """Encoder that represents each sentence as one vector, shared by all layers."""
 
 
 @final
 class ApproximateSelection(Selection):
     """Attention to sentence vectors."""
 
-    def __init__(self, dim: int, heads: int) -> None:
-        super().__init__()
-        self.heads = heads
+    def __init__(self, config: ApproximateSelectionConfig, dim: int, heads: int) -> None:
+        super().__init__(config, dim, heads)
         self.query = nn.Linear(dim, dim)
         self.key = nn.Linear(dim, dim)
 
@@ -161,11 +146,6 @@ class ModelFreeSelectionConfig(SelectionConfig):
     """
 
     kind: Literal["model_free"] = "model_free"
-
-    def build(self, dim: int, heads: int) -> "ModelFreeSelection":
-        """Build the selection."""
-        del dim, heads
-        return ModelFreeSelection()
 
 
 @final
@@ -205,19 +185,10 @@ class RandomSelectionConfig(SelectionConfig):
 
     kind: Literal["random"] = "random"
 
-    def build(self, dim: int, heads: int) -> "RandomSelection":
-        """Build the selection."""
-        return RandomSelection(dim, heads)
-
 
 @final
 class RandomSelection(Selection):
     """Random scores, the same for all heads."""
-
-    def __init__(self, dim: int, heads: int) -> None:
-        super().__init__()
-        self.dim = dim
-        self.heads = heads
 
     def precompute(self, key: Tensor, mask: Tensor, sentences: Sentences, vectors: Tensor | None) -> dict[str, Tensor]:
         """Keep the sentence mask."""

@@ -12,17 +12,16 @@ from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.numerics import at_least_float32, to_device
 from sumpool.core.nn.sentences import Sentences
 from sumpool.core.tokens import Tokens
-from sumpool.settings import Settings
+from sumpool.settings import VariantSettings
 
 
-class SentenceEncoderConfig(Settings, ABC):
+class SentenceEncoderConfig(VariantSettings):
     """Settings of one sentence encoder."""
 
-    kind: str
-
-    @abstractmethod
     def build(self, dim: int) -> "SentenceEncoder":
         """Build the encoder for states of `dim` features."""
+        encoder: SentenceEncoder = self.variant_class(self, dim)
+        return encoder
 
 
 class SentenceEncoder(nn.Module, ABC):
@@ -51,17 +50,14 @@ class AttentionSentenceEncoderConfig(SentenceEncoderConfig):
 
     kind: Literal["attention"] = "attention"
 
-    def build(self, dim: int) -> "AttentionSentenceEncoder":
-        """Build the encoder."""
-        return AttentionSentenceEncoder(dim)
-
 
 @final
 class AttentionSentenceEncoder(SentenceEncoder):
     """Weighted mean of the states of each sentence."""
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self, config: AttentionSentenceEncoderConfig, dim: int) -> None:
         super().__init__()
+        del config
         self.weigh = nn.Linear(dim, 1)
         self.out = nn.Linear(dim, dim)
 
@@ -99,18 +95,14 @@ class GruSentenceEncoderConfig(SentenceEncoderConfig):
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout between the two layers."""
 
-    def build(self, dim: int) -> "GruSentenceEncoder":
-        """Build the encoder."""
-        return GruSentenceEncoder(dim, self.dropout)
-
 
 @final
 class GruSentenceEncoder(SentenceEncoder):
     """Bidirectional GRU over each sentence."""
 
-    def __init__(self, dim: int, dropout: float) -> None:
+    def __init__(self, config: GruSentenceEncoderConfig, dim: int) -> None:
         super().__init__()
-        self.read = nn.GRU(dim, dim, num_layers=2, bidirectional=True, dropout=dropout)
+        self.read = nn.GRU(dim, dim, num_layers=2, bidirectional=True, dropout=config.dropout)
         self.out = nn.Linear(2 * dim, dim)
         for parameter in self.read.parameters():
             if parameter.dim() > 1:
@@ -124,30 +116,18 @@ class GruSentenceEncoder(SentenceEncoder):
         sizes = sentences.count.cpu() if sentences.sizes is None else sentences.sizes
         if not sizes.any():
             return vectors.view(*sentences.count.shape, -1)
-        packed, indices = self._pack(memory.states, sizes)
-        _, ends = self.read(packed)  # (layers * directions, real sentences, dim)
-        encoded = self.out(torch.cat([ends[-2], ends[-1]], dim=-1))  # (real sentences, dim)
-        vectors = vectors.to(encoded.dtype).index_copy(0, indices, encoded)
-        return vectors.view(*sentences.count.shape, -1)
-
-    def _pack(self, states: Tensor, sizes: Tensor) -> tuple[PackedSequence, Tensor]:
-        """Pack sentences: first states of all sentences, then second ones and so on, the longest sentence first.
-
-        Args:
-            states: (batch, length, dim).
-            sizes: (batch, sentences), states of each sentence, on the host, where the order is computed.
-
-        Returns:
-            The packed states, and the indices of the real sentences, (real sentences,).
-        """
-        starts = sizes.cumsum(1) - sizes + torch.arange(len(sizes))[:, None] * states.size(1)
-        indices = sizes.flatten().nonzero()[:, 0]
+        # First states of all sentences, then second ones and so on, the longest sentence first.
+        starts = sizes.cumsum(1) - sizes + torch.arange(len(sizes))[:, None] * memory.states.size(1)
+        indices = sizes.flatten().nonzero()[:, 0]  # of the real sentences
         count, order = sizes.flatten()[indices].sort(descending=True, stable=True)
         steps = torch.arange(int(count[0]))[:, None]
         unfinished = steps < count  # (states of the longest, real sentences)
         index = (starts.flatten()[indices][order] + steps)[unfinished]
         parts = [index, order, order.argsort(), indices]
-        index, order, inverse, indices = to_device(torch.cat(parts), states).split([len(part) for part in parts])
-        data = states.flatten(0, 1)[index].to(next(self.read.parameters()).dtype)
+        index, order, inverse, indices = to_device(torch.cat(parts), memory.states).split([len(part) for part in parts])
+        data = memory.states.flatten(0, 1)[index].to(next(self.read.parameters()).dtype)
         packed = PackedSequence(data, unfinished.sum(1), sorted_indices=order, unsorted_indices=inverse)
-        return packed, indices
+        _, ends = self.read(packed)  # (layers * directions, real sentences, dim)
+        encoded = self.out(torch.cat([ends[-2], ends[-1]], dim=-1))  # (real sentences, dim)
+        vectors = vectors.to(encoded.dtype).index_copy(0, indices, encoded)
+        return vectors.view(*sentences.count.shape, -1)

@@ -12,15 +12,17 @@ from torch.nn import functional as F
 
 from sumpool.core import boundaries as module
 from sumpool.core.boundaries import (
+    Boundaries,
     ConvolutionalLanguageModel,
+    EntropyBoundaries,
     EntropyBoundariesConfig,
     FixedBoundariesConfig,
     GumbelBoundaries,
     GumbelBoundariesConfig,
     NoneBoundariesConfig,
-    RandomBoundaries,
     RandomBoundariesConfig,
     SentenceBoundariesConfig,
+    UnigramBoundaries,
     UnigramBoundariesConfig,
     WhitespaceBoundariesConfig,
     boundary_loss,
@@ -39,7 +41,7 @@ KINDS = kinds("sumpool.core.boundaries")
 
 def build(kind: str) -> SegmentsPooler:
     config = SegmentsPoolerConfig.model_validate({"boundaries": {"kind": kind}})
-    return config.build(nn.Embedding(50, 16)).double()
+    return SegmentsPooler(config, nn.Embedding(50, 16)).double()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -151,9 +153,8 @@ def test_no_token_ends_a_segment() -> None:
     assert torch.equal(ends, torch.zeros(2, 30, dtype=ends.dtype))
 
 
-def build_random(rate: float, seed: int) -> RandomBoundaries:
-    config = RandomBoundariesConfig(rate=rate)
-    return config.build_causal(nn.Embedding(50, 16), torch.zeros(50, dtype=torch.bool), seed)
+def build_random(rate: float, seed: int) -> Boundaries:
+    return RandomBoundariesConfig(rate=rate).build(nn.Embedding(50, 16), seed=seed)
 
 
 def test_draws_have_their_rate_and_follow_seed_index_and_id() -> None:
@@ -184,7 +185,7 @@ def test_neighbouring_draws_are_uncorrelated_where_all_ids_are_equal() -> None:
 
 
 def build_gumbel(**settings: object) -> GumbelBoundaries:
-    return GumbelBoundariesConfig.model_validate(settings).build(nn.Embedding(50, 16)).double()
+    return GumbelBoundaries(GumbelBoundariesConfig.model_validate(settings), nn.Embedding(50, 16)).double()
 
 
 def set_logit(boundaries: GumbelBoundaries, logit: float) -> None:
@@ -264,7 +265,7 @@ def test_the_gradient_is_that_of_the_relaxed_sample() -> None:
 
 
 def test_the_loss_is_cross_entropy_on_logits() -> None:
-    boundaries = UnigramBoundariesConfig(hidden=8).build(nn.Embedding(50, 16)).double()
+    boundaries = UnigramBoundaries(UnigramBoundariesConfig(hidden=8), nn.Embedding(50, 16)).double()
     tokens = replace(make_tokens(4), phrases=torch.tensor([[0, 0, 1, 1]]))
     probability = boundaries.predictor(tokens).sigmoid()[0]
     expected = -torch.where(torch.tensor([False, True, False, True]), probability, 1 - probability).log().mean()
@@ -272,7 +273,7 @@ def test_the_loss_is_cross_entropy_on_logits() -> None:
 
 
 def test_without_phrases_there_is_no_loss_and_no_gradient() -> None:
-    boundaries = UnigramBoundariesConfig().build(nn.Embedding(50, 16)).double()
+    boundaries = UnigramBoundaries(UnigramBoundariesConfig(), nn.Embedding(50, 16)).double()
     tokens = make_tokens(300)
     segmentation = boundaries(tokens)
     assert segmentation.losses == {}
@@ -321,9 +322,10 @@ def test_the_language_model_is_causal_and_equal_in_any_chunks(context: int, monk
 
 
 def test_losses_count_real_tokens_only() -> None:
-    boundaries = EntropyBoundariesConfig(hidden=8).build(nn.Embedding(50, 16)).double()
+    boundaries = EntropyBoundaries(EntropyBoundariesConfig(hidden=8), nn.Embedding(50, 16)).double()
     tokens = make_tokens(12, 1, 7)
     losses = boundaries(tokens).losses
+    assert boundaries.language_model is not None
     nll, entropies = boundaries.language_model(tokens.ids)
     expected = (nll[0, :11].mean() + nll[2, :6].mean()) / 3  # a single token has no successor
     assert losses["language_model"].item() == pytest.approx(expected.item())
@@ -337,7 +339,7 @@ def test_losses_count_real_tokens_only() -> None:
 
 @pytest.mark.slow
 def test_the_language_model_learns_and_is_not_used_in_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
-    boundaries = EntropyBoundariesConfig(hidden=8).build(nn.Embedding(50, 16)).double()
+    boundaries = EntropyBoundaries(EntropyBoundariesConfig(hidden=8), nn.Embedding(50, 16)).double()
     ids = torch.stack([(torch.arange(60) * 7) % 50, (torch.arange(60) * 7 + 3) % 50])
     tokens = replace(make_tokens(60, 60), ids=ids)
     optimizer = torch.optim.Adam(boundaries.parameters(), 0.01)

@@ -114,7 +114,7 @@ def test_half_precision_agrees_with_float64(kind: str, half_precision: torch.dty
 
 
 def build_hepos(stride: int, heads: int = 4) -> HeposCrossAttention:
-    return HeposCrossAttentionConfig(stride=stride).build(16, heads).double()
+    return HeposCrossAttention(HeposCrossAttentionConfig(stride=stride), 16, heads).double()
 
 
 def naive(attention: HeposCrossAttention, queries: Tensor, states: Tensor) -> Tensor:
@@ -170,7 +170,7 @@ class AttentionWithEncoder(nn.Module):
             {"sentences": 3, "selection": {"kind": selection}, **settings}
         )
         self.memory_encoder = config.build_memory_encoder(DIM)
-        self.layer = config.build(DIM, HEADS)
+        self.layer = SentenceCrossAttention(config, DIM, HEADS)
         with torch.no_grad():
             self.layer.query.weight *= 4
         self.double()
@@ -225,7 +225,7 @@ def test_selecting_every_sentence_is_full_cross_attention(
     selection: str, training: bool, memory: Tokens, queries: Tensor
 ) -> None:
     attending = AttentionWithEncoder(selection, sentences=9).train(training)
-    full = FullCrossAttention(DIM, HEADS).double()
+    full = FullCrossAttention(FullCrossAttentionConfig(), DIM, HEADS).double()
     full.load_state_dict({name: p for name, p in attending.layer.state_dict().items() if "selection" not in name})
     expected = full(queries, full.precompute(memory, {})).states
     torch.testing.assert_close(attending(queries, memory).states, expected, atol=1e-12, rtol=0)
@@ -267,7 +267,7 @@ def test_the_setting_training_determines_the_sentences_attended_to(memory: Token
     ideal = AttentionWithEncoder("ideal", sentences=2).eval()
     ideal.load_state_dict(attending["full"].state_dict(), strict=False)
     states_by_mode = {mode: model(queries, memory).states for mode, model in attending.items()}
-    full = FullCrossAttention(DIM, HEADS).double()
+    full = FullCrossAttention(FullCrossAttentionConfig(), DIM, HEADS).double()
     full.load_state_dict(ideal.layer.state_dict())
     torch.testing.assert_close(
         states_by_mode["full"], full(queries, full.precompute(memory, {})).states, atol=1e-12, rtol=0
@@ -394,7 +394,7 @@ def build_sentence(selection: str, sentences: int = 2) -> tuple[SentenceCrossAtt
     settings = {"sentences": sentences, "selection": {"kind": selection}}
     config = SentenceCrossAttentionConfig.model_validate(settings)
     torch.manual_seed(3)
-    return config.build(DIM, HEADS).double().eval(), config
+    return SentenceCrossAttention(config, DIM, HEADS).double().eval(), config
 
 
 def precompute_sentence(

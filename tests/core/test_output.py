@@ -130,7 +130,7 @@ def test_half_precision_agrees_with_float64(kind: str, copies: str, half_precisi
 def make_head(vocab: int = 40, dim: int = 16) -> PointerOutput:
     embedding = nn.Embedding(vocab, dim, padding_idx=PAD)
     nn.init.normal_(embedding.weight, std=dim**-0.5)
-    return PointerOutput(embedding, PointerOutputConfig(key=8, preceding=64)).double()
+    return PointerOutput(PointerOutputConfig(key=8, preceding=64), embedding).double()
 
 
 def naive(head: PointerOutput, tokens: Tokens, ids: Tensor, states: Tensor, history: Tensor) -> Tensor:
@@ -183,7 +183,7 @@ def test_the_untrained_head_points_behind_a_generated_bigram() -> None:
 
 
 def make_memory_head(head: PointerOutput) -> PointerOutput:
-    memory_head = PointerOutput(head.embedding, PointerOutputConfig(key=8, preceding=64, copies="memory")).double()
+    memory_head = PointerOutput(PointerOutputConfig(key=8, preceding=64, copies="memory"), head.embedding).double()
     memory_head.load_state_dict(head.state_dict())
     return memory_head
 
@@ -270,7 +270,7 @@ VOCAB_TIED, MISSING = 30, (2, 7)
 
 def build_tied() -> TiedOutput:
     """A head with two tokens removed."""
-    head = TiedOutputConfig(bias=True).build(nn.Embedding(VOCAB_TIED, 16, padding_idx=PAD)).double()
+    head = TiedOutput(TiedOutputConfig(bias=True), nn.Embedding(VOCAB_TIED, 16, padding_idx=PAD)).double()
     assert head.bias is not None
     head.bias.normal_()
     head.bias[list(MISSING)] = -torch.inf

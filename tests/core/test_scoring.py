@@ -9,13 +9,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.attention.vanilla import VanillaAttention
+from sumpool.core.attention.vanilla import VanillaAttention, VanillaAttentionConfig
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.scoring import (
     AttentionMassScorerConfig,
     CoordinateScorerConfig,
     NonlinearScorer,
-    RandomScorer,
+    NonlinearScorerConfig,
+    RandomScorerConfig,
     Scorer,
     ScorerConfig,
     StridedScorerConfig,
@@ -36,7 +37,7 @@ def build(kind: str) -> Scorer:
 @pytest.fixture
 def attended() -> Callable[[Tokens], Tokens]:
     """Tokens as an encoder layer returns them: zero padding, attention received."""
-    attention = VanillaAttention(16, 4).double()
+    attention = VanillaAttention(VanillaAttentionConfig(), 16, 4).double()
 
     def attend(tokens: Tokens) -> Tokens:
         states = zero_padding(tokens.states, tokens.mask)
@@ -85,7 +86,7 @@ def test_every_parameter_gets_a_finite_gradient(kind: str, attended: Callable[[T
 
 
 def test_nonlinear_is_a_hidden_layer_of_tanh() -> None:
-    scorer = NonlinearScorer(16).double()
+    scorer = NonlinearScorer(NonlinearScorerConfig(), 16).double()
     tokens = make_tokens(9)
     hidden = torch.tanh(tokens.states @ scorer.hidden.weight.T + scorer.hidden.bias)
     expected = torch.sigmoid((hidden * scorer.direction.weight[0]).sum(-1) + scorer.direction.bias)
@@ -109,7 +110,7 @@ def test_strided_scores_the_first_token_of_every_stride() -> None:
 
 
 def test_random_draws_from_torchs_generator_in_training() -> None:
-    scorer, tokens = RandomScorer(), make_tokens(50, 50)
+    scorer, tokens = RandomScorerConfig().build(16), make_tokens(50, 50)
     torch.manual_seed(3)
     first, second = scorer(tokens), scorer(tokens)
     torch.manual_seed(3)
@@ -119,7 +120,7 @@ def test_random_draws_from_torchs_generator_in_training() -> None:
 
 
 def test_random_is_constant_and_uniform_in_evaluation() -> None:
-    scorer, tokens = RandomScorer().eval(), make_tokens(10_000, 20)
+    scorer, tokens = RandomScorerConfig().build(16).eval(), make_tokens(10_000, 20)
     scores = scorer(tokens)[0]
     assert torch.equal(scores, scorer(tokens)[0])
     expected = torch.linspace(0, 1, 10_000, dtype=scores.dtype)

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from sumpool.core.nn.layers import split_heads
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.sentences import Sentences
-from sumpool.core.selection import ApproximateSelection, Selection, SelectionConfig
+from sumpool.core.selection import ApproximateSelection, ApproximateSelectionConfig, Selection, SelectionConfig
 from sumpool.core.sentence_encoding import SentenceEncoder
 from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class, kinds
@@ -28,7 +28,9 @@ class SelectionWithEncoder(nn.Module):
         config = config_class("sumpool.core.selection", kind)()
         assert isinstance(config, SelectionConfig)
         self.selection: Selection = config.build(DIM, HEADS)
-        self.encoder: SentenceEncoder | None = config.build_encoder(DIM)
+        self.encoder: SentenceEncoder | None = None
+        if isinstance(config, ApproximateSelectionConfig):
+            self.encoder = config.encoder.build(DIM)
         self.query, self.key = nn.Linear(DIM, DIM), nn.Linear(DIM, DIM)
 
     def forward(self, states: Tensor, memory: Tokens) -> Tensor:
@@ -174,7 +176,7 @@ def test_model_free_uses_features_instead_of_the_exponential() -> None:
 
 
 def test_approximate_splits_heads_before_sentences() -> None:
-    selection = ApproximateSelection(DIM, HEADS).double()
+    selection = ApproximateSelection(ApproximateSelectionConfig(), DIM, HEADS).double()
     sentences = Sentences(torch.arange(6)[None], torch.arange(6)[None], torch.ones(1, 6, dtype=torch.long))
     vectors, states = torch.randn(1, 6, DIM, dtype=torch.float64), torch.randn(1, 5, DIM, dtype=torch.float64)
     precomputed = selection.precompute(torch.empty(0), torch.ones(1, 6, dtype=torch.bool), sentences, vectors)

@@ -8,7 +8,9 @@ import torch
 from sumpool.core.nn.sentences import Sentences
 from sumpool.core.sentence_encoding import (
     AttentionSentenceEncoder,
+    AttentionSentenceEncoderConfig,
     GruSentenceEncoder,
+    GruSentenceEncoderConfig,
     SentenceEncoder,
     SentenceEncoderConfig,
 )
@@ -97,7 +99,7 @@ def test_half_precision_gives_finite_vectors(kind: str) -> None:
 
 
 def test_gru_concatenates_final_states_of_both_directions() -> None:
-    encoder = GruSentenceEncoder(16, 0.0).double()
+    encoder = GruSentenceEncoder(GruSentenceEncoderConfig(dropout=0.0), 16).double()
     tokens = make_tokens(33, 12)
     sentences = Sentences.find(tokens)
     vectors = encoder(tokens, sentences)
@@ -109,7 +111,7 @@ def test_gru_concatenates_final_states_of_both_directions() -> None:
 
 
 def test_attention_pooling_is_a_weighted_mean() -> None:
-    encoder = AttentionSentenceEncoder(16).double()
+    encoder = AttentionSentenceEncoder(AttentionSentenceEncoderConfig(), 16).double()
     tokens = make_tokens(33, 12)
     sentences = Sentences.find(tokens)
     vectors = encoder(tokens, sentences)

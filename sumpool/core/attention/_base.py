@@ -1,7 +1,7 @@
 """Self-attention interface, and what variants share: windows of keys, blocks of keys, kernels."""
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, ClassVar, final
@@ -14,12 +14,12 @@ from torch.nn import functional as F
 from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.masking import attend, attend_in_blocks, attention_received
 from sumpool.core.nn.numerics import at_least_float32, matmul_exactly, round_up, to_device
-from sumpool.core.nn.positions import PositionsKind, build_positions
+from sumpool.core.nn.positions import build_positions
 from sumpool.core.tokens import Tokens
-from sumpool.settings import Settings
+from sumpool.settings import VariantSettings
 
 
-class AttentionConfig(Settings, ABC):
+class AttentionConfig(VariantSettings):
     """Settings of one self-attention.
 
     Attributes:
@@ -27,22 +27,27 @@ class AttentionConfig(Settings, ABC):
     """
 
     has_weights: ClassVar[bool] = False
-    kind: str
 
     @property
     def max_length(self) -> int | None:
         """Maximum number of vectors of a document; None without a limit."""
         return None
 
-    @abstractmethod
     def build(self, dim: int, heads: int) -> "Attention":
-        """Build the attention for `dim` features and `heads` heads."""
+        """Build the attention for `dim` features and `heads` heads.
+
+        Raises:
+            ValueError: If the settings do not suit the sizes.
+        """
+        attention: Attention = self.variant_class(self, dim, heads)
+        return attention
 
 
 class Attention(nn.Module):
     """Self-attention over the states of each document; by default every token attends to every token.
 
     Attributes:
+        config: Settings of the variant.
         project: Joint projection to `projections` times dim features, by default queries, keys and values.
         out: Output projection of the merged heads.
         positions: Position encoding of queries and keys.
@@ -53,12 +58,15 @@ class Attention(nn.Module):
     """Block size for chunked encoding: no token attends beyond its block of this many tokens, so a document may be
     split at any multiple. None if a document must be encoded in one piece."""
 
-    def __init__(self, dim: int, heads: int, positions: PositionsKind = "none", projections: int = 3) -> None:
+    projections: ClassVar[int] = 3
+
+    def __init__(self, config: AttentionConfig, dim: int, heads: int) -> None:
         super().__init__()
+        self.config = config
         self.heads = heads
-        self.project = nn.Linear(dim, projections * dim)
+        self.project = nn.Linear(dim, self.projections * dim)
         self.out = nn.Linear(dim, dim)
-        self.positions = build_positions(positions, heads, dim // heads)
+        self.positions = build_positions(getattr(config, "positions", "none"), heads, dim // heads)
 
     def forward(self, tokens: Tokens) -> Tensor:
         """Attend: (batch, length, dim), undefined at padding, from states that are finite everywhere.
@@ -225,15 +233,8 @@ class BandAttention(Attention):
     tokens under a mask: O(length * (reach + first) * dim) time, O(length * (reach + first)) memory.
     """
 
-    def __init__(
-        self,
-        dim: int,
-        heads: int,
-        reach: int,
-        positions: PositionsKind = "none",
-        first: int = 0,
-    ) -> None:
-        super().__init__(dim, heads, positions)
+    def __init__(self, config: AttentionConfig, dim: int, heads: int, reach: int, first: int = 0) -> None:
+        super().__init__(config, dim, heads)
         self.reach = reach
         self.first_tokens = first
 
@@ -279,16 +280,17 @@ class BlockSparseAttention(Attention):
     mates change a result. O(length * visible * block * dim) time, O(length * visible * block * heads) memory.
     """
 
-    def __init__(self, dim: int, heads: int, block_size: int, global_blocks: int = 0) -> None:
+    def __init__(self, config: AttentionConfig, dim: int, heads: int, block_size: int, global_blocks: int = 0) -> None:
         """Build the attention.
 
         Args:
+            config: Settings of the variant.
             dim: Features of a state.
             heads: Attention heads.
             block_size: Tokens of a block.
             global_blocks: First blocks, whose queries attend to the whole document.
         """
-        super().__init__(dim, heads)
+        super().__init__(config, dim, heads)
         self.block_size = block_size
         self.global_blocks = global_blocks
 

@@ -33,17 +33,13 @@ class BigbirdAttentionConfig(AttentionConfig):
     random_blocks: int = Field(3, ge=0, le=1000)
     """Random blocks that each block attends to in each head."""
 
-    def build(self, dim: int, heads: int) -> "BigbirdAttention":
-        """Build the attention."""
-        return BigbirdAttention(self, dim, heads)
-
 
 @final
 class BigbirdAttention(BlockSparseAttention):
     """Self-attention to neighbouring, global and random blocks."""
 
     def __init__(self, config: BigbirdAttentionConfig, dim: int, heads: int) -> None:
-        super().__init__(dim, heads, config.block, _GLOBAL_BLOCKS)
+        super().__init__(config, dim, heads, config.block, _GLOBAL_BLOCKS)
         self.random_blocks = config.random_blocks
 
     def _visible_blocks(self, counts: Tensor, blocks: int) -> Tensor:

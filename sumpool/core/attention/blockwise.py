@@ -7,7 +7,7 @@ Departures from the released code: a remainder forms a shorter last block (relea
 masked (released: it is not), and no token of a block is overwritten.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Literal, final
@@ -36,10 +36,6 @@ class BlockwiseAttentionConfig(AttentionConfig):
     """Position encoding inside the attention: rotary rotates queries and keys, relative adds a learned bias per
     distance, none relies on the positions added to the embeddings."""
 
-    def build(self, dim: int, heads: int) -> "BlockwiseAttention":
-        """Build the attention."""
-        return BlockwiseAttention(dim, heads, self.block, self.positions)
-
 
 @final
 class BlockwiseAttention(SoftmaxAttention):
@@ -47,9 +43,9 @@ class BlockwiseAttention(SoftmaxAttention):
 
     block: int
 
-    def __init__(self, dim: int, heads: int, block: int, positions: PositionsKind = "none") -> None:
-        super().__init__(dim, heads, positions)
-        self.block = block
+    def __init__(self, config: BlockwiseAttentionConfig, dim: int, heads: int) -> None:
+        super().__init__(config, dim, heads)
+        self.block = config.block
 
     def forward(self, tokens: Tokens) -> Tensor:
         """Attend within each block; see `Attention.forward`."""
@@ -69,7 +65,8 @@ class BlockwiseAttention(SoftmaxAttention):
         rest = -length % block
         states = F.pad(tokens.states, (0, 0, 0, rest)).view(-1, block, dim)  # (batch * blocks, block, dim)
         mask, positions = (F.pad(values, (0, rest)).view(-1, block) for values in (tokens.mask, tokens.positions))
-        sizes = [] if exporting else _block_sizes(known_lengths(tokens), length, block)
+        lengths = () if exporting else known_lengths(tokens)
+        sizes = [max(0, min(block, real - first)) for real in lengths for first in range(0, length, block)]
         filled = [index for index, size in enumerate(sizes) if size]
         full = all(sizes[index] == block for index in filled) and not exporting
         blocks = replace(tokens, states=states, mask=mask, positions=positions, lengths=None, full=full)
@@ -81,8 +78,3 @@ class BlockwiseAttention(SoftmaxAttention):
             zeros = partial_output.new_zeros(len(states), *partial_output.shape[1:])
             output = zeros.index_copy(0, real, partial_output)
         return output.view(batch, -1, *output.shape[2:])[:, :length]
-
-
-def _block_sizes(lengths: Sequence[int], padded: int, block: int) -> list[int]:
-    """Return the real tokens of each block of documents that are padded to a length."""
-    return [max(0, min(block, length - first)) for length in lengths for first in range(0, padded, block)]

@@ -44,17 +44,13 @@ class ConvolutionalAttentionConfig(AttentionConfig):
             raise ValueError(f"kernel must be at least stride = {self.stride}, got {self.kernel}; none may be skipped")
         return self
 
-    def build(self, dim: int, heads: int) -> "ConvolutionalAttention":
-        """Build the attention."""
-        return ConvolutionalAttention(self, dim, heads)
-
 
 @final
 class ConvolutionalAttention(BandAttention):
     """Self-attention between phrases."""
 
     def __init__(self, config: ConvolutionalAttentionConfig, dim: int, heads: int) -> None:
-        super().__init__(dim, heads, config.radius or 0)
+        super().__init__(config, dim, heads, config.radius or 0)
         self.kernel, self.stride, self.per_head = config.kernel, config.stride, config.per_head
         width, groups = (3 * dim, heads) if config.per_head else (dim, 1)
         self.convolve = nn.Conv1d(width, width, config.kernel, config.stride, groups=groups * width // dim)
@@ -62,7 +58,11 @@ class ConvolutionalAttention(BandAttention):
 
     def _mix(self, tokens: Tokens) -> Tensor:
         real = tokens.mask[:, :: self.stride]  # (batch, phrases)
-        query, key, value = self._phrases(tokens)
+        if self.per_head:
+            convolved = self._convolve(self.project(tokens.states), tokens.mask).chunk(3, dim=-1)
+            query, key, value = (split_heads(part, self.heads) for part in convolved)
+        else:
+            query, key, value = self._project(tokens.with_states(self._convolve(tokens.states, tokens.mask)))
         if self.reach:
             lengths = dynamic_lengths(tokens)
             phrases = None if lengths is None else [-(-length // self.stride) for length in lengths]
@@ -72,14 +72,6 @@ class ConvolutionalAttention(BandAttention):
         distributed = self.distribute(zero_padding(mixed, real).mT).mT[:, : tokens.states.size(1)]
         merged: Tensor = distributed.contiguous()
         return merged
-
-    def _phrases(self, tokens: Tokens) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values of the phrases, (batch, heads, phrases, head_dim) each."""
-        if not self.per_head:
-            return self._project(tokens.with_states(self._convolve(tokens.states, tokens.mask)))
-        parts = self._convolve(self.project(tokens.states), tokens.mask).chunk(3, dim=-1)
-        query, key, value = (split_heads(part, self.heads) for part in parts)
-        return query, key, value
 
     def _convolve(self, values: Tensor, mask: Tensor) -> Tensor:
         """Apply the convolution to (batch, length, width): (batch, phrases, width)."""

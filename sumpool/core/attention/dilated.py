@@ -30,17 +30,13 @@ class DilatedAttentionConfig(AttentionConfig):
     """Position encoding inside the attention: rotary rotates queries and keys, relative adds a learned bias per
     distance, none relies on the positions added to the embeddings."""
 
-    def build(self, dim: int, heads: int) -> "DilatedAttention":
-        """Build the attention."""
-        return DilatedAttention(dim, heads, self)
-
 
 @final
 class DilatedAttention(BandAttention):
     """Self-attention to every few tokens within a window."""
 
-    def __init__(self, dim: int, heads: int, config: DilatedAttentionConfig) -> None:
-        super().__init__(dim, heads, config.window // 2, config.positions)
+    def __init__(self, config: DilatedAttentionConfig, dim: int, heads: int) -> None:
+        super().__init__(config, dim, heads, config.window // 2)
         self.dilation = config.dilation
 
     def _mix(self, tokens: Tokens) -> Tensor:

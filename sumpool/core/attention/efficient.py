@@ -35,23 +35,15 @@ class EfficientAttentionConfig(AttentionConfig):
     window: Window = 256
     """Tokens visible to a local head beside a token itself, half of them on either side; even."""
 
-    def build(self, dim: int, heads: int) -> "EfficientAttention":
-        """Build the attention.
-
-        Raises:
-            ValueError: If all heads are local.
-        """
-        if self.local_heads >= heads:
-            raise ValueError(f"local_heads must be less than heads = {heads}, got {self.local_heads}; lower it")
-        return EfficientAttention(self, dim, heads)
-
 
 @final
 class EfficientAttention(BandAttention):
     """Linear attention over whole documents, and local attention, split over the heads."""
 
     def __init__(self, config: EfficientAttentionConfig, dim: int, heads: int) -> None:
-        super().__init__(dim, heads, config.window // 2)
+        if config.local_heads >= heads:
+            raise ValueError(f"local_heads must be less than heads = {heads}, got {config.local_heads}; lower it")
+        super().__init__(config, dim, heads, config.window // 2)
         self.linear_heads = heads - config.local_heads
 
     def _mix(self, tokens: Tokens) -> Tensor:

@@ -32,17 +32,13 @@ class GlobalTokensAttentionConfig(AttentionConfig):
     window: Window = 512
     """Positions visible to a token beside its own, half of them on either side; even."""
 
-    def build(self, dim: int, heads: int) -> "GlobalTokensAttention":
-        """Build the attention."""
-        return GlobalTokensAttention(self, dim, heads)
-
 
 @final
 class GlobalTokensAttention(BandAttention):
     """Self-attention within a window, and to learned queries that attend to the document."""
 
     def __init__(self, config: GlobalTokensAttentionConfig, dim: int, heads: int) -> None:
-        super().__init__(dim, heads, config.window // 2, first=config.tokens)
+        super().__init__(config, dim, heads, config.window // 2, first=config.tokens)
         self.memory = nn.Parameter(torch.empty(heads, config.tokens, dim // heads))
         nn.init.normal_(self.memory)
 

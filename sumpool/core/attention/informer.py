@@ -41,56 +41,36 @@ class InformerAttentionConfig(AttentionConfig):
     seed: int = Field(0, ge=0, lt=2**31)
     """Seed of the sampled keys."""
 
-    def build(self, dim: int, heads: int) -> "InformerAttention":
-        """Build the attention."""
-        return InformerAttention(self, dim, heads)
-
 
 @final
 class InformerAttention(Attention):
     """Full attention for active queries, the mean of the values for the others."""
 
-    def __init__(self, config: InformerAttentionConfig, dim: int, heads: int) -> None:
-        super().__init__(dim, heads)
-        self.config = config
+    config: InformerAttentionConfig
 
     def _mix(self, tokens: Tokens) -> Tensor:
-        query, key, value = self._project(tokens)
-        index, is_active = self._active(query, key, tokens.mask)
-        counts = tokens.mask.sum(1).clamp(min=1)[:, None, None, None]
-        mean = value.masked_fill(~tokens.mask[:, None, :, None], 0.0).sum(2, keepdim=True) / counts
-        mixed = attend(take_rows(query, index), key, value, tokens.mask)  # (batch, heads, active, head_dim)
+        config, (query, key, value), mask = self.config, self._project(tokens), tokens.mask
+        counts = mask.sum(1, keepdim=True)
+        # Samples of a document: at least one, at most all of its tokens; of an empty one none.
+        size = min(mask.size(1), max(1, math.ceil(config.factor * math.log(max(1, mask.size(1))))))
+        sizes = (config.factor * counts.clamp(min=1).double().log()).ceil().long().clamp(min=1).minimum(counts)
+        measured = self._measure(query.detach(), key.detach(), mask, size, sizes)
+        measured = measured.masked_fill(~mask[:, None], -math.inf)
+        index = measured.argsort(dim=2, descending=True, stable=True)[..., :size]
+        is_active = (torch.arange(size, device=mask.device) < sizes)[:, None].expand_as(index)
+        real = counts.clamp(min=1)[:, None, None]
+        mean = value.masked_fill(~mask[:, None, :, None], 0.0).sum(2, keepdim=True) / real
+        mixed = attend(take_rows(query, index), key, value, mask)  # (batch, heads, active, head_dim)
         mixed = fill_rows(mean.to(value.dtype).expand_as(value), index, is_active, mixed)
         return merge_heads(mixed)
 
-    def _active(self, query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Indices of the active queries, and which of them the document has, (batch, heads, active) each."""
-        counts = mask.sum(1, keepdim=True)
-        measured = self._measure(query.detach(), key.detach(), mask).masked_fill(~mask[:, None], -math.inf)
-        size = self._size(mask.size(1))
-        index = measured.argsort(dim=2, descending=True, stable=True)[..., :size]
-        is_active = torch.arange(size, device=mask.device) < self._sizes(counts)  # (batch, active)
-        return index, is_active[:, None].expand_as(index)
-
-    def _measure(self, query: Tensor, key: Tensor, mask: Tensor) -> Tensor:
+    def _measure(self, query: Tensor, key: Tensor, mask: Tensor, size: int, sizes: Tensor) -> Tensor:
         """Maximum minus mean of the scores of each query with sampled keys, (batch, heads, length)."""
-        config, counts = self.config, mask.sum(1, keepdim=True)
-        seed = step_seed(config.seed, config.redraw and self.training)
+        seed = step_seed(self.config.seed, self.config.redraw and self.training)
         query, key = at_least_float32(query) * query.size(3) ** -0.5, at_least_float32(key)
-        size = self._size(mask.size(1))
         index, _ = sample_tokens(mask, size, seed, 0)  # (batch, samples)
         scores = matmul_exactly(query, take_rows(key, index[:, None]).mT)
-        sizes = self._sizes(counts)
         absent = (torch.arange(size, device=mask.device) >= sizes)[:, None, None]  # (batch, 1, 1, samples)
         largest = scores.masked_fill(absent, -math.inf).amax(3)
-        divisor = sizes if config.mean_over == "samples" else counts
+        divisor = sizes if self.config.mean_over == "samples" else mask.sum(1, keepdim=True)
         return largest - scores.masked_fill(absent, 0.0).sum(3) / divisor.clamp(min=1)[..., None]
-
-    def _size(self, length: int) -> int:
-        """Samples of a document of `length` tokens: at least one, at most all of them."""
-        return min(length, max(1, math.ceil(self.config.factor * math.log(max(1, length)))))
-
-    def _sizes(self, counts: Tensor) -> Tensor:
-        """Samples of documents of `counts` tokens each, (batch, 1); 0 for an empty one."""
-        sizes = (self.config.factor * counts.clamp(min=1).double().log()).ceil().long()
-        return sizes.clamp(min=1).minimum(counts)

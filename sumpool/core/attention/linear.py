@@ -18,10 +18,6 @@ class LinearAttentionConfig(AttentionConfig):
 
     kind: Literal["linear"] = "linear"
 
-    def build(self, dim: int, heads: int) -> "LinearAttention":
-        """Build the attention."""
-        return LinearAttention(dim, heads)
-
 
 @final
 class LinearAttention(KernelAttention):

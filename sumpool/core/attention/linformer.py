@@ -45,17 +45,13 @@ class LinformerAttentionConfig(AttentionConfig):
         """Vectors of a document at most."""
         return self.length
 
-    def build(self, dim: int, heads: int) -> "LinformerAttention":
-        """Build the attention."""
-        return LinformerAttention(self, dim, heads)
-
 
 @final
 class LinformerAttention(Attention):
     """Self-attention to projections of keys and values along the tokens."""
 
     def __init__(self, config: LinformerAttentionConfig, dim: int, heads: int) -> None:
-        super().__init__(dim, heads)
+        super().__init__(config, dim, heads)
         self.unreduced = config.unreduced
         per_head = config.sharing in ("none", "keys_values_per_head")
         shape = (heads if per_head else 1, config.rank, config.length)

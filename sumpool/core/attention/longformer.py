@@ -33,17 +33,13 @@ class LongformerAttentionConfig(AttentionConfig):
     separate: bool = False
     """Whether global tokens attend to the document by linear maps of their own, as in the paper."""
 
-    def build(self, dim: int, heads: int) -> "LongformerAttention":
-        """Build the attention."""
-        return LongformerAttention(self, dim, heads)
-
 
 @final
 class LongformerAttention(BandAttention):
     """Self-attention within a window, and of global tokens in both directions."""
 
     def __init__(self, config: LongformerAttentionConfig, dim: int, heads: int) -> None:
-        super().__init__(dim, heads, config.window // 2, first=config.global_tokens)
+        super().__init__(config, dim, heads, config.window // 2, first=config.global_tokens)
         separate = config.separate and config.global_tokens > 0
         self.global_query = nn.Linear(dim, dim) if separate else None
         self.global_key_value = nn.Linear(dim, 2 * dim) if separate else None

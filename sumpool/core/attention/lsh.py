@@ -48,16 +48,6 @@ class LshAttentionConfig(AttentionConfig):
     local_heads: int = Field(2, ge=0, le=128)
     """Heads with local attention instead of hashing; fewer than `model.heads`."""
 
-    def build(self, dim: int, heads: int) -> "LshAttention":
-        """Build the attention.
-
-        Raises:
-            ValueError: If all heads are local.
-        """
-        if self.local_heads >= heads:
-            raise ValueError(f"local_heads must be less than heads = {heads}, got {self.local_heads}; lower it")
-        return LshAttention(self, dim, heads)
-
 
 @dataclass(frozen=True)
 class _HashRound:
@@ -83,10 +73,13 @@ class _HashRound:
 class LshAttention(Attention):
     """LSH attention and local attention, split over the heads."""
 
+    projections = 2
     rotations: Tensor
 
     def __init__(self, config: LshAttentionConfig, dim: int, heads: int) -> None:
-        super().__init__(dim, heads, projections=2)
+        if config.local_heads >= heads:
+            raise ValueError(f"local_heads must be less than heads = {heads}, got {config.local_heads}; lower it")
+        super().__init__(config, dim, heads)
         self.hash_heads = heads - config.local_heads
         self.bucket = config.bucket
         generator = torch.Generator().manual_seed(0)
@@ -94,19 +87,11 @@ class LshAttention(Attention):
         self.register_buffer("rotations", rotations, persistent=False)
 
     def _mix(self, tokens: Tokens) -> Tensor:
-        parts = self._split(tokens)
-        return merge_heads(torch.cat([_attend(*part) for part in parts], dim=1))[:, : tokens.states.size(1)]
-
-    def _split(self, tokens: Tokens) -> list[tuple[Tensor, Tensor, Tensor, list[_HashRound]]]:
-        """Split the hashing heads from the local ones, with tokens padded to whole chunks.
-
-        For both: shared queries and keys, values, (batch, heads, length, head_dim) each, mask, and rounds.
-        """
-        rest = -tokens.states.size(1) % self.bucket
+        rest = -tokens.states.size(1) % self.bucket  # to whole chunks
         mask = F.pad(tokens.mask, (0, rest))
         projected = self.project(F.pad(tokens.states, (0, 0, 0, rest)))
         heads = (self.hash_heads, self.heads - self.hash_heads)
-        (hash_query, query), (hash_value, value) = (
+        (hash_query, query), (hash_value, value) = (  # queries double as keys
             split_heads(part, self.heads).split(heads, dim=1) for part in projected.chunk(2, dim=-1)
         )
         most = min(max(1, math.ceil(max(known_lengths(tokens)) / (2 * self.bucket))), _MAX_DIRECTIONS)
@@ -114,7 +99,14 @@ class LshAttention(Attention):
         hashed = [_split_chunks(order, self.bucket, False) for order in orders]
         indices = torch.arange(query.size(2), device=query.device).expand(query.shape[:3])
         local = [_split_chunks(indices, self.bucket, True)]
-        return [(hash_query, hash_value, mask, hashed), (query, value, mask, local)]
+        parts = []
+        for of_heads, values, rounds in ((hash_query, hash_value, hashed), (query, value, local)):
+            mixed = torch.zeros_like(values)
+            for layout, weights in zip(rounds, _weights(of_heads, mask, rounds), strict=True):
+                chunks = weights.to(values.dtype) @ _take(values, layout.keys)  # (batch, heads, chunks, size, head_dim)
+                mixed = mixed + _take(chunks.flatten(2, 3), layout.rank)
+            parts.append(mixed)
+        return merge_heads(torch.cat(parts, dim=1))[:, : tokens.states.size(1)]
 
     def _sort(self, query: Tensor, mask: Tensor, most: int, rotation: Tensor) -> Tensor:
         """Token indices sorted by hash bucket, then by position, padding last: (batch, heads, length)."""
@@ -124,15 +116,6 @@ class LshAttention(Attention):
         both = torch.cat([projected.masked_fill(~used, -math.inf), (-projected).masked_fill(~used, -math.inf)], dim=3)
         bucket = both.argmax(3).masked_fill(~mask[:, None], 2 * most)
         return bucket.argsort(dim=2, stable=True)
-
-
-def _attend(query: Tensor, value: Tensor, mask: Tensor, rounds: list[_HashRound]) -> Tensor:
-    """Weighted sums of the values, (batch, heads, length, head_dim)."""
-    mixed = torch.zeros_like(value)
-    for layout, weights in zip(rounds, _weights(query, mask, rounds), strict=True):
-        chunks = weights.to(value.dtype) @ _take(value, layout.keys)  # (batch, heads, chunks, size, head_dim)
-        mixed = mixed + _take(chunks.flatten(2, 3), layout.rank)
-    return mixed
 
 
 def _weights(query: Tensor, mask: Tensor, rounds: list[_HashRound]) -> list[Tensor]:
@@ -154,8 +137,13 @@ def _weights(query: Tensor, mask: Tensor, rounds: list[_HashRound]) -> list[Tens
         products = at_least_float32(products) / math.sqrt(query.size(3))
         is_self = layout.queries[..., None] == layout.keys[..., None, :]
         masked = ~keys[..., None, :] | (is_self & _take(has_others, layout.queries)[..., None])
-        multiplicity = _count_rounds(layout, rounds).to(products.dtype)
-        scores.append((products - multiplicity.log()).masked_fill(masked, _MASKED_SCORE))
+        multiplicity = torch.ones(products.shape, device=products.device)  # rounds in which a pair is visible
+        for other in rounds:
+            if other is not layout:
+                chunk = other.chunk.int()
+                distance = _take(chunk, layout.queries)[..., None] - _take(chunk, layout.keys)[..., None, :]
+                multiplicity += (distance == 0) | (distance == 1)
+        scores.append((products - multiplicity.to(products.dtype).log()).masked_fill(masked, _MASKED_SCORE))
     sums = [_take(part.logsumexp(4).flatten(2), layout.rank) for part, layout in zip(scores, rounds, strict=True)]
     total = torch.stack(sums).logsumexp(0)  # (batch, heads, length)
     return [(part - _take(total, layout.queries)[..., None]).exp() for part, layout in zip(scores, rounds, strict=True)]
@@ -167,17 +155,6 @@ def _take(values: Tensor, index: Tensor) -> Tensor:
     if values.dim() == 4:
         flat = flat[..., None].expand(-1, -1, -1, values.size(3))
     return values.gather(2, flat).view(*index.shape, *values.shape[3:])
-
-
-def _count_rounds(layout: _HashRound, rounds: list[_HashRound]) -> Tensor:
-    """Number of rounds in which each pair of this round is visible: (batch, heads, chunks, size, window)."""
-    count = torch.ones(*layout.queries.shape, layout.keys.size(3), device=layout.keys.device)
-    for other in rounds:
-        if other is not layout:
-            chunk = other.chunk.int()
-            distance = _take(chunk, layout.queries)[..., None] - _take(chunk, layout.keys)[..., None, :]
-            count += (distance == 0) | (distance == 1)
-    return count
 
 
 def _split_chunks(order: Tensor, size: int, look_ahead: bool) -> _HashRound:

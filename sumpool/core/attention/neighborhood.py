@@ -21,11 +21,10 @@ class NeighborhoodAttentionConfig(AttentionConfig):
     radius: int = Field(100, ge=1, le=5_000_000)
     """Neighbours on either side of a token."""
 
-    def build(self, dim: int, heads: int) -> "NeighborhoodAttention":
-        """Build the attention."""
-        return NeighborhoodAttention(dim, heads, self.radius)
-
 
 @final
 class NeighborhoodAttention(BandAttention):
     """Self-attention to the nearest tokens."""
+
+    def __init__(self, config: NeighborhoodAttentionConfig, dim: int, heads: int) -> None:
+        super().__init__(config, dim, heads, config.radius)

@@ -44,36 +44,21 @@ class NystromAttentionConfig(AttentionConfig):
             raise ValueError(f"must be odd, or 0 for no convolution, got {kernel}")
         return kernel
 
-    def build(self, dim: int, heads: int) -> "NystromAttention":
-        """Build the attention."""
-        return NystromAttention(self, dim, heads)
-
 
 @final
 class NystromAttention(Attention):
     """Nystrom approximation of softmax attention."""
 
+    config: NystromAttentionConfig
+
     def __init__(self, config: NystromAttentionConfig, dim: int, heads: int) -> None:
-        super().__init__(dim, heads)
-        self.landmarks = config.landmarks
-        self.iterations = config.iterations
+        super().__init__(config, dim, heads)
         self.convolution = nn.Conv1d(heads, heads, config.kernel, groups=heads, bias=False) if config.kernel else None
 
     def _mix(self, tokens: Tokens) -> Tensor:
-        query, key, value = self._project(tokens)
-        landmark_query, landmark_key, is_landmark = self._landmarks(query, key, tokens.mask)
-        context = attend(landmark_query, key, value, tokens.mask)  # (batch, heads, landmarks, head_dim)
-        weights = attention_weights(landmark_query, landmark_key, is_landmark)
-        weights = weights.masked_fill(~is_landmark[:, None, :, None], 0.0)
-        context = matmul_exactly(iterate_pseudo_inverse(weights, self.iterations), context)
-        mixed = attend(query, landmark_key, context.to(value.dtype), is_landmark)
-        if self.convolution is not None:
-            mixed = mixed + self._convolve(value.masked_fill(~tokens.mask[:, None, :, None], 0.0))
-        return merge_heads(mixed)
-
-    def _landmarks(self, query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Mean queries and keys of segments, (batch, heads, landmarks, head_dim), and which are real."""
-        batch, size = len(mask), min(self.landmarks, mask.size(1))
+        mask, (query, key, value) = tokens.mask, self._project(tokens)
+        # Mean queries and keys of segments, the landmarks.
+        batch, size = len(mask), min(self.config.landmarks, mask.size(1))
         counts = mask.sum(1, keepdim=True)
         segments = counts.clamp(max=size)
         rank = (mask.cumsum(1) - 1).clamp(min=0)
@@ -82,15 +67,20 @@ class NystromAttention(Attention):
         ones = at_least_float32(mask.flatten().to(query.dtype))
         lengths = ones.new_zeros(batch * size).index_add(0, index, ones).clamp(min=1)
 
-        def average(states: Tensor) -> Tensor:
+        def average(states: Tensor) -> Tensor:  # (batch, heads, landmarks, head_dim)
             rows = at_least_float32(zero_padding(merge_heads(states), mask).flatten(0, 1))  # (batch * length, dim)
             means = rows.new_zeros(batch * size, rows.size(1)).index_add(0, index, rows) / lengths[:, None]
             return split_heads(means.to(states.dtype).view(batch, size, -1), self.heads)
 
-        return average(query), average(key), torch.arange(size, device=mask.device) < segments
-
-    def _convolve(self, value: Tensor) -> Tensor:
-        """Convolve values (batch, heads, length, head_dim), 0 at padding, over the tokens."""
-        assert self.convolution is not None
-        weight = self.convolution.weight[..., None]  # (heads, 1, kernel, 1)
-        return F.conv2d(value, weight, padding=(weight.size(2) // 2, 0), groups=self.heads)
+        landmark_query, landmark_key = average(query), average(key)
+        is_landmark = torch.arange(size, device=mask.device) < segments
+        context = attend(landmark_query, key, value, mask)  # (batch, heads, landmarks, head_dim)
+        weights = attention_weights(landmark_query, landmark_key, is_landmark)
+        weights = weights.masked_fill(~is_landmark[:, None, :, None], 0.0)
+        context = matmul_exactly(iterate_pseudo_inverse(weights, self.config.iterations), context)
+        mixed = attend(query, landmark_key, context.to(value.dtype), is_landmark)
+        if self.convolution is not None:  # of the values over the tokens
+            weight = self.convolution.weight[..., None]  # (heads, 1, kernel, 1)
+            real = value.masked_fill(~mask[:, None, :, None], 0.0)
+            mixed = mixed + F.conv2d(real, weight, padding=(weight.size(2) // 2, 0), groups=self.heads)
+        return merge_heads(mixed)

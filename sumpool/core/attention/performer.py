@@ -34,10 +34,6 @@ class PerformerAttentionConfig(AttentionConfig):
     seed: int = Field(0, ge=0, lt=2**63)
     """Seed of the directions."""
 
-    def build(self, dim: int, heads: int) -> "PerformerAttention":
-        """Build the attention."""
-        return PerformerAttention(self, dim, heads)
-
 
 @final
 class PerformerAttention(KernelAttention):
@@ -46,24 +42,22 @@ class PerformerAttention(KernelAttention):
     directions: Tensor
 
     def __init__(self, config: PerformerAttentionConfig, dim: int, heads: int) -> None:
-        super().__init__(dim, heads)
+        super().__init__(config, dim, heads)
         generator = torch.Generator().manual_seed(config.seed)
         directions = orthogonal_directions(config.features, dim // heads, generator)
         self.register_buffer("directions", directions, persistent=False)
 
     def _feature_map(self, query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        query, key = (self._log_features(values) for values in (query, key))
+        # Logarithms of the features, (batch, heads, length, features), without the constant that cancels.
+        query, key = (
+            matmul_exactly(values, self.directions.T) - values.square().sum(3, keepdim=True) / 2
+            for values in (query * query.size(3) ** -0.25, key * key.size(3) ** -0.25)
+        )
         lowest = torch.finfo(key.dtype).min
         largest = key.detach().masked_fill(~mask[:, None, :, None], lowest).amax((2, 3), keepdim=True)
         # Padding may exceed the largest feature of the real keys.
         key = (key - largest).masked_fill(~mask[:, None, :, None], 0.0)
         return (query - query.detach().amax(3, keepdim=True)).exp(), key.exp()
-
-    def _log_features(self, values: Tensor) -> Tensor:
-        """Logarithm of the features (batch, heads, length, features), without the constant that cancels."""
-        values = values * values.size(3) ** -0.25
-        half_norms: Tensor = values.square().sum(3, keepdim=True) / 2
-        return matmul_exactly(values, self.directions.T) - half_norms
 
 
 def orthogonal_directions(features: int, dim: int, generator: torch.Generator) -> Tensor:

@@ -27,23 +27,15 @@ class PermutedBlocksAttentionConfig(AttentionConfig):
     shifted: int = Field(1, ge=0, le=10_000_000)
     """Heads that attend to other blocks; at most `model.heads`."""
 
-    def build(self, dim: int, heads: int) -> "PermutedBlocksAttention":
-        """Build the attention.
-
-        Raises:
-            ValueError: If more heads are shifted than there are.
-        """
-        if self.shifted > heads:
-            raise ValueError(f"shifted must be at most heads = {heads}, got {self.shifted}; lower it")
-        return PermutedBlocksAttention(self, dim, heads)
-
 
 @final
 class PermutedBlocksAttention(BlockSparseAttention):
     """Self-attention to one block per head and block of queries."""
 
     def __init__(self, config: PermutedBlocksAttentionConfig, dim: int, heads: int) -> None:
-        super().__init__(dim, heads, config.block)
+        if config.shifted > heads:
+            raise ValueError(f"shifted must be at most heads = {heads}, got {config.shifted}; lower it")
+        super().__init__(config, dim, heads, config.block)
         self.unshifted = heads - config.shifted
 
     def _visible_blocks(self, counts: Tensor, blocks: int) -> Tensor:

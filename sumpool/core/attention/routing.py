@@ -17,7 +17,7 @@ no cluster and moves no centroid; a centroid moves towards the mean of its token
 
 import math
 from functools import partial
-from typing import Literal, NamedTuple, final
+from typing import Literal, final
 
 import torch
 from pydantic import Field
@@ -46,26 +46,6 @@ class RoutingAttentionConfig(AttentionConfig):
     cluster_tokens: int = Field(64, ge=1, le=10_000_000)
     """Tokens of a cluster at least, as far as the document has so many."""
 
-    def build(self, dim: int, heads: int) -> "RoutingAttention":
-        """Build the attention."""
-        return RoutingAttention(self, dim, heads)
-
-
-class _Clusters(NamedTuple):
-    """Tokens of all clusters of a batch; a cluster of a head is treated as a head.
-
-    Attributes:
-        queries: (batch, heads * clusters, size), indices of the queries of each cluster.
-        keys: The same of the keys.
-        real: (batch, size), True where a cluster has a token.
-        shares: (batch, heads, length, 1), 1 / number of clusters of each query; 1 in none.
-    """
-
-    queries: Tensor
-    keys: Tensor
-    real: Tensor
-    shares: Tensor
-
 
 @final
 class RoutingAttention(Attention):
@@ -74,7 +54,7 @@ class RoutingAttention(Attention):
     centroids: Tensor
 
     def __init__(self, config: RoutingAttentionConfig, dim: int, heads: int) -> None:
-        super().__init__(dim, heads)
+        super().__init__(config, dim, heads)
         self.clusters = config.clusters
         self.cluster_tokens = config.cluster_tokens
         generator = torch.Generator().manual_seed(0)
@@ -82,16 +62,6 @@ class RoutingAttention(Attention):
         self.register_buffer("centroids", F.normalize(centroids, dim=2))
 
     def _mix(self, tokens: Tokens) -> Tensor:
-        query, key, value, clusters = self._route(tokens)
-        parts = (_take(query, clusters.queries), _take(key, clusters.keys), _take(value, clusters.keys))
-        mixed = (
-            attend(*parts, clusters.real) * clusters.real[:, None, :, None]
-        )  # (..., heads * clusters, size, head_dim)
-        mixed = torch.zeros_like(value).scatter_add(2, *_by_head(clusters.queries, mixed, self.heads))
-        return merge_heads(mixed * clusters.shares.to(mixed.dtype))
-
-    def _route(self, tokens: Tokens) -> tuple[Tensor, Tensor, Tensor, _Clusters]:
-        """Normalised queries and keys, and values, (batch, heads, length, head_dim) each, and their clusters."""
         mask = tokens.mask
         projected, key, value = self._project(tokens)
         query, key = (F.layer_norm(part, part.shape[3:]) for part in (projected, key))
@@ -99,20 +69,24 @@ class RoutingAttention(Attention):
         if self.training and projected.requires_grad:
             # The gradient of the queries comes after all recomputation of activation checkpointing.
             projected.register_hook(partial(self._move_centroids, *self._assign((query, key), similar, mask)))
+        # Tokens of all clusters, (batch, heads * clusters, size); a cluster of a head is treated as a head.
+        longest = max(known_lengths(tokens))
+        size = max(1, min(longest, max(self.cluster_tokens, -(-longest // self.clusters))))
         queries, keys = (
             part.masked_fill(~mask[:, None, None], -math.inf).argsort(dim=3, descending=True, stable=True)
             for part in similar
         )
+        queries, keys = queries[..., :size].flatten(1, 2), keys[..., :size].flatten(1, 2)
         counts = mask.sum(1, keepdim=True)  # (batch, 1)
         sizes = (-(-counts // self.clusters)).clamp(min=self.cluster_tokens).minimum(counts)
-        longest = max(known_lengths(tokens))
-        size = max(1, min(longest, max(self.cluster_tokens, -(-longest // self.clusters))))
-        real = torch.arange(size, device=mask.device) < sizes
-        queries, keys = queries[..., :size].flatten(1, 2), keys[..., :size].flatten(1, 2)
+        real = torch.arange(size, device=mask.device) < sizes  # (batch, size), True where a cluster has a token
+        # Number of clusters of each query, (batch, heads, length, 1).
         ones = at_least_float32(query.new_ones(*queries.shape, 1)) * real[:, None, :, None]
-        counts = torch.zeros_like(ones[:, : self.heads, :1]).expand(-1, -1, mask.size(1), -1)
-        counts = counts.scatter_add(2, *_by_head(queries, ones, self.heads))
-        return query, key, value, _Clusters(queries, keys, real, 1 / counts.clamp(min=1))
+        memberships = torch.zeros_like(ones[:, : self.heads, :1]).expand(-1, -1, mask.size(1), -1)
+        memberships = memberships.scatter_add(2, *_by_head(queries, ones, self.heads))
+        mixed = attend(_take(query, queries), _take(key, keys), _take(value, keys), real) * real[:, None, :, None]
+        mixed = torch.zeros_like(value).scatter_add(2, *_by_head(queries, mixed, self.heads))
+        return merge_heads(mixed * (1 / memberships.clamp(min=1)).to(mixed.dtype))
 
     def _similarities(self, values: Tensor) -> Tensor:
         """Products of queries or keys and all centroids, rounded, (batch, heads, clusters, length)."""

@@ -43,17 +43,13 @@ class SinkhornAttentionConfig(AttentionConfig):
     temperature: float = Field(0.7, ge=0.01, le=100.0)
     """Divisor of the scores; lower ones come closer to a permutation."""
 
-    def build(self, dim: int, heads: int) -> "SinkhornAttention":
-        """Build the attention."""
-        return SinkhornAttention(self, dim, heads)
-
 
 @final
 class SinkhornAttention(Attention):
     """Self-attention to a block and to the one that is sorted to its place."""
 
     def __init__(self, config: SinkhornAttentionConfig, dim: int, heads: int) -> None:
-        super().__init__(dim, heads)
+        super().__init__(config, dim, heads)
         self.block_size = config.block
         self.iterations = config.iterations
         self.temperature = config.temperature

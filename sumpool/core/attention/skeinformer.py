@@ -48,25 +48,25 @@ class SkeinformerAttentionConfig(AttentionConfig):
     seed: int = Field(0, ge=0, lt=2**31)
     """Seed of the draws."""
 
-    def build(self, dim: int, heads: int) -> "SkeinformerAttention":
-        """Build the attention."""
-        return SkeinformerAttention(self, dim, heads)
-
 
 @final
 class SkeinformerAttention(Attention):
     """Self-attention to sampled keys, the same in each document for all queries of a head."""
 
-    def __init__(self, config: SkeinformerAttentionConfig, dim: int, heads: int) -> None:
-        super().__init__(dim, heads)
-        self.config = config
+    config: SkeinformerAttentionConfig
 
     def _mix(self, tokens: Tokens) -> Tensor:
         mask, (query, key, value) = tokens.mask, self._project(tokens)
         dtype = value.dtype
         value = at_least_float32(value).masked_fill(~mask[:, None, :, None], 0.0)
         seed = step_seed(self.config.seed, self.config.redraw and self.training)
-        pilot, is_pilot, exact = self._pilot(query, key, mask, seed)
+        # Pilot queries, which exist, and their weights (batch, heads, samples, length).
+        pilot, is_pilot = sample_tokens(mask, self.config.samples, seed, 0)
+        pilot = pilot[:, None].expand(-1, self.heads, -1)
+        is_pilot = is_pilot[:, None].expand_as(pilot)
+        exact: Tensor | None = None
+        if self.config.sampling == "importance" or self.config.reuse_pilot:
+            exact = attention_weights(take_rows(query, pilot), key, mask).masked_fill(~is_pilot[..., None], 0.0)
         index, is_drawn, odds = self._draw(exact, value, mask, seed)
         weights, rest = self._weights(query, key, mask, index, is_drawn, odds)
         drawn = take_rows(value, index).masked_fill(~is_drawn[..., None], 0.0)  # (batch, heads, samples, head_dim)
@@ -76,16 +76,6 @@ class SkeinformerAttention(Attention):
             assert exact is not None
             mixed = fill_rows(mixed, pilot, is_pilot, matmul_exactly(exact, value))
         return merge_heads(mixed.to(dtype))
-
-    def _pilot(self, query: Tensor, key: Tensor, mask: Tensor, seed: int) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Pilot queries and which exist, (batch, heads, samples), and their weights (batch, heads, samples, length)."""
-        index, is_pilot = sample_tokens(mask, self.config.samples, seed, 0)
-        index = index[:, None].expand(-1, self.heads, -1)
-        is_pilot = is_pilot[:, None].expand_as(index)
-        if self.config.sampling == "uniform" and not self.config.reuse_pilot:
-            return index, is_pilot, None
-        exact = attention_weights(take_rows(query, index), key, mask)
-        return index, is_pilot, exact.masked_fill(~is_pilot[..., None], 0.0)
 
     @torch.no_grad()
     def _draw(self, exact: Tensor | None, value: Tensor, mask: Tensor, seed: int) -> tuple[Tensor, Tensor, Tensor]:

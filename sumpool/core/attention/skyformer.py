@@ -42,44 +42,31 @@ class SkyformerAttentionConfig(AttentionConfig):
     seed: int = Field(0, ge=0, lt=2**31)
     """Seed of the landmarks."""
 
-    def build(self, dim: int, heads: int) -> "SkyformerAttention":
-        """Build the attention."""
-        return SkyformerAttention(self, dim, heads)
-
 
 @final
 class SkyformerAttention(Attention):
     """Nystrom approximation of attention by a Gaussian kernel."""
 
-    def __init__(self, config: SkyformerAttentionConfig, dim: int, heads: int) -> None:
-        super().__init__(dim, heads)
-        self.config = config
+    config: SkyformerAttentionConfig
 
     def _mix(self, tokens: Tokens) -> Tensor:
-        query, key, value = self._project(tokens)
+        config, mask, (query, key, value) = self.config, tokens.mask, self._project(tokens)
         query, key = scale(query), scale(key)
-        index, is_landmark = self._draw(tokens.mask)
-        landmarks = take_rows(torch.cat([query, key], dim=2), index[:, None])  # (batch, heads, landmarks, head_dim)
-        absent, padding = ~is_landmark[:, None, :, None], ~tokens.mask[:, None, None]
-        left = log_kernel(query, landmarks).exp().masked_fill(absent.mT, 0.0)
-        middle = log_kernel(landmarks, landmarks).exp().masked_fill(absent | absent.mT, 0.0)
-        right = log_kernel(landmarks, key).exp().masked_fill(absent | padding, 0.0)
-        mixed = matmul_exactly(left, matmul_exactly(self._invert(middle, is_landmark), matmul_exactly(right, value)))
-        return merge_heads(mixed.to(value.dtype))
-
-    def _draw(self, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Draw landmarks: indices into queries followed by keys, and which exist, (batch, landmarks) each."""
-        config, length = self.config, mask.size(1)
         seed = step_seed(config.seed, config.redraw and self.training)
         of_queries = config.landmarks // 2
         queries, is_query = sample_tokens(mask, of_queries, seed, 0)
         keys, is_key = sample_tokens(mask, config.landmarks - of_queries, seed, 1)
-        return torch.cat([queries, keys + length], dim=1), torch.cat([is_query, is_key], dim=1)
-
-    def _invert(self, kernel: Tensor, is_landmark: Tensor) -> Tensor:
-        """Inverse of the regularised kernel of the landmarks, 0 where there is none."""
-        kernel = kernel + self.config.regularization * is_landmark[:, None].to(kernel.dtype).diag_embed()
-        degree = kernel.sum(3, keepdim=True)
+        index = torch.cat([queries, keys + mask.size(1)], dim=1)  # among queries followed by keys, (batch, landmarks)
+        is_landmark = torch.cat([is_query, is_key], dim=1)
+        landmarks = take_rows(torch.cat([query, key], dim=2), index[:, None])  # (batch, heads, landmarks, head_dim)
+        absent, padding = ~is_landmark[:, None, :, None], ~mask[:, None, None]
+        left = log_kernel(query, landmarks).exp().masked_fill(absent.mT, 0.0)
+        middle = log_kernel(landmarks, landmarks).exp().masked_fill(absent | absent.mT, 0.0)
+        right = log_kernel(landmarks, key).exp().masked_fill(absent | padding, 0.0)
+        # The inverse of the regularised kernel of the landmarks, 0 where there is none.
+        middle = middle + config.regularization * is_landmark[:, None].to(middle.dtype).diag_embed()
+        degree = middle.sum(3, keepdim=True)
         root = degree.masked_fill(degree == 0, 1.0).rsqrt()  # (batch, heads, landmarks, 1)
-        inverse = iterate_pseudo_inverse(kernel * root * root.mT, self.config.iterations, contractive=True)
-        return inverse * root * root.mT
+        inverse = iterate_pseudo_inverse(middle * root * root.mT, config.iterations, contractive=True) * root * root.mT
+        mixed = matmul_exactly(left, matmul_exactly(inverse, matmul_exactly(right, value)))
+        return merge_heads(mixed.to(value.dtype))

@@ -38,17 +38,13 @@ class SlidingWindowAttentionConfig(AttentionConfig):
     """Position encoding inside the attention: rotary rotates queries and keys, relative adds a learned bias per
     distance, none relies on the positions added to the embeddings."""
 
-    def build(self, dim: int, heads: int) -> "SlidingWindowAttention":
-        """Build the attention."""
-        return SlidingWindowAttention(dim, heads, self)
-
 
 @final
 class SlidingWindowAttention(BandAttention):
     """Self-attention within a window, optionally with a global first token."""
 
-    def __init__(self, dim: int, heads: int, config: SlidingWindowAttentionConfig) -> None:
-        super().__init__(dim, heads, config.window // 2, config.positions, int(config.global_first))
+    def __init__(self, config: SlidingWindowAttentionConfig, dim: int, heads: int) -> None:
+        super().__init__(config, dim, heads, config.window // 2, int(config.global_first))
         self.first = FirstToken(dim, heads) if config.global_first else None
 
     def _mix(self, tokens: Tokens) -> Tensor:

@@ -39,53 +39,29 @@ class SparseAttentionConfig(AttentionConfig):
             raise ValueError(f"columns must be at most stride = {self.stride}, got {self.columns}")
         return self
 
-    def build(self, dim: int, heads: int) -> "SparseAttention":
-        """Build the attention."""
-        return SparseAttention(self, dim, heads)
-
 
 @final
 class SparseAttention(Attention):
     """Self-attention to rows and columns."""
 
-    def __init__(self, config: SparseAttentionConfig, dim: int, heads: int) -> None:
-        super().__init__(dim, heads)
-        self.stride = config.stride
-        self.columns = config.columns
+    config: SparseAttentionConfig
 
     def _mix(self, tokens: Tokens) -> Tensor:
-        query, key, value = (self._rows(part) for part in self._project(tokens))
-        local, column = self._weights(query, key, self._row_mask(tokens.mask))
-        mixed = local.to(value.dtype) @ value + column.to(value.dtype) @ self._column(value)
-        return merge_heads(mixed.flatten(2, 3)[:, :, : tokens.states.size(1)])
-
-    def _weights(self, query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Weights of the keys of a row (batch, heads, rows, stride, stride) and of columns (..., column).
-
-        Args:
-            query: (batch, heads, rows, stride, head_dim).
-            key: The same.
-            mask: (batch, rows, stride), True at real tokens.
-        """
-        local, column = query @ key.mT, query @ self._column(key).mT
+        stride, columns, rest = self.config.stride, self.config.columns, -tokens.mask.size(1) % self.config.stride
+        query, key, value = (  # (batch, heads, rows, stride, head_dim)
+            F.pad(part, (0, 0, 0, rest)).unflatten(2, (-1, stride)) for part in self._project(tokens)
+        )
+        mask = F.pad(tokens.mask, (0, rest)).unflatten(1, (-1, stride))  # (batch, rows, stride)
+        column_key, column_value = (  # the last columns of all rows, (batch, heads, 1, rows * columns, head_dim)
+            part[:, :, :, -columns:].flatten(2, 3)[:, :, None] for part in (key, value)
+        )
+        local, column = query @ key.mT, query @ column_key.mT
         local_visible = mask[:, None, :, None]  # (batch, 1, rows, 1, stride)
         other_row = ~torch.eye(mask.size(1), dtype=torch.bool, device=mask.device)  # the own row is local
-        column_visible = mask[:, None, :, -self.columns :].flatten(2)[:, :, None, None]
-        column_visible = column_visible & other_row.repeat_interleave(self.columns, 1)[:, None]
+        column_visible = mask[:, None, :, -columns:].flatten(2)[:, :, None, None]
+        column_visible = column_visible & other_row.repeat_interleave(columns, 1)[:, None]
         scores = at_least_float32(torch.cat([local, column], dim=4)) / math.sqrt(query.size(4))
         hidden = ~torch.cat([local_visible.expand_as(local), column_visible.expand_as(column)], dim=4)
-        weights = masked_softmax(scores, hidden)
-        return weights[..., : local.size(4)], weights[..., local.size(4) :]
-
-    def _rows(self, values: Tensor) -> Tensor:
-        """Lay out (batch, heads, length, head_dim) in rows: (batch, heads, rows, stride, head_dim)."""
-        rows: Tensor = F.pad(values, (0, 0, 0, -values.size(2) % self.stride)).unflatten(2, (-1, self.stride))
-        return rows
-
-    def _row_mask(self, mask: Tensor) -> Tensor:
-        rows: Tensor = F.pad(mask, (0, -mask.size(1) % self.stride)).unflatten(1, (-1, self.stride))
-        return rows
-
-    def _column(self, values: Tensor) -> Tensor:
-        """Last columns of all rows, (batch, heads, 1, rows * columns, features)."""
-        return values[:, :, :, -self.columns :].flatten(2, 3)[:, :, None]
+        local, column = masked_softmax(scores, hidden).to(value.dtype).split([stride, column.size(4)], dim=4)
+        mixed = local @ value + column @ column_value
+        return merge_heads(mixed.flatten(2, 3)[:, :, : tokens.states.size(1)])

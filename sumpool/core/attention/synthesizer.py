@@ -42,17 +42,15 @@ class SynthesizerAttentionConfig(AttentionConfig):
         """Vectors of a document at most."""
         return self.length
 
-    def build(self, dim: int, heads: int) -> "SynthesizerAttention":
-        """Build the attention."""
-        return SynthesizerAttention(self, dim, heads)
-
 
 @final
 class SynthesizerAttention(Attention):
     """Self-attention with scores from queries or positions alone."""
 
+    projections = 1
+
     def __init__(self, config: SynthesizerAttentionConfig, dim: int, heads: int) -> None:
-        super().__init__(dim, heads, projections=1)
+        super().__init__(config, dim, heads)
         self.widen = nn.Linear(dim, dim) if "dense" in config.scores else None
         self.place_vectors = config.scores == "factorized_random"
         self.columns = math.isqrt(config.length - 1) + 1
@@ -70,8 +68,18 @@ class SynthesizerAttention(Attention):
     def _mix(self, tokens: Tokens) -> Tensor:
         if self.place_vectors:
             return super()._mix(tokens)
-        weights = self._weights(tokens.states, tokens.mask)
-        value = split_heads(self.project(tokens.states), self.heads)
+        states, length = tokens.states, tokens.states.size(1)
+        if self.widen is None:
+            scores = self.factors[0][None, :, :length, :length]  # (1, heads, length, length)
+        else:
+            query = split_heads(F.relu(self.widen(states)), self.heads)  # (batch, heads, length, head_dim)
+            if len(self.factors) == 1:
+                scores = query @ self.factors[0][..., :length]
+            else:
+                rows, columns = (query @ factor for factor in self.factors)
+                scores = (rows[..., None] * columns[..., None, :]).flatten(3)[..., :length]
+        weights = masked_softmax(scores, ~tokens.mask[:, None, None])  # (batch, heads, length, length)
+        value = split_heads(self.project(states), self.heads)
         return merge_heads(weights.to(value.dtype) @ value)
 
     def _project(self, tokens: Tokens) -> tuple[Tensor, Tensor, Tensor]:
@@ -85,21 +93,3 @@ class SynthesizerAttention(Attention):
         columns = max(0, value.size(3) - query.size(3))
         query, key = (F.pad(part, (0, columns)) for part in (query, key))
         return query * math.sqrt(query.size(3)), key, value
-
-    def _weights(self, states: Tensor, mask: Tensor) -> Tensor:
-        """Attention weights (batch, heads, length, length), 0 at padding."""
-        scores = self._scores(states, states.size(1))
-        return masked_softmax(scores, ~mask[:, None, None])
-
-    def _scores(self, states: Tensor, length: int) -> Tensor:
-        """Scores (batch or 1, heads, length, length)."""
-        if self.widen is None:
-            scores: Tensor = self.factors[0][None, :, :length, :length]
-            return scores
-        query = split_heads(F.relu(self.widen(states)), self.heads)  # (batch, heads, length, head_dim)
-        if len(self.factors) == 1:
-            dense: Tensor = query @ self.factors[0][..., :length]
-            return dense
-        rows, columns = (query @ factor for factor in self.factors)
-        product: Tensor = (rows[..., None] * columns[..., None, :]).flatten(3)
-        return product[..., :length]

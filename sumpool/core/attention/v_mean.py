@@ -19,14 +19,12 @@ class VMeanAttentionConfig(AttentionConfig):
 
     kind: Literal["v_mean"] = "v_mean"
 
-    def build(self, dim: int, heads: int) -> "VMeanAttention":
-        """Build the attention."""
-        return VMeanAttention(dim, heads, projections=1)
-
 
 @final
 class VMeanAttention(Attention):
     """Mean of the values of a document."""
+
+    projections = 1
 
     def forward(self, tokens: Tokens) -> Tensor:
         """Average over whole documents; see `Attention.forward`."""

@@ -16,10 +16,6 @@ class VanillaAttentionConfig(AttentionConfig):
     """Position encoding inside the attention: rotary rotates queries and keys, relative adds a learned bias per
     distance, none relies on the positions added to the embeddings."""
 
-    def build(self, dim: int, heads: int) -> "VanillaAttention":
-        """Build the attention."""
-        return VanillaAttention(dim, heads, self.positions)
-
 
 @final
 class VanillaAttention(SoftmaxAttention):

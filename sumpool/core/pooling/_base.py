@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.states import Mixture
 from sumpool.core.tokens import Tokens
-from sumpool.settings import Settings
+from sumpool.settings import VariantSettings
 
 Keep = Annotated[int, Field(ge=1, le=10_000_000, strict=True)] | Annotated[float, Field(gt=0, lt=1)]
 """Vectors to keep: a number, or a fraction of each document's real vectors (1.0 is ambiguous and rejected)."""
@@ -21,10 +21,8 @@ Keep = Annotated[int, Field(ge=1, le=10_000_000, strict=True)] | Annotated[float
 _ROUNDING_MARGIN = 1e-9  # exceeds the double-precision rounding error of fraction * length
 
 
-class PoolerConfig(Settings, ABC):
+class PoolerConfig(VariantSettings):
     """Settings of one pooler."""
-
-    kind: str
 
     @property
     def boundary_losses(self) -> tuple[str, ...]:
@@ -36,13 +34,14 @@ class PoolerConfig(Settings, ABC):
         """Whether training needs the phrases of the data (`data.phrases`)."""
         return False
 
-    @abstractmethod
     def build(self, embedding: nn.Embedding) -> "Pooler":
         """Build the pooler.
 
         Args:
             embedding: Token embedding; gives the number of features and, for boundaries, the vocabulary size.
         """
+        pooler: Pooler = self.variant_class(self, embedding)
+        return pooler
 
 
 @dataclass(frozen=True)
@@ -64,6 +63,11 @@ class Pooler(nn.Module, ABC):
     Results are independent of padding, pooled vectors keep their source order, and a document that already has no more
     vectors than the pooler keeps is returned unchanged.
     """
+
+    def __init__(self, config: PoolerConfig, embedding: nn.Embedding) -> None:
+        super().__init__()
+        del embedding
+        self.config = config
 
     @abstractmethod
     def forward(self, tokens: Tokens) -> Pooled:

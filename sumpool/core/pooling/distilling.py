@@ -11,7 +11,7 @@ pair. A pooled vector takes the position of the token of its pair with most feat
 from typing import Literal, final
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional as F
 
 from sumpool.core.nn.masking import zero_padding
@@ -27,10 +27,6 @@ class DistillingPoolerConfig(PoolerConfig):
 
     kind: Literal["distilling"] = "distilling"
 
-    def build(self, embedding: nn.Embedding) -> "DistillingPooler":
-        """Build the pooler."""
-        return DistillingPooler(embedding.embedding_dim)
-
 
 @final
 class DistillingPooler(Pooler):
@@ -40,17 +36,23 @@ class DistillingPooler(Pooler):
         convolve: Linear map of each token with the tokens before and after it.
     """
 
-    def __init__(self, dim: int) -> None:
-        super().__init__()
-        self.convolve = nn.Linear(3 * dim, dim)
+    def __init__(self, config: DistillingPoolerConfig, embedding: nn.Embedding) -> None:
+        super().__init__(config, embedding)
+        self.convolve = nn.Linear(3 * embedding.embedding_dim, embedding.embedding_dim)
 
     def forward(self, tokens: Tokens) -> Pooled:
         """Pool (batch, length, dim) to (batch, half of the length rounded up, dim)."""
-        windows = self._windows(self._convolved(tokens), tokens.mask)
+        states, odd = zero_padding(tokens.states, tokens.mask), tokens.mask.size(1) % 2
+        before, after = F.pad(states, (0, 0, 1, 0))[:, :-1], F.pad(states, (0, 0, 0, 1))[:, 1:]
+        convolved = F.elu(self.convolve(torch.cat([before, states, after], dim=2)))
+        # States before, at and after every second token, (batch, pairs, 3, dim), the lowest value at missing ones.
+        lowest = torch.finfo(convolved.dtype).min
+        convolved = convolved.masked_fill(~tokens.mask[..., None], lowest)
+        windows = F.pad(convolved, (0, 0, 1, 1 + odd), value=lowest).unfold(1, 3, 2).transpose(2, 3)
         values, argmax = windows.max(2)  # (batch, pairs, dim)
         fraction = torch.full_like(at_least_float32(values), 1 / values.size(2))
         weights = fraction.new_zeros(windows.shape[:3]).scatter_add(2, argmax, fraction)  # (batch, pairs, 3)
-        mask = F.pad(tokens.mask, (0, tokens.mask.size(1) % 2))[:, ::2]
+        mask = F.pad(tokens.mask, (0, odd))[:, ::2]
         weights = weights.masked_fill(~mask[..., None], 0.0)
         first = 2 * torch.arange(mask.size(1), device=mask.device)
         members = (first[:, None] + torch.arange(-1, 2, device=mask.device)).clamp(0, tokens.mask.size(1) - 1)
@@ -58,16 +60,3 @@ class DistillingPooler(Pooler):
         mixture = Mixture(members.expand(weights.shape), weights, mask)
         lengths = tokens.lengths and [(real + 1) // 2 for real in tokens.lengths]
         return Pooled(pool_tokens(tokens, values, mask, heaviest, lengths), lambda: mixture)
-
-    def _convolved(self, tokens: Tokens) -> Tensor:
-        """Apply the convolution and ELU to states (batch, length, dim)."""
-        states = zero_padding(tokens.states, tokens.mask)
-        before, after = F.pad(states, (0, 0, 1, 0))[:, :-1], F.pad(states, (0, 0, 0, 1))[:, 1:]
-        return F.elu(self.convolve(torch.cat([before, states, after], dim=2)))
-
-    def _windows(self, states: Tensor, mask: Tensor) -> Tensor:
-        """States before, at and after every second token, (batch, pairs, 3, dim), the lowest value at missing ones."""
-        lowest = torch.finfo(states.dtype).min
-        states = states.masked_fill(~mask[..., None], lowest)
-        padded = F.pad(states, (0, 0, 1, 1 + states.size(1) % 2), value=lowest)
-        return padded.unfold(1, 3, 2).transpose(2, 3)

@@ -14,7 +14,6 @@ from typing import Literal, final
 
 import torch
 from pydantic import Field
-from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.nn.numerics import at_least_float32
@@ -35,23 +34,16 @@ class FunnelPoolerConfig(PoolerConfig):
     combine: Literal["mean", "max"] = "mean"
     """Reduction of a window: the mean, or the max of each feature."""
 
-    def build(self, embedding: nn.Embedding) -> "FunnelPooler":
-        """Build the pooler."""
-        del embedding
-        return FunnelPooler(self)
-
 
 @final
 class FunnelPooler(Pooler):
     """Mean or max pooling over fixed windows."""
 
-    def __init__(self, config: FunnelPoolerConfig) -> None:
-        super().__init__()
-        self.config = config
+    config: FunnelPoolerConfig
 
     def forward(self, tokens: Tokens) -> Pooled:
         """Pool (batch, length, dim) to (batch, windows, dim)."""
-        window, stride = self.config.window, self.config.stride
+        window, stride, is_mean = self.config.window, self.config.stride, self.config.combine == "mean"
         length = tokens.mask.size(1)
         starts = torch.arange(0, min(length, max(1, length - window + stride)), stride, device=tokens.mask.device)
         members = starts[:, None] + torch.arange(window, device=starts.device)  # (windows, window)
@@ -59,11 +51,19 @@ class FunnelPooler(Pooler):
         inside = members < real[..., None]  # (batch, windows, window)
         # No window starts beyond the end or within the last tokens of its predecessor.
         mask = starts < real.minimum((real - window + stride).clamp(min=1))
-        if self.config.combine == "mean":
-            pooled, weights = _mean(self._windows(tokens, len(starts), 0.0), inside)
+        padding = 0.0 if is_mean else -math.inf
+        end = (len(starts) - 1) * stride + window
+        states = tokens.states.masked_fill(~tokens.mask[..., None], padding)
+        states = F.pad(states, (0, 0, 0, end - length), value=padding)
+        windows = states.unfold(1, window, stride)  # (batch, windows, dim, window)
+        if is_mean:  # over the real tokens of each window
+            size = inside.sum(2, keepdim=True).clamp(min=1)
+            pooled, weights = windows.sum(3) / size, inside.to(at_least_float32(windows).dtype) / size
             heaviest = starts + (inside.sum(2) - 1) // 2
-        else:
-            pooled, weights = _max(self._windows(tokens, len(starts), -math.inf))
+        else:  # a token weighs as much as the fraction of features taken from it
+            pooled, argmax = windows.max(3)  # (batch, windows, dim)
+            fraction = torch.full_like(at_least_float32(pooled), 1 / pooled.size(2))
+            weights = fraction.new_zeros(*argmax.shape[:2], window).scatter_add(2, argmax, fraction)
             heaviest = starts + weights[..., :stride].argmax(2)
         members = members.clamp(max=length - 1).expand(inside.shape)
         mixture = Mixture(members, weights.masked_fill(~mask[..., None], 0.0), mask)
@@ -71,23 +71,3 @@ class FunnelPooler(Pooler):
             math.ceil(min(real, max(1, real - window + stride)) / stride) for real in tokens.lengths
         ]
         return Pooled(pool_tokens(tokens, pooled, mask, heaviest, lengths), lambda: mixture)
-
-    def _windows(self, tokens: Tokens, count: int, padding: float) -> Tensor:
-        """States as (batch, windows, dim, window), with the value `padding` at missing tokens."""
-        states = tokens.states.masked_fill(~tokens.mask[..., None], padding)
-        end = (count - 1) * self.config.stride + self.config.window
-        padded = F.pad(states, (0, 0, 0, end - states.size(1)), value=padding)
-        return padded.unfold(1, self.config.window, self.config.stride)
-
-
-def _mean(windows: Tensor, inside: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean of each window (batch, windows, dim, window) over its real tokens, and the weights of the tokens."""
-    size = inside.sum(2, keepdim=True).clamp(min=1)
-    return windows.sum(3) / size, inside.to(at_least_float32(windows).dtype) / size
-
-
-def _max(windows: Tensor) -> tuple[Tensor, Tensor]:
-    """Maximum of each feature, and the fraction of features taken from each token as its weight."""
-    values, argmax = windows.max(3)  # (batch, windows, dim)
-    weight = torch.full_like(at_least_float32(values), 1 / values.size(2))
-    return values, weight.new_zeros(*argmax.shape[:2], windows.size(3)).scatter_add(2, argmax, weight)

@@ -31,15 +31,12 @@ from sumpool.core.pooling._base import (
     max_kept,
     pool_tokens,
 )
-from sumpool.core.scoring import LinearScorerConfig, Scorer, ScorerConfig
+from sumpool.core.scoring import LinearScorerConfig, ScorerConfig
 from sumpool.core.tokens import Tokens
 from sumpool.settings import OneOf, Settings
 
 PeakKind = Literal["double_exponential", "scaled", "plain"]
 Sort = Literal["each_round", "once", "never"]
-_PlayedRound = tuple[Tensor | None, Tensor, Tensor]
-"""Vector index at each rank (batch, slots), None if the order was kept; slots left (batch, 1); weights of the lower
-ranks (batch, slots / 2), 1 without a partner. Rank i is paired with rank 2 * slots left - 1 - i."""
 
 
 class Peak(Settings):
@@ -76,10 +73,6 @@ class HalvingPoolerConfig(PoolerConfig):
     inference: Literal["soft", "hard"] = "soft"
     """Pairs after training: soft combines them (the paper), hard keeps the better vector."""
 
-    def build(self, embedding: nn.Embedding) -> "HalvingPooler":
-        """Build the pooler."""
-        return HalvingPooler(self, self.scorer.build(embedding.embedding_dim))
-
 
 @dataclass(frozen=True)
 class Tournament:
@@ -109,7 +102,8 @@ def halve(
     """Run the tournament on scores.
 
     Each document is halved to its own size: `rounds` rounds start from kept * 2 ** rounds slots, at least as many as
-    there are vectors, and a vector whose partner slot is empty passes unchanged.
+    there are vectors. Rank i is paired with rank 2 * slots left - 1 - i, and a vector whose partner slot is empty
+    passes unchanged.
 
     Args:
         scores: (batch, length), any value at padding.
@@ -124,55 +118,39 @@ def halve(
     Returns:
         Survivors in source order.
     """
-    max_length = scores.size(1) if max_length is None else max_length
+    length, max_length = scores.size(1), scores.size(1) if max_length is None else max_length
     survivors = max_kept(keep, max_length)
     ratio = max_length / keep if isinstance(keep, int) else 1 / keep
     rounds = max(0, math.ceil(math.log2(ratio)))
-    values = F.pad(at_least_float32(scores).masked_fill(~mask, 0.0), (0, survivors * 2**rounds - scores.size(1)))
+    values = F.pad(at_least_float32(scores).masked_fill(~mask, 0.0), (0, survivors * 2**rounds - length))
     slots = keep_counts(keep, mask)[:, None] << rounds  # (batch, 1)
     real = mask.sum(1, keepdim=True)
-    history: list[_PlayedRound] = []
+    # Of each round: vector index at each rank (batch, slots), None if the order was kept; slots left (batch, 1);
+    # weights of the lower ranks (batch, slots / 2), 1 without a partner.
+    history: list[tuple[Tensor | None, Tensor, Tensor]] = []
     total, pairs = values.new_zeros(()), real.new_zeros(())
     for index in range(rounds):
         ranked: Tensor | None = None
-        if sort == "each_round" or (sort == "once" and index == 0):
-            values, ranked = _rank(values, real)
+        if sort == "each_round" or (sort == "once" and index == 0):  # the real ones, best first
+            absent = torch.arange(values.size(1), device=values.device) >= real
+            values, ranked = values.masked_fill(absent, -math.inf).sort(dim=1, descending=True, stable=True)
+            values = values.masked_fill(absent, 0.0)
         slots = slots // 2
-        values, weight, paired = _combine_pairs(values, real, slots, peak, hard)
+        rank = torch.arange(values.size(1) // 2, device=values.device)
+        partner = 2 * slots - 1 - rank  # (batch, slots / 2)
+        paired = (rank < slots) & (partner < real)
+        left, right = values[:, : len(rank)], values.gather(1, partner.clamp(min=0))
+        weight = (left >= right).to(values.dtype) if hard else peak.weight(left, right)
+        weight = torch.where(paired, weight, 1.0)
+        values = torch.lerp(right, left, weight)
         real = real.minimum(slots)
         history.append((ranked, slots, weight))
         winners = torch.where(paired, weight.detach().maximum(1 - weight.detach()), 0.0)
         total, pairs = total + winners.sum(), pairs + paired.sum()
+    # Back from the survivors to their vectors.
     mask = torch.arange(survivors, device=real.device) < real  # (batch, keep)
-    mixture, heaviest = _trace_back(history, mask, scores.size(1), values.dtype)
-    return Tournament(mixture, heaviest, total / pairs)
-
-
-def _rank(scores: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
-    """Stable sort of the first `real` (batch, 1) scores (batch, slots), best first: scores and indices."""
-    absent = torch.arange(scores.size(1), device=scores.device) >= real
-    ranked = scores.masked_fill(absent, -math.inf).sort(dim=1, descending=True, stable=True)
-    return ranked.values.masked_fill(absent, 0.0), ranked.indices
-
-
-def _combine_pairs(
-    scores: Tensor, real: Tensor, slots: Tensor, peak: Peak, hard: bool
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Combine ranks i and 2 * slots - 1 - i: combined scores, weight of the lower rank, and mask of the pairs."""
-    rank = torch.arange(scores.size(1) // 2, device=scores.device)
-    partner = 2 * slots - 1 - rank  # (batch, slots / 2)
-    paired = (rank < slots) & (partner < real)
-    left = scores[:, : len(rank)]
-    right = scores.gather(1, partner.clamp(min=0))
-    weight = (left >= right).to(scores.dtype) if hard else peak.weight(left, right)
-    weight = torch.where(paired, weight, 1.0)
-    return torch.lerp(right, left, weight), weight, paired
-
-
-def _trace_back(history: list[_PlayedRound], mask: Tensor, length: int, dtype: torch.dtype) -> tuple[Mixture, Tensor]:
-    """Source vectors of the survivors, True in mask (batch, keep), and the index of the heaviest of each."""
     members = mask.new_ones(mask.shape).cumsum(1)[..., None] - 1  # (batch, keep, 1)
-    weights = mask[..., None].to(dtype)
+    weights = mask[..., None].to(values.dtype)
     for ranked, slots, pair_weights in reversed(history):
         weight = pair_weights.gather(1, members.flatten(1)).view_as(members)
         partner = (2 * slots[..., None] - 1 - members).clamp(min=0)
@@ -183,8 +161,9 @@ def _trace_back(history: list[_PlayedRound], mask: Tensor, length: int, dtype: t
     members = members.clamp(max=length - 1)
     heaviest = members.gather(2, weights.detach().argmax(2, keepdim=True))[..., 0]
     heaviest, order = heaviest.masked_fill(~mask, length).sort(dim=1)
-    index = order[..., None].expand_as(members)
-    return Mixture(members.gather(1, index), weights.gather(1, index), mask), heaviest
+    index_of_members = order[..., None].expand_as(members)
+    mixture = Mixture(members.gather(1, index_of_members), weights.gather(1, index_of_members), mask)
+    return Tournament(mixture, heaviest, total / pairs)
 
 
 @final
@@ -196,11 +175,12 @@ class HalvingPooler(Pooler):
             exported graph; None where they follow the batch.
     """
 
-    def __init__(self, config: HalvingPoolerConfig, scorer: Scorer) -> None:
-        super().__init__()
+    config: HalvingPoolerConfig
+
+    def __init__(self, config: HalvingPoolerConfig, embedding: nn.Embedding) -> None:
+        super().__init__(config, embedding)
         self.max_length: int | None = None
-        self.config = config
-        self.scorer = scorer
+        self.scorer = config.scorer.build(embedding.embedding_dim)
 
     def forward(self, tokens: Tokens) -> Pooled:
         """Pool (batch, length, dim) to (batch, keep, dim); see `Pooler.forward`."""

@@ -24,7 +24,7 @@ from sumpool.core.pooling._base import (
     pool_tokens,
     top_k,
 )
-from sumpool.core.scoring import LinearScorerConfig, Scorer, ScorerConfig
+from sumpool.core.scoring import LinearScorerConfig, ScorerConfig
 from sumpool.core.tokens import Tokens
 from sumpool.settings import OneOf
 
@@ -42,19 +42,16 @@ class HardPoolerConfig(PoolerConfig):
     """Gradient of the scorer: none (the papers' baseline), or straight_through, as if kept vectors were multiplied by
     their scores."""
 
-    def build(self, embedding: nn.Embedding) -> "HardPooler":
-        """Build the pooler."""
-        return HardPooler(self, self.scorer.build(embedding.embedding_dim))
-
 
 @final
 class HardPooler(Pooler):
     """Hard top-k selection."""
 
-    def __init__(self, config: HardPoolerConfig, scorer: Scorer) -> None:
-        super().__init__()
-        self.config = config
-        self.scorer = scorer
+    config: HardPoolerConfig
+
+    def __init__(self, config: HardPoolerConfig, embedding: nn.Embedding) -> None:
+        super().__init__(config, embedding)
+        self.scorer = config.scorer.build(embedding.embedding_dim)
 
     def forward(self, tokens: Tokens) -> Pooled:
         """Pool (batch, length, dim) to (batch, keep, dim); see `Pooler.forward`."""

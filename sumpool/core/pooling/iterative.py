@@ -30,7 +30,7 @@ from sumpool.core.pooling._base import (
     pool_tokens,
     top_k,
 )
-from sumpool.core.scoring import LinearScorerConfig, Scorer, ScorerConfig
+from sumpool.core.scoring import LinearScorerConfig, ScorerConfig
 from sumpool.core.tokens import Tokens
 from sumpool.settings import OneOf
 
@@ -48,10 +48,6 @@ class IterativePoolerConfig(PoolerConfig):
     """Factor in every softmax. At 1, the value benchmarked by the authors, scores in [0, 1] give nearly uniform weights
     and every output is close to the document's mean; larger values approach exact top-k, and fewer vectors receive a
     gradient."""
-
-    def build(self, embedding: nn.Embedding) -> "IterativePooler":
-        """Build the pooler."""
-        return IterativePooler(self, self.scorer.build(embedding.embedding_dim))
 
 
 def iterate(states: Tensor, scores: Tensor, mask: Tensor, keep: Keep, sharpness: float) -> Tensor:
@@ -103,10 +99,11 @@ def step_weights(scores: Tensor, mask: Tensor, ranked: Tensor, real: Tensor, sha
 class IterativePooler(Pooler):
     """Iterative soft top-k, all steps at once."""
 
-    def __init__(self, config: IterativePoolerConfig, scorer: Scorer) -> None:
-        super().__init__()
-        self.config = config
-        self.scorer = scorer
+    config: IterativePoolerConfig
+
+    def __init__(self, config: IterativePoolerConfig, embedding: nn.Embedding) -> None:
+        super().__init__(config, embedding)
+        self.scorer = config.scorer.build(embedding.embedding_dim)
 
     def forward(self, tokens: Tokens) -> Pooled:
         """Pool (batch, length, dim) to (batch, keep, dim); see `Pooler.forward`."""

@@ -17,7 +17,7 @@ from typing import Annotated, Literal, final
 
 from torch import nn
 
-from sumpool.core.boundaries import Boundaries, BoundariesConfig, FixedBoundariesConfig
+from sumpool.core.boundaries import BoundariesConfig, FixedBoundariesConfig
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.states import Mixture, Segments, memberships
@@ -46,26 +46,23 @@ class SegmentsPoolerConfig(PoolerConfig):
         """Whether the boundaries are trained on phrases."""
         return self.boundaries.requires_phrases
 
-    def build(self, embedding: nn.Embedding) -> "SegmentsPooler":
-        """Build the pooler."""
-        return SegmentsPooler(self, self.boundaries.build(embedding))
-
 
 @final
 class SegmentsPooler(Pooler):
     """Pool each segment to one vector."""
 
-    def __init__(self, config: SegmentsPoolerConfig, boundaries: Boundaries) -> None:
-        super().__init__()
-        self.combine = config.combine
-        self.boundaries = boundaries
+    config: SegmentsPoolerConfig
+
+    def __init__(self, config: SegmentsPoolerConfig, embedding: nn.Embedding) -> None:
+        super().__init__(config, embedding)
+        self.boundaries = config.boundaries.build(embedding)
 
     def forward(self, tokens: Tokens) -> Pooled:
         """Pool (batch, length, dim) to (batch, segments, dim), padded to the document with most segments."""
         vectors, dtype = tokens.states, tokens.states.dtype
         segmentation = self.boundaries(tokens)
         segments = Segments.from_ends(segmentation.ends, tokens.mask)
-        if self.combine == "mean":
+        if self.config.combine == "mean":
             padded = at_least_float32(zero_padding(vectors, tokens.mask))
             pooled = segments.mean(padded, memberships(segmentation.ends, tokens.mask)).to(dtype)
             mixture = partial(segments.mean_mixture, dtype)

@@ -234,7 +234,7 @@ class Hourglass(nn.Module):
         self.before = TextStack(config, config.layers[level])
         self.inner: Hourglass | None = None
         if level < len(config.boundaries):
-            self.boundaries = config.boundaries[level].build_causal(embedding, separators, config.seed)
+            self.boundaries = config.boundaries[level].build(embedding, separators, config.seed)
             self.null = nn.Parameter(torch.randn(config.dim))
             self.norm = nn.LayerNorm(config.dim)
             self.inner = Hourglass(config, embedding, separators, level + 1, pad)

@@ -60,14 +60,14 @@ def naive(attention: LshAttention, states: Tensor) -> Tensor:
 @pytest.mark.parametrize(("bucket", "hashes"), [(8, 1), (8, 4), (3, 2), (1, 3), (100, 2)])
 def test_equals_loops_over_tokens_and_rounds(bucket: int, hashes: int) -> None:
     config = LshAttentionConfig(bucket=bucket, hashes=hashes, local_heads=1)
-    attention = config.build(16, 4).double()
+    attention = LshAttention(config, 16, 4).double()
     tokens = make_tokens(70, 37, 2, 1, pad=7.0)
     assert_equals_naive(attention, tokens, partial(naive, attention))
 
 
 def test_long_documents_share_directions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sumpool.core.attention.lsh._MAX_DIRECTIONS", 3)
-    attention = LshAttentionConfig(bucket=4).build(16, 4).double()
+    attention = LshAttention(LshAttentionConfig(bucket=4), 16, 4).double()
     tokens = make_tokens(100, 9)
     assert attention(tokens).isfinite().all()
     assert attention.rotations.shape == (4, 4, 3)

@@ -93,6 +93,7 @@ def test_first_tokens_attend_to_all_by_maps_of_their_own(
     config: SlidingWindowAttentionConfig | LongformerAttentionConfig,
 ) -> None:
     attention = config.build(16, 4).double()
+    assert isinstance(attention, SlidingWindowAttention | LongformerAttention)
     for parameter in attention.positions.parameters():
         nn.init.normal_(parameter)
 

@@ -21,7 +21,8 @@ def fast_centroids(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def build(clusters: int = 4, cluster_tokens: int = 3) -> RoutingAttention:
-    return RoutingAttentionConfig(clusters=clusters, cluster_tokens=cluster_tokens).build(16, 4).double().eval()
+    config = RoutingAttentionConfig(clusters=clusters, cluster_tokens=cluster_tokens)
+    return RoutingAttention(config, 16, 4).double().eval()
 
 
 def normalised(attention: RoutingAttention, states: Tensor) -> tuple[Tensor, Tensor, Tensor]:

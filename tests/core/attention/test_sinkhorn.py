@@ -13,7 +13,7 @@ LENGTHS = (62, 41, 20, 4, 3, 1)
 
 
 def build(block: int = 4, **settings: float) -> SinkhornAttention:
-    return SinkhornAttentionConfig.model_validate({"block": block} | settings).build(16, 4).double().eval()
+    return SinkhornAttention(SinkhornAttentionConfig.model_validate({"block": block} | settings), 16, 4).double().eval()
 
 
 def heads(values: Tensor, parts: int) -> Tensor:

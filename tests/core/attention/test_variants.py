@@ -9,17 +9,17 @@ from torch.nn import functional as F
 
 from sumpool.core.attention._base import log_kernel
 from sumpool.core.attention.bigbird import BigbirdAttention, BigbirdAttentionConfig
-from sumpool.core.attention.blockwise import BlockwiseAttention
+from sumpool.core.attention.blockwise import BlockwiseAttention, BlockwiseAttentionConfig
 from sumpool.core.attention.convolutional import ConvolutionalAttention, ConvolutionalAttentionConfig
 from sumpool.core.attention.efficient import EfficientAttentionConfig
 from sumpool.core.attention.kernelized import KernelizedAttentionConfig
 from sumpool.core.attention.linformer import LinformerAttentionConfig, LinformerSharing
 from sumpool.core.attention.nystrom import NystromAttentionConfig
 from sumpool.core.attention.performer import orthogonal_directions
-from sumpool.core.attention.skeinformer import SkeinformerAttentionConfig
+from sumpool.core.attention.skeinformer import SkeinformerAttention, SkeinformerAttentionConfig
 from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
 from sumpool.core.attention.synthesizer import SynthesizerAttentionConfig, SynthesizerKind
-from sumpool.core.attention.vanilla import VanillaAttention
+from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.nn import numerics
 from sumpool.core.tokens import Tokens
 from tests.core.attention.checks import assert_equals_masked, assert_equals_naive
@@ -44,7 +44,7 @@ def test_the_logarithm_of_a_kernel_is_that_of_a_gaussian() -> None:
 
 
 def build(settings: dict[str, Any]) -> ConvolutionalAttention:
-    return ConvolutionalAttentionConfig.model_validate(settings).build(16, 4).double()
+    return ConvolutionalAttention(ConvolutionalAttentionConfig.model_validate(settings), 16, 4).double()
 
 
 def naive(attention: ConvolutionalAttention, states: Tensor) -> Tensor:
@@ -90,7 +90,7 @@ def pattern(attention: BigbirdAttention, blocks: int) -> Tensor:
 
 
 def test_equals_explicit_weights() -> None:
-    attention = BigbirdAttentionConfig(block=4, random_blocks=2).build(16, 4).double()
+    attention = BigbirdAttention(BigbirdAttentionConfig(block=4, random_blocks=2), 16, 4).double()
 
     def visible(length: int) -> Tensor:
         blocks = pattern(attention, -(-length // 4)).repeat_interleave(4, 1).repeat_interleave(4, 2)
@@ -101,7 +101,7 @@ def test_equals_explicit_weights() -> None:
 
 
 def test_blocks_see_neighbours_global_and_random_blocks_once() -> None:
-    attention = BigbirdAttentionConfig(block=4, random_blocks=2).build(16, 4)
+    attention = BigbirdAttention(BigbirdAttentionConfig(block=4, random_blocks=2), 16, 4)
     visible = pattern(attention, 20)
     assert visible.max() == 1
     blocks = torch.arange(20)
@@ -113,14 +113,14 @@ def test_blocks_see_neighbours_global_and_random_blocks_once() -> None:
 
 def test_equal_draws_select_the_first_blocks_whatever_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numerics, "hash_uniform", lambda indices: torch.full(indices.shape, 0.25))
-    attention = BigbirdAttentionConfig(block=4, random_blocks=3).build(16, 4)
+    attention = BigbirdAttention(BigbirdAttentionConfig(block=4, random_blocks=3), 16, 4)
     for blocks in (40, 41, 70, 300):
         indices = attention._visible_blocks(torch.full((1, 1, 1, 1), 40), blocks)[0, 0, 20]
         assert set(indices[indices >= 0].tolist()) == {0, 1, 2, 3, 19, 20, 21}
 
 
 def test_blocks_of_padding_are_skipped() -> None:
-    attention = BlockwiseAttention(16, 4, 8).double()
+    attention = BlockwiseAttention(BlockwiseAttentionConfig(block=8), 16, 4).double()
     batch_sizes: list[int] = []
     attention.project.register_forward_pre_hook(lambda _, args: batch_sizes.append(args[0].size(0)))
     tokens = make_tokens(80, 3, 17)
@@ -171,7 +171,7 @@ def test_shared_projections(sharing: LinformerSharing, unreduced: bool, projecti
 
 
 def test_a_higher_rank_approximates_full_attention_if_unreduced() -> None:
-    tokens, full = make_tokens(50), VanillaAttention(16, 2).double()
+    tokens, full = make_tokens(50), VanillaAttentionConfig().build(16, 2).double()
     expected = full(tokens)
 
     def error(rank: int) -> float:
@@ -208,7 +208,7 @@ def test_directions_are_orthogonal_in_blocks() -> None:
 def test_keys_that_matter_are_drawn() -> None:
     """Value norms decide where attention is uniform."""
     mask = torch.ones(1, 50, dtype=torch.bool)
-    attention = SkeinformerAttentionConfig(samples=10).build(16, 1).double()
+    attention = SkeinformerAttention(SkeinformerAttentionConfig(samples=10), 16, 1).double()
     value = torch.ones(1, 1, 50, 16, dtype=torch.float64)
     value[:, :, 20:25] *= 1e4
     counts = torch.zeros(50)
@@ -225,7 +225,7 @@ def test_importance_is_the_root_of_squared_weights_times_the_norm_of_the_value()
     config = SkeinformerAttentionConfig(samples=6, row_normalization="none")  # which returns the odds
     weights, value = torch.rand(2, 4, 6, 20).double(), torch.randn(2, 4, 20, 4).double()
     mask = torch.arange(20) < torch.tensor([20, 13])[:, None]
-    index, _, odds = config.build(16, 4)._draw(weights, value, mask, 0)
+    index, _, odds = SkeinformerAttention(config, 16, 4)._draw(weights, value, mask, 0)
     importance = weights.norm(dim=2) * value.norm(dim=3) * mask[:, None]
     expected = 6 * importance / importance.sum(2, keepdim=True)
     torch.testing.assert_close(odds, expected.gather(2, index))

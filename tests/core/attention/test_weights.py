@@ -117,7 +117,7 @@ def _(attention: InformerAttention, states: Tensor) -> Tensor:
 @weights_of.register
 def _(attention: KernelizedAttention, states: Tensor) -> Tensor:
     query, key, _ = project(attention, states)
-    return normalise(gaussian(query, key)) if attention.normalize else gaussian(query, key)
+    return normalise(gaussian(query, key)) if attention.config.normalize else gaussian(query, key)
 
 
 @weights_of.register
@@ -138,14 +138,14 @@ def _(attention: LinformerAttention, states: Tensor) -> Tensor:
 @weights_of.register
 def _(attention: NystromAttention, states: Tensor) -> Tensor:
     query, key, _ = project(attention, states)
-    count = min(attention.landmarks, len(states))
+    count = min(attention.config.landmarks, len(states))
     of_segment = F.one_hot(torch.arange(len(states)) * count // len(states), count).double()
     average = of_segment.T / of_segment.sum(0)[:, None]  # (landmarks, length)
     left, middle, right = (
         (first @ second.mT / 2).softmax(2)
         for first, second in ((query, average @ key), (average @ query, average @ key), (average @ query, key))
     )
-    weights = left @ iterate_pseudo_inverse(middle, attention.iterations) @ right
+    weights = left @ iterate_pseudo_inverse(middle, attention.config.iterations) @ right
     if attention.convolution is None:
         return weights
     kernel = attention.convolution.kernel_size[0]
@@ -186,8 +186,10 @@ def _(attention: SkeinformerAttention, states: Tensor) -> Tensor:
 def _(attention: SkyformerAttention, states: Tensor) -> Tensor:
     """The inverse is iterated as in the released code, from the column sums of each matrix."""
     query, key, _ = project(attention, states)
-    index, exists = attention._draw(torch.ones(1, len(states), dtype=torch.bool))
-    landmarks = torch.cat([query, key], dim=1)[:, index[exists]]
+    config, mask, half = attention.config, torch.ones(1, len(states), dtype=torch.bool), attention.config.landmarks // 2
+    drawn = (sample_tokens(mask, size, config.seed, i) for i, size in enumerate((half, config.landmarks - half)))
+    queries, keys = (index[exists] for index, exists in drawn)
+    landmarks = torch.cat([query[:, queries], key[:, keys]], dim=1)
     identity = torch.eye(landmarks.size(1)).double()
     middle = gaussian(landmarks, landmarks) + attention.config.regularization * identity
     root = middle.sum(2).rsqrt().diag_embed()

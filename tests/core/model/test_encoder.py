@@ -6,7 +6,7 @@ from typing import Any, final
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from sumpool.core.model import encoder as encoder_module
 from sumpool.core.model.config import ModelConfig
@@ -14,6 +14,7 @@ from sumpool.core.model.encoder import Encoder, EncoderLayer, EncoderOutput, Lay
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.states import Mixture
 from sumpool.core.pooling._base import Pooled, Pooler, keep_all
+from sumpool.core.pooling.hard import HardPoolerConfig
 from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class, kinds
 from tests.core.attention.test_contract import over
@@ -170,7 +171,7 @@ class PoolerWithLoss(Pooler):
 
 
 def test_losses_are_summed_and_metrics_named_after_layers() -> None:
-    encoder, pooler = make_encoder(), PoolerWithLoss()
+    encoder, pooler = make_encoder(), PoolerWithLoss(HardPoolerConfig(), nn.Embedding(1, 16))
     encoder.poolers.update(dict.fromkeys(encoder.poolers, pooler))
     first, last = (int(name) + 1 for name in encoder.poolers)
     output = encoder(*make_documents(9, 4))

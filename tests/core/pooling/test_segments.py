@@ -15,7 +15,7 @@ class ConstantBoundaries(Boundaries):
     """Segment ends by given values."""
 
     def __init__(self, ends: Tensor) -> None:
-        super().__init__()
+        nn.Module.__init__(self)
         self.ends = ends
 
     def forward(self, tokens: Tokens) -> Segmentation:
@@ -72,7 +72,9 @@ def test_weights_are_exactly_one_where_sums_are_rounded() -> None:
 def test_segments_become_means_or_last_vectors_with_the_position_of_the_last_token(combine: str) -> None:
     tokens = make_tokens(5, 3)
     ends = torch.tensor([[0.0, 1, 0, 0, 0], [1, 1, 0, torch.nan, 1]])
-    result = SegmentsPooler(SegmentsPoolerConfig.model_validate({"combine": combine}), ConstantBoundaries(ends))(tokens)
+    pooler = SegmentsPooler(SegmentsPoolerConfig.model_validate({"combine": combine}), nn.Embedding(50, 16))
+    pooler.boundaries = ConstantBoundaries(ends)
+    result = pooler(tokens)
     pooled = result.tokens
     assert pooled.mask.tolist() == [[True, True, False], [True, True, True]]
     assert pooled.origin[pooled.mask].tolist() == [1, 4, 0, 1, 2]

@@ -10,10 +10,10 @@ from torch.nn import functional as F
 
 from sumpool.core.nn.states import Mixture
 from sumpool.core.pooling._base import Keep, keep_counts, max_kept, top_k
-from sumpool.core.pooling.distilling import DistillingPoolerConfig
+from sumpool.core.pooling.distilling import DistillingPooler, DistillingPoolerConfig
 from sumpool.core.pooling.funnel import FunnelPoolerConfig
 from sumpool.core.pooling.hard import HardPooler, HardPoolerConfig
-from sumpool.core.pooling.iterative import IterativePoolerConfig, iterate, step_weights
+from sumpool.core.pooling.iterative import IterativePooler, IterativePoolerConfig, iterate, step_weights
 from sumpool.core.scoring import Scorer
 from sumpool.core.tokens import Tokens
 from tests.core.batches import make_tokens
@@ -55,7 +55,7 @@ def test_top_k_ignores_padding_and_prefers_the_first_of_ties() -> None:
 
 @pytest.mark.parametrize("length", [1, 2, 3, 30, 31])
 def test_equals_convolution_and_max_pooling(length: int) -> None:
-    pooler = DistillingPoolerConfig().build(nn.Embedding(5, 16)).double()
+    pooler = DistillingPooler(DistillingPoolerConfig(), nn.Embedding(5, 16)).double()
     tokens = make_tokens(length, 12, pad=1e3)
     pooled = pooler(tokens).tokens
     for number, real in enumerate((length, 12)):
@@ -104,14 +104,14 @@ def test_a_maximum_has_the_position_of_the_token_with_most_features() -> None:
 
 
 def build(config: HardPoolerConfig) -> HardPooler:
-    return config.build(nn.Embedding(9, 16)).double()
+    return HardPooler(config, nn.Embedding(9, 16)).double()
 
 
 class ConstantScorer(Scorer):
     """Score by given values."""
 
     def __init__(self, *scores: float) -> None:
-        super().__init__()
+        nn.Module.__init__(self)
         self.scores = nn.Parameter(torch.tensor([scores], dtype=torch.float64))
 
     def forward(self, tokens: Tokens) -> torch.Tensor:
@@ -136,9 +136,8 @@ def test_the_best_vectors_are_kept_unchanged() -> None:
 def test_scorer_gradient_is_that_of_a_factor(gradient: str) -> None:
     tokens = make_tokens(5)
     scores = torch.tensor([0.3, 0.9, 0.1, 0.5, 0.2], dtype=torch.float64)
-    pooler = HardPooler(
-        HardPoolerConfig.model_validate({"keep": 2, "gradient": gradient}), ConstantScorer(*scores.tolist())
-    )
+    pooler = build(HardPoolerConfig.model_validate({"keep": 2, "gradient": gradient}))
+    pooler.scorer = ConstantScorer(*scores.tolist())
     pooled = pooler(tokens).tokens
     if gradient == "none":
         assert not pooled.states.requires_grad
@@ -154,7 +153,8 @@ def test_scorer_gradient_is_that_of_a_factor(gradient: str) -> None:
 
 def test_scores_of_zero_and_one_are_allowed() -> None:
     tokens = make_tokens(6, dtype=torch.float32)
-    pooler = HardPooler(HardPoolerConfig(keep=3), ConstantScorer(0, 1, 0, 1, 0, 0)).float()
+    pooler = build(HardPoolerConfig(keep=3))
+    pooler.scorer = ConstantScorer(0, 1, 0, 1, 0, 0).float()
     pooled = pooler(tokens).tokens
     pooled.states.sum().backward()
     assert pooled.origin.tolist() == [[0, 1, 3]]
@@ -221,7 +221,7 @@ def test_gradient_is_exact() -> None:
 
 def test_outputs_have_the_position_of_their_heaviest_vector() -> None:
     tokens = make_tokens(60, 9)
-    pooler = IterativePoolerConfig(keep=12, sharpness=5).build(nn.Embedding(9, 16)).double()
+    pooler = IterativePooler(IterativePoolerConfig(keep=12, sharpness=5), nn.Embedding(9, 16)).double()
     pooled = pooler(tokens).tokens
     scores = pooler.scorer(tokens)
     ranked = scores[0].argsort(descending=True)[:12]
