@@ -137,9 +137,6 @@ def summarize(
     fast: Annotated[
         bool, typer.Option("--fast", help="Select sentences without the model, several times as fast.")
     ] = False,
-    scorer: Annotated[
-        Path | None, typer.Option(metavar="FILE.gguf", help="Choose sentences with a language model, SmolLM2-135M.")
-    ] = None,
     rewrite: Annotated[
         str | None,
         typer.Option(
@@ -165,7 +162,6 @@ def summarize(
     shortcuts = {
         "mode": mode,
         "fast": fast or None,
-        "scorer": None if scorer is None else dumps(str(scorer)),
         "focus": None if focus is None else dumps(focus),
         "key_points": key_points,
         "sections": sections or None,

@@ -66,7 +66,6 @@ class Pipeline:
 
         Raises:
             CheckpointError: If a file is missing or damaged.
-            DataError: If the scorer is damaged, or another model.
         """
 
         def load() -> "LoadedModel":

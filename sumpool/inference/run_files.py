@@ -233,10 +233,9 @@ class RunFiles:
 
         Raises:
             CheckpointError: If a ranker is missing, damaged or not listed.
-            DataError: If the scorer is damaged, or another model.
         """
         self.manifest.verify_present(self.folder, (RANKER,))
-        return SentenceSelector.load(self.folder, SHIPPED, self.config.scorer)
+        return SentenceSelector.load(self.folder, SHIPPED)
 
     def language(self) -> str:
         """Return the language in the data report; English without a report, as for imported models.

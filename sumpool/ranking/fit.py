@@ -24,7 +24,6 @@ from sumpool.ranking.ranker import (
     DocumentClassifier,
     Forest,
     Matrix,
-    Probe,
     Ranker,
     learnt_features,
     sentence_cues,
@@ -41,8 +40,6 @@ _FOLDS = 2
 """Parts of the documents; the cue scores that the trees learn from are fitted on the other part."""
 _MIN_SCALE, _RIDGE = 1e-6, 300.0
 """Standard deviation of a value at least, and penalty of the squared weights of `DocumentClassifier`."""
-_PROBE_RIDGE = 3000.0
-"""Penalty of the squared weights of `Probe`."""
 _COMMON_HEADING = 3
 """Documents with a heading at least that tells little of each."""
 _MIN_HEADING_CUES = 0.25
@@ -256,29 +253,6 @@ def fit_domain(ranker: Ranker, learnt: Sequence[SentenceFeatures], others: Seque
     classes = np.where(is_learnt, 1.0, -1.0)
     solved = _ridge(domain.standardised(values), classes, weights, penalty=_RIDGE, bias_penalty=_RIDGE)
     return replace(ranker, domain=replace(domain, weights=solved[:-1], bias=float(solved[-1])))
-
-
-def fit_probe(ranker: Ranker, examples: "Sequence[MarkedExample]", states: Sequence[Matrix]) -> Ranker:
-    """Return the ranker with a linear model over states of sentences, by ridge regression on marks of readers.
-
-    Args:
-        ranker: The ranker.
-        examples: Documents with marks.
-        states: States of the candidates of each, see `SentenceStates.read`; NaN where unread.
-    """
-    is_read = [~np.isnan(rows[:, 0]) for rows in states]
-    flat = np.concatenate([rows[part] for rows, part in zip(states, is_read, strict=True)]).astype(np.float64)
-    mean, scale = flat.mean(axis=0), flat.std(axis=0) + _MIN_SCALE
-    solved = []
-    for name, known in (("preference", "shown"), ("dependence", "judged"), ("junk", "shown")):
-        rows = [part & getattr(example, known) for example, part in zip(examples, is_read, strict=True)]
-        inputs = (np.concatenate([item[part] for item, part in zip(states, rows, strict=True)]) - mean) / scale
-        values = np.concatenate([getattr(item, name)[part] for item, part in zip(examples, rows, strict=True)])
-        weights = np.concatenate([np.full(part.sum(), max(part.sum(), 1) ** -0.5) for part in rows])
-        weights /= weights.mean()
-        solved.append(_ridge(inputs, values, weights, penalty=_PROBE_RIDGE, bias_penalty=0.0))
-    parameters = np.array(solved)
-    return replace(ranker, probe=Probe(mean, scale, parameters[:, :-1], parameters[:, -1]))
 
 
 def _ridge(inputs: Values, values: Values, weights: Values, *, penalty: float, bias_penalty: float) -> Values:

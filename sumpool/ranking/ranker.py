@@ -67,10 +67,6 @@ and that it has no content."""
 _CUES: Final = ("sentence", "heading")
 _CLASSIFIER: Final = ("mean", "scale", "weights")
 """Arrays of `DocumentClassifier`."""
-_PROBE_ARRAYS: Final = ("mean", "scale", "weights", "bias")
-"""Arrays of `Probe`."""
-_PROBE = 0.7
-"""Weight of the probe beside the trees; from .5 on, no other is better by more than .01 of the first choices."""
 _DEVIATIONS = 5.0
 """Standard deviations to which the values of a document are clipped."""
 
@@ -215,34 +211,6 @@ class DocumentClassifier:
 
 
 @dataclass(frozen=True)
-class Probe:
-    """Linear model over the states of sentences that a language model has read, see `SentenceStates`.
-
-    Attributes:
-        mean: Mean of each number of a state, (2 * dim,).
-        scale: Standard deviation of each, (2 * dim,).
-        weights: Weights of preference, dependence and junk, (3, 2 * dim).
-        bias: Their values for the mean state, (3,).
-    """
-
-    mean: Values
-    scale: Values
-    weights: Values
-    bias: Values
-
-    def mix(self, tree_values: Values, states: Matrix) -> Values:
-        """Return values of trees mixed with those of the probe, which counts where a sentence was read.
-
-        Args:
-            tree_values: Preference, dependence and junk of each candidate by trees, (3, candidates).
-            states: States of the candidates, (candidates, 2 * dim); NaN where unread.
-        """
-        of_states = self.weights @ ((states - self.mean) / self.scale).T + self.bias[:, None]
-        mixed = (1 - _PROBE) * tree_values + _PROBE * of_states
-        return np.where(np.isnan(of_states), tree_values, mixed)
-
-
-@dataclass(frozen=True)
 class ChoiceInputs:
     """Features of the candidates of a document.
 
@@ -295,7 +263,6 @@ class Ranker:
         structure: Trees over `FEATURES` and `LEARNT`, which have learnt from reference summaries.
         choice: Trees that have learnt from marks of readers, by the names in `CHOICE`; None without.
         domain: Classifier of documents as such with reference summaries; None if all count as such.
-        probe: Improves `choice` where a language model has read the sentences; None without.
         common_headings: Headings that tell little of a document as many have them, see `heading_key`.
     """
 
@@ -303,7 +270,6 @@ class Ranker:
     structure: Forest
     choice: Mapping[str, Forest] | None = None
     domain: DocumentClassifier | None = None
-    probe: Probe | None = None
     common_headings: frozenset[str] = frozenset()
 
     def score(self, features: SentenceFeatures) -> Values:
@@ -317,22 +283,15 @@ class Ranker:
         by_score = np.column_stack([scores, scores - scores.max(), ranks(scores)]).astype(np.float32)
         return ChoiceInputs((features.values, learnt, by_score), scores)
 
-    def predict_choice(self, inputs: "ChoiceInputs", states: Matrix | None = None) -> "ChoicePrediction":
-        """Predict what a reader would choose.
-
-        Args:
-            inputs: Features of the candidates, see `inputs`.
-            states: States of the candidates, see `Probe.mix`; None without a language model.
+    def predict_choice(self, inputs: "ChoiceInputs") -> "ChoicePrediction":
+        """Predict what a reader would choose, from the features of the candidates.
 
         Raises:
             ValueError: If the ranker has not learnt from marks.
         """
         if self.choice is None:
             raise ValueError("the ranker must have learnt from marks of readers, got one without")
-        values = np.array([self.choice[name].predict(*inputs.tables) for name in CHOICE])
-        preference, dependence, junk = (
-            values if self.probe is None or states is None else self.probe.mix(values, states)
-        )
+        preference, dependence, junk = (self.choice[name].predict(*inputs.tables) for name in CHOICE)
         is_fragment = inputs.tables[0][:, FEATURES.index("starts_in_lower_case")]
         costs = np.asarray(_DEPENDENCE * dependence + _JUNK * junk + _FRAGMENT * is_fragment, np.float64)
         return ChoicePrediction(preference, costs, junk)
@@ -350,8 +309,6 @@ class Ranker:
         if self.domain:
             arrays |= {f"domain.{array}": getattr(self.domain, array).astype(np.float32) for array in _CLASSIFIER}
             bases["domain"] = self.domain.bias
-        if self.probe:
-            arrays |= {f"probe.{name}": getattr(self.probe, name).astype(np.float32) for name in _PROBE_ARRAYS}
         content = {
             "schema": _SCHEMA,
             "features": [*FEATURES, *LEARNT],
@@ -401,11 +358,8 @@ class Ranker:
         if "domain" in content["bases"]:
             mean, scale, weights = (arrays[f"domain.{array}"].astype(np.float64) for array in _CLASSIFIER)
             domain = DocumentClassifier(mean, scale, weights, float(content["bases"]["domain"]))
-        probe = None
-        if "probe.mean" in arrays:
-            probe = Probe(*(arrays[f"probe.{name}"].astype(np.float64) for name in _PROBE_ARRAYS))
         common = frozenset(map(str, content["common_headings"]))
-        return cls(Cues(*by_cue), forests["structure"], choice, domain, probe, common)
+        return cls(Cues(*by_cue), forests["structure"], choice, domain, common)
 
 
 def learnt_features(features: SentenceFeatures, cues: Cues) -> Matrix:

@@ -32,13 +32,12 @@ from sumpool.ranking.table_of_contents import (
     table_of_contents,
     without_label,
 )
-from sumpool.text.language import ENGLISH, UNDETECTED, content_prefixes, function_words, split_words, word_count
+from sumpool.text.language import ENGLISH, content_prefixes, function_words, split_words, word_count
 from sumpool.text.prose import PROSE_KINDS, ends_sentence, tidy_sentence, without_citations, without_connective
 from sumpool.text.word_graph import Values
 
 if TYPE_CHECKING:
     from sumpool.core.decoding.config import LengthTarget
-    from sumpool.ranking.sentence_states import SentenceStates
 
 _EXPECTED = 0.8
 """Words of the reference that is expected, relative to those asked for or, without samples, to the usual ones."""
@@ -120,16 +119,14 @@ class SentenceSelector:
     Attributes:
         ranker: The ranker, which has learnt from reference summaries.
         readers: Ranker that has learnt from marks of readers, often the same.
-        states: Language model that reads the sentences; None without.
     """
 
-    def __init__(self, ranker: Ranker, readers: Ranker | None = None, states: "SentenceStates | None" = None) -> None:
+    def __init__(self, ranker: Ranker, readers: Ranker | None = None) -> None:
         self.ranker = ranker
-        self.states = states
         self.readers = readers or ranker
 
     @classmethod
-    def load(cls, folder: Path, shipped: Path, scorer: Path | None = None) -> "SentenceSelector":
+    def load(cls, folder: Path, shipped: Path) -> "SentenceSelector":
         """Load the ranker of a run folder; where it has none, or none with marks, that of the shipped folder serves.
 
         What the model of a run without a ranker has learnt is not known to the shipped one.
@@ -137,20 +134,12 @@ class SentenceSelector:
         Args:
             folder: The run folder.
             shipped: The shipped folder.
-            scorer: File of a language model that reads the sentences, see `SentenceStates`; None without.
 
         Raises:
             CheckpointError: If a ranker is damaged or of another version.
-            DataError: If the scorer is damaged, or another model.
         """
         ranker = Ranker.load(folder) if (folder / FILE).is_file() else replace(Ranker.load(shipped), domain=None)
-        states = None
-        if scorer:
-            # Imported here, as few have a scorer.
-            from sumpool.ranking.sentence_states import SentenceStates
-
-            states = SentenceStates(scorer)
-        return cls(ranker, ranker if ranker.choice else Ranker.load(shipped), states)
+        return cls(ranker, ranker if ranker.choice else Ranker.load(shipped))
 
     def candidates(
         self, document: Document, sentences: Sequence[SourceSentence], language: str, focus: str = ""
@@ -237,10 +226,7 @@ class SentenceSelector:
         """Choose candidates, and headings behind them; samples are None where no model has read the document."""
         document, sentences, language = candidates.document, candidates.sentences, candidates.language
         texts = [self._text(candidates, index) for index in candidates.indices]
-        is_like_references, states = self.is_in_domain(candidates), None
-        if self.states and not candidates.for_readers and not is_like_references and language in (ENGLISH, UNDETECTED):
-            states = self.states.read(document, sentences)[list(candidates.indices)]  # in languages that it has learnt
-        choice = self.readers.predict_choice(inputs, states)
+        choice = self.readers.predict_choice(inputs)
         preferences = _adapted(texts, choice.combine(candidates.scores), candidates)
         most_overlap = _MAX_OVERLAP if document.parts else 1.0
         wanted: list[int] = np.flatnonzero(preferences >= _WANTED * preferences.max()).tolist()
@@ -253,7 +239,7 @@ class SentenceSelector:
         wanted_texts = [texts[row] for row in wanted]
         chosen: list[int] = []
         headings: list[tuple[int, str]] = []
-        if is_like_references:
+        if self.is_in_domain(candidates):
             length = None if samples and not target else _EXPECTED * budget
             scores = (candidates.scores - _COSTS * choice.costs)[wanted]
             chosen = [wanted[index] for index in select_expected(wanted_texts, scores, samples or (), length=length)]

@@ -247,12 +247,3 @@ def test_rows_are_read_from_the_field_that_the_model_was_trained_on(
     monkeypatch.setattr("sumpool.cli.summarize.read_json", lambda *_: {"fields": {"document": "body"}})
     assert "packet" in summary()
     assert "router" in summary("--field", "document")
-
-
-def test_a_scorer_must_be_a_language_model() -> None:
-    Path("doc.txt").write_text(story(2, 50))
-    Path("model.gguf").write_bytes(b"text")
-    for name in ("model.gguf", "missing.gguf"):
-        result = run("summarize", "doc.txt", "--scorer", name)
-        assert isinstance(result.exception, DataError)
-        assert str(result.exception).startswith(f"{name} must be SmolLM2-135M as a GGUF file, got: ")

@@ -15,7 +15,6 @@ from sumpool.ranking.fit import (
     fit_choice,
     fit_cues,
     fit_domain,
-    fit_probe,
     fit_ranker,
     frequent_cues,
     labelled_example,
@@ -24,7 +23,6 @@ from sumpool.ranking.fit import (
     targets,
     with_abstract,
 )
-from sumpool.ranking.marks import MarkedExample
 from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.ranking.ranker import Ranker, cue_scores, sentence_cues
 from sumpool.ranking.sentence_selector import SentenceSelector
@@ -95,37 +93,6 @@ def test_documents_with_structure_have_the_sentences_that_readers_want(chosen: R
     assert first == (9, "We describe the packet and the router for the channel.")
     target = LengthTarget(3, in_sentences=True, tokens=0)
     assert len(selector.select(candidates, target=target)) == 3
-
-
-def test_a_probe_learns_from_states_and_counts_where_they_are_known(chosen: Ranker, tmp_path: Path) -> None:
-    generator = np.random.default_rng(0)
-
-    def states(item: MarkedExample) -> NDArray[np.float32]:
-        rows = generator.normal(size=(len(item.features), 6)).astype(np.float32)
-        rows[:, 2] += 5 * item.dependence
-        rows[:, 4] += 5 * item.preference
-        return rows
-
-    examples = [marked(seed) for seed in range(30, 90)]
-    fitted = fit_probe(chosen, examples, [states(item) for item in examples])
-    assert fitted.probe is not None
-    shown = np.concatenate([item.preference[item.shown] for item in examples])
-    np.testing.assert_allclose(fitted.probe.bias[0], shown.mean(), atol=0.01)
-    item = marked(100)
-    inputs, scores = fitted.inputs(item.features), fitted.score(item.features)
-    known = states(item)
-    known[0] = np.nan
-    found = fitted.predict_choice(inputs, known).combine(scores)
-    plain = fitted.predict_choice(inputs).combine(scores)
-    assert found[0] == pytest.approx(plain[0])
-    assert (found != plain).sum() == len(found) - 1
-    assert found.argmax() == item.preference.argmax()
-    moved = known.copy()
-    moved[3, 4] += 50
-    assert fitted.predict_choice(inputs, moved).combine(scores).argmax() == 3
-    (tmp_path / RANKER).write_bytes(fitted.to_bytes())
-    again = Ranker.load(tmp_path)
-    np.testing.assert_allclose(again.predict_choice(inputs, known).combine(scores), found, atol=1e-5)
 
 
 def test_cues_of_headings_are_a_quarter_of_those_of_sentences() -> None:

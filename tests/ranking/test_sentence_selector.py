@@ -14,7 +14,7 @@ from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.io.manifest import SHIPPED
 from sumpool.ranking.fit import Fitting, fit_choice, fit_ranker
 from sumpool.ranking.ranker import FILE as RANKER
-from sumpool.ranking.ranker import DocumentClassifier, Forest, Probe, Ranker
+from sumpool.ranking.ranker import DocumentClassifier, Forest, Ranker
 from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.text.sentences import SentenceSplitter
 from tests.conftest import story
@@ -203,32 +203,6 @@ def test_every_forest_is_evaluated_once(ranker: Ranker, monkeypatch: pytest.Monk
         assert selector.select(candidates)
         assert len(evaluated) == len({id(forest) for forest in evaluated}) == 4
         evaluated.clear()
-
-
-class States:
-    """A language model that knows the numbers of the sentences that a reader wants."""
-
-    def __init__(self, wanted: int) -> None:
-        self.wanted = wanted
-
-    def read(self, _: Document, sentences: Sequence[SourceSentence]) -> NDArray[np.float32]:
-        return np.array([[9.0 if index == self.wanted else 0.0] for index in range(len(sentences))], np.float32)
-
-
-def test_a_language_model_helps_to_choose_in_english(ranker: Ranker) -> None:
-    ones, weights = np.ones(1), np.array([[1.0], [0.0], [0.0]])
-    readers = replace(with_domain(ranker, False), probe=Probe(np.zeros(1), ones, weights, np.zeros(3)))
-    for wanted in (5, 40):
-        selector = SentenceSelector(readers, None, States(wanted))  # type: ignore[arg-type]  # instead of a file
-        assert wanted in dict(selector.select(selector.candidates(FILE, SENTENCES, "en"), words=20))
-        german = selector.candidates(FILE, SENTENCES, "de")
-        assert selector.select(german, words=20) == SentenceSelector(readers).select(german, words=20)
-
-
-def test_a_language_model_does_not_read_where_references_decide(ranker: Ranker) -> None:
-    selector = SentenceSelector(with_domain(ranker, True), None, object())  # type: ignore[arg-type]  # fails if it reads
-    candidates = selector.candidates(FILE, SENTENCES, "en")
-    assert selector.select(candidates) == SentenceSelector(with_domain(ranker, True)).select(candidates)
 
 
 def test_marks_of_lists_and_citations_are_no_part_of_a_sentence(ranker: Ranker) -> None:

@@ -2,16 +2,16 @@
 
     python docs/scripts/marks/marked_documents.py fetch OUT [--mirror FOLDER]
     python docs/scripts/marks/marked_documents.py fit OUT --ranker FOLDER --references TEXTS.jsonl \
-        [--published RFC-CORPUS] [--scorer MODEL.gguf]
+        [--published RFC-CORPUS]
     python docs/scripts/marks/marked_documents.py table OUT --ranker FOLDER [--part test] [--words 58]
 
 `fetch` gets every document of documents.jsonl from its repository at GitHub, at the commit where it was marked, or from
 copies of the repositories in `--mirror` (bare ones, `owner+name`), and compares its SHA-256. `fit` adds trees to the
 ranker of a folder, such as a copy of sumpool/shipped, from the marks of the parts train and development, and tells such
 documents from the training documents of its model, `texts.jsonl` of prepared data, as rows, as files, and with their
-abstracts, as they are published. With a scorer, it also fits the probe that reads its states. `table` prints, for some
-60 words chosen from each document of a part, how often the reader's first sentence is among them, the share of them
-that the reader marked as best or good, and those that do not stand alone or have no content per 100.
+abstracts, as they are published. `table` prints, for some 60 words chosen from each document of a part, how often
+the reader's first sentence is among them, the share of them that the reader marked as best or good, and those that do
+not stand alone or have no content per 100.
 """
 
 import argparse
@@ -35,13 +35,12 @@ from sumpool.inference.run_files import RunFiles
 from sumpool.io.atomic import temporary_path
 from sumpool.io.replaceable import replace_listed_file
 from sumpool.ranking.features import SentenceFeatures, sentence_features
-from sumpool.ranking.fit import Fitting, fit_choice, fit_domain, fit_probe
+from sumpool.ranking.fit import Fitting, fit_choice, fit_domain
 from sumpool.ranking.marks import MARKED_KINDS, Marks, marked_example, split_document
 from sumpool.ranking.ranker import FILE, Ranker
 from sumpool.ranking.selection import find_candidates
-from sumpool.ranking.sentence_states import SentenceStates
 from sumpool.tasks.summarization.evaluate import FileFormat, read_as_file
-from sumpool.text.language import ENGLISH, word_count
+from sumpool.text.language import word_count
 
 HERE = Path(__file__).parent
 MAX_BYTES = 64 << 20
@@ -70,14 +69,13 @@ def main() -> None:
     parser.add_argument("--ranker", type=Path)
     parser.add_argument("--references", type=Path)
     parser.add_argument("--published", type=Path)
-    parser.add_argument("--scorer", type=Path)
     parser.add_argument("--part", default="test")
     parser.add_argument("--words", type=int, default=58)
     options = parser.parse_args()
     if options.action == "fetch":
         fetch(options.out, options.mirror)
     elif options.action == "fit":
-        fit(options.out, options.ranker, options.references, options.published, options.scorer)
+        fit(options.out, options.ranker, options.references, options.published)
     else:
         sys.stdout.write(table(options.out, options.ranker, options.part, options.words))
 
@@ -136,23 +134,15 @@ def read(out: Path, parts: Sequence[str]) -> Iterator[Marked]:
 READERS = ("first", "second")
 
 
-def fit(out: Path, folder: Path, references: Path, published: Path | None = None, scorer: Path | None = None) -> None:
+def fit(out: Path, folder: Path, references: Path, published: Path | None = None) -> None:
     """Add trees that have learnt from the marks to the ranker of a folder, and what tells its domain."""
     items = list(read(out, ("train", "development")))
-    every = [marked_example(item.document, item.sentences, item.marks, item.language) for item in items]
+    every = (marked_example(item.document, item.sentences, item.marks, item.language) for item in items)
     marked = [example for example in every if len(example.features)]
     ranker = fit_choice(Ranker.load(folder), marked, Fitting())
     as_rows = [_features(Document(item.row["id"], item.document.text)) for item in items]
     others = [*as_rows, *(example.features for example in marked)]
     ranker = fit_domain(ranker, list(_learnt(references, published)), others)
-    if scorer:
-        reader = SentenceStates(scorer)
-        pairs = [
-            (example, reader.read(item.document, item.sentences)[find_candidates(item.sentences)])
-            for item, example in zip(items, every, strict=True)
-            if item.language == ENGLISH and len(example.features)
-        ]
-        ranker = fit_probe(ranker, *zip(*pairs, strict=True))
     temporary_path(folder / FILE).write_bytes(ranker.to_bytes())
     replace_listed_file(folder / FILE, {"marked_documents": len(marked)})
 

@@ -3,7 +3,6 @@
 import math
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, Self, final
 
 from pydantic import AfterValidator, Field, model_validator
@@ -202,9 +201,6 @@ class DecodingConfig(Settings):
     fast: bool = False
     """Select sentences by structure and words alone, without the model: some ten times faster, and no sampled summaries
     help to choose. The mode is extractive then."""
-    scorer: Path | None = None
-    """File of a language model, SmolLM2-135M in GGUF, that reads English documents to choose sentences for readers;
-    some seconds a document."""
     mbr: bool = False
     """Choose a generated summary by minimum Bayes risk: of the best hypothesis and the sampled summaries, the one that
     agrees most with the other samples, by ROUGE-1 + ROUGE-2 F1. Otherwise it is the best hypothesis."""
