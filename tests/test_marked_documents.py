@@ -3,34 +3,63 @@
 import hashlib
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import marked_documents
 import pytest
 
+from sumpool.documents.document import Document
 from sumpool.documents.read import read_documents
-from sumpool.documents.source_sentences import source_sentences
+from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.io.manifest import SHIPPED
-from sumpool.ranking.marks import Marks, parse_sheet
-from sumpool.ranking.ranker import Ranker
+from sumpool.ranking.boosting import Boosting
+from sumpool.ranking.fit import Fitting, fit_ranker
+from sumpool.ranking.marks import CHOICES, parse_sheet
+from sumpool.ranking.ranker import FILE, Ranker
 from sumpool.text.sentences import SentenceSplitter
 from tests.conftest import story
-from tests.ranking.planted import row_of
+from tests.ranking.planted import example, featured, row_of
 
 
 def test_every_document_has_marks_and_every_source_one_part() -> None:
     documents = marked_documents.rows("documents.jsonl")
-    first = {row["document"]: Marks.from_json(row) for row in marked_documents.rows("first.jsonl")}
-    second = {row["document"]: Marks.from_json(row) for row in marked_documents.rows("second.jsonl")}
+    first = {row["document"]: row for row in marked_documents.rows("first.jsonl")}
+    second = {row["document"]: row for row in marked_documents.rows("second.jsonl")}
     assert len(documents) == 1172
     assert first.keys() == {row["id"] for row in documents}
     assert len(second) == 148
     assert second.keys() <= first.keys()
     for marks in first.values():
-        assert marks.best
-        assert max((*marks.best, *marks.good, *marks.dep, *marks.junk)) < len(marks.hashes)
+        assert marks["best"]
+        highest = max(index for name in CHOICES for index in marks.get(name, ()))
+        assert highest < len(marks["hashes"]) // marked_documents.HASH_DIGITS
     parts = {(row["source"], row["part"]) for row in documents}
     assert len(parts) == len({source for source, _ in parts})
+
+
+def test_marks_find_their_sentences_in_another_splitting() -> None:
+    sentences = source_sentences(Document("a", story(1, 8)), SentenceSplitter())
+    row = row_of(parse_sheet("best: 3\ngood: 2\njunk: 5", sentences), sentences)
+    assert marked_documents.marks_of(row, sentences) == parse_sheet("best: 3\ngood: 2\njunk: 5", sentences)
+    shouted = replace(sentences[3], text=f"{sentences[3].text.upper()}  !")
+    other = (SourceSentence("A new sentence.", 0, 15), *sentences[:2], shouted, *sentences[4:])
+    moved = marked_documents.marks_of(row, other)
+    assert (moved.best, moved.good, moved.junk) == ((3,), (), (5,))
+
+
+def test_the_domain_is_that_of_the_documents_with_references(tmp_path: Path) -> None:
+    config = Fitting(min_documents=5, boosting=Boosting(trees=20, leaves=4, min_rows=5))
+    ranker = fit_ranker([example(seed) for seed in range(30)], config)
+    others = [featured("\n\n".join(story(seed + part, 6) for part in range(4)))[0] for seed in range(60)]
+    learnt = [example(seed).features for seed in range(30, 90)]
+    fitted = marked_documents.fit_domain(ranker, learnt[:40], others[:40])
+    assert ranker.is_in_domain(ranker.inputs(learnt[0])) is None
+    assert all(fitted.is_in_domain(fitted.inputs(item)) for item in learnt[40:])
+    assert not any(fitted.is_in_domain(fitted.inputs(item)) for item in others[40:])
+    (tmp_path / FILE).write_bytes(fitted.to_bytes())
+    again = Ranker.load(tmp_path)
+    assert all(again.is_in_domain(again.inputs(item)) for item in learnt[40:])
 
 
 @pytest.mark.slow
@@ -44,7 +73,9 @@ def test_marks_are_fitted_and_tabulated(tmp_path: Path, monkeypatch: pytest.Monk
         part = "test" if number > 9 else "train"
         row = {"id": f"d{number}", "suffix": ".md", "part": part, "language": "en", "repository": "a/b"}
         documents.append({**row, "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "path": "p", "commit": "c"})
-        marks.append({"document": f"d{number}", **row_of(parse_sheet("best: 3\ngood: 5 9\njunk: 7", sentences))})
+        marks.append(
+            {"document": f"d{number}", **row_of(parse_sheet("best: 3\ngood: 5 9\njunk: 7", sentences), sentences)}
+        )
     (tmp_path / "marks").mkdir()
     for name, rows in (("documents", documents), ("first", marks), ("second", marks[-1:])):
         (tmp_path / f"marks/{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))

@@ -21,7 +21,6 @@ from sumpool.ranking.features import SentenceFeatures, sentence_features
 from sumpool.ranking.ranker import (
     CHOICE,
     Cues,
-    DocumentClassifier,
     Forest,
     Matrix,
     Ranker,
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
 
 _FOLDS = 2
 """Parts of the documents; the cue scores that the trees learn from are fitted on the other part."""
-_MIN_SCALE, _RIDGE = 1e-6, 300.0
-"""Standard deviation of a value at least, and penalty of the squared weights of `DocumentClassifier`."""
 _COMMON_HEADING = 3
 """Documents with a heading at least that tells little of each."""
 _MIN_HEADING_CUES = 0.25
@@ -232,35 +229,6 @@ def common_headings(documents: Iterable[SentenceFeatures]) -> frozenset[str]:
     """Return the keys of the headings that several documents have, see `heading_key`."""
     counts = Counter(key for features in documents for key in set(map(heading_key, features.headings)))
     return frozenset(key for key, count in counts.items() if key and count >= _COMMON_HEADING)
-
-
-def fit_domain(ranker: Ranker, learnt: Sequence[SentenceFeatures], others: Sequence[SentenceFeatures]) -> Ranker:
-    """Return the ranker with a classifier of documents as in its domain or out of it.
-
-    Both groups weigh the same, and ridge regression keeps the weights of correlated values small.
-
-    Args:
-        ranker: The ranker.
-        learnt: Features of documents such as those with reference summaries.
-        others: Features of other documents.
-    """
-    documents = [item for item in (*learnt, *others) if len(item)]
-    is_learnt = np.arange(len(documents)) < sum(len(item) > 0 for item in learnt)
-    weights = np.where(is_learnt, 0.5 / is_learnt.mean(), 0.5 / (~is_learnt).mean())
-    values = np.array([ranker.inputs(item).document_values for item in documents])
-    mean, scale = values.mean(axis=0), values.std(axis=0) + _MIN_SCALE
-    domain = DocumentClassifier(mean, scale, np.zeros(values.shape[1]), 0.0)
-    classes = np.where(is_learnt, 1.0, -1.0)
-    solved = _ridge(domain.standardised(values), classes, weights, penalty=_RIDGE, bias_penalty=_RIDGE)
-    return replace(ranker, domain=replace(domain, weights=solved[:-1], bias=float(solved[-1])))
-
-
-def _ridge(inputs: Values, values: Values, weights: Values, *, penalty: float, bias_penalty: float) -> Values:
-    """Fit a weighted ridge regression, and return the weight of each input and behind them the bias, (inputs + 1,)."""
-    inputs = np.column_stack([inputs, np.ones(len(inputs))])
-    penalties = np.diag([*np.full(inputs.shape[1] - 1, penalty), bias_penalty])
-    products = inputs.T @ (weights[:, None] * inputs) + penalties
-    return np.asarray(np.linalg.solve(products, inputs.T @ (weights * values)))
 
 
 def targets(examples: Sequence[RankingExample]) -> Values:

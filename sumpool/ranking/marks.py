@@ -1,17 +1,12 @@
 """Marks of readers: which sentences a summary of a document should consist of, and which it should not.
 
 A sheet shows the sentences of a document with their numbers, below the fields that a reader fills in (docs/ranking.md).
-Marks are kept as numbers of sentences together with a hash of every sentence: they hold none of the document's text,
-and are found again in the document although a later version splits it otherwise.
 """
 
-import hashlib
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +31,6 @@ HEAD, TAIL = 200, 30
 """Sentences of a long document at its beginning and its end that a sheet shows."""
 _SHOWN_WORDS = 60
 _RANGE_CHARACTERS = 19
-_HASH_DIGITS: Final = 8
-_WORD = re.compile(r"\w+")
 
 FURTHER, GOOD = 0.85, 0.55
 """Preference of the further sentences of a reader's summary, and of other good ones."""
@@ -55,7 +48,6 @@ class Marks:
         junk: Indices of sentences without content, such as navigation, captions and fragments.
         judged: Number of sentences, from the first that is shown, of which `dep` was judged; sentences in `best` and
             `good` count as judged wherever they are.
-        hashes: Hash of every sentence of the document, see `sentence_hashes`.
     """
 
     best: tuple[int, ...]
@@ -63,50 +55,6 @@ class Marks:
     dep: tuple[int, ...] = ()
     junk: tuple[int, ...] = ()
     judged: int = 30
-    hashes: tuple[str, ...] = ()
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> "Marks":
-        """Return the marks in a row of a corpus, whose `hashes` are one text.
-
-        Raises:
-            ValueError: If a field has another type.
-        """
-        try:
-            hashes = str(content.get("hashes", ""))
-            best, good, dep, junk = (tuple(map(int, content.get(name, ()))) for name in CHOICES)
-            return cls(
-                best,
-                good,
-                dep,
-                junk,
-                judged=int(content.get("judged", 0)),
-                hashes=tuple(hashes[start : start + _HASH_DIGITS] for start in range(0, len(hashes), _HASH_DIGITS)),
-            )
-        except (TypeError, AttributeError) as error:
-            raise ValueError(f"must be marks of a document, got {error}") from error
-
-    def moved_to(self, sentences: Sequence[SourceSentence]) -> "Marks":
-        """Return the marks with the indices of the same sentences in a document that may be split otherwise.
-
-        Sentences are the same if their hashes are, in the order of the document; marks of others are dropped.
-        """
-        hashes = sentence_hashes(sentences)
-        if hashes == self.hashes:
-            return self
-        blocks = SequenceMatcher(None, self.hashes, hashes, autojunk=False).get_matching_blocks()
-        numbers = {old + step: new + step for old, new, size in blocks for step in range(size)}
-
-        best, good, dep, junk = (
-            tuple(numbers[index] for index in getattr(self, name) if index in numbers) for name in CHOICES
-        )
-        return replace(self, best=best, good=good, dep=dep, junk=junk, hashes=hashes)
-
-
-def sentence_hashes(sentences: Iterable[SourceSentence]) -> tuple[str, ...]:
-    """Return a hash of the words of each sentence; case, spaces and punctuation do not count."""
-    words = (" ".join(_WORD.findall(sentence.text.casefold())) for sentence in sentences)
-    return tuple(hashlib.sha256(text.encode()).hexdigest()[:_HASH_DIGITS] for text in words)
 
 
 @dataclass(frozen=True)
@@ -267,7 +215,7 @@ def parse_sheet(text: str, sentences: Sequence[SourceSentence]) -> Marks:
     best, good, dep, junk = (_numbers(name, fields.get(name, ""), len(sentences), shown) for name in CHOICES)
     if not best:
         raise ValueError("must name at least one sentence after best:, got none")
-    return Marks(best, good, dep, junk, hashes=sentence_hashes(sentences))
+    return Marks(best, good, dep, junk)
 
 
 def _numbers(name: str, value: str, sentences: int, shown: frozenset[int]) -> tuple[int, ...]:
@@ -296,7 +244,6 @@ def marked_example(
         marks: The marks.
         language: Code of its language.
     """
-    marks = marks.moved_to(sentences)
     indices = np.array(find_candidates(sentences), np.int64)
     values = dict.fromkeys(marks.good, GOOD) | dict.fromkeys(marks.best, FURTHER) | dict.fromkeys(marks.best[:1], 1.0)
     shown = shown_indices(sentences)

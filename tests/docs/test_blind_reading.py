@@ -15,7 +15,7 @@ from tests.scripts import load_script
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    return load_script("docs/scripts/blind_reading.py")
+    return load_script("docs/scripts/marks/blind_reading.py")
 
 
 def test_sheets_are_shuffled_and_verdicts_become_a_table(script: ModuleType, tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ def test_sheets_are_shuffled_and_verdicts_become_a_table(script: ModuleType, tmp
         (document,) = read_documents(str(path))
         sentences = source_sentences(document, SentenceSplitter())
         rows.append({"id": f"d{number}", "path": str(path), "kind": "story"})
-        marks.append({"document": f"d{number}", **row_of(parse_sheet("best: 9 2", sentences))})
+        marks.append({"document": f"d{number}", **row_of(parse_sheet("best: 9 2", sentences), sentences)})
         best.append(f"{sentences[2].text} {sentences[9].text}")
     ours = {row["path"]: "Ours." for row in rows}
     script.write_sheets(tmp_path / "out", rows, marks, {"ours": ours}, 3, 3)

@@ -1,13 +1,15 @@
 """Documents with a planted signal: the sentences that say what the document is are those of the reference."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+from marked_documents import sentence_hashes
 
 from sumpool.documents.document import Document
-from sumpool.documents.source_sentences import source_sentences
+from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.evaluation.rouge import RougeTokenizer
 from sumpool.ranking.features import SentenceFeatures, sentence_features
 from sumpool.ranking.fit import RankingExample, sentence_labels
@@ -64,6 +66,6 @@ def featured(text: str, title: str = "") -> tuple[SentenceFeatures, list[str]]:
     return sentence_features(sentences, candidates, title), [sentences[index].text for index in candidates]
 
 
-def row_of(marks: Marks) -> dict[str, Any]:
+def row_of(marks: Marks, sentences: Sequence[SourceSentence]) -> dict[str, Any]:
     """Return marks as a row of a corpus."""
-    return {**asdict(marks), "hashes": "".join(marks.hashes)}
+    return {**asdict(marks), "hashes": "".join(sentence_hashes(sentences))}

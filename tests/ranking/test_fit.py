@@ -14,7 +14,6 @@ from sumpool.ranking.fit import (
     Fitting,
     fit_choice,
     fit_cues,
-    fit_domain,
     fit_ranker,
     frequent_cues,
     labelled_example,
@@ -27,8 +26,7 @@ from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.ranking.ranker import Ranker, cue_scores, sentence_cues
 from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.text.sentences import SentenceSplitter
-from tests.conftest import story
-from tests.ranking.planted import SPLITTER, WORDS, example, featured, marked
+from tests.ranking.planted import SPLITTER, WORDS, example, marked
 
 CONFIG = Fitting(
     min_documents=5,
@@ -106,16 +104,7 @@ def test_choice_needs_marks(ranker: Ranker) -> None:
         preferences(ranker, example(1).features)
 
 
-def test_the_domain_is_that_of_the_documents_with_references(ranker: Ranker, tmp_path: Path) -> None:
-    others = [featured("\n\n".join(story(seed + part, 6) for part in range(4)))[0] for seed in range(60)]
-    learnt = [example(seed).features for seed in range(30, 90)]
-    fitted = fit_domain(ranker, learnt[:40], others[:40])
-    assert ranker.is_in_domain(ranker.inputs(learnt[0])) is None
-    assert all(fitted.is_in_domain(fitted.inputs(item)) for item in learnt[40:])
-    assert not any(fitted.is_in_domain(fitted.inputs(item)) for item in others[40:])
-    (tmp_path / RANKER).write_bytes(fitted.to_bytes())
-    again = Ranker.load(tmp_path)
-    assert all(again.is_in_domain(again.inputs(item)) for item in learnt[40:])
+def test_choice_needs_judged_sentences(ranker: Ranker) -> None:
     none = marked(1)
     unseen = replace(none, shown=~none.shown, judged=~none.judged)
     with pytest.raises(ValueError, match="examples must have marks of at least one sentence, got none"):

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ from sumpool.errors import DataError
 from sumpool.ranking.marks import (
     HEAD,
     TAIL,
-    Marks,
     marked_examples,
     numbered_text,
     parse_sheet,
@@ -21,7 +19,6 @@ from sumpool.ranking.marks import (
 )
 from sumpool.text.sentences import SentenceSplitter
 from tests.conftest import story
-from tests.ranking.planted import row_of
 
 DOCUMENT = Document.from_parsed(
     "a.html",
@@ -56,12 +53,10 @@ def test_a_sheet_shows_numbers_of_sentences_and_headings_without() -> None:
     assert sheet_fields(text)["document"] == str(Path("/docs/a.html"))
 
 
-def test_fields_become_marks_that_json_keeps() -> None:
+def test_fields_become_marks() -> None:
     text = filled(best="1, 3", dep="2-3", junk="0 4 5", kind="note", says="Hosts: senders.")
     marks = parse_sheet(text, SENTENCES)
     assert (marks.best, marks.good, marks.dep, marks.junk) == ((1, 3), (), (2, 3), (5,))
-    assert Marks.from_json(row_of(marks)) == marks
-    assert "senders" not in str(marks.hashes)
 
 
 @pytest.mark.parametrize(
@@ -82,20 +77,6 @@ def test_what_is_no_number_is_refused(fields: dict[str, str], message: str) -> N
 def test_an_unknown_field_is_refused() -> None:
     with pytest.raises(ValueError, match="must have fields such as `best: 4 17`, got 'bets'"):
         parse_sheet("bets: 1", SENTENCES)
-
-
-def test_marks_that_are_no_marks_are_refused() -> None:
-    with pytest.raises(ValueError, match="must be marks of a document"):
-        Marks.from_json({"best": 5})
-
-
-def test_marks_find_their_sentences_in_another_splitting() -> None:
-    marks = parse_sheet(filled(best="3", good="2", junk="5"), SENTENCES)
-    added = SourceSentence("A new sentence.", 0, 15)
-    other = (added, *SENTENCES[:2], replace(SENTENCES[3], text="GATEWAYS  forward them!"), *SENTENCES[4:])
-    moved = marks.moved_to(other)
-    assert (moved.best, moved.good, moved.junk) == ((3,), (), (5,))
-    assert marks.moved_to(SENTENCES) is marks
 
 
 def test_of_long_documents_beginning_and_end_are_shown() -> None:

@@ -18,14 +18,18 @@ import argparse
 import gzip
 import hashlib
 import json
+import re
 import subprocess
 import sys
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, get_args
+
+import numpy as np
 
 from sumpool.documents.document import Document, document_title
 from sumpool.documents.read import read_documents
@@ -35,9 +39,9 @@ from sumpool.inference.run_files import RunFiles
 from sumpool.io.atomic import temporary_path
 from sumpool.io.replaceable import replace_listed_file
 from sumpool.ranking.features import SentenceFeatures, sentence_features
-from sumpool.ranking.fit import Fitting, fit_choice, fit_domain
-from sumpool.ranking.marks import MARKED_KINDS, Marks, marked_example, split_document
-from sumpool.ranking.ranker import FILE, Ranker
+from sumpool.ranking.fit import Fitting, fit_choice
+from sumpool.ranking.marks import CHOICES, MARKED_KINDS, Marks, marked_example, split_document
+from sumpool.ranking.ranker import FILE, DocumentClassifier, Ranker
 from sumpool.ranking.selection import find_candidates
 from sumpool.tasks.summarization.evaluate import FileFormat, read_as_file
 from sumpool.text.language import word_count
@@ -46,6 +50,10 @@ HERE = Path(__file__).parent
 MAX_BYTES = 64 << 20
 LEARNT_DOCUMENTS = 100
 """Documents with references that the domain is told by."""
+MIN_SCALE, RIDGE = 1e-6, 300.0
+"""Standard deviation of a value at least, and penalty of the squared weights of `DocumentClassifier`."""
+HASH_DIGITS = 8
+WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -118,20 +126,41 @@ def _from_mirror(row: dict[str, Any], mirror: Path) -> bytes:
 
 def read(out: Path, parts: Sequence[str]) -> Iterator[Marked]:
     """Read the marked documents of some parts that are in a folder."""
-    first, second = ({row["document"]: Marks.from_json(row) for row in rows(f"{name}.jsonl")} for name in READERS)
+    first, second = ({row["document"]: row for row in rows(f"{name}.jsonl")} for name in READERS)
     for row in rows("documents.jsonl"):
         path = out / f"{row['id']}{row['suffix']}"
         if row["part"] not in parts or not path.exists():
             continue
         document = next(iter(read_documents(str(path))))
         sentences, language = split_document(document)
-        marks = first[row["id"]].moved_to(sentences)
+        marks = marks_of(first[row["id"]], sentences)
         other = second.get(row["id"])
         if marks.best:
-            yield Marked(row, document, language, sentences, marks, other and other.moved_to(sentences))
+            yield Marked(row, document, language, sentences, marks, marks_of(other, sentences) if other else None)
 
 
 READERS = ("first", "second")
+
+
+def marks_of(row: Mapping[str, Any], sentences: Sequence[SourceSentence]) -> Marks:
+    """Return the marks of a row, by the indices of the same sentences in a document that may be split otherwise.
+
+    Sentences are the same if their hashes are, in the order of the document; marks of others are dropped. Rows have
+    hashes instead of sentences, so that they hold none of a document's text.
+    """
+    known = [row["hashes"][start : start + HASH_DIGITS] for start in range(0, len(row["hashes"]), HASH_DIGITS)]
+    blocks = SequenceMatcher(None, known, sentence_hashes(sentences), autojunk=False).get_matching_blocks()
+    numbers = {old + step: new + step for old, new, size in blocks for step in range(size)}
+    best, good, dep, junk = (
+        tuple(numbers[index] for index in row.get(name, ()) if index in numbers) for name in CHOICES
+    )
+    return Marks(best, good, dep, junk, row.get("judged", 0))
+
+
+def sentence_hashes(sentences: Iterable[SourceSentence]) -> list[str]:
+    """Return a hash of the words of each sentence; case, spaces and punctuation do not count."""
+    words = (" ".join(WORD.findall(sentence.text.casefold())) for sentence in sentences)
+    return [hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS] for text in words]
 
 
 def fit(out: Path, folder: Path, references: Path, published: Path | None = None) -> None:
@@ -145,6 +174,28 @@ def fit(out: Path, folder: Path, references: Path, published: Path | None = None
     ranker = fit_domain(ranker, list(_learnt(references, published)), others)
     temporary_path(folder / FILE).write_bytes(ranker.to_bytes())
     replace_listed_file(folder / FILE, {"marked_documents": len(marked)})
+
+
+def fit_domain(ranker: Ranker, learnt: Sequence[SentenceFeatures], others: Sequence[SentenceFeatures]) -> Ranker:
+    """Return the ranker with a classifier of documents as in its domain or out of it.
+
+    Both groups weigh the same, and ridge regression keeps the weights of correlated values small.
+
+    Args:
+        ranker: The ranker.
+        learnt: Features of documents such as those with reference summaries.
+        others: Features of other documents.
+    """
+    documents = [item for item in (*learnt, *others) if len(item)]
+    is_learnt = np.arange(len(documents)) < sum(len(item) > 0 for item in learnt)
+    weights = np.where(is_learnt, 0.5 / is_learnt.mean(), 0.5 / (~is_learnt).mean())
+    values = np.array([ranker.inputs(item).document_values for item in documents])
+    mean, scale = values.mean(axis=0), values.std(axis=0) + MIN_SCALE
+    domain = DocumentClassifier(mean, scale, np.zeros(values.shape[1]), 0.0)
+    inputs = np.column_stack([domain.standardised(values), np.ones(len(values))])
+    products = inputs.T @ (weights[:, None] * inputs) + RIDGE * np.eye(inputs.shape[1])
+    solved = np.linalg.solve(products, inputs.T @ (weights * np.where(is_learnt, 1.0, -1.0)))
+    return replace(ranker, domain=replace(domain, weights=solved[:-1], bias=float(solved[-1])))
 
 
 def _learnt(path: Path, published: Path | None) -> Iterator[SentenceFeatures]:

@@ -1,12 +1,12 @@
 """Read summaries of several systems blind: shuffled sheets for readers, and the table of their verdicts.
 
-    python docs/scripts/blind_reading.py sheets OUT --documents LIST.jsonl --marks MARKS.jsonl \
+    python docs/scripts/marks/blind_reading.py sheets OUT --documents LIST.jsonl --marks MARKS.jsonl \
         --system sumpool=NEW.jsonl --system before=OLD.jsonl [--seed 1] [--count 40]
-    python docs/scripts/blind_reading.py table OUT VERDICTS.txt OTHER-READER.txt
+    python docs/scripts/marks/blind_reading.py table OUT VERDICTS.txt OTHER-READER.txt
 
 LIST.jsonl has a row per document with `id`, `path` and `kind`; the file of a system is what `sumpool summarize --json`
 writes for these paths. Two systems are always there: `lead`, the first sentences as they are read, and `reader`,
-the sentences that a reader marked as best (docs/scripts/marks), which is what a choice of sentences can reach. The
+the sentences that a reader marked as best (first.jsonl), which is what a choice of sentences can reach. The
 documents are drawn by the SHA-256 of seed and id, the letters of the systems by that of seed, id and system, so that
 the same command writes the same sheets.
 
@@ -28,11 +28,13 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
+from marked_documents import marks_of
+
 from sumpool.documents.document import Document
 from sumpool.documents.read import read_documents
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.errors import SumpoolError
-from sumpool.ranking.marks import MARKED_KINDS, Marks, split_document
+from sumpool.ranking.marks import MARKED_KINDS, split_document
 from sumpool.text.language import UNSPACED, word_count
 
 QUESTIONS = ("true", "principal", "readable", "satisfied")
@@ -84,7 +86,7 @@ def write_sheets(
     count: int,
 ) -> None:
     """Write the sheets of drawn documents, and the key to their letters."""
-    marked = {row["document"]: Marks.from_json(row) for row in reversed(list(marks))}  # the first reader's
+    marked = {row["document"]: row for row in reversed(list(marks))}  # the first reader's
     usable = [row for row in documents if row["id"] in marked]
     drawn = sorted(usable, key=lambda row: _digest(seed, row["id"]))[:count]
     (out / "sheets").mkdir(parents=True, exist_ok=True)
@@ -112,9 +114,9 @@ def lead(sentences: Sequence[SourceSentence], language: str) -> str:
     return _join(sentences, _up_to(first, sentences), language)
 
 
-def readers_extract(marks: Marks, sentences: Sequence[SourceSentence], language: str) -> str:
+def readers_extract(row: Mapping[str, Any], sentences: Sequence[SourceSentence], language: str) -> str:
     """Return the sentences that a reader marked as best, in the order of the document."""
-    return _join(sentences, sorted(_up_to(marks.moved_to(sentences).best, sentences)), language)
+    return _join(sentences, sorted(_up_to(marks_of(row, sentences).best, sentences)), language)
 
 
 def verdict_table(key: Mapping[str, Mapping[str, str]], files: Sequence[Path]) -> str:
