@@ -18,7 +18,8 @@ from sumpool.errors import (
 
 if TYPE_CHECKING:
     from sumpool.inference.hf_pipeline import pipeline
-    from sumpool.inference.summarizer import Summarizer, SummaryResult, SummarySentence
+    from sumpool.inference.summarizer import Summarizer
+    from sumpool.inference.summary import Summary, SummarySentence
     from sumpool.recipe.load import dump_recipe, load_recipe
     from sumpool.recipe.schema import Recipe
 
@@ -33,7 +34,7 @@ __all__ = [
     "RecipeError",
     "ResourceError",
     "Summarizer",
-    "SummaryResult",
+    "Summary",
     "SummarySentence",
     "SumpoolError",
     "dump_recipe",
@@ -44,8 +45,8 @@ __all__ = [
 _LAZY_IMPORTS = {
     "Recipe": "sumpool.recipe.schema",
     "Summarizer": "sumpool.inference.summarizer",
-    "SummaryResult": "sumpool.inference.summarizer",
-    "SummarySentence": "sumpool.inference.summarizer",
+    "Summary": "sumpool.inference.summary",
+    "SummarySentence": "sumpool.inference.summary",
     "dump_recipe": "sumpool.recipe.load",
     "load_recipe": "sumpool.recipe.load",
     "pipeline": "sumpool.inference.hf_pipeline",

@@ -22,7 +22,7 @@ EXPECTED = [
     "RecipeError",
     "ResourceError",
     "Summarizer",
-    "SummaryResult",
+    "Summary",
     "SummarySentence",
     "SumpoolError",
     "dump_recipe",

@@ -63,8 +63,8 @@ def main() -> None:
         first = first or drawn
         changed = [number for number, one in enumerate(drawn) if one != first[number]]
         summaries = sum(
-            pipeline._summary(inputs[number][0], drawn[number], 0).summary
-            != pipeline._summary(inputs[number][0], first[number], 0).summary
+            pipeline._summary(inputs[number][0], drawn[number], 0).text
+            != pipeline._summary(inputs[number][0], first[number], 0).text
             for number in changed
         )
         print(  # noqa: T201

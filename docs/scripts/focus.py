@@ -92,7 +92,7 @@ def _first_sentences(
         blocks = [replace(each, text="-") if index == block else each for index, each in enumerate(document.blocks)]
         document = replace(document, blocks=tuple(blocks), text="\n\n".join(each.text for each in blocks))
     (summary,) = _pipeline(question).summarize([document])
-    return list(summary.extraction.indices[:_FIRST])
+    return list(summary.indices[:_FIRST])
 
 
 def _wilson(hits: int, count: int) -> tuple[float, float]:

@@ -306,7 +306,7 @@ def _explain(summaries: "Iterable[Summary]", page: Path) -> "Iterator[Summary]":
     from sumpool.io.atomic import disk_errors, replace_file
 
     for summary in summaries:
-        if summary.summary:
+        if summary.text:
             with disk_errors(page):
                 replace_file(page, render_explanation(summary).encode())
         yield summary
@@ -365,11 +365,11 @@ def _print(
             failed.append(summary.id)
             subject = "" if summary.reason.startswith(summary.id) else f"{summary.id}: "
             output.report(Progress("summarize", note=f"{subject}no summary: {summary.reason}"))
-        for note in filter(None, (*summary.notes, summary.extraction.cause)):
+        for note in filter(None, (*summary.notes, summary.cause)):
             noted.setdefault(note, []).append(summary.id)
             if rendering:
                 output.report(Progress("summarize", note=note if is_digest else f"{summary.id}: {note}"))
-        if rendering and (summary.summary or rendering.format == "json"):
+        if rendering and (summary.text or rendering.format == "json"):
             text = rendering.render(summary)
             output.result(f"{rendering.render_id(summary)}\n{text}\n" if with_ids else text)
     for note, names in noted.items() if rendering is None else ():

@@ -11,7 +11,7 @@ from sumpool.core.decoding.config import DecodingConfig, LengthTarget
 from sumpool.documents.document import document_title
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.inference.extraction import Reading
-from sumpool.inference.summary import Evidence, EvidenceSource, SectionSummary, SentenceEvidence, Summary
+from sumpool.inference.summary import EvidenceSource, SectionSummary, SentenceEvidence, Summary
 from sumpool.ranking.sentence_selector import Candidates, SentenceSelector
 from sumpool.ranking.table_of_contents import listed_sections, section_numbers
 from sumpool.text.fragments import unsupported_facts
@@ -49,10 +49,10 @@ def with_evidence(
             line += document.text.count("\n", position, sentence.start)
             position = sentence.start
             source[index] = replace(sentence, line=line)
-    if summary.extraction.sentences:
-        sentences = list(summary.extraction.sentences)
+    if summary.indices:
+        sentences = [sentence.text for sentence in summary.sentences]
         weights = np.zeros((len(sentences), len(source)))  # (summary sentences, sentences of the document)
-        weights[np.arange(len(sentences)), list(summary.extraction.indices)] = 1
+        weights[np.arange(len(sentences)), list(summary.indices)] = 1
         read = read if for_page else None
     else:
         from sumpool.interpret import source_weights  # as extracted sentences need no torch
@@ -60,7 +60,7 @@ def with_evidence(
         assert read, "the model has read a document of which it wrote a summary"
         assert read.item, "otherwise there would be a reason"
         loaded = model()
-        parts = loaded.tokenizer.split_sentences(summary.summary, loaded.splitter)
+        parts = loaded.tokenizer.split_sentences(summary.text, loaded.splitter)
         pairs = zip((" ".join(part.split()) for part in parts), loaded.tokenizer.encode_batch(parts), strict=True)
         encoded = [(sentence, ids) for sentence, ids in pairs if sentence and ids]
         sentences = [sentence for sentence, _ in encoded]
@@ -69,15 +69,16 @@ def with_evidence(
         for column, index in enumerate(read.indices):
             weights[:, index] += attributed[:, column]
     vocabulary = set(split_words(f"{document.title}\n{document.text}"))
-    evidence = Evidence(
-        tuple(
+    return replace(
+        summary,
+        source=tuple(source),
+        evidence=tuple(
             SentenceEvidence(sentence, tuple(unsupported_facts(sentence, vocabulary)), top_sources(source, row))
             for sentence, row in zip(sentences, weights, strict=True)
         ),
         read=frozenset(read.indices) if read and read.item else None,
-        text=document.text if for_page else "",
+        document=document.text if for_page else "",
     )
-    return replace(summary, source=tuple(source), evidence=evidence)
 
 
 def top_sources(source: Sequence[SourceSentence], weights: np.ndarray) -> tuple[EvidenceSource, ...]:
@@ -98,7 +99,8 @@ def with_overview(summary: Summary, reading: Reading, selector: SentenceSelector
         grouped = candidates
         if not candidates.groups:
             grouped = replace(candidates, groups=section_numbers(document, sentences, candidates.indices))
-        others = [content_words(text, language) for text in (document_title(document), *summary.sentences)]
+        shown = (document_title(document), *(sentence.text for sentence in summary.sentences))
+        others = [content_words(text, language) for text in shown]
         words = [content_words(sentences[index].text, language) for index in candidates.indices]
         rows = [
             row

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sumpool.core.decoding.config import LengthTarget
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
-from sumpool.inference.summary import NO_TEXT, Extraction
+from sumpool.inference.summary import NO_TEXT
 from sumpool.ranking.selection import usual_words
 from sumpool.ranking.sentence_selector import Candidates, SentenceSelector
 from sumpool.text.language import UNDETECTED, detect_language, language_mismatch, language_name, word_count
@@ -25,6 +25,24 @@ _WHOLE_WORDS = round(_WHOLE * usual_words(1))
 """The same for the shortest usual summary, that of a page; such a document needs no model."""
 _BEGINNING_BLOCKS = 40
 """Blocks of a first page at most, among which another language than that of the document is searched for."""
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """Sentences selected from a document; none if the text is generated.
+
+    Attributes:
+        sentences: The sentences in the order of the document, with single spaces.
+        indices: Index of each among the sentences of the document, see `source_sentences`.
+        cause: Why sentences replace generated text, and how far they miss a target length; empty otherwise.
+    """
+
+    sentences: tuple[str, ...] = ()
+    indices: tuple[int, ...] = ()
+    cause: str = ""
+
+
+NO_EXTRACTION = Extraction()
 
 
 @dataclass(frozen=True)

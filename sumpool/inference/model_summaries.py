@@ -12,10 +12,10 @@ from sumpool.core.nn.quantization import Int8Linear
 from sumpool.data.batches import fill_batches
 from sumpool.data.shards import Item
 from sumpool.documents.document import Document
-from sumpool.inference.extraction import Reading, extract, with_cause
+from sumpool.inference.extraction import Extraction, Reading, extract, with_cause
 from sumpool.inference.generation import Generated, Generator
 from sumpool.inference.loading import LoadedModel
-from sumpool.inference.summary import NO_TEXT, Extraction
+from sumpool.inference.summary import NO_TEXT
 from sumpool.progress import Check
 from sumpool.ranking.content_selection import best_sentences, encode_source
 from sumpool.ranking.sentence_selector import SentenceSelector

@@ -15,9 +15,17 @@ from typing import TYPE_CHECKING, Final, Literal, final
 from sumpool.core.decoding.config import DecodingConfig, LengthTarget, parse_length
 from sumpool.documents.document import Document
 from sumpool.errors import RecipeError
-from sumpool.inference.extraction import Reading, extract, read_document, whole_text, with_cause
+from sumpool.inference.extraction import (
+    NO_EXTRACTION,
+    Extraction,
+    Reading,
+    extract,
+    read_document,
+    whole_text,
+    with_cause,
+)
 from sumpool.inference.run_files import RunFiles
-from sumpool.inference.summary import NO_EXTRACTION, Extraction, Summary
+from sumpool.inference.summary import Summary, SummarySentence
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.ranking.selection import usual_words
 from sumpool.ranking.sentence_selector import SentenceSelector
@@ -124,13 +132,13 @@ class Pipeline:
                 check()
             for reading, generated, seconds in results:
                 summary = self._summary(reading, generated, seconds)
-                if evidence and summary.summary:
+                if evidence and summary.text:
                     # Imported here, as few ask for evidence.
                     from sumpool.inference.evidence import with_evidence
 
                     with lock:
                         summary = with_evidence(summary, reading, self.load, for_page=evidence == "page")
-                if summary.summary and (self.config.key_points or self.config.sections):
+                if summary.text and (self.config.key_points or self.config.sections):
                     # Imported here, as few ask for more than a summary.
                     from sumpool.inference.evidence import with_overview
 
@@ -180,10 +188,15 @@ class Pipeline:
             extraction = extract(reading.candidates(), self.selector, reading.target)
             if not self.config.fast:
                 extraction = with_cause(extraction, reading.mismatch)
-        written = () if extraction.sentences else self.splitter.split(text)
+        sentences: Iterable[SummarySentence]
+        if extraction.sentences:
+            spans = ((reading.sentences[index].start, reading.sentences[index].end) for index in extraction.indices)
+            sentences = map(SummarySentence, extraction.sentences, spans, extraction.indices)
+        else:
+            sentences = (SummarySentence(" ".join(part.split())) for part in self.splitter.split(text))
         return Summary(
             id=reading.document.id,
-            summary=_joined_text(extraction, reading) or text,
+            text=_joined_text(extraction, reading) or text,
             score=score if text else None,
             tokens_read=reading.input.tokens_read if reading.input else 0,
             tokens_total=reading.input.tokens_total if reading.input else 0,
@@ -193,8 +206,8 @@ class Pipeline:
             title=reading.document.title,
             language=reading.language,
             notes=reading.notes,
-            sentences=extraction.sentences or tuple(" ".join(sentence.split()) for sentence in written),
-            extraction=extraction,
+            cause=extraction.cause,
+            sentences=tuple(sentences),
             source=reading.sentences,
         )
 

@@ -5,13 +5,13 @@ links lead from one to the other. All of it is style sheets: the pages have no s
 """
 
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from importlib.resources import files
 from itertools import groupby
 from typing import Literal, NamedTuple
 
 from sumpool import __version__
-from sumpool.inference.summary import Evidence, EvidenceSource, Summary
+from sumpool.inference.summary import EvidenceSource, SentenceEvidence, Summary
 from sumpool.io.html import escape_html, html_page, language_attribute
 from sumpool.text.cleaning import escape_line, escape_markdown, escape_markdown_line
 from sumpool.text.language import content_words, separator, word_count
@@ -64,7 +64,7 @@ class Rendering(NamedTuple):
         if self.style == "bullets":
             parts.append(_list(_items(summary), convert))
         else:
-            parts.append(escape_markdown(summary.summary) if is_markdown else summary.summary)
+            parts.append(escape_markdown(summary.text) if is_markdown else summary.text)
         if summary.key_points:
             parts += [f"{mark}Key points", _list(map(_with_place, summary.key_points), convert)]
         if summary.sections:
@@ -81,7 +81,7 @@ class Rendering(NamedTuple):
     def _has_title(self, summary: Summary) -> bool:
         if self.title is not None:
             return self.title
-        named, words = (content_words(text, summary.language) for text in (summary.title, summary.summary))
+        named, words = (content_words(text, summary.language) for text in (summary.title, summary.text))
         return bool(named) and len(named & words) <= len(named) / 2
 
     def render_id(self, summary: Summary) -> str:
@@ -91,11 +91,12 @@ class Rendering(NamedTuple):
 
 def _items(summary: Summary) -> list[str]:
     """Return the items of a list: the sentences, and a table of contents as one of them."""
-    indices = summary.extraction.indices if summary.source else ()
+    indices = summary.indices if summary.source else ()
     is_heading = [summary.source[index].kind == "heading" for index in indices]
-    start = is_heading.index(True) if True in is_heading else len(summary.sentences)
-    contents = separator(summary.language).join(summary.sentences[start:])
-    return [*summary.sentences[:start], *filter(None, (contents,))]
+    sentences = [sentence.text for sentence in summary.sentences]
+    start = is_heading.index(True) if True in is_heading else len(sentences)
+    contents = separator(summary.language).join(sentences[start:])
+    return [*sentences[:start], *filter(None, (contents,))]
 
 
 def _list(sentences: Iterable[str], convert: Callable[[str], str]) -> str:
@@ -111,10 +112,10 @@ def _with_place(source: EvidenceSource) -> str:
     return f"{source.text} ({source.place})" if source.place else source.text
 
 
-def _evidence_text(evidence: Evidence) -> str:
+def _evidence_text(evidence: Sequence[SentenceEvidence]) -> str:
     """Render evidence as an indented list: each sentence with its sources, their weights and places."""
     items = []
-    for number, entry in enumerate(evidence.sentences, 1):
+    for number, entry in enumerate(evidence, 1):
         items.append((f"{number}. ", entry.sentence))
         for source in entry.sources:
             text = f"{source.place}: {source.text}" if source.place else source.text
@@ -128,9 +129,9 @@ def _evidence_text(evidence: Evidence) -> str:
     return "\n".join(lines)
 
 
-def _evidence_markdown(evidence: Evidence) -> str:
+def _evidence_markdown(evidence: Sequence[SentenceEvidence]) -> str:
     lines = ["## Evidence\n"]
-    for number, entry in enumerate(evidence.sentences, 1):
+    for number, entry in enumerate(evidence, 1):
         lines.append(f"{number}. {_markdown_line(entry.sentence)}")
         for source in entry.sources:
             place = f" ({source.place})" if source.place else ""
@@ -147,7 +148,7 @@ def _plain_page(summary: Summary, style: Style) -> str:
         items = "".join(f"<li>{escape_html(sentence)}</li>\n" for sentence in _items(summary))
         text = f"<ul>\n{items}</ul>"
     else:
-        paragraphs = filter(None, summary.summary.split("\n"))
+        paragraphs = filter(None, summary.text.split("\n"))
         text = "\n".join(f"<p>{escape_html(paragraph)}</p>" for paragraph in paragraphs)
     text = "\n".join([text, *_overview(summary)])
     title = escape_line(summary.title or summary.id)
@@ -187,14 +188,14 @@ def render_explanation(summary: Summary) -> str:
 
     Without evidence, the page has neither marks nor the lines of code.
     """
-    evidence = summary.evidence or Evidence(())
+    evidence = summary.evidence or ()
     title, language = summary.title or summary.id, language_attribute(summary.language)
-    some, words = word_count(summary.summary), sum(word_count(sentence.text) for sentence in summary.source)
+    some, words = word_count(summary.text), sum(word_count(sentence.text) for sentence in summary.source)
     wording = "sentences of the document" if summary.mode == "extractive" else "generated; check it against its sources"
     about = [f"<bdi>{escape_html(summary.id)}</bdi>", f"{some:,} of {words:,} words", wording if some else ""]
     # 1. The sentences of the summary, each with links to its sources.
     items = []
-    for number, entry in enumerate(evidence.sentences, 1):
+    for number, entry in enumerate(evidence, 1):
         items.append(f'<li class="sentence" id="s{number}"><p{language} dir="auto">{escape_html(entry.sentence)}</p>')
         if entry.unsupported:
             facts = ", ".join(f"<strong>{escape_html(fact)}</strong>" for fact in entry.unsupported)
@@ -207,10 +208,10 @@ def render_explanation(summary: Summary) -> str:
                 items.append(f'<li><a href="#d{source.index}">{place}</a>{weight}</li>')
             items.append("</ul>")
         items.append("</li>")
-    if not summary.summary:
+    if not summary.text:
         shown = f"<p>No summary: {escape_html(summary.reason)}</p>"
     elif not items:
-        shown = f'<p{language} dir="auto">{escape_html(summary.summary)}</p>'
+        shown = f'<p{language} dir="auto">{escape_html(summary.text)}</p>'
     else:
         shown = "\n".join(['<ol class="sentences">', *items, "</ol>"])
     # 2. What developers of models ask: model, share that was read, and notes.
@@ -224,11 +225,11 @@ def render_explanation(summary: Summary) -> str:
             f'<p><meter min="0" max="{summary.tokens_total}" value="{summary.tokens_read}" '
             f'aria-label="Share of the document that was read">{percent}</meter> read {share}</p>'
         )
-    details += [f"<p>{escape_html(note)}</p>" for note in (summary.extraction.cause, *summary.notes) if note]
+    details += [f"<p>{escape_html(note)}</p>" for note in (summary.cause, *summary.notes) if note]
     made = "\n".join([*details, "</details>"])
     # 3. The rules of this page; nothing of the document is in them.
     rules = [files("sumpool.inference").joinpath("explanation.css").read_text("utf-8")]
-    for number in range(1, len(evidence.sentences) + 1):
+    for number in range(1, len(evidence) + 1):
         rules.append(f"body:has(#s{number}{_STATES}) .f{number} {{ {_POINTED} }}")
         rules.append(
             f"#s{number}{_STATES}, body:has(.f{number}{_STATES}) #s{number} "
@@ -250,20 +251,20 @@ def render_explanation(summary: Summary) -> str:
 <article class="document" id="document" aria-labelledby="document-title">
 <h2 id="document-title">Document</h2>
 <div{language} dir="auto">
-{_document(summary, evidence)}
+{_document(summary)}
 </div>
 </article>
 </main>"""
     return html_page(f"Summary of {title}", body, "\n".join(rules))
 
 
-def _document(summary: Summary, evidence: Evidence) -> str:
+def _document(summary: Summary) -> str:
     """Render the blocks of the document, with links to the summary and the place where the model stopped reading."""
     linked = {point.index for point in summary.key_points or ()}
     linked |= {section.heading.index for section in summary.sections or ()}
-    last_read = max(evidence.read) if evidence.read else None
+    last_read = max(summary.read) if summary.read else None
     used: dict[int, list[int]] = {}  # numbers of the summary sentences by the source sentence that they come from
-    for number, entry in enumerate(evidence.sentences, 1):
+    for number, entry in enumerate(summary.evidence or (), 1):
         for origin in entry.sources:
             used.setdefault(origin.index, []).append(number)
     parts: list[str] = []
@@ -278,10 +279,10 @@ def _document(summary: Summary, evidence: Evidence) -> str:
                 parts.append('<p class="stop">The model did not read the text from here on.</p>')
                 stopped = True
             text, numbers = escape_html(sentence.text), used.get(index, ())
-            if kind == "code" and evidence.text:  # with its lines
-                text = escape_html(evidence.text[sentence.start : sentence.end])
+            if kind == "code" and summary.document:  # with its lines
+                text = escape_html(summary.document[sentence.start : sentence.end])
             names = ["used", *(f"f{number}" for number in numbers)] if numbers else []
-            if evidence.read is not None and index not in evidence.read and kind not in ("heading", "code"):
+            if summary.read is not None and index not in summary.read and kind not in ("heading", "code"):
                 names.append("unread")
             if names:
                 identity = f' id="d{index}"' if numbers else ""

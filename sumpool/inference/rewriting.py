@@ -19,7 +19,7 @@ from sumpool.documents.addresses import is_loopback
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.errors import RecipeError, ResourceError
 from sumpool.inference.fact_check import FactChecker, is_negative, word_forms
-from sumpool.inference.summary import NO_EXTRACTION, EvidenceSource, SentenceEvidence, Summary
+from sumpool.inference.summary import EvidenceSource, SentenceEvidence, Summary, SummarySentence
 from sumpool.io.bounded import parse_json
 from sumpool.text.fragments import repetition
 from sumpool.text.language import separator
@@ -83,11 +83,12 @@ class Rewriter:
 
     def rewrite(self, summary: Summary) -> Summary:
         """Return an extractive summary in other words; written ones and headings stay as they are."""
-        if not summary.extraction.indices:
+        if not summary.indices:
             return summary
         words = (word for sentence in summary.source for word in sentence.text.split() if word.islower())
         ordinary = word_forms(" ".join(words))
-        source, texts = summary.source, dict(zip(summary.extraction.indices, summary.extraction.sentences, strict=True))
+        source = summary.source
+        texts = {sentence.index: sentence.text for sentence in summary.sentences if sentence.index is not None}
         chosen = [index for index in texts if source[index].kind in PROSE_KINDS]
         passages: dict[int, list[int]] = {}
         faults, splitter = list[str](), SentenceSplitter(summary.language)
@@ -108,20 +109,17 @@ class Rewriter:
                 faults.append(fault)
                 text = f"\N{LEFT DOUBLE QUOTATION MARK}{texts[index]}\N{RIGHT DOUBLE QUOTATION MARK}"
             texts[index] = text
-        evidence = summary.evidence and replace(
-            summary.evidence,
-            sentences=tuple(
-                SentenceEvidence(text, (), _sources(text, passages.get(index, [index]), source))
-                for index, text in texts.items()
-            ),
+        evidence = summary.evidence and tuple(
+            SentenceEvidence(text, (), _sources(text, passages.get(index, [index]), source))
+            for index, text in texts.items()
         )
         note = f"{len(faults):,} of {len(chosen):,} sentences stand as in the document: {'; '.join(faults)}"
         return replace(
             summary,
-            summary=separator(summary.language).join(texts.values()),
+            text=separator(summary.language).join(texts.values()),
             mode=MODE,
-            sentences=tuple(texts.values()),
-            extraction=NO_EXTRACTION,
+            cause="",
+            sentences=tuple(map(SummarySentence, texts.values())),
             evidence=evidence,
             notes=(*summary.notes, *([note] if faults else ())),
         )

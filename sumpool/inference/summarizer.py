@@ -2,8 +2,7 @@
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import starmap, zip_longest
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, TypedDict, Unpack, final, get_args, overload
 
@@ -15,7 +14,7 @@ from sumpool.documents.read import read_documents
 from sumpool.errors import DataError, RecipeError
 from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.pipeline import OnDraft, Pipeline
-from sumpool.inference.summary import EvidenceSource, SectionSummary, SentenceEvidence, Summary
+from sumpool.inference.summary import Summary
 from sumpool.text.tokenizer import Tokenizer
 
 Mode = Literal["extractive", "abstractive"]
@@ -33,53 +32,6 @@ class _Options(TypedDict, total=False):
     key_points: int
     sections: bool
     on_draft: OnDraft | None
-
-
-@dataclass(frozen=True)
-class SummarySentence:
-    """Sentence of a summary.
-
-    Attributes:
-        text: The sentence, with single spaces.
-        span: Start and end of the sentence in the text of the document, in characters; None if it was generated.
-    """
-
-    text: str
-    span: tuple[int, int] | None
-
-
-@dataclass(frozen=True)
-class SummaryResult:
-    """Summary of one document.
-
-    Attributes:
-        id: Path of the file, or `path:line` or the id for a line of JSON; number of a text in the call, from 1.
-        text: The summary; empty if there is a reason.
-        sentences: Sentences of the summary, those of an extractive summary with their source spans.
-        score: sum(log p) / length ** length_penalty of the best hypothesis, in nats, also if it is not the text;
-            None in mode extractive, and where no model was needed.
-        tokens_read: Tokens of the document that the model read.
-        tokens_total: Tokens of the document.
-        mode: "extractive" if the summary consists of sentences of the document, "abstractive" if it was generated.
-        reason: Why there is no summary; empty otherwise.
-        evidence: Sources of each sentence; empty unless asked for.
-        key_points: Further sentences of the document, with their places; empty unless asked for.
-        sections: Summaries of its sections; empty unless asked for.
-        title: Title of the document; empty if it has none.
-    """
-
-    id: str
-    text: str
-    sentences: tuple[SummarySentence, ...]
-    score: float | None
-    tokens_read: int
-    tokens_total: int
-    mode: Mode
-    reason: str = ""
-    evidence: tuple[SentenceEvidence, ...] = ()
-    key_points: tuple[EvidenceSource, ...] = ()
-    sections: tuple[SectionSummary, ...] = ()
-    title: str = ""
 
 
 @final
@@ -120,17 +72,15 @@ class Summarizer:
     @overload
     def summarize(  # type: ignore[overload-overlap]  # a str is an iterable of str, but here one text
         self, documents: str | Path, *, together: Literal[False] = False, **options: Unpack[_Options]
-    ) -> SummaryResult: ...
+    ) -> Summary: ...
 
     @overload
     def summarize(
         self, documents: _Documents, *, together: Literal[False] = False, **options: Unpack[_Options]
-    ) -> list[SummaryResult]: ...
+    ) -> list[Summary]: ...
 
     @overload
-    def summarize(
-        self, documents: _Documents, *, together: Literal[True], **options: Unpack[_Options]
-    ) -> SummaryResult: ...
+    def summarize(self, documents: _Documents, *, together: Literal[True], **options: Unpack[_Options]) -> Summary: ...
 
     def summarize(
         self,
@@ -144,7 +94,7 @@ class Summarizer:
         sections: bool = False,
         together: bool = False,
         on_draft: OnDraft | None = None,
-    ) -> SummaryResult | list[SummaryResult]:
+    ) -> Summary | list[Summary]:
         """Summarise one document or several.
 
         Args:
@@ -198,7 +148,7 @@ class Summarizer:
         length: Length | None = None,
         mode: Mode | None = None,
         lookahead: int = 1,
-    ) -> Iterator[SummaryResult]:
+    ) -> Iterator[Summary]:
         """Summarise documents one after the other, however many there are.
 
         Args:
@@ -229,7 +179,7 @@ class Summarizer:
         lookahead: int | None = None,
         evidence: bool = False,
         on_draft: OnDraft | None = None,
-    ) -> Iterator[SummaryResult]:
+    ) -> Iterator[Summary]:
         # wrong arguments are reported by the call itself, not by the first result
         if not isinstance(documents, Iterable):
             raise RecipeError(f"documents must be texts or files, got {type(documents).__name__}")
@@ -259,7 +209,7 @@ class Summarizer:
             model_lock=self._lock,
             on_draft=on_draft,
         )
-        return map(_result, summaries)
+        return (replace(summary, source=()) for summary in summaries)  # many times as long as a summary
 
 
 def _read(documents: _Documents) -> Iterator[Document]:
@@ -272,23 +222,3 @@ def _read(documents: _Documents) -> Iterator[Document]:
             yield Document(str(number), document)
         else:
             raise RecipeError(f"a document must be a str (text) or a Path (file), got {type(document).__name__}")
-
-
-def _result(summary: Summary) -> SummaryResult:
-    """Return a summary with the spans of its extracted sentences in the text of the document."""
-    extracted = (summary.source[index] for index in summary.extraction.indices)
-    spans = [(sentence.start, sentence.end) for sentence in extracted]
-    return SummaryResult(
-        id=summary.id,
-        text=summary.summary,
-        sentences=tuple(starmap(SummarySentence, zip_longest(summary.sentences, spans))),  # none of written ones
-        score=summary.score,
-        tokens_read=summary.tokens_read,
-        tokens_total=summary.tokens_total,
-        mode="extractive" if summary.extraction.sentences else "abstractive",
-        reason=summary.reason,
-        evidence=summary.evidence.sentences if summary.evidence else (),
-        key_points=summary.key_points or (),
-        sections=summary.sections or (),
-        title=summary.title,
-    )

@@ -1,15 +1,13 @@
 """Summaries as values: text, origin, evidence, and what a reader is told about them."""
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from sumpool.documents.source_sentences import SourceSentence
 
 NO_TEXT = "the document must hold text, got none"
 """Reason of a document without a sentence or a token."""
-_LEFT_OUT = ("extraction", "sentences", "source", "evidence", "key_points", "sections")
-"""Fields that are no part of the JSON, or in another form."""
 
 
 @dataclass(frozen=True)
@@ -80,49 +78,10 @@ class SentenceEvidence:
     unsupported: tuple[str, ...]
     sources: tuple[EvidenceSource, ...]
 
-
-@dataclass(frozen=True)
-class Evidence:
-    """Evidence of a summary.
-
-    Attributes:
-        sentences: Evidence of each sentence.
-        read: Indices of the source sentences that the model read; None if no model read the document.
-        text: Text of the document; empty unless asked for.
-    """
-
-    sentences: tuple[SentenceEvidence, ...]
-    read: frozenset[int] | None = None
-    text: str = ""
-
-    def entries(self) -> list[dict[str, Any]]:
-        """Return the evidence of each sentence as values of JSON, weights with four digits."""
-        return [
-            {
-                "sentence": sentence.sentence,
-                "unsupported": sentence.unsupported,
-                "sources": [source.entry() | {"weight": round(source.weight, 4)} for source in sentence.sources],
-            }
-            for sentence in self.sentences
-        ]
-
-
-@dataclass(frozen=True)
-class Extraction:
-    """Sentences selected from a document; none if the text is generated.
-
-    Attributes:
-        sentences: The sentences in the order of the document, with single spaces.
-        indices: Index of each among the sentences of the document, see `source_sentences`.
-        cause: Why sentences replace generated text, and how far they miss a target length; empty otherwise.
-    """
-
-    sentences: tuple[str, ...] = ()
-    indices: tuple[int, ...] = ()
-    cause: str = ""
-
-
-NO_EXTRACTION = Extraction()
+    def entry(self) -> dict[str, Any]:
+        """Return the evidence as values of JSON, weights with four digits."""
+        sources = [source.entry() | {"weight": round(source.weight, 4)} for source in self.sources]
+        return {"sentence": self.sentence, "unsupported": self.unsupported, "sources": sources}
 
 
 @dataclass(frozen=True)
@@ -147,59 +106,88 @@ class SectionSummary:
 
 
 @dataclass(frozen=True)
+class SummarySentence:
+    """Sentence of a summary.
+
+    Attributes:
+        text: The sentence, with single spaces.
+        span: Start and end of the sentence in the text of the document, in characters; None if it was generated.
+        index: Index among the sentences of the document; None if it was generated.
+    """
+
+    text: str
+    span: tuple[int, int] | None = None
+    index: int | None = None
+
+
+@dataclass(frozen=True)
 class Summary:
     """Summary of one document.
 
     Attributes:
-        id: Id of the document.
-        summary: The text; empty if there is a reason.
-        score: sum(log p) / length ** length_penalty of the best hypothesis, in nats; None in mode
-            extractive, and where no model was needed.
+        id: Path of the file, or `path:line` or the id for a line of JSON; number of a text in a call of `Summarizer`,
+            from 1.
+        text: The summary; empty if there is a reason.
+        score: sum(log p) / length ** length_penalty of the best hypothesis, in nats, also if it is not the text;
+            None in mode extractive, and where no model was needed.
         tokens_read: Tokens of the document that the model read.
         tokens_total: Tokens of the document.
         seconds: The document's share of the time.
-        reason: Why the summary is empty; empty otherwise.
-        mode: "abstractive", "extractive", or "rewritten", see `Rewriter`.
+        reason: Why there is no summary; empty otherwise.
+        mode: "extractive" if the summary consists of sentences of the document, "abstractive" if it was generated, or
+            "rewritten", see `Rewriter`.
         title: Title of the document; empty if it has none.
         language: Language of the document (ISO 639-1); empty if it is unknown.
-        model: Name of the model.
+        model: Name of the model; empty in results of `Summarizer`.
         notes: What reading the document removed or guessed.
-        sentences: Sentences of the text, with single spaces; not a part of the JSON.
-        extraction: The sentences of an extractive summary; not a part of the JSON.
-        source: Sentences of the document; not a part of the JSON.
+        cause: Why sentences replace generated text, and how far they miss a length that is asked for; empty otherwise.
+        sentences: Sentences of the summary.
+        source: Sentences of the document; empty in results of `Summarizer`.
         evidence: Sources of each sentence; None unless asked for.
-        key_points: Further sentences of the document; None unless asked for.
+        read: Indices of the source sentences that the model read; None if no model read the document.
+        document: Text of the document; empty unless an HTML page shows it.
+        key_points: Further sentences of the document, with their places; None unless asked for.
         sections: Summaries of its sections; None unless asked for.
     """
 
     id: str
-    summary: str
+    text: str
     score: float | None
     tokens_read: int
     tokens_total: int
-    seconds: float
+    seconds: float = field(default=0.0, compare=False)
     reason: str = ""
     mode: str = "abstractive"
     title: str = ""
     language: str = ""
     model: str = ""
     notes: tuple[str, ...] = ()
-    sentences: tuple[str, ...] = ()
-    extraction: Extraction = NO_EXTRACTION
+    cause: str = ""
+    sentences: tuple[SummarySentence, ...] = ()
     source: tuple[SourceSentence, ...] = ()
-    evidence: Evidence | None = None
+    evidence: tuple[SentenceEvidence, ...] | None = None
+    read: frozenset[int] | None = None
+    document: str = ""
     key_points: tuple[EvidenceSource, ...] | None = None
     sections: tuple[SectionSummary, ...] | None = None
 
+    @property
+    def indices(self) -> tuple[int, ...]:
+        """Index of each sentence among those of the document; empty if the summary was generated."""
+        return tuple(sentence.index for sentence in self.sentences if sentence.index is not None)
+
     def as_json(self) -> str:
         """Render the summary as one line of JSON, without the line feed."""
-        entries = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _LEFT_OUT}
-        entries["seconds"] = round(self.seconds, 4)
-        entries["score"] = self.score if self.score is None else round(self.score, 6)
-        if self.evidence is not None:
-            entries["evidence"] = self.evidence.entries()
-        if self.key_points is not None:
-            entries["key_points"] = [point.entry() for point in self.key_points]
-        if self.sections is not None:
-            entries["sections"] = [section.entry() for section in self.sections]
+        entries = {
+            "id": self.id,
+            "summary": self.text,
+            "score": self.score if self.score is None else round(self.score, 6),
+            "tokens_read": self.tokens_read,
+            "tokens_total": self.tokens_total,
+            "seconds": round(self.seconds, 4),
+            **{name: getattr(self, name) for name in ("reason", "mode", "title", "language", "model", "notes")},
+        }
+        for name in ("evidence", "key_points", "sections"):
+            if (parts := getattr(self, name)) is not None:
+                entries[name] = [part.entry() for part in parts]
         return json.dumps(entries, ensure_ascii=False, allow_nan=False)

@@ -17,10 +17,9 @@ import numpy as np
 from sumpool.core.decoding.config import DecodingConfig, LengthTarget
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.evaluation.rouge import Agreement, RougeTokenizer
-from sumpool.inference.extraction import Reading
+from sumpool.inference.extraction import NO_EXTRACTION, Extraction, Reading
 from sumpool.inference.fact_check import FactCheck, FactChecker
 from sumpool.inference.generation import Generated
-from sumpool.inference.summary import NO_EXTRACTION, Extraction
 from sumpool.text.language import ENGLISH, UNSPACED, word_count
 from sumpool.text.prose import PROSE_KINDS, is_whole_text, repair_text
 from sumpool.text.sentences import SentenceSplitter

@@ -197,7 +197,7 @@ class SummaryFolder(SummaryFile):
             ResourceError: If the disk is full or fails.
         """
         name = self._paths.popleft()
-        if not summary.summary:
+        if not summary.text:
             self._append(summary, file="")
             return
         path, content = self._folder / name, self._render(summary).encode("utf-8", errors="backslashreplace")

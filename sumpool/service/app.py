@@ -29,7 +29,8 @@ from sumpool.data.sources import RfcSourceConfig
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError, ResourceError, SumpoolError
 from sumpool.inference.pipeline import OnDraft
-from sumpool.inference.summarizer import Summarizer, SummaryResult
+from sumpool.inference.summarizer import Summarizer
+from sumpool.inference.summary import Summary
 from sumpool.service.chat import ROUTE, add_chat, error_answer
 from sumpool.service.protection import ServiceLimits, guard
 from sumpool.service.requests import Batcher, QueueFullError, ReadRequest, RequestReader, summaries_of
@@ -195,9 +196,9 @@ def build_app(
 
 def _summarize(
     summarizer: Summarizer, documents: Sequence[Document], options: SummaryOptions, on_draft: OnDraft | None
-) -> list[SummaryResult]:
+) -> list[Summary]:
     chosen = options.model_dump(exclude={"together"})  # they are one document already
-    results: list[SummaryResult] = summarizer.summarize(documents, **chosen, on_draft=on_draft)
+    results: list[Summary] = summarizer.summarize(documents, **chosen, on_draft=on_draft)
     return results
 
 

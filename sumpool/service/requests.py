@@ -28,7 +28,7 @@ from sumpool.documents.joining import join_documents
 from sumpool.documents.read import parse_documents
 from sumpool.errors import RecipeError, ResourceError
 from sumpool.inference.pipeline import OnDraft
-from sumpool.inference.summarizer import SummaryResult
+from sumpool.inference.summary import Summary
 from sumpool.io.bounded import parse_json
 from sumpool.service.protection import ServiceLimits, return_memory
 from sumpool.service.schemas import FileOptions, SummaryOptions, SummaryRequest
@@ -47,7 +47,7 @@ ReadRequest = tuple[list[Document], SummaryOptions]
 """Documents and options of a request."""
 ParseBody = Callable[[bytes, SummaryOptions], ReadRequest]
 """Reads the documents and the options of a body, with the options beside it."""
-Summarize = Callable[[Sequence[Document], SummaryOptions, OnDraft | None], list[SummaryResult]]
+Summarize = Callable[[Sequence[Document], SummaryOptions, OnDraft | None], list[Summary]]
 """Summarises documents, one result for each, in order."""
 
 
@@ -241,7 +241,7 @@ async def summaries_of(
     limits: ServiceLimits,
     *,
     drafts: bool = False,
-) -> AsyncIterator[str | list[SummaryResult]]:
+) -> AsyncIterator[str | list[Summary]]:
     """Yield drafts while waiting for summaries, then the summaries; waits no longer than the client does.
 
     Args:
@@ -300,9 +300,7 @@ class _PendingRequest:
     documents: Sequence[Document]
     options: SummaryOptions
     on_draft: Callable[[str], None] | None = None
-    results: "asyncio.Future[list[SummaryResult]]" = field(
-        default_factory=lambda: asyncio.get_running_loop().create_future()
-    )
+    results: "asyncio.Future[list[Summary]]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     @property
     def characters(self) -> int:
@@ -344,7 +342,7 @@ class Batcher:
         documents: Sequence[Document],
         options: SummaryOptions,
         on_draft: Callable[[str], None] | None = None,
-    ) -> list[SummaryResult]:
+    ) -> list[Summary]:
         """Wait for the summaries of the documents; a cancelled wait takes the request out of the queue.
 
         Args:

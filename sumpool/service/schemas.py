@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from sumpool.documents.document import Document
-from sumpool.inference.summarizer import Mode, SummaryResult
-from sumpool.inference.summary import Evidence
+from sumpool.inference.summarizer import Mode
+from sumpool.inference.summary import Summary
 from sumpool.text.language import word_count
 
 Text = Annotated[str, Field(description="A document.")]
@@ -129,9 +129,9 @@ class SummaryAnswer(BaseModel):
     sections: list[SectionAnswer] = []
 
     @classmethod
-    def of(cls, result: SummaryResult, document: Document) -> "SummaryAnswer":
+    def of(cls, result: Summary, document: Document) -> "SummaryAnswer":
         """Describe the result of a document."""
-        entries = Evidence(result.evidence).entries()
+        entries = [entry.entry() for entry in result.evidence or ()]
         evidence = {"document": document.text, "sentences": entries} if entries else None
         sentences = [Sentence(text=sentence.text, span=sentence.span) for sentence in result.sentences]
         return cls(
@@ -146,8 +146,8 @@ class SummaryAnswer(BaseModel):
             tokens_total=result.tokens_total,
             reason=result.reason,
             evidence=EvidenceAnswer.model_validate(evidence) if evidence else None,
-            key_points=[PlacedSentence.model_validate(point.entry()) for point in result.key_points],
-            sections=[SectionAnswer.model_validate(section.entry()) for section in result.sections],
+            key_points=[PlacedSentence.model_validate(point.entry()) for point in result.key_points or ()],
+            sections=[SectionAnswer.model_validate(section.entry()) for section in result.sections or ()],
         )
 
 

@@ -341,7 +341,7 @@ def _row(fields: Fields, summary: Summary, job: CorpusJob) -> Row:
     """Return a row with the columns of its summary, which depend on model, settings and document alone."""
     columns = {name: getattr(summary, name) for name in ("summary", "mode", "tokens_read", "tokens_total", "reason")}
     if job.evidence:
-        columns["evidence"] = summary.evidence.entries() if summary.evidence else []
+        columns["evidence"] = [entry.entry() for entry in summary.evidence or ()]
     return Row(Document(summary.id, ""), fields, columns)  # the text is not needed any more
 
 

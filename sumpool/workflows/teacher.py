@@ -179,8 +179,8 @@ def _taught_documents(
             waiting = (Document(example.id, example.document) for example in left)
             with ResumableFile(path, resume=True) as file:
                 for summary in pipeline.summarize(waiting, check=check):
-                    file.append(json.dumps({"id": summary.id, "summary": summary.summary}, ensure_ascii=False))
-                    texts.append(summary.summary)
+                    file.append(json.dumps({"id": summary.id, "summary": summary.text}, ensure_ascii=False))
+                    texts.append(summary.text)
                     report(Progress("summaries of the teacher", len(texts), len(documents)))
         with disk_errors(folder):
             Manifest({SUMMARIES: FileDigest.of(path, check)}, facts, kind="summaries").write(folder)

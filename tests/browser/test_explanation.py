@@ -10,7 +10,7 @@ from sumpool.inference.evidence import with_evidence
 from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.rendering import Rendering, render_explanation
-from sumpool.inference.summary import EvidenceSource, Extraction, SentenceEvidence, Summary
+from sumpool.inference.summary import EvidenceSource, SentenceEvidence, Summary, SummarySentence
 from sumpool.io.manifest import SHIPPED
 from tests.browser.conftest import AXE, Browser
 from tests.browser.hostile import DOCUMENTS, hostile_texts
@@ -36,10 +36,9 @@ def page(loaded: LoadedModel) -> str:
     document = Document("memo.pdf", text, title="Memo", blocks=tuple(blocks))
     (summary,) = Pipeline.of(loaded).summarize([document], evidence="page")
     assert summary.evidence is not None
-    first, *others = summary.evidence.sentences
+    first, *others = summary.evidence
     marked = replace(first, unsupported=("42", "MIT"))
-    evidence = replace(summary.evidence, sentences=(marked, *others))
-    return render_explanation(replace(summary, evidence=evidence, language="en", model="the shipped model"))
+    return render_explanation(replace(summary, evidence=(marked, *others), language="en", model="the shipped model"))
 
 
 def test_pointing_at_a_summary_sentence_marks_its_sources(browser: Browser, page: str) -> None:
@@ -167,17 +166,14 @@ def hostile_page(number: int, loaded: LoadedModel) -> tuple[str, str]:
     document = Document(id, "\n\n".join(b.text for b in blocks), title=title, blocks=blocks, notes=(note,))
     reading = Pipeline.of(loaded).read(document)
     source = reading.sentences
-    extraction = Extraction((sentence,), (len(source) - 1,))
+    chosen = SummarySentence(sentence, (source[-1].start, source[-1].end), len(source) - 1)
     summary = Summary(
-        id, sentence, 0.0, 1, 2, 0.0, title=title, language=language, model=name, sentences=(sentence,),
-        extraction=extraction, source=source,
-    )  # fmt: skip
+        id, sentence, 0.0, 1, 2, title=title, language=language, model=name, sentences=(chosen,), source=source
+    )
     explained = with_evidence(summary, reading, lambda: loaded, for_page=number % 10 == 0)
-    assert explained.evidence is not None
     last = source[-1]
     entry = EvidenceSource(len(source) - 1, fact, last.start, last.end, None, None, 1.0)
-    evidence = replace(explained.evidence, sentences=(SentenceEvidence(sentence, (fact,), (entry,)),))
-    hostile = replace(explained, evidence=evidence)
+    hostile = replace(explained, evidence=(SentenceEvidence(sentence, (fact,), (entry,)),))
     return render_explanation(hostile), Rendering("html", "bullets" if number % 2 else "paragraph").render(hostile)
 
 

@@ -9,10 +9,7 @@ from sumpool.inference.evidence import MAX_SOURCES, with_evidence
 from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.run_files import RunFiles
-from sumpool.inference.summary import (
-    Extraction,
-    Summary,
-)
+from sumpool.inference.summary import Summary, SummarySentence
 from sumpool.workflows.summarize import summarize_in_processes
 from tests.conftest import story
 
@@ -29,10 +26,10 @@ def test_weights_are_those_of_source_sentences(run_folder: Path, mode: str, sent
     plain = list(Pipeline.of(loaded).summarize(documents))
     explained = list(Pipeline.of(loaded).summarize(documents, evidence="sources"))
     for document, before, after in zip(documents, plain, explained, strict=True):
-        assert after.summary == before.summary
+        assert after.text == before.text
         assert after.evidence is not None
-        assert " ".join(sentence.sentence for sentence in after.evidence.sentences) == " ".join(before.summary.split())
-        for sentence in after.evidence.sentences:
+        assert " ".join(sentence.sentence for sentence in after.evidence) == " ".join(before.text.split())
+        for sentence in after.evidence:
             assert 1 <= len(sentence.sources) <= MAX_SOURCES
             assert 0 < sum(source.weight for source in sentence.sources) <= 1 + 1e-9
             for source in sentence.sources:
@@ -48,10 +45,10 @@ def test_extracted_sentences_are_their_own_source(run_folder: Path, monkeypatch:
     (summary,) = Pipeline.of(loaded).summarize([document])
     reading = Pipeline.of(loaded).read(document)
     monkeypatch.setattr(loaded.model, "encode", None)
-    evidence = with_evidence(summary, reading, lambda: loaded).evidence
-    assert evidence is not None
-    assert evidence.read is None
-    for sentence, index in zip(evidence.sentences, summary.extraction.indices, strict=True):
+    explained = with_evidence(summary, reading, lambda: loaded)
+    assert explained.evidence is not None
+    assert explained.read is None
+    for sentence, index in zip(explained.evidence, summary.indices, strict=True):
         (source,) = sentence.sources
         assert (source.index, source.weight, source.text) == (index, 1.0, sentence.sentence)
         assert sentence.unsupported == ()
@@ -62,7 +59,7 @@ def test_blocks_give_pages_and_lines(run_folder: Path) -> None:
     document = Document("1", story(1, 12), blocks=blocks)
     (summary,) = Pipeline.of(load(run_folder, "abstractive")).summarize([document], evidence="sources")
     assert summary.evidence is not None
-    sources = summary.evidence.sentences[0].sources
+    sources = summary.evidence[0].sources
     assert {(source.page, source.line) for source in sources} == {(4, 7)}
     assert sources[0].place == "page 4, line 7"
 
@@ -70,11 +67,11 @@ def test_blocks_give_pages_and_lines(run_folder: Path) -> None:
 def test_unsupported_facts_are_marked(run_folder: Path) -> None:
     loaded = load(run_folder, "extractive")
     document = Document("1", "Hosts send 12 packets to ARPA.\n\nGateways drop them.", title="Memo of Postel")
-    extraction = Extraction(("Hosts of Postel send 42 packets to ARPA and MIT.",), (0,))
-    summary = Summary("1", extraction.sentences[0], 0.0, 9, 9, 0.0, extraction=extraction)
+    text = "Hosts of Postel send 42 packets to ARPA and MIT."
+    summary = Summary("1", text, 0.0, 9, 9, sentences=(SummarySentence(text, (0, 30), 0),))
     evidence = with_evidence(summary, Pipeline.of(loaded).read(document), lambda: loaded).evidence
     assert evidence is not None
-    assert evidence.sentences[0].unsupported == ("42", "MIT")
+    assert evidence[0].unsupported == ("42", "MIT")
 
 
 @pytest.mark.slow
@@ -82,14 +79,9 @@ def test_pages_say_what_was_read(run_folder: Path) -> None:
     short, long = Document("1", story(1, 12)), Document("2", story(1, 60))
     (whole,) = Pipeline.of(load(run_folder, "abstractive")).summarize([short], evidence="page")
     (cut,) = Pipeline.of(load(run_folder, "extractive", "truncate")).summarize([long], evidence="page")
-    for summary in (whole, cut):
-        assert summary.evidence is not None
-        assert summary.evidence.read is not None
-    assert whole.evidence is not None
-    assert whole.evidence.read == frozenset(range(len(whole.source)))
-    assert cut.evidence is not None
-    assert cut.evidence.read is not None
-    assert len(cut.evidence.read) < len(cut.source)
+    assert whole.read == frozenset(range(len(whole.source)))
+    assert cut.read is not None
+    assert len(cut.read) < len(cut.source)
 
 
 def test_summaries_without_text_have_no_evidence(run_folder: Path) -> None:

@@ -8,11 +8,11 @@ from sumpool.data import sample
 from sumpool.documents.document import Document, ParsedDocument, TextBlock
 from sumpool.documents.read import read_documents
 from sumpool.documents.source_sentences import source_sentences
-from sumpool.inference.extraction import extract, selection_fault
+from sumpool.inference.extraction import Extraction, extract, selection_fault
 from sumpool.inference.loading import load_for_generation
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.run_files import RunFiles
-from sumpool.inference.summary import Extraction, Summary
+from sumpool.inference.summary import Summary
 from sumpool.io.manifest import SHIPPED
 from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.text.sentences import SentenceSplitter
@@ -64,7 +64,7 @@ def test_a_beginning_in_another_language_is_left_out() -> None:
     letter, policy = document("de").text, (ROOT / "SECURITY.md").read_text()
     mixed, alone = pipeline.summarize([Document("a", f"{letter}\n\n{policy}"), Document("b", policy)])
     assert mixed.notes == (f"{len(letter.split())} words in German at the beginning left out",)
-    assert not any(sentence in letter for sentence in mixed.sentences)
+    assert not any(sentence.text in letter for sentence in mixed.sentences)
     assert not alone.notes
 
 
@@ -80,7 +80,7 @@ def test_what_the_model_cannot_improve_is_extracted_without_it(tmp_path: Path) -
     )
     for text, cause in texts:
         (summary,) = pipeline.summarize([text])
-        assert summary.extraction.cause == cause
+        assert summary.cause == cause
         assert summary.sentences
     assert not loaded
     with tarfile.open(Path(sample.__file__).with_name("rfc.tar.xz"), "r:xz") as archive:
@@ -101,7 +101,7 @@ def test_a_length_is_resolved_without_the_model() -> None:
     assert len(summary.sentences) == 3
     pipeline = Pipeline.open(RunFiles.open(SHIPPED, ["summarize.length=500w"]))
     (summary,) = pipeline.summarize([document("ru", 6)])
-    assert "asked for 500 words" in summary.extraction.cause
+    assert "asked for 500 words" in summary.cause
 
 
 @pytest.fixture(scope="module")
@@ -119,10 +119,10 @@ def test_texts_in_other_languages_are_summarised_without_the_model(
 ) -> None:
     summary = summaries[language]
     assert (summary.mode, summary.language, summary.tokens_read) == ("extractive", language, 0)
-    assert summary.extraction.cause == f"this text is in {name}, the model has learnt English"
-    assert set(summary.sentences) <= set(TEXTS[language])
-    assert [summary.source[index].text for index in summary.extraction.indices] == list(summary.sentences)
-    assert (" " in summary.summary) == (language != "zh")
+    assert summary.cause == f"this text is in {name}, the model has learnt English"
+    assert {sentence.text for sentence in summary.sentences} <= set(TEXTS[language])
+    assert [summary.source[index].text for index in summary.indices] == [shown.text for shown in summary.sentences]
+    assert (" " in summary.text) == (language != "zh")
 
 
 def test_a_writing_model_is_kept_if_asked_for_and_the_language_is_said(run_folder: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_text_shorter_than_its_summary_comes_back_unchanged(run_folder: Path, 
     parsed = Document.from_parsed("-", ParsedDocument((TextBlock("Minutes", "heading"), TextBlock(text))))
     loaded = load_for_generation(run_folder, ["summarize.mode=extractive", "summarize.samples=2"])
     summary, *_ = Pipeline.of(loaded).summarize([parsed if blocks else Document("-", text)])
-    assert (summary.summary, summary.mode) == (text, "extractive")
+    assert (summary.text, summary.mode) == (text, "extractive")
 
 
 def test_lines_without_punctuation_are_closed_where_others_follow() -> None:

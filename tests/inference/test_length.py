@@ -66,11 +66,11 @@ def test_documents_with_little_prose_say_so(loaded: LoadedModel, language: str) 
     prose = told(1, 12)[:3] if language == "en" else russian(1).split("\n\n")[:1]
     document = Document.from_parsed("a", ParsedDocument((TextBlock(" ".join(prose)), *rows)))
     (summary,) = Pipeline.of(with_length(loaded, "90w", "extractive")).summarize([document])
-    given = len(summary.summary.split())
+    given = len(summary.text.split())
     assert given < 81
-    assert summary.extraction.cause.endswith(f"asked for 90 words, whole sentences of prose give {given}")
+    assert summary.cause.endswith(f"asked for 90 words, whole sentences of prose give {given}")
     (longer,) = Pipeline.of(with_length(loaded, "5s", "extractive")).summarize([document])
-    assert "asked for 5 sentences" in longer.extraction.cause
+    assert "asked for 5 sentences" in longer.cause
 
 
 def summaries(loaded: LoadedModel, length: str, mode: str) -> list[Summary]:
@@ -83,8 +83,8 @@ def summaries(loaded: LoadedModel, length: str, mode: str) -> list[Summary]:
 def test_every_mode_obeys_a_number_of_words(loaded: LoadedModel, mode: str, length: str, amount: int) -> None:
     notes = []
     for summary in summaries(loaded, length, mode):
-        assert words(amount).minimum <= len(summary.summary.split()) <= words(amount).maximum
-        notes.append(summary.extraction.cause)
+        assert words(amount).minimum <= len(summary.text.split()) <= words(amount).maximum
+        notes.append(summary.cause)
         if mode == "extractive" or amount == 120:
             assert summary.mode == "extractive"
     assert all(notes) or mode != "abstractive" or amount == 16
@@ -94,7 +94,7 @@ def test_every_mode_obeys_a_number_of_words(loaded: LoadedModel, mode: str, leng
 
 @pytest.mark.parametrize("mode", ["abstractive", "extractive"])
 def test_every_mode_obeys_a_number_of_sentences(loaded: LoadedModel, mode: str) -> None:
-    assert [len(loaded.splitter.split(summary.summary)) for summary in summaries(loaded, "3s", mode)] == [3] * 3
+    assert [len(loaded.splitter.split(summary.text)) for summary in summaries(loaded, "3s", mode)] == [3] * 3
 
 
 @pytest.mark.parametrize("length", ["40w", "4s", "10%"])
@@ -106,7 +106,7 @@ def test_documents_with_blocks_obey_with_and_without_the_model(loaded: LoadedMod
     (summary,) = Pipeline.of(with_length(loaded, length, "extractive")).summarize([document])
     assert (summary.tokens_read == 0) == (language == "ru")
     asked = {"40w": 40, "4s": 4, "10%": len(document.text.split()) / 10}[length]
-    amount = len(summary.sentences) if length == "4s" else len(summary.summary.split())
+    amount = len(summary.sentences) if length == "4s" else len(summary.text.split())
     assert abs(amount - asked) <= (0 if length == "4s" else 0.1 * asked)
 
 

@@ -55,8 +55,8 @@ def test_a_model_for_generation_has_the_precision_of_its_settings(run_folder: Pa
     )
     assert (quantized.model.embedding.weight.dtype == torch.bfloat16) == (precision == "bf16")
     stories = [Document(str(number), story(number, 12)) for number in range(10)]
-    expected = [summary.summary for summary in Pipeline.of(plain).summarize(stories)]
-    found = [summary.summary for summary in Pipeline.of(quantized).summarize(stories)]
+    expected = [summary.text for summary in Pipeline.of(plain).summarize(stories)]
+    found = [summary.text for summary in Pipeline.of(quantized).summarize(stories)]
     same = sum(map(operator.eq, found, expected))
     assert all(found)
     assert same == 10 if precision == "fp32" else same >= 5
@@ -73,7 +73,7 @@ def test_auto_chooses_for_encoder_and_decoder_apart(
     assert caplog.messages == ["summarize.precision=auto: encoder bf16, decoder int8 on cpu"]
     layers = {name.split(".")[0] for name, layer in mixed.model.named_modules() if isinstance(layer, Bfloat16Linear)}
     assert layers == {"encoder"}
-    assert all(summary.summary for summary in Pipeline.of(mixed).summarize([Document("1", story(1, 12))]))
+    assert all(summary.text for summary in Pipeline.of(mixed).summarize([Document("1", story(1, 12))]))
     explicit = load_for_generation(run_folder, ["summarize.device=cpu", "summarize.precision=int8"])
     assert not any(isinstance(layer, Bfloat16Linear) for layer in explicit.model.modules())
 
@@ -84,7 +84,7 @@ def test_without_any_run_the_shipped_model_is_taken(tmp_path: Path, monkeypatch:
     assert sum(path.stat().st_size for path in SHIPPED.iterdir()) < 30e6
     notes: list[Progress] = []
     [summary] = summarize([Document("a", "This memo describes a protocol that routers speak.")], report=notes.append)
-    assert summary.summary
+    assert summary.text
     assert notes[0].note.startswith("model: shipped (no run in ")
 
 

@@ -59,32 +59,32 @@ def test_sections_have_their_heading_page_and_a_sentence(summary: Summary) -> No
 def test_key_points_are_other_sentences_than_those_of_the_summary(summary: Summary) -> None:
     assert summary.key_points
     assert len(summary.key_points) == 3
-    assert not {point.index for point in summary.key_points} & set(summary.extraction.indices)
+    assert not {point.index for point in summary.key_points} & set(summary.indices)
     assert len({point.page for point in summary.key_points}) == 3  # the sections have a turn
     manual_of_orchards = manual(
         {"Orchards": "The orchard grows apples. The handbook says how departments of the town do work."}
     )
     repeated = summarized(manual_of_orchards, settings=("summarize.key_points=9", "summarize.length=1s"))
-    assert repeated.sentences == ("This handbook describes how four departments of the town do their work.",)
+    assert repeated.text == "This handbook describes how four departments of the town do their work."
     assert [point.text for point in repeated.key_points or () if "town" in point.text] == []
 
 
 def test_a_book_has_a_sentence_of_its_chapters() -> None:
     long = " ".join(f"Room {number} of it has a green door, a bell and {number} chairs." for number in range(1200))
     book = summarized(manual({heading: f"{text} {long}" for heading, text in CHAPTERS.items()}, 0))
-    assert {book.source[index].page for index in book.extraction.indices} == {1, 2, 3, 4, 5}
+    assert {book.source[index].page for index in book.indices} == {1, 2, 3, 4, 5}
 
 
 @pytest.mark.parametrize("heading", CHAPTERS)
 def test_a_focus_selects_the_section_under_a_heading(heading: str) -> None:
     chosen = summarized(manual(CHAPTERS), settings=(f"summarize.focus={json.dumps(f'What about {heading}?')}",))
-    assert any(sentence in CHAPTERS[heading] for sentence in chosen.sentences)
-    assert all(chosen.source[index].kind != "heading" for index in chosen.extraction.indices)
+    assert any(sentence.text in CHAPTERS[heading] for sentence in chosen.sentences)
+    assert all(chosen.source[index].kind != "heading" for index in chosen.indices)
 
 
 def test_a_focus_that_the_document_lacks_is_said() -> None:
     settings = ("summarize.focus=submarine",)
-    assert "no sentence has a word of the focus" in summarized(manual(CHAPTERS), settings=settings).extraction.cause
+    assert "no sentence has a word of the focus" in summarized(manual(CHAPTERS), settings=settings).cause
     with pytest.raises(RecipeError, match=r"summarize\.mode must be extractive for a focus, got 'abstractive'"):
         RunFiles.open(SHIPPED, [*settings, "summarize.mode=abstractive"])
 
@@ -112,16 +112,16 @@ def test_a_digest_names_documents_and_says_nothing_twice() -> None:
     )
     digest = summarized(first, other)
     assert digest.id == "manual.pdf, b.pdf"
-    assert digest.summary.count("This handbook describes") == 1
+    assert digest.text.count("This handbook describes") == 1
     assert digest.evidence
-    named = {source.document for entry in digest.evidence.sentences for source in entry.sources}
+    named = {source.document for entry in digest.evidence for source in entry.sources}
     assert named == {"manual.pdf", "b.pdf"}
-    assert digest.summary.endswith("[b.pdf]")
+    assert digest.text.endswith("[b.pdf]")
     assert "manual.pdf, page" in Rendering().render(digest)
-    assert digest.evidence.entries()[0]["sources"][0]["document"] == "manual.pdf"
+    assert digest.evidence[0].entry()["sources"][0]["document"] == "manual.pdf"
     retold = CHAPTERS["Archives"].replace("keeps letters", "keeps old letters")
     long = summarized(first, replace(manual({"Old": retold}), id="b.pdf"), settings=("summarize.length=400w",))
-    assert long.summary.count("letters of the last two centuries") == 1
+    assert long.text.count("letters of the last two centuries") == 1
 
 
 def test_documents_of_a_digest_begin_with_their_titles() -> None:
@@ -155,7 +155,9 @@ def test_every_format_has_key_points_and_sections(summary: Summary, format: Form
 def test_the_api_has_all_of_it(run_folder: Path, tmp_path: Path) -> None:
     summarizer = Summarizer.load(run_folder)
     result = summarizer.summarize([manual(CHAPTERS)], key_points=2, sections=True, focus="orchards")[0]
+    assert result.key_points
     assert len(result.key_points) == 2
+    assert result.sections
     assert [section.heading.text for section in result.sections] == list(CHAPTERS)
     assert "orchard" in result.text
     digest = summarizer.summarize([manual(CHAPTERS), Document("b", "Hosts send packets to it.")], together=True)
@@ -172,5 +174,5 @@ def test_the_api_has_all_of_it(run_folder: Path, tmp_path: Path) -> None:
 def test_documents_without_a_sentence_in_the_digest_are_named() -> None:
     first = manual(CHAPTERS)
     digest = summarized(first, replace(first, id="copy.pdf"))
-    assert digest.extraction.cause == "no sentence of copy.pdf"
-    assert "copy.pdf" not in digest.summary
+    assert digest.cause == "no sentence of copy.pdf"
+    assert "copy.pdf" not in digest.text

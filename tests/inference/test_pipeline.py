@@ -48,29 +48,29 @@ def test_documents_are_summarised_by_their_sentences(run: Path) -> None:
     summaries = list(open_fast(run).summarize(DOCUMENTS, report=reported.append))
     told, german, short, empty, broken = summaries
     assert (told.mode, told.language, told.score) == ("extractive", "", None)
-    assert 50 < len(told.summary.split()) < 120
-    assert [told.source[index].text for index in told.extraction.indices] == list(told.sentences)
+    assert 50 < len(told.text.split()) < 120
+    assert [told.source[index].text for index in told.indices] == [shown.text for shown in told.sentences]
     assert german.language == "de"
     assert german.sentences
-    assert {*german.sentences} <= {*TEXTS["de"]}
-    assert short.summary == "Hosts send packets to gateways."
+    assert {sentence.text for sentence in german.sentences} <= {*TEXTS["de"]}
+    assert short.text == "Hosts send packets to gateways."
     assert empty.reason == "the document must hold text, got none"
     assert broken.reason == "broken must be readable"
     assert [progress.done for progress in reported if not progress.note] == [1, 2, 3, 4, 5]
     assert not [progress.note for progress in reported if progress.note]
-    assert [summary.id for summary in summaries if summary.extraction.cause] == ["short"]
+    assert [summary.id for summary in summaries if summary.cause] == ["short"]
 
 
 def test_a_loaded_model_gives_the_same_summaries(run: Path) -> None:
     loaded = load_for_generation(run, ["summarize.fast=true"])
-    expected = [summary.summary for summary in open_fast(run).summarize(DOCUMENTS)]
-    assert [summary.summary for summary in Pipeline.of(loaded).summarize(DOCUMENTS)] == expected
-    assert [summary.summary for summary in summarize(DOCUMENTS, run, overrides=["summarize.fast=true"])] == expected
+    expected = [summary.text for summary in open_fast(run).summarize(DOCUMENTS)]
+    assert [summary.text for summary in Pipeline.of(loaded).summarize(DOCUMENTS)] == expected
+    assert [summary.text for summary in summarize(DOCUMENTS, run, overrides=["summarize.fast=true"])] == expected
 
 
 def test_folders_without_a_ranker_rank_by_rules(run_folder: Path) -> None:
     (summary,) = open_fast(run_folder, "summarize.length=40w").summarize(DOCUMENTS[:1])
-    assert 36 <= len(summary.summary.split()) <= 44
+    assert 36 <= len(summary.text.split()) <= 44
 
 
 def test_lengths_are_those_of_the_settings() -> None:

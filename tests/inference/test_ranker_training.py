@@ -41,7 +41,7 @@ def test_training_ends_with_a_ranker(ranked: Path) -> None:
     assert manifest.facts["ranker_documents"] > 20
     assert Ranker.load(ranked).choice is None
     (summary,) = Pipeline.open(RunFiles.open(ranked, ["summarize.fast=true"])).summarize([Document("a", story(1, 60))])
-    assert summary.summary
+    assert summary.text
 
 
 @pytest.mark.slow

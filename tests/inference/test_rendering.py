@@ -13,7 +13,7 @@ from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.inference.loading import load_for_generation
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.rendering import Rendering, Style, render_explanation
-from sumpool.inference.summary import Evidence, EvidenceSource, Extraction, SentenceEvidence, Summary
+from sumpool.inference.summary import EvidenceSource, SentenceEvidence, Summary, SummarySentence
 from sumpool.text.sentences import SentenceSplitter
 from tests.browser.hostile import PAYLOADS
 from tests.conftest import story
@@ -74,7 +74,7 @@ SUMMARY = Summary(
     mode="extractive",
     title="A & B",
     model="runs/x",
-    sentences=("First *one*.", "Second <b>."),
+    sentences=(SummarySentence("First *one*."), SummarySentence("Second <b>.")),
 )
 
 
@@ -88,9 +88,8 @@ def test_a_table_of_contents_is_one_item_of_a_list() -> None:
     texts = ("Hosts send packets.", "Contents: Hosts;", "Gateways.")
     kinds: tuple[TextBlockKind, ...] = ("paragraph", "heading", "heading")
     source = tuple(SourceSentence(text, 0, 0, kind=kind) for text, kind in zip(texts, kinds, strict=True))
-    summary = replace(
-        SUMMARY, sentences=texts, extraction=Extraction(texts, (0, 1, 2)), source=source, title="", language="en"
-    )
+    sentences = tuple(SummarySentence(text, (0, 0), index) for index, text in enumerate(texts))
+    summary = replace(SUMMARY, sentences=sentences, source=source, title="", language="en")
     for format in ("text", "markdown"):
         items = Rendering(format, "bullets").render(summary)
         assert items == "- Hosts send packets.\n- Contents: Hosts; Gateways."
@@ -108,7 +107,7 @@ def test_a_title_that_the_summary_does_not_name_comes_first() -> None:
         ("", False),
     ):
         text = "The gateway forwards packets to the hosts."
-        summary = replace(SUMMARY, title=title, summary=text, sentences=(text,), language="en")
+        summary = replace(SUMMARY, title=title, text=text, sentences=(SummarySentence(text),), language="en")
         assert Rendering().render(summary) == (f"{title}\n\n{text}" if is_shown else text)
         assert Rendering("markdown").render(summary) == (f"# {title}\n\n{text}" if is_shown else text)
         assert Rendering(title=False).render(summary) == text
@@ -125,9 +124,7 @@ def test_markdown_shows_the_characters_themselves() -> None:
 
 LONG = "The _first_ of many words, which say that hosts send packets to the gateways of the network."
 SOURCES = (EvidenceSource(0, LONG, 0, 12, 3, None, 0.8), EvidenceSource(4, "None.", 60, 90, None, None, 0.0512))
-EVIDENCE = Evidence(
-    (SentenceEvidence("First *one*.", ("7", "MIT"), SOURCES), SentenceEvidence("Second <b>.", (), ())),
-)
+EVIDENCE = (SentenceEvidence("First *one*.", ("7", "MIT"), SOURCES), SentenceEvidence("Second <b>.", (), ()))
 
 
 def test_evidence_follows_the_summary() -> None:
@@ -157,8 +154,8 @@ def test_texts_and_titles_forge_no_markdown(style: Style) -> None:
     pages = []
     for text in ("plain", hostile):
         source = EvidenceSource(0, text, 0, 12, 3, None, 0.8)
-        summary = replace(SUMMARY, title=text, sentences=(text,), id=text)
-        summary = replace(summary, evidence=Evidence((SentenceEvidence(text, (text,), (source,)),)))
+        summary = replace(SUMMARY, title=text, sentences=(SummarySentence(text),), id=text)
+        summary = replace(summary, evidence=(SentenceEvidence(text, (text,), (source,)),))
         rendering = Rendering("markdown", style, True)
         pages.append(MarkdownIt().parse(f"{rendering.render_id(summary)}\n{rendering.render(summary)}"))
     plain, shown = [[(token.type, token.tag) for token in page] for page in pages]
@@ -168,7 +165,7 @@ def test_texts_and_titles_forge_no_markdown(style: Style) -> None:
 @pytest.mark.parametrize("style", ["paragraph", "bullets"])
 @given(title=st.text(), text=st.text())
 def test_html_interprets_nothing(style: Style, title: str, text: str) -> None:
-    summary = Summary(title, text, -1.0, 5, 9, 0.1, title=title, sentences=(text,))
+    summary = Summary(title, text, -1.0, 5, 9, 0.1, title=title, sentences=(SummarySentence(text),))
     tags = [tag for tag, _ in Page(Rendering("html", style).render(summary)).elements]
     assert set(tags) <= {*HTML_TAGS}
     assert tags.count("style") == 1
@@ -181,13 +178,9 @@ def example() -> Summary:
     )
     source = source_sentences(document, SentenceSplitter())
     entries = [EvidenceSource(i, s.text, s.start, s.end, s.page, s.line, 0.8 - 0.3 * i) for i, s in enumerate(source)]
-    evidence = Evidence(
-        (
-            SentenceEvidence("Hosts send 42 packets.", ("42",), (entries[1], entries[2])),
-            SentenceEvidence("Gateways drop packets.", (), (entries[2],)),
-        ),
-        read=frozenset({1, 2, 4}),
-        text=document.text,
+    evidence = (
+        SentenceEvidence("Hosts send 42 packets.", ("42",), (entries[1], entries[2])),
+        SentenceEvidence("Gateways drop packets.", (), (entries[2],)),
     )
     text = "Hosts send 42 packets. Gateways drop packets."
     return Summary(
@@ -202,6 +195,8 @@ def example() -> Summary:
         notes=document.notes,
         source=source,
         evidence=evidence,
+        read=frozenset({1, 2, 4}),
+        document=document.text,
     )
 
 
@@ -253,11 +248,11 @@ def test_incomplete_summaries_have_a_page(mode: str) -> None:
     if mode == "no summary":
         summary = Summary("memo.pdf", "", None, 0, 0, 0.0, reason="the document must hold text, got none")
     elif mode == "no evidence":
-        summary = replace(summary, evidence=None)
+        summary = replace(summary, evidence=None, read=None, document="")
     else:
         summary = replace(summary, title="")
     page = Page(render_explanation(summary))
-    assert {"no summary": "No summary: the document must", "no evidence": summary.summary, "no title": "memo.pdf"}[
+    assert {"no summary": "No summary: the document must", "no evidence": summary.text, "no title": "memo.pdf"}[
         mode
     ] in page.text
     assert ("#s1" in page.having("href")) == (mode == "no title")
@@ -282,9 +277,9 @@ def explanation_of(text: str) -> str:
     source = source_sentences(Document(text, text), SentenceSplitter())
     entry = EvidenceSource(0, text, 0, 9, None, None, 1.0, text)
     entries = (SentenceEvidence(text, (text,), (entry,)),) if source else ()
-    evidence = Evidence(entries, frozenset(range(min(1, len(source)))))
+    read = frozenset(range(min(1, len(source))))
     summary = Summary(text, text, 0, 1, 1, 0.0, language=text, model=text, mode=text, title=text)
-    return render_explanation(replace(summary, source=source, evidence=evidence, notes=(text,)))
+    return render_explanation(replace(summary, source=source, evidence=entries, read=read, notes=(text,)))
 
 
 def test_hostile_texts_are_text() -> None:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from sumpool import Summarizer, SummaryResult
+from sumpool import Summarizer, Summary
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.io.manifest import SHIPPED
@@ -112,7 +112,7 @@ def test_single_documents_without_a_summary_are_errors(summarizer: Summarizer, t
 def test_threads_share_a_model(summarizer: Summarizer) -> None:
     texts = [story(number, 3 + number) for number in range(6)]
     expected = summarizer.summarize(texts, mode="extractive")
-    results: dict[int, list[SummaryResult]] = {}
+    results: dict[int, list[Summary]] = {}
 
     def work(thread: int) -> None:
         results[thread] = list(summarizer.stream(texts[thread::2], mode="extractive"))

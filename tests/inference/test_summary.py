@@ -1,7 +1,7 @@
 import json
 from pathlib import Path
 
-from sumpool.inference.summary import Evidence, EvidenceSource, SentenceEvidence, Summary
+from sumpool.inference.summary import EvidenceSource, SentenceEvidence, Summary
 from sumpool.io.json_lines import ResumableFile
 
 
@@ -30,11 +30,8 @@ def test_a_line_is_json_whatever_the_text_holds(tmp_path: Path) -> None:
 
 def test_entries_are_json_with_rounded_weights() -> None:
     source = EvidenceSource(3, "Hosts send packets.", 10, 29, 2, None, 2 / 3)
-    evidence = Evidence(
-        (SentenceEvidence("Hosts send 42.", ("42",), (source,)), SentenceEvidence("Yes.", (), ())),
-        frozenset({3}),
-    )
-    assert json.loads(json.dumps(evidence.entries())) == [
+    evidence = (SentenceEvidence("Hosts send 42.", ("42",), (source,)), SentenceEvidence("Yes.", (), ()))
+    assert json.loads(Summary("a", "text", None, 8, 9, evidence=evidence).as_json())["evidence"] == [
         {
             "sentence": "Hosts send 42.",
             "unsupported": ["42"],

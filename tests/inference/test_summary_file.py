@@ -114,7 +114,7 @@ DOCUMENTS = [Document("docs/a", "0"), Document("docs/b", "1")]
 
 
 def folder_of(path: Path, settings: dict[str, str] = SETTINGS) -> SummaryFolder:
-    return SummaryFolder(path, settings, FileNames(["docs"], ".txt"), lambda summary: f"{summary.summary}\n")
+    return SummaryFolder(path, settings, FileNames(["docs"], ".txt"), lambda summary: f"{summary.text}\n")
 
 
 def save_folder(path: Path, documents: list[Document] = DOCUMENTS) -> Path:

@@ -173,5 +173,5 @@ def test_fast_summary_of_terms_ends_with_its_contents() -> None:
     )
     document = Document.from_parsed("-", ParsedDocument(tuple(blocks), title="Terms of service"))
     (summary,) = Pipeline.open(RunFiles.open(SHIPPED, ["summarize.fast=true"])).summarize([document])
-    assert "Contents: Accounts; " in summary.summary
-    assert [summary.source[index].kind for index in summary.extraction.indices][-1] == "heading"
+    assert "Contents: Accounts; " in summary.text
+    assert [summary.source[index].kind for index in summary.indices][-1] == "heading"

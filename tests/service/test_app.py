@@ -14,7 +14,8 @@ import uvicorn
 from starlette.testclient import TestClient
 
 from sumpool.errors import ResourceError
-from sumpool.inference.summarizer import Summarizer, SummaryResult
+from sumpool.inference.summarizer import Summarizer
+from sumpool.inference.summary import Summary
 from sumpool.service.app import build_app
 from sumpool.service.protection import ServiceLimits
 from tests.conftest import story
@@ -131,12 +132,12 @@ def test_events_come_one_by_one() -> None:
         def __init__(self) -> None:
             self.calls = 0
 
-        def summarize(self, *_: object, **__: object) -> list[SummaryResult]:
+        def summarize(self, *_: object, **__: object) -> list[Summary]:
             self.calls += 1
             if self.calls == 2:
                 leave.wait(20)
                 raise ResourceError("memory must suffice")
-            return [SummaryResult("1", "a.", (), None, 1, 1, "extractive")]
+            return [Summary("1", "a.", None, 1, 1, mode="extractive")]
 
     content = json.dumps({"texts": ["a b.", "c d.", "e f."]}).encode()
     with listening(build_app(Slow(), "slow", 0)) as address:  # type: ignore[arg-type]
@@ -154,12 +155,12 @@ def test_drafts_come_before_their_summary() -> None:
     read = threading.Event()
 
     class Slow:
-        def summarize(self, documents: Any, on_draft: Any, **_: object) -> list[SummaryResult]:  # noqa: ANN401
+        def summarize(self, documents: Any, on_draft: Any, **_: object) -> list[Summary]:  # noqa: ANN401
             for draft in ("a", "a b") if on_draft else ():
                 on_draft(documents[0], draft)
             if on_draft:
                 read.wait(20)
-            return [SummaryResult("1", "c.", (), None, 1, 1, "abstractive")]
+            return [Summary("1", "c.", None, 1, 1, mode="abstractive")]
 
     with listening(build_app(Slow(), "slow", 0)) as address:  # type: ignore[arg-type]
         for query, drafts in (("", []), ("?drafts=true", ["a b"])):

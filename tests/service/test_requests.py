@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sumpool.documents.document import Document
 from sumpool.inference.pipeline import OnDraft
-from sumpool.inference.summarizer import SummaryResult
+from sumpool.inference.summary import Summary
 from sumpool.service.requests import Batcher
 from sumpool.service.schemas import SummaryOptions
 
@@ -20,21 +20,21 @@ class Model:
 
     def summarize(
         self, documents: Sequence[Document], options: SummaryOptions, on_draft: OnDraft | None = None
-    ) -> list[SummaryResult]:
+    ) -> list[Summary]:
         self.calls.append(([document.text for document in documents], options))
         self.entered.set()
         self.leave.wait(20)
         if on_draft:
             for document in documents:
                 on_draft(document, document.text.upper())
-        return [SummaryResult("", document.text, (), 0.0, 1, 1, "extractive") for document in documents]
+        return [Summary("", document.text, 0.0, 1, 1, mode="extractive") for document in documents]
 
 
 def documents(*texts: str) -> list[Document]:
     return [Document("1", text) for text in texts]
 
 
-async def first_call(model: Model, batcher: Batcher) -> "asyncio.Task[list[SummaryResult]]":
+async def first_call(model: Model, batcher: Batcher) -> "asyncio.Task[list[Summary]]":
     task = asyncio.create_task(batcher.submit(documents("a"), SHORT))
     await asyncio.to_thread(model.entered.wait, 60)
     return task
@@ -86,7 +86,7 @@ def test_short_requests_wait_for_no_long_one_even_at_work() -> None:
 
     def summarize(
         documents: Sequence[Document], options: SummaryOptions, on_draft: OnDraft | None = None
-    ) -> list[SummaryResult]:
+    ) -> list[Summary]:
         if documents[0].text != long:
             model.leave.set()
         return model.summarize(documents, options, on_draft)

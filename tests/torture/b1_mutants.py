@@ -121,14 +121,14 @@ def _load_run(folder: Path) -> str:
     summarize_run(folder)
     fast = Pipeline.open(RunFiles.open(folder, ["summarize.fast=true"]))
     for summary in fast.summarize(_DOCUMENTS):
-        digest.update(summary.summary.encode())
+        digest.update(summary.text.encode())
     loaded = load_model(folder, ["summarize.beams=1", "summarize.device=cpu"])
     for name, weights in sorted(loaded.model.state_dict().items()):
         digest.update(name.encode() + weights.numpy().tobytes())
     tokens = b"".join(loaded.tokenizer.token_bytes())
     digest.update(f"{loaded.lengths} {loaded.language} {loaded.recipe}".encode() + tokens)
     if loaded.model.config.dim <= _SMALL:
-        digest.update("".join(summary.summary for summary in Pipeline.of(loaded).summarize(_DOCUMENTS)).encode())
+        digest.update("".join(summary.text for summary in Pipeline.of(loaded).summarize(_DOCUMENTS)).encode())
     return digest.hexdigest()
 
 

@@ -113,7 +113,7 @@ def outcome_of(name: str, content: bytes, pipeline: Pipeline) -> str:
                 return f"fault: {document.error}"
             check_blocks(document.blocks)
             (summary,) = pipeline.summarize([document])
-            assert summary.summary or summary.reason, "neither a summary nor a reason"
+            assert summary.text or summary.reason, "neither a summary nor a reason"
             outcome = outcome if document.error else "read"
         seconds = time.process_time() - start
         return f"fault: {seconds:.1f} s" if seconds > _SECONDS else outcome

@@ -381,7 +381,7 @@ def _summarize(recipe: Recipe, setup: TrainingSetup, run: Path) -> str:
         return "scores are not finite"
     scorer, scores = SummaryScorer(recipe.evaluate), ScoreAggregator()
     for summary, row in zip(summaries, rows, strict=True):
-        scores.add(scorer.score(Candidate(row["id"], summary.summary, row["summary"], row["document"])))
+        scores.add(scorer.score(Candidate(row["id"], summary.text, row["summary"], row["document"])))
     report = scores.report(recipe.evaluate, {"model": "sampled", **scorer.baselines}, scorer.signature)
     json.dumps(json.loads(report.to_json()), allow_nan=False)
     return ""

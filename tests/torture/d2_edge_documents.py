@@ -63,6 +63,6 @@ def _seconds(document: Document, loaded: LoadedModel, faults: list[str]) -> tupl
     """Summarise a document; return the seconds that passed, and those of the processor."""
     start, used = time.perf_counter(), time.process_time()
     (summary,) = Pipeline.of(loaded).summarize([document])
-    if not (summary.summary or summary.reason):
+    if not (summary.text or summary.reason):
         faults.append(f"{document.id}: neither text nor reason")
     return time.perf_counter() - start, time.process_time() - used

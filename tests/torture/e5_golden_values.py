@@ -59,7 +59,7 @@ def golden_values(folder: Path) -> dict[str, Any]:
         fit(new_model(), config, DATA, run)
         loaded = load_model(write_run(folder / "random"), ["summarize.precision=fp32", "summarize.repair=false"])
         documents = [Document(str(number), story(number, 8)) for number in range(_SUMMARIES)]
-        summaries = [summary.summary for summary in Pipeline.of(loaded).summarize(documents)]
+        summaries = [summary.text for summary in Pipeline.of(loaded).summarize(documents)]
     finally:
         torch.set_num_threads(threads)
     records = map(json.loads, (run / "metrics.jsonl").read_text("utf-8").splitlines())

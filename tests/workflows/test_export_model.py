@@ -37,7 +37,7 @@ def test_half_the_bytes_hold_what_summarising_takes(run: Path, tmp_path: Path) -
     for name, weight in before.items():
         assert torch.equal(now[name], weight.bfloat16().float()), name
     [summary] = summarize([Document("a", story(1, 12))], folder)
-    assert summary.summary
+    assert summary.text
 
 
 def test_onnx_graphs_are_not_rounded(run: Path, tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_an_exported_model_comes_back(run: Path, repository: Path, tmp_path: Pat
     assert all(torch.equal(tensor, now[name]) for name, tensor in before.items())
     document = Document("a", story(1, 12))
     [expected], [summary] = summarize([document], run), summarize([document], again)
-    assert summary.summary == expected.summary
+    assert summary.text == expected.text
     assert (again / "README.md").read_text() == "# random\n"
 
 

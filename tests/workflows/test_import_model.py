@@ -165,7 +165,7 @@ def compare(theirs: Theirs, loaded: LoadedModel, seed: int, tokenizer: Any) -> N
     assert search_best(loaded, texts) == rows
     said = tokenizer.batch_decode(expected, skip_special_tokens=True, clean_up_tokenization_spaces=False)
     summaries = Pipeline.of(loaded).summarize([Document(text, text) for text in texts])
-    assert [summary.summary for summary in summaries] == [text.strip() for text in said]
+    assert [summary.text for summary in summaries] == [text.strip() for text in said]
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_led_with_fewer_positions_and_other_windows(vocabulary: Path, tmp_path: 
         "Searches end as with early_stopping = never, but an EOS forced by the maximum length is not free.",
     ]
     short, long = Pipeline.of(loaded).summarize([Document("a", story(1, 12)), Document("b", story(2, 50))])
-    assert short.summary
+    assert short.text
     assert long.tokens_read == 150
 
 

@@ -92,7 +92,7 @@ def test_the_folder_works_as_a_run_folder(
     folder = workshop / "run-pruned"
     assert pruned.folder == str(folder)
     [summary] = summarize([Document("a", "Zinc oxide. Nails and tin. More of it.")], folder)
-    assert summary.summary
+    assert summary.text
     report = evaluate_systems([folder], "validation", limit=2, overrides=["evaluate.resamples=100"])
     assert report.rows
     for command in (["show", str(folder)], ["prune", str(folder), "--documents", "2"]):

@@ -34,13 +34,13 @@ def test_every_document_gets_a_summary_in_order(run_folder: Path) -> None:
     told = documents(30)
     summaries = list(summarize(told, run_folder))
     assert [summary.id for summary in summaries] == [document.id for document in told]
-    assert len({summary.summary for summary in summaries}) > 20
+    assert len({summary.text for summary in summaries}) > 20
     for summary in summaries:
         assert summary.reason == ""
         assert summary.score is not None
         assert summary.score < 0
         assert 0 < summary.tokens_read <= 200
-        words = summary.summary.split()
+        words = summary.text.split()
         runs = list(zip(words, words[1:], words[2:], strict=False))
         assert len(set(runs)) == len(runs)
 
@@ -48,7 +48,7 @@ def test_every_document_gets_a_summary_in_order(run_folder: Path) -> None:
 def test_odd_documents_get_a_row(run_folder: Path) -> None:
     texts = ["x", ".", "😀👩‍👩‍👧", "שלום עולם", "汉字没有空格", "e" + "\u0301" * 500, "a" * 5000, "1.2.3." * 500]
     for summary in summarize([Document(text[:9], text) for text in texts], run_folder):
-        assert bool(summary.summary) != bool(summary.reason), summary.id
+        assert bool(summary.text) != bool(summary.reason), summary.id
 
 
 def test_a_cut_is_always_said(run_folder: Path) -> None:
@@ -65,8 +65,8 @@ def test_a_document_too_long_may_be_refused(run_folder: Path) -> None:
     told = [Document("long", story(1, 60)), Document("short", story(2, 5))]
     long, short = summarize(told, run_folder, overrides=["summarize.on_overflow=error"])
     assert long.reason.startswith("the document must have at most 200 tokens, got ")
-    assert (long.summary, long.tokens_read) == ("", 0)
-    assert short.summary
+    assert (long.text, long.tokens_read) == ("", 0)
+    assert short.text
 
 
 def test_progress_counts_to_the_end(run_folder: Path) -> None:

@@ -91,7 +91,7 @@ def test_sequences_are_the_summaries_of_the_teacher(trained: Path, tmp_path: Pat
     rows = [json.loads(line) for line in (setup.prepared / "train" / "texts.jsonl").read_text().splitlines()]
     assert [line["id"] for line in lines] == [row["id"] for row in rows]
     documents = [Document(row["id"], row["document"]) for row in rows]
-    expected = [summary.summary for summary in Pipeline.of(load_for_generation(trained / "run")).summarize(documents)]
+    expected = [summary.text for summary in Pipeline.of(load_for_generation(trained / "run")).summarize(documents)]
     assert [line["summary"] for line in lines] == expected
     for index, text in enumerate(expected):
         item = data.training[index]

@@ -222,7 +222,7 @@ def table(out: Path, folder: Path, part: str, words: int) -> str:
 
     def chosen(item: Marked) -> Sequence[int]:
         (summary,) = fast.summarize([item.document])
-        return summary.extraction.indices
+        return summary.indices
 
     def lead(item: Marked) -> Sequence[int]:
         return _up_to(words, range(len(item.sentences)), item.sentences)

@@ -257,9 +257,7 @@ def _summarize(references: Iterable[ReferenceDocument], loaded: LoadedModel, che
     summaries = Pipeline.of(loaded).summarize(documents, check=check)
     for summary, reference in zip(summaries, same, strict=True):
         share_read = summary.tokens_read / summary.tokens_total if summary.tokens_total else 1.0
-        yield Candidate(
-            reference.id, summary.summary, reference.reference, reference.document, share_read, summary.mode
-        )
+        yield Candidate(reference.id, summary.text, reference.reference, reference.document, share_read, summary.mode)
 
 
 FileFormat = Literal["text", "html", "pdf"]
