@@ -13,22 +13,20 @@ from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.layers import SkipInit, one_thread
 from sumpool.core.nn.quantization import quantize
 from sumpool.data.report import DataReport
-from sumpool.errors import CheckpointError, DataError, RecipeError
+from sumpool.errors import CheckpointError, DataError
 from sumpool.inference.run_files import (
     RECIPE,
     REPORT,
     RunFiles,
     choose_model,
     newest_run,
-    require_own_recipe,
     require_task,
+    run_recipe,
 )
 from sumpool.io.manifest import ADVICE, MODEL, Manifest, run_folder
 from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.ranking.sentence_selector import SentenceSelector
-from sumpool.recipe.load import load_any_recipe
-from sumpool.recipe.schema import DEFAULT, BaseRecipe, Recipe, RecipeOf
-from sumpool.recipe.task import find_task
+from sumpool.recipe.schema import BaseRecipe, Recipe, RecipeOf
 from sumpool.text.language import ENGLISH
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import TOKENIZER_FILES, Tokenizer, load_tokenizer
@@ -79,36 +77,9 @@ class LoadedModel(LoadedRun):
 
 
 def find_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> tuple[Path, Recipe]:
-    """Return the folder and the recipe of a model of summaries without loading its weights, as `find_run` does."""
-    return find_run(choose_model(folder), overrides, DEFAULT, Recipe)
-
-
-def find_run(folder: Path | None, overrides: Sequence[str], task: str, schema: type[RecipeOf]) -> tuple[Path, RecipeOf]:
-    """Return the folder and the recipe of a model of a task without loading its weights.
-
-    Args:
-        folder: The run folder; None takes the newest run of the task.
-        overrides: Settings to change, each like `summarize.beams=1`.
-        task: Task of the model.
-        schema: Schema of its recipes.
-
-    Raises:
-        CheckpointError: If the folder has no model, or one of another task.
-        RecipeError: If an override is wrong.
-    """
-    folder = run_folder(folder or newest_run(task))
-    if not (folder / RECIPE).is_file():
-        raise CheckpointError(f"{folder} must be a run folder with recipe.yaml and {MODEL}, got neither; {ADVICE}")
-    require_task(folder, Manifest.read(folder).read_file(folder, RECIPE), task)
-    try:
-        recipe = load_any_recipe(folder, overrides)
-    except RecipeError:
-        require_own_recipe(folder)
-        raise
-    assert isinstance(recipe, schema), "the task of the run has this schema"
-    if not (folder / MODEL).is_file():
-        raise CheckpointError(f"{folder} must hold {MODEL}, but its training has saved no model yet; let it go on")
-    return folder, recipe
+    """Return the folder and the recipe of a model of summaries without loading it; errors are those of `load_model`."""
+    run = RunFiles.open(choose_model(folder), overrides)
+    return run.folder, run.recipe
 
 
 @one_thread()
@@ -127,7 +98,7 @@ def load_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> Loa
 
 
 def _load(run: RunFiles) -> LoadedModel:
-    folder, recipe, config = run.folder, run.whole_recipe(), run.config
+    folder, recipe, config = run.folder, run.recipe, run.config
     run.manifest.verify_present(folder, TOKENIZER_FILES)
     try:
         tokenizer = load_tokenizer(folder)
@@ -166,14 +137,32 @@ def _load(run: RunFiles) -> LoadedModel:
 
 @one_thread()
 def load_run_of_task(folder: Path | None, overrides: Sequence[str], task: str, schema: type[RecipeOf]) -> LoadedRun:
-    """Load the run folder of a task without more than every task has; arguments and errors are those of `find_run`.
+    """Load the run folder of a task without more than every task has.
+
+    Args:
+        folder: The run folder; None takes the newest run of the task.
+        overrides: Settings to change, each like `summarize.beams=1`.
+        task: Task of the model.
+        schema: Schema of its recipes.
 
     Raises:
-        CheckpointError: Also if a file is damaged or belongs to another model.
+        CheckpointError: If the folder has no model, or one of another task, or a file is damaged.
+        RecipeError: If an override is wrong.
     """
-    folder, recipe = find_run(folder, overrides, task, schema)
+    from sumpool.recipe.task import find_task  # as summaries need no task
+
+    folder = run_folder(folder or newest_run(task))
+    if not (folder / RECIPE).is_file():
+        raise CheckpointError(f"{folder} must be a run folder with recipe.yaml and {MODEL}, got neither; {ADVICE}")
+    manifest = Manifest.read(folder)
+    content = manifest.read_file(folder, RECIPE)
+    require_task(folder, content, task)
+    recipe = run_recipe(folder, content, overrides)
+    assert isinstance(recipe, schema), "the task of the run has this schema"
+    if not (folder / MODEL).is_file():
+        raise CheckpointError(f"{folder} must hold {MODEL}, but its training has saved no model yet; let it go on")
     of_task = find_task(task)
-    Manifest.read(folder).verify_present(folder, (*TOKENIZER_FILES, REPORT, *of_task.files))
+    manifest.verify_present(folder, (*TOKENIZER_FILES, REPORT, *of_task.files))
     device = choose_device(recipe.train.device)
     try:
         tokenizer = load_tokenizer(folder)

@@ -5,12 +5,11 @@ as starting Python.
 """
 
 import os
-from collections.abc import Mapping, Sequence
-from copy import deepcopy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.errors import CheckpointError, RecipeError
@@ -23,7 +22,7 @@ from sumpool.recipe.files import parse
 from sumpool.text.language import ENGLISH
 
 if TYPE_CHECKING:
-    from sumpool.recipe.schema import Recipe
+    from sumpool.recipe.schema import BaseRecipe, Recipe
 
 
 RECIPE: Final = "recipe.yaml"
@@ -155,19 +154,17 @@ class RunFiles:
         folder: The run folder.
         overrides: Settings of the caller, each like `summarize.length=100w`.
         manifest: Its manifest.
-        tree: Its recipe, parsed but not validated.
+        content: Content of its recipe.
         config: Settings of the summaries.
         report: Content of the report on its training data; None where there is none, as in imported models.
-        recipe: The whole recipe; None where only the settings of the summaries have been needed.
     """
 
     folder: Path
     overrides: Sequence[str]
     manifest: Manifest
-    tree: Mapping[str, Any]
+    content: bytes
     config: DecodingConfig
     report: bytes | None = None
-    recipe: "Recipe | None" = None
 
     @classmethod
     def open(cls, folder: Path, overrides: Sequence[str] = ()) -> "RunFiles":
@@ -187,10 +184,8 @@ class RunFiles:
         manifest = Manifest.read(folder)
         content = manifest.read_file(folder, RECIPE)
         require_task(folder, content, "summarization")
-        tree: Any = None
-        recipe = None
         try:
-            tree = parse(content.decode("utf-8-sig"))
+            tree: Any = parse(content.decode("utf-8-sig"))
             section = dict(tree.get("summarize") or {})
             for name, _, value in (assignment.partition("=") for assignment in overrides):
                 if not name.strip().startswith("summarize."):
@@ -199,8 +194,7 @@ class RunFiles:
             config = DecodingConfig.model_validate(section)
         except (ValueError, TypeError, AttributeError):
             # The whole schema says what is wrong, or other sections are changed.
-            recipe = _whole_recipe(folder, tree, overrides)
-            config = recipe.summarize
+            config = cast("Recipe", run_recipe(folder, content, overrides)).summarize
         selects = "fast summaries" if config.fast else "a focus" if config.focus else ""
         if selects and config.mode == "abstractive" and any(item.startswith("summarize.mode") for item in overrides):
             raise RecipeError(f"summarize.mode must be extractive for {selects}, got 'abstractive'")
@@ -208,24 +202,25 @@ class RunFiles:
             raise CheckpointError(f"{folder} must hold {MODEL}, but its training has saved no model yet; let it go on")
         has_report = REPORT in manifest.files or os.path.lexists(folder / REPORT)
         report = manifest.read_file(folder, REPORT) if has_report else None
-        return cls(folder, overrides, manifest, tree, config, report, recipe)
+        return cls(folder, overrides, manifest, content, config, report)
 
     def training_note(self) -> str:
         """Return a warning if training from random weights has ended before the model could learn; empty otherwise."""
         updates = self.manifest.facts.get("step", FEW_UPDATES)
-        if updates >= FEW_UPDATES or self.whole_recipe().train.init_from:
+        if updates >= FEW_UPDATES or self.recipe.train.init_from:
             return ""
         return (
             f"warning: the model is barely trained ({updates:,} updates); train it for longer, or take --model shipped"
         )
 
-    def whole_recipe(self) -> "Recipe":
-        """Return the recipe with the settings of the caller.
+    @cached_property
+    def recipe(self) -> "Recipe":
+        """The whole recipe with the settings of the caller.
 
         Raises:
             CheckpointError: If it is not one of this version.
         """
-        return self.recipe or _whole_recipe(self.folder, self.tree, self.overrides)
+        return cast("Recipe", run_recipe(self.folder, self.content, self.overrides))  # which its task has
 
     @cached_property
     def selector(self) -> SentenceSelector:
@@ -249,29 +244,30 @@ class RunFiles:
         return language if isinstance(language, str) else ENGLISH
 
 
-def _whole_recipe(folder: Path, tree: object, overrides: Sequence[str]) -> "Recipe":
-    """Validate the recipe of a run folder, read again if it could not be parsed."""
+def run_recipe(folder: Path, content: bytes, overrides: Sequence[str] = ()) -> "BaseRecipe":
+    """Return the recipe of a run folder with overrides.
+
+    Args:
+        folder: The run folder.
+        content: Content of its recipe.
+        overrides: Settings to change.
+
+    Raises:
+        CheckpointError: If the recipe is wrong without any override.
+        RecipeError: If an override is wrong.
+    """
     # Imported here, as the whole schema needs torch.
-    from sumpool.recipe.load import load_recipe, make_recipe
+    from sumpool.recipe.load import make_any_recipe
 
     try:
-        if not isinstance(tree, dict):
-            return load_recipe(folder, overrides)
-        return make_recipe(deepcopy(tree), overrides, Path(run_name(folder)) / RECIPE)
-    except RecipeError:
-        require_own_recipe(folder)
-        raise
-
-
-def require_own_recipe(folder: Path) -> None:
-    """Raise a CheckpointError if the recipe of a run folder is wrong without any override."""
-    from sumpool.recipe.load import load_any_recipe  # as the schema needs torch
-
-    try:
-        load_any_recipe(folder)
-    except RecipeError as error:
+        tree: Any = parse(content.decode("utf-8-sig"))
+        return make_any_recipe(dict(tree), overrides, Path(run_name(folder)) / RECIPE)
+    except (RecipeError, ValueError, TypeError) as error:
+        if overrides:
+            run_recipe(folder, content)
+            raise
         problems = " ".join(str(error).split())
         raise CheckpointError(
-            f"{folder} must hold a recipe of this version of sumpool, got {problems}; if a newer version wrote it, "
-            "update sumpool"
+            f"{folder / RECIPE} must be a recipe of this version of sumpool, got {problems}; if a newer version wrote "
+            "it, update sumpool"
         ) from error

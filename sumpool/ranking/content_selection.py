@@ -9,11 +9,16 @@ of their reference. Departure from the released code: sentences fit as a whole, 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
+from typing import Literal
 
 import numpy as np
+from pydantic import Field
 
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence
+from sumpool.io.manifest import SHIPPED
+from sumpool.settings import Settings
 from sumpool.special_tokens import SpecialTokens
 from sumpool.text.prose import PROSE_KINDS
 from sumpool.text.sentences import SentenceSplitter
@@ -21,6 +26,23 @@ from sumpool.text.tokenizer import EncodedDocument, Tokenizer, join_sentences
 
 _BATCH_SENTENCES = 1024
 """Sentences that are encoded at once: lists of the ids of a book would take ten times the memory of its text."""
+
+
+class ContentSelectionConfig(Settings):
+    """Reduction of documents that are longer than the input of a model to their best sentences."""
+
+    tokens: int = Field(ge=16, le=10_000_000)
+    """Tokens that a document keeps at most, those of `model.source_length`."""
+    ranker: Path | None = None
+    """Run folder whose sentence ranker chooses the sentences; null takes the shipped one."""
+    training: Literal["reference", "ranker"] = "reference"
+    """Choice of the sentences of training documents: the pairs of words that the reference has too (ROUGE-2 recall), at
+    random where it has none, as published; or the ranker, as for validation and test."""
+
+    @property
+    def ranker_folder(self) -> Path:
+        """Folder of the ranker."""
+        return self.ranker or SHIPPED
 
 
 def best_sentences(

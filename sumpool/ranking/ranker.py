@@ -17,12 +17,14 @@ from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from sumpool.errors import CheckpointError
 from sumpool.io.bounded import check_tensor_header, parse_json
 from sumpool.ranking.features import FEATURES, SentenceFeatures, ranks
+from sumpool.settings import Settings
 from sumpool.text.word_graph import Values
 
 Matrix = NDArray[np.float32]
@@ -69,6 +71,19 @@ _CLASSIFIER: Final = ("mean", "scale", "weights")
 """Arrays of `DocumentClassifier`."""
 _DEVIATIONS = 5.0
 """Standard deviations to which the values of a document are clipped."""
+
+
+class RankingConfig(Settings):
+    """Sentence ranker, trained on the sentences of documents with summaries."""
+
+    enabled: bool = True
+    """Whether `sumpool train` fits a ranker; the shipped one serves `summarize` otherwise."""
+    documents: int = Field(1000, ge=1, le=1_000_000_000)
+    """Documents of the training split at most that the ranker is fitted to; of more a sample is taken."""
+    trees: int = Field(300, ge=1, le=100_000)
+    """Trees over structure and words, and as many over marks of readers."""
+    marks: Path | None = None
+    """Folder of sheets that readers have filled in, see `sumpool mark`, from which the ranker learns what to choose."""
 
 
 @final

@@ -12,7 +12,9 @@ from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.model.config import ModelConfig
 from sumpool.data.config import DataConfig
 from sumpool.evaluation.config import EvaluationConfig
-from sumpool.ranking.config import ContentSelectionConfig, RankingConfig
+from sumpool.ranking.content_selection import ContentSelectionConfig
+from sumpool.ranking.ranker import FILE as RANKER
+from sumpool.ranking.ranker import RankingConfig
 from sumpool.settings import Settings
 from sumpool.training.config import LAYER_LOSSES, TrainConfig
 
@@ -77,9 +79,7 @@ class SummaryDataConfig(DataConfig):
         selection = self.content_selection
         if not selection:
             return super().described()
-        from sumpool.ranking.ranker import FILE
-
-        path = selection.ranker_folder / FILE
+        path = selection.ranker_folder / RANKER
         digest = sha256(path.read_bytes()).hexdigest() if path.is_file() else ""  # loading reports a missing file
         return super().described() | {"content_selection": selection.model_dump(mode="json") | {"ranker": digest}}
 

@@ -14,8 +14,7 @@ from sumpool.data.shards import Item
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.evaluation.rouge import RougeTokenizer
-from sumpool.ranking.config import ContentSelectionConfig
-from sumpool.ranking.content_selection import best_sentences, encode_source
+from sumpool.ranking.content_selection import ContentSelectionConfig, best_sentences, encode_source
 from sumpool.ranking.features import sentence_features
 from sumpool.ranking.ranker import Ranker
 from sumpool.ranking.selection import find_candidates

@@ -14,7 +14,6 @@ from sumpool.errors import CheckpointError
 from sumpool.io.atomic import counted, disk_errors, temporary_path
 from sumpool.io.bounded import check_tensor_header, open_regular
 from sumpool.io.manifest import MODEL, FileDigest, Manifest
-from sumpool.io.replaceable import replace_listed_file
 
 Model = TypeVar("Model", bound=nn.Module)
 IMITATION = "imitation"
@@ -68,6 +67,8 @@ def export(run: Path, model: nn.Module | Mapping[str, Tensor], facts: Mapping[st
     path = run / MODEL
     weights = weights_of(model) if isinstance(model, nn.Module) else model
     weights = {name: weight for name, weight in weights.items() if not name.startswith(f"{IMITATION}.")}
+    from sumpool.io.replaceable import replace_listed_file  # as loading does not need it
+
     with disk_errors(path):
         save_tensors(weights, temporary_path(path))
         replace_listed_file(path, facts)

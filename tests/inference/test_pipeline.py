@@ -136,7 +136,7 @@ def test_hostile_files_that_the_manifest_lists_are_refused(run: Path) -> None:
         ("ranker.safetensors", b"\x02\0\0\0\0\0\0\0{}", "must be a sentence ranker, got KeyError"),
         ("report.json", b"{" * 100_000, "must be JSON, got: more than 64 levels"),
         ("report.json", b"[]", "must hold a JSON object, got list"),
-        ("recipe.yaml", b"\xff", "must be UTF-8 text"),
+        ("recipe.yaml", b"\xff", "'utf-8' codec can't decode byte 0xff"),
         ("recipe.yaml", b"summarize: {beam: 2}", "beam is not a setting"),
     ):
         with restored(run):
