@@ -1,24 +1,22 @@
 """`sumpool bench`: a model, its baselines and its peers at increasing document lengths, within a time budget.
 
-Time and memory at the next length are predicted from the lengths before it. Tables show shares of what the machine can
-do.
+Time and memory at the next length are predicted from the lengths before it. Utilization is a share of what the machine
+can do.
 """
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar, final
+from typing import Any, final
 
 import torch
 
 from sumpool.bench.config import BenchConfig, BenchSettings, Workload, load_settings, split_overrides
 from sumpool.bench.measures import (
-    COPY,
-    READ,
     Timing,
     Work,
     clock,
@@ -43,8 +41,6 @@ from sumpool.bench.results import (
     where,
 )
 from sumpool.bench.workload import (
-    DTYPES,
-    SIZES,
     WORKLOADS,
     Conditions,
     Contender,
@@ -81,7 +77,6 @@ TITLES = {
 }
 _NOISY = f"?: slowest over fastest above {NOISY}; measure again on a quiet machine"
 
-Name = TypeVar("Name")
 HEADROOM = 0.9
 """Share of the free memory that a benchmark may plan to use."""
 FEWEST = 2
@@ -195,33 +190,19 @@ def measure_models(
     seconds = settings.seconds
     if seconds == "auto":
         seconds = SECONDS[conditions.device.type] * (WITH_PEERS if peers else 1)
-    budget = Budget(seconds)
+    end = time.perf_counter() + seconds
     report(Progress("bench", note=f"this takes at most about {seconds:,.0f} s; bench.seconds changes that"))
     precision = None if settings.precision == "auto" else settings.precision
     models = baselines(config, max(settings.lengths))
     chosen = [name for name in (MODEL, *settings.baselines) if name in models]
     contenders: dict[str, Contender] = {name: Subject(models[name], conditions, precision) for name in chosen}
-    sweep = LengthSweep(contenders | dict(peers or {}), settings, conditions, budget, report, check)
+    sweep = LengthSweep(
+        contenders | dict(peers or {}), settings, conditions, lambda: end - time.perf_counter(), report, check
+    )
     sweep.measure()
     rows = sorted(sweep.rows, key=lambda row: (WORKLOADS.index(row["workload"]), row["length"]))
-    spent = {"total_seconds": seconds - budget.left()}
+    spent = {"total_seconds": seconds - (end - time.perf_counter())}
     return model_result(rows, sweep.machine, settings.generate, settings.beams, spent)
-
-
-@dataclass
-class Budget:
-    """Seconds that may be spent from now on; `now` is the current time."""
-
-    seconds: float
-    now: Callable[[], float] = time.perf_counter
-    _start: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._start = self.now()
-
-    def left(self) -> float:
-        """Seconds that are left; below zero when more were spent."""
-        return self._start + self.seconds - self.now()
 
 
 @final
@@ -238,12 +219,12 @@ class LengthSweep:
         contenders: Mapping[str, Contender],
         settings: BenchConfig,
         conditions: Conditions,
-        budget: Budget,
+        left: Callable[[], float],
         report: Report,
         check: Check,
     ) -> None:
-        """Prepare; the contender of the name `MODEL` is a `Subject`."""
-        self.contenders, self.settings, self.conditions, self.budget = contenders, settings, conditions, budget
+        """Prepare; the contender of the name `MODEL` is a `Subject`, and `left` returns the seconds that are left."""
+        self.contenders, self.settings, self.conditions, self.left = contenders, settings, conditions, left
         self.report, self.check, self.device = report, check, conditions.device
         self.wanted = sorted(set(settings.lengths))
         workloads = [workload for workload in WORKLOADS if workload in settings.workloads]
@@ -273,26 +254,34 @@ class LengthSweep:
         ends = {length: units[length] * turns[length] * len(self.costs) for length in lengths}
         self.total = sum(ends.values())
         for index, length in enumerate(lengths, 1):
-            self._measure(length, units[length])
+            later = sum(longer for longer in self.wanted if longer > length)
+            kept = later / (length + later) * max(self.left(), 0.0) if length in self.wanted else 0.0
+            self._measure(length, units[length], kept)
             self.done = sum(ends[shorter] for shorter in lengths[:index])
         self.report(Progress("bench", self.total, self.total))
 
-    def _measure(self, length: int, unit: int) -> None:
-        """Attempt everything at one length, and take turns with what fits if the length was asked for."""
+    def _measure(self, length: int, unit: int, kept: float) -> None:
+        """Attempt everything at one length, and take turns with what fits if the length was asked for.
+
+        The model goes before all others, and the cheap before the costly, so that many rows outweigh one.
+
+        Args:
+            length: Source tokens.
+            unit: Steps of progress of a repetition.
+            kept: Seconds to be left for longer documents, so that all lengths are repeated about as often.
+        """
         documents = Documents.random(self.settings.batch, length, self.settings.target, self.conditions)
-        left = self.budget.left()
-        if length in self.wanted:  # what fits into the time, given all longer ones
-            affordable = {cell for cell, other in afford(self._costs(length), left, _is_model) if other == length}
-        else:
-            once = {(cell, length): costs.predict(length) / (1 + FEWEST) for cell, costs in self.costs.items()}
-            affordable = {cell for cell, _ in afford(once, left, _is_model)}
+        repeats = FEWEST if length in self.wanted else 0
+        promised = kept
         tried: dict[Cell, Row] = {}
-        for cell, costs in sorted(self.costs.items(), key=lambda item: item[1].predict(length)):
+        for cell, costs in sorted(self.costs.items(), key=lambda item: (item[0][1] != MODEL, item[1].predict(length))):
             self._begin(cell, length, unit)
-            if cell in affordable:
+            needed = costs.predict(length)
+            if (1 + repeats) * needed <= max(self.left() - promised, 0.0):
+                promised += repeats * needed
                 values, note = costs.attempt(self._work(cell, documents), length, counted=cell[0] == "train")
             else:
-                values, note = {}, f"a repetition would take about {significant(costs.predict(length), 2)} s"
+                values, note = {}, f"a repetition would take about {significant(needed, 2)} s"
             workload, model = cell
             labels = {"workload": workload, "model": model, "length": length, "batch": self.settings.batch}
             values |= {"precision": self.contenders[model].precision_of(workload)}
@@ -302,26 +291,23 @@ class LengthSweep:
         if length not in self.wanted:
             return
         fitting = {cell: self._work(cell, documents) for cell in self.costs if not tried[cell].note}
-        timings = self._take_turns(fitting, length, unit)
+        timings = self._take_turns(fitting, length, unit, kept)
         profiles: dict[str, dict[str, object]] = {}
         operations: dict[str, int] = {}
         document = Documents.random(1, length, 1, self.conditions)
         for name in dict.fromkeys(name for _, name in fitting):
             if isinstance(subject := self.contenders[name], Subject):
-                profile = profile_model(subject.model, document, self.settings.beams)
-                cached = DTYPES[subject.precision].itemsize * self.settings.batch * profile.cached
-                step_bytes = SIZES[subject.precision] * profile.weights + cached  # that a decoding step must read
-                profiles[name] = {"output_lengths": profile.output_lengths, "step_bytes": step_bytes}
-                operations[name] = self.settings.batch * profile.operations
+                of_document, output_lengths = profile_model(subject.model, document)
+                profiles[name] = {"output_lengths": output_lengths}
+                operations[name] = self.settings.batch * of_document
         for cell in self.costs:
             row, (workload, model) = tried[cell], cell
             counted = {"operations": operations[model]} if workload == "encode" and operations.get(model) else {}
             note = OUT_OF_MEMORY if cell in fitting and cell not in timings else row.note
             self.rows.append(Row({**row.values, **profiles.get(model, {}), **counted}, timings.get(cell), note))
 
-    def _take_turns(self, tasks: Mapping[Cell, Work], length: int, unit: int) -> dict[Cell, Timing]:
+    def _take_turns(self, tasks: Mapping[Cell, Work], length: int, unit: int, kept: float) -> dict[Cell, Timing]:
         """Measure in turns with the machine itself; slow work is not repeated once its part of the time is spent."""
-        kept = self._keep(length, tasks)
         everything: dict[Any, Work] = {name: probe.work for name, probe in self.probes.items()} | dict(tasks)
         seconds: dict[Any, list[float]] = {name: [] for name in everything}
 
@@ -330,7 +316,7 @@ class LengthSweep:
 
         for turn in range(self.settings.repeats):
             for name in list(everything):
-                if not turn or self.budget.left() - kept > seconds[name][-1]:
+                if not turn or self.left() - kept > seconds[name][-1]:
                     self.check()
                     if name not in tasks:
                         measure(name)
@@ -348,19 +334,6 @@ class LengthSweep:
         workload, contender = cell[0], self.contenders[cell[1]]
         sizes = (self.settings.beams, tokens or self.settings.generate) if workload == "generate" else ()
         return partial(contender.run, workload, documents, *sizes)
-
-    def _keep(self, length: int, tasks: Collection[Cell]) -> float:
-        """Seconds to be left for longer documents, so that all lengths are repeated about as often."""
-        left, repeats = self.budget.left(), self.settings.repeats
-        later = self._costs(length + 1)
-        after = (1 + repeats) * sum(later[key] for key in afford(later, left, _is_model))
-        now = repeats * sum(self.costs[cell].predict(length) for cell in tasks)
-        return left * after / (now + after) if after else 0.0
-
-    def _costs(self, first: int) -> dict[tuple[Cell, int], float]:
-        """Seconds of a repetition of everything at the lengths from this one on."""
-        later = [length for length in self.wanted if length >= first]
-        return {(cell, length): costs.predict(length) for length in later for cell, costs in self.costs.items()}
 
     def _begin(self, cell: Cell, length: int, unit: int) -> None:
         """Report what comes next, or stop."""
@@ -442,22 +415,6 @@ def with_steps(lengths: Sequence[int]) -> list[int]:
     return steps
 
 
-def afford(costs: Mapping[Name, float], seconds: float, first: Callable[[Name], bool]) -> set[Name]:
-    """Choose what there is time for, the cheap before the costly, so that many rows outweigh one."""
-    chosen = set()
-    for name in sorted(costs, key=lambda name: (not first(name), costs[name])):
-        needed = (1 + FEWEST) * costs[name]
-        if needed <= max(seconds, 0):
-            chosen.add(name)
-            seconds -= needed
-    return chosen
-
-
-def _is_model(key: tuple[Cell, int]) -> bool:
-    """Whether it is the model, which goes before all others."""
-    return key[0][1] == MODEL
-
-
 def model_result(
     rows: Sequence[Row], machine: Sequence[Row], generate: int, beams: int, facts: dict[str, Any] | None = None
 ) -> Result:
@@ -472,8 +429,7 @@ def model_result(
     for rate in unique(machine, "rate"):  # medians over all lengths
         measured = where(machine, {"rate": rate})
         timing = pooled(measured)
-        unit = "Gop/s" if rate.endswith("products") else "GB/s"
-        speed_of_rate = f"{significant(measured[0]['amount'] / timing.median / 1e9)} {unit}"
+        speed_of_rate = f"{significant(measured[0]['amount'] / timing.median / 1e9)} Gop/s"
         of_machine.append(Row({"rate": rate, "speed": speed_of_rate}, timing))
     tables = [make_table("machine_speed", of_machine)] if machine else []
     longest = {row["model"]: row for row in sorted(rows, key=lambda row: row["length"]) if row["output_lengths"]}
@@ -483,16 +439,16 @@ def model_result(
         measured = where(rows, {"workload": workload})
         if measured:
             tables.append(_workload_table(title.format(generate=generate, beams=beams), measured))
-    steps = [*step_rows(rows, machine, generate)]
+    steps = [*step_rows(rows, generate)]
     if steps:
         tables.append(make_table("steps", _compared(steps), {"batch": steps[0]["batch"]}, notes=_noise(steps)))
     return Result({"models": rows, "machine_speed": machine}, tables, facts or {})
 
 
-def _speed(machine: Sequence[Row], length: int, *rates: str) -> float | None:
-    """Highest of some rates, per second, while a length was measured; None if none of them was measured."""
-    speeds = (row["amount"] / row["median"] for row in where(machine, {"length": length}) if row["rate"] in rates)
-    return max(speeds, default=None)
+def _speed(machine: Sequence[Row], length: int, rate: str) -> float | None:
+    """Operations of a rate per second while a length was measured; None if it was not."""
+    rows = where(machine, {"length": length, "rate": rate})
+    return rows[0]["amount"] / rows[0]["median"] if rows else None
 
 
 def _workload_table(title: str, rows: Sequence[Row]) -> Table:
@@ -549,15 +505,13 @@ def _noise(rows: Sequence[Row]) -> list[str]:
     return [_NOISY] if any(row["spread"] > NOISY for row in rows) else []
 
 
-def step_rows(rows: Sequence[Row], machine: Sequence[Row], tokens: int) -> Iterator[Row]:
+def step_rows(rows: Sequence[Row], tokens: int) -> Iterator[Row]:
     """Decoding steps: what generation takes more than encoding, per token, where both were measured."""
     encoded = {(row["model"], row["length"]): row for row in where(rows, {"workload": "encode"})}
     for row in where(rows, {"workload": "generate"}):
         encoding = encoded.get((row["model"], row["length"]))
         if not encoding or not row.timing or not encoding.timing or row["median"] <= encoding["median"]:
             continue
-        seconds, needed = (row["median"] - encoding["median"]) / tokens, row["step_bytes"]
-        values = {name: row[name] for name in ("model", "length", "batch", "step_bytes")}
-        bandwidth = quotient(quotient(needed, seconds), _speed(machine, row["length"], READ, COPY))
-        spread = max(row["spread"], encoding["spread"])
-        yield Row({**values, "median": seconds, "spread": spread, "bandwidth": bandwidth})
+        values = {name: row[name] for name in ("model", "length", "batch")}
+        values["median"] = (row["median"] - encoding["median"]) / tokens
+        yield Row({**values, "spread": max(row["spread"], encoding["spread"])})
