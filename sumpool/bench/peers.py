@@ -129,13 +129,13 @@ def build_peers(config: ModelConfig, settings: BenchConfig, conditions: Conditio
             for dtype, precision in NAMES.items()
         }
         peers[name] = FastestPeer(models, trial, settings.beams, written)
-    engines: dict[str, Callable[..., Contender]] = {"CTranslate2": _ctranslate2}
-    if conditions.device.type == "cpu":
-        engines |= {"ONNX Runtime": partial(_graphs, OnnxRuntimePeer), "OpenVINO": partial(_graphs, OpenVinoPeer)}
-    for name, engine in engines.items():
-        if not _missing(name):
-            threads = torch.get_num_threads()
-            peers[name] = PeerProcess(partial(engine, long, conditions, threads, trial, settings.beams, written))
+    engines: list[type[CTranslate2Peer | GraphPeer]] = [CTranslate2Peer]
+    engines += [OnnxRuntimePeer, OpenVinoPeer] if conditions.device.type == "cpu" else []
+    threads = torch.get_num_threads()
+    for engine in engines:
+        if not _missing(engine.name):
+            build = partial(_fastest, engine, long, conditions, threads, trial, settings.beams, written)
+            peers[engine.name] = PeerProcess(build)
     return peers
 
 
@@ -241,6 +241,7 @@ class TransformersPeer(Contender):
 
     def __init__(self, build: Build, config: ModelConfig, conditions: Conditions) -> None:
         self.build, self.config, self.conditions = build, config, conditions
+        self.precision = NAMES[conditions.precision]
 
     @cached_property
     def model(self) -> Any:  # noqa: ANN401 - a type of transformers
@@ -248,11 +249,6 @@ class TransformersPeer(Contender):
         torch.manual_seed(self.conditions.seed)
         model = self.build(self.config, self.conditions.vocabulary)
         return model.to(self.conditions.device, self.conditions.precision)
-
-    def precision_of(self, workload: Workload) -> str:
-        """Precision of all workloads."""
-        del workload
-        return NAMES[self.conditions.precision]
 
     def train(self, documents: Documents) -> None:
         """Run forward and backward of one training step."""
@@ -387,18 +383,8 @@ def _runner(build: Callable[[], Contender]) -> Callable[[_Call], _Answer]:
     return run
 
 
-def _ctranslate2(
-    config: ModelConfig, conditions: Conditions, threads: int, trial: Documents, beams: int, written: int
-) -> Contender:
-    """CTranslate2 in its process, where torch has one thread: it only creates the weights."""
-    torch.set_num_threads(1)
-    kinds = compute_types(conditions.device)
-    engines = {kind: partial(CTranslate2Peer, config, conditions, kind, threads) for kind in kinds}
-    return FastestPeer(engines, trial, beams, written)
-
-
-def _graphs(
-    peer: type["GraphPeer"],
+def _fastest(
+    engine: "type[CTranslate2Peer | GraphPeer]",
     config: ModelConfig,
     conditions: Conditions,
     threads: int,
@@ -406,15 +392,16 @@ def _graphs(
     beams: int,
     written: int,
 ) -> Contender:
-    """A runtime of graphs in its process; torch computes little there beside the search."""
+    """An engine in its process, where torch has one thread: it creates the weights and computes little besides."""
     torch.set_num_threads(1)
     logging.getLogger().setLevel(logging.ERROR)  # quantization recommends to pre-process the graphs
-    engines = {kind: partial(peer, config, conditions, kind, threads) for kind in peer.precisions}
+    kinds = engine.precisions if issubclass(engine, GraphPeer) else compute_types(conditions.device)
+    engines = {kind: partial(engine, config, conditions, kind, threads) for kind in kinds}
     return FastestPeer(engines, trial, beams, written)
 
 
 def compute_types(device: torch.device) -> tuple[str, ...]:
-    """Compute types that a device supports."""
+    """Return the compute types of CTranslate2 that a device supports."""
     from ctranslate2 import get_supported_compute_types
 
     supported = get_supported_compute_types(device.type)
@@ -425,8 +412,10 @@ def compute_types(device: torch.device) -> tuple[str, ...]:
 class CTranslate2Peer(Contender):
     """BART of CTranslate2 with random weights, which are created when they are first needed, and freed with it."""
 
-    def __init__(self, config: ModelConfig, conditions: Conditions, compute_type: str, threads: int) -> None:
-        self.config, self.conditions, self.compute_type, self.threads = config, conditions, compute_type, threads
+    name = "CTranslate2"
+
+    def __init__(self, config: ModelConfig, conditions: Conditions, precision: str, threads: int) -> None:
+        self.config, self.conditions, self.precision, self.threads = config, conditions, precision, threads
 
     @cached_property
     def translator(self) -> Any:  # noqa: ANN401 - a type of ctranslate2
@@ -439,23 +428,10 @@ class CTranslate2Peer(Contender):
                 folder,
                 device=self.conditions.device.type,
                 device_index=self.conditions.device.index or 0,
-                compute_type=self.compute_type,
+                compute_type=self.precision,
                 inter_threads=1,
                 intra_threads=self.threads,
             )
-
-    def precision_of(self, workload: Workload) -> str:
-        """Compute type."""
-        del workload
-        return self.compute_type
-
-    def encode(self, documents: Documents) -> None:
-        """Raise NotImplementedError."""
-        raise NotImplementedError("CTranslate2 reads only where it writes")
-
-    def train(self, documents: Documents) -> None:
-        """Raise NotImplementedError."""
-        raise NotImplementedError("CTranslate2 does not train")
 
     def generate(self, documents: Documents, beams: int, tokens: int) -> Tensor:
         """Encode the documents and generate exactly `tokens` tokens for each: (batch, tokens)."""
@@ -491,7 +467,6 @@ class CTranslate2Peer(Contender):
 class GraphPeer(Contender):
     """Our graphs of a model in the shape of BART in a runtime; encoding projects the keys of cross-attention too."""
 
-    name: ClassVar[str]
     precisions: ClassVar[tuple[str, ...]] = ("float32", "int8")
 
     def __init__(self, config: ModelConfig, conditions: Conditions, precision: str, threads: int) -> None:
@@ -517,15 +492,6 @@ class GraphPeer(Contender):
             for graph in (ENCODER, DECODER) if self.precision == "int8" else ():
                 quantize_dynamic(folder / graph, folder / graph, per_channel=True, weight_type=QuantType.QInt8)
             return OnnxModel(folder, self.open_session)
-
-    def precision_of(self, workload: Workload) -> str:
-        """Precision of the weights and of the products with them."""
-        del workload
-        return self.precision
-
-    def train(self, documents: Documents) -> None:
-        """Raise NotImplementedError."""
-        raise NotImplementedError(f"{self.name} does not train")
 
     def encode(self, documents: Documents, beams: int = 1) -> DecoderState:
         """Encode the documents."""

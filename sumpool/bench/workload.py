@@ -7,7 +7,7 @@ every document is as long as the batch.
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Protocol, final
+from typing import final
 
 import torch
 from torch import Tensor
@@ -28,8 +28,6 @@ WORKLOADS: tuple[Workload, ...] = ("encode", "train", "generate")
 SENTENCE = 24
 """Tokens of a random sentence."""
 NAMES: Mapping[torch.dtype, Precision] = {torch.float32: "fp32", torch.bfloat16: "bf16"}
-DTYPES: Mapping[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.float32}
-"""Type of everything but the weights of linear maps."""
 SIZES: Mapping[Precision, int] = {"fp32": 4, "bf16": 2, "int8": 1}
 """Bytes of a weight."""
 
@@ -79,29 +77,33 @@ class Documents:
         return cls(ids, torch.ones_like(ids, dtype=torch.bool), sentences, references, [length] * batch)
 
 
-class Contender(Protocol):
+class Contender:
     """A system with random weights; `Subject` is ours.
 
-    A system without one of the workloads raises NotImplementedError with the reason, before it does anything.
+    A system has a method for each of its workloads, `encode(documents)`, `train(documents)` for forward and backward of
+    one step, or `generate(documents, beams, tokens)` for exactly so many tokens.
+
+    Attributes:
+        name: Name of the system.
+        precision: Precision of all workloads; None where it is not known.
     """
 
+    name: str = ""
+    precision: str | None = None
+
     def precision_of(self, workload: Workload) -> str | None:
-        """Precision of a workload; None where it is not known, or not yet."""
-
-    def encode(self, documents: Documents) -> object:
-        """Encode the documents."""
-        return self.run("encode", documents)
-
-    def train(self, documents: Documents) -> object:
-        """Run forward and backward of one training step."""
-        return self.run("train", documents)
-
-    def generate(self, documents: Documents, beams: int, tokens: int) -> object:
-        """Encode the documents and generate exactly `tokens` tokens for each."""
-        return self.run("generate", documents, beams, tokens)
+        """Return the precision of a workload; None where it is not known, or not yet."""
+        del workload
+        return self.precision
 
     def run(self, workload: Workload, documents: Documents, *sizes: int) -> object:
-        """Run a workload with its arguments; a system has either this method or those of its workloads."""
+        """Run a workload with its arguments.
+
+        Raises:
+            NotImplementedError: If the system does not have it.
+        """
+        if not hasattr(self, workload):
+            raise NotImplementedError(f"{self.name} cannot {workload} by itself")
         return getattr(self, workload)(documents, *sizes)
 
     def peak(self, work: Work, device: torch.device) -> int | None:

@@ -64,11 +64,11 @@ def export(run: Path, model: nn.Module | Mapping[str, Tensor], facts: Mapping[st
         ResourceError: If the disk is full or fails; the folder is as it was.
         CheckpointError: If the manifest is broken.
     """
+    from sumpool.io.replaceable import replace_listed_file  # as loading does not need it
+
     path = run / MODEL
     weights = weights_of(model) if isinstance(model, nn.Module) else model
     weights = {name: weight for name, weight in weights.items() if not name.startswith(f"{IMITATION}.")}
-    from sumpool.io.replaceable import replace_listed_file  # as loading does not need it
-
     with disk_errors(path):
         save_tensors(weights, temporary_path(path))
         replace_listed_file(path, facts)
