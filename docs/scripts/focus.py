@@ -24,8 +24,7 @@ from sumpool.documents.source_sentences import SourceSentence
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.run_files import RunFiles
 from sumpool.io.manifest import SHIPPED
-from sumpool.ranking.selection import find_candidates
-from sumpool.ranking.table_of_contents import heading_key
+from sumpool.ranking.selection import find_candidates, heading_key
 from sumpool.text.language import ENGLISH, content_prefixes, split_words
 
 _FIRST = 3

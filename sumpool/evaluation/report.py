@@ -11,8 +11,7 @@ from typing import final
 import numpy as np
 
 from sumpool.errors import RecipeError
-from sumpool.evaluation.config import EvaluationConfig
-from sumpool.evaluation.rouge import TYPES
+from sumpool.evaluation.rouge import TYPES, EvaluationConfig
 from sumpool.evaluation.scorer import ScoredDocument
 from sumpool.evaluation.statistics import SEED, Estimate, Floats, PairedTest, compare, estimate, holm
 from sumpool.text.fragments import LOW_LEAK

@@ -20,8 +20,16 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from sumpool.evaluation.config import EqualLength, EvaluationConfig
-from sumpool.evaluation.rouge import Agreement, Rouge, Score, Tokenize, UnicodeTokenizer, WordTokenizer
+from sumpool.evaluation.rouge import (
+    Agreement,
+    EqualLength,
+    EvaluationConfig,
+    Rouge,
+    Score,
+    Tokenize,
+    UnicodeTokenizer,
+    WordTokenizer,
+)
 from sumpool.text.fragments import Copying, copying, repetition
 from sumpool.text.language import split_words
 from sumpool.text.sentences import SentenceSplitter, join

@@ -14,9 +14,8 @@ from pathlib import Path
 from statistics import fmean
 from types import MappingProxyType
 
-from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.report import EvaluationReport
-from sumpool.evaluation.rouge import TYPES
+from sumpool.evaluation.rouge import TYPES, EvaluationConfig
 from sumpool.evaluation.scorer import ReferenceDocument, ScoredDocument
 from sumpool.evaluation.scores import SCORES, read_scores
 from sumpool.evaluation.statistics import Estimate

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sumpool.errors import DataError, RecipeError
-from sumpool.evaluation.config import EqualLength, EvaluationConfig
 from sumpool.evaluation.report import EvaluationReport, ScoreAggregator
+from sumpool.evaluation.rouge import EqualLength, EvaluationConfig
 from sumpool.evaluation.scorer import Candidate, ReferenceDocument, SummaryScorer
 from sumpool.evaluation.scores import (
     append_scores,

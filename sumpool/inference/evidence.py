@@ -12,8 +12,8 @@ from sumpool.documents.document import document_title
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.inference.extraction import Reading
 from sumpool.inference.summary import EvidenceSource, SectionSummary, SentenceEvidence, Summary
+from sumpool.ranking.selection import listed_sections, section_numbers
 from sumpool.ranking.sentence_selector import Candidates, SentenceSelector
-from sumpool.ranking.table_of_contents import listed_sections, section_numbers
 from sumpool.text.fragments import unsupported_facts
 from sumpool.text.language import content_words, split_words, word_count
 

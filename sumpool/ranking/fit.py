@@ -27,8 +27,7 @@ from sumpool.ranking.ranker import (
     learnt_features,
     sentence_cues,
 )
-from sumpool.ranking.selection import find_candidates
-from sumpool.ranking.table_of_contents import heading_key
+from sumpool.ranking.selection import find_candidates, heading_key
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.word_graph import Values
 

@@ -23,13 +23,18 @@ from sumpool.documents.document import Document, document_title
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.ranking.features import sentence_features
 from sumpool.ranking.ranker import FILE, ChoiceInputs, Ranker
-from sumpool.ranking.selection import OVERRUN, adjust_length, find_candidates, select, select_expected, usual_words
-from sumpool.ranking.table_of_contents import (
+from sumpool.ranking.selection import (
     MANY_HEADINGS,
+    OVERRUN,
     ListedSection,
+    adjust_length,
     contents_line,
+    find_candidates,
     listed_sections,
+    select,
+    select_expected,
     table_of_contents,
+    usual_words,
     without_label,
 )
 from sumpool.text.language import ENGLISH, content_prefixes, function_words, split_words, word_count
@@ -395,7 +400,7 @@ def focus_similarity(document: Document, sentences: Sequence[SourceSentence], fo
 def _content(text: str, language: str) -> set[str]:
     if language != ENGLISH:
         return set(content_prefixes(split_words(text, language), language))
-    from sumpool.text.porter import stem  # few summaries have a focus
+    from sumpool.evaluation.rouge import stem  # few summaries have a focus
 
     left_out = function_words(language)
     return {stem(word) for word in split_words(text) if len(word) > 1 and word not in left_out}

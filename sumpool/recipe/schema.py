@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.core.model.config import ModelConfig
 from sumpool.data.config import DataConfig
-from sumpool.evaluation.config import EvaluationConfig
+from sumpool.evaluation.rouge import EvaluationConfig
 from sumpool.ranking.content_selection import ContentSelectionConfig
 from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.ranking.ranker import RankingConfig

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.report import EvaluationReport, ScoreAggregator
-from sumpool.evaluation.rouge import TYPES, Score
+from sumpool.evaluation.rouge import TYPES, EvaluationConfig, Score
 from sumpool.evaluation.scorer import ScoredDocument, SummaryMetrics
 from sumpool.text.fragments import Copying
 

@@ -1,6 +1,6 @@
 import pytest
 
-from sumpool.evaluation.config import EvaluationConfig
+from sumpool.evaluation.rouge import EvaluationConfig
 from sumpool.evaluation.scorer import Candidate, SummaryScorer
 
 DOCUMENT = """Apples fall far. Nobody knows why they do.

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from sumpool.errors import DataError, RecipeError, ResourceError
-from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.report import compare_systems
-from sumpool.evaluation.rouge import TYPES, Score
+from sumpool.evaluation.rouge import TYPES, EvaluationConfig, Score
 from sumpool.evaluation.scorer import Candidate, ScoredDocument, SummaryMetrics, SummaryScorer
 from sumpool.evaluation.scores import (
     append_scores,

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.report import Difference, EvaluationReport, ReportRow
-from sumpool.evaluation.rouge import TYPES, Score
+from sumpool.evaluation.rouge import TYPES, EvaluationConfig, Score
 from sumpool.evaluation.scorer import Candidate, ReferenceDocument, ScoredDocument, SummaryMetrics, SummaryScorer
 from sumpool.evaluation.scores import append_scores, finish_results, open_scores
 from sumpool.evaluation.statistics import Estimate, PairedTest

@@ -14,16 +14,16 @@ from sumpool.ranking import sentence_selector
 from sumpool.ranking.features import sentence_features
 from sumpool.ranking.fit import common_headings
 from sumpool.ranking.ranker import DocumentClassifier, Ranker
-from sumpool.ranking.selection import find_candidates
-from sumpool.ranking.sentence_selector import SentenceSelector
-from sumpool.ranking.table_of_contents import (
+from sumpool.ranking.selection import (
     MANY_HEADINGS,
     MIN_HEADINGS,
     contents_line,
+    find_candidates,
     listed_sections,
     table_of_contents,
     without_label,
 )
+from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.text.sentences import SentenceSplitter
 
 TOPICS = ("Keys", "Doors", "Windows", "Lamps", "Chairs", "Tables", "Stoves", "Clocks", "Carpets", "Mirrors")

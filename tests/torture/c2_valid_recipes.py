@@ -22,8 +22,8 @@ from sumpool.core.nn.quantization import quantize
 from sumpool.data.report import DataReport
 from sumpool.documents.document import Document
 from sumpool.errors import SumpoolError
-from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.report import ScoreAggregator
+from sumpool.evaluation.rouge import EvaluationConfig
 from sumpool.evaluation.scorer import Candidate, SummaryScorer
 from sumpool.inference.loading import LoadedModel
 from sumpool.inference.pipeline import Pipeline

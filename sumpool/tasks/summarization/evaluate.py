@@ -14,9 +14,9 @@ from sumpool.documents.document import DEFAULT_OPTIONS, Document
 from sumpool.documents.formats.text import TextSpan, text_spans
 from sumpool.documents.read import parse_documents
 from sumpool.errors import DataError, RecipeError
-from sumpool.evaluation.config import EvaluationConfig
 from sumpool.evaluation.predictions import References, join
 from sumpool.evaluation.report import EvaluationReport
+from sumpool.evaluation.rouge import EvaluationConfig
 from sumpool.evaluation.scorer import Candidate, ReferenceDocument
 from sumpool.evaluation.scores import SCORES
 from sumpool.evaluation.task import EvaluationTask, Results, evaluate_tasks, file_sha256

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nltk.stem.porter import PorterStemmer
 
-from sumpool.text.porter import STEP_2, STEP_3, STEP_4, stem
+from sumpool.evaluation.rouge import STEP_2, STEP_3, STEP_4, stem
 
 NLTK = PorterStemmer().stem
 SUFFIXES = ["ed", "eed", "ied", "ies", "ing", "ll", "s", "tted", "y"]
