@@ -86,7 +86,14 @@ class FactChecker:
                     shared[index][start + offset].add(self._sentences[index][position + offset].is_negated)
         sources = _sources({index: set(negations) for index, negations in shared.items()})
         forms = {word.form for index in sources for word in self._sentences[index]}
-        facts = (word for position, word in enumerate(words) if self._is_fact(word, position))
+        # numbers, and names by their spelling; the first word if the document has it as a name alone
+        facts = (
+            word
+            for position, word in enumerate(words)
+            if any(map(str.isdigit, word.form + word.surface))
+            or sum(map(str.isupper, word.surface)) > 1
+            or (word.surface[0].isupper() and len(word.surface) > 1 and (position > 0 or word.form in self._names))
+        )
         unfounded = [word.surface for word in facts if word.form not in forms]
         unfounded += self._changed_negations(words, sources, [shared[index] for index in sources])
         return FactCheck(
@@ -95,13 +102,6 @@ class FactChecker:
             copied=len(shared[sources[0]]) / len(words) if sources else 0.0,
             spliced=sum(ngram not in self._positions for ngram in _ngrams(words)),
         )
-
-    def _is_fact(self, word: _Word, position: int) -> bool:
-        """Return whether a word is a number or a name, as the first word if the document has it as a name alone."""
-        surface = word.surface
-        if word.form.isdigit() or any(map(str.isdigit, surface)) or sum(map(str.isupper, surface)) > 1:
-            return True
-        return surface[0].isupper() and len(surface) > 1 and (position > 0 or word.form in self._names)
 
     def _changed_negations(
         self, words: Sequence[_Word], sources: Sequence[int], shared: Sequence[Mapping[int, Set[bool]]]
