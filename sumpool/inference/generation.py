@@ -1,6 +1,6 @@
 """Generation: a batch of chunks is encoded once, then decoded by sampling, to extract sentences, or by beam search."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import final
@@ -34,9 +34,6 @@ _SINGLE_THREAD_DIM, _SINGLE_THREAD_CHUNKS = 256, 4
 """Width of the model and chunks of a batch up to which decoding runs on one thread."""
 _MIN_OF_PREDICTED, _MAX_OF_PREDICTED = 0.8, 1.25
 """Shortest and longest summary relative to a predicted length."""
-
-OnDrafts = Callable[[Sequence[Item], list[str]], None]
-"""Called with the chunks of a batch and the best hypothesis of each so far."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +93,6 @@ class Generator:
         self,
         chunks: Sequence[Item],
         targets: Sequence[LengthTarget | None] = (),
-        on_drafts: OnDrafts | None = None,
     ) -> list[Generated]:
         """Summarise a batch of chunks; no summary is longer than its chunk.
 
@@ -106,7 +102,6 @@ class Generator:
             chunks: The chunks.
             targets: For each chunk, the length of its summary in place of that of the settings, or None; those that the
                 model cannot write are ignored. Empty if no chunk has any.
-            on_drafts: Called after each step of the beam search.
 
         Raises:
             ResourceError: If a single chunk exceeds the memory.
@@ -115,7 +110,7 @@ class Generator:
         targets = [target if target and target.tokens < longest else None for target in targets or [None] * len(chunks)]
         try:
             with one_thread(self._is_small and len(chunks) <= _SINGLE_THREAD_CHUNKS):
-                return self._generate(chunks, targets, on_drafts)
+                return self._generate(chunks, targets)
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
@@ -125,15 +120,14 @@ class Generator:
                     "beams, but it ran out; lower summarize.beams"
                 ) from error
         half = len(chunks) // 2  # outside the handler, whose traceback keeps the tensors of the failed attempt alive
-        first = self.generate(chunks[:half], targets[:half], on_drafts)
-        return first + self.generate(chunks[half:], targets[half:], on_drafts)
+        first = self.generate(chunks[:half], targets[:half])
+        return first + self.generate(chunks[half:], targets[half:])
 
     @torch.inference_mode()
     def _generate(
         self,
         chunks: Sequence[Item],
         targets: Sequence[LengthTarget | None],
-        on_drafts: OnDrafts | None,
     ) -> list[Generated]:
         model = self._model
         memory = self._encode(chunks)
@@ -143,7 +137,7 @@ class Generator:
             samples = self._sample(chunks, memory, lengths, targets)
         if self._config.mode == "extractive":
             return [Generated("", None, sampled) for sampled in samples]
-        hypotheses = self._search(chunks, memory, lengths, targets, on_drafts)
+        hypotheses = self._search(memory, lengths, targets)
         return [
             Generated(self._decode(best.tokens), best.score, sampled)
             for best, sampled in zip(hypotheses, samples, strict=True)
@@ -190,11 +184,9 @@ class Generator:
 
     def _search(
         self,
-        chunks: Sequence[Item],
         memory: Memory,
         lengths: Sequence[Lengths],
         targets: Sequence[LengthTarget | None],
-        on_drafts: OnDrafts | None,
     ) -> list[Hypothesis]:
         """Return the best hypothesis of each chunk; with a target length, the best that ends with a sentence if any."""
         longest = max(len(self._config.begin_with), *(bounds.maximum for bounds in lengths))
@@ -208,7 +200,6 @@ class Generator:
             self._config.ranking(),
             self._rules,
             limits=limits,
-            on_step=on_drafts and (lambda drafts: on_drafts(chunks, list(map(self._decode, drafts)))),
             device=memory.ids.device,
         )
 

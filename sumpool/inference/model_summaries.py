@@ -1,7 +1,7 @@
 """Summaries by a model: what it reads of documents, and its text, or sentences selected with its samples."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,7 +11,6 @@ from sumpool.core.decoding.beam import is_host
 from sumpool.core.nn.quantization import Int8Linear
 from sumpool.data.batches import fill_batches
 from sumpool.data.shards import Item
-from sumpool.documents.document import Document
 from sumpool.inference.extraction import Extraction, Reading, extract, with_cause
 from sumpool.inference.generation import Generated, Generator
 from sumpool.inference.loading import LoadedModel
@@ -116,11 +115,7 @@ class ModelSummaries:
         return replace(reading, input=read, target=target)
 
     def generate(
-        self,
-        group: Sequence[Reading],
-        check: Check,
-        lock: AbstractContextManager[object],
-        on_draft: Callable[[Document, str], None] | None,
+        self, group: Sequence[Reading], check: Check, lock: AbstractContextManager[object]
     ) -> Iterator[tuple[Reading, Generated | None, float]]:
         """Generate batch by batch; a document is yielded as soon as all before it are done.
 
@@ -128,19 +123,11 @@ class ModelSummaries:
             group: Documents; those without an input are passed through.
             check: Called between batches.
             lock: Held while the model computes.
-            on_draft: See `Pipeline.summarize`.
 
         Yields:
             A document, what was generated for it, and its share of the seconds.
         """
         read = [(reading, reading.input.item) for reading in group if reading.input and reading.input.item]
-        documents = {id(item): reading.document for reading, item in read}
-
-        def on_drafts(items: Sequence[Item], texts: list[str]) -> None:
-            assert on_draft, "otherwise this is not passed on"
-            for item, text in zip(items, texts, strict=True):
-                on_draft(documents[id(item)], text)
-
         # Inputs of similar length meet within the budget of tokens; the batch with the earliest one comes first.
         lengths = [len(item.ids) for _, item in read]
         shortest_first = sorted(range(len(read)), key=lengths.__getitem__)
@@ -159,7 +146,6 @@ class ModelSummaries:
                     results = self._generator.generate(
                         [read[index][1] for index in batch],
                         [read[index][0].target for index in batch],
-                        on_drafts if on_draft else None,
                     )
                     seconds = (time.perf_counter() - start) / len(batch)
                 generated.update((index, (result, seconds)) for index, result in zip(batch, results, strict=True))

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from sumpool.inference.loading import LoadedModel
     from sumpool.inference.model_summaries import ModelSummaries
 
-OnDraft = Callable[[Document, str], None]
-"""Called with a document and what the beam search has generated of its summary so far."""
 EvidenceKind = Literal["sources", "page"]
 """Evidence of summaries: the sources of each sentence, or all that an HTML page shows."""
 _LOOKAHEAD_BATCHES = 8
@@ -99,7 +97,6 @@ class Pipeline:
         report: Report = no_op,
         check: Check = no_op,
         model_lock: AbstractContextManager[object] | None = None,
-        on_draft: OnDraft | None = None,
     ) -> Iterator[Summary]:
         """Summarise documents.
 
@@ -111,8 +108,6 @@ class Pipeline:
                 summary that is not what the settings ask for.
             check: Called between batches, and between documents that need no model.
             model_lock: Held while the model computes, for models that several threads use.
-            on_draft: Called while a summary is generated, unless the mode is extractive. The summary may differ from
-                its drafts: other hypotheses may follow, or be chosen.
 
         Yields:
             Summaries in the order of the documents, while later ones wait.
@@ -127,7 +122,7 @@ class Pipeline:
                     report(Progress("summarize", done, total, note=f"{reading.document.id}: {note}"))
             results: Iterable[tuple[Reading, Generated | None, float]] = ((reading, None, 0.0) for reading in group)
             if any(reading.input for reading in group):
-                results = self._model.generate(group, check, lock, on_draft)
+                results = self._model.generate(group, check, lock)
             else:
                 check()
             for reading, generated, seconds in results:
@@ -160,7 +155,12 @@ class Pipeline:
         start = time.perf_counter()
         reading = read_document(document, self.splitter, self.language, self.selector, self.config.focus)
         if not reading.reason:
-            reading = replace(reading, target=self._target(document))
+            length, words = parse_length(self.config.length), word_count(document.text)
+            if length != (1, "usual"):
+                is_of_model = length.unit == "usual" and not self.config.fast
+                usual = self._model.usual_words if is_of_model else usual_words(words)
+                target = LengthTarget(length.resolve(words, usual), length.unit == "sentences", 0)
+                reading = replace(reading, target=target)
             if for_model or self._needs_model(reading):
                 reading = self._model.encode(reading)
         return replace(reading, seconds=time.perf_counter() - start)
@@ -171,8 +171,10 @@ class Pipeline:
         Samples change a choice for the better where the model has learnt such documents: of its kind, and in its
         language.
         """
-        if self.config.fast or self.config.focus or reading.document.parts or self.config.mode == "abstractive":
-            return not (self.config.fast or self.config.focus or reading.document.parts)
+        if self.config.fast or self.config.focus or reading.document.parts:
+            return False
+        if self.config.mode == "abstractive":
+            return True
         if reading.mismatch or whole_text(reading.sentences, reading.target):
             return False
         return self.selector.is_in_domain(reading.candidates())
@@ -224,16 +226,6 @@ class Pipeline:
                 "or leave the model out: --fast"
             ) from error
         return ModelSummaries(self.load(), self.selector)
-
-    def _target(self, document: Document) -> LengthTarget | None:
-        """Return the length that the settings ask for; None for the usual one."""
-        length = parse_length(self.config.length)
-        if length == (1, "usual"):
-            return None
-        words = word_count(document.text)
-        is_relative = length.unit == "usual" and not self.config.fast
-        usual = self._model.usual_words if is_relative else usual_words(words)
-        return LengthTarget(length.resolve(words, usual), length.unit == "sentences", 0)
 
     def _groups(self, documents: Iterable[Document], most: int) -> Iterator[list[Reading]]:
         """Read documents in groups whose inputs are batched together, so that memory is bounded on any stream.

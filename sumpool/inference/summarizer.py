@@ -13,7 +13,7 @@ from sumpool.documents.document import Document
 from sumpool.documents.read import read_documents
 from sumpool.errors import DataError, RecipeError
 from sumpool.inference.loading import LoadedModel, load_for_generation
-from sumpool.inference.pipeline import OnDraft, Pipeline
+from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.summary import Summary
 from sumpool.text.tokenizer import Tokenizer
 
@@ -31,7 +31,6 @@ class _Options(TypedDict, total=False):
     focus: str
     key_points: int
     sections: bool
-    on_draft: OnDraft | None
 
 
 @final
@@ -93,7 +92,6 @@ class Summarizer:
         key_points: int = 0,
         sections: bool = False,
         together: bool = False,
-        on_draft: OnDraft | None = None,
     ) -> Summary | list[Summary]:
         """Summarise one document or several.
 
@@ -112,8 +110,6 @@ class Summarizer:
             key_points: Number of further sentences of the document.
             sections: Whether results have one or two sentences of each section.
             together: Whether an iterable of documents has one result, a digest of them all.
-            on_draft: Called with a document and what has been generated of its summary so far; the summary may differ
-                from it, and extractive summaries have no drafts.
 
         Returns:
             The result of a single text or file, or of all documents together; else a list of results, in order. In a
@@ -132,7 +128,7 @@ class Summarizer:
             from sumpool.documents.joining import join_documents
 
             names = [join_documents(list(_read(names)))]
-        results = list(self._results(names, length, mode, changes, evidence=evidence, on_draft=on_draft))
+        results = list(self._results(names, length, mode, changes, evidence=evidence))
         if not is_single and not together:
             return results
         if len(results) != 1:
@@ -178,7 +174,6 @@ class Summarizer:
         *,
         lookahead: int | None = None,
         evidence: bool = False,
-        on_draft: OnDraft | None = None,
     ) -> Iterator[Summary]:
         # wrong arguments are reported by the call itself, not by the first result
         if not isinstance(documents, Iterable):
@@ -207,7 +202,6 @@ class Summarizer:
             evidence="sources" if evidence else None,
             lookahead=lookahead,
             model_lock=self._lock,
-            on_draft=on_draft,
         )
         return (replace(summary, source=()) for summary in summaries)  # many times as long as a summary
 

@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Annotated, Any, final
 from uuid import uuid4
 
-from fastapi import Depends, FastAPI, Query, Request, Response
+from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
@@ -28,14 +28,12 @@ from sumpool import __version__
 from sumpool.data.sources import RfcSourceConfig
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError, ResourceError, SumpoolError
-from sumpool.inference.pipeline import OnDraft
 from sumpool.inference.summarizer import Summarizer
 from sumpool.inference.summary import Summary
 from sumpool.service.chat import ROUTE, add_chat, error_answer
 from sumpool.service.protection import ServiceLimits, guard
 from sumpool.service.requests import Batcher, QueueFullError, ReadRequest, RequestReader, summaries_of
 from sumpool.service.schemas import (
-    DraftAnswer,
     ErrorAnswer,
     ModelAnswer,
     ModelAnswers,
@@ -165,8 +163,7 @@ def build_app(
         """Summarise texts in JSON, or files of any format that `sumpool summarize` reads: in a form, or one as body."""
         try:
             with metrics.seconds.time():
-                async for part in summaries_of(request, *asked, limits):
-                    results = [] if isinstance(part, str) else part
+                results = await summaries_of(request, *asked, limits)
         except asyncio.CancelledError:  # the grace of a signal is over
             raise ResourceError("the service has been stopped; try again later") from None
         if len(results) == 1 and results[0].reason:
@@ -176,14 +173,10 @@ def build_app(
         return SummaryAnswers(summaries=list(map(SummaryAnswer.of, results, asked[0])))
 
     @app.post("/v1/summaries/stream", responses=_WRONG, openapi_extra=_BODY, response_class=EventSourceResponse)
-    async def stream(
-        request: Request,
-        asked: Annotated[ReadRequest, read],
-        drafts: Annotated[bool, Query(description="Whether summaries are also sent while they are generated.")] = False,
-    ) -> AsyncIterator[ServerSentEvent]:
+    async def stream(request: Request, asked: Annotated[ReadRequest, read]) -> AsyncIterator[ServerSentEvent]:
         """Summarise the same as events: `summary` for each document as soon as it is there, or `error` at the end."""
         metrics.answers.labels(200).inc()
-        async for event in _stream(request, asked, limits, metrics, drafts=drafts):
+        async for event in _stream(request, asked, limits, metrics):
             yield event
 
     @app.get("/v1/models")
@@ -194,27 +187,21 @@ def build_app(
     return app
 
 
-def _summarize(
-    summarizer: Summarizer, documents: Sequence[Document], options: SummaryOptions, on_draft: OnDraft | None
-) -> list[Summary]:
+def _summarize(summarizer: Summarizer, documents: Sequence[Document], options: SummaryOptions) -> list[Summary]:
     chosen = options.model_dump(exclude={"together"})  # they are one document already
-    results: list[Summary] = summarizer.summarize(documents, **chosen, on_draft=on_draft)
+    results: list[Summary] = summarizer.summarize(documents, **chosen)
     return results
 
 
 async def _stream(
-    request: Request, asked: ReadRequest, limits: ServiceLimits, metrics: _Metrics, *, drafts: bool
+    request: Request, asked: ReadRequest, limits: ServiceLimits, metrics: _Metrics
 ) -> AsyncIterator[ServerSentEvent]:
     """Summarise documents one by one; the status is sent, so that errors are events."""
     documents, options = asked
     try:
         for document in documents:
             with metrics.seconds.time():
-                async for part in summaries_of(request, [document], options, limits, drafts=drafts):
-                    if isinstance(part, str):
-                        yield ServerSentEvent(event="draft", data=DraftAnswer(id=document.id, text=part))
-                    else:
-                        (result,) = part
+                (result,) = await summaries_of(request, [document], options, limits)
             metrics.documents.inc()
             yield ServerSentEvent(event="summary", data=SummaryAnswer.of(result, document))
     except (HTTPException, asyncio.CancelledError):  # the client has gone, or the grace of a signal is over

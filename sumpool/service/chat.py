@@ -134,11 +134,7 @@ def add_chat(app: FastAPI, summarizer: Summarizer, name: str, reader: RequestRea
         batched = SummaryOptions(
             length=options.length, mode=options.mode, focus=options.focus
         )  # with requests of all routes
-        ((result,),) = [
-            part
-            async for part in summaries_of(request, [document], batched, reader.limits)
-            if not isinstance(part, str)
-        ]
+        (result,) = await summaries_of(request, [document], batched, reader.limits)
         if result.reason:
             raise DataError(result.reason)
         count()

@@ -71,7 +71,7 @@ async function buildRequest({ name, file, text }) {
   });
   const headers = { "Content-Type": file ? "application/octet-stream" : "application/json" };
   if ($("token").value) headers.Authorization = `Bearer ${$("token").value}`;
-  const query = new URLSearchParams({ drafts: true, ...(file && { ...options, name: name.slice(-255) }) });
+  const query = new URLSearchParams(file ? { ...options, name: name.slice(-255) } : {});
   return [`v1/summaries/stream?${query}`, { method: "POST", headers, body }];
 }
 
@@ -117,8 +117,6 @@ async function summariseAll(documents, signal) {
     } catch (error) {
       if (!(error instanceof Refusal) || error.isOfAll || documents.length === 1) throw error;
       showSummary(addArticle(before), { id: item.name, reason: error.message }, item);
-    } finally {
-      for (const draft of document.querySelectorAll("article.draft")) draft.remove();
     }
   }
   if (!ready) throw new Refusal("no document has a summary; the reasons are below");
@@ -140,20 +138,13 @@ async function* readEvents(stream) {
 }
 
 async function receive(answer, item, before) {
-  let article = null; // of the summary that grows
   const results = [];
   for await (const [name, content] of readEvents(answer.body)) {
     if (name === "error") throw new Refusal(content.error);
-    article ??= addArticle(before);
-    if (name === "draft") {
-      article.querySelector(".text").textContent = safe(content.text);
-      continue;
-    }
     results.push(content);
-    showSummary(article, content, item);
-    article = null;
+    showSummary(addArticle(before), content, item);
   }
-  if (article || !results.length) {
+  if (!results.length) {
     throw new Refusal("the answer has broken off before the summary was complete; try again");
   }
   if (results.length === 1 && results[0].reason) {
@@ -183,8 +174,6 @@ function stop() {
 function addArticle(before) {
   // imported, as Chromium keeps the direction of elements that are cloned without text
   const article = document.importNode($("summary").content, true).firstElementChild;
-  article.classList.add("draft");
-  article.querySelector(".about").textContent = "Draft; the summary may differ.";
   $("summaries").insertBefore(article, before);
   $("result").hidden = false;
   return article;

@@ -27,7 +27,6 @@ from sumpool.documents.files import uncompressed_suffix
 from sumpool.documents.joining import join_documents
 from sumpool.documents.read import parse_documents
 from sumpool.errors import RecipeError, ResourceError
-from sumpool.inference.pipeline import OnDraft
 from sumpool.inference.summary import Summary
 from sumpool.io.bounded import parse_json
 from sumpool.service.protection import ServiceLimits, return_memory
@@ -47,7 +46,7 @@ ReadRequest = tuple[list[Document], SummaryOptions]
 """Documents and options of a request."""
 ParseBody = Callable[[bytes, SummaryOptions], ReadRequest]
 """Reads the documents and the options of a body, with the options beside it."""
-Summarize = Callable[[Sequence[Document], SummaryOptions, OnDraft | None], list[Summary]]
+Summarize = Callable[[Sequence[Document], SummaryOptions], list[Summary]]
 """Summarises documents, one result for each, in order."""
 
 
@@ -235,48 +234,21 @@ def _read_file(name: str, content: bytes, limits: ServiceLimits) -> Iterable[Doc
 
 
 async def summaries_of(
-    request: Request,
-    documents: Sequence[Document],
-    options: SummaryOptions,
-    limits: ServiceLimits,
-    *,
-    drafts: bool = False,
-) -> AsyncIterator[str | list[Summary]]:
-    """Yield drafts while waiting for summaries, then the summaries; waits no longer than the client does.
-
-    Args:
-        request: The request.
-        documents: Its documents.
-        options: Its options.
-        limits: What a client may ask for.
-        drafts: Whether drafts are yielded, of which one that comes too fast replaces the last one.
+    request: Request, documents: Sequence[Document], options: SummaryOptions, limits: ServiceLimits
+) -> list[Summary]:
+    """Wait for the summaries of documents, no longer than the client does.
 
     Raises:
         HTTPException: If the client has gone.
         SumpoolError: If the options are wrong, or the summaries are late.
     """
-    newest = ""
-    changed = asyncio.Event()
-
-    def put(text: str) -> None:
-        nonlocal newest
-        newest = text
-        changed.set()
-
-    task = asyncio.create_task(request.app.state.batcher.submit(documents, options, put if drafts else None))
-    task.add_done_callback(lambda _: changed.set())
+    task = asyncio.create_task(request.app.state.batcher.submit(documents, options))
     end = time.monotonic() + limits.seconds
     try:
-        while not task.done():
-            with suppress(TimeoutError):
-                await asyncio.wait_for(changed.wait(), _POLL)
-            changed.clear()
-            if newest:
-                draft, newest = newest, ""
-                yield draft
-            if not task.done():
-                await _require_client(request, end, f"the summaries must be there within {limits.seconds:g} s")
-        yield task.result()
+        while not (await asyncio.wait([task], timeout=_POLL))[0]:
+            await _require_client(request, end, f"the summaries must be there within {limits.seconds:g} s")
+        summaries: list[Summary] = task.result()
+        return summaries
     finally:
         task.cancel()
 
@@ -299,7 +271,6 @@ class _PendingRequest:
 
     documents: Sequence[Document]
     options: SummaryOptions
-    on_draft: Callable[[str], None] | None = None
     results: "asyncio.Future[list[Summary]]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     @property
@@ -337,23 +308,13 @@ class Batcher:
         """Requests that wait for the model."""
         return len(self._short.jobs) + len(self._long.jobs)
 
-    async def submit(
-        self,
-        documents: Sequence[Document],
-        options: SummaryOptions,
-        on_draft: Callable[[str], None] | None = None,
-    ) -> list[Summary]:
+    async def submit(self, documents: Sequence[Document], options: SummaryOptions) -> list[Summary]:
         """Wait for the summaries of the documents; a cancelled wait takes the request out of the queue.
-
-        Args:
-            documents: The documents.
-            options: Options of their summaries.
-            on_draft: Called in the event loop with what has been generated of a summary so far.
 
         Raises:
             SumpoolError: If the options are wrong or memory runs out.
         """
-        job = _PendingRequest(documents, options, on_draft)
+        job = _PendingRequest(documents, options)
         queue = self._long if job.characters > _BATCH_CHARACTERS else self._short
         queue.jobs.append(job)
         queue.arrived.set()
@@ -397,15 +358,8 @@ class Batcher:
     async def _serve(self, batch: Sequence[_PendingRequest], thread: ThreadPoolExecutor) -> None:
         documents = [document for job in batch for document in job.documents]
         loop = asyncio.get_running_loop()
-        receivers = {id(document): job.on_draft for job in batch if job.on_draft for document in job.documents}
-
-        def pass_on(document: Document, text: str) -> None:
-            if id(document) in receivers:
-                loop.call_soon_threadsafe(receivers[id(document)], text)
-
-        on_draft = pass_on if receivers else None
         try:
-            results = await loop.run_in_executor(thread, self._summarize, documents, batch[0].options, on_draft)
+            results = await loop.run_in_executor(thread, self._summarize, documents, batch[0].options)
         except Exception as error:
             for job in batch:
                 if not job.results.done():

@@ -104,13 +104,6 @@ class EvidenceAnswer(BaseModel):
     sentences: list[SentenceSources]
 
 
-class DraftAnswer(BaseModel):
-    """Text that has been generated of a summary so far; the summary may differ from it."""
-
-    id: str
-    text: str
-
-
 class SummaryAnswer(BaseModel):
     """Summary of one document; `reason` says why there is none, and what was not asked for is null or empty."""
 

@@ -41,14 +41,7 @@ batches of the process."""
 SETTINGS = ("--set", "summarize.factuality=any", "--set", "summarize.mbr=false")
 """Settings with which abstractive summaries are written, not copied."""
 OBSERVER = """
-window.states = []; window.alerts = [];
-new MutationObserver(() => {
-    const article = document.querySelector('#summaries article');
-    const text = article?.querySelector('.text').textContent;
-    if (text) states.push({text, isDraft: article.classList.contains('draft'),
-                           hasEvidence: article.querySelector('details').checkVisibility(),
-                           about: article.querySelector('.about').textContent});
-}).observe(document.getElementById('summaries'), {childList: true, subtree: true, characterData: true});
+window.alerts = [];
 new MutationObserver(() => alerts.push(document.querySelector('[role=alert]').textContent))
     .observe(document.querySelector('[role=alert]'), {childList: true, characterData: true, subtree: true});
 """

@@ -43,23 +43,7 @@ def test_a_pasted_text_becomes_the_summary_of_the_command_line(page: Page, servi
         r"\d+ of 140 words \u00b7 (sentences of the document|generated, .*)", page.element(".about").text
     )
     assert page.texts(".name") == ["Pasted text"]
-
-
-def test_a_summary_grows_by_events(page: Page, service: Service) -> None:
-    page.paste(TEXT)
-    page.choose("mode", "abstractive")
-    last = page.summarise()
-    *drafts, end = page.run("return states")
-    assert end["text"] == last == service.ask(TEXT, mode="abstractive")["text"]
-    assert len({draft["text"] for draft in drafts}) > 10
-    assert all(last.startswith(draft["text"]) or draft["isDraft"] for draft in drafts)
-    sizes = [len(draft["text"]) for draft in drafts[:8]]
-    assert sizes == sorted(sizes)
-    assert all(draft["isDraft"] and draft["about"] == "Draft; the summary may differ." for draft in drafts)
-    assert [state["hasEvidence"] for state in (*drafts, end)] == [False] * len(drafts) + [True]
-    assert not end["isDraft"]
-    assert page.run("return document.querySelectorAll('.draft, [aria-busy]').length") == 0
-    assert f"{service.address}v1/summaries/stream?drafts=true" in page.browser.requests()
+    assert f"{service.address}v1/summaries/stream" in {address.rstrip("?") for address in page.browser.requests()}
 
 
 @pytest.mark.parametrize("way", ["input", "drop"])
@@ -142,7 +126,7 @@ def test_summaries_are_downloaded_and_copied(page: Page, tmp_path: Path) -> None
 def test_summaries_of_rows_come_one_by_one(page: Page) -> None:
     page.drop(("rows.jsonl", ROWS))
     page.submit()
-    page.browser.until(lambda: page.texts("article:not(.draft) .text"))
+    page.browser.until(lambda: page.texts("article .text"))
     assert page.element("#status").text.startswith("Summarising rows.jsonl"), (
         "the first of twelve is shown before the last"
     )
@@ -278,8 +262,6 @@ def test_a_request_can_be_cancelled(page: Page) -> None:
         assert page.element("#status").text == "Reading the text ..."
         assert page.element("#progress").is_displayed()
         page.browser.until(lambda: page.element("#seconds").text in ("1 s", "2 s"))
-        page.run("addArticle(null)")  # as a draft does
-        assert page.element("#result").is_displayed()
         page.element("#cancel").click()
         page.browser.until(lambda: page.element("#status").text == "Cancelled.")
         assert not page.element("#cancel").is_displayed()
@@ -301,12 +283,11 @@ def test_a_token_is_asked_for_and_a_lost_service_is_named(browser: Browser, tmp_
         assert page.summarise()
         page.drop(("rows.jsonl", ROWS))
         page.submit()
-        page.browser.until(lambda: page.texts("article:not(.draft) .text"))
+        page.browser.until(lambda: page.texts("article .text"))
         service.process.kill()
         service.process.wait()
         gone = "The service does not answer; check that sumpool serve is running and try again."
         assert page.browser.until(page.error) == gone
-        assert page.texts("article.draft") == []
         assert page.element("#result").is_displayed(), "what was complete stays"
         assert page.fail() == gone
 

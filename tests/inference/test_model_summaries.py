@@ -12,7 +12,7 @@ from sumpool.data.shards import Item
 from sumpool.documents.document import Document, TextBlock
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.inference.extraction import Reading
-from sumpool.inference.generation import Generated, Generator, OnDrafts
+from sumpool.inference.generation import Generated, Generator
 from sumpool.inference.loading import LoadedModel, load_for_generation, load_model
 from sumpool.inference.model_summaries import ModelInput, ModelSummaries
 from sumpool.inference.pipeline import Pipeline
@@ -69,10 +69,10 @@ def test_documents_are_batched_where_their_mates_change_no_sum(
     sizes, generate = [], Generator.generate
 
     def counting(
-        generator: Generator, chunks: Sequence[Item], targets: Sequence[LengthTarget | None], on_drafts: OnDrafts | None
+        generator: Generator, chunks: Sequence[Item], targets: Sequence[LengthTarget | None]
     ) -> list[Generated]:
         sizes.append(len(chunks))
-        return generate(generator, chunks, targets, on_drafts)
+        return generate(generator, chunks, targets)
 
     monkeypatch.setattr(Generator, "generate", counting)
     documents = [Document(str(number), story(number, 2 + 3 * number)) for number in range(4)]

@@ -8,7 +8,6 @@ from typing import Any, cast
 import pytest
 
 from sumpool import Summarizer, Summary
-from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.io.manifest import SHIPPED
 from tests.conftest import story
@@ -125,22 +124,3 @@ def test_threads_share_a_model(summarizer: Summarizer) -> None:
     for number in range(2):
         assert [result.text for result in results[number]] == [result.text for result in expected[number::2]]
         assert [result.sentences for result in results[number]] == [result.sentences for result in expected[number::2]]
-
-
-def test_drafts_come_while_summaries_are_generated(summarizer: Summarizer) -> None:
-    documents = [Document("x", story(1, 4)), Document("x", story(2, 3)), Document("x", "")]
-    drafts: list[tuple[int, str]] = []
-
-    def on_draft(document: Document, text: str) -> None:
-        drafts.append(([id(known) for known in documents].index(id(document)), text))
-
-    results = summarizer.summarize(documents, mode="abstractive", on_draft=on_draft)
-    assert results == summarizer.summarize(documents, mode="abstractive")
-    for number in range(2):
-        texts = [text for index, text in drafts if index == number]
-        assert len(set(texts)) > 3
-        assert len(texts[0]) < len(texts[-1])
-    assert {number for number, _ in drafts} == {0, 1}
-    drafts.clear()
-    summarizer.summarize(documents, mode="extractive", on_draft=on_draft)
-    assert drafts == [], "no summary of extracted sentences begins with what is generated"

@@ -151,29 +151,6 @@ def test_events_come_one_by_one() -> None:
     assert contents[1] == {"error": "memory must suffice"}
 
 
-def test_drafts_come_before_their_summary() -> None:
-    read = threading.Event()
-
-    class Slow:
-        def summarize(self, documents: Any, on_draft: Any, **_: object) -> list[Summary]:  # noqa: ANN401
-            for draft in ("a", "a b") if on_draft else ():
-                on_draft(documents[0], draft)
-            if on_draft:
-                read.wait(20)
-            return [Summary("1", "c.", None, 1, 1, mode="abstractive")]
-
-    with listening(build_app(Slow(), "slow", 0)) as address:  # type: ignore[arg-type]
-        for query, drafts in (("", []), ("?drafts=true", ["a b"])):
-            content = json.dumps({"text": "a b."}).encode()
-            request = urllib.request.Request(f"{address}{STREAM}{query}", content, {"Content-Type": "application/json"})
-            with urllib.request.urlopen(request, timeout=20) as answer:
-                first = answer.readline() + answer.readline() + answer.readline()
-                read.set()  # the summary ends only now
-                received = events((first + answer.read()).decode())
-            assert received[-1][1]["text"] == "c."
-            assert [content["text"] for name, content in received if name == "draft"][-1:] == drafts
-
-
 @pytest.mark.parametrize("mode", ["abstractive", "extractive"])
 def test_evidence_has_the_document(client: TestClient, mode: str) -> None:
     text = story(4, 12)

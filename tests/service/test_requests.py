@@ -3,7 +3,6 @@ import threading
 from collections.abc import Sequence
 
 from sumpool.documents.document import Document
-from sumpool.inference.pipeline import OnDraft
 from sumpool.inference.summary import Summary
 from sumpool.service.requests import Batcher
 from sumpool.service.schemas import SummaryOptions
@@ -18,15 +17,10 @@ class Model:
         self.calls: list[tuple[list[str], SummaryOptions]] = []
         self.entered, self.leave = threading.Event(), threading.Event()
 
-    def summarize(
-        self, documents: Sequence[Document], options: SummaryOptions, on_draft: OnDraft | None = None
-    ) -> list[Summary]:
+    def summarize(self, documents: Sequence[Document], options: SummaryOptions) -> list[Summary]:
         self.calls.append(([document.text for document in documents], options))
         self.entered.set()
         self.leave.wait(20)
-        if on_draft:
-            for document in documents:
-                on_draft(document, document.text.upper())
         return [Summary("", document.text, 0.0, 1, 1, mode="extractive") for document in documents]
 
 
@@ -84,12 +78,10 @@ def test_short_requests_wait_for_no_long_one_even_at_work() -> None:
     model = Model()
     long = "a" * (2**17 + 1)
 
-    def summarize(
-        documents: Sequence[Document], options: SummaryOptions, on_draft: OnDraft | None = None
-    ) -> list[Summary]:
+    def summarize(documents: Sequence[Document], options: SummaryOptions) -> list[Summary]:
         if documents[0].text != long:
             model.leave.set()
-        return model.summarize(documents, options, on_draft)
+        return model.summarize(documents, options)
 
     async def scenario() -> None:
         batcher = Batcher(summarize, batch_documents=3)
@@ -102,24 +94,3 @@ def test_short_requests_wait_for_no_long_one_even_at_work() -> None:
 
     asyncio.run(scenario())
     assert [texts for texts, _ in model.calls] == [[long], ["b"]]
-
-
-def test_drafts_reach_their_request_alone() -> None:
-    model = Model()
-    model.leave.set()
-    drafts: list[str] = []
-
-    async def scenario() -> None:
-        batcher = Batcher(model.summarize, batch_documents=3)
-        requests = [
-            asyncio.create_task(batcher.submit(documents("a"), SHORT)),
-            asyncio.create_task(batcher.submit(documents("a", "b"), SHORT, drafts.append)),
-        ]
-        await asyncio.sleep(0)
-        server = asyncio.create_task(batcher.run())
-        await asyncio.gather(*requests)
-        server.cancel()
-
-    asyncio.run(scenario())
-    assert [texts for texts, _ in model.calls] == [["a", "a", "b"]]
-    assert drafts == ["A", "B"]

@@ -73,7 +73,6 @@ def search(
     rules: Rules = NO_RULES,
     *,
     limits: Sequence[Sequence[Constraint]] = (),
-    on_step: Callable[[list[tuple[int, ...]]], None] | None = None,
     device: torch.device | str = "cpu",
 ) -> list[list[Hypothesis]]:
     """Search the best summaries of a batch of documents.
@@ -88,7 +87,6 @@ def search(
         ranking: Number of beams, scores and stopping criterion.
         rules: Prefix, constraints and special tokens of every summary.
         limits: For each document, further constraints of its summary; empty if none has any.
-        on_step: Called after each step with the tokens of the best hypothesis of each document so far.
         device: Device of the input of `step`.
 
     Returns:
@@ -102,7 +100,7 @@ def search(
             raise ValueError(f"lengths must keep 0 <= minimum <= maximum, got {bounds.minimum} and {bounds.maximum}")
     beams = ranking.beams
     last, state = feed_prefix(step, state, len(lengths) * beams, rules, device)
-    if not is_host(device) and not on_step and can_apply_on_device(rules, limits):
+    if not is_host(device) and can_apply_on_device(rules, limits):
         # Imported here, as most searches are those of a CPU.
         from sumpool.core.decoding.device_search import DeviceBeams, run_on_device
 
@@ -117,8 +115,6 @@ def search(
     while active:
         log_probs, state = step(last, state)
         origins = _advance(active, log_probs.float(), ranking, rules.special_tokens)
-        if on_step:
-            on_step([document.best for document in documents])
         keep = documents_to_keep([not document.finished for document in active], device)
         if not keep:
             break
@@ -165,11 +161,6 @@ class _DocumentSearch:
         first = self.live[0]
         attainable = ranking.attainable_score(first.log_prob, len(first.tokens), self.lengths)
         return ranking.early_stopping or attainable <= self.ended[-1].score
-
-    @property
-    def best(self) -> tuple[int, ...]:
-        """Tokens of the best hypothesis so far."""
-        return (self.ended if self.finished else self.live)[0].tokens
 
     @property
     def last_tokens(self) -> list[int]:

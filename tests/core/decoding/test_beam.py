@@ -216,16 +216,6 @@ def test_nan_is_refused(beams: int) -> None:
         search(broken, PrefixState.start([1], beams), [Lengths(0, 4)], Ranking(beams))
 
 
-@pytest.mark.parametrize("beams", [1, 3])
-def test_the_best_hypothesis_is_reported_after_each_step(beams: int) -> None:
-    drafts: list[list[tuple[int, ...]]] = []
-    lengths = [Lengths(4, 9)] * 20
-    results = search(step, PrefixState.start(range(20), beams), lengths, Ranking(beams), on_step=drafts.append)
-    assert results == search(step, PrefixState.start(range(20), beams), lengths, Ranking(beams))
-    assert drafts[-1] == [hypotheses[0].tokens for hypotheses in results]
-    assert [{len(tokens) for tokens in draft} for draft in drafts[:4]] == [{1}, {2}, {3}, {4}]
-
-
 def test_early_stopping_misses_later_hypotheses() -> None:
     """The best hypothesis finishes after as many others as there are beams."""
 
