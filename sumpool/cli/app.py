@@ -39,7 +39,6 @@ COMMANDS: Final = {
     "serve": "Summarise over HTTP: a web page, and POST /v1/summaries.",
     "mcp": "Offer the tools summarise and evidence to agents, over the Model Context Protocol.",
     "classify": "Label documents with a trained classifier.",
-    "generate": "Write text with a language model, from a prompt or from nothing.",
     "evaluate": "Score summaries of one or several systems with ROUGE, beside baselines.",
     "bench": "Measure speed and memory of a model by length.",
     "study": "Reproduce a table or figure of a paper, or list what can be reproduced.",

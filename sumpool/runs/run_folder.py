@@ -32,7 +32,6 @@ MUTABLE_SETTINGS = (
     "data.",  # the content of the prepared data is compared instead
     "summarize.",
     "evaluate.",
-    "generate.",
     "bench.",
     "train.device",
     "train.validate_every",

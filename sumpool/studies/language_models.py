@@ -34,8 +34,7 @@ from sumpool.runs.run_folder import evaluation_folder
 from sumpool.studies.config import LanguageModelsConfig
 from sumpool.studies.study import budget_steps, clocked, load_study, over_seeds, read_times, report_runs, with_steps
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
-from sumpool.tasks.language_modeling.evaluate import evaluate_language_models, read_windows
-from sumpool.tasks.language_modeling.generation import load_language_model
+from sumpool.tasks.language_modeling.evaluate import evaluate_language_models, load_language_model, read_windows
 from sumpool.tasks.language_modeling.measures import (
     compare_language_models,
     compare_seeds,

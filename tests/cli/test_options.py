@@ -46,7 +46,7 @@ CHECKED = sorted({(command, name) for command, name, _, info in command_options(
 
 
 def test_numbers_and_choices_have_parsers() -> None:
-    assert len(CHECKED) == 32
+    assert len(CHECKED) == 29
     for command, name, kind, info in command_options():
         assert info.parser or not {int, float} & {kind, *get_args(kind)}, (command, name)
         assert info.parser or "Literal" not in str(kind), (command, name)

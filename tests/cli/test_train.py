@@ -54,7 +54,7 @@ def test_a_text_is_prepared_and_a_model_trained() -> None:
     assert not Path("runs").exists()
     trained = run("train", "text.yaml")
     assert trained.exit_code == 0, trained.output
-    assert "next: sumpool generate runs/text; sumpool evaluate runs/text" in trained.output
+    assert "next: sumpool study segments runs/text doc.txt; sumpool evaluate runs/text" in trained.output
     generated = run("generate", "runs/text", "the", "--length", "5")
     assert generated.stdout.startswith("the"), generated.output
     shown = run("show", "runs/text")

@@ -11,7 +11,7 @@ import pytest
 
 from sumpool.data.shards import Shard
 from sumpool.recipe.load import load_any_recipe
-from sumpool.tasks.language_modeling.generation import load_language_model, split_of
+from sumpool.tasks.language_modeling.evaluate import load_language_model, split_of
 from sumpool.text.tokenizer import load_tokenizer
 from sumpool.workflows.train import train
 from tests.published.test_podcasts import make

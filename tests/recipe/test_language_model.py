@@ -52,13 +52,13 @@ def test_all_problems_are_listed_with_suggestions(tmp_path: Path) -> None:
         train={"stepps": 1, "batch_tokens": 0},
     )
     with pytest.raises(RecipeError) as error:
-        load_any_recipe(path, ["generate.lenght=3"])
+        load_any_recipe(path, ["evaluate.windwo=3"])
     assert str(error.value).split("\n")[1:] == [
         "  - data.source.kind must be 'plain', 'cc100' or 'wiki40b', got 'plane'",
         "  - data.vocabluary is not a setting of data (did you mean vocabulary?)",
         "  - train.batch_tokens must be at least 1, got 0",
         "  - train.stepps is not a setting of train (did you mean steps?)",
-        "  - generate.lenght is not a setting of generate (did you mean length?)",
+        "  - evaluate.windwo is not a setting of evaluate (did you mean window?)",
     ]
 
 

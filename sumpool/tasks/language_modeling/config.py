@@ -1,4 +1,4 @@
-"""Recipes of language models: their data, evaluation and generation."""
+"""Recipes of language models: their data and evaluation."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -89,17 +89,6 @@ class LanguageModelConfig(Settings):
         return self
 
 
-class TextSampling(Settings):
-    """Settings of the generation of text."""
-
-    length: int = Field(500, ge=1, le=10_000_000)
-    """Tokens to generate; characters, for a vocabulary of characters."""
-    temperature: float = Field(1.0, ge=0, le=100)
-    """Temperature; 1 samples from the model's distribution, less sharpens it, and 0 takes the most probable token."""
-    seed: int = Field(1, ge=0, lt=2**31)
-    """Seed of the random numbers."""
-
-
 class TextDataConfig(PreparedDataConfig):
     """Source and preparation of running text."""
 
@@ -177,8 +166,6 @@ class LanguageModelRecipe(BaseRecipe):
     epochs that begin at a random token of the text, 1 in the released code of Nawrot et al. (2023)."""
     evaluate: TextEvaluationConfig = TextEvaluationConfig()
     """Evaluation: bits per character, shortening factor, segments."""
-    generate: TextSampling = TextSampling()
-    """Generation of text."""
     bench: dict[str, Any] | None = None
     """Settings of `sumpool bench`, which validates them."""
 

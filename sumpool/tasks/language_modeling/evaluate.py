@@ -1,5 +1,6 @@
 """`sumpool evaluate` for language models: a split of their text in, bits per character and segments out."""
 
+import codecs
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,9 +8,10 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from pydantic import TypeAdapter
 
@@ -18,18 +20,12 @@ from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.report import Evaluation, TitledTable
 from sumpool.evaluation.scores import SCORES, finish_results, locked_results, open_scores
 from sumpool.evaluation.task import Results
+from sumpool.inference.loading import LoadedRun, load_run_of_task
 from sumpool.io.json_lines import read_records
 from sumpool.io.manifest import MODEL, Manifest
 from sumpool.progress import Check, Progress, Report, no_op
-from sumpool.runs.run_folder import evaluation_folder
-from sumpool.tasks.language_modeling.config import TextEvaluationConfig
-from sumpool.tasks.language_modeling.generation import (
-    EncodedText,
-    LoadedLanguageModel,
-    load_language_model,
-    segments_of,
-    split_of,
-)
+from sumpool.runs.run_folder import evaluation_folder, prepared_data_of
+from sumpool.tasks.language_modeling.config import LanguageModelRecipe, TextEvaluationConfig
 from sumpool.tasks.language_modeling.measures import (
     DIFFERENCE_COLUMNS,
     LanguageModelDifference,
@@ -39,6 +35,9 @@ from sumpool.tasks.language_modeling.measures import (
     score_language_model,
 )
 from sumpool.tasks.language_modeling.model import LanguageModel
+from sumpool.tasks.language_modeling.stream import TextStream
+
+Ids = npt.NDArray[np.integer[Any]]
 
 _CONTINUATION: Final = range(0x80, 0xC0)
 """Bytes that continue a character of UTF-8."""
@@ -51,6 +50,75 @@ IN_THE_RUN = Results()
 _LINE = TypeAdapter(ScoredWindow)
 _REPORTED = 16
 """Windows between two reports of progress."""
+
+
+@dataclass(frozen=True)
+class LoadedLanguageModel(LoadedRun):
+    """A trained language model with everything that it needs.
+
+    Attributes:
+        token_bytes: UTF-8 bytes of every token; special tokens are empty.
+    """
+
+    recipe: LanguageModelRecipe
+    model: LanguageModel
+    token_bytes: Sequence[bytes]
+
+
+def load_language_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> LoadedLanguageModel:
+    """Load the run folder of a language model.
+
+    Args:
+        folder: The run folder; None takes the newest run of a language model.
+        overrides: Settings to change, each like `train.device=cpu`.
+
+    Raises:
+        CheckpointError: If the folder has no language model, or a file is damaged or belongs to another model.
+        RecipeError: If an override is wrong.
+    """
+    run = load_run_of_task(folder, overrides, "language_modeling", LanguageModelRecipe)
+    return LoadedLanguageModel(**vars(run), token_bytes=run.tokenizer.token_bytes())
+
+
+@dataclass(frozen=True)
+class EncodedText:
+    """Running text as ids.
+
+    Attributes:
+        ids: (tokens,).
+        token_bytes: UTF-8 bytes of every token of the vocabulary.
+    """
+
+    ids: Ids
+    token_bytes: Sequence[bytes]
+
+
+def split_of(loaded: LoadedLanguageModel, split: Split, check: Check = no_op) -> EncodedText:
+    """Open the text of a split of a run's data, after verifying its files.
+
+    Raises:
+        DataError: If the prepared data is missing or damaged, or has ids that the vocabulary lacks.
+    """
+    prepared = prepared_data_of(loaded.folder, loaded.recipe, check)
+    stream = TextStream.open(prepared, split, loaded.tokenizer.vocab_size)
+    return EncodedText(stream.read(0, len(stream))[0], loaded.token_bytes)
+
+
+@torch.inference_mode()
+def segments_of(loaded: LoadedLanguageModel, ids: Ids) -> tuple[str, ...]:
+    """Return the segments of a text as the model decides them; the last one may be unfinished."""
+    if not len(ids):
+        return ()
+    row = torch.from_numpy(np.asarray(ids).astype(np.int64))[None].to(loaded.device)
+    ends = loaded.model.boundaries_of(row, torch.ones_like(row, dtype=torch.bool))[0].tolist()
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a boundary may divide a character of several bytes
+    segments, data = [], b""
+    for token, is_end in zip(ids.tolist(), ends, strict=True):
+        data += loaded.token_bytes[token]
+        if is_end:
+            segments.append(decoder.decode(data))
+            data = b""
+    return tuple(text for text in (*segments, decoder.decode(data, final=True)) if text)
 
 
 @dataclass(frozen=True)

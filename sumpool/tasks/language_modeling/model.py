@@ -17,7 +17,7 @@ one is 1e-9. A stack of layers computes the sinusoids of all distances once.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import final
 
 import torch
@@ -39,35 +39,6 @@ Biases = tuple[Tensor, Tensor] | None
 """Biases of contents and of positions, (heads, head_dim), shared by all layers; None without relative positions."""
 
 INIT_STD = 0.02
-
-
-@final
-class TextCache:
-    """Keys, values and projected distances of one attention.
-
-    Attributes:
-        length: Number of states.
-    """
-
-    def __init__(self) -> None:
-        self.length = self.capacity = 0
-        self.keys = self.values = self.distances = torch.empty(0)
-
-    def append(self, key: Tensor, value: Tensor, attention: "TextAttention") -> None:
-        """Append a state: key and value (heads, head_dim)."""
-        if self.length == self.capacity:  # doubled
-            old = (self.keys, self.values)
-            shape = (len(key), max(64, 2 * self.capacity), key.size(1))
-            self.keys, self.values = key.new_zeros(shape), key.new_zeros(shape)
-            if self.capacity:
-                self.keys[:, : self.capacity], self.values[:, : self.capacity] = old
-            self.capacity = shape[1]
-            if attention.distance is not None:
-                indices = torch.arange(self.capacity, device=key.device)
-                sinusoids = sinusoid(indices, attention.distance.in_features, inclusive=False).to(key.dtype)
-                self.distances = attention.split(attention.distance(sinusoids)[None])[:, 0].flip(1).contiguous()
-        self.keys[:, self.length], self.values[:, self.length] = key, value
-        self.length += 1
 
 
 @final
@@ -106,22 +77,6 @@ class TextAttention(nn.Module):
         merged: Tensor = self.merge(mixed.permute(1, 2, 0, 3).flatten(2))
         return merged
 
-    def step(self, state: Tensor, cache: TextCache, biases: Biases) -> Tensor:
-        """Append a state (1, dim), and attend from it to all states."""
-        query, key, value = (part.view(self.heads, -1) for part in self.query_key_value(state).chunk(3, 1))
-        cache.append(key, value, self)
-        keys, values = cache.keys[:, : cache.length], cache.values[:, : cache.length]
-        scale = query.size(1) ** -0.5
-        query = query * scale
-        content, position = (0.0, 0.0) if biases is None else (bias * scale for bias in biases)
-        scores = torch.einsum("hd,hld->hl", query + content, keys)
-        if self.distance is not None:  # the last ones are the least
-            distances = cache.distances[:, cache.capacity - cache.length :]
-            scores = scores + torch.einsum("hd,hld->hl", query + position, distances)
-        weights = at_least_float32(scores).softmax(1).to(values.dtype)
-        merged: Tensor = self.merge(torch.einsum("hl,hld->hd", weights, values).view(1, -1))
-        return merged
-
 
 @final
 class TextLayer(nn.Module):
@@ -138,11 +93,6 @@ class TextLayer(nn.Module):
         """Apply the layer to (batch, length, dim); see `TextAttention.forward`."""
         states = self.attention_residual.add(states, self.attention(states, distances, biases))
         return self.feed_forward_residual(states, self.feed_forward)  # type: ignore[no-any-return]
-
-    def step(self, state: Tensor, cache: TextCache, biases: Biases) -> Tensor:
-        """Apply the layer to the next state (1, dim)."""
-        state = self.attention_residual.add(state, self.attention.step(state, cache, biases))
-        return self.feed_forward_residual(state, self.feed_forward)  # type: ignore[no-any-return]
 
 
 @final
@@ -165,17 +115,6 @@ class TextStack(nn.Module):
             states = run_layer(layer, states, distances, biases, checkpointed=checkpointed)
         return states
 
-    def start(self) -> list[TextCache]:
-        """Return the caches of the layers."""
-        return [TextCache() for _ in self.layers]
-
-    def step(self, state: Tensor, caches: list[TextCache], biases: Biases) -> Tensor:
-        """Apply the layers to the next state (1, dim)."""
-        for layer, cache in zip(self.layers, caches, strict=True):
-            assert isinstance(layer, TextLayer)
-            state = layer.step(state, cache, biases)
-        return state
-
 
 @dataclass(frozen=True)
 class HourglassOutput:
@@ -190,26 +129,6 @@ class HourglassOutput:
     states: Tensor
     segmentations: tuple[Segmentation, ...] = ()
     metrics: dict[str, Tensor] = field(default_factory=dict)
-
-
-class HourglassCache:
-    """State of an hourglass between steps of a generation.
-
-    Attributes:
-        before: Caches of the layers before the shortening.
-        after: Caches of the layers after it.
-        index: Number of states.
-        total: (1, dim), sum of the states of the unfinished segment.
-        count: Number of states of the unfinished segment.
-        received: (1, dim), output of the last complete segment.
-        inner: Cache of the hourglass between.
-    """
-
-    def __init__(self, before: list[TextCache], after: list[TextCache]) -> None:
-        self.before, self.after = before, after
-        self.index = self.count = 0
-        self.total = self.received = torch.empty(0)
-        self.inner: HourglassCache | None = None
 
 
 @final
@@ -282,34 +201,6 @@ class Hourglass(nn.Module):
             torch.cat([ids.new_full((len(ids), 1), self.pad), ids], 1),
             torch.cat([segments.mask.new_ones(len(ids), 1), segments.mask], 1),
         )
-
-    def start(self, biases: Biases) -> HourglassCache:
-        """Return the cache before the first token."""
-        if self.inner is None:
-            return HourglassCache(self.before.start(), [])
-        cache = HourglassCache(self.before.start(), self.after.start())
-        cache.total = self.null.new_zeros(1, len(self.null))
-        cache.inner = self.inner.start(biases)
-        pad = torch.full((1,), self.pad, device=self.null.device)
-        cache.received = self.inner.step(self.norm(self.null[None]), pad, cache.inner, biases)
-        return cache
-
-    def step(self, state: Tensor, id: Tensor, cache: HourglassCache, biases: Biases) -> Tensor:
-        """Apply all layers to the next state (1, dim), whose token is `id` (1,)."""
-        state = self.before.step(state, cache.before, biases)
-        first = torch.tensor([cache.index], device=id.device)
-        cache.index += 1
-        if self.inner is None:
-            return state
-        assert cache.inner is not None
-        tokens = as_tokens(state[None], id[None], torch.ones_like(id[None], dtype=torch.bool))
-        cache.total = cache.total + state
-        cache.count += 1
-        if float(self.boundaries(replace(tokens, first=first)).ends) > 0.5:
-            pooled = state if self.combine == "last" else cache.total / cache.count
-            cache.received = self.inner.step(self.norm(pooled), id, cache.inner, biases)
-            cache.total, cache.count = torch.zeros_like(cache.total), 0
-        return self.after.step(state + cache.received, cache.after, biases)
 
 
 def as_tokens(states: Tensor, ids: Tensor, mask: Tensor, phrases: Tensor | None = None) -> Tokens:
@@ -439,27 +330,9 @@ class LanguageModel(nn.Module):
         tokens = as_tokens(self._embed(ids, mask), ids, mask)
         return (self.layers.segment(tokens, self._biases())[1].ends > 0.5) & mask
 
-    def start(self) -> HourglassCache:
-        """Return the cache before the first token of a text."""
-        return self.layers.start(self._biases())
-
-    def step(self, id: Tensor, cache: HourglassCache) -> Tensor:
-        """Read a token, and decide whether it ends a segment.
-
-        Args:
-            id: (1,).
-            cache: Cache of the preceding step, which is changed.
-
-        Returns:
-            Logits of the next token, (1, vocab).
-        """
-        mask = torch.ones_like(id[None], dtype=torch.bool)
-        state = self._embed(id[None], mask, cache.index).squeeze(0)
-        return at_least_float32(self.head(self.layers.step(state, id, cache, self._biases())))
-
-    def _embed(self, ids: Tensor, mask: Tensor, first: int = 0) -> Tensor:
-        """Embed tokens (batch, length) that begin at a position: (batch, length, dim)."""
-        positions = torch.arange(first, first + ids.size(1), device=ids.device).expand(ids.shape)
+    def _embed(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """Embed tokens (batch, length): (batch, length, dim)."""
+        positions = torch.arange(ids.size(1), device=ids.device).expand(ids.shape)
         states: Tensor = self.embed(ids, mask, positions)
         return states
 

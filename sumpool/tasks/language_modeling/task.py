@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from sumpool.data.batches import TrainingData
     from sumpool.data.config import Split
     from sumpool.evaluation.task import Results
-    from sumpool.tasks.language_modeling.evaluate import LanguageModelEvaluation
-    from sumpool.tasks.language_modeling.generation import LoadedLanguageModel
+    from sumpool.tasks.language_modeling.evaluate import LanguageModelEvaluation, LoadedLanguageModel
     from sumpool.tasks.language_modeling.model import LanguageModel
     from sumpool.tasks.language_modeling.prepare import TextReport
     from sumpool.text.tokenizer import Tokenizer
@@ -33,7 +32,7 @@ class LanguageModelingTask(Task[LanguageModelRecipe]):
     recipe = LanguageModelRecipe
     kind = "language model"
     advice = "train a recipe with task: language_modeling, or name its run folder"
-    use = "generate {}"
+    use = "study segments {} doc.txt"
     compares_runs = True
     evaluate_options = ("--out", "--resume", "--json", "--verify")
 
@@ -92,7 +91,7 @@ class LanguageModelingTask(Task[LanguageModelRecipe]):
 
     def load(self, folder: Path | None = None, overrides: Sequence[str] = ()) -> "LoadedLanguageModel":
         """Load a run folder, by default the newest one of a language model."""
-        from sumpool.tasks.language_modeling.generation import load_language_model
+        from sumpool.tasks.language_modeling.evaluate import load_language_model
 
         return load_language_model(folder, overrides)
 
@@ -115,7 +114,6 @@ Language model of {recipe.data.vocabulary}, trained from {beginning} with sumpoo
 {torch.__version__}).
 
     sumpool evaluate {folder}
-    sumpool generate {folder}
 
 | | |
 |---|---|

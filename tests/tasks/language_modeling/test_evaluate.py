@@ -12,12 +12,13 @@ from sumpool.io.manifest import Manifest
 from sumpool.progress import Progress
 from sumpool.tasks.language_modeling import evaluate as workflow
 from sumpool.tasks.language_modeling.evaluate import (
+    EncodedText,
     TextWindow,
     evaluate_language_models,
+    load_language_model,
     read_windows,
     score_text,
 )
-from sumpool.tasks.language_modeling.generation import EncodedText, load_language_model
 from sumpool.tasks.language_modeling.model import LanguageModel
 from sumpool.workflows.train import train
 from tests.tasks.language_modeling.test_loading import folder, recipe

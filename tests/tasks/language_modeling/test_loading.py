@@ -1,5 +1,4 @@
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,15 +6,14 @@ import pytest
 
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
-from sumpool.tasks.language_modeling.evaluate import score_text, windows_of
-from sumpool.tasks.language_modeling.generation import (
+from sumpool.tasks.language_modeling.evaluate import (
     LoadedLanguageModel,
-    encode_prompt,
     load_language_model,
+    score_text,
     segments_of,
     split_of,
+    windows_of,
 )
-from sumpool.tasks.language_modeling.running_text import RunningTextConfig
 from sumpool.workflows.train import train
 
 
@@ -102,24 +100,6 @@ def test_a_boundary_within_a_character_shows_it_once(folder: Path) -> None:
     model = loaded(folder, {"kind": "fixed", "size": 3}, "bytes")
     ids = np.array(model.tokenizer.encode_batch(["thöld"])[0])
     assert segments_of(model, ids) == ("th", "öld")
-
-
-def test_prompts_are_encoded_as_the_text_was(folder: Path) -> None:
-    model = loaded(folder, None)
-    ids, shown, unknown = encode_prompt("the QÖ", model)
-    assert (shown, unknown, len(ids)) == ("the QÖ", 2, 6)
-    clean = model.recipe.data.model_copy(update={"clean": RunningTextConfig(language="de")})
-    cleaned = replace(model, recipe=model.recipe.model_copy(update={"data": clean}))
-    assert encode_prompt("The  ÖLD, ", cleaned)[1:] == ("the öld ", 0)
-
-
-def test_nothing_begins_after_white_space(folder: Path) -> None:
-    model = loaded(folder, None)
-    ids, shown, unknown = encode_prompt("", model)
-    assert (model.token_bytes[ids[0]], shown, unknown) == (b" ", "", 0)
-    spaceless = [b"" if data == b" " else data for data in model.token_bytes]
-    ids, *_ = encode_prompt("", replace(model, token_bytes=spaceless))
-    assert model.token_bytes[ids[0]]
 
 
 def test_other_folders_are_refused(folder: Path, tmp_path: Path) -> None:

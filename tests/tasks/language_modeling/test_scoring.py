@@ -11,13 +11,13 @@ from sumpool.core.output import Scores
 from sumpool.progress import Check, no_op
 from sumpool.tasks.language_modeling.config import TextEvaluationConfig
 from sumpool.tasks.language_modeling.evaluate import (
+    EncodedText,
     TextWindow,
     count_units,
     overlapping_windows,
     released_windows,
     score_text,
 )
-from sumpool.tasks.language_modeling.generation import EncodedText
 from sumpool.tasks.language_modeling.measures import ScoredWindow, score_language_model
 from sumpool.tasks.language_modeling.model import LanguageModel
 
