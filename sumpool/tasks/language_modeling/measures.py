@@ -23,29 +23,8 @@ from sumpool.evaluation.statistics import SEED, Estimate, Floats, PairedTest, co
 _LONGEST_BAR: Final = 16
 """Lengths of segments with a count of their own in the table; longer ones share one."""
 
-DIFFERENCE_COLUMNS = ("models", "BPC", "95 % interval", "t-test", "Holm", "bootstrap", "randomised", "fewer", "more")
+DIFFERENCE_COLUMNS = ("models", "BPC", "95 % interval", "bootstrap", "randomised", "Holm", "fewer", "more")
 """Titles of the columns of `LanguageModelDifference.row`."""
-_TERMS = 10_000
-"""Most terms of the continued fraction, which needs about the square root of the larger parameter."""
-_TINY = 1e-300
-_PRECISION = 1e-15
-
-
-@dataclass(frozen=True)
-class TTest:
-    """Two-sided paired t-test of the mean of differences against 0.
-
-    Attributes:
-        pairs: Number of pairs.
-        difference: Mean difference.
-        statistic: Mean difference in standard errors; infinite for equal differences other than 0.
-        p_value: Probability of a statistic at least as large if the true mean is 0; 1 for fewer than two pairs.
-    """
-
-    pairs: int
-    difference: float
-    statistic: float
-    p_value: float
 
 
 @dataclass(frozen=True)
@@ -277,21 +256,19 @@ class LanguageModelDifference:
         other: Name of the model that it is compared with.
         windows: Number of windows.
         bpc: Difference with its 95 % interval, tests, and the windows on which the model needs more bits (wins).
-        t_test: Paired t-test over the windows.
-        holm: p-value of the t-test, corrected for the number of compared pairs.
+        holm: p-value of the permutation test, corrected for the number of compared pairs.
     """
 
     system: str
     other: str
     windows: int
     bpc: PairedTest
-    t_test: TTest
     holm: float
 
     def row(self) -> list[str]:
         """Return the row of a table: models, difference, interval, p-values, windows with fewer and more bits."""
         difference = self.bpc.difference
-        tests = (self.t_test.p_value, self.holm, self.bpc.bootstrap, self.bpc.permutation)
+        tests = (self.bpc.bootstrap, self.bpc.permutation, self.holm)
         return [
             f"{self.system} - {self.other}",
             f"{difference.mean:+.4f}",
@@ -334,26 +311,34 @@ def compare_language_models(
                 f"{other} must be evaluated on the windows of {system} to be compared, got others: give both the same "
                 "text, vocabulary and evaluation settings"
             )
-    t_tests = [paired_t_test(values[system] - values[other]) for system, other in pairs]
+    tests = [compare(values[system][:, None], values[other][:, None], resamples, SEED)[0] for system, other in pairs]
     return tuple(
-        LanguageModelDifference(
-            system=system,
-            other=other,
-            windows=len(values[system]),
-            bpc=compare(values[system][:, None], values[other][:, None], resamples, SEED)[0],
-            t_test=t_test,
-            holm=corrected,
-        )
-        for (system, other), t_test, corrected in zip(
-            pairs, t_tests, holm([test.p_value for test in t_tests]), strict=True
+        LanguageModelDifference(system, other, len(values[system]), test, corrected)
+        for (system, other), test, corrected in zip(
+            pairs, tests, holm([test.permutation for test in tests]), strict=True
         )
     )
 
 
-def compare_seeds(system: Mapping[int, float], other: Mapping[int, float]) -> TTest | None:
-    """Compare the bits per character of two systems over their common seeds by the t-test; None without any."""
+def compare_seeds(system: Mapping[int, float], other: Mapping[int, float]) -> float | None:
+    """Compare the bits per character of two systems over their common seeds.
+
+    Returns:
+        p-value of the two-sided paired t-test; None for fewer than two common seeds.
+    """
     seeds = sorted(system.keys() & other.keys())
-    return paired_t_test(np.array([system[seed] - other[seed] for seed in seeds])) if seeds else None
+    if len(seeds) < 2:
+        return None
+    differences = np.array([system[seed] - other[seed] for seed in seeds])
+    error = float(differences.std(ddof=1)) / math.sqrt(len(seeds))
+    freedom = len(seeds) - 1
+    # Student's distribution of whole degrees of freedom is a finite sum (Abramowitz and Stegun, 26.7.3 and 26.7.4).
+    angle = math.atan2(abs(float(differences.mean())), error * math.sqrt(freedom))
+    term, inside = (math.cos(angle), angle) if freedom % 2 else (1.0, 0.0)
+    for number in range(freedom % 2 + 1, freedom, 2):
+        inside += math.sin(angle) * term
+        term *= math.cos(angle) ** 2 * number / (number + 1)
+    return 1 - inside * (2 / math.pi if freedom % 2 else 1)
 
 
 def mean_windows(runs: Sequence[Sequence[ScoredWindow]]) -> list[ScoredWindow]:
@@ -367,57 +352,3 @@ def mean_windows(runs: Sequence[Sequence[ScoredWindow]]) -> list[ScoredWindow]:
         raise DataError("runs must be evaluated on the same windows to be averaged, got others: evaluate them again")
     nats = np.array([[window.nats for window in windows] for windows in runs]).mean(0)
     return [ScoredWindow(**{**vars(window), "nats": float(mean)}) for window, mean in zip(first, nats, strict=True)]
-
-
-def paired_t_test(differences: Floats) -> TTest:
-    """Test whether the mean of paired differences is 0.
-
-    Args:
-        differences: (pairs,), at least one.
-    """
-    pairs = len(differences)
-    mean = float(differences.mean())
-    error = float(differences.std(ddof=1)) / math.sqrt(pairs) if pairs > 1 else math.nan
-    if pairs == 1 or (error == 0 and mean == 0):
-        return TTest(pairs, mean, 0.0, 1.0)
-    statistic = mean / error if error else math.copysign(math.inf, mean)
-    return TTest(pairs, mean, statistic, tail_probability(statistic, pairs - 1))
-
-
-def tail_probability(statistic: float, freedom: int) -> float:
-    """Return the probability that Student's t exceeds a statistic in absolute value."""
-    if math.isinf(statistic):
-        return 0.0
-    if abs(statistic) < 1:  # the argument below would be rounded to 1
-        return 1.0 - incomplete_beta(0.5, freedom / 2, statistic**2 / (freedom + statistic**2))
-    return incomplete_beta(freedom / 2, 0.5, freedom / (freedom + statistic**2))
-
-
-def incomplete_beta(first: float, second: float, x: float) -> float:
-    """Return the regularised incomplete beta function of two positive parameters at x in [0, 1].
-
-    It is evaluated by its continued fraction (Lentz's method; Press et al., Numerical Recipes, section 6.4).
-    """
-    if x in (0.0, 1.0):
-        return x
-    if x > (first + 1) / (first + second + 2):  # the fraction converges fast below the mean only
-        return 1.0 - incomplete_beta(second, first, 1.0 - x)
-    scale = math.lgamma(first + second) - math.lgamma(first) - math.lgamma(second)
-    front = math.exp(scale + first * math.log(x) + second * math.log1p(-x)) / first
-    upper, lower = 1.0, _nonzero(1.0 - (first + second) * x / (first + 1))
-    lower = 1.0 / lower
-    value = lower
-    for term in range(1, _TERMS):
-        even = term * (second - term) * x / ((first + 2 * term - 1) * (first + 2 * term))
-        odd = -(first + term) * (first + second + term) * x / ((first + 2 * term) * (first + 2 * term + 1))
-        for numerator in (even, odd):
-            lower = 1.0 / _nonzero(1.0 + numerator * lower)
-            upper = _nonzero(1.0 + numerator / upper)
-            value *= lower * upper
-        if abs(lower * upper - 1.0) < _PRECISION:
-            break
-    return front * value
-
-
-def _nonzero(value: float) -> float:
-    return value if abs(value) >= _TINY else _TINY
