@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -164,7 +165,12 @@ def run_process(command: Sequence[str], check: Check, timeout: float = TIMEOUT) 
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors)
         assert process.stdout, "it is a pipe"
         lines: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
-        reader = threading.Thread(target=_read, args=(process.stdout, lines), daemon=True)
+
+        def read(stream: IO[bytes]) -> None:
+            for line in chain(stream, [b""]):
+                lines.put((time.perf_counter(), line))
+
+        reader = threading.Thread(target=read, args=(process.stdout,), daemon=True)
         reader.start()
         try:
             while True:
@@ -195,12 +201,6 @@ def run_process(command: Sequence[str], check: Check, timeout: float = TIMEOUT) 
             last = next((line.strip()[:_LONGEST_REASON] for line in reversed(lines_of_errors) if line.strip()), "")
             return ProcessRun(problem=last or f"it ended with exit code {code}")
     return ProcessRun(rows, first, seconds, peak)
-
-
-def _read(stream: IO[bytes], lines: "queue.SimpleQueue[tuple[float, bytes]]") -> None:
-    for line in stream:
-        lines.put((time.perf_counter(), line))
-    lines.put((time.perf_counter(), b""))
 
 
 def precision_of(recipe: Recipe, device: torch.device) -> str:

@@ -188,17 +188,18 @@ def product_name(precision: str) -> str:
 def probes(device: torch.device, precisions: Sequence[Precision]) -> dict[str, Probe]:
     """Prepare the probes of a device: a large matrix product in each of the precisions."""
     side = SIDE[device.type]
-    return {product_name(precision): Probe(_product(side, precision, device), 2 * side**3) for precision in precisions}
-
-
-def _product(side: int, precision: Precision, device: torch.device) -> Work:
-    if precision == "int8":  # as a layer: torch has no plain product of integers
-        layer = nn.Sequential(nn.Linear(side, side, bias=False, device=device)).eval().requires_grad_(False)
-        quantize(layer, "int8")
-        return partial(layer, torch.randn(side, side, device=device))
-    dtype = torch.bfloat16 if precision == "bf16" else torch.float32
-    left, right = (torch.randn(side, side, device=device).to(dtype) for _ in range(2))
-    return partial(torch.mm, left, right, out=torch.empty_like(left))
+    machine: dict[str, Probe] = {}
+    for precision in precisions:
+        if precision == "int8":  # as a layer: torch has no plain product of integers
+            layer = nn.Sequential(nn.Linear(side, side, bias=False, device=device)).eval().requires_grad_(False)
+            quantize(layer, "int8")
+            work: Work = partial(layer, torch.randn(side, side, device=device))
+        else:
+            dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+            left, right = (torch.randn(side, side, device=device).to(dtype) for _ in range(2))
+            work = partial(torch.mm, left, right, out=torch.empty_like(left))
+        machine[product_name(precision)] = Probe(work, 2 * side**3)
+    return machine
 
 
 def count(work: Work) -> int:

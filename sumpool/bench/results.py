@@ -370,7 +370,10 @@ def describe(device: torch.device) -> Machine:
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     system = f"{platform.system()} {platform.release()}"
-    machine = Machine(system, _processor(), cores, torch.get_num_threads(), physical())
+    info = _CPUINFO.read_text().splitlines() if _CPUINFO.exists() else ()
+    named = (line.partition(":")[2].strip() for line in info if line.startswith("model name"))
+    processor = next(named, platform.processor() or platform.machine())  # the latter is empty on most Linux systems
+    machine = Machine(system, processor, cores, torch.get_num_threads(), physical())
     if device.type != "cuda":
         return machine
     gpu = torch.cuda.get_device_properties(device)
@@ -381,12 +384,3 @@ def versions() -> dict[str, str]:
     """Versions of the libraries that the figures depend on."""
     libraries = {"sumpool": __version__, "python": platform.python_version(), "torch": torch.__version__}
     return libraries | ({"cuda": torch.version.cuda} if torch.version.cuda else {})
-
-
-def _processor() -> str:
-    """Name the processor; `platform.processor` is empty on most Linux systems."""
-    if _CPUINFO.exists():
-        for line in _CPUINFO.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()

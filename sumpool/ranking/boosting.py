@@ -141,7 +141,15 @@ class _Tree:
             best = max(self.nodes, key=lambda node: node.gain)
             if best.gain <= 0:
                 break
-            self._split(best)
+            is_right = self._codes[best.rows, best.column] > best.code
+            children = [best.rows[~is_right], best.rows[is_right]]
+            small = int(len(children[1]) < len(children[0]))
+            sums = self._histogram(children[small])
+            histograms = [sums, best.sums - sums]
+            best.left, best.gain = len(self.nodes), 0.0
+            for side in (0, 1):
+                self._add(children[side], histograms[side != small])
+            best.rows, best.sums = best.rows[:0], best.sums[:, :, :0]
 
     def predict(self) -> Values:
         """Return the value of the leaf of each row, (rows,)."""
@@ -181,17 +189,6 @@ class _Tree:
         column, code = divmod(int(gains.argmax()), MAX_BINS)
         if gains[column, code] > _TINY:
             node.gain, node.column, node.code = float(gains[column, code]), column, code
-
-    def _split(self, node: _TreeNode) -> None:
-        is_right = self._codes[node.rows, node.column] > node.code
-        children = [node.rows[~is_right], node.rows[is_right]]
-        small = int(len(children[1]) < len(children[0]))
-        sums = self._histogram(children[small])
-        histograms = [sums, node.sums - sums]
-        node.left, node.gain = len(self.nodes), 0.0
-        for side in (0, 1):
-            self._add(children[side], histograms[side != small])
-        node.rows, node.sums = node.rows[:0], node.sums[:, :, :0]
 
 
 def _edges(column: Matrix) -> Matrix:

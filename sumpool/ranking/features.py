@@ -184,7 +184,9 @@ def outline(sentences: Sequence[SourceSentence]) -> Outline:
             rows.extend((index, len(headings) - 1, sentence.block, sentence.kind == "list_item"))
     indices, section, block, item = np.frombuffer(rows, np.int64).reshape(-1, 4).T.copy()
     count = len(indices)
-    paragraph = _runs(block)
+    is_first = np.ones(count, np.int64)
+    is_first[1:] = block[1:] != block[:-1]
+    paragraph = np.cumsum(is_first) - 1
     starts = np.searchsorted(section, section)  # (prose,): the first sentence of each section
     return Outline(
         indices,
@@ -196,13 +198,6 @@ def outline(sentences: Sequence[SourceSentence]) -> Outline:
         item.astype(bool),
         tuple(headings),
     )
-
-
-def _runs(values: Indices) -> Indices:
-    """Number the runs of equal neighbours, from 0."""
-    changes = np.ones(len(values), np.int64)
-    changes[1:] = values[1:] != values[:-1]
-    return np.cumsum(changes) - 1
 
 
 def _structure(structure: Outline) -> dict[str, Values]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,26 +111,25 @@ class Forest:
 
     def predict(self, *tables: Matrix) -> Values:
         """Return the prediction for each row of tables of features side by side, (rows,)."""
-        starts = range(0, max(len(tables[0]), 1), _BLOCK_ROWS)
-        blocks = (np.hstack([table[start : start + _BLOCK_ROWS] for table in tables]) for start in starts)
-        return np.concatenate([self._predict_block(block) for block in blocks])
-
-    def _predict_block(self, rows: Matrix) -> Values:
-        count, columns = rows.shape
-        values = np.where(np.isnan(rows), np.float32(-np.inf), rows).ravel()
         feature, threshold, left = self._nodes
-        leaves = np.tile(self.roots.astype(np.intp), count)  # (rows * trees,): where each row is in each tree
-        active = np.arange(len(leaves))  # most rows reach a leaf long before the deepest one
-        nodes, starts = leaves, np.repeat(np.arange(count) * columns, len(self.roots))
-        while len(active):
-            for _ in range(_LEVELS):
-                right = values.take(starts + feature.take(nodes)) > threshold.take(nodes)
-                nodes = left.take(nodes) + right
-            leaves[active] = nodes
-            inner = np.flatnonzero(self.feature.take(nodes) != LEAF)
-            active, nodes, starts = active[inner], nodes[inner], starts[inner]
-        predictions = self.value[leaves].reshape(count, len(self.roots)).sum(axis=1, dtype=np.float64)
-        return np.asarray(self.base + predictions)
+        predictions = []
+        for start in range(0, max(len(tables[0]), 1), _BLOCK_ROWS):
+            rows = np.hstack([table[start : start + _BLOCK_ROWS] for table in tables])
+            count, columns = rows.shape
+            values = np.where(np.isnan(rows), np.float32(-np.inf), rows).ravel()
+            leaves = np.tile(self.roots.astype(np.intp), count)  # (rows * trees,): where each row is in each tree
+            active = np.arange(len(leaves))  # most rows reach a leaf long before the deepest one
+            nodes, starts = leaves, np.repeat(np.arange(count) * columns, len(self.roots))
+            while len(active):
+                for _ in range(_LEVELS):
+                    right = values.take(starts + feature.take(nodes)) > threshold.take(nodes)
+                    nodes = left.take(nodes) + right
+                leaves[active] = nodes
+                inner = np.flatnonzero(self.feature.take(nodes) != LEAF)
+                active, nodes, starts = active[inner], nodes[inner], starts[inner]
+            of_trees = self.value[leaves].reshape(count, len(self.roots))
+            predictions.append(self.base + of_trees.sum(axis=1, dtype=np.float64))
+        return np.concatenate(predictions)
 
     @cached_property
     def _nodes(self) -> tuple[NDArray[np.intp], NDArray[np.float32], NDArray[np.intp]]:
@@ -348,33 +347,30 @@ class Ranker:
             with safe_open(path, "numpy") as file:
                 content = parse_json((file.metadata() or {})["ranker"])
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
-            return cls._from_content(path, content, arrays)
+            if (content["schema"], content["features"]) != (_SCHEMA, [*FEATURES, *LEARNT]):
+                raise CheckpointError(
+                    f"{path} must have the features of this version of sumpool, got others; train the ranker again"
+                )
+            structure = len(FEATURES) + len(LEARNT)
+            columns = {"structure": structure, **dict.fromkeys(CHOICE, structure + len(SCORES))}
+            forests = {
+                name: Forest(**{array: arrays[f"{name}.{array}"] for array in _ARRAYS}, base=float(base)).validated(
+                    columns[name]
+                )
+                for name, base in content["bases"].items()
+                if name != "domain"
+            }
+            by_cue = ({str(cue): float(weight) for cue, weight in content["cues"][kind].items()} for kind in _CUES)
+            domain = None
+            if "domain" in content["bases"]:
+                mean, scale, weights = (arrays[f"domain.{array}"].astype(np.float64) for array in _CLASSIFIER)
+                domain = DocumentClassifier(mean, scale, weights, float(content["bases"]["domain"]))
+            choice = {name: forests[name] for name in CHOICE} if CHOICE[0] in forests else None
+            return cls(
+                Cues(*by_cue), forests["structure"], choice, domain, frozenset(map(str, content["common_headings"]))
+            )
         except _DAMAGE as error:
             raise CheckpointError(f"{path} must be a sentence ranker, got {error!r}; train it again") from error
-
-    @classmethod
-    def _from_content(cls, path: Path, content: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> "Ranker":
-        if (content["schema"], content["features"]) != (_SCHEMA, [*FEATURES, *LEARNT]):
-            raise CheckpointError(
-                f"{path} must have the features of this version of sumpool, got others; train the ranker again"
-            )
-        structure = len(FEATURES) + len(LEARNT)
-        columns = {"structure": structure, **dict.fromkeys(CHOICE, structure + len(SCORES))}
-        forests = {
-            name: Forest(**{array: arrays[f"{name}.{array}"] for array in _ARRAYS}, base=float(base)).validated(
-                columns[name]
-            )
-            for name, base in content["bases"].items()
-            if name != "domain"
-        }
-        by_cue = ({str(cue): float(weight) for cue, weight in content["cues"][kind].items()} for kind in _CUES)
-        choice = {name: forests[name] for name in CHOICE} if CHOICE[0] in forests else None
-        domain = None
-        if "domain" in content["bases"]:
-            mean, scale, weights = (arrays[f"domain.{array}"].astype(np.float64) for array in _CLASSIFIER)
-            domain = DocumentClassifier(mean, scale, weights, float(content["bases"]["domain"]))
-        common = frozenset(map(str, content["common_headings"]))
-        return cls(Cues(*by_cue), forests["structure"], choice, domain, common)
 
 
 def learnt_features(features: SentenceFeatures, cues: Cues) -> Matrix:

@@ -154,7 +154,7 @@ def adjust_length(
         Indices in document order; all sentences if they are too few or exactly enough, the shortest one if each is too
         long.
     """
-    counts = _counts(sentences, target)
+    counts = np.array([1 if target.in_sentences else word_count(sentence) for sentence in sentences], np.int64)
     if counts.sum() <= target.maximum:
         return list(range(len(sentences)))
     kept = list(selected)
@@ -169,11 +169,6 @@ def adjust_length(
     if counts[kept].sum() < target.minimum:
         kept = _exchange(scores, counts, kept, target) or _closest(scores, counts, target) or kept
     return sorted(kept) or [int(counts.argmin())]
-
-
-def _counts(sentences: Sequence[str], target: "LengthTarget") -> NDArray[np.int64]:
-    """Words of each sentence, or 1 if sentences are counted."""
-    return np.array([1 if target.in_sentences else word_count(sentence) for sentence in sentences], dtype=np.int64)
 
 
 def _exchange(scores: Values, counts: NDArray[np.int64], selected: Sequence[int], target: "LengthTarget") -> list[int]:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any, final
 from uuid import uuid4
@@ -123,12 +123,18 @@ def build_app(
         hosts: Names under which the service may be addressed, so that no web page reaches it by another one.
         log: Takes a line of JSON for each request; None logs none.
     """
+
+    def summarize(documents: Sequence[Document], options: SummaryOptions) -> list[Summary]:
+        chosen = options.model_dump(exclude={"together"})  # they are one document already
+        results: list[Summary] = summarizer.summarize(documents, **chosen)
+        return results
+
     metrics = _Metrics()
     started = int(time.time())
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.batcher = Batcher(partial(_summarize, summarizer), limits.batch_documents)
+        app.state.batcher = Batcher(summarize, limits.batch_documents)
         metrics.waiting.set_function(lambda: app.state.batcher.waiting)
         task = asyncio.create_task(app.state.batcher.run())
         yield
@@ -185,12 +191,6 @@ def build_app(
         return ModelAnswers(data=[ModelAnswer(id=name, created=started, parameters=parameters)])
 
     return app
-
-
-def _summarize(summarizer: Summarizer, documents: Sequence[Document], options: SummaryOptions) -> list[Summary]:
-    chosen = options.model_dump(exclude={"together"})  # they are one document already
-    results: list[Summary] = summarizer.summarize(documents, **chosen)
-    return results
 
 
 async def _stream(

@@ -107,7 +107,12 @@ class Connection(H11Protocol):
         self._patience = self.loop.call_later(_LEAST_SECONDS, setattr, self, "_may_close", True)
         if (excess := len(self.connections) - _MOST) > 0:
             closable = [other for other in self.connections if isinstance(other, Connection) and other._may_close]
-            for other in sorted(closable, key=Connection._rank)[:excess]:
+
+            def rank(other: Connection) -> tuple[bool, bool, float]:
+                is_answered = other.cycle is not None and other.cycle.response_started
+                return other.conn.their_state is h11.DONE, not is_answered, other._since
+
+            for other in sorted(closable, key=rank)[:excess]:
                 other.transport.abort()
                 self.connections.discard(other)
 
@@ -135,11 +140,6 @@ class Connection(H11Protocol):
             self._timer = None
         elif not self._timer:
             self._timer = self.loop.call_later(HEADER_SECONDS, self.transport.abort)
-
-    def _rank(self) -> tuple[bool, bool, float]:
-        """Return the place among the connections to close."""
-        is_answered = self.cycle is not None and self.cycle.response_started
-        return self.conn.their_state is h11.DONE, not is_answered, self._since
 
 
 @final
