@@ -124,11 +124,6 @@ def test_workloads() -> None:
     assert "utilization" not in generate.headings()
 
 
-def test_decoding_steps() -> None:
-    cells = table("one decoding step").cells()
-    assert cells == [("1,024", "model", "23.4", "1.20", "1.00")]
-
-
 def test_json_keeps_every_repetition() -> None:
     loaded = json.loads(REPORT.to_json())
     assert loaded["models"][0]["seconds"] == [0.5, 0.5, 0.6]
@@ -378,11 +373,6 @@ def test_counted_operations_are_those_of_the_hand_formula(rows: Sequence[Row]) -
         assert counted["model", length] == encode_operations(length, BLOCK, scored=length)
         assert counted["blockwise", length] == encode_operations(length, BLOCK, scored=0)
         assert counted["vanilla", length] == encode_operations(length, length, scored=0)
-
-
-def test_output_lengths_of_what_was_measured(rows: Sequence[Row]) -> None:
-    lengths = {(row["model"], row["length"]): row["output_lengths"] for row in rows}
-    assert (lengths["model", 64], lengths["vanilla", 32]) == ((64, KEEP), (32, 32))
 
 
 def test_the_machine_takes_part_at_every_length(found: Result) -> None:

@@ -3,7 +3,6 @@ import importlib.util
 import os
 import signal
 import sys
-import weakref
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from importlib.machinery import ModuleSpec
@@ -88,15 +87,6 @@ def test_never_ends_early(documents: Documents) -> None:
     assert EOS not in TransformersPeer(build, CONFIG, CONDITIONS).generate(documents, 2, 6)
 
 
-def test_reads_once_and_runs_the_decoder_once_a_token(build: Build, documents: Documents) -> None:
-    peer = TransformersPeer(build, CONFIG, CONDITIONS)
-    calls = {"encoder": 0, "decoder": 0}
-    for name, module in (("encoder", peer.model.get_encoder()), ("decoder", peer.model.get_decoder())):
-        module.register_forward_pre_hook(lambda *_, name=name: calls.update({name: calls[name] + 1}))
-    peer.generate(documents, beams=2, tokens=6)
-    assert calls == {"encoder": 1, "decoder": 6}
-
-
 def test_training_learns_from_the_summaries_and_leaves_no_gradients(build: Build, documents: Documents) -> None:
     peer = TransformersPeer(build, CONFIG, CONDITIONS)
     seen: list[torch.Size] = []
@@ -120,24 +110,6 @@ def test_weights_have_the_precision(build: Build, documents: Documents) -> None:
     assert {weights.dtype for weights in peer.model.parameters()} == {torch.bfloat16}
     assert peer.encode(documents).dtype is torch.bfloat16
     assert peer.generate(documents, 2, 4).shape == (2, 4)
-
-
-def test_weights_are_made_late_and_go_with_the_peer(documents: Documents) -> None:
-    built: list[weakref.ref[torch.nn.Module]] = []
-
-    def build(config: ModelConfig, vocabulary: int) -> torch.nn.Module:
-        model: torch.nn.Module = led(config, vocabulary)
-        built.append(weakref.ref(model))
-        return model
-
-    peer = TransformersPeer(build, CONFIG, CONDITIONS)
-    assert not built
-    peer.encode(documents)
-    peer.encode(documents)
-    assert len(built) == 1
-    del peer
-    gc.collect()
-    assert built[0]() is None
 
 
 VOCABULARY, DIM, FEED_FORWARD = 100, 64, 96
@@ -186,17 +158,6 @@ def test_what_a_token_sees_is_as_wide_as_our_block() -> None:
 def test_the_block_is_that_of_the_first_blockwise_layer() -> None:
     assert block_of(BLOCKWISE) == 8
     assert block_of(config_with(VanillaAttentionConfig())) == BlockwiseAttentionConfig().block
-
-
-def test_dropout_and_activation_are_ours() -> None:
-    for build in (bart, pegasus_x, long_t5, led):
-        config = BLOCKWISE.model_copy(update={"dropout": 0.3, "activation": "gelu"})
-        model = build(config, VOCABULARY)
-        assert {getattr(model.config, name, 0.3) for name in ("dropout", "dropout_rate")} == {0.3}
-        assert "gelu" in (
-            getattr(model.config, "activation_function", None),
-            getattr(model.config, "dense_act_fn", None),
-        )
 
 
 CPU = torch.device("cpu")

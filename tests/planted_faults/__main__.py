@@ -28,9 +28,11 @@ from typing import final
 
 from coverage import CoverageData
 
-from tests.planted_faults.faults import PACKAGES, Fault, draw, manual_fault
+from tests.planted_faults.faults import PACKAGES, Fault, draw
 
 ROOT = Path(__file__).parents[2]
+SECONDS = 600.0
+"""Duration of a run beyond three times what it took when it was recorded."""
 MEMORY = 20 << 30
 """Bytes that a process may allocate: a fault may let a list grow forever."""
 _COVERAGE = """\
@@ -207,8 +209,8 @@ def mirrored_folder(fault: Fault) -> str:
 class Search:
     """Search for tests that find faults, by several threads that have a copy of the working tree each."""
 
-    def __init__(self, recording: Recording, folder: Path, jobs: int, slow: bool, limit: float) -> None:
-        self._recording, self._slow, self._limit = recording, slow, limit
+    def __init__(self, recording: Recording, folder: Path, jobs: int, slow: bool) -> None:
+        self._recording, self._slow = recording, slow
         self._clean = copy_tree(folder / "clean")
         self._copies: SimpleQueue[Path] = SimpleQueue()
         for number in range(jobs):
@@ -240,7 +242,7 @@ class Search:
 
     def _run(self, copy: Path, arguments: list[str]) -> str:
         """Return the first test that fails because of the fault."""
-        limit = self._limit + 3 * sum(self._recording.seconds.get(file, 0.0) for file in arguments)
+        limit = SECONDS + 3 * sum(self._recording.seconds.get(file, 0.0) for file in arguments)
         while True:
             failed = run_tests(copy, ["-x", *(f"--deselect={test}" for test in self._broken), *arguments], limit)
             if "::" not in failed or failed in self._broken or not run_tests(self._clean, ["--slow", failed], limit):
@@ -255,33 +257,23 @@ def main() -> int:
     add("--count", type=int, default=60, help="faults to draw (default: %(default)s)")
     add("--seed", type=int, default=42, help="seed of the draw (default: %(default)s)")
     add("--jobs", type=int, default=1, help="faults that are tested at once")
-    add("--folder", type=Path, default=ROOT / ".venv/faults", help="recording and results (default: %(default)s)")
-    add("--limit", type=float, default=600, help="seconds of a run beyond three times what it took when recorded")
     add("--stages", choices=("fast", "all"), default="all", help="tests to stop after (default: %(default)s)")
     add("--record", action="store_true", help="record the lines that tests execute, and stop")
-    add("--list", action="store_true", help="print the draw, and stop")
     add("--only", type=int, metavar="NUMBER", help="test one fault of the draw again")
-    add("--fault", nargs=2, metavar=("FILE:LINE", "NEW_LINE"), help="test this fault instead of a draw")
     options = parser.parse_args()
-    folder: Path = options.folder.resolve()
+    folder = ROOT / ".venv/faults"
     folder.mkdir(parents=True, exist_ok=True)
-    drawn = [] if options.fault else draw(ROOT, options.count, options.seed)
-    faults = {0: manual_fault(ROOT, *options.fault)} if options.fault else dict(enumerate(drawn, 1))
-    if options.list:
-        for number, fault in faults.items():
-            shown = (f"{number} {fault.path}:{fault.line} {fault.operator}", f"- {fault.before}", f"+ {fault.after}")
-            sys.stdout.write("\n".join(shown) + "\n")
-        return 0
+    faults = dict(enumerate(draw(ROOT, options.count, options.seed), 1))
     with tempfile.TemporaryDirectory(prefix="faults", ignore_cleanup_errors=True) as temporary:
         work, file = Path(temporary), folder / "recording.json"
         if options.record or not file.exists():
             Recording.record(copy_tree(work / "recorded"), folder, options.jobs)
         if options.record:
             return 0
-        results = {} if options.fault else _read(folder / "results.jsonl", faults)
+        results = _read(folder / "results.jsonl", faults)
         wanted = [options.only] if options.only else [number for number in faults if number not in results]
         recording = Recording(**json.loads(file.read_text("utf-8")))
-        search = Search(recording, work, options.jobs, options.stages == "all", options.limit)
+        search = Search(recording, work, options.jobs, options.stages == "all")
         for result in _find_all(search, {number: faults[number] for number in wanted}, options.jobs):
             with (folder / "results.jsonl").open("a", encoding="utf-8") as lines:
                 lines.write(json.dumps(asdict(result)) + "\n")
@@ -315,7 +307,7 @@ def _read(path: Path, faults: dict[int, Fault]) -> dict[int, Result]:
     numbers = {fault.key(): number for number, fault in faults.items()}
     lines = path.read_text("utf-8").splitlines() if path.exists() else []
     results = [Result(**json.loads(line)) for line in lines]
-    return {numbers[result.fault]: result for result in results if result.fault in numbers and result.number}
+    return {numbers[result.fault]: result for result in results if result.fault in numbers}
 
 
 if __name__ == "__main__":

@@ -148,19 +148,6 @@ def _candidates(path: str, source: str, name: str, function: ast.AST) -> Iterabl
     return faults.values()
 
 
-def manual_fault(root: Path, place: str, after: str) -> Fault:
-    """Return the fault that replaces a line, FILE:LINE; its indentation may be left out."""
-    path, _, line = place.rpartition(":")
-    source, number = (root / path).read_text("utf-8"), int(line)
-    before = source.split("\n")[number - 1]
-    after = before[: len(before) - len(before.lstrip())] + after.lstrip()
-    for name, function in _functions(ast.parse(source)):
-        ranges = [(first, last) for _, first, last in _nodes(function, 0, 0) if first <= number <= last]
-        if ranges:
-            return Fault(path, number, name, "by hand", before, after, *max(ranges))
-    raise ValueError(f"line {place} must be in a function, got {before!r}")
-
-
 def _compiles(source: str) -> bool:
     try:
         with warnings.catch_warnings():
