@@ -1,11 +1,10 @@
 """Mails (.eml, .mbox): what their senders wrote, without quoted replies, signatures, disclaimers and footers of lists.
 
-The subject is the title. Plain text is preferred to HTML, and attachments are named in the notes. Transfer encodings
-are read also where programs on the way have damaged them.
+The subject is the title. Plain text is preferred to HTML, and attachments are named in the notes. Base64 is read also
+where programs on the way have damaged it.
 """
 
 import binascii
-import quopri
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -13,8 +12,6 @@ from email import message_from_bytes, policy
 from email.errors import HeaderParseError, MessageError
 from email.header import Header, decode_header
 from email.message import Message
-from email.parser import BytesHeaderParser
-from email.utils import parsedate_to_datetime
 from typing import Final
 
 from sumpool.documents.decoding import decode_declared
@@ -62,8 +59,10 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:  # noqa: ARG0
         _read_part(message, body)
     except (MessageError, LookupError, AttributeError, TypeError) as error:  # on some malformed headers
         raise ValueError(f"must be a mail, got a malformed header: {error}") from error
-    if not body.blocks and len(body.attachments) == 1 and (inner := _forwarded(message)):
-        _read_part(inner, body)
+    if not body.blocks and len(body.attachments) == 1:  # a mail that another without a text encloses
+        enclosed = [part for part in message.walk() if part.get_content_type() == "message/rfc822"]
+        for inner in _inner_parts(enclosed[0]) if enclosed else ():
+            _read_part(inner, body)
     blocks = tuple(replace(block, line=None) for block in body.blocks)
     if count := len(body.attachments):
         names = ", ".join(body.attachments[:_MAX_NAMES]) + (" ..." if count > _MAX_NAMES else "")
@@ -88,7 +87,16 @@ def _read_part(part: Message, body: _Body) -> None:
     elif kind == "multipart/alternative":
         _read_alternative(inner, body)
     elif kind in ("multipart/signed", "multipart/report", "multipart/related"):
-        _read_root(part, inner, body)
+        # The text is the part that is named, or the first with text; the others are attachments.
+        start = str(part.get_param("start", "")).strip("<> ")
+        named = [child for child in inner if start and child.get("Content-ID", "").strip("<> ") == start]
+        texts = [child for child in inner if child.get_content_maintype() in ("text", "multipart")]
+        root = next(iter((*named, *texts, *inner)), None)
+        for child in inner:
+            if child is root:
+                _read_part(child, body)
+            elif (name := child.get_filename()) and name != "signature.asc":
+                body.attachments.append(name)
     elif inner:
         for child in inner:
             _read_part(child, body)
@@ -96,19 +104,6 @@ def _read_part(part: Message, body: _Body) -> None:
         _read_text(part, kind, body)
     elif not kind.startswith("multipart/"):
         body.attachments.append(_name(part))
-
-
-def _read_root(part: Message, inner: list[Message], body: _Body) -> None:
-    """Read the part that is the text: the one that is named, or the first with text; the others are attachments."""
-    start = str(part.get_param("start", "")).strip("<> ")
-    named = [child for child in inner if start and child.get("Content-ID", "").strip("<> ") == start]
-    texts = [child for child in inner if child.get_content_maintype() in ("text", "multipart")]
-    root = next(iter((*named, *texts, *inner)), None)
-    for child in inner:
-        if child is root:
-            _read_part(child, body)
-        elif (name := child.get_filename()) and name != "signature.asc":
-            body.attachments.append(name)
 
 
 def _read_alternative(parts: list[Message], body: _Body) -> None:
@@ -159,13 +154,6 @@ def _inner_parts(part: Message) -> list[Message]:
     return [child for child in payload if isinstance(child, Message)] if isinstance(payload, list) else []
 
 
-def _forwarded(message: Message) -> Message | None:
-    """Return the mail that a mail without a text encloses."""
-    enclosed = [part for part in message.walk() if part.get_content_type() == "message/rfc822"]
-    inner = _inner_parts(enclosed[0]) if enclosed else []
-    return inner[0] if inner else None
-
-
 def _name(part: Message) -> str:
     """Return the name of an attachment, or its type."""
     inner = _inner_parts(part)
@@ -192,12 +180,6 @@ _TOKEN: Final = re.compile(r"[\w-]+")
 _BASE64_LINE: Final = re.compile(rb"[A-Za-z0-9+/=\s]*")
 _BASE64_CHUNK: Final = re.compile(rb"[A-Za-z0-9+/]+")
 _NO_BASE64: Final = re.compile(rb"[^A-Za-z0-9+/=]+")
-_SOFT_BREAK: Final = re.compile(rb"=[ \t]*\r?\n")
-_ESCAPE: Final = re.compile(rb"=(?:[0-9A-F]{2}|[ \t]*\r?\n)")
-_LONG_SOFT_BREAK: Final = re.compile(rb"[^\r\n]{50,76}=[ \t]*\r?\n")
-_STRAY_SIGN: Final = re.compile(rb"=(?![0-9A-F]{2}|[ \t]*\r?\n)")
-_MIN_SOFT_BREAKS, _MIN_ESCAPES = 2, 3
-"""Soft breaks, or escapes without a stray equals sign, from which on a text is quoted-printable that says it is not."""
 
 _QUOTE: Final = re.compile(r"[ \t]{0,3}(?:[A-Z]{1,3})?>(?!From )")
 _DEPTH: Final = re.compile(r">*")
@@ -273,23 +255,13 @@ def _decode_body(part: Message) -> bytes:
     as mailing lists append one, are read as they are meant.
     """
     name = _TOKEN.search(str(part.get("Content-Transfer-Encoding", "")))
-    encoding = name[0].lower() if name else ""
-    if encoding not in ("uuencode", "x-uuencode", "uue", "x-uue"):
-        del part["Content-Transfer-Encoding"]  # so that the payload is the bytes as they are
-    payload = part.get_payload(decode=True)
-    content = payload if isinstance(payload, bytes) else b""
-    if encoding == "base64":
-        return _decode_base64(content)
-    if (
-        encoding == "quoted-printable"
-        or len(_LONG_SOFT_BREAK.findall(content)) >= _MIN_SOFT_BREAKS
-        or (len(_ESCAPE.findall(content)) >= _MIN_ESCAPES and not _STRAY_SIGN.search(content))
-    ):
-        return quopri.decodestring(_SOFT_BREAK.sub(b"=\n", content))
-    return content
-
-
-def _decode_base64(content: bytes) -> bytes:
+    del part["Content-Transfer-Encoding"]
+    if name and name[0].lower() != "base64":
+        part["Content-Transfer-Encoding"] = name[0]
+    content = part.get_payload(decode=True)
+    assert isinstance(content, bytes)
+    if not name or name[0].lower() != "base64":
+        return content
     lines = content.split(b"\n")
     end = next((number for number, line in enumerate(lines) if not _BASE64_LINE.fullmatch(line)), len(lines))
     footer = lines[end:]
@@ -513,68 +485,32 @@ def _written_blocks(blocks: Iterable[TextBlock]) -> Iterator[TextBlock]:
         is_sentence = len(block.text.split()) >= _MIN_LINE_WORDS or block.text.rstrip().endswith(("?", "!", "."))
         if block.kind == "heading" and is_sentence:
             written[index] = replace(block, kind="paragraph", level=0)
-    end = _closing_start(written)
+    # The closing, with a name and an address behind it, or a signature without one.
+    first = max(1, len(written) - _MAX_CLOSING_BLOCKS)
+    closings = (index for index in range(first, len(written)) if _CLOSING.fullmatch(written[index].text))
+    end = next((index for index in closings if not any(is_prose(block.text) for block in written[index + 1 :])), None)
+    if end is None:
+        end = len(written)
+        while end > 1 and not is_prose(written[end - 1].text) and _CONTACT.search(written[end - 1].text):
+            end -= 1
+        while 1 < end < len(written):  # names above the address, not the whole mail
+            text = written[end - 1].text
+            if len(text.split()) > _MAX_NAME_WORDS or text[-1:] in ".!?:;,":
+                break
+            end -= 1
     yield from written[:end]
     yield from (TextBlock(" ".join(block.text.split()), "notice", line=block.line) for block in written[end:])
 
 
-def _closing_start(blocks: list[TextBlock]) -> int:
-    """Return the index of the closing, with a name and an address behind it, or of a signature without one."""
-    for index in range(max(1, len(blocks) - _MAX_CLOSING_BLOCKS), len(blocks)):
-        if not any(is_prose(block.text) for block in blocks[index + 1 :]) and _CLOSING.fullmatch(blocks[index].text):
-            return index
-    start = len(blocks)
-    while start > 1 and not is_prose(blocks[start - 1].text) and _CONTACT.search(blocks[start - 1].text):
-        start -= 1
-    while 1 < start < len(blocks):  # names above the address, not the whole mail
-        text = blocks[start - 1].text
-        if len(text.split()) > _MAX_NAME_WORDS or text[-1:] in ".!?:;,":
-            break
-        start -= 1
-    return start
-
-
 _START: Final = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\r\n\r\n))From [^\r\n]*\r?\n(?=[!-9;-~]{1,76}:)")
-_MESSAGE_ID: Final = re.compile(r"<[^<>\s]{1,998}>")
-_LINKS: Final = ("Message-ID", "References", "In-Reply-To")
-_MAX_HEADER: Final = 2**16
-"""Bytes of the header of a mail that are looked at."""
 
 
 def split_mailbox(content: bytes) -> list[tuple[int, bytes]]:
-    """Return the mails of a mailbox (mbox), with their numbers in it from 1; none of one mail.
-
-    The threads are in the order of their first mails, and each by time. A thread is made of the mails that name each
-    other in `References` and `In-Reply-To`.
-    """
+    """Return the mails of a mailbox (mbox), with their numbers in it from 1; none of one mail."""
     starts = list(_START.finditer(content))
     if len(starts) < 2 or starts[0].start() > 0:
         return []
     ends = [start.start() for start in starts[1:]] + [len(content)]
-    mails = [content[start.end() : end] for start, end in zip(starts, ends, strict=True)]
-    headers = [BytesHeaderParser(policy=policy.compat32).parsebytes(mail[:_MAX_HEADER]) for mail in mails]
-    roots: dict[str, str] = {}
-
-    def root(name: str) -> str:
-        while (above := roots.setdefault(name, name)) != name:
-            roots[name] = roots.setdefault(above, above)
-            name = above
-        return name
-
-    threads: list[str] = []
-    times: list[float] = []
-    for number, header in enumerate(headers):
-        values = [str(value) for field in _LINKS for value in header.get_all(field, [])]
-        linked = [*(name for value in values for name in _MESSAGE_ID.findall(value)), f"{number}"]
-        for name in linked:
-            roots[root(name)] = root(linked[0])
-        threads.append(linked[0])
-        try:
-            times.append(parsedate_to_datetime(str(header.get("Date", ""))).timestamp())
-        except (ValueError, TypeError, IndexError, OverflowError, MessageError):
-            times.append(0.0)  # so that the mail keeps its place
-    first: dict[str, int] = {}
-    for number, thread in enumerate(threads):
-        first.setdefault(root(thread), number)
-    order = sorted(range(len(mails)), key=lambda index: (first[root(threads[index])], times[index], index))
-    return [(index + 1, mails[index]) for index in order]
+    return [
+        (number, content[start.end() : end]) for number, (start, end) in enumerate(zip(starts, ends, strict=True), 1)
+    ]
