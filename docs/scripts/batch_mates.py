@@ -14,7 +14,7 @@ from pathlib import Path
 
 import torch
 
-from sumpool.core.model.summarizer import Memory
+from sumpool.core.model.encoder import Memory
 from sumpool.documents.read import read_documents
 from sumpool.inference.generation import Generated
 from sumpool.inference.pipeline import Pipeline

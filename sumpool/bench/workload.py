@@ -19,7 +19,8 @@ from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.config import Lengths, Ranking
 from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
 from sumpool.core.model.cuda_graph import GraphedDecoder
-from sumpool.core.model.summarizer import Memory, SummarizationModel
+from sumpool.core.model.encoder import Memory
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.quantization import Precision, quantize
 from sumpool.special_tokens import PARAGRAPH
 from sumpool.training.hardware import Work, peak

@@ -22,7 +22,8 @@ from sumpool.core.decoding.constraints import (
     length_limits,
 )
 from sumpool.core.model.cuda_graph import GraphedDecoder
-from sumpool.core.model.summarizer import DecoderState, Memory, SummarizationModel
+from sumpool.core.model.encoder import Memory
+from sumpool.core.model.summarizer import DecoderState, SummarizationModel
 from sumpool.core.nn.layers import one_thread
 from sumpool.core.nn.numerics import to_device
 from sumpool.data.batches import collate

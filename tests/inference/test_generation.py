@@ -9,7 +9,8 @@ import torch
 from sumpool.core.decoding import beam
 from sumpool.core.decoding.config import DecodingConfig, Hypothesis, Lengths, Ranking
 from sumpool.core.decoding.constraints import NoRepeatTokens
-from sumpool.core.model.summarizer import DecoderState, Memory
+from sumpool.core.model.encoder import Memory
+from sumpool.core.model.summarizer import DecoderState
 from sumpool.data.shards import Item
 from sumpool.errors import RecipeError, ResourceError
 from sumpool.inference.generation import Generated, Generator

@@ -9,8 +9,7 @@ Before the exponential, the maximum is subtracted for each query, and for each d
 both cancel in the normalised weights, up to rounding.
 Departures from the released code: padding changes no result (released: it takes part in the maximum of the keys); no
 constant is added to the features; the orthogonal matrices are uniformly distributed (released: Q of a QR decomposition
-as it is, a biased estimate, whose error does not vanish with more features); the directions are fixed by a seed unless
-`redraw` is set.
+as it is, a biased estimate, whose error does not vanish with more features); the directions are fixed by a seed.
 """
 
 import math

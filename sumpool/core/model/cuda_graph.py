@@ -6,12 +6,13 @@ and replayed from then on. A graph computes in tensors of its own: the first sta
 
 import weakref
 from collections.abc import Callable
-from typing import NamedTuple, final
+from typing import final
 
 import torch
 from torch import Tensor
 
-from sumpool.core.model.summarizer import DecoderState, Memory, SummarizationModel
+from sumpool.core.model.encoder import Memory
+from sumpool.core.model.summarizer import DecoderState, SummarizationModel
 from sumpool.core.nn.numerics import round_up
 
 StepOutput = tuple[Tensor, DecoderState]
@@ -33,14 +34,6 @@ place."""
 
 _idle_streams: list[torch.cuda.Stream] = []
 """Streams of graphs that no longer exist."""
-
-
-class _CapturedStep(NamedTuple):
-    """A captured step: its input tensors, its output tensors, and the function that computes these."""
-
-    inputs: list[Tensor]
-    output: StepOutput
-    replay: Callable[[], object]
 
 
 def capture_graph(run: Callable[[], StepOutput]) -> tuple[StepOutput, Callable[[], object]]:
@@ -78,7 +71,8 @@ class GraphedDecoder:
         if capture is None and model.embedding.weight.is_cuda:
             capture = capture_graph
         self._capture = capture
-        self._graphs: dict[tuple[object, ...], _CapturedStep] = {}
+        # By shapes: input tensors, output tensors, and the function that computes these.
+        self._graphs: dict[tuple[object, ...], tuple[list[Tensor], StepOutput, Callable[[], object]]] = {}
         self._addresses: list[int] = []
 
     def start(self, memory: Memory, beams: int, tokens: int, *, independent: bool = False) -> DecoderState:
@@ -107,13 +101,13 @@ class GraphedDecoder:
             # A graph would read the weights that autocast has rounded and keeps until its context ends.
             with torch.autocast(device, autocast, enabled=autocast is not None, cache_enabled=False):
                 output, replay = self._capture(lambda: self._model.step(graph_last, graph_state))
-            self._graphs[shapes] = _CapturedStep([*_tensors(graph_state), graph_last], output, replay)
-        graph = self._graphs[shapes]
-        for graph_input, tensor in zip(graph.inputs, inputs, strict=True):
+            self._graphs[shapes] = [*_tensors(graph_state), graph_last], output, replay
+        graph_inputs, output, replay = self._graphs[shapes]
+        for graph_input, tensor in zip(graph_inputs, inputs, strict=True):
             if graph_input is not tensor:
                 graph_input.copy_(tensor)
-        graph.replay()
-        return graph.output
+        replay()
+        return output
 
 
 def _tensors(state: DecoderState) -> list[Tensor]:

@@ -15,9 +15,11 @@ from typing import NamedTuple, final
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from sumpool.core.attention._base import SoftmaxAttention
 from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
+from sumpool.core.model.kv_cache import padded_keys
 from sumpool.core.nn.layers import FeedForward, Residual, run_layer
 from sumpool.core.nn.numerics import to_device
 from sumpool.core.nn.positions import Embed
@@ -59,18 +61,48 @@ class EncoderLayer(nn.Module):
 
 
 @dataclass(frozen=True)
-class EncoderOutput:
-    """Encoded documents.
+class Memory:
+    """Encoded documents, input of the decoder.
 
     Attributes:
-        memory: Output of the last layer or pooling, the input of cross-attention.
-        source: Projection of the states before the first pooling, one for each source token.
+        tokens: Output of the encoder, the input of cross-attention.
+        source: States before the first pooling, one for each source token, projected by the output head.
+        ids: (batch, length), token ids of the source.
         mixtures: Weights of each pooling, first to last; empty where `restore` has undone them.
     """
 
-    memory: Tokens
+    tokens: Tokens
     source: Tokens
-    mixtures: Mixtures
+    ids: Tensor
+    mixtures: Mixtures = ()
+
+    @classmethod
+    def join(cls, memories: Sequence["Memory"]) -> "Memory":
+        """Batch the memories of one or more documents each, padded as `padded_keys` says."""
+        kept, length = (max(sizes) for sizes in zip(*(memory.size for memory in memories), strict=True))
+        kept = padded_keys(kept)
+        padded = [memory.padded(kept, length) for memory in memories]
+        poolings = zip(*(memory.mixtures for memory in padded), strict=True)
+        return cls(
+            Tokens.join([memory.tokens for memory in padded]),
+            Tokens.join([memory.source for memory in padded]),
+            torch.cat([memory.ids for memory in padded]),
+            [partial(Mixture.join_computed, parts) for parts in poolings],
+        )
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Number of pooled states and of source tokens of each document, padding included."""
+        return self.tokens.mask.size(1), self.ids.size(1)
+
+    def padded(self, kept: int, length: int) -> "Memory":
+        """Pad to `kept` pooled states and `length` source tokens; results do not change."""
+        mixtures = list(self.mixtures)
+        if mixtures:  # the last pooling has made the states that are padded
+            last = mixtures[-1]
+            mixtures[-1] = lambda: last().padded(kept)
+        ids = F.pad(self.ids, (0, length - self.ids.size(1)))
+        return Memory(self.tokens.padded(kept), self.source.padded(length), ids, mixtures)
 
 
 def identity(states: Tensor) -> Tensor:
@@ -103,7 +135,7 @@ class Encoder(nn.Module):
         self.register_buffer("word_starts", word_starts, persistent=False)
         pooled = [index for index, layer in enumerate(config.encoder) if layer.pool]
         self.groups = group_layers([layer.attention.block for layer in layers], pooled)
-        self.chunked = any(group.block for group in self.groups)
+        self.chunked = any(block for _, block in self.groups)
 
     def forward(
         self,
@@ -114,7 +146,7 @@ class Encoder(nn.Module):
         project_source: Projection = identity,
         *,
         lengths: Sequence[int] | None = None,
-    ) -> EncoderOutput:
+    ) -> Memory:
         """Encode documents.
 
         Args:
@@ -135,11 +167,11 @@ class Encoder(nn.Module):
         mixtures: list[Callable[[], Mixture]] = []
         losses: dict[str, Tensor] = {}
         metrics: dict[str, Tensor] = {}
-        for group in self.groups:
-            tokens, layer = tokens.with_lengths(), group.layers[-1]
-            run_layers = partial(self._run_layers, layers=group.layers)
-            if group.block is not None and self.chunked:
-                tokens = run_in_blocks(tokens, group.block, run_layers, state_bytes)
+        for layers, block in self.groups:
+            tokens, layer = tokens.with_lengths(), layers[-1]
+            run_layers = partial(self._run_layers, layers=layers)
+            if block is not None and self.chunked:
+                tokens = run_in_blocks(tokens, block, run_layers, state_bytes)
             else:
                 tokens = run_layers(tokens).zero_padded()  # whole documents
             if layer not in poolers:
@@ -159,7 +191,7 @@ class Encoder(nn.Module):
         if pooled_tokens:
             tokens, mixtures = _restore(tokens, pooled_tokens, mixtures), []
         memory = replace(tokens, states=self.norm(tokens.states), losses=losses, metrics=metrics)
-        return EncoderOutput(memory, source, mixtures)
+        return Memory(memory, source, ids, mixtures)
 
     def _run_layers(self, tokens: Tokens, layers: range) -> Tokens:
         """Apply some layers to documents, or to blocks as if they were documents; embed the input of the first."""
@@ -198,35 +230,25 @@ def initialise_embeddings(embedding: nn.Embedding, inputs: Iterable[Embed], pad:
         embedding.weight[pad].zero_()
 
 
-@dataclass(frozen=True)
-class LayerGroup:
-    """Consecutive layers without a pooling between them.
-
-    Attributes:
-        layers: Their indices.
-        block: Tokens of the blocks in which documents may run through all of them separately; None where a document
-            has to run through them whole.
-    """
-
-    layers: range
-    block: int | None
-
-
-def group_layers(blocks: Iterable[int | None], pooled: Container[int]) -> list[LayerGroup]:
-    """Group layers as far as blocks may run through them separately.
+def group_layers(blocks: Iterable[int | None], pooled: Container[int]) -> list[tuple[range, int | None]]:
+    """Group consecutive layers without a pooling between them, as far as blocks may run through them separately.
 
     Args:
         blocks: `Attention.block` of each layer, first to last.
         pooled: Indices of the layers after which states are pooled.
+
+    Returns:
+        Of each group the indices of its layers, and the tokens of the blocks in which documents may run through all of
+        them separately; None where a document has to run through them whole.
     """
-    groups: list[LayerGroup] = []
+    groups: list[tuple[range, int | None]] = []
     for index, block in enumerate(blocks):
         start = index
-        if groups and index - 1 not in pooled and (groups[-1].block is None) == (block is None):
-            previous = groups.pop()
-            start = previous.layers.start
-            block = previous.block and block and math.lcm(previous.block, block)
-        groups.append(LayerGroup(range(start, index + 1), block))
+        if groups and index - 1 not in pooled and (groups[-1][1] is None) == (block is None):
+            previous, size = groups.pop()
+            start = previous.start
+            block = size and block and math.lcm(size, block)
+        groups.append((range(start, index + 1), block))
     return groups
 
 

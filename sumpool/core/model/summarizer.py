@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import final
 
 import torch
@@ -12,57 +11,10 @@ from torch.nn import functional as F
 from sumpool.core.cross_attention import CrossAttentionOutput
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import Decoder
-from sumpool.core.model.encoder import Encoder, EncoderOutput, initialise_embeddings, initialise_linear
-from sumpool.core.model.kv_cache import BeamCache, CompactingCache, StaticCache, padded_keys, rows_of
-from sumpool.core.nn.states import Mixture, Mixtures
+from sumpool.core.model.encoder import Encoder, Memory, initialise_embeddings, initialise_linear
+from sumpool.core.model.kv_cache import BeamCache, CompactingCache, StaticCache, rows_of
 from sumpool.core.output import Scores
-from sumpool.core.tokens import Tokens
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
-
-
-@dataclass(frozen=True)
-class Memory:
-    """Encoded documents, input of the decoder.
-
-    Attributes:
-        tokens: Output of the encoder, the input of cross-attention.
-        source: States before the first pooling, projected by the output head.
-        ids: (batch, length), token ids of the source.
-        mixtures: Weights of each pooling, first to last.
-    """
-
-    tokens: Tokens
-    source: Tokens
-    ids: Tensor
-    mixtures: Mixtures = ()
-
-    @classmethod
-    def join(cls, memories: Sequence["Memory"]) -> "Memory":
-        """Batch the memories of one or more documents each, padded as `padded_keys` says."""
-        kept, length = (max(sizes) for sizes in zip(*(memory.size for memory in memories), strict=True))
-        kept = padded_keys(kept)
-        padded = [memory.padded(kept, length) for memory in memories]
-        poolings = zip(*(memory.mixtures for memory in padded), strict=True)
-        return cls(
-            Tokens.join([memory.tokens for memory in padded]),
-            Tokens.join([memory.source for memory in padded]),
-            torch.cat([memory.ids for memory in padded]),
-            [partial(Mixture.join_computed, parts) for parts in poolings],
-        )
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Number of pooled states and of source tokens of each document, padding included."""
-        return self.tokens.mask.size(1), self.ids.size(1)
-
-    def padded(self, kept: int, length: int) -> "Memory":
-        """Pad to `kept` pooled states and `length` source tokens; results do not change."""
-        mixtures = list(self.mixtures)
-        if mixtures:  # the last pooling has made the states that are padded
-            last = mixtures[-1]
-            mixtures[-1] = lambda: last().padded(kept)
-        ids = F.pad(self.ids, (0, length - self.ids.size(1)))
-        return Memory(self.tokens.padded(kept), self.source.padded(length), ids, mixtures)
 
 
 @dataclass(frozen=True)
@@ -188,8 +140,8 @@ class SummarizationModel(nn.Module):
         """
         if ids.size(1) > self.config.source_length:
             raise ValueError(f"length must be at most source_length = {self.config.source_length}, got {ids.size(1)}")
-        output: EncoderOutput = self.encoder(ids, mask, sentences, phrases, self.output.project_source, lengths=lengths)
-        return Memory(output.memory, output.source, ids, output.mixtures)
+        memory: Memory = self.encoder(ids, mask, sentences, phrases, self.output.project_source, lengths=lengths)
+        return memory
 
     def score(self, memory: Memory, target: Tensor, smoothing: float = 0.0) -> Scores:
         """Compute log-probabilities of references, each token given those before it.

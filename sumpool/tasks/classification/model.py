@@ -173,7 +173,7 @@ class ClassificationModel(nn.Module):
         if ids.size(-1) > self.config.source_length:
             raise ValueError(f"length must be at most source_length = {self.config.source_length}, got {ids.size(-1)}")
         parts = (None if part is None else part.view(-1, ids.size(-1)) for part in documents)
-        memory = self.encoder(*parts, lengths=lengths).memory
+        memory = self.encoder(*parts, lengths=lengths).tokens
         vectors = self.vector(memory)  # (batch * towers, dim)
         if towers == 2:
             first, second = vectors.unflatten(0, (-1, 2)).unbind(1)

@@ -10,7 +10,8 @@ from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.config import Hypothesis, Lengths, Ranking
 from sumpool.core.decoding.constraints import NoRepeatWords, Rules, TokenSurfaces
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.summarizer import DecoderState, Memory, SummarizationModel
+from sumpool.core.model.encoder import Memory
+from sumpool.core.model.summarizer import DecoderState, SummarizationModel
 from sumpool.special_tokens import EOS
 
 VOCAB = 60

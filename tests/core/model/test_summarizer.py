@@ -9,7 +9,8 @@ from torch.nn import functional as F
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import LengthPredictor
-from sumpool.core.model.summarizer import Memory, SummarizationModel
+from sumpool.core.model.encoder import Memory
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.layers import Dropout
 from sumpool.core.nn.positions import sinusoid
 from sumpool.core.nn.quantization import Precision, has_int8, quantize

@@ -92,7 +92,7 @@ def test_two_towers_share_weights_and_combine_vectors() -> None:
     classifier = model(ClassifierConfig(towers=2))
     parts = documents(5, 7, 7, 5)
     pairs = tuple(part.view(2, 2, -1) for part in parts)
-    memory = classifier.encoder(*parts).memory
+    memory = classifier.encoder(*parts).tokens
     first, second = classifier.vector(memory)[:2]
     expected = classifier.head(torch.cat([first, second, first * second, first - second]))
     torch.testing.assert_close(classifier.logits(*pairs)[0], expected)
