@@ -57,51 +57,6 @@ def test_any_length_gives_segments_in_source_order(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("lengths", [(1000, 130, 61), (8, 500)])
-def test_segments_are_independent_of_padding_and_batch_mates(kind: str, lengths: tuple[int, ...]) -> None:
-    pooler = build(kind).eval()
-    together = pooler(make_tokens(*lengths)).tokens
-    for number in range(len(lengths)):
-        single = pooler(alone(make_tokens(*lengths), number)).tokens
-        kept = single.states.size(1)
-        assert int(together.mask[number].sum()) == kept
-        torch.testing.assert_close(together.states[number, :kept], single.states[0], atol=1e-12, rtol=0)
-        assert torch.equal(together.origin[number, :kept], single.origin[0])
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("training", [True, False])
-def test_segments_are_bitwise_independent_of_padding_values(kind: str, training: bool) -> None:
-    pooler = build(kind).train(training)
-    outputs = []
-    for pad in (0.0, torch.nan):
-        torch.manual_seed(3)
-        outputs.append(pooler(make_tokens(37, 80, length=90, pad=pad)).tokens)
-    clean, noisy = outputs
-    assert torch.equal(clean.states, noisy.states)
-    assert torch.equal(clean.origin[clean.mask], noisy.origin[noisy.mask])
-    assert clean.losses == noisy.losses
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("lengths", [(1,), (300, 5)])
-def test_every_parameter_gets_a_finite_gradient(kind: str, lengths: tuple[int, ...]) -> None:
-    pooler = build(kind).train()
-    tokens = make_tokens(*lengths, pad=torch.nan)
-    states = tokens.states.clone().requires_grad_()
-    pooled = pooler(replace(tokens, states=states, phrases=tokens.positions // 3)).tokens
-    loss = pooled.states[pooled.mask].square().sum() + sum(pooled.losses.values())
-    loss.backward()
-    assert states.grad is not None
-    assert states.grad.isfinite().all()
-    assert not states.grad[~tokens.mask].any()
-    for name, parameter in pooler.named_parameters():
-        assert parameter.grad is not None, name
-        assert parameter.grad.isfinite().all(), name
-        assert sum(lengths) == 1 or parameter.grad.any(), name
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_losses_are_means_over_documents(kind: str) -> None:
     pooler = build(kind).train()
     tokens = make_tokens(37, 64, length=70)
@@ -205,15 +160,6 @@ def test_the_prior_is_binomial() -> None:
         binom.logpmf(count, length, 0.2) / length for length, count in zip(lengths, counts, strict=True)
     ) / len(lengths)
     assert count_nll(ends, mask, 0.2).item() == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(("logit", "sign"), [(1.0, 1), (-3.0, -1)])
-def test_the_prior_pulls_the_number_of_ends_towards_its_rate(logit: float, sign: int) -> None:
-    boundaries = build_gumbel(rate=0.3).train()
-    set_logit(boundaries, logit)
-    boundaries(make_tokens(500)).losses["boundaries"].backward()
-    assert boundaries.predictor.decide.bias.grad is not None
-    assert boundaries.predictor.decide.bias.grad.sign().item() == sign
 
 
 @pytest.mark.slow

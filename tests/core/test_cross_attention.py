@@ -21,15 +21,11 @@ from sumpool.core.cross_attention import (
     SentenceCrossAttentionConfig,
     SentenceMemoryEncoder,
 )
-from sumpool.core.decoding.beam import search
-from sumpool.core.decoding.config import Lengths, Ranking
-from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class, kinds
-from tests.core.batches import alone, in_sentences, make_tokens
+from tests.core.batches import in_sentences, make_tokens
 
 KINDS = kinds("sumpool.core.cross_attention")
 
@@ -45,41 +41,6 @@ def precompute(attention: CrossAttention, kind: str, tokens: Tokens) -> dict[str
     assert isinstance(config, CrossAttentionConfig)
     torch.manual_seed(2)
     return attention.precompute(tokens, config.build_memory_encoder(16).double().eval()(tokens))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("lengths", [(1, 37), (64, 1000, 3)])
-def test_padding_and_batch_mates_do_not_change_results(kind: str, lengths: tuple[int, ...]) -> None:
-    attention = build(kind)
-    queries = torch.randn(len(lengths), 6, 16, dtype=torch.float64)
-    tokens = make_tokens(*lengths, length=max(lengths) + 8, pad=torch.nan)
-    actual = attention(queries, precompute(attention, kind, tokens)).states
-    for document in range(len(lengths)):
-        expected = attention(
-            queries[document : document + 1], precompute(attention, kind, alone(tokens, document))
-        ).states
-        torch.testing.assert_close(actual[document : document + 1], expected, atol=1e-12, rtol=0)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_queries_are_independent(kind: str) -> None:
-    attention = build(kind)
-    queries = torch.randn(2, 6, 16, dtype=torch.float64)
-    precomputed = precompute(attention, kind, make_tokens(40, 22))
-    actual = attention(queries, precomputed).states
-    for position in range(6):
-        one = attention(queries[:, position : position + 1], precomputed).states
-        torch.testing.assert_close(actual[:, position : position + 1], one, atol=1e-12, rtol=0)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_parameter_gets_a_finite_gradient(kind: str) -> None:
-    attention = build(kind)
-    queries = torch.randn(2, 6, 16, dtype=torch.float64)
-    attention(queries, precompute(attention, kind, make_tokens(30, 7))).states.square().sum().backward()
-    for name, parameter in attention.named_parameters():
-        assert parameter.grad is not None, name
-        assert parameter.grad.isfinite().all(), name
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -229,17 +190,6 @@ def test_selecting_every_sentence_is_full_cross_attention(
     full.load_state_dict({name: p for name, p in attending.layer.state_dict().items() if "selection" not in name})
     expected = full(queries, full.precompute(memory, {})).states
     torch.testing.assert_close(attending(queries, memory).states, expected, atol=1e-12, rtol=0)
-
-
-@pytest.mark.parametrize("selection", SELECTIONS)
-def test_padding_and_batch_mates_do_not_change_selected_sentences(
-    selection: str, memory: Tokens, queries: Tensor
-) -> None:
-    attending = AttentionWithEncoder(selection).eval()
-    actual = attending(queries, memory).states
-    for document in range(3):
-        expected = attending(queries[document : document + 1], alone(memory, document)).states
-        torch.testing.assert_close(actual[document : document + 1], expected, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("training", [False, True])
@@ -448,34 +398,6 @@ def test_only_selected_sentences_are_read(long_memory: Tokens, beam_queries: Ten
 
 def _first(precomputed: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor[:1] for name, tensor in precomputed.items()}
-
-
-def test_a_whole_search_is_that_of_each_document_alone() -> None:
-    cross_attention = {"kind": "sentence", "sentences": 2, "selection": {"kind": "approximate"}}
-    settings = {
-        "dim": DIM,
-        "heads": HEADS,
-        "feed_forward": 32,
-        "encoder": [{"attention": {"kind": "vanilla"}}],
-        "decoder": {"layers": 2, "cross_attention": cross_attention},
-    }
-    model = SummarizationModel(ModelConfig.model_validate(settings), 40).double().eval()
-    with torch.no_grad():
-        model.embedding.weight *= 8  # so that hypotheses differ
-    lengths = (90, 33, 150)
-    mask = torch.arange(150) < torch.tensor(lengths)[:, None]
-    ids = torch.randint(5, 40, mask.shape).masked_fill(~mask, 0)
-    sentences = (torch.arange(150) // 7).expand(mask.shape)
-    bounds = [Lengths(2 + 3 * document, 4 + 3 * document) for document in range(3)]  # ended at different steps
-
-    def decode(rows: slice) -> list[list[tuple[int, ...]]]:
-        long_memory = model.encode(ids[rows], mask[rows], sentences[rows])
-        hypotheses = search(model.step, model.start(long_memory, BEAMS), bounds[rows], Ranking(BEAMS))
-        return [[hypothesis.tokens for hypothesis in document] for document in hypotheses]
-
-    with torch.inference_mode():
-        together = decode(slice(None))
-        assert together == [decode(slice(document, document + 1))[0] for document in range(3)]
 
 
 SELECTIONS_AND_ENCODERS: dict[str, dict[str, Any]] = {

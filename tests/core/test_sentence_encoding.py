@@ -28,33 +28,6 @@ def build(kind: str) -> SentenceEncoder:
 
 
 @every_kind
-@pytest.mark.parametrize("lengths", [(1, 37), (64, 300, 3, 0)])
-def test_padding_and_batch_mates_do_not_change_results(kind: str, lengths: tuple[int, ...]) -> None:
-    encoder = build(kind)
-    together = in_sentences(make_tokens(*lengths))
-    poisoned = in_sentences(make_tokens(*lengths, length=max(lengths) + 50, pad=torch.nan))
-    for document, length in enumerate(lengths):
-        single = alone(together, document)
-        single_sentences = Sentences.find(single)
-        expected = encoder(single, single_sentences)[0, single_sentences.mask[0]]
-        assert expected.size(0) == len(set(single.sentences[0].tolist())) <= length
-        for tokens in (together, poisoned):
-            sentences = Sentences.find(tokens)
-            vectors = encoder(tokens, sentences)
-            assert vectors.shape == (*sentences.count.shape, 16)
-            assert vectors.isfinite().all()
-            torch.testing.assert_close(vectors[document, sentences.mask[document]], expected, atol=1e-12, rtol=0)
-
-
-@every_kind
-def test_nan_in_the_padding_changes_no_bit(kind: str) -> None:
-    encoder = build(kind).float()
-    zero, poisoned = (in_sentences(make_tokens(40, 7, pad=pad, dtype=torch.float32)) for pad in (0.0, torch.nan))
-    sentences = Sentences.find(zero)
-    assert torch.equal(encoder(zero, sentences), encoder(poisoned, sentences))
-
-
-@every_kind
 def test_sentences_are_encoded_independently(kind: str) -> None:
     encoder = build(kind)
     tokens = in_sentences(make_tokens(60))
@@ -74,21 +47,6 @@ def test_documents_without_tokens_have_no_sentences(kind: str) -> None:
     vectors = build(kind)(tokens, Sentences.find(tokens))
     assert vectors.shape[::2] == (2, 16)
     assert vectors.isfinite().all()
-
-
-@every_kind
-def test_every_parameter_gets_a_finite_gradient(kind: str) -> None:
-    encoder = build(kind).train()
-    tokens = in_sentences(make_tokens(40, 13))
-    states = tokens.states.requires_grad_()
-    sentences = Sentences.find(tokens)
-    encoder(tokens, sentences)[sentences.mask].square().sum().backward()
-    assert states.grad is not None
-    assert states.grad.isfinite().all()
-    assert (states.grad.abs().sum(-1) > 0)[tokens.mask].all()
-    for name, parameter in encoder.named_parameters():
-        assert parameter.grad is not None, name
-        assert parameter.grad.isfinite().all(), name
 
 
 @every_kind

@@ -29,33 +29,6 @@ def write(folder: Path, family: str = "bart", **changes: Any) -> Path:  # noqa: 
     return folder
 
 
-def test_config_of_bart(tmp_path: Path) -> None:
-    write(tmp_path, scale_embedding=True, activation_function="relu", max_position_embeddings=50, dropout=0.0)
-    config = to_model_config(read_config(tmp_path), ImportOptions(), tmp_path)
-    assert (config.dim, config.heads, config.feed_forward, config.decoder.layers) == (16, 2, 24, 2)
-    assert (config.source_length, config.target_length) == (50, 50)
-    assert (config.norm, config.embedding_norm, config.scale_embedding) == ("post", True, True)
-    assert (config.positions, config.decoder.positions, config.activation) == ("learned", "learned", "relu")
-    assert [layer.attention.kind for layer in config.encoder] == ["vanilla", "vanilla"]
-
-
-def test_config_of_led(tmp_path: Path) -> None:
-    write(tmp_path, "led", max_encoder_position_embeddings=64, max_decoder_position_embeddings=32)
-    config = to_model_config(read_config(tmp_path), ImportOptions(), tmp_path)
-    assert (config.source_length, config.target_length, config.scale_embedding) == (64, 32, False)
-    layers = [layer.attention.model_dump(exclude={"positions"}) for layer in config.encoder]
-    expected = {"kind": "sliding_window", "global_first": True}
-    assert layers == [{**expected, "window": window} for window in (8, 4)]
-
-
-def test_config_of_mbart(tmp_path: Path) -> None:
-    write(tmp_path, "mbart", scale_embedding=True, max_position_embeddings=50, decoder_start_token_id=5)
-    config = to_model_config(read_config(tmp_path), ImportOptions(), tmp_path)
-    assert (config.source_length, config.target_length, config.activation) == (50, 50, "gelu")
-    assert (config.norm, config.embedding_norm, config.scale_embedding) == ("pre", True, True)
-    assert (config.positions, config.decoder.positions) == ("learned", "learned")
-
-
 @pytest.mark.parametrize(("family", "norm"), [("pegasus", "pre"), ("marian", "post")])
 def test_config_of_pegasus_and_marian(tmp_path: Path, family: str, norm: str) -> None:
     special = {"pad_token_id": 7, "decoder_start_token_id": 7}

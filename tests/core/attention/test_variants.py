@@ -1,13 +1,12 @@
 import math
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from sumpool.core.attention._base import log_kernel
 from sumpool.core.attention.bigbird import BigbirdAttention, BigbirdAttentionConfig
 from sumpool.core.attention.blockwise import BlockwiseAttention, BlockwiseAttentionConfig
 from sumpool.core.attention.convolutional import ConvolutionalAttention, ConvolutionalAttentionConfig
@@ -18,7 +17,6 @@ from sumpool.core.attention.nystrom import NystromAttentionConfig
 from sumpool.core.attention.performer import orthogonal_directions
 from sumpool.core.attention.skeinformer import SkeinformerAttention, SkeinformerAttentionConfig
 from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
-from sumpool.core.attention.synthesizer import SynthesizerAttentionConfig, SynthesizerKind
 from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.nn import numerics
 from sumpool.core.tokens import Tokens
@@ -36,11 +34,6 @@ SETTINGS: tuple[dict[str, Any], ...] = (
     {"kernel": 5, "stride": 2, "radius": 300},
 )
 LENGTHS = (61, 31, 30, 7, 2, 1)
-
-
-def test_the_logarithm_of_a_kernel_is_that_of_a_gaussian() -> None:
-    left, right = torch.randn(1, 2, 3, 4, dtype=torch.float64), torch.randn(1, 2, 5, 4, dtype=torch.float64)
-    torch.testing.assert_close(log_kernel(left, right), -torch.cdist(left, right).square() / 2)
 
 
 def build(settings: dict[str, Any]) -> ConvolutionalAttention:
@@ -234,16 +227,3 @@ def test_importance_is_the_root_of_squared_weights_times_the_norm_of_the_value()
 def test_large_scores_do_not_overflow() -> None:
     attention, tokens = SkeinformerAttentionConfig(samples=5).build(16, 4), make_tokens(30, dtype=torch.float32)
     assert attention(tokens.with_states(tokens.states * 1e3)).isfinite().all()
-
-
-KINDS: tuple[SynthesizerKind, ...] = get_args(SynthesizerKind)
-
-
-@pytest.mark.parametrize("scores", KINDS)
-def test_every_form_has_gradients(scores: SynthesizerKind) -> None:
-    attention, tokens = SynthesizerAttentionConfig(scores=scores, length=31).build(16, 4).double(), make_tokens(30, 0)
-    attention(tokens)[tokens.mask].square().sum().backward()
-    for name, parameter in attention.named_parameters():
-        assert parameter.grad is not None, name
-        assert parameter.grad.isfinite().all(), name
-        assert parameter.grad.abs().max() > 0, name

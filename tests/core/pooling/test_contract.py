@@ -8,9 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.core.pooling._base import Keep, Pooled, Pooler, PoolerConfig
-from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class, kinds
-from tests.core.batches import alone, make_tokens
+from tests.core.batches import make_tokens
 
 FAMILY = "sumpool.core.pooling"
 KINDS = kinds(FAMILY)
@@ -54,14 +53,6 @@ def mixture_matrix(pooled: Pooled, length: int) -> Tensor:
     return zeros.scatter_add(2, mixture.members, mixture.weights)
 
 
-def assert_equal(left: Tokens, right: Tokens) -> None:
-    """Assert that all documents are equal up to rounding, ignoring padding."""
-    assert torch.equal(left.mask.sum(1), right.mask.sum(1))
-    torch.testing.assert_close(left.states[left.mask], right.states[right.mask], atol=1e-12, rtol=0)
-    for name in NAMES:
-        assert torch.equal(getattr(left, name)[left.mask], getattr(right, name)[right.mask]), name
-
-
 def keeps_of(kind: str, *keeps: Keep) -> tuple[Keep, ...]:
     """Those values of `keep`; the first alone where a kind has no such setting."""
     return keeps if kind in WITH_KEEP else keeps[:1]
@@ -101,17 +92,6 @@ def test_mixture_reproduces_the_pooled_vectors(kind: str, case: dict[str, object
             torch.testing.assert_close(combined[output.mask], output.states[output.mask], atol=1e-12, rtol=0)
 
 
-@every_case
-def test_pooling_is_independent_of_the_order_of_documents(kind: str, case: dict[str, object]) -> None:
-    def reorder(tokens: Tokens) -> Tokens:
-        fields = ("states", "mask", *NAMES)
-        return replace(tokens, **{name: getattr(tokens, name)[[2, 0, 3, 1]] for name in fields})
-
-    pooler = build(kind, 24, case)
-    tokens = make_tokens(100, 0, 37, 24)
-    assert_equal(pooler(reorder(tokens)).tokens, reorder(pooler(tokens).tokens))
-
-
 @every_case_with_keep
 def test_short_documents_pass_unchanged(kind: str, case: dict[str, object]) -> None:
     pooler = build(kind, 20, case)
@@ -121,53 +101,6 @@ def test_short_documents_pass_unchanged(kind: str, case: dict[str, object]) -> N
     beside_long = pooler(make_tokens(20, 11, 200)).tokens
     assert beside_long.mask.sum(1).tolist() == [20, 11, 20]
     assert torch.equal(beside_long.states[:2][short.mask], short.states[short.mask])
-
-
-@every_case
-@pytest.mark.parametrize("lengths", [(37, 64), (500, 130, 8)])
-def test_pooling_is_independent_of_padding_and_batch_mates(
-    kind: str, case: dict[str, object], lengths: tuple[int, ...]
-) -> None:
-    for keep in keeps_of(kind, 24, 0.25):
-        pooler = build(kind, keep, case)
-        together = pooler(make_tokens(*lengths)).tokens
-        longer = pooler(make_tokens(*lengths, length=555)).tokens
-        assert_equal(together, longer)
-        for number in range(len(lengths)):
-            single = pooler(alone(make_tokens(*lengths), number)).tokens
-            assert single.mask.all()
-            assert_equal(alone(together, number), single)
-
-
-@every_case
-def test_pooling_is_bitwise_independent_of_padding_values(kind: str, case: dict[str, object]) -> None:
-    pooler = build(kind, 24, case)
-    clean = pooler(make_tokens(37, 80, 0)).tokens
-    noisy = pooler(make_tokens(37, 80, 0, pad=torch.nan)).tokens
-    assert torch.equal(clean.states, noisy.states)
-    assert noisy.mask[2].sum() == 0
-    assert noisy.states.isfinite().all()
-    assert torch.equal(clean.origin[clean.mask], noisy.origin[noisy.mask])
-
-
-@every_case
-def test_every_parameter_gets_a_finite_gradient(kind: str, case: dict[str, object]) -> None:
-    pooler = build(kind, 10, case).train()
-    tokens = make_tokens(100, 13, 4, pad=torch.nan)
-    states = tokens.states.detach().requires_grad_()
-    pooled = pooler(tokens.with_states(states)).tokens
-    torch.stack([pooled.states[pooled.mask].square().sum(), *pooled.losses.values()]).sum().backward()
-    assert states.grad is not None
-    assert states.grad.isfinite().all()
-    assert states.grad[tokens.mask].any()
-    assert not states.grad[~tokens.mask].any()
-    for name, parameter in pooler.named_parameters():
-        if case.get("gradient") == "none":
-            assert parameter.grad is None, name
-            continue
-        assert parameter.grad is not None, name
-        assert parameter.grad.isfinite().all(), name
-        assert parameter.grad.abs().max() > 0, name
 
 
 @every_case
