@@ -104,15 +104,9 @@ class SoftmaxAttention(Attention):
         return attention_received(query, key, tokens.mask, include_self, partial(self.positions.bias, tokens.positions))
 
 
-def dynamic_lengths(tokens: Tokens) -> Sequence[int] | None:
-    """Return the lengths of tokens; None under `torch.compile`, which would compile the layer again for others."""
-    return None if torch.compiler.is_compiling() else tokens.lengths
-
-
 def known_lengths(tokens: Tokens) -> Sequence[int]:
     """Return the number of real tokens of each document; where it is unknown, the host waits for the mask."""
-    lengths = dynamic_lengths(tokens)
-    known: Sequence[int] = tokens.mask.sum(1).tolist() if lengths is None else lengths
+    known: Sequence[int] = tokens.mask.sum(1).tolist() if tokens.lengths is None else tokens.lengths
     return known
 
 
@@ -158,7 +152,13 @@ class Windows:
         exporting = torch.compiler.is_exporting()  # a graph has one layout for all lengths, and keeps empty chunks
         self.chunk, self.margin = (reach, reach) if exporting or length > 3 * reach else (length, 0)
         self.rest = round_up(length, self.chunk) - length
-        self.non_empty = None if exporting else self._find_non_empty(lengths)
+        self.non_empty: Tensor | None = None  # indices of the chunks with a real token; None where all have one
+        if not exporting:
+            chunks = (length + self.rest) // self.chunk
+            counts = [-(-real // self.chunk) for real in (mask.sum(1).tolist() if lengths is None else lengths)]
+            filled = [document * chunks + chunk for document, count in enumerate(counts) for chunk in range(count)]
+            if len(filled) < chunks * len(counts):
+                self.non_empty = to_device(filled, mask, torch.long)
 
     @property
     def query_slice(self) -> slice:
@@ -181,7 +181,8 @@ class Windows:
 
     def chunks(self, values: Tensor) -> Tensor:
         """Cut (batch, length, ...): (windows, chunk, ...)."""
-        return self._drop_empty(self._chunks(values))
+        chunks: Tensor = _pad(values, 0, self.rest).unflatten(1, (-1, self.chunk))  # (batch, chunks, chunk, ...)
+        return self._drop_empty(chunks.flatten(0, 1))
 
     def windows(self, values: Tensor) -> Tensor:
         """Gather the window of each chunk from (batch, length, ...): (windows, keys, ...)."""
@@ -201,20 +202,6 @@ class Windows:
         by_document = values.unflatten(0, (self.mask.size(0), -1))  # (batch, chunks, chunk, ...)
         joined: Tensor = by_document.flatten(1, 2)[:, : self.mask.size(1)]
         return joined.contiguous()
-
-    def _find_non_empty(self, lengths: Sequence[int] | None) -> Tensor | None:
-        """Indices of the chunks with a real token; None where all chunks have one."""
-        if lengths is None:
-            is_filled = self._chunks(self.mask).any(1)
-            return None if is_filled.all() else is_filled.nonzero().squeeze(1)
-        chunks = (self.mask.size(1) + self.rest) // self.chunk
-        counts = [-(-length // self.chunk) for length in lengths]
-        filled = [document * chunks + chunk for document, count in enumerate(counts) for chunk in range(count)]
-        return None if len(filled) == chunks * len(lengths) else to_device(filled, self.mask, torch.long)
-
-    def _chunks(self, values: Tensor) -> Tensor:
-        chunks: Tensor = _pad(values, 0, self.rest).unflatten(1, (-1, self.chunk))  # (batch, chunks, chunk, ...)
-        return chunks.flatten(0, 1)
 
     def _drop_empty(self, values: Tensor) -> Tensor:
         """Drop chunks of padding."""
@@ -239,7 +226,7 @@ class BandAttention(Attention):
         self.first_tokens = first
 
     def _mix(self, tokens: Tokens) -> Tensor:
-        return self._attend_in_windows(*self._project(tokens), tokens.positions, tokens.mask, dynamic_lengths(tokens))
+        return self._attend_in_windows(*self._project(tokens), tokens.positions, tokens.mask, tokens.lengths)
 
     def _attend_in_windows(
         self,

@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.attention._base import AttentionConfig, BandAttention, dynamic_lengths
+from sumpool.core.attention._base import AttentionConfig, BandAttention
 from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.masking import attend, zero_padding
 from sumpool.core.tokens import Tokens
@@ -64,7 +64,7 @@ class ConvolutionalAttention(BandAttention):
         else:
             query, key, value = self._project(tokens.with_states(self._convolve(tokens.states, tokens.mask)))
         if self.reach:
-            lengths = dynamic_lengths(tokens)
+            lengths = tokens.lengths
             phrases = None if lengths is None else [-(-length // self.stride) for length in lengths]
             mixed = self._attend_in_windows(query, key, value, real, real, phrases)
         else:

@@ -11,7 +11,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
-from sumpool.core.attention._base import AttentionConfig, BandAttention, Window, dynamic_lengths
+from sumpool.core.attention._base import AttentionConfig, BandAttention, Window
 from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.positions import PositionsKind
 from sumpool.core.tokens import Tokens
@@ -44,7 +44,7 @@ class DilatedAttention(BandAttention):
         query, key, value = (
             split_heads(part, self.heads) for part in parts
         )  # (batch * d, heads, length / d, head_dim)
-        lengths = dynamic_lengths(tokens)
+        lengths = tokens.lengths
         if lengths is not None:  # real tokens among every d-th token of each document
             lengths = [
                 -(-max(0, length - first) // self.dilation) for length in lengths for first in range(self.dilation)

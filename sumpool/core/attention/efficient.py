@@ -18,7 +18,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from sumpool.core.attention._base import AttentionConfig, BandAttention, Window, dynamic_lengths
+from sumpool.core.attention._base import AttentionConfig, BandAttention, Window
 from sumpool.core.nn.layers import merge_heads
 from sumpool.core.nn.masking import masked_softmax
 from sumpool.core.nn.numerics import at_least_float32
@@ -54,7 +54,7 @@ class EfficientAttention(BandAttention):
         mixed = merge_heads(query.to(value.dtype) @ context)
         if self.linear_heads < self.heads:
             query, key, value = (part[:, self.linear_heads :] for part in projected)
-            lengths = dynamic_lengths(tokens)
+            lengths = tokens.lengths
             near = self._attend_in_windows(query, key, value, tokens.positions, tokens.mask, lengths)
             mixed = torch.cat([mixed, near], dim=2)
         return mixed

@@ -16,7 +16,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.attention._base import AttentionConfig, BandAttention, Window, dynamic_lengths
+from sumpool.core.attention._base import AttentionConfig, BandAttention, Window
 from sumpool.core.nn.masking import attention_weights
 from sumpool.core.nn.numerics import matmul_exactly
 from sumpool.core.tokens import Tokens
@@ -44,7 +44,7 @@ class GlobalTokensAttention(BandAttention):
 
     def _mix(self, tokens: Tokens) -> Tensor:
         query, key, value = self._project(tokens)
-        count, lengths = self.first_tokens, dynamic_lengths(tokens)
+        count, lengths = self.first_tokens, tokens.lengths
         reading = attention_weights(self.memory.to(key.dtype).expand(len(key), -1, -1, -1), key, tokens.mask)
         query = F.pad(query, (0, 0, count, 0))
         key, value = (torch.cat([matmul_exactly(reading, part).to(part.dtype), part], dim=2) for part in (key, value))

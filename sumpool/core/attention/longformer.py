@@ -15,7 +15,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from sumpool.core.attention._base import AttentionConfig, BandAttention, Window, dynamic_lengths
+from sumpool.core.attention._base import AttentionConfig, BandAttention, Window
 from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.masking import attend
 from sumpool.core.tokens import Tokens
@@ -46,7 +46,7 @@ class LongformerAttention(BandAttention):
 
     def _mix(self, tokens: Tokens) -> Tensor:
         query, key, value = self._project(tokens)
-        mixed = self._attend_in_windows(query, key, value, tokens.positions, tokens.mask, dynamic_lengths(tokens))
+        mixed = self._attend_in_windows(query, key, value, tokens.positions, tokens.mask, tokens.lengths)
         query = query[:, :, : self.first_tokens]
         if self.global_query is not None and self.global_key_value is not None:
             query = self.global_query(tokens.states[:, : self.first_tokens])

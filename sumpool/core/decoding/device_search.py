@@ -401,11 +401,9 @@ class RepeatedWords:
             like: (rows,), integers on the device.
         """
         self._context = length - 1
-        tables = _tables(surfaces)
-        self._parts = to_device(tables.parts, like)
-        self._powers = to_device(tables.powers, like)
-        self._continuing = tables.continuing.to(like)
-        self._starting = tables.starting.to(like)
+        parts, powers, continuing, starting = _tables(surfaces)
+        self._parts, self._powers = to_device(parts, like), to_device(powers, like)
+        self._continuing, self._starting = continuing.to(like), starting.to(like)
         self._words = like.new_zeros(2, len(like), room + 1)
         """Hashes and lengths of the complete words, then of the current one, which is empty after white space."""
         self._complete = torch.zeros_like(like)
@@ -472,30 +470,28 @@ class _Dictionary(NamedTuple):
         return torch.nn.functional.pad(marked, (0, vocab - marked.size(1)))
 
 
-class _Tables(NamedTuple):
-    """Tables of a vocabulary on the host.
-
-    Attributes:
-        parts: By token, whether it begins with white space, and hash and length of its part of a word.
-        powers: Powers of the base of the hash, up to the longest part.
-        continuing: Parts that continue a word.
-        starting: Parts that begin one.
-    """
-
-    parts: Sequence[Sequence[int]]
-    powers: Sequence[int]
-    continuing: _Dictionary
-    starting: _Dictionary
-
-
 @lru_cache(maxsize=2)
-def _tables(surfaces: TokenSurfaces) -> _Tables:
-    """Hash the parts of a vocabulary."""
+def _tables(surfaces: TokenSurfaces) -> tuple[list[list[int]], list[int], _Dictionary, _Dictionary]:
+    """Hash the parts of a vocabulary, on the host.
+
+    Returns:
+        By token, whether it begins with white space, and hash and length of its part of a word; powers of the base of
+        the hash, up to the longest part; parts that continue a word; parts that begin one.
+    """
     lengths = [len(part) for part in surfaces.parts]
-    powers = [pow(_BASE, length, _MASK + 1) for length in range(max(lengths, default=0) + 1)]
-    hashes = list(map(_hash, surfaces.parts))
-    dictionaries = (_dictionary(table, len(hashes)) for table in (surfaces.continuing, surfaces.starting))
-    return _Tables([list(map(int, surfaces.starts)), hashes, lengths], list(map(_signed, powers)), *dictionaries)
+    powers = [_signed(pow(_BASE, length, _MASK + 1)) for length in range(max(lengths, default=0) + 1)]
+
+    def dictionary(table: Mapping[bytes, Sequence[int]]) -> _Dictionary:
+        entries = sorted((_hash(part), len(part), ids) for part, ids in table.items())
+        part_of = torch.full((len(lengths),), len(entries))
+        for index, (_, _, ids) in enumerate(entries):
+            part_of[list(ids)] = index
+        # A dictionary without parts has one that no word equals.
+        hashes, sizes = zip(*(entry[:2] for entry in entries or [(0, -1, ())]), strict=True)
+        return _Dictionary(torch.tensor(hashes), torch.tensor(sizes), part_of)
+
+    parts = [list(map(int, surfaces.starts)), list(map(_hash, surfaces.parts)), lengths]
+    return parts, powers, dictionary(surfaces.continuing), dictionary(surfaces.starting)
 
 
 def _hash(part: bytes) -> int:
@@ -508,16 +504,6 @@ def _hash(part: bytes) -> int:
 
 def _signed(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
-
-
-def _dictionary(table: Mapping[bytes, Sequence[int]], tokens: int) -> _Dictionary:
-    entries = sorted((_hash(part), len(part), ids) for part, ids in table.items())
-    part_of = torch.full((tokens,), len(entries))
-    for index, (_, _, ids) in enumerate(entries):
-        part_of[list(ids)] = index
-    # A dictionary without parts has one that no word equals.
-    columns = [(entry[0], entry[1]) for entry in entries] or [(0, -1)]
-    return _Dictionary(torch.tensor([one[0] for one in columns]), torch.tensor([one[1] for one in columns]), part_of)
 
 
 def _top(totals: Tensor, count: int) -> tuple[Tensor, Tensor]:
